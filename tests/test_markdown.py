@@ -225,7 +225,6 @@ def test_passages_carry_section_lines_and_kind_and_what_the_file_says_of_itself(
     first, *_, last = whole(front + GUIDE)
     assert (first.section, first.lines) == ("Handbook > Guide", (9, 11))
     assert last.section == "Handbook > Guide > Use"
-    assert last.metadata == {"chunk": 3, "overlap": len("Then go on.")}
     assert (last.tags, last.importance, last.kind) == (("x",), 6.0, "document")
     assert last.content.startswith("Then go on.\n\n## Use")
     assert whole("Only text.")[0].section == "a"
@@ -254,7 +253,7 @@ def test_a_private_block_across_many_chunks_is_taken_out_whole_and_lines_stay_tr
     found, said = read_file(tmp_path, text, style)
     assert not any("Hidden" in passage.content for passage in found)
     assert [one.lines[1] for one in found if one.lines and "## B" in one.content] == [212]
-    assert said == ["a.md: secrets or private parts were taken out: 1"]
+    assert said == ["a.md: secrets or private parts were taken out"]
     found, _ = read_file(tmp_path, f"# A\n\n{LONG}\n\n<private>\n\nRest.\n", style)
     assert not any("Rest" in passage.content for passage in found)
 

@@ -263,7 +263,7 @@ def _read_notes(folder: Path) -> Iterator[Note | None]:
         if isinstance(found, Skipped) or isinstance(read, Skipped):
             yield None
         else:
-            text = markdown.redact_in_place(read[0])[0]
+            text = markdown.redact_in_place(read[0])
             yield Note(found.path, found.uri, text, markdown.parse(text))
 
 

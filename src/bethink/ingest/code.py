@@ -300,7 +300,7 @@ def map_files(found: Iterable[Found | Skipped]) -> list[MapEntry]:
 
 def _map_file(code: Code) -> tuple[MapEntry, str]:
     """The entry of a file and its text, redacted as a whole: a symbol between two comments does not look private by itself."""
-    path, text = redact(code.path).text, redact_in_place(code.text)[0]
+    path, text = redact(code.path).text, redact_in_place(code.text)
     told = outline(text, code.language)
     lines = text.count("\n") + (not text.endswith("\n") and bool(text))
     return MapEntry(path, code.language, tuple(told.symbols), lines, told.doc), text

@@ -42,17 +42,17 @@ LONGEST_TITLE = 160
 LONGEST_TAG = 100
 MOST_TAGS = 50
 # The kind that the passages of a file are of, by the name of the file or of a folder that it is in. The nearest name counts.
-KIND_NAMES = {
-    name: kind
-    for kind in ("architecture", "component", "domain", "pattern", "gotcha", "decision")
-    for name in (kind, f"{kind}s")
-} | {
-    "pitfalls": "gotcha",
-    "adr": "decision",
-    "adrs": "decision",
-    "discovery": "discovery",
-    "discoveries": "discovery",
-}
+_NAMES_BY_KIND = """
+architecture architectures
+component components
+domain domains
+pattern patterns
+gotcha gotchas pitfalls
+decision decisions adr adrs
+discovery discoveries
+"""
+_KIND_LINES = map(str.split, _NAMES_BY_KIND.strip().splitlines())
+KIND_NAMES = {name: line[0] for line in _KIND_LINES for name in line}
 # Where projects keep documentation. It is read like the knowledge folders, unless the setting `knowledge` says what is.
 READMES = ("README.md", "README.rst", "README.adoc")
 DOCUMENTATION = ("docs", "doc", "documentation", "handbook", "wiki", "site", "notebooks")
@@ -61,7 +61,7 @@ RST_TITLE = re.compile(
     r"(?m)^(?:([=~^\"'`#*+.:_-])\1{2,}[ \t]*\n[ \t]*)?(\S[^\n]{0,200})\n([=~^\"'`#*+.:_-])\3{2,}[ \t]*$"
 )
 OTHER_NAMES = {"vector-index": "index", "category": "kind", "keywords": "tags"}
-SWITCH = dict.fromkeys(("true", "yes", "on"), True) | dict.fromkeys(("false", "no", "off"), False)
+SWITCH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 # What directives there are, and what each is when it is right.
 DIRECTIVES = {
     "index": "true or false",
@@ -111,7 +111,8 @@ def read_passages(
     text: str, uri: str, style: str, size: int, overlap: int, warnings: list[str]
 ) -> list[Passage]:
     """What is remembered of the text of a file, without its secrets."""
-    text, told = redact_in_place(to_markdown(text, uri))
+    whole = to_markdown(text, uri)
+    text = redact_in_place(whole)
     page = parse(text)
     cut = by_headers if style == "headers" else by_lines
     found = passages(page, uri, cut(page.body, size, overlap, page.first_line))
@@ -123,9 +124,11 @@ def read_passages(
         for one in found
         if len("".join(_UNBROKEN.findall(one.content))) <= 0.95 * len(one.content)
     ]
-    if len(kept) < len(found):
-        number = f"{len(found) - len(kept):,} of {len(found):,} passages"
-        told.append(f"left out what holds no words: {number} are characters without a space")
+    said = {
+        "secrets or private parts were taken out": text != whole,
+        "left out what holds no words, but characters without a space": len(kept) < len(found),
+    }
+    told = (warning for warning, holds in said.items() if holds)
     warnings += (f"{uri}: {warning}" for warning in (*told, *page.warnings))
     return kept
 
@@ -193,7 +196,7 @@ def passages(page: Page, uri: str, chunks: Sequence[Chunk]) -> list[Passage]:
         return []
     own = said.get("title", "")
     found: list[Passage] = []
-    for number, chunk in enumerate(chunks):
+    for chunk in chunks:
         text, overlap = chunk.text.strip(), chunk.overlap.strip()
         if not any(map(str.isalnum, text)):
             continue  # a rule, an ornament, nothing at all
@@ -210,7 +213,6 @@ def passages(page: Page, uri: str, chunks: Sequence[Chunk]) -> list[Passage]:
                 tags=said.get("tags", ()),
                 section=section or PurePosixPath(uri).stem,
                 lines=(first, first + text.count("\n")),
-                metadata={"chunk": number, "overlap": len(overlap)},
             )
         )
     return found
@@ -225,21 +227,20 @@ def find_kind(uri: str) -> str:
     return kind if path.parts[0] not in DOCUMENTATION or kind == "decision" else "document"
 
 
-def redact_in_place(text: str) -> tuple[str, list[str]]:
-    """A text without secrets and private parts, every line still where it was, and what to say about it."""
-    redacted = redact(text)
-    if redacted.text == text:
-        return text, []
+def redact_in_place(text: str) -> str:
+    """A text without secrets and private parts, every line still where it was."""
+    redacted = redact(text).text
+    if redacted == text:
+        return text
     pieces: list[str] = []
     at = 0
-    for part in _MARKER.split(redacted.text):
+    for part in _MARKER.split(redacted):
         where = -1 if _MARKER.fullmatch(part) else text.find(part, at)
         if part and where >= 0:
             pieces.append("\n" * text.count("\n", at, where))  # the lines of what was taken out
             at = where + len(part)
         pieces.append(part)
-    count = redacted.private + redacted.secrets
-    return "".join(pieces), [f"secrets or private parts were taken out: {count:,}"] if count else []
+    return "".join(pieces)
 
 
 # Directives
@@ -267,10 +268,9 @@ def _read_frontmatter(text: str, warnings: list[str]) -> tuple[dict[str, Any], i
         fields = {
             name: value for name, _, value in lines if value and _normalize(name) in DIRECTIVES
         }
-        mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        mark, problem = (getattr(error, name, None) for name in ("problem_mark", "problem"))
         where = f" at line {mark.line + 2}" if mark else ""
-        warnings.append(f"broken frontmatter{where}: {problem}")
+        warnings.append(f"broken frontmatter{where}: {problem or error}")
     if not isinstance(fields, dict):
         return {}, 1, text
     named = {str(name): value for name, value in fields.items()}

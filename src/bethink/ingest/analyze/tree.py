@@ -118,7 +118,7 @@ class Tree:
                 self.skipped.setdefault(path, read.reason)
                 read = ("", "")
             self._read += len(read[0])
-            self._texts[path] = redact_in_place(read[0])[0]
+            self._texts[path] = redact_in_place(read[0])
         return self._texts.get(path, "")
 
     def table(self, path: str) -> dict[str, Any]:

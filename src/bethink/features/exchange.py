@@ -46,7 +46,6 @@ from bethink.store.transfer import (
     split_pages,
     version,
 )
-from bethink.text import new_id
 from bethink.types import (
     KINDS,
     NOTHING,
@@ -146,21 +145,15 @@ def import_file(
     )
     if dry_run:
         return done
-    names = {scope: reading.names.get(there, ("", "")) for there, scope in scopes.items()}
-    for scope in scopes.values():
-        names |= memory.names_of(scope)
-    fresh = {one.memory.id for one in new}
+    names: dict[str, tuple[str, str]] = {}
+    for there, scope in scopes.items():
+        names |= memory.names_of(scope) or {scope: reading.names.get(there, ("", ""))}
     records = [one.record for one in ((*same, *new) if trusted else new)]
     put = _put(memory, records, names, file, progress)
     for here, note in edits:
         memory.update(here.id, was=here, content=note.content, kind=note.kind, tags=note.tags)
-    added = len(put & fresh)  # somebody else may have put some in meanwhile
-    return done._replace(
-        added=added,
-        known=done.known + len(new) - added,
-        merged=len(put - fresh),
-        relations=_relate(memory, new, trusted),
-    )
+    merged = len(put - {one.memory.id for one in new})
+    return done._replace(merged=merged, relations=_relate(memory, new, trusted))
 
 
 # Reading
@@ -258,20 +251,17 @@ def _read_whole(file: Path) -> bytes:
 
 
 def _read_memory(value: Any, number: int, file: Path) -> Given:
-    """A memory of an export. Older ones, and those of a server, say less of it."""
+    """A memory of an export. That of a server says less of it."""
     try:
-        id = str(value.get("id"))
-        kind = "transcript" if value.get("session") else "markdown"
-        whole = {"source_type": "note" if value.get("path") is None else kind, **value}
-        whole["id"] = id if sync.ID.fullmatch(id) else new_id()
-        record = record_from_json(whole)
+        read = "transcript" if value.get("session") else "markdown"
+        record = record_from_json({"source_type": read if value.get("path") else "note", **value})
         memory = record.memory._replace(content_hash=content_hash(record.memory.content))
         links = tuple(
             Relation(memory.id, str(other["target"]), str(other["type"]), memory.updated_at)
             for other in value.get("relations") or ()
             if other["type"] in RELATIONS
         )
-        unique = _is_unique(memory) if value.get("unique") is None else record.unique
+        unique = record.unique if "unique" in value else _is_unique(memory)
     except sync.WRONG as error:
         missing = isinstance(error, KeyError)
         raise _refuse(number, file, f"it has no {error}" if missing else str(error)) from None

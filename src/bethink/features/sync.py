@@ -247,37 +247,38 @@ def merge(mine: Record, theirs: Record) -> Merged:
         (mine, theirs), key=lambda one: (one.memory.updated_at, version(one)), reverse=True
     )
     if not here or not there:
-        longer = mine if here else theirs if there else later
-        return Merged(_with_most_uses(longer, mine, theirs))
+        later = mine if here else theirs if there else later
     found = {event_digest(event): event for event in (*here, *there)}
     tail = [found[key] for key in sorted(found, key=lambda key: (found[key].at, key))]
     memory = _replay(later, tail)
     same = [one for one in (later, earlier) if embedded_text(one.memory) == embedded_text(memory)]
     vectors = same[0].vectors if same else ()
+    # Each database counts its own uses.
+    seen = [one.memory.last_accessed for one in (mine, theirs) if one.memory.last_accessed]
+    memory = memory._replace(
+        updated_at=later.memory.updated_at,
+        access_count=max(mine.memory.access_count, theirs.memory.access_count),
+        last_accessed=max(seen, default=None),
+    )
     record = Record(memory, later.unique, (*mine.events[:shared], *tail), vectors)
-    return Merged(_with_most_uses(record, mine, theirs), _find_conflicts(here, there))
+    said, answered = _last_words(here), _last_words(there)
+    both = (said.keys() & answered.keys()) - {VOTES}
+    return Merged(record, tuple(sorted(name for name in both if said[name] != answered[name])))
+
+
+def _last_words(events: Sequence[Event]) -> Row:
+    """What was last said of each field."""
+    return {name: value for event in events for name, value in event.after.items()}
 
 
 def _replay(record: Record, tail: Sequence[Event]) -> Memory:
     """The memory after the events of both sides: of each field the last word, and the votes that it does not count yet."""
-    fields = {name: value for event in tail for name, value in event.after.items()}
     counted = set(map(event_digest, record.events))
     votes = record.memory.usefulness
     for event in tail:
         if VOTES in event.after and event_digest(event) not in counted:
             votes += event.after[VOTES] - event.before.get(VOTES, 0.0)
-    memory = apply_fields(record.memory, {**fields, VOTES: votes})
-    return memory._replace(updated_at=record.memory.updated_at)
-
-
-def _with_most_uses(record: Record, *copies: Record) -> Record:
-    """The record with the larger of the counts: each database counts its own uses."""
-    seen = [one.memory.last_accessed for one in copies if one.memory.last_accessed]
-    memory = record.memory._replace(
-        access_count=max(one.memory.access_count for one in copies),
-        last_accessed=max(seen, default=None),
-    )
-    return record._replace(memory=memory)
+    return apply_fields(record.memory, {**_last_words(tail), VOTES: votes})
 
 
 def _count_shared(mine: Sequence[Event], theirs: Sequence[Event]) -> int:
@@ -293,15 +294,6 @@ def apply_fields(memory: Memory, fields: Row) -> Memory:
     if "content" in new:
         new["content_hash"] = content_hash(new["content"])
     return memory._replace(**new)
-
-
-def _find_conflicts(here: Sequence[Event], there: Sequence[Event]) -> tuple[str, ...]:
-    mine, theirs = (
-        {name: value for event in events for name, value in event.after.items()}
-        for events in (here, there)
-    )
-    both = (mine.keys() & theirs.keys()) - {VOTES}
-    return tuple(sorted(name for name in both if mine[name] != theirs[name]))
 
 
 # Two databases

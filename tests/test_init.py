@@ -150,7 +150,7 @@ def test_documentation_is_listed_and_read_unless_the_setting_names_what_is_knowl
     plant(cli.project, dict(cases("init-documentation")))
     (cli.project / "site").mkdir()
     told = cli("init", "--skip-map")
-    assert "README.md (1 document), docs (3 documents), wiki (1 document)" in told.err
+    assert "too: README.md, docs, wiki, site;" in told.err
     assert "site" not in told.err and "6 empty" in told.out
     for words, section, place in cases("init-documentation-found"):
         found = cli.json("search", words, "--mode", "keyword")[0]

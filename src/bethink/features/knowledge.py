@@ -55,29 +55,18 @@ def find_folders(root: Path, config: Config) -> list[Path]:
 
 
 def find_documentation(root: Path, config: Config) -> list[str]:
-    """The README and the folders of documentation that are read because nobody set what is knowledge."""
+    """The README and the folders of documentation that are there and read because nobody set what is knowledge."""
     if "knowledge" in config.origins or config.knowledge != config._field_defaults["knowledge"]:
         return []
     top = root.resolve()
-    names = (*markdown.READMES, *markdown.DOCUMENTATION)
-    return [name for name in names if (root / name).resolve().is_relative_to(top)]
+    there = [name for name in markdown.DOCUMENTATION if (root / name).exists()]
+    return [name for name in there if (root / name).resolve().is_relative_to(top)]
 
 
 def find_documents(root: Path, config: Config, start: Path) -> list[Found | Skipped]:
     """The documents in a folder."""
     found = walk(start, root, DOCUMENTS)
     return [one for one in found if not is_record(root, config, one.uri)]
-
-
-def count_documents(project: Project, config: Config) -> dict[str, int]:
-    """The folders that are read as knowledge, and how many documents each holds."""
-    root, counts = project.worktree, {}
-    with suppress(InvalidInput):  # reading them will say why
-        for start in find_folders(root, config):
-            found = find_documents(root, config, start)
-            name = start.relative_to(root).as_posix()
-            counts[name] = sum(isinstance(one, Found) for one in found)
-    return {name: number for name, number in counts.items() if number}
 
 
 def is_record(root: Path, config: Config, uri: str) -> bool:
@@ -268,7 +257,6 @@ PARTS: dict[str, Callable[..., Synced]] = {"analyze": analyze, "index": index, "
 
 # Settings of a machine or a person are not a project's.
 MACHINE = ("busy_timeout", "embedding", "llm", "model")
-IGNORED = (".bethink/memory.db", ".bethink/memory.db-wal", ".bethink/memory.db-shm")
 IGNORE = (
     "# Bethink: memories are private, .bethink/config.toml may be shared",
     "/.bethink/memory.db*",
@@ -279,7 +267,7 @@ class FileStep(NamedTuple):
     """One file that a project needs, and what was done about it."""
 
     path: Path
-    action: str  # make, extend, keep, fail
+    action: str  # made, extended, kept, failed
     reason: str = ""
 
 
@@ -337,16 +325,16 @@ def _make_file(root: Path, path: Path, template: str | None = None) -> FileStep:
     try:
         path = textfile.inside(root, path)
         was = textfile.read(path)
-        if was is not None and (template is not None or ignores(was)):
-            return FileStep(path, "keep")
+        if was is not None and (template is not None or IGNORE[-1] in was.splitlines()):
+            return FileStep(path, "kept")
         end = textfile.line_end(was or "")
         text = template or _end_line(was or "", end) + end.join(IGNORE) + end
         if textfile.write(path, text, was):
-            return FileStep(path, "make" if was is None else "extend")
+            return FileStep(path, "made" if was is None else "extended")
         reason = "something else changed it at the same moment"
     except BethinkError as error:
         reason = error.message
-    return FileStep(path, "fail", reason)
+    return FileStep(path, "failed", reason)
 
 
 def settings_template() -> str:
@@ -367,17 +355,6 @@ def settings_template() -> str:
 
 def _end_line(text: str, end: str = "\n") -> str:
     return text if not text or text.endswith("\n") else text + end
-
-
-def ignores(text: str) -> bool:
-    """Whether a .gitignore keeps the project's own database out, by whatever pattern."""
-    from pathspec import GitIgnoreSpec
-
-    try:
-        spec = GitIgnoreSpec.from_lines(text.splitlines())
-    except ValueError:  # a pattern that is none
-        return IGNORE[-1] in text.splitlines()
-    return all(spec.match_file(name) for name in IGNORED)
 
 
 def check_local(project: Project, config: Config, *, force: bool = False) -> None:
@@ -404,7 +381,7 @@ def make_local(project: Project, config: Config) -> list[FileStep]:
     """Gives the project a database of its own and notes that it is the user's. A new one is noted first: without the note
     it would look like one that came with the repository. One that is here must first prove to be a database."""
     path = project.local_database
-    folder = _make_private(path.parent, "Check permissions.")
+    folder = _make_private(path.parent)
     with suppress(PermissionError):  # somebody else's folder; the database itself is still private
         folder.chmod(0o700)
     existed = path.exists()
@@ -413,25 +390,28 @@ def make_local(project: Project, config: Config) -> list[FileStep]:
     note = _trust(project.root)
     if not existed:
         SqliteStore(path, config.busy_timeout).close()
-    return [note, FileStep(path, "keep" if existed else "make")]
+    return [note, FileStep(path, "kept" if existed else "made")]
 
 
 def _trust(root: Path) -> FileStep:
     """Notes that the database in a project is the user's own."""
     path = configuration.data_directory() / "local-projects"
-    with textfile.alone(_make_private(path.parent, "Set BETHINK_HOME to a folder of yours.")):
+    with textfile.alone(_make_private(path.parent)):
         while not configuration.trusts(root):
             was = textfile.read(path)
             if textfile.write(path, f"{_end_line(was or '')}{root}\n", was, 0o600):
-                return FileStep(path, "extend" if was else "make")
-    return FileStep(path, "keep")
+                return FileStep(path, "extended" if was else "made")
+    return FileStep(path, "kept")
 
 
-def _make_private(folder: Path, hint: str) -> Path:
+def _make_private(folder: Path) -> Path:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise StoreError(f"{folder} cannot be made: {error.strerror or error}.", hint) from error
+        raise StoreError(
+            f"{folder} cannot be made: {error.strerror or error}.",
+            "Check permissions, or set BETHINK_HOME to a folder of yours.",
+        ) from error
     return folder
 
 

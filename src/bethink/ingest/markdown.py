@@ -54,8 +54,9 @@ discovery discoveries
 _KIND_LINES = map(str.split, _NAMES_BY_KIND.strip().splitlines())
 KIND_NAMES = {name: line[0] for line in _KIND_LINES for name in line}
 # Where projects keep documentation. It is read like the knowledge folders, unless the setting `knowledge` says what is.
-READMES = ("README.md", "README.rst", "README.adoc")
-DOCUMENTATION = ("docs", "doc", "documentation", "handbook", "wiki", "site", "notebooks")
+DOCUMENTATION = """
+README.md README.rst README.adoc docs doc documentation handbook wiki site notebooks
+""".split()
 # A line of text with a line of one sign below it, and perhaps above it, where the text may be indented.
 RST_TITLE = re.compile(
     r"(?m)^(?:([=~^\"'`#*+.:_-])\1{2,}[ \t]*\n[ \t]*)?(\S[^\n]{0,200})\n([=~^\"'`#*+.:_-])\3{2,}[ \t]*$"

@@ -104,7 +104,6 @@ def backfill(args: Namespace, memory: Bethink) -> Result:
 # Setting a project up in one step
 
 LABELS = {"analyze": "analyzing", "index": "indexing", "map": "mapping"}
-STATUSES = {"make": "made", "extend": "extended", "keep": "kept", "fail": "failed"}
 INSTALL = "`bethink install` connects your agents, so that they remember by themselves."
 
 
@@ -139,7 +138,7 @@ def init(args: Namespace) -> Result:
         "database": database,
         "local": local,
         "files": [
-            leave_out_empty(path=str(one.path), status=STATUSES[one.action], reason=one.reason)
+            leave_out_empty(path=str(one.path), status=one.action, reason=one.reason)
             for one in steps
         ],
         "parts": [
@@ -155,14 +154,14 @@ def init(args: Namespace) -> Result:
         "stopped": stopped,
         **leave_out_empty(agents=connected.value),
     }
-    failed = {"fail", "failed"} & {one[1] for one in (*steps, *taken)}
+    failed = "failed" in [one[1] for one in (*steps, *taken)]
     return Result(
         value,
         [*describe_value(brief_init(value)), *connected.lines],
         notes=["stopped; `bethink init` goes on from here"] if stopped else [],
         warnings=memory.hints,
         hints=[*notes, *connected.hints],
-        code=130 if stopped else connected.code or int(bool(failed)),
+        code=130 if stopped else connected.code or int(failed),
     )
 
 
@@ -200,12 +199,7 @@ def take_parts(
     part = ""
     try:
         steps.extend(knowledge.make_files(project, settings, local=args.local))
-        documents = knowledge.count_documents(project, settings).items()
-        shown = [
-            f"{name} ({many(number, 'document')})"
-            for name, number in documents
-            if name not in settings.knowledge
-        ]
+        shown = knowledge.find_documentation(project.worktree, settings)
         if shown and not args.skip_index:
             others = "the setting `knowledge` names others"
             console.note(args, f"read as knowledge, too: {', '.join(shown)}; {others}")

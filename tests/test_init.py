@@ -148,10 +148,8 @@ def test_a_knowledge_folder_of_the_users_own_is_left_to_them_and_git_is_not_need
 
 def test_documentation_is_listed_and_read_unless_the_setting_names_what_is_knowledge(cli):
     plant(cli.project, dict(cases("init-documentation")))
-    (cli.project / "site").mkdir()
     told = cli("init", "--skip-map")
-    assert "too: README.md, docs, wiki, site;" in told.err
-    assert "site" not in told.err and "6 empty" in told.out
+    assert "too: README.md, docs, wiki;" in told.err and "6 empty" in told.out
     for words, section, place in cases("init-documentation-found"):
         found = cli.json("search", words, "--mode", "keyword")[0]
         lines = "-".join(map(str, found["lines"] or ()))
@@ -160,7 +158,7 @@ def test_documentation_is_listed_and_read_unless_the_setting_names_what_is_knowl
     assert len(cli.json("search", "every commit", "--mode", "keyword")) == 1
     assert "docs" not in cli("init", "--skip-map", "--skip-index").err
     cli.ok("config", "knowledge", ".claude/knowledge", "--project-file")
-    assert "docs (" not in cli("init", "--skip-map").err
+    assert "docs" not in cli("init", "--skip-map").err
     assert cli.json("search", "third of the month", "--mode", "keyword")
 
 

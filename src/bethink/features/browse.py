@@ -209,9 +209,12 @@ class _GraphBuilder:
         for node in fresh:
             if node.id.startswith(ABOUT) and not self._is_full():
                 self.add_memories(self._list_about(node.label), distance)
-        shared = Counter(
-            entity.name.casefold() for one in self._memories.values() for entity in one.entities
-        )
+        self._add_things(memories, distance)
+
+    def _add_things(self, memories: Sequence[Memory], distance: int) -> None:
+        """The things that memories are about."""
+        every = (entity for one in self._memories.values() for entity in one.entities)
+        shared = Counter(entity.name.casefold() for entity in every)
         for one in memories:
             # Things that several memories are about connect; the rest would only hang there.
             for entity in sorted(one.entities, key=lambda e: -shared[e.name.casefold()])[:THINGS]:

@@ -13,7 +13,7 @@ import pytest
 from case_tables import cases
 
 import bethink
-from bethink.errors import StoreError
+from bethink.errors import StoreBusy, StoreCorrupt, StoreReadOnly
 
 pytest_plugins = ["cli_runner"]
 
@@ -131,8 +131,11 @@ def test_what_reads_makes_no_database_that_was_named_and_is_not_there(cli, tmp_p
 
 def test_a_use_that_cannot_be_counted_hides_no_memory(cli, monkeypatch):
     id = cli.add(DEPLOY)
-    monkeypatch.setattr("bethink.api.Bethink.touch", fail_with(StoreError("It is read-only.")))
-    assert DEPLOY in cli.ok("get", id)
+    for error in (StoreReadOnly("It is read-only."), StoreBusy("Somebody writes.")):
+        monkeypatch.setattr("bethink.api.Bethink.touch", fail_with(error))
+        assert DEPLOY in cli.ok("get", id)
+    monkeypatch.setattr("bethink.api.Bethink.touch", fail_with(StoreCorrupt("It is damaged.")))
+    assert "It is damaged." in cli.fails("get", id, code=1)
 
 
 def fail_with(error):

@@ -24,7 +24,9 @@ from bethink.errors import (
     InvalidInput,
     JudgeError,
     NotFound,
+    StoreBusy,
     StoreError,
+    StoreReadOnly,
 )
 from bethink.recall.pipeline import Ask, recall
 from bethink.recall.score import PROFILES, find_profile
@@ -619,10 +621,10 @@ class Bethink:
         return found[0]
 
     def get(self, *ids: str, count: bool = True) -> list[types.Memory]:
-        """Memories by id or unique prefix. Counts as a use of each, unless the database cannot be written."""
+        """Memories by id or unique prefix. Counts as a use of each, unless another process holds the database or it is only read."""
         full = [self.resolve(id) for id in ids]
         if count:
-            with suppress(StoreError):
+            with suppress(StoreBusy, StoreReadOnly):
                 self.touch(full)
         return self.store.get(full)
 

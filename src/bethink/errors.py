@@ -8,6 +8,7 @@
     │   └── ConfigError       a settings file that cannot be used
     ├── StoreError            the database cannot be read or written
     │   ├── StoreBusy         another process held the lock for too long
+    │   ├── StoreReadOnly     the database can be read but not written
     │   ├── StoreUnavailable  the database's server cannot be reached right now; trying again later may do
     │   ├── Overtaken         another process read the same source on meanwhile
     │   ├── OutcomeUnknown    the answer to a write was lost, and whether it went in could not be asked
@@ -60,6 +61,10 @@ class StoreError(BethinkError):
 
 
 class StoreBusy(StoreError):
+    pass
+
+
+class StoreReadOnly(StoreError):
     pass
 
 

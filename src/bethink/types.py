@@ -278,16 +278,6 @@ class Outcome(NamedTuple):
     proposals: tuple[Proposal, ...] = ()
     settles: tuple[str, ...] = ()  # questions answered, problems solved, to-dos done by it
 
-    def plain(self) -> dict[str, Any]:
-        """As values of JSON; what does not apply is left out."""
-        told: dict[str, Any] = {"id": self.id, "status": self.status}
-        for name in ("duplicate_of", "similarity", "supersedes", "settles", "redactions"):
-            if value := getattr(self, name):
-                told[name] = list(value) if isinstance(value, tuple) else value
-        if self.proposals:
-            told["proposals"] = [one._asdict() for one in self.proposals]
-        return told
-
 
 class Receipt(NamedTuple):
     outcomes: tuple[Outcome, ...] = ()
@@ -359,16 +349,6 @@ class Filter(NamedTuple):
     min_trust: int | None = None  # only what is believed at least as far
     used: bool = False  # only what was voted for or against, or used
     transcribed: bool = False  # only what was read from a transcript, not what was told of a conversation, such as a summary
-
-    @property
-    def narrow(self) -> bool:
-        """Whether it asks for more than the scope and the usual visibility, so that few memories may pass."""
-        usual = ("scopes", "now", "follow")
-        return any(
-            value != self._field_defaults.get(name)
-            for name, value in self._asdict().items()
-            if name not in usual and not name.startswith("include_")
-        )
 
 
 class Term(NamedTuple):

@@ -36,6 +36,7 @@ from bethink.recall.score import (
 )
 from bethink.recall.shape import choose_sentence, find_sought, title_code
 from bethink.store.base import Store
+from bethink.store.rows import is_narrow
 from bethink.store.words import as_words, query_words
 from bethink.text import STOP_WORDS, WORDS
 from bethink.types import (
@@ -343,7 +344,7 @@ def _sift(
     meant = query.strict or query.kinds or query.entities
     if meant or not _is_strange(hits[: ask.limit], embedder):
         return hits, total, ask.hints
-    if not ask.sift or ask.mode == "vector" or ask.hypothesis or ask.filter.narrow:
+    if not ask.sift or ask.mode == "vector" or ask.hypothesis or is_narrow(ask.filter):
         return hits, total, (UNFIT, *ask.hints)
     few = [hit for hit in hits if embedder or hit.why.get("coverage")][:FEW]
     return few, len(few), (STRANGE, *ask.hints)

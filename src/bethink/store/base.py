@@ -199,7 +199,7 @@ class Store:
     def count(self, filter: Filter) -> int:
         shown, values = self._where(filter)
         counted = "SELECT count(*) FROM memories m WHERE"
-        if filter.narrow:
+        if rows.is_narrow(filter):
             return int(self._column(f"{counted} {shown}", *values)[0])
         # Everything but the few that are hidden: both numbers are there without reading every memory.
         scopes = self._scopes(filter.scopes)
@@ -694,7 +694,7 @@ class Store:
             return ()
         where = rows.where(filter, scopes, by_key=True)
         found: Rows = []
-        if not filter.narrow and not query.strict and len(query.terms) > 1:
+        if not rows.is_narrow(filter) and not query.strict and len(query.terms) > 1:
             found = self._find_by_words(query, scopes, where, limit)
         found = found or self._find_by_expression(query, scopes, where, limit)
         return tuple(found)

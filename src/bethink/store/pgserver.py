@@ -229,7 +229,7 @@ LockNotAvailable QueryCanceled | StoreBusy | Another process is writing to {name
 TooManyConnections | StoreBusy | {name} has no connection left. | Raise max_connections, or put PgBouncer in front of it.
 DiskFull | StoreError | The disk of {name} is full; nothing was changed. | Free some space and try again.
 DataCorrupted IndexCorrupted | StoreCorrupt | {name} is damaged: {said}. | Restore a backup of the server.
-ReadOnlySqlTransaction | StoreError | {name} cannot be written: it is read-only. | Point `database` at the primary.
+ReadOnlySqlTransaction | StoreReadOnly | {name} cannot be written: it is read-only. | Point `database` at the primary.
 InsufficientPrivilege | StoreError | The role that {name} is opened with may not do that: {said}. | Open the database once as its owner, who GRANTs bethink_app to the role; only a superuser may CREATE EXTENSION vector. See docs/guides/team.md.
 ProgramLimitExceeded StringDataRightTruncation UntranslatableCharacter | InvalidInput | The text holds something that cannot be stored in PostgreSQL, such as a zero byte or a name that is too long. | Shorten or mend it.
 UniqueViolation | StoreError | {name} holds one of these already; nothing was changed. | Try again; if it stays, run `bethink doctor --deep`.

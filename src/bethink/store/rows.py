@@ -318,6 +318,15 @@ CHOICES: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
 )
 
 
+def is_narrow(filter: Filter) -> bool:
+    """Whether a filter asks for more than the scope and the usual visibility, so that few memories may pass."""
+    wide = Filter(filter.scopes, now=filter.now, follow=filter.follow)
+    visible = {
+        name: getattr(filter, name) for name in Filter._fields if name.startswith("include_")
+    }
+    return filter != wide._replace(**visible)
+
+
 def where(filter: Filter, scopes: Keys, by_key: bool = False) -> Where:
     """A filter as SQL over `memories m`, with its parameters. `by_key` is for statements that look memories up by their keys: the
     plus keeps the index of scopes out of that."""

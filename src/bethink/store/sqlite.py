@@ -316,13 +316,14 @@ class SqliteStore(Store):
     def nearest(self, vector: Any, model: str, filter: Filter, limit: int) -> Ranking:
         scopes = self._scopes(filter.scopes)
         held = self._vectors()
-        looked = max(limit, WIDE) if filter.narrow else limit
+        narrow = rows.is_narrow(filter)
+        looked = max(limit, WIDE) if narrow else limit
         found = held.search(vector, model, scopes, looked)
-        if not found or not (filter.narrow or self._hides(scopes)):
+        if not found or not (narrow or self._hides(scopes)):
             return found
         # What a filter lets through is mostly among the nearest; only otherwise is every memory of the scope asked about.
         seen = self._visible(found, rows.where(filter, scopes, by_key=True))
-        enough = limit if filter.narrow else len(found) / 2
+        enough = limit if narrow else len(found) / 2
         if len(seen) >= enough or len(found) < looked:
             return tuple(row for row in found if row[0] in seen)[:limit]
         sql, values = rows.where(filter, scopes)
@@ -534,7 +535,7 @@ BusyError LockedError | StoreBusy | Another process is writing to {path} and did
 NotADBError | StoreCorrupt | {path} is not a Bethink database. | Choose another `database`, or move the file away.
 CorruptError | StoreCorrupt | The database {path} is damaged: {error}. | `bethink doctor --fix` mends what is derived; else save what can be read with `bethink export -o FILE` and restore a backup.
 FullError | StoreError | The disk that holds {path} is full; nothing was changed. | Free some space and try again.
-ReadOnlyError | StoreError | The database {path} cannot be written: it is read-only. | Check the permissions of the file and its folder.
+ReadOnlyError | StoreReadOnly | The database {path} cannot be written: it is read-only. | Check the permissions of the file and its folder.
 CantOpenError PermissionsError AuthError | StoreError | The database {path} cannot be opened: {error}. | Check that its folder exists and is yours.
 IOError | StoreError | Reading or writing {path} failed: {error}; nothing was changed. | Check the disk and free space.
 Error | StoreError | The database {path} could not do what was asked: {error}. | Run `bethink doctor --deep`.

@@ -382,6 +382,12 @@ def describe_outcomes(
     return lines, [quote_line(found[id], names) for id in touched]
 
 
+def plain_outcome(outcome: Outcome) -> dict[str, Any]:
+    """What became of a statement, as values of JSON; what does not apply is left out."""
+    told = outcome._asdict() | {"proposals": [one._asdict() for one in outcome.proposals]}
+    return {name: value for name, value in told.items() if value or name == "id"}
+
+
 def _outcome_lines(
     outcome: Outcome, found: Mapping[str, Memory], names: Names, quoted: bool
 ) -> list[str]:

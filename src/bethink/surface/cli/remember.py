@@ -119,7 +119,8 @@ def add(args: Namespace, memory: Bethink) -> Result:
     if outcome.redactions:
         hidden = many(outcome.redactions, "private or secret part")
         hints.append(f"{hidden} taken out before storing.")
-    return Result(outcome.plain(), describe_outcomes(memory, [outcome])[0], hints=hints)
+    told = describe_outcomes(memory, [outcome])[0]
+    return Result(render.plain_outcome(outcome), told, hints=hints)
 
 
 def decide_proposals(memory: Bethink, outcome: Outcome) -> Outcome:

@@ -124,7 +124,7 @@ def add(memory: View, asked: Any) -> Json:
         dedup=asked.dedup,
         allow_purged=asked.force,
     )
-    outcomes = [outcome.plain() for outcome in receipt.outcomes]
+    outcomes = list(map(render.plain_outcome, receipt.outcomes))
     return {"outcomes": outcomes, "added": receipt.added, "hints": receipt.hints}
 
 

@@ -207,8 +207,8 @@ def run(
     fill_ours(one, vectors, 1)
     fill_ours(ten, vectors, TENTHS)
     fill_theirs(other, vectors)
-    key = dict(one._run("SELECT key, cast(substr(content, 2) AS integer) FROM memories"))
-    key_ten = dict(ten._run("SELECT key, cast(substr(content, 2) AS integer) FROM memories"))
+    key = dict(one.run("SELECT key, cast(substr(content, 2) AS integer) FROM memories"))
+    key_ten = dict(ten.run("SELECT key, cast(substr(content, 2) AS integer) FROM memories"))
     tenth = np.ascontiguousarray(vectors[3::TENTHS])
     every = [scope(at, TENTHS) for at in range(TENTHS)]
     ways = {
@@ -271,7 +271,7 @@ def cost(folder: Path, store: SqliteStore, count: int) -> dict:
         "of_that_loading_vectors_ms": min(each["load_ms"] for each in cold),
         "sqlite_vec_cold_process_to_first_answer_ms": min(each["ms"] for each in other),
         "ram_bytes_per_vector": store.vectors.nbytes() / count,
-        "disk_bytes_per_vector": store._run(
+        "disk_bytes_per_vector": store.run(
             f"SELECT sum(pgsize) FROM dbstat WHERE name IN ({TABLES})"
         )[0][0]
         / count,

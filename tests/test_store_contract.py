@@ -482,7 +482,7 @@ def test_a_purge_takes_names_vectors_and_the_last_memory_of_a_conversation(store
     put(store, memory, make("Mice", entities=(marsupial,)))
     change(store, memory.id, entities=())
     purge(store, memory)
-    assert store._column("SELECT name FROM entities") == ["Quokka"]
+    assert store.column("SELECT name FROM entities") == ["Quokka"]
     text, edited, other = "the secret plan", "the secret plan of May", "something else"
     under = [f"{heading}\n{each}" for heading in ("Old", "New") for each in (text, edited)]
     every = {each: cache_key(each) for each in (text, edited, *under, other)}

@@ -13,7 +13,10 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-NOTHING: Mapping[str, Any] = MappingProxyType({})
+Strings = tuple[str, ...]
+Values = Mapping[str, Any]  # by name
+Lines = tuple[int, int]  # the first and the last
+NOTHING: Values = MappingProxyType({})
 
 KINDS = tuple(
     """
@@ -79,7 +82,7 @@ class Source(NamedTuple):
     type: str = "note"  # note, markdown, repomap, transcript, analysis, git, import
     hash: str | None = None
     position: int = 0
-    metadata: Mapping[str, Any] = NOTHING
+    metadata: Values = NOTHING
 
 
 class Entity(NamedTuple):
@@ -95,20 +98,20 @@ class Passage(NamedTuple):
     summary: str | None = None
     importance: float | None = None
     confidence: float | None = None
-    tags: tuple[str, ...] = ()
+    tags: Strings = ()
     entities: tuple[Entity, ...] = ()
     section: str | None = None
-    lines: tuple[int, int] | None = None
+    lines: Lines | None = None
     created_at: datetime | None = None
     valid_from: datetime | None = None
     expires_at: datetime | None = None
-    metadata: Mapping[str, Any] = NOTHING
+    metadata: Values = NOTHING
     embed: bool = True
     position: int | None = None
     span: str | None = None
     session: str | None = None
-    supersedes: tuple[str, ...] = ()  # ids that this is said to replace
-    relates_to: tuple[str, ...] = ()  # ids that this names: each is related to it, and used by it
+    supersedes: Strings = ()  # ids that this is said to replace
+    relates_to: Strings = ()  # ids that this names: each is related to it, and used by it
 
 
 class Memory(NamedTuple):
@@ -133,15 +136,15 @@ class Memory(NamedTuple):
     content_hash: str = ""
     source: str = "note"
     source_type: str = "note"
-    lines: tuple[int, int] | None = None
+    lines: Lines | None = None
     position: int = 0
     section: str | None = None
     span: str | None = None
     session: str | None = None
-    tags: tuple[str, ...] = ()
-    keywords: tuple[str, ...] = ()
+    tags: Strings = ()
+    keywords: Strings = ()
     entities: tuple[Entity, ...] = ()
-    metadata: Mapping[str, Any] = NOTHING
+    metadata: Values = NOTHING
     trust: int = TRUST["user"]
 
     @property
@@ -164,7 +167,7 @@ class Session(NamedTuple):
     source: str = ""  # uri of its transcript
     started_at: datetime | None = None
     ended_at: datetime | None = None
-    metadata: Mapping[str, Any] = NOTHING
+    metadata: Values = NOTHING
 
     @property
     def digest(self) -> Mapping[str, str] | None:
@@ -181,10 +184,10 @@ class Span(NamedTuple):
     parent: str | None
     name: str
     summary: str
-    lines: tuple[int, int]  # of the transcript
+    lines: Lines  # of the transcript
     depth: int
     created_at: datetime
-    metadata: Mapping[str, Any] = NOTHING
+    metadata: Values = NOTHING
 
 
 class Relation(NamedTuple):
@@ -199,7 +202,7 @@ class Change(NamedTuple):
 
     id: str
     action: str
-    fields: Mapping[str, Any]
+    fields: Values
 
 
 def supersede(id: str, by: Memory) -> Change:
@@ -235,15 +238,15 @@ class Batch(NamedTuple):
     # (scope, uri) of sources whose memories, other than `keep`, are retired
     retire: tuple[tuple[str, str], ...] = ()
     vanish: tuple[tuple[str, str], ...] = ()  # (scope, uri) of sources that are no more
-    keep: tuple[str, ...] = ()
+    keep: Strings = ()
     # (id, lines, position) of kept memories that stand elsewhere now
-    place: tuple[tuple[str, tuple[int, int] | None, int], ...] = ()
+    place: tuple[tuple[str, Lines | None, int], ...] = ()
     add: tuple[Entry, ...] = ()
     change: tuple[Change, ...] = ()
     relate: tuple[Relation, ...] = ()
     unrelate: tuple[Relation, ...] = ()
-    access: tuple[str, ...] = ()
-    purge: tuple[str, ...] = ()
+    access: Strings = ()
+    purge: Strings = ()
     model: str | None = None
     vectors: Mapping[str, Sequence[Any]] = NOTHING  # id → new vectors, for changed text
     span_vectors: Mapping[str, Sequence[Any]] = NOTHING  # the same of topics
@@ -273,10 +276,10 @@ class Outcome(NamedTuple):
     status: str  # added, duplicate, near_duplicate, purged; of a source read again: kept, forgotten, refused, known
     duplicate_of: str | None = None
     similarity: float | None = None
-    supersedes: tuple[str, ...] = ()
+    supersedes: Strings = ()
     redactions: int = 0
     proposals: tuple[Proposal, ...] = ()
-    settles: tuple[str, ...] = ()  # questions answered, problems solved, to-dos done by it
+    settles: Strings = ()  # questions answered, problems solved, to-dos done by it
 
 
 class Receipt(NamedTuple):
@@ -284,7 +287,7 @@ class Receipt(NamedTuple):
     changed: int = 0
     retired: int = 0
     purged: int = 0
-    hints: tuple[str, ...] = ()
+    hints: Strings = ()
 
     @property
     def added(self) -> int:
@@ -298,9 +301,9 @@ class Forgotten(NamedTuple):
     """What was hidden or purged: the ids of all that went, of those that only the user may let go, and what the caller should
     know."""
 
-    ids: tuple[str, ...]
-    hints: tuple[str, ...] = ()
-    proposed: tuple[str, ...] = ()
+    ids: Strings
+    hints: Strings = ()
+    proposed: Strings = ()
 
 
 class Event(NamedTuple):
@@ -309,8 +312,8 @@ class Event(NamedTuple):
     at: datetime
     actor: str
     action: str
-    before: Mapping[str, Any]
-    after: Mapping[str, Any]
+    before: Values
+    after: Values
     number: int = 0
 
 
@@ -324,13 +327,13 @@ class Held(NamedTuple):
 class Filter(NamedTuple):
     """Which memories a read may see. Scopes are never optional: an empty tuple sees nothing."""
 
-    scopes: tuple[str, ...]
-    kinds: tuple[str, ...] = ()
-    entities: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    sources: tuple[str, ...] = ()
+    scopes: Strings
+    kinds: Strings = ()
+    entities: Strings = ()
+    tags: Strings = ()
+    sources: Strings = ()
     session: str | None = None
-    spans: tuple[str, ...] = ()  # topics of a conversation
+    spans: Strings = ()  # topics of a conversation
     min_importance: float | None = None
     since: datetime | None = None
     until: datetime | None = None
@@ -344,7 +347,7 @@ class Filter(NamedTuple):
     include_quarantined: bool = False
     # lets superseded memories through, so that they can lead to what replaced them
     follow: bool = False
-    hosts: tuple[str, ...] = ()  # agents in whose conversations it was said
+    hosts: Strings = ()  # agents in whose conversations it was said
     max_trust: int | None = None  # only what is believed no further
     min_trust: int | None = None  # only what is believed at least as far
     used: bool = False  # only what was voted for or against, or used
@@ -368,12 +371,12 @@ class Query(NamedTuple):
     terms: tuple[Term, ...] = ()
     # ("and" | "or" | "not", left, right) over Terms when operators were used, else None
     expression: Any = None
-    kinds: tuple[str, ...] = ()
-    entities: tuple[str, ...] = ()
+    kinds: Strings = ()
+    entities: Strings = ()
     since: datetime | None = None
     until: datetime | None = None
     answered: bool | None = None
-    identifiers: tuple[str, ...] = ()
+    identifiers: Strings = ()
     # `kind:x` was written: other kinds are not wanted, where a cue phrase only prefers
     kinds_only: bool = False
     kinds_meant: bool = False  # nothing but the kind was asked for, as in "what did we decide?"
@@ -392,7 +395,7 @@ class Query(NamedTuple):
 class Words(NamedTuple):
     """The words of a question as the index knows them, and which of them stand side by side."""
 
-    lexemes: tuple[str, ...] = ()
+    lexemes: Strings = ()
     pairs: tuple[tuple[str, str], ...] = ()
 
 
@@ -422,11 +425,15 @@ class Candidate(NamedTuple):
 Ranking = tuple[tuple[int, float], ...]
 
 
+# Relations of a memory, each with the memory at its other end.
+Related = tuple[tuple[Relation, Memory], ...]
+
+
 class Hit(NamedTuple):
     memory: Memory
     score: float
     why: Mapping[str, float] = NOTHING
-    related: tuple[tuple[Relation, Memory], ...] = ()
+    related: Related = ()
 
 
 class Answer(NamedTuple):
@@ -435,4 +442,4 @@ class Answer(NamedTuple):
     total: int
     mode: str
     profile: str = "relevance"
-    hints: tuple[str, ...] = ()
+    hints: Strings = ()

@@ -18,13 +18,11 @@ from math import log
 from typing import TYPE_CHECKING, TypeVar
 
 from bethink.config import Config, data_directory
-from bethink.embed.base import Bytes, Embedder
+from bethink.embed.base import Bytes, Embedder, Matrix
 from bethink.errors import EmbeddingError
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
-
-    from bethink.embed.base import Matrix
 
 Result = TypeVar("Result")
 PULL_AGAIN = 3600  # seconds until a fetch of the model that failed is tried again by itself

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Matrix = NDArray[np.float32]
+else:
+    Matrix = Any  # NumPy arrives late
 
 Bytes = Callable[[int, int | None], None]
 """Called with the bytes fetched so far and, where known, their total."""

@@ -7,14 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from bethink import post
-from bethink.embed.base import clean, pieces
+from bethink.embed.base import Matrix, clean, pieces
 from bethink.errors import EmbeddingError
-
-if TYPE_CHECKING:
-    from bethink.embed.base import Matrix
 
 KEY_VARIABLES = ("OPENAI_API_KEY", "OPENAI_TOKEN_MEMORY_EMBEDDINGS")
 # Windows at once, as many as text-embeddings-inference takes unless it is told otherwise. Their text stays below the megabyte that

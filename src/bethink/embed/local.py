@@ -15,13 +15,14 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bethink.config import data_directory
 from bethink.embed.base import (
     WINDOW,
+    Matrix,
     Tokenizer,
     clean,
     open_session,
@@ -30,9 +31,6 @@ from bethink.embed.base import (
 )
 from bethink.embed.models import MODEL_FILE, TOKENIZER_FILE, LocalModel, identity
 from bethink.errors import EmbeddingError
-
-if TYPE_CHECKING:
-    from bethink.embed.base import Matrix
 
 QUERIES_REMEMBERED = 256
 TOKEN_OUTPUTS = ("last_hidden_state", "token_embeddings")  # what a vector per token is called

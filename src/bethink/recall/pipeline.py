@@ -52,6 +52,7 @@ from bethink.types import (
     Hit,
     Memory,
     Query,
+    Related,
     Relation,
     Words,
     path_of,
@@ -615,7 +616,7 @@ def expand(hits: Sequence[Hit], store: Store, filter: Filter) -> list[Hit]:
         if memory.scope in filter.scopes and (filter.include_deleted or memory.deleted_at is None)
     }
 
-    def show(id: str) -> tuple[tuple[Relation, Memory], ...]:
+    def show(id: str) -> Related:
         found = related[id].items()
         return tuple((one, visible[end]) for one, end in found if end in visible and end != id)
 
@@ -731,7 +732,7 @@ def _outranks(one: Memory, other: Memory) -> bool:
     return live and (one.trust, one.created_at) > (other.trust, other.created_at)
 
 
-def _reverse_relations(hit: Hit, other: Memory) -> tuple[tuple[Relation, Memory], ...]:
+def _reverse_relations(hit: Hit, other: Memory) -> Related:
     """The relations between a hit and another memory, as the other sees them."""
     return tuple(
         (relation, hit.memory)

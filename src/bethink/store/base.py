@@ -2,18 +2,19 @@
 
 There is one door for writes, `write(Batch)`, which puts a batch in whole or not at all; what comes whole from another store goes in by
 `take(Bundle)`. Reads never change anything. Scopes are part of every filter: a read that names no scope sees nothing. What is the same
-in both databases stands here, in SQL that `rows` explains; a database brings `_run`, `_write_in`, its words and its vectors.
+in both databases stands here, in SQL that `rows` explains; a database brings `run`, `_write_in`, its words and its vectors.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from os.path import commonprefix
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from bethink.embed.base import Embedder
 from bethink.errors import Ambiguous, NotFound, StoreCorrupt
 from bethink.store import rows, transfer
-from bethink.store.places import MEMORIES, TOPICS, Index, find_living, find_purged, find_turns
+from bethink.store.places import MEMORIES, TOPICS, Index, Reader
 from bethink.store.rows import Cosines, Ids, Keys, Record, Row, Rows, Scopes, Stored, Where, within
 from bethink.store.rules import Writer
 from bethink.store.transfer import Bundle, Expected
@@ -36,9 +37,6 @@ from bethink.types import (
     Words,
     turn_of,
 )
-
-if TYPE_CHECKING:
-    from bethink.embed.base import Embedder
 
 # The first 13 characters of an id are its millisecond: shorter ones stop being unique with the next memory.
 SHORTEST = 13
@@ -94,7 +92,7 @@ class Overview(NamedTuple):
     extra: Row = NOTHING
 
 
-class Store:
+class Store(Reader):
     """Memories in one database. What raises NotImplementedError is the database's own."""
 
     path: Any  # where memories are, as people are told
@@ -109,13 +107,6 @@ class Store:
         self._scope_ids: dict[str, int] = {}
         self._model_ids: dict[str, int] = {}
 
-    def _run(self, sql: str, *values: Any) -> Rows:
-        """The rows of a statement; `?` and `= ANY(?)` as in `rows`."""
-        raise NotImplementedError
-
-    def _column(self, sql: str, *values: Any) -> Rows:
-        return [row[0] for row in self._run(sql, *values)]
-
     def _last_key(self) -> int:
         """The highest key that a memory may have."""
         raise NotImplementedError
@@ -124,7 +115,7 @@ class Store:
         """The numbers of these scopes. A scope never changes its number, so they are asked for once."""
         unknown = [key for key in dict.fromkeys(keys) if key not in self._scope_ids]
         if unknown:
-            found = self._run("SELECT key, id FROM scopes WHERE key = ANY(?)", unknown)
+            found = self.run("SELECT key, id FROM scopes WHERE key = ANY(?)", unknown)
             self._scope_ids.update(found)
         return [self._scope_ids[key] for key in dict.fromkeys(keys) if key in self._scope_ids]
 
@@ -136,11 +127,11 @@ class Store:
 
     def _memories(self, condition: str, *values: Any) -> Memories:
         sql = f"SELECT {self.columns} FROM {rows.JOINS} WHERE {condition}"
-        return [rows.memory(row) for row in self._run(sql, *values)]
+        return [rows.memory(row) for row in self.run(sql, *values)]
 
     def _read(self, kind: Any, sql: str, *values: Any) -> Rows:
         """Values of a kind, from rows that hold their fields in their order."""
-        return [rows.read(kind, row) for row in self._run(sql, *values)]
+        return [rows.read(kind, row) for row in self.run(sql, *values)]
 
     # One memory at a time
 
@@ -149,7 +140,7 @@ class Store:
         text = spell_id(prefix)
         seen = self._within("+scope", scopes)
         sql = f"SELECT id FROM memories WHERE id >= ? AND id < ? AND {seen} ORDER BY id LIMIT 4"
-        found = self._column(sql, text, text + "g")
+        found = self.column(sql, text, text + "g")
         if not found:
             raise NotFound(
                 f"There is no memory whose id starts with '{prefix}'.",
@@ -182,7 +173,7 @@ class Store:
             "SELECT m.id, (SELECT max(id) FROM memories WHERE id < m.id),"
             " (SELECT min(id) FROM memories WHERE id > m.id) FROM memories m WHERE m.id = ANY(?)"
         )
-        near = {id: beside for id, *beside in self._run(sql, ids)}
+        near = {id: beside for id, *beside in self.run(sql, ids)}
         return {id: _shorten(id, near.get(id, ())) for id in ids}
 
     # Many memories
@@ -200,18 +191,18 @@ class Store:
         shown, values = self._where(filter)
         counted = "SELECT count(*) FROM memories m WHERE"
         if rows.is_narrow(filter):
-            return int(self._column(f"{counted} {shown}", *values)[0])
+            return int(self.column(f"{counted} {shown}", *values)[0])
         # Everything but the few that are hidden: both numbers are there without reading every memory.
         scopes = self._scopes(filter.scopes)
         hidden = f"{within('m.scope', scopes)} AND ({rows.HIDDEN}) AND NOT ({shown})"
         total = f"SELECT coalesce(sum(memories), 0) FROM scopes WHERE {within('id', scopes)}"
-        return int(self._column(f"SELECT ({total}) - ({counted} {hidden})", *values)[0])
+        return int(self.column(f"SELECT ({total}) - ({counted} {hidden})", *values)[0])
 
     def count_days(self, scopes: Scopes, since: datetime) -> dict[date, int]:
         """How many memories each day (UTC) brought, forgotten ones included: from an index alone."""
         seen = self._within("m.scope", scopes)
         sql = f"SELECT m.created_at / {DAY}, count(*) FROM memories m WHERE {seen} AND m.created_at >= ? GROUP BY 1"
-        found = self._run(sql, rows.stamp(since))
+        found = self.run(sql, rows.stamp(since))
         return {rows.instant(day * DAY).date(): count for day, count in found}
 
     def scan(self, filter: Filter, lost: Names | None = None) -> Iterator[Memory]:
@@ -236,7 +227,7 @@ class Store:
         while first <= last:
             end = first if first < careful else last
             try:
-                found = self._run(sql, *values, first, end)
+                found = self.run(sql, *values, first, end)
             except StoreCorrupt:
                 if lost is None:
                     raise
@@ -251,12 +242,8 @@ class Store:
 
     def duplicates(self, hashes: Sequence[str], scope: str) -> dict[str, str]:
         """Content hash → id of the live memory in that scope that holds the same text."""
-        found = find_living(self._run, self._scopes([scope]), hashes)
+        found = self.find_living(self._scopes([scope]), hashes)
         return {hash: id for (_, hash), id in found.items()}
-
-    def find_purged(self, hashes: Sequence[str]) -> set[str]:
-        """Those of these content hashes whose text was purged."""
-        return find_purged(self._run, hashes)
 
     def source(self, scope: str, uri: str) -> Source | None:
         found = self._read(Source, f"{rows.SOURCE} WHERE s.key = ? AND o.uri = ?", scope, uri)
@@ -265,7 +252,7 @@ class Store:
     def find_source(self, uri: str) -> tuple[str, Source] | None:
         """A source by its uri, and the scope that keeps how far it was read: conversations of several projects may share a file."""
         sql = f"{rows.SOURCE} WHERE o.uri = ? ORDER BY o.position DESC, o.id LIMIT 1"
-        found = self._run(sql, uri)
+        found = self.run(sql, uri)
         return (found[0][5], rows.read(Source, found[0])) if found else None
 
     def sources(self, scope: str, collection: str | None = None) -> Sequence[Source]:
@@ -278,12 +265,12 @@ class Store:
         last = "(SELECT action FROM history h WHERE h.memory = m.key ORDER BY number DESC LIMIT 1)"
         own = f"s.key = ? AND o.uri = ? AND NOT {rows.TOLD} ORDER BY m.position, m.key"
         sql = f"SELECT {self.columns}, {last} FROM {rows.JOINS} WHERE {own}"
-        return [Held(rows.memory(row), row[-1] or "") for row in self._run(sql, scope, uri)]
+        return [Held(rows.memory(row), row[-1] or "") for row in self.run(sql, scope, uri)]
 
     def around(self, id: str, before: int, after: int) -> Memories:
         """The memories that stand beside this one in its source, in order, itself included; around an idea the turns it came from."""
         placed = f"m.id = ? AND {rows.TYPE} <> 'note'"
-        found = self._run(f"SELECT m.source, m.position FROM {rows.JOINS} WHERE {placed}", id)
+        found = self.run(f"SELECT m.source, m.position FROM {rows.JOINS} WHERE {placed}", id)
         if not found:  # what was told has no place: thousands may share it
             return [one for one in self.get([id]) if one.deleted_at is None]
         source, place = found[0][0], turn_of(found[0][1])
@@ -325,7 +312,7 @@ class Store:
 
     def find_known_turns(self, scope: str, identities: Sequence[bytes]) -> set[bytes]:
         """Those of these messages that were taken in before, forgotten and purged ones included."""
-        return {turn for _, turn in find_turns(self._run, self._scopes([scope]), identities)}
+        return {turn for _, turn in self.find_turns(self._scopes([scope]), identities)}
 
     def list_in_spans(self, ids: Ids, filter: Filter, limit: int) -> Keys:
         """Keys of what was said in these topics beyond the turns themselves: decisions, questions, solutions."""
@@ -333,7 +320,7 @@ class Store:
         said = (
             f"m.span = ANY(?) AND m.kind <> 'context' AND {shown} ORDER BY m.importance DESC, m.key"
         )
-        return self._column(
+        return self.column(
             f"SELECT m.key FROM memories m WHERE {said} LIMIT ?", ids, *values, limit
         )
 
@@ -341,7 +328,7 @@ class Store:
 
     def by_entity(self, names: Sequence[str], filter: Filter, limit: int) -> Ranking:
         sql, values = self._where(filter, by_key=True)
-        found = self._run(
+        found = self.run(
             "SELECT m.key, count(*) AS n FROM entities e JOIN memory_entities me ON me.entity = e.id"
             f" JOIN memories m ON m.key = me.memory WHERE e.folded = ANY(?) AND {sql}"
             " GROUP BY m.key, m.created_at ORDER BY n DESC, m.created_at DESC LIMIT ?",
@@ -353,7 +340,7 @@ class Store:
 
     def statistics(self, words: Words, scopes: Scopes) -> Statistics:
         ids = self._scopes(scopes)
-        memories, length = self._run(
+        memories, length = self.run(
             "SELECT CAST(coalesce(sum(memories), 0) AS bigint), CAST(coalesce(sum(words), 0) AS bigint)"
             f" FROM scopes WHERE {within('id', ids)}"
         )[0]
@@ -364,7 +351,7 @@ class Store:
         """In how many memories of these scopes each word stands."""
         hashes = [hash_word(word) for word in words]
         found = dict(
-            self._run(
+            self.run(
                 f"SELECT hash, CAST(sum(memories) AS bigint) FROM lexeme_counts WHERE {within('scope', scopes)}"
                 f" AND hash IN ({','.join(map(str, hashes)) or 'NULL'}) GROUP BY hash"
             )
@@ -376,7 +363,7 @@ class Store:
     ) -> Sequence[Candidate]:
         """What scoring needs of these keys; those that the filter hides are left out. Words are counted only in the `worded`."""
         sql, values = self._where(filter, by_key=True)
-        found = self._run(
+        found = self.run(
             "SELECT m.key, m.kind, m.importance, m.confidence, m.usefulness, m.access_count,"
             " CAST(m.created_at AS float8) / 1000, CAST(coalesce(m.last_accessed, m.created_at) AS float8) / 1000,"
             " m.trust, m.source, m.position, m.superseded_by, m.span, m.length, m.lexemes"
@@ -397,37 +384,37 @@ class Store:
 
     def answers(self, keys: Keys) -> Sequence[tuple[int, str]]:
         """(key of a question or problem, id of what answers it) for those of these memories that have an answer."""
-        return self._run(
+        return self.run(
             "SELECT m.key, r.source FROM memories m JOIN relations r ON r.target = m.id"
             " WHERE m.key = ANY(?) AND r.type = 'answers' ORDER BY m.key, r.source",
             keys,
         )
 
     def keys(self, ids: Ids) -> dict[str, int]:
-        return dict(self._run("SELECT id, key FROM memories WHERE id = ANY(?)", ids))
+        return dict(self.run("SELECT id, key FROM memories WHERE id = ANY(?)", ids))
 
     def load(self, keys: Keys) -> dict[int, Memory]:
         sql = f"SELECT {self.columns} FROM {rows.JOINS} WHERE m.key = ANY(?)"
-        return {row[0]: rows.memory(row) for row in self._run(sql, keys)}
+        return {row[0]: rows.memory(row) for row in self.run(sql, keys)}
 
     # Vectors
 
     def models(self) -> Names:
         """The models that any vector is of."""
         used = "SELECT 1 FROM vectors v WHERE v.model = d.id"
-        return self._column(f"SELECT d.name FROM models d WHERE EXISTS ({used}) ORDER BY d.id")
+        return self.column(f"SELECT d.name FROM models d WHERE EXISTS ({used}) ORDER BY d.id")
 
     def _model_id(self, name: str) -> int:
         """The number of a model; one that no model has where it is not known. None ever changes."""
         if name not in self._model_ids:
-            self._model_ids.update(self._run("SELECT name, id FROM models"))
+            self._model_ids.update(self.run("SELECT name, id FROM models"))
         return self._model_ids.get(name, -1)
 
     def read_cache(self, hashes: Sequence[bytes], model: str) -> dict[bytes, Any]:
         """Hash of a text → the vectors of it that are kept."""
         from bethink.store.vectors import decode, encoded_size
 
-        found = self._run(
+        found = self.run(
             "SELECT c.hash, c.data, d.dimensions FROM embedding_cache c JOIN models d ON d.id = c.model"
             " WHERE d.name = ? AND c.hash = ANY(?)",
             model,
@@ -446,7 +433,7 @@ class Store:
 
     def count_unembedded(self, model: str) -> int:
         id, bare = self._model_id(model), f"SELECT count(*) FROM memories m WHERE {rows.BARE_OF}"
-        return int(self._column(f"SELECT ({bare}) - ({bare} AND {rows.UNWANTED})", id, id)[0])
+        return int(self.column(f"SELECT ({bare}) - ({bare} AND {rows.UNWANTED})", id, id)[0])
 
     def list_unembedded_spans(self, model: str, limit: int) -> Spans:
         """Topics that should have a vector of this model and have none. Those whose words were purged need none."""
@@ -457,22 +444,22 @@ class Store:
     # Care
 
     def scopes(self) -> Names:
-        return self._column("SELECT key FROM scopes ORDER BY key")
+        return self.column("SELECT key FROM scopes ORDER BY key")
 
     def overview(self, scopes: Scopes | None = None) -> Overview:
         """Numbers about the database. They are counted in indexes; only rows of hidden memories, which are few, are read."""
         inside = self._within("m.scope", scopes)
-        known = {id: (key, name) for id, key, name in self._run("SELECT id, key, name FROM scopes")}
+        known = {id: (key, name) for id, key, name in self.run("SELECT id, key, name FROM scopes")}
         found = f"FROM memories m WHERE {inside}"
         counted = f"SELECT m.scope, m.kind, count(*) {found} GROUP BY m.scope, m.kind"
         # Not grouped here: for that SQLite would go through all memories in the order of their kinds.
-        hidden = self._run(f"SELECT m.scope, m.kind, -1 {found} AND {rows.FORGOTTEN}")
+        hidden = self.run(f"SELECT m.scope, m.kind, -1 {found} AND {rows.FORGOTTEN}")
         by_scope, by_kind = Counter[str](), Counter[str]()
-        for scope, kind, number in (*self._run(counted), *hidden):
+        for scope, kind, number in (*self.run(counted), *hidden):
             by_scope[known[scope][0]] += number
             by_kind[kind] += number
         tables = ("entities", "relations", "sources", "sessions", "spans")
-        numbers = {table: self._column(f"SELECT count(*) FROM {table}")[0] for table in tables}
+        numbers = {table: self.column(f"SELECT count(*) FROM {table}")[0] for table in tables}
         bare = f"(SELECT count(*) FROM memories m WHERE {rows.BARE}"
         unembedded = f"SELECT {bare}) - {bare} AND {rows.FORGOTTEN}) - {bare} AND {rows.UNWANTED} AND m.deleted_at IS NULL)"
         vectors = "SELECT d.name, count(*) FROM models d JOIN vectors v ON v.model = d.id GROUP BY d.id, d.name ORDER BY d.id"
@@ -482,10 +469,10 @@ class Store:
             by_kind=_order_counts(by_kind),
             by_scope=_order_counts(by_scope),
             **numbers,
-            vectors=dict(self._run(vectors)),
-            unembedded=self._column(unembedded)[0],
+            vectors=dict(self.run(vectors)),
+            unembedded=self.column(unembedded)[0],
             database_bytes=self._size(),
-            cached=self._column("SELECT count(*) FROM embedding_cache")[0],
+            cached=self.column("SELECT count(*) FROM embedding_cache")[0],
             extra={"scope_names": dict(known.values())},
         )
 
@@ -540,14 +527,14 @@ class Store:
         while True:
             behind = f" AND ({keys}) > ({rows.marks(last)})" if last else ""
             sql = f"{select} WHERE {where}{behind} ORDER BY {keys} LIMIT {size}"
-            found = self._run(sql, *last)
+            found = self.run(sql, *last)
             if not found:
                 return
             last = found[-1][:width]
             items = self._export_items(part, [(row[0], row[width:]) for row in found], vectors)
             bundle = Bundle(**{part: tuple(items)})  # type: ignore[arg-type]
             if part == "tombstones":
-                secret = self._column("SELECT value FROM meta WHERE key = 'salt'")
+                secret = self.column("SELECT value FROM meta WHERE key = 'salt'")
                 bundle = bundle._replace(salt=secret[0])
             yield bundle
 
@@ -567,14 +554,14 @@ class Store:
     def records(self, ids: Ids, vectors: bool = True) -> Sequence[Record]:
         """Those of these memories that exist, whole and in no order."""
         sql = f"SELECT {self.columns}, m.dedup FROM {rows.JOINS} WHERE m.id = ANY(?)"
-        return self._build_records([(row[0], row) for row in self._run(sql, ids)], vectors)
+        return self._build_records([(row[0], row) for row in self.run(sql, ids)], vectors)
 
     def _build_records(self, found: Sequence[tuple[int, Any]], vectors: bool) -> Rows:
         keys = [key for key, _ in found]
         kept = self._stored_vectors(MEMORIES, keys) if vectors else {}
         events = defaultdict[int, tuple[Event, ...]](tuple)
         asked = f"{rows.EVENT} WHERE h.memory = ANY(?) ORDER BY h.memory, h.number"
-        for row in self._run(asked, keys):
+        for row in self.run(asked, keys):
             events[row[-1]] += (rows.read(Event, row),)
         return [
             Record(rows.memory(row), row[-1] is not None, events[key], kept.get(key, ()))
@@ -605,13 +592,13 @@ class Store:
 
     def read_note(self, name: str) -> str | None:
         """A note that came with a bundle."""
-        found = self._column("SELECT value FROM meta WHERE key = ?", NOTE + name)
+        found = self.column("SELECT value FROM meta WHERE key = ?", NOTE + name)
         return found[0] if found else None
 
     def list_notes(self, prefix: str) -> Names:
         """The notes whose name begins so."""
         start = NOTE + prefix
-        return self._column("SELECT value FROM meta WHERE substr(key, 1, ?) = ?", len(start), start)
+        return self.column("SELECT value FROM meta WHERE substr(key, 1, ?) = ?", len(start), start)
 
     # Care
 
@@ -632,14 +619,14 @@ class Store:
         problems = []
         for part, table, done, counted in (*self.derived, COUNTS):
             there, found = (
-                int(self._column(f"SELECT {number}")[0] or 0)
+                int(self.column(f"SELECT {number}")[0] or 0)
                 for number in (f"count(*) FROM {table}", counted)
             )
             if there != found:
                 said = f"{there} {table}, but {found} are {done}."
                 problems.append(Problem(part, said, "rebuild"))
         orphans = "SELECT count(*) FROM vectors v WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE m.key = v.memory)"
-        if number := self._column(orphans)[0]:
+        if number := self.column(orphans)[0]:
             said = f"{number} vectors belong to no memory."
             problems.append(Problem("vectors", said, "reindex"))
         return problems
@@ -653,7 +640,7 @@ class Store:
             if not rows.is_intact(row):
                 bad.append(row[1])
                 seen -= 1
-        torn = self._column("SELECT count(*) FROM memories")[0] - seen - len(bad)
+        torn = self.column("SELECT count(*) FROM memories")[0] - seen - len(bad)
         if torn > 0:
             bad.append(f"{torn} that lack their scope or source")
         said = "The stored text of {} is not what was written."
@@ -671,7 +658,7 @@ class Store:
             f"SELECT v.{which.owner}, d.name, d.dimensions, {self.stored} FROM {which.table} v"
             f" JOIN models d ON d.id = v.model WHERE v.{which.owner} = ANY(?) ORDER BY 1, 2, {self.order}"
         )
-        for key, model, dimensions, *stored in self._run(sql, keys):
+        for key, model, dimensions, *stored in self.run(sql, keys):
             found[key] += ((model, dimensions, self._encode_stored(*stored)),)
         return found
 
@@ -711,7 +698,7 @@ class Store:
     def keyword_spans(self, query: Query, scopes: Scopes, limit: int) -> Scores:
         raise NotImplementedError
 
-    def embed_question(self, text: str, embedder: "Embedder") -> Any:
+    def embed_question(self, text: str, embedder: Embedder) -> Any:
         """The vector of a question; from where it is kept, if the same was asked before."""
         return embedder.query(text)
 

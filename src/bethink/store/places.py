@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput
 from bethink.store import rows
-from bethink.store.rows import Keys, Record, Row, Run, Stored, within
+from bethink.store.rows import Keys, Record, Row, Rows, Stored, within
 from bethink.store.words import pack, prepare, tokenize, unpack
 from bethink.text import blake2b, sha256
 from bethink.types import (
@@ -54,28 +54,36 @@ def tombstone(content_hash: str, salt: str) -> bytes:
     return blake2b(content_hash.encode(), key=bytes.fromhex(salt), digest_size=16).digest()
 
 
-def find_purged(run: Run, hashes: Iterable[str]) -> set[str]:
-    """Those of these content hashes whose text was purged."""
-    salt = run("SELECT value FROM meta WHERE key = 'salt'")
-    stones = {tombstone(hash, salt[0][0]): hash for hash in hashes} if salt else {}
-    found = run("SELECT hash FROM tombstones WHERE hash = ANY(?)", stones)
-    return {stones[bytes(hash)] for (hash,) in found}
+class Reader:
+    """What asks a database: a store, or a write on its way in."""
 
+    def run(self, sql: str, *values: Any) -> Rows:
+        """The rows of a statement; `?` and `= ANY(?)` as in `rows`."""
+        raise NotImplementedError
 
-def find_living(
-    run: Run, scopes: Iterable[int], hashes: Iterable[str]
-) -> dict[tuple[int, str], str]:
-    """(scope, content hash) → id of the memory that says it already."""
-    sql = f"SELECT scope, dedup, id FROM memories WHERE {within('scope', scopes)} AND dedup = ANY(?) AND deleted_at IS NULL"
-    return {(scope, hash): id for scope, hash, id in run(sql, hashes)}
+    def column(self, sql: str, *values: Any) -> Rows:
+        return [row[0] for row in self.run(sql, *values)]
 
+    def find_purged(self, hashes: Iterable[str]) -> set[str]:
+        """Those of these content hashes whose text was purged."""
+        salts = self.column("SELECT value FROM meta WHERE key = 'salt'")
+        stones = {tombstone(hash, salt): hash for salt in salts for hash in hashes}
+        found = self.column("SELECT hash FROM tombstones WHERE hash = ANY(?)", stones)
+        return {stones[bytes(hash)] for hash in found}
 
-def find_turns(
-    run: Run, scopes: Iterable[int], identities: Iterable[bytes]
-) -> set[tuple[int, bytes]]:
-    """The messages (scope, hash of its identity) that were taken in before."""
-    sql = f"SELECT scope, identity FROM turns WHERE {within('scope', scopes)} AND identity = ANY(?)"
-    return {(scope, bytes(turn)) for scope, turn in run(sql, identities)}
+    def find_living(
+        self, scopes: Iterable[int], hashes: Iterable[str]
+    ) -> dict[tuple[int, str], str]:
+        """(scope, content hash) → id of the memory that says it already."""
+        sql = f"SELECT scope, dedup, id FROM memories WHERE {within('scope', scopes)} AND dedup = ANY(?) AND deleted_at IS NULL"
+        return {(scope, hash): id for scope, hash, id in self.run(sql, hashes)}
+
+    def find_turns(
+        self, scopes: Iterable[int], identities: Iterable[bytes]
+    ) -> set[tuple[int, bytes]]:
+        """The messages (scope, hash of its identity) that were taken in before."""
+        sql = f"SELECT scope, identity FROM turns WHERE {within('scope', scopes)} AND identity = ANY(?)"
+        return {(scope, bytes(turn)) for scope, turn in self.run(sql, identities)}
 
 
 def vector_text(section: str | None, content: str, metadata: str | Row) -> str:
@@ -133,7 +141,7 @@ TOPICS = Index("span_vectors", "span", "span_words")
 Window = tuple[int, int, int, bytes]  # key of the memory or topic, scope, model, encoded vector
 
 
-class Places:
+class Places(Reader):
     """One write on its way in, and what it changes in the statistics."""
 
     entity_scope = "scope"  # the column that tells under which scope a name is kept
@@ -149,9 +157,6 @@ class Places:
     def one(self, sql: str, *values: Any) -> Any:
         found = self.run(sql, *values)
         return found[0] if found else None
-
-    def column(self, sql: str, *values: Any) -> list[Any]:
-        return [row[0] for row in self.run(sql, *values)]
 
     def update(self, table: str, values: Row, key: str, id: Any) -> None:
         """Gives the columns of one row other values."""
@@ -395,9 +400,9 @@ class Places:
             self.put("meta", [{"scope": 0, "key": "salt", "value": known[0]}])
         return str(known[0])
 
-    def find_purged(self, hashes: Iterable[str]) -> set[str]:
+    def find_refused(self, hashes: Iterable[str]) -> set[str]:
         """Those of these content hashes whose text may not come again."""
-        return set() if self.batch.allow_purged else find_purged(self.run, hashes)
+        return set() if self.batch.allow_purged else self.find_purged(hashes)
 
     def note_fact(self, key: str, value: str) -> None:
         self.run("DELETE FROM meta WHERE key = ?", key)
@@ -450,10 +455,6 @@ class Places:
         return done
 
     # What a database does in its own words. What has a body here is SQLite's way; PostgreSQL has another.
-
-    def run(self, sql: str, *values: Any) -> list[Any]:
-        """The rows of a statement; `?` and `= ANY(?)` as in `rows`."""
-        raise NotImplementedError
 
     def put(self, table: str, given: Sequence[Row], key: str = "") -> None:
         """Inserts rows. Into the tables of OFTEN a row may come again: what is there already stays as it is. With the columns of

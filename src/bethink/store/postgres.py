@@ -247,7 +247,7 @@ class PostgresStore(Store):
         if not self._shared:
             self.database.close()
 
-    def _run(self, sql: str, *values: Any) -> list[Any]:
+    def run(self, sql: str, *values: Any) -> list[Any]:
         writer: PostgresWriter | None = getattr(self._open, "writer", None)
         if writer is not None:
             return writer.run(sql, *values)
@@ -260,7 +260,7 @@ class PostgresStore(Store):
         return found
 
     def _last_key(self) -> int:
-        return int(self._run("SELECT coalesce(max(key), 0) FROM memories")[0][0])
+        return int(self.run("SELECT coalesce(max(key), 0) FROM memories")[0][0])
 
     # Writing
 
@@ -390,7 +390,7 @@ class PostgresStore(Store):
             f" FROM (SELECT * FROM {table} LIMIT {SAMPLE}) t), 0)"
             for table in SIZED
         )
-        return int(self._run(f"SELECT {parts}")[0][0])
+        return int(self.run(f"SELECT {parts}")[0][0])
 
     def _check_database(self, deep: bool) -> Problems:
         """The walls between tenants; and the audit trail, whose lines the database counts in the tenant's row: whoever takes some out
@@ -398,7 +398,7 @@ class PostgresStore(Store):
         problems = [Problem("tenants", said) for (said,) in self._search("walls")]
         if deep:
             there = "SELECT count(*) FROM audit WHERE number <= sealed"
-            written, missing = self._run(f"SELECT sealed, sealed - ({there}) FROM tenants")[0]
+            written, missing = self.run(f"SELECT sealed, sealed - ({there}) FROM tenants")[0]
             if missing:
                 said = f"{missing} of {written} lines are gone."
                 problems.append(Problem("audit trail", said))
@@ -406,14 +406,14 @@ class PostgresStore(Store):
 
     def _count_damaged_vectors(self) -> int:
         damaged = f"SELECT count(*) FROM vectors v JOIN models d ON d.id = v.model WHERE {UNSOUND}"
-        return int(self._run(damaged)[0][0])
+        return int(self.run(damaged)[0][0])
 
     # Beside memories
 
     def audit(self, limit: int) -> list[Row]:
         """Who changed what: the newest lines of the audit trail, newest first."""
         sql = f"SELECT {', '.join(AUDIT)} FROM audit ORDER BY number DESC LIMIT ?"
-        found = [dict(zip(AUDIT, row, strict=True)) for row in self._run(sql, limit)]
+        found = [dict(zip(AUDIT, row, strict=True)) for row in self.run(sql, limit)]
         return [{**line, "changes": json.loads(line["changes"])} for line in found]
 
     def find_token(self, hash: str) -> Row | None:
@@ -423,7 +423,7 @@ class PostgresStore(Store):
 
     def list_tokens(self) -> list[Row]:
         """The tokens of this tenant, oldest first."""
-        found = self._run(f"SELECT {', '.join(TOKEN)} FROM tokens ORDER BY created, id")
+        found = self.run(f"SELECT {', '.join(TOKEN)} FROM tokens ORDER BY created, id")
         return [{"tenant": self.name, **dict(zip(TOKEN, row, strict=True))} for row in found]
 
     def add_token(self, row: Row) -> None:

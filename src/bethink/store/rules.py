@@ -24,8 +24,6 @@ from bethink.store.places import (
     cache_key,
     content_hash,
     embedded_text,
-    find_living,
-    find_turns,
     tombstone,
     topic_text,
     vector_text,
@@ -145,10 +143,10 @@ class Writer(Places):
         if not entries:
             return ()
         hashes = {entry.memory.content_hash for entry in entries}
-        purged = self.find_purged(hashes)
+        purged = self.find_refused(hashes)
         scopes = [self.scope(entry.memory.scope) for entry in entries]
-        heard = find_turns(self.run, {*scopes}, {entry.turn for entry in entries if entry.turn})
-        living = find_living(self.run, {*scopes}, hashes)
+        heard = self.find_turns({*scopes}, {entry.turn for entry in entries if entry.turn})
+        living = self.find_living({*scopes}, hashes)
         event = Event(self.batch.at, self.actor, "add", {}, {})
         outcomes, chosen, turns = [], [], []
         for scope, entry in zip(scopes, entries, strict=True):
@@ -263,12 +261,12 @@ class Writer(Places):
     def _refuse(self, change: Change, row: Row, changed: Row) -> None:
         """What no change may bring about: a told text twice in its scope, a purged text, a circle of replacements."""
         if row["dedup"] is not None and row["deleted_at"] is None:
-            twins = find_living(self.run, [row["scope"]], [row["dedup"]])
+            twins = self.find_living([row["scope"]], [row["dedup"]])
             for twin in {*twins.values()} - {change.id}:
                 raise InvalidInput(
                     f"The memory {twin} already says exactly this.", f"bethink forget {twin}"
                 )
-        if "content_hash" in changed and self.find_purged({row["content_hash"]}):
+        if "content_hash" in changed and self.find_refused({row["content_hash"]}):
             raise InvalidInput(
                 "This text was purged, so it is not taken in again.",
                 "`bethink add --force` remembers it all the same.",

@@ -17,7 +17,6 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,9 +24,10 @@ from typing import TYPE_CHECKING, Any
 import apsw
 from apsw import Connection
 
+from bethink.embed.base import Embedder
 from bethink.errors import StoreCorrupt, StoreError, StoreTooNew, translate_error, unstorable
 from bethink.store import rows
-from bethink.store.base import Problem, Problems, Result, Scores, Store
+from bethink.store.base import Problem, Problems, Result, Scores, Store, now
 from bethink.store.places import MEMORIES, OFTEN, TOPICS, Index, Texts
 from bethink.store.rows import Cosines, Keys, Row, Rows, Scopes, Where, within
 from bethink.store.rules import Writer
@@ -42,7 +42,6 @@ from bethink.store.words import (
 from bethink.types import Batch, Filter, Query, Ranking, Receipt
 
 if TYPE_CHECKING:
-    from bethink.embed.base import Embedder
     from bethink.store.vectors import VectorIndex
 
 SCHEMA = 6  # the number of the newest migration
@@ -66,6 +65,7 @@ UNREADABLE = (StoreError, apsw.CorruptError, apsw.SQLError, apsw.NoMemError, Uni
 UNSCOPED = frozenset(
     "history entities memory_entities relations tombstones embedding_cache meta".split()
 )
+FULL_TEXT = ("memories_fts", "spans_fts")
 SCALARS = (str, int, float, bytes, type(None))
 # What puts words into a full-text index, and what takes the same words out of it.
 INDEX = {
@@ -141,7 +141,7 @@ class SqliteWriter(Writer):
     # Leaving
 
     def clear_derived(self) -> None:
-        for table in ("memories_fts", "spans_fts"):
+        for table in FULL_TEXT:
             self.run(f"INSERT INTO {table}({table}) VALUES ('delete-all')")
         if self.one("SELECT 1 FROM models LIMIT 1"):
             for which in (MEMORIES, TOPICS):
@@ -158,11 +158,6 @@ def _insert(table: str, names: tuple[str, ...], key: str) -> str:
     values = f"({', '.join(names)}) VALUES ({rows.marks(names)})"
     again = rows.on_conflict(table, key, names) if key else ""
     return f"INSERT{' OR IGNORE' * (table in OFTEN)} INTO {table}{values}{again}"
-
-
-def rebuild(connection: Connection) -> None:
-    """After a migration that emptied the index."""
-    SqliteWriter(connection, Batch(at=datetime.now(UTC))).rebuild()
 
 
 WIDE = 1000  # memories among which those that pass a filter are looked for first
@@ -189,12 +184,12 @@ class SqliteStore(Store):
         self._lock = threading.Lock()
         self._held: dict[Index, VectorIndex] = {}
         # Errors about the file come when it is opened, not at the first question.
-        self._run("SELECT 1")
+        self.run("SELECT 1")
 
     @property
     def connection(self) -> Connection:
         if not hasattr(self._local, "connection"):
-            self._local.connection = connect(self.path, self.timeout, rebuild)
+            self._local.connection = connect(self.path, self.timeout)
             with self._lock:
                 self._connections.add(self._local.connection)
         connection: Connection = self._local.connection
@@ -212,13 +207,13 @@ class SqliteStore(Store):
             connection.close()
         self._local = threading.local()
 
-    def _run(self, sql: str, *values: Any) -> list[Any]:
+    def run(self, sql: str, *values: Any) -> list[Any]:
         with translate_errors(self.path):
             return list(self.connection.execute(translate(sql), bindings(values)))
 
     def _last_key(self) -> int:
         # From a table of its own, so that damage among the memories does not hide it.
-        found = self._run("SELECT seq FROM sqlite_sequence WHERE name = 'memories'")
+        found = self.run("SELECT seq FROM sqlite_sequence WHERE name = 'memories'")
         return int(found[0][0]) if found else 0
 
     # Writing
@@ -245,12 +240,12 @@ class SqliteStore(Store):
             "SELECT f.rowid, -f.rank FROM memories_fts f CROSS JOIN memories m ON m.key = f.rowid"
             f" WHERE f.memories_fts MATCH ? AND f.rank MATCH '{RANK}' AND {where[0]} ORDER BY f.rank LIMIT ?"
         )
-        return self._run(sql, asked, *where[1], limit) if asked else []
+        return self.run(sql, asked, *where[1], limit) if asked else []
 
     def _find_by_words(self, query: Query, scopes: Keys, where: Where, limit: int) -> Rows:
         """FTS5's own rank reads every posting of every word to weigh it, which in a large database takes longer than all the
         rest of a search. Frequencies and lengths come in when the candidates are scored, so the weights are enough here."""
-        inside, total = self._run(
+        inside, total = self.run(
             f"SELECT coalesce(sum(iif({within('id', scopes)}, memories, 0)), 0), coalesce(sum(memories), 0) FROM scopes"
         )[0]
         # Walking the list of a scope that is most of the database costs more than dropping the few rows of others.
@@ -261,7 +256,7 @@ class SqliteStore(Store):
         weight: dict[int, float] = {}
         for group in (rare, pairs):
             for term, value in group:
-                for (key,) in self._run(
+                for (key,) in self.run(
                     "SELECT rowid FROM memories_fts WHERE memories_fts MATCH ?",
                     restrict(term, searched),
                 ):
@@ -281,12 +276,12 @@ class SqliteStore(Store):
     def _visible(self, found: Sequence[tuple[int, float]], where: Where) -> set[int]:
         """Those of the found memories that the filter shows: forgotten ones and those of other scopes may stand among them."""
         asked = f"SELECT m.key FROM memories m WHERE m.key = ANY(?) AND {where[0]}"
-        return set(self._column(asked, [key for key, _ in found], *where[1]))
+        return set(self.column(asked, [key for key, _ in found], *where[1]))
 
     def _hides(self, scopes: Keys) -> bool:
         """Whether any memory of these scopes is forgotten, replaced, bound to a time or quarantined."""
         sql = f"SELECT 1 FROM memories WHERE {within('scope', scopes)} AND ({rows.HIDDEN}) LIMIT 1"
-        return bool(self._run(sql))
+        return bool(self.run(sql))
 
     def keyword_spans(self, query: Query, scopes: Scopes, limit: int) -> Scores:
         inside = self._scopes(scopes)
@@ -295,7 +290,7 @@ class SqliteStore(Store):
             "SELECT p.id, -f.rank FROM spans_fts f CROSS JOIN spans p ON p.key = f.rowid"
             " WHERE f.spans_fts MATCH ? AND f.rank MATCH 'bm25(3.0, 1.0, 0.0)' ORDER BY f.rank LIMIT ?"
         )
-        return self._run(sql, asked, limit) if asked and inside else []
+        return self.run(sql, asked, limit) if asked and inside else []
 
     # Vectors
 
@@ -303,7 +298,7 @@ class SqliteStore(Store):
         if which not in self._held:
             from bethink.store.vectors import VectorIndex  # brings NumPy; words do without
 
-            self._held[which] = VectorIndex(self._run, *which[:2], codes_folder(self.path))
+            self._held[which] = VectorIndex(self.run, *which[:2], codes_folder(self.path))
         return self._held[which]
 
     def embed_question(self, text: str, embedder: Embedder) -> Any:
@@ -327,13 +322,13 @@ class SqliteStore(Store):
         if len(seen) >= enough or len(found) < looked:
             return tuple(row for row in found if row[0] in seen)[:limit]
         sql, values = rows.where(filter, scopes)
-        allowed = self._column(f"SELECT m.key FROM memories m WHERE {sql}", *values)
+        allowed = self.column(f"SELECT m.key FROM memories m WHERE {sql}", *values)
         return held.search(vector, model, scopes, limit, allowed)
 
     def nearest_spans(self, vector: Any, model: str, scopes: Scopes, limit: int) -> Scores:
         found = self._vectors(TOPICS).search(vector, model, self._scopes(scopes), limit)
         sql = "SELECT key, id FROM spans WHERE key = ANY(?)"
-        ids = dict(self._run(sql, [key for key, _ in found]))
+        ids = dict(self.run(sql, [key for key, _ in found]))
         return [(ids[key], cosine) for key, cosine in found if key in ids]
 
     def cosines(self, keys: Keys, vector: Any, model: str, scopes: Scopes) -> Cosines:
@@ -346,7 +341,22 @@ class SqliteStore(Store):
         return sum(file.stat().st_size for file in _files(self.path, "", "-wal"))
 
     def _check_database(self, deep: bool) -> Problems:
-        return check_permissions(self.path) + check_file(self.connection, deep)
+        """What is wrong with the file: who may read it, its pages, all of them if `deep`, and the word indexes."""
+        problems = [
+            Problem("permissions", f"{file} can be read by others.", "permissions")
+            for file in _list_exposed(self.path)
+        ]
+        pragma = "PRAGMA integrity_check(20)" if deep else "PRAGMA quick_check(20)"
+        verdict = [line for (line,) in self.connection.execute(pragma) if line != "ok"]
+        problems += [Problem("database", line, "restore") for line in verdict]
+        for table in FULL_TEXT:
+            ask = f"INSERT INTO {table}({table}, rank) VALUES ('integrity-check', 0)"
+            try:
+                with suppress(apsw.ReadOnlyError):
+                    self.connection.execute(ask)
+            except (apsw.SQLError, apsw.CorruptError) as error:
+                problems.append(Problem("full-text index", f"{table}: {error}.", "rebuild"))
+        return problems
 
     def _count_damaged_vectors(self) -> int:
         unsound = (unsound_vectors(self.connection, which.table) for which in INDEX)
@@ -367,10 +377,7 @@ class SqliteStore(Store):
 # Opening the file
 
 
-Rebuild = Callable[[Connection], object]
-
-
-def connect(path: Path, timeout: float, rebuild: Rebuild) -> Connection:
+def connect(path: Path, timeout: float) -> Connection:
     """A connection to the database at `path`, made if there is none, brought to the newest schema if it is older."""
     if apsw.SQLITE_VERSION_NUMBER < OLDEST_SQLITE:
         raise StoreError(
@@ -385,7 +392,7 @@ def connect(path: Path, timeout: float, rebuild: Rebuild) -> Connection:
         connection = Connection(str(path), writable) if beside else _open_unwritable(path)
         connection.set_busy_timeout(int(timeout * 1000))
         try:
-            _prepare(connection, path, rebuild)
+            _prepare(connection, path)
         except BaseException:
             connection.close()
             raise
@@ -422,18 +429,7 @@ def open_unchanged(path: Path) -> Connection:
     return Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
 
 
-def copy_database(path: Path, copy: Path) -> None:
-    """Writes all pages of a database into a new file, and nothing to the database."""
-    with (
-        translate_errors(path),
-        closing(open_unchanged(path)) as source,
-        closing(Connection(str(copy))) as target,
-        target.backup("main", source, "main") as backup,
-    ):
-        backup.step()
-
-
-def _prepare(connection: Connection, path: Path, rebuild: Rebuild) -> None:
+def _prepare(connection: Connection, path: Path) -> None:
     # First whether there is anything: another process may be making it, and puts its name on it in the same transaction.
     filled = connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").get
     version, owner = connection.pragma("user_version"), connection.pragma("application_id")
@@ -455,7 +451,7 @@ def _prepare(connection: Connection, path: Path, rebuild: Rebuild) -> None:
             "Upgrade with `pip install -U bethink`.",
         )
     if version < SCHEMA:
-        migrate(connection, migrations(), rebuild)
+        migrate(connection)
 
 
 def migrations() -> list[str]:
@@ -463,17 +459,17 @@ def migrations() -> list[str]:
     return [path.read_text("utf-8") for path in sorted(MIGRATIONS.glob("*.sql"))]
 
 
-def migrate(connection: Connection, scripts: list[str], rebuild: Rebuild) -> None:
+def migrate(connection: Connection) -> None:
     """Applies what is missing, each script in a transaction of its own. Two processes may do this at once."""
     if connection.pragma("user_version") == 0:
         retry(lambda: connection.pragma("journal_mode", "WAL"))
-    for number, script in enumerate(scripts, start=1):
+    for number, script in enumerate(migrations(), start=1):
         with immediate(connection):
             if connection.pragma("user_version") >= number:
                 continue
             connection.execute(script)
             if number == REINDEXED:
-                rebuild(connection)
+                SqliteWriter(connection, now()).rebuild()
             connection.pragma("application_id", APPLICATION)
             connection.pragma("user_version", number)
 
@@ -571,29 +567,6 @@ def _list_exposed(path: Path) -> list[Path]:
     return [file for file in found if stat.S_IMODE(file.stat().st_mode) & 0o077]
 
 
-def check_permissions(path: Path) -> Problems:
-    said = "{} can be read by others (mode {:04o})."
-    return [
-        Problem("permissions", said.format(file, stat.S_IMODE(file.stat().st_mode)), "permissions")
-        for file in _list_exposed(path)
-    ]
-
-
-def check_file(connection: Connection, deep: bool) -> Problems:
-    """What is wrong with the pages, all of them if `deep`, and with the word indexes."""
-    pragma = "PRAGMA integrity_check(20)" if deep else "PRAGMA quick_check(20)"
-    verdict = [line for (line,) in connection.execute(pragma) if line != "ok"]
-    problems = [Problem("database", line, "restore") for line in verdict]
-    for table in ("memories_fts", "spans_fts"):
-        try:
-            connection.execute(f"INSERT INTO {table}({table}, rank) VALUES ('integrity-check', 0)")
-        except apsw.ReadOnlyError:
-            continue
-        except (apsw.SQLError, apsw.CorruptError) as error:
-            problems.append(Problem("full-text index", f"{table}: {error}.", "rebuild"))
-    return problems
-
-
 def unsound_vectors(connection: Connection, table: str) -> list[int]:
     """A vector has no hash of its own, but not every row of numbers can be one: see `vectors.sound`."""
     from bethink.store.vectors import sound
@@ -662,6 +635,12 @@ def open_copy(path: Path) -> Iterator[Store]:
 
     with tempfile.TemporaryDirectory(prefix="bethink-") as folder:
         copy = Path(folder) / "copy.db"
-        copy_database(path, copy)
+        with (
+            translate_errors(path),
+            closing(open_unchanged(path)) as source,
+            closing(Connection(str(copy))) as target,
+            target.backup("main", source, "main") as backup,
+        ):
+            backup.step()
         with closing(SqliteStore(copy)) as store:
             yield store

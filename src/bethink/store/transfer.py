@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin
 
 from bethink import project as projects
 from bethink.errors import InvalidInput, StoreError
-from bethink.store.places import content_hash, embedded_text, find_living
+from bethink.store.places import content_hash, embedded_text
 from bethink.store.rows import EPOCH, Record, Row, Stored, instant, stamp
 from bethink.text import blake2b
 from bethink.types import Entity, Event, Memory, Relation, Session, Source, Span
@@ -291,7 +291,7 @@ def _take_records(
     purged = _find_purged(writer, given, known)
     scopes = {one.memory.scope: writer.scope(one.memory.scope) for one in records}
     hashes = {one.memory.content_hash for one in records if one.unique}
-    living = find_living(writer.run, scopes.values(), hashes)
+    living = writer.find_living(scopes.values(), hashes)
     taken: dict[str, Record] = {}
     left = dict(given)
     for id, record in given.items():
@@ -339,7 +339,7 @@ def _find_purged(
         texts[id] = {record.memory.content_hash, *map(content_hash, list_texts(record))}
         if id in known:
             texts[id] -= set(map(content_hash, list_texts(known[id])))
-    purged = writer.find_purged(set[str]().union(*texts.values()))
+    purged = writer.find_refused(set[str]().union(*texts.values()))
     return {id for id, own in texts.items() if own & purged}
 
 

@@ -20,15 +20,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bethink.embed.base import Embedder
 from bethink.store.rows import Cosines, Keys, Run
-
-if TYPE_CHECKING:
-    from bethink.embed.base import Embedder
 
 Floats = NDArray[np.float32]
 Ids = NDArray[np.int64]

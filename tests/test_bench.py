@@ -93,10 +93,10 @@ def test_the_clock_helps_on_the_day_and_not_a_month_later(offline, tmp_path, as_
 def test_every_measure_is_what_it_says_and_recipes_add_the_same_for_what_is_recent():
     """In this order: hit@1, any@5, any@10, recall@5, recall@10, all@5, MRR, nDCG@10."""
     pool = [  # by words a, by meaning c; together b
-        bench.LabelledHit("a", "", bm25=10.0, cosine=0.1),
-        bench.LabelledHit("b", "", bm25=9.0, cosine=0.8),
-        bench.LabelledHit("c", "", bm25=0.0, cosine=0.9),
-        bench.LabelledHit("new", "", bm25=9.5, cosine=0.0, recent=0.35),
+        bench.LabelledHit("a", "", {"bm25": 10.0, "cosine": 0.1}),
+        bench.LabelledHit("b", "", {"bm25": 9.0, "cosine": 0.8}),
+        bench.LabelledHit("c", "", {"cosine": 0.9}),
+        bench.LabelledHit("new", "", {"bm25": 9.5, "recent": 0.35}),
     ]
     names = {"math": math, "IDEAL_2": 1 + 1 / math.log2(3)}
     for found, wanted, *expected in cases("bench-measures", names):

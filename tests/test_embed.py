@@ -87,7 +87,7 @@ def test_a_text_has_the_same_bits_everywhere_and_windows_hold_all_of_it(local, m
     for one, other in zip(local.documents(texts), alone, strict=True):
         assert np.array_equal(one, other)
     text = long_text(100_000)
-    encode = local._load().tokenizer.encode
+    encode = local.load().tokenizer.encode
     windows = list(local.windows(text))
     assert [token for window in windows for token in window] == encode(text)
     assert max(map(len, windows)) <= WINDOW
@@ -133,7 +133,7 @@ def test_only_declared_inputs_are_fed_and_a_folder_is_a_model(model_or_pull, tmp
 
     embedder = LocalEmbedder(MODEL._replace(dimensions=0), model_or_pull)
     inputs = frozenset({"input_ids", "attention_mask"})
-    embedder._runtime = embedder._load()._replace(session=Session(), inputs=inputs)
+    embedder._runtime = embedder.load()._replace(session=Session(), inputs=inputs)
     assert np.allclose(embedder.query("x"), [0.6, 0.8])
     for file in ("model.onnx", "tokenizer.json"):
         (tmp_path / file).symlink_to(model_or_pull / file)
@@ -157,8 +157,7 @@ def test_each_kind_is_opened_by_its_name_and_a_vector_that_was_let_go_of_is_made
         assert f"`bethink model pull{argument}`" in caught.value.hint
     with pytest.raises(EmbeddingError, match="no embedding model called 'gte-smal'"):
         open_embedder(Config(embedding="gte-smal"))
-    assert models.identity("snowflake-arctic-embed-s") == "snowflake-arctic-embed-s@f93ff225/w128"
-    assert models.identity("gte-small") is None
+    assert models.identify(MODEL, home) == "snowflake-arctic-embed-s@f93ff225/w128"
 
     class Fleeting(dict):
         def __contains__(self, key):

@@ -209,7 +209,7 @@ def test_a_ready_folder_of_models_is_used_and_never_written(hub, tmp_path, monke
     assert models.location("tiny") is None
     plant(ready, FOLDER)
     assert models.pull("tiny") == ready == models.location("tiny")
-    assert models.identity("tiny") == f"tiny@{sha(MODEL)[:8]}/w128"
+    assert models.identify(models.find("tiny"), ready) == f"tiny@{sha(MODEL)[:8]}/w128"
     (ready / "model.onnx").write_bytes(OTHER)
     with pytest.raises(EmbeddingError, match="is damaged"):
         models.pull("tiny")
@@ -233,10 +233,11 @@ def test_the_registry_knows_the_seeds_spellings_and_a_folder_is_a_model(tmp_path
     folder.mkdir()
     with pytest.raises(EmbeddingError, match=r"it has no model\.onnx"):
         models.find(str(folder))
-    name = models.identity(str(plant(folder, FOLDER)))
-    assert name.startswith("mine@") and models.identity(f"{folder}/") == name
+    plant(folder, FOLDER)
+    name = models.identify(models.find(str(folder)), folder)
+    assert name.startswith("mine@") and models.identify(models.find(f"{folder}/"), folder) == name
     assert models.find(str(folder)).directory == folder
     assert models.location(str(folder)) and models.pull(str(folder)) == folder
     models.verify(str(folder))
     (folder / "tokenizer.json").write_bytes(b"{}")
-    assert models.identity(str(folder)) != name
+    assert models.identify(models.find(str(folder)), folder) != name

@@ -15,7 +15,7 @@ import json
 import math
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ from bethink.errors import InvalidInput, NotFound
 from bethink.features.conversations import backfill
 from bethink.hosts.base import as_time
 from bethink.store.transfer import split_pages
-from bethink.types import MODES, Filter, Memory, Passage, Source
+from bethink.types import MODES, NOTHING, Filter, Memory, Passage, Source, Values
 
 MEASURES = ("hit@1", "any@5", "any@10", "recall@5", "recall@10", "all@5", "MRR", "nDCG@10")
 INTERVALS = ("low", "high", "behind", "behind_low", "behind_high")
@@ -58,12 +58,10 @@ class LabelledHit(NamedTuple):
 
     document: str
     session: str
-    bm25: float = 0.0
-    cosine: float = 0.0
-    recent: float = 0.0
+    why: Values = NOTHING
 
 
-Labels = Callable[[Memory], LabelledHit]
+Labels = Callable[[Memory], tuple[str, str]]
 
 
 def read(folder: Path) -> Dataset:
@@ -145,8 +143,9 @@ def load(memory: Bethink, dataset: Dataset, folder: Path, tell: Progress) -> Lab
             memory.ingest(batch, scope=scope, replace_sources=False)
             done += sum(len(passages) for _, passages in page)
             tell(f"{dataset.name}: reading", done, len(dataset.documents))
-    return lambda found: LabelledHit(
-        str(found.metadata.get("document")), str(found.metadata.get("session"))
+    return lambda found: (
+        str(found.metadata.get("document")),
+        str(found.metadata.get("session")),
     )
 
 
@@ -175,15 +174,15 @@ def converse(memory: Bethink, dataset: Dataset, folder: Path, tell: Progress) ->
         backfill(memory, [("plain", file)])
         tell(f"{dataset.name}: reading", number + 1, len(ordered))
 
-    def label(found: Memory) -> LabelledHit:
+    def label(found: Memory) -> tuple[str, str]:
         turns = ordered[int((found.session or "0").partition("-")[0])]
         line = (found.lines or (1, 1))[0]
-        return LabelledHit(turns[line - 1]["id"], str(turns[0].get("session")))
+        return turns[line - 1]["id"], str(turns[0].get("session"))
 
     return label
 
 
-def _enter(memory: Bethink, row: Mapping[str, Any]) -> str:
+def _enter(memory: Bethink, row: Row) -> str:
     """Goes into the haystack of a document or a question, which is a container, and names its scope."""
     memory.container = str(row.get("scope", "all"))
     return memory.scope
@@ -240,9 +239,13 @@ def measure(
             judged.append(_judge_found(found, query))
             tell(f"{dataset.name}: {mode}, asked {asked}", number, len(dataset.queries))
         first = first or [one["nDCG@10"] for one in judged]
-        row = {"asked": asked, "mode": mode, **_summarise(judged, first)}
-        spent = time.process_time() - before
-        rows.append(row | _summarise_times(times, spent, mode in SEARCHES))
+        spent = (*np.percentile(times, (50, 95)), (time.process_time() - before) / len(times))
+        # Controls have no times of their own.
+        speeds = {
+            name: round(float(seconds) * 1000, 2) if mode in SEARCHES else None
+            for name, seconds in zip(SPEEDS, spent, strict=False)
+        }
+        rows.append({"asked": asked, "mode": mode, **_summarise(judged, first), **speeds})
     return rows
 
 
@@ -253,11 +256,7 @@ def _ask(
     seen = Filter(scopes=(_enter(memory, query),), now=now)
     how = {"mode": "hybrid", "rerank": True} if mode == RERANKED else {"mode": mode}
     answer = memory.search(query["query"], filter=seen, limit=depth, related=False, **how)
-    signals = ("bm25", "cosine", "recent")
-    return [
-        LabelledHit(*labels(hit.memory)[:2], *(hit.why.get(name, 0.0) for name in signals))
-        for hit in answer.hits
-    ]
+    return [LabelledHit(*labels(hit.memory), hit.why) for hit in answer.hits]
 
 
 def order_by_time(dataset: Dataset, query: Row, now: datetime) -> list[LabelledHit]:
@@ -274,7 +273,8 @@ def order_by_time(dataset: Dataset, query: Row, now: datetime) -> list[LabelledH
 def order_by_recipe(pool: Sequence[LabelledHit], recipe: str) -> list[LabelledHit]:
     """The pool by a plain recipe: BM25, its best as 1; with the cosine, from the worst as 0 to the best as 1; or by the ranks in both."""
     words, meaning, recent = (
-        np.array([getattr(one, signal) for one in pool]) for signal in ("bm25", "cosine", "recent")
+        np.array([one.why.get(signal, 0.0) for one in pool])
+        for signal in ("bm25", "cosine", "recent")
     )
     if not pool:
         return []
@@ -311,15 +311,6 @@ def _summarise(judged: Sequence[dict[str, float]], first: Sequence[float]) -> Ro
     bounds = (*interval(values), round(sum(behind) / count, 4), *interval(behind))
     means = {name: round(sum(one[name] for one in judged) / count, 4) for name in MEASURES}
     return {**means, **dict(zip(INTERVALS, bounds, strict=True)), "queries": count}
-
-
-def _summarise_times(times: list[float], spent: float, is_search: bool) -> Row:
-    """Milliseconds of a search. Controls have no times of their own."""
-    if not is_search:
-        return dict.fromkeys(("p50_ms", "p95_ms", "cpu_ms"))
-    seconds = (*np.percentile(times, (50, 95)), spent / len(times))
-    names = ("p50_ms", "p95_ms", "cpu_ms")
-    return {name: round(float(one) * 1000, 2) for name, one in zip(names, seconds, strict=True)}
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:

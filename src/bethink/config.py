@@ -302,12 +302,7 @@ def mask_password(value: Any) -> Any:
         return value
     import re
 
-    scheme, rest = value.split("://", 1)
-    place = re.split("[?#]", rest, maxsplit=1)[0]
-    login, at, _ = place.rpartition("@")
-    user, colon, _ = login.partition(":")
-    hidden = f"{user}:…" if colon else login
-    plain = f"{scheme}://{hidden}{at}{rest[len(login) + len(at) :]}"
+    plain = re.sub(r"^([^?#]*?://[^:?#]*:)[^?#]*@", r"\1…@", value)
     return re.sub(r"(?i)([?&][a-z_]*password=)[^&]*", r"\1…", plain)
 
 

@@ -58,6 +58,17 @@ HINTS = {
 }
 
 
+# What an endpoint did, by the kind. What a server says of a key may show a part of it.
+REFUSED = {
+    "key": "refused the key ({status})",
+    "missing": "was not found, or has not what is asked for{said}",
+    "busy": "is busy or failed ({status}){said}",
+    "refused": "refused the request ({status}){said}",
+}
+KEYLESS = "asks for a key, and none is set"
+REDIRECTED = "redirects elsewhere, which is not followed"
+
+
 class Endpoint:
     """A model behind an address, as the settings that begin with `setting` name it, and its key from the environment. `owner` is the
     host that answers nobody without one; `fail` makes the error of a message, a hint and the kind of what went wrong."""
@@ -196,8 +207,12 @@ def send(
     if response.status_code >= 300:
         wait = response.headers.get("Retry-After", "")
         seconds = float(wait) if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", wait) else 0.0  # no date
-        said = _read_complaint(bytes(answer), secret)
-        raise _explain_refusal(response.status_code, said, seconds, shown, secret)
+        status = response.status_code
+        kind = name_refusal(status)
+        what = REFUSED[kind] if secret or kind != "key" else KEYLESS
+        what = what if status >= 400 else REDIRECTED
+        message = what.format(status=status, said=_read_complaint(bytes(answer), secret))
+        raise PostError(kind, f"The endpoint {shown} {message}.", seconds)
     try:
         if len(answer) > largest:
             raise ValueError(f"it has more than {largest >> 20} MB")
@@ -207,25 +222,17 @@ def send(
         raise PostError("garbage", message) from None
 
 
-def _explain_refusal(
-    status: int, said: str, wait: float, shown: str, secret: Key | None
-) -> PostError:
-    detail = f": {said}" if said else ""
-    kind, what = "refused", f"refused the request ({status}){detail}"
+def name_refusal(status: int) -> str:
+    """What a status says of a request: the kind of a PostError."""
     if status in (401, 403):
-        kind = "key"
-        what = f"refused the key ({status})" if secret else "asks for a key, and none is set"
-    elif status == 404:
-        kind, what = "missing", f"was not found, or has not what is asked for{detail}"
-    elif status in (408, 409, 425, 429) or status >= 500:
-        kind, what = "busy", f"is busy or failed ({status}){detail}"
-    elif status < 400:
-        what = "redirects elsewhere, which is not followed"
-    return PostError(kind, f"The endpoint {shown} {what}.", wait)
+        return "key"
+    if status == 404:
+        return "missing"
+    return "busy" if status in (408, 409, 425, 429) or status >= 500 else "refused"
 
 
 def _read_complaint(answer: bytes, secret: Key | None) -> str:
-    """What the server says of its refusal, in one line. Some servers quote the key."""
+    """What the server says of its refusal, behind a colon. Some servers quote the key."""
     text = answer[:LARGEST_COMPLAINT].decode("utf-8", "replace")
     try:
         value = json.loads(text)["error"]
@@ -234,4 +241,10 @@ def _read_complaint(answer: bytes, secret: Key | None) -> str:
         pass
     if secret:
         text = text.replace(secret.value, "…")
+    said = shorten(text)
+    return f": {said}" if said else ""
+
+
+def shorten(text: str) -> str:
+    """The beginning of what a program says, in one line."""
     return " ".join(text.split())[:300].rstrip(".")

@@ -29,7 +29,7 @@ from bethink.embed.base import (
     open_tokenizer,
     sentence_ends,
 )
-from bethink.embed.models import MODEL_FILE, TOKENIZER_FILE, LocalModel, identity
+from bethink.embed.models import MODEL_FILE, TOKENIZER_FILE, LocalModel, identify
 from bethink.errors import EmbeddingError
 
 QUERIES_REMEMBERED = 256
@@ -37,38 +37,33 @@ TOKEN_OUTPUTS = ("last_hidden_state", "token_embeddings")  # what a vector per t
 QUERY_CHARACTERS = 20_000  # of a question that are tokenised; a window holds far fewer
 
 
-class _Runtime(NamedTuple):
+class Runtime(NamedTuple):
     """What is loaded on first use."""
 
     tokenizer: Tokenizer
     session: Any
     inputs: frozenset[str]
     output: str
-    query_prefix: list[int]
-    document_prefix: list[int]
 
 
 class LocalEmbedder:
     def __init__(self, model: LocalModel, directory: Path, threads: int = 0) -> None:
-        self.model = identity(str(model.directory or model.name)) or model.name
+        self.model = identify(model, directory)
         self.baseline, self.unrelated = model.baseline, model.unrelated
         self._settings, self._directory = model, directory
         self._threads = threads or os.cpu_count() or 1
-        self._runtime: _Runtime | None = None
+        self._runtime: Runtime | None = None
         self._lock = threading.Lock()
         self.query = lru_cache(maxsize=QUERIES_REMEMBERED)(self._query)
 
     def documents(self, texts: Sequence[str]) -> list[Matrix]:
-        if not texts:
-            return []
-        runtime = self._load()
         windows = (
             (owner, window) for owner, text in enumerate(texts) for window in self.windows(text)
         )
 
         def vector(job: tuple[int, list[int]]) -> tuple[int, Matrix]:
             owner, window = job
-            return owner, self._run(runtime, runtime.document_prefix + window)
+            return owner, self._run(self._settings.document_prefix, window)
 
         pool = ThreadPoolExecutor(self._threads, thread_name_prefix="bethink-embed")
         try:
@@ -78,23 +73,22 @@ class LocalEmbedder:
             pool.shutdown(cancel_futures=True)  # on Ctrl-C only what runs is waited for
 
     def _query(self, text: str) -> Matrix:
-        runtime = self._load()
-        ids = runtime.tokenizer.encode(clean(text).strip()[:QUERY_CHARACTERS])
-        room = self._room(runtime, runtime.query_prefix)
-        vector = self._run(runtime, runtime.query_prefix + ids[:room])
+        prefix = self._settings.query_prefix
+        ids = self.load().tokenizer.encode(clean(text).strip()[:QUERY_CHARACTERS])
+        vector = self._run(prefix, ids[: self._count_room(prefix)])
         vector.flags.writeable = False  # It is handed out again to whoever asks the same.
         return vector
 
     def windows(self, text: str) -> Iterator[list[int]]:
         """The text's tokens in windows, each broken at the last sentence end that fits, unless that would leave less than a quarter of a
         window; together they are all its tokens."""
-        runtime, text = self._load(), clean(text)
-        size = min(WINDOW, self._room(runtime, runtime.document_prefix))
+        tokenizer, text = self.load().tokenizer, clean(text)
+        size = min(WINDOW, self._count_room(self._settings.document_prefix))
         ids: list[int] = []
         ends = [0]  # places in `ids` at which a sentence begins
         start = 0
         for end in (*sentence_ends(text), len(text)):
-            ids += runtime.tokenizer.encode(text[start:end])
+            ids += tokenizer.encode(text[start:end])
             ends.append(len(ids))
             start = end
         start = 0
@@ -105,32 +99,52 @@ class LocalEmbedder:
             start = end
         yield ids[start:]
 
-    def _room(self, runtime: _Runtime, prefix: Sequence[int]) -> int:
-        special = len(runtime.tokenizer.opening) + len(runtime.tokenizer.closing)
-        return self._settings.window - special - len(prefix)
+    def _count_room(self, prefix: str) -> int:
+        """How many tokens of a text the model takes beside the prefix."""
+        tokenizer = self.load().tokenizer
+        beside = (*tokenizer.opening, *tokenizer.encode(prefix), *tokenizer.closing)
+        return self._settings.window - len(beside)
 
-    def _load(self) -> _Runtime:
+    def load(self) -> Runtime:
         with self._lock:
             if self._runtime is None:
-                self._runtime = _load(self._directory, self._settings)
+                self._runtime = self._open()
             return self._runtime
 
-    def _run(self, runtime: _Runtime, ids: Sequence[int]) -> Matrix:
-        tokenizer = runtime.tokenizer
-        tokens = np.array([[*tokenizer.opening, *ids, *tokenizer.closing]], dtype=np.int64)
+    def _open(self) -> Runtime:
+        try:
+            tokenizer = open_tokenizer(self._directory / TOKENIZER_FILE)
+            session = open_session(self._directory / MODEL_FILE, data_directory())
+        except EmbeddingError:
+            raise
+        except Exception as error:  # Neither library's errors have a base of their own.
+            raise EmbeddingError(
+                f"The embedding model in {self._directory} cannot be loaded: {error}.",
+                "Run `bethink model pull` to fetch it anew.",
+            ) from error
+        inputs, outputs = (
+            [node.name for node in nodes] for nodes in (session.get_inputs(), session.get_outputs())
+        )
+        output = next((name for name in TOKEN_OUTPUTS if name in outputs), outputs[0])
+        return Runtime(tokenizer, session, frozenset(inputs), output)
+
+    def _run(self, prefix: str, ids: Sequence[int]) -> Matrix:
+        tokenizer, session, inputs, output = self.load()
+        told = (*tokenizer.opening, *tokenizer.encode(prefix), *ids, *tokenizer.closing)
+        tokens = np.array([told], dtype=np.int64)
         feed = {"input_ids": tokens, "attention_mask": np.ones_like(tokens)}
         feed["token_type_ids"] = np.zeros_like(tokens)
-        feed = {name: value for name, value in feed.items() if name in runtime.inputs}
+        feed = {name: value for name, value in feed.items() if name in inputs}
         try:
-            (output,) = runtime.session.run([runtime.output], feed)
+            (found,) = session.run([output], feed)
         except Exception as error:  # onnxruntime's errors have no base of their own.
             raise EmbeddingError(
                 f"The embedding model '{self._settings.name}' failed on {tokens.size} tokens: {error}.",
                 "Run `bethink doctor`.",
             ) from error
-        if output.ndim == 3:
-            output = output[:, 0] if self._settings.pooling == "cls" else output.mean(axis=1)
-        vector = np.asarray(output[0], dtype=np.float32)
+        if found.ndim == 3:
+            found = found[:, 0] if self._settings.pooling == "cls" else found.mean(axis=1)
+        vector = np.asarray(found[0], dtype=np.float32)
         length = float(np.linalg.norm(vector))
         wanted = self._settings.dimensions or vector.shape[0]
         if not 0 < length < np.inf or vector.shape[0] != wanted:
@@ -139,25 +153,3 @@ class LocalEmbedder:
                 "Run `bethink doctor`.",
             )
         return vector / np.float32(length)
-
-
-def _load(directory: Path, model: LocalModel) -> _Runtime:
-    try:
-        tokenizer = open_tokenizer(directory / TOKENIZER_FILE)
-        session = open_session(directory / MODEL_FILE, data_directory())
-    except EmbeddingError:
-        raise
-    except Exception as error:  # Neither library's errors have a base of their own.
-        raise EmbeddingError(
-            f"The embedding model in {directory} cannot be loaded: {error}.",
-            "Run `bethink model pull` to fetch it anew.",
-        ) from error
-    outputs = [output.name for output in session.get_outputs()]
-    return _Runtime(
-        tokenizer,
-        session,
-        frozenset(node.name for node in session.get_inputs()),
-        next((name for name in TOKEN_OUTPUTS if name in outputs), outputs[0]),
-        tokenizer.encode(model.query_prefix),
-        tokenizer.encode(model.document_prefix),
-    )

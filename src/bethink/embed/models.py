@@ -118,22 +118,15 @@ def _hash_file(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def identity(name: str) -> str | None:
-    """What is kept beside the model's vectors, such as `snowflake-arctic-embed-s@f93ff225/w128`.
-
-    None for a model that is not installed and has no pinned hash: what it will be is not known yet.
-    """
-    model, directory = find(name), location(name)
-    if model.sha256:
-        digest = model.sha256
-    elif directory is None:
-        return None
-    elif model.directory:
+def identify(model: LocalModel, directory: Path) -> str:
+    """What is kept beside the model's vectors, such as `snowflake-arctic-embed-s@f93ff225/w128`."""
+    digest = model.sha256
+    if model.directory:
         # Over the files and over how they are used, since that changes the vectors as well.
         parts = [_hash_file(directory / file) for file in FILES]
         parts += [model.pooling, model.query_prefix, model.document_prefix, str(model.window)]
         digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
-    else:
+    elif not digest:
         digest = _read_hashes(directory).get(MODEL_FILE) or _hash_file(directory / MODEL_FILE)
     return f"{model.name}@{digest[:8]}" + (f"/w{WINDOW}" if model.window > WINDOW else "")
 

@@ -105,7 +105,11 @@ class Model:
 
     def _prepare(self, task: Task) -> ModelRequest:
         """Redacted part by part: a `<private>` that one part never closes must not swallow the others, nor the marks."""
-        parts = [[self._redact(_make_sendable(text)) for text in part] for part in task.parts]
+        # Halves of surrogate pairs and NULs are no text.
+        parts = [
+            [self._redact(replace_broken(text).replace("\x00", " ")) for text in part]
+            for part in task.parts
+        ]
         if not any(character.isalnum() for _, text in parts for character in _MARKER.sub("", text)):
             self.budget.skip(task.purpose, "empty")
             raise ModelError(
@@ -145,11 +149,6 @@ class Model:
 def tokens(text: str) -> int:
     """About how many tokens a text has, rather too many: three bytes each, which is also one for each Chinese character."""
     return len(text.encode("utf-8", "replace")) // 3 + 1
-
-
-def _make_sendable(text: str) -> str:
-    """Without what is no text: halves of surrogate pairs, NULs."""
-    return replace_broken(text).replace("\x00", " ")
 
 
 # What a day may take

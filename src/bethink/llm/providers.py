@@ -16,6 +16,8 @@ from bethink import post
 from bethink.errors import ConfigError
 from bethink.llm.base import ModelError, ModelRequest, RawAnswer, Usage, end_process
 
+Request = tuple[dict[str, str], dict[str, Any]]  # headers and body
+Reply = tuple[str, Usage | None, str]  # words, what they cost, and why there are none, if so
 SCHEMA_SHOWN = "\n\nThe form of the answer, as a JSON Schema: {}"
 CLAUDE_INPUTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
@@ -58,12 +60,11 @@ class HttpProvider:
             raise ModelError(message, "Offline rules do the work.", stopped)
         return RawAnswer(text, usage)
 
-    def _make_request(self, ask: ModelRequest) -> tuple[dict[str, str], dict[str, Any]]:
-        """The headers and the body."""
+    def _make_request(self, ask: ModelRequest) -> Request:
         raise NotImplementedError
 
-    def _read(self, answer: Any) -> tuple[str, Usage | None, str]:
-        """The words of an answer, what it cost, and why it has none, if so: declined, cut off."""
+    def _read(self, answer: Any) -> Reply:
+        """What an answer says; one without words was declined or cut off."""
         raise NotImplementedError
 
 
@@ -71,7 +72,7 @@ class AnthropicModel(HttpProvider):
     KIND, URL, PATH = "anthropic", "https://api.anthropic.com", "/v1/messages"
     VARIABLE, OWNER, MODEL = "ANTHROPIC_API_KEY", "api.anthropic.com", "claude-haiku-5-5"
 
-    def _make_request(self, ask: ModelRequest) -> tuple[dict[str, str], dict[str, Any]]:
+    def _make_request(self, ask: ModelRequest) -> Request:
         key = self._endpoint.key
         headers = {"anthropic-version": "2023-06-01"} | ({"x-api-key": key.value} if key else {})
         return headers, {
@@ -82,7 +83,7 @@ class AnthropicModel(HttpProvider):
             "output_config": {"format": {"type": "json_schema", "schema": ask.schema}},
         }
 
-    def _read(self, answer: Any) -> tuple[str, Usage | None, str]:
+    def _read(self, answer: Any) -> Reply:
         """Thinking, and calls of tools that nobody offered, are passed over."""
         usage = read_usage(answer.get("usage"), CLAUDE_INPUTS, "output_tokens")
         stopped = {"refusal": "declined", "max_tokens": "cut off"}
@@ -97,7 +98,7 @@ class OpenAiModel(HttpProvider):
     KIND, URL, PATH = "openai", "https://api.openai.com/v1", "/chat/completions"
     VARIABLE, OWNER = "OPENAI_API_KEY", "api.openai.com"
 
-    def _make_request(self, ask: ModelRequest) -> tuple[dict[str, str], dict[str, Any]]:
+    def _make_request(self, ask: ModelRequest) -> Request:
         own = self._endpoint.owned
         shown = "" if own else SCHEMA_SHOWN.format(json.dumps(ask.schema))
         limits: dict[str, Any] = {"max_tokens": ask.tokens, "temperature": 0}
@@ -113,7 +114,7 @@ class OpenAiModel(HttpProvider):
             **({"max_completion_tokens": ask.tokens} if own else limits),
         }
 
-    def _read(self, answer: Any) -> tuple[str, Usage | None, str]:
+    def _read(self, answer: Any) -> Reply:
         usage = read_usage(answer.get("usage"), ("prompt_tokens",), "completion_tokens")
         choice = answer["choices"][0]
         stopped = {"length": "cut off", "content_filter": "declined"}
@@ -224,14 +225,18 @@ class ClaudeCli:
             if result["type"] != "result":
                 raise ValueError(result["type"])
         except (ValueError, KeyError, TypeError, RecursionError):
-            said = _one_line((complaint or output).decode("utf-8", "replace")) or "it said nothing"
+            said = (
+                post.shorten((complaint or output).decode("utf-8", "replace")) or "it said nothing"
+            )
             message = f"`{self.PROGRAM}` ended with code {code} and without a result: {said}."
             reason = "garbage" if code == 0 else "refused"
             raise ModelError(message, BY_HAND, reason) from None
         if result.get("is_error") or result.get("subtype") != "success":
-            said = _one_line(str(result.get("result") or result.get("subtype")))
+            said = post.shorten(str(result.get("result") or result.get("subtype")))
             message = f"`{self.PROGRAM}` could not answer: {said}."
-            raise ModelError(message, BY_HAND, _reason(result.get("api_error_status")))
+            raise ModelError(
+                message, BY_HAND, post.name_refusal(result.get("api_error_status") or 0)
+            )
         found = result.get("structured_output")
         text = str(result.get("result")) if found is None else json.dumps(found, ensure_ascii=False)
         usage = read_usage(result.get("usage"), CLAUDE_INPUTS, "output_tokens")
@@ -241,17 +246,6 @@ class ClaudeCli:
 def _read_beginning(file: IO[bytes]) -> bytes:
     file.seek(0)
     return file.read(LARGEST_OUTPUT)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())[:300].rstrip(".")
-
-
-def _reason(status: Any) -> str:
-    """Why it could not answer, by the status that the service gave it."""
-    if status in (401, 403):
-        return "key"
-    return "busy" if isinstance(status, int) and (status == 429 or status >= 500) else "refused"
 
 
 PROVIDERS: Mapping[str, Callable[[str, str, float], HttpProvider | ClaudeCli]] = {

@@ -214,8 +214,7 @@ still open now currently found noted states stated says said
 """
 _TOKEN = re.compile(r"[A-Za-z0-9_./\\:-]+")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
-_HUMP = re.compile(r"[a-z][A-Z]")
-_DOTTED = re.compile(r"\w\w\.\w|\w\.\w\w")  # not "e.g."
+_NAMED = re.compile(r"_|\d|[a-z][A-Z]|\w\w\.\w|\w\.\w\w")  # but not "e.g."
 _LONGEST = 200_000  # characters; more than a question ever holds
 
 
@@ -237,22 +236,18 @@ def is_grounded(text: str, source: str) -> bool:
 
 def mentions(name: str, source: str) -> bool:
     """Whether a name stands in a text, as a whole and in any case."""
-    name, folded = name.strip().casefold(), source.casefold()
-    at = folded.find(name) if name else -1
-    while at >= 0:
-        end = at + len(name)
-        before, after = folded[at - 1 : at] if at else "", folded[end : end + 1]
-        if not _belong_together(before, name[0]) and not _belong_together(name[-1], after):
-            return True
-        at = folded.find(name, end)
-    return False
+    name = name.strip().casefold()
+    if not name:
+        return False
+    before, after = _find_class(name[0]), _find_class(name[-1])
+    return bool(re.search(f"(?<!{before}){re.escape(name)}(?!{after})", source.casefold()))
 
 
-def _belong_together(left: str, right: str) -> bool:
-    """Whether two characters belong to one number or one word. `30s` is 30 and a unit, `300` is another number."""
-    return (left.isdigit() and right.isdigit()) or (
-        left.isascii() and right.isascii() and left.isalpha() and right.isalpha()
-    )
+def _find_class(character: str) -> str:
+    """What belongs to the same number or word as a character. `30s` is 30 and a unit, `300` is another number."""
+    if character.isdigit():
+        return r"\d"
+    return "[a-z]" if character.isascii() and character.isalpha() else r"[^\s\S]"
 
 
 def _facts(text: str) -> set[str]:
@@ -262,12 +257,7 @@ def _facts(text: str) -> set[str]:
         token = token.strip("./\\:-")
         if token[:1].isdigit():
             found.update(_NUMBER.findall(token))
-        elif (
-            "_" in token
-            or any(letter.isdigit() for letter in token)
-            or _HUMP.search(token)
-            or _DOTTED.search(token)
-        ):
+        elif _NAMED.search(token):
             found.add(token)
     return found
 

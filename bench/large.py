@@ -75,7 +75,7 @@ def main() -> None:
     if fresh:
         fill(store, asked.memories)
     measure("stats", store.overview)
-    measure("stats of one project", lambda: store.overview(store.scopes()[:1]))
+    measure("stats of one project", lambda: store.overview([*store.scopes()][:1]))
     log = Path(f"{asked.database}-wal")
     begin, scrub = sqlite.immediate, sqlite.scrub
 

@@ -104,7 +104,7 @@ def main() -> int:
         problems = [problem.message for problem in back.check(deep=True)]
         for store in (source, there, back):
             store.close()
-    parts = {part: [tally.number, tally.text] for part, tally in whole.items()}
+    parts = {part: [tally.number, tally.digest] for part, tally in whole.items()}
     print(
         json.dumps(
             {

@@ -14,7 +14,7 @@ from bethink.embed import HashingEmbedder
 from bethink.recall.query import parse
 from bethink.store.base import Store
 from bethink.store.places import turn_identity
-from bethink.store.transfer import PARTS, Tally, digest, rename_scope
+from bethink.store.transfer import PARTS, Tally, count_items, digest, rename_scope
 from bethink.text import new_id
 from bethink.types import (
     PERSONAL,
@@ -228,8 +228,8 @@ def fill(store: Store) -> dict[str, Memory]:
 def tally(store: Store, names=None) -> dict[str, Tally]:
     """What a store holds, part by part, as counts and digests, under other names of its scopes."""
     return {
-        part: Tally().plus(
-            digest(part, rename_scope(item, names or {})) for item in store.items(part)
+        part: count_items(
+            [digest(part, rename_scope(item, names or {})) for item in store.items(part)]
         )
         for part in PARTS
     }

@@ -186,7 +186,7 @@ def test_what_is_personal_is_seen_by_that_person_alone(people):
     assert ids(ben.scan(EVERY)) == {shared.id}
     assert ben.get([mine.id]) == ben.history(mine.id) == by_words(ben, "tea", EVERY) == []
     assert mine.id not in by_meaning(ben, mine.content, EVERY)
-    assert ben.overview().memories == 1 and ben.scopes() == [HERE]
+    assert ben.overview().memories == 1 and [*ben.scopes()] == [HERE]
     with pytest.raises(NotFound):
         ben.resolve(mine.id)
     assert put(ben, make("I like tea", scope=PERSONAL)).outcomes[0].status == "added"

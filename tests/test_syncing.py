@@ -106,7 +106,7 @@ def test_what_is_told_on_one_laptop_is_found_on_the_other_but_no_talk_or_documen
     stores.put(anna.store, make("Mine", scope=PERSONAL), make("Elsewhere", scope="project:other"))
     change(anna.store, told.id, importance=8.0, actor="anna")
     assert anna.sync() == SyncReport(pushed=1)
-    assert store.overview().extra["scope_names"] == {TEAM: "shop"}
+    assert store.scopes() == {TEAM: "shop"}
     assert ben.sync() == SyncReport(pulled=1)
     assert (
         stores.by_words(ben.store, "redis")

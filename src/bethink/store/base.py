@@ -15,7 +15,7 @@ from bethink.embed.base import Embedder
 from bethink.errors import Ambiguous, NotFound, StoreCorrupt
 from bethink.store import rows, transfer
 from bethink.store.places import MEMORIES, TOPICS, Index, Reader
-from bethink.store.rows import Cosines, Ids, Keys, Record, Row, Rows, Scopes, Stored, Where, within
+from bethink.store.rows import Cosines, Ids, Keys, Record, Rows, Scopes, Stored, Where, within
 from bethink.store.rules import Writer
 from bethink.store.transfer import Bundle, Expected
 from bethink.store.words import count_occurrences, hash_word, pair_hash
@@ -89,7 +89,6 @@ class Overview(NamedTuple):
     unembedded: int
     database_bytes: int
     cached: int
-    extra: Row = NOTHING
 
 
 class Store(Reader):
@@ -443,20 +442,21 @@ class Store(Reader):
 
     # Care
 
-    def scopes(self) -> Names:
-        return self.column("SELECT key FROM scopes ORDER BY key")
+    def scopes(self) -> dict[str, str]:
+        """Every scope, and what it is called."""
+        return dict(self.run("SELECT key, name FROM scopes ORDER BY key"))
 
     def overview(self, scopes: Scopes | None = None) -> Overview:
         """Numbers about the database. They are counted in indexes; only rows of hidden memories, which are few, are read."""
         inside = self._within("m.scope", scopes)
-        known = {id: (key, name) for id, key, name in self.run("SELECT id, key, name FROM scopes")}
+        known = dict(self.run("SELECT id, key FROM scopes"))
         found = f"FROM memories m WHERE {inside}"
         counted = f"SELECT m.scope, m.kind, count(*) {found} GROUP BY m.scope, m.kind"
         # Not grouped here: for that SQLite would go through all memories in the order of their kinds.
         hidden = self.run(f"SELECT m.scope, m.kind, -1 {found} AND {rows.FORGOTTEN}")
         by_scope, by_kind = Counter[str](), Counter[str]()
         for scope, kind, number in (*self.run(counted), *hidden):
-            by_scope[known[scope][0]] += number
+            by_scope[known[scope]] += number
             by_kind[kind] += number
         tables = ("entities", "relations", "sources", "sessions", "spans")
         numbers = {table: self.column(f"SELECT count(*) FROM {table}")[0] for table in tables}
@@ -473,7 +473,6 @@ class Store(Reader):
             unembedded=self.column(unembedded)[0],
             database_bytes=self._size(),
             cached=self.column("SELECT count(*) FROM embedding_cache")[0],
-            extra={"scope_names": dict(known.values())},
         )
 
     def _size(self) -> int:
@@ -726,8 +725,8 @@ def now() -> Batch:
 
 
 def _order_counts(counts: Counter[str]) -> dict[str, int]:
-    """The most first, and of as many the first in the alphabet."""
-    return {name: -number for number, name in sorted((-n, name) for name, n in counts.items() if n)}
+    """What there is, the most first, and of as many the first in the alphabet."""
+    return dict(sorted((+counts).items(), key=lambda one: (-one[1], one[0])))
 
 
 def spell_id(prefix: str) -> str:

@@ -10,7 +10,7 @@ happened: nothing is guessed, embedded or reconciled again. Which of two version
 import binascii
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -151,17 +151,13 @@ def sign_bundle(bundle: Bundle, known: Sequence[Record], person: str) -> Bundle:
 
 def record_to_json(record: Record) -> dict[str, Any]:
     """A record as the JSON object of an export."""
-    memory = record.memory
-    value = {name: _to_json(part) for name, part in memory._asdict().items()}
-    value["entities"] = [entity._asdict() for entity in memory.entities]
-    events = [event._asdict() for event in record.events]
-    value["history"] = [
-        {name: _to_json(part) for name, part in event.items() if name != "number"}
-        for event in events
-    ]
+    value = _to_json(record.memory)
+    value["history"] = list(map(_to_json, record.events))
+    for event in value["history"]:
+        del event["number"]
     if record.vectors:
         value["vectors"] = _to_json(record.vectors)
-    return {**value, "path": memory.path, "unique": record.unique}
+    return {**value, "path": record.memory.path, "unique": record.unique}
 
 
 def record_from_json(value: Row) -> Record:
@@ -174,11 +170,9 @@ def record_from_json(value: Row) -> Record:
 
 def bundle_to_json(bundle: Bundle) -> dict[str, Any]:
     """A bundle as it goes over the network."""
-    value = bundle._replace(records=())._asdict()
-    value = {name: _to_json(found) for name, found in value.items() if found}
-    if bundle.records:
-        value["records"] = list(map(record_to_json, bundle.records))
-    return value
+    records = list(map(record_to_json, bundle.records))
+    value = {**_to_json(bundle._replace(records=())), "records": records}
+    return {name: found for name, found in value.items() if found}
 
 
 def bundle_from_json(value: Row) -> Bundle:
@@ -196,9 +190,9 @@ def _to_json(value: Any) -> Any:
         return binascii.b2a_base64(value, newline=False).decode()
     if isinstance(value, Mapping):
         return dict(value)
-    if isinstance(value, tuple | list):
-        return [_to_json(part) for part in value]
-    return value
+    if hasattr(value, "_asdict"):
+        return {name: _to_json(part) for name, part in value._asdict().items()}
+    return [_to_json(part) for part in value] if isinstance(value, tuple | list) else value
 
 
 _list_fields = cache(get_type_hints)
@@ -350,18 +344,14 @@ NOTE, SCOPES = "migration", "migrated-scopes"
 
 
 class Tally(NamedTuple):
-    """How many, and a sum of digests that does not depend on their order."""
+    """How many items, and a sum of their digests that does not depend on their order."""
 
-    number: int = 0
-    total: int = 0
+    number: int
+    digest: str
 
-    def plus(self, digests: Iterable[bytes]) -> "Tally":
-        numbers = list(map(int.from_bytes, digests))
-        return Tally(self.number + len(numbers), (self.total + sum(numbers)) % (1 << 128))
 
-    @property
-    def text(self) -> str:
-        return f"{self.total:032x}"
+def count_items(digests: Sequence[bytes]) -> Tally:
+    return Tally(len(digests), f"{sum(map(int.from_bytes, digests)) % (1 << 128):032x}")
 
 
 class Moved(NamedTuple):
@@ -429,11 +419,11 @@ def _catch_up(
 ) -> tuple[int, Tally]:
     """Brings over what differs in a part. Returns how much that was, and what the source holds."""
     known = {digest(part, one) for one in target.items(part)}
-    tally, taken = Tally(), 0
+    seen, taken = list[bytes](), 0
     for bundle in source.export(part):
         items = (rename_scope(item, names) for item in getattr(bundle, part))
         found = {digest(part, item): item for item in items}
-        tally = tally.plus(found)
+        seen += found
         fresh = tuple(item for key, item in found.items() if key not in known)
         known -= found.keys()
         differing = bundle._replace(**{part: fresh})  # type: ignore[arg-type]
@@ -445,7 +435,7 @@ def _catch_up(
             )
         taken += len(fresh)
         if part == "records":
-            report(tally.number)
+            report(len(seen))
     # What was brought over may have taken the place of something else: the next round tells. A scope that only the target names
     # holds nothing: what is personal has one from the start.
     if known and not taken and part != "scopes":
@@ -453,7 +443,7 @@ def _catch_up(
             f"The target holds {len(known)} {part} that the source no longer has.",
             "Stop what writes to the source, and migrate into a new, empty database.",
         )
-    return taken, tally
+    return taken, count_items(seen)
 
 
 def team_scope(name: str) -> str:

@@ -343,7 +343,7 @@ def short_id(memory: "Bethink", id: str) -> str:
 def label_scopes(memory: "Bethink") -> dict[str, str]:
     """What each scope is called. Two projects may be called the same, and are then told apart by a piece of their scope."""
     names = {memory.scope: memory.project.name}
-    names |= {scope: name for scope, name in memory.stats(()).extra["scope_names"].items() if name}
+    names |= {scope: name for scope, name in memory.store.scopes().items() if name}
     called = {scope: names.get(scope, scope) for scope in memory.every_scope()}
     number = Counter(called.values())
     return {

@@ -229,7 +229,7 @@ def stats(args: Namespace, memory: Bethink) -> Result:
     from bethink.features import language
 
     value = memory.stats(memory.scopes if args.this_project else None)._asdict()
-    names = {memory.scope: memory.project.name, **value.pop("extra")["scope_names"]}
+    names = {memory.scope: memory.project.name, **memory.store.scopes()}
     every, usage = value["memories"] + value["deleted"], language.report_usage(memory)
     value |= {
         "database": str(memory.store.path),

@@ -234,9 +234,7 @@ def migrate(args: Namespace) -> Result:
     numbers = {part: tally.number for part, tally in moved.parts.items()}
     value = {"from": origin, "to": goal, **pick(moved, "taken resumed"), "verified": True}
     lines = render.describe_value({**value, "parts": numbers})
-    value["parts"] = {
-        part: {"number": tally.number, "digest": tally.text} for part, tally in moved.parts.items()
-    }
+    value["parts"] = {part: tally._asdict() for part, tally in moved.parts.items()}
     return Result(value, lines, hints=[f"bethink config database {goal}"])
 
 

@@ -37,7 +37,7 @@ from bethink.types import TEAM as EVERYBODY
 if TYPE_CHECKING:
     from bethink.store.postgres import PostgresStore
 
-CALLERS = 1000  # people of a team whose stores and names of projects are remembered
+CALLERS = 1000  # people of a team whose stores are remembered
 LONGEST_TEAM_NAME = 200
 # Before the name of a project that several people share, however each of them keeps it.
 BY_NAME = "team:"
@@ -134,7 +134,6 @@ class Projects(Keeper):
         # A database that several tenants share has a store for each of their people.
         self._store_for = lru_cache(CALLERS)(self._act_as)
         # Numbers come with the names and take a while.
-        self._names_of = lru_cache(CALLERS)(self._read_names)
 
     async def run(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Runs a function in a thread, on behalf of the caller whose request this is."""
@@ -181,13 +180,9 @@ class Projects(Keeper):
         folder = str(home.root) if self._knows_folder(caller) else ""
         known = {home.scope: Grant(home.scope, folder, home.name)}
         known |= {grant.scope: grant for grant in caller.projects or ()}
-        for scope, name in self._names_of(store, tuple(store.scopes())).items():
+        for scope, name in store.scopes().items():
             known.setdefault(scope, Grant(scope, "", name or scope))
         return [one for one in known.values() if one.scope != PERSONAL and caller.sees(one.scope)]
-
-    def _read_names(self, store: Store, scopes: tuple[str, ...]) -> dict[str, str]:
-        found = store.overview(()).extra.get("scope_names", {})
-        return {scope: found.get(scope, "") for scope in scopes}
 
     def store_of(self, caller: Caller) -> Store:
         """The store as a caller sees it."""

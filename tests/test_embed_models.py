@@ -233,8 +233,7 @@ def test_the_registry_knows_the_seeds_spellings_and_a_folder_is_a_model(tmp_path
     folder.mkdir()
     with pytest.raises(EmbeddingError, match=r"it has no model\.onnx"):
         models.find(str(folder))
-    plant(folder, FOLDER)
-    name = models.identify(models.find(str(folder)), folder)
+    name = models.identify(models.find(str(plant(folder, FOLDER))), folder)
     assert name.startswith("mine@") and models.identify(models.find(f"{folder}/"), folder) == name
     assert models.find(str(folder)).directory == folder
     assert models.location(str(folder)) and models.pull(str(folder)) == folder

@@ -14,8 +14,19 @@ from typing import Any, NamedTuple, TypeVar
 from bethink.embed.base import Embedder
 from bethink.errors import Ambiguous, NotFound, StoreCorrupt
 from bethink.store import rows, transfer
-from bethink.store.places import MEMORIES, TOPICS, Index, Reader
-from bethink.store.rows import Cosines, Ids, Keys, Record, Rows, Scopes, Stored, Where, within
+from bethink.store.places import MEMORIES, TOPICS, Index
+from bethink.store.rows import (
+    Cosines,
+    Ids,
+    Keys,
+    Reader,
+    Record,
+    Rows,
+    Scopes,
+    Stored,
+    Where,
+    within,
+)
 from bethink.store.rules import Writer
 from bethink.store.transfer import Bundle, Expected
 from bethink.store.words import count_occurrences, hash_word, pair_hash

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput
 from bethink.store import rows
-from bethink.store.rows import Keys, Record, Row, Rows, Stored, within
+from bethink.store.rows import Keys, Reader, Record, Row, Stored, within
 from bethink.store.words import pack, prepare, tokenize, unpack
 from bethink.text import blake2b, sha256
 from bethink.types import (
@@ -47,43 +47,6 @@ def content_hash(text: str) -> str:
 def turn_identity(host: str, id: str) -> bytes:
     """By what a message is known, whichever transcript repeats it."""
     return blake2b(f"{host}\0{id}".encode("utf-8", "replace"), digest_size=16).digest()
-
-
-def tombstone(content_hash: str, salt: str) -> bytes:
-    """What is kept of a purged text. Salted by the database's own secret: a bare hash of a short text could be guessed."""
-    return blake2b(content_hash.encode(), key=bytes.fromhex(salt), digest_size=16).digest()
-
-
-class Reader:
-    """What asks a database: a store, or a write on its way in."""
-
-    def run(self, sql: str, *values: Any) -> Rows:
-        """The rows of a statement; `?` and `= ANY(?)` as in `rows`."""
-        raise NotImplementedError
-
-    def column(self, sql: str, *values: Any) -> Rows:
-        return [row[0] for row in self.run(sql, *values)]
-
-    def find_purged(self, hashes: Iterable[str]) -> set[str]:
-        """Those of these content hashes whose text was purged."""
-        salts = self.column("SELECT value FROM meta WHERE key = 'salt'")
-        stones = {tombstone(hash, salt): hash for salt in salts for hash in hashes}
-        found = self.column("SELECT hash FROM tombstones WHERE hash = ANY(?)", stones)
-        return {stones[bytes(hash)] for hash in found}
-
-    def find_living(
-        self, scopes: Iterable[int], hashes: Iterable[str]
-    ) -> dict[tuple[int, str], str]:
-        """(scope, content hash) → id of the memory that says it already."""
-        sql = f"SELECT scope, dedup, id FROM memories WHERE {within('scope', scopes)} AND dedup = ANY(?) AND deleted_at IS NULL"
-        return {(scope, hash): id for scope, hash, id in self.run(sql, hashes)}
-
-    def find_turns(
-        self, scopes: Iterable[int], identities: Iterable[bytes]
-    ) -> set[tuple[int, bytes]]:
-        """The messages (scope, hash of its identity) that were taken in before."""
-        sql = f"SELECT scope, identity FROM turns WHERE {within('scope', scopes)} AND identity = ANY(?)"
-        return {(scope, bytes(turn)) for scope, turn in self.run(sql, identities)}
 
 
 def vector_text(section: str | None, content: str, metadata: str | Row) -> str:

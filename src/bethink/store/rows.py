@@ -283,6 +283,43 @@ def on_conflict(table: str, key: str, names: Iterable[str]) -> str:
     return f" ON CONFLICT ({key}) DO UPDATE SET {changed}"
 
 
+def tombstone(content_hash: str, salt: str) -> bytes:
+    """What is kept of a purged text. Salted by the database's own secret: a bare hash of a short text could be guessed."""
+    return blake2b(content_hash.encode(), key=bytes.fromhex(salt), digest_size=16).digest()
+
+
+class Reader:
+    """What asks a database: a store, or a write on its way in."""
+
+    def run(self, sql: str, *values: Any) -> Rows:
+        """The rows of a statement; `?` and `= ANY(?)` as in `rows`."""
+        raise NotImplementedError
+
+    def column(self, sql: str, *values: Any) -> Rows:
+        return [row[0] for row in self.run(sql, *values)]
+
+    def find_purged(self, hashes: Iterable[str]) -> set[str]:
+        """Those of these content hashes whose text was purged."""
+        salts = self.column("SELECT value FROM meta WHERE key = 'salt'")
+        stones = {tombstone(hash, salt): hash for salt in salts for hash in hashes}
+        found = self.column("SELECT hash FROM tombstones WHERE hash = ANY(?)", stones)
+        return {stones[bytes(hash)] for hash in found}
+
+    def find_living(
+        self, scopes: Iterable[int], hashes: Iterable[str]
+    ) -> dict[tuple[int, str], str]:
+        """(scope, content hash) → id of the memory that says it already."""
+        sql = f"SELECT scope, dedup, id FROM memories WHERE {within('scope', scopes)} AND dedup = ANY(?) AND deleted_at IS NULL"
+        return {(scope, hash): id for scope, hash, id in self.run(sql, hashes)}
+
+    def find_turns(
+        self, scopes: Iterable[int], identities: Iterable[bytes]
+    ) -> set[tuple[int, bytes]]:
+        """The messages (scope, hash of its identity) that were taken in before."""
+        sql = f"SELECT scope, identity FROM turns WHERE {within('scope', scopes)} AND identity = ANY(?)"
+        return {(scope, bytes(turn)) for scope, turn in self.run(sql, identities)}
+
+
 # What a filter may ask for by yes alone.
 FLAGS = {
     "used": USED,

@@ -24,11 +24,10 @@ from bethink.store.places import (
     cache_key,
     content_hash,
     embedded_text,
-    tombstone,
     topic_text,
     vector_text,
 )
-from bethink.store.rows import Ids, Keys, Record, Row, Rows, within
+from bethink.store.rows import Ids, Keys, Record, Row, Rows, tombstone, within
 from bethink.store.transfer import from_json
 from bethink.types import NOTHING, Change, Entity, Entry, Event, Outcome, Receipt, Session
 

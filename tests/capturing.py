@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_conversations import transcript
+from transcripts import transcript
 
 from bethink.api import Bethink
 from bethink.hooks import spool, worker

@@ -17,8 +17,8 @@ from bethink.embed.local import LocalEmbedder
 from bethink.errors import EmbeddingError
 from bethink.store.base import Store
 
-# Some files import it and others name it as a plugin: whichever comes first, its assertions explain themselves.
-pytest.register_assert_rewrite("cli_runner", "capturing", "hooking", "agent_files", "memories")
+# Where the fixtures are that several files use.
+pytest_plugins = ["cli_runner", "capturing", "hooking", "agent_files", "memories"]
 
 # Much of a test's time is waiting for a disk: where this machine has room for files in its memory, they go there.
 MEMORY = Path("/dev/shm")
@@ -114,9 +114,10 @@ def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def store_kind(request: pytest.FixtureRequest) -> str:
-    """Where the commands of a test keep memories. A test file that says itself which database is meant has a constant STORE; one that
-    asks for both says so by a fixture of this name."""
-    return getattr(request.module, "STORE", os.environ.get("BETHINK_TEST_STORE", "sqlite"))
+    """Where the commands of a test keep memories. A test that says itself which databases are meant names them as its parameters, a file
+    by a constant STORE."""
+    stated = getattr(request, "param", None) or getattr(request.module, "STORE", None)
+    return stated or os.environ.get("BETHINK_TEST_STORE", "sqlite")
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 from case_tables import cases
 from memories import Verdict, use_tool
-from test_conversations import transcript
+from transcripts import transcript
 
 from bethink import Bethink
 from bethink.errors import InvalidInput
@@ -20,7 +20,6 @@ from bethink.surface.cli.main import main
 from bethink.text import trust_word
 from bethink.types import TRUST
 
-pytest_plugins = ["hooking"]
 PRIVACY = Path(__file__).parent.parent / "docs" / "concepts" / "privacy.md"
 BEGIN, END = "<!-- attacks -->\n", "<!-- /attacks -->"
 DECIDED = datetime.now(UTC).replace(microsecond=0) - timedelta(days=1)

@@ -10,8 +10,6 @@ from case_tables import cases
 from bethink import bench
 from bethink.errors import InvalidInput
 
-pytest_plugins = ["cli_runner"]
-
 
 def write(folder, documents, queries, **meta):
     folder.mkdir(exist_ok=True)

@@ -23,7 +23,6 @@ from bethink.store import words as lexemes
 from bethink.text import clean
 from bethink.types import Passage
 
-pytest_plugins = ["memories"]
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 PATTERNS, UNKNOWN = growth.patterns()
 # Patterns that are put together while the program runs. Their parts are tables of our own, or the loops below run them.

@@ -11,15 +11,9 @@ from bethink.surface.cli.console import AGENTS
 from bethink.text import NOTICE, TAG
 from bethink.types import Passage, Source
 
-pytest_plugins = ["cli_runner"]
-
+STORE = "sqlite"
 LOGIN = "Users sign in with a magic link that is valid for 15 minutes"
 DEPLOY = "We deploy from main, never from a branch"
-
-
-@pytest.fixture
-def store_kind(request):
-    return getattr(request, "param", "sqlite")
 
 
 # Scopes

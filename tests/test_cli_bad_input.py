@@ -15,8 +15,6 @@ from case_tables import cases
 import bethink
 from bethink.errors import StoreBusy, StoreCorrupt, StoreReadOnly
 
-pytest_plugins = ["cli_runner"]
-
 DEPLOY = "We deploy from main, never from a branch"
 SOURCE = str(Path(bethink.__file__).parent.parent)
 

@@ -17,7 +17,6 @@ from types import SimpleNamespace
 
 import apsw
 import pytest
-import test_embed
 from case_tables import cases, each
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,9 +28,6 @@ from bethink.surface.cli import COMMANDS, console, tend
 from bethink.surface.cli.console import Bar
 from bethink.surface.cli.main import find_command
 
-pytest_plugins = ["cli_runner"]
-
-model_or_pull = test_embed.model_or_pull
 DEPLOY = "We deploy from main, never from a branch"
 SOURCE = str(Path(bethink.__file__).parent.parent)
 HEAVY = """

@@ -2,9 +2,8 @@
 
 import time
 
-import memories
 import pytest
-from case_tables import cases
+from case_tables import cases, each
 from memories import texts
 
 from bethink.errors import InvalidInput
@@ -15,8 +14,6 @@ from bethink.ingest.reconcile import LONGEST, SAME
 from bethink.judge import KINDS, RELATED, Judgement, StatementReading
 from bethink.types import TRUST, Passage, Source
 
-pytest_plugins = ["cli_runner"]
-clock, open_memory = memories.clock, memories.open_memory
 OLD = "The CAN bus runs at 250 kbit/s on the gearbox harness."
 NEW = "Since the rework the gearbox harness has its CAN bus at 500 kbit/s."
 PASSING = "The CAN bus tests of the gearbox harness are running again."
@@ -97,21 +94,15 @@ def test_what_may_replace_is_told_and_waits_in_the_inbox_and_the_newer_comes_fir
     assert texts(memory.search('"250"', limit=1))[0] == NEW, "though only the older is found"
 
 
-@pytest.mark.parametrize(
-    ("relation", "probability", "wavers"), cases("compare-where-the-judge-wavers-both")
-)
-def test_where_the_judge_wavers_both_stay_and_the_newer_comes_first(
-    memory, tell, judge, relation, probability, wavers
-):
+@each("relation,probability,wavers", "compare-where-the-judge-wavers-both")
+def test_where_the_judge_wavers_both_stay(memory, tell, judge, relation, probability, wavers):
     judge.wavers = wavers
     old, outcome = tell(relation, probability)
     assert outcome.supersedes == () and memory.one(old).superseded_by is None
     assert texts(memory.search("CAN bus at 250 kbit/s"))[:2] == [NEW, OLD]
 
 
-def test_what_was_told_earlier_and_comes_later_is_replaced_or_answered_by_what_is_known(
-    memory, clock, judge
-):
+def test_what_was_told_earlier_is_replaced_or_answered_by_what_is_known(memory, clock, judge):
     new = memory.add(NEW).id
     clock.move(days=-7)
     judge.says = ("replaces", 0.95)
@@ -141,9 +132,7 @@ def test_the_same_in_other_words_is_one_memory_and_the_caller_is_told_which(memo
 
 
 @pytest.mark.parametrize(("old", "new"), cases("compare-what-differs-in-a-number"))
-def test_what_differs_in_a_number_a_name_a_place_or_a_denial_is_never_the_same(
-    memory, tell, old, new
-):
+def test_what_differs_in_a_number_a_name_or_a_denial_is_never_the_same(memory, tell, old, new):
     assert tell_apart(old, new)
     assert tell("same", 0.99, old, new)[1].status == "added"
     assert len(memory.list()) == 2
@@ -181,9 +170,7 @@ def test_what_is_settled_is_closed_and_can_be_opened_again(memory, tell, relatio
         memory.restore(known)
 
 
-def test_what_answers_or_does_closes_what_is_open_by_both_together_and_replaces_a_plan(
-    memory, open_memory, tell, judge
-):
+def test_what_answers_or_does_closes_what_is_open(memory, open_memory, tell, judge):
     planned, outcome = tell("completes", kind="decision")
     assert outcome.supersedes == (planned,), "it is no to-do"
     agent = open_memory(judge=judge, trust=TRUST["agent"])
@@ -196,9 +183,7 @@ def test_what_answers_or_does_closes_what_is_open_by_both_together_and_replaces_
     assert memory.one(old).answered
 
 
-@pytest.mark.parametrize(
-    ("relation", "new", "types", "asked"), cases("compare-what-still-holds", NAMES)
-)
+@each("relation,new,types,asked", "compare-what-still-holds", NAMES)
 def test_what_still_holds_is_not_touched(memory, tell, judge, relation, new, types, asked):
     """Nor by what nobody would miss and by what is no one statement, whatever the judge says."""
     old, outcome = tell(relation, new=new)
@@ -302,12 +287,8 @@ def planned(memory):
     return [step.action for step in tending.plan_consolidation(memory)]
 
 
-@pytest.mark.parametrize(
-    ("relation", "kind", "action"), cases("compare-consolidation-does-what-the-judge")
-)
-def test_consolidation_does_what_the_judge_is_sure_of(
-    memory, stored, judge, relation, kind, action
-):
+@each("relation,kind,action", "compare-consolidation-does-what-the-judge")
+def test_consolidation_does_what_is_sure(memory, stored, judge, relation, kind, action):
     old, new = stored(kind=kind)
     judge.says = (relation, 0.9)
     (step,) = [step for step in tending.plan_consolidation(memory) if step.action == action]
@@ -373,9 +354,7 @@ def test_a_plan_that_is_dropped_is_done_with_but_not_by_a_mere_thought(memory, t
     assert bool(memory.one(plan).answered) is done
 
 
-def test_a_to_do_is_read_without_its_label_when_it_is_told_and_when_memory_is_tended(
-    memory, stored, judge
-):
+def test_a_to_do_is_read_without_its_label_also_when_memory_is_tended(memory, stored, judge):
     stored(old="TODO: rotate the signing key", new="The signing key was rotated.", kind="todo")
     tending.plan_consolidation(memory)
     assert set(judge.asked) == {("rotate the signing key", "The signing key was rotated.")}

@@ -3,11 +3,11 @@
 import json
 import os
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from case_tables import cases
-from transcripts import claude_line, written
+from transcripts import DAY, claude_line, transcript, written
 
 from bethink.api import Bethink
 from bethink.embed import HashingEmbedder
@@ -19,23 +19,9 @@ from bethink.hooks.state import Hook
 from bethink.ingest.edit import find_traces
 from bethink.types import PERSONAL
 
-pytest_plugins = ["cli_runner"]
-DAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 CHOICE = cases("conversations-choice")
 DOUBT = cases("conversations-doubt")
 CHANGE = cases("conversations-change")
-
-
-def transcript(path, session, project, *said, began=DAY, append=False):
-    """A transcript of Claude Code: (role, text) pairs, a minute apart."""
-    lines = path.read_text().splitlines() if append and path.exists() else []
-    for number, (role, text) in enumerate(said, len(lines)):
-        at = (began + timedelta(minutes=number)).isoformat()
-        own = {"uuid": f"{session}-{number:04d}", "sessionId": session, "timestamp": at}
-        place = {"cwd": str(project), "gitBranch": "main"}
-        lines.append(claude_line(number, text, role, **own, **place))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return written(path, *lines)
 
 
 def open_project(tmp_path, name="shop", database="memory.db"):
@@ -70,9 +56,7 @@ def texts(memory, kind=None):
     return [one.content for one in kept(memory, kind)]
 
 
-def test_turns_are_kept_word_for_word_once_and_no_fork_brings_back_what_was_purged(
-    memory, tmp_path
-):
+def test_turns_are_kept_once_and_no_fork_brings_back_what_was_purged(memory, tmp_path):
     file = talk(tmp_path, *CHOICE)
     done = fill(memory, file)
     assert (done.transcripts, done.turns, done.sessions) == (1, 6, ("s1",))
@@ -440,9 +424,7 @@ def test_the_purge_of_a_turn_names_what_was_taken_from_it(memory, tmp_path):
 
 
 @pytest.mark.parametrize(("sessions", "kind", "expected"), cases("conversations-kept"))
-def test_idle_talk_is_not_kept_and_a_change_that_is_said_replaces(
-    memory, tmp_path, sessions, kind, expected
-):
+def test_idle_talk_is_not_kept_and_changes_replace(memory, tmp_path, sessions, kind, expected):
     for number, said in enumerate(sessions):
         fill(memory, talk(tmp_path, *said, session=f"s{number}", days=number))
     assert texts(memory, kind) == expected

@@ -9,7 +9,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
-import conftest
 import fake_llm
 import numpy as np
 import pytest
@@ -25,7 +24,6 @@ from bethink.embed.local import LocalEmbedder
 from bethink.errors import EmbeddingError
 from bethink.ingest.pipeline import Recent, embed
 
-model_or_pull, with_model = conftest.model_or_pull, conftest.with_model  # as others name them
 MODEL = models.KNOWN[models.DEFAULT]
 ODD_TEXTS = cases("embed-odd", {})
 UNRELATED = cases("embed-unrelated")

@@ -17,17 +17,9 @@ from bethink.errors import InvalidInput, StoreError
 from bethink.features import exchange, handoffs
 from bethink.store.sqlite import SqliteStore
 
-pytest_plugins = ["cli_runner"]
-
+STORE = "sqlite"
 FIXTURES = Path(__file__).parent / "fixtures"
 BOTH = pytest.mark.parametrize("store_kind", ["sqlite", "postgres"], indirect=True)
-
-
-@pytest.fixture
-def store_kind(request, monkeypatch):
-    # Whose the personal memories of a team's database are.
-    monkeypatch.setenv("BETHINK_USER", "ada")
-    return getattr(request, "param", "sqlite")
 
 
 def fill(cli):
@@ -384,9 +376,7 @@ def test_an_edited_note_is_a_new_version_of_ones_own_memory_and_any_other_edit_i
     assert left() and exported(cli) == before
 
 
-def test_a_note_that_nobody_edited_changes_nothing_and_a_vault_is_written_nowhere_else(
-    cli, vault, tmp_path
-):
+def test_a_note_nobody_edited_changes_nothing_and_no_folder_is_overwritten(cli, vault, tmp_path):
     cli.ok("update", find(cli, "Redis")["id"], "--content", "Sessions are kept in Redis 8")
     before = exported(cli)
     done = take(cli, vault)

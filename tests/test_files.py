@@ -32,9 +32,7 @@ WALKS = cases("files-walked")
     [row[1:] for row in WALKS],
     ids=[row[0] for row in WALKS],
 )
-def test_a_walk_finds_what_people_wrote_in_the_same_order_each_time(
-    tmp_path, files, start, suffixes, expected
-):
+def test_a_walk_finds_what_people_wrote_in_order(tmp_path, files, start, suffixes, expected):
     tree(tmp_path, files)
     assert uris(tmp_path / start, tmp_path, *suffixes) == expected
 

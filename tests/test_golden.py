@@ -22,8 +22,7 @@ from pathlib import Path
 import pytest
 from http_server import V1, conforms, find_operation, problem, running
 
-pytest_plugins = ["cli_runner"]
-
+STORE = "sqlite"
 GOLDEN = Path(__file__).parent / "golden"
 REAL = calendar.datetime
 TABLE = (GOLDEN / "commands.txt").read_text("utf-8")
@@ -76,11 +75,6 @@ def swap(old, new):
         if name != __name__ and (ours or old is Clock):
             for key in [key for key, value in vars(module).items() if value is old]:
                 setattr(module, key, new)
-
-
-@pytest.fixture
-def store_kind():
-    return "sqlite"
 
 
 @pytest.fixture

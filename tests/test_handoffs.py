@@ -18,7 +18,6 @@ from bethink.features.handoffs import (
     save_handoff,
 )
 
-pytest_plugins = ["cli_runner", "memories"]
 FULL = Handoff(
     "The cache is moved, the tests are not.",
     completed=("reads go to Valkey",),
@@ -113,9 +112,7 @@ def test_what_makes_no_handoff_is_refused_in_a_sentence(memory, handoff, said):
     assert find_latest(memory) is None
 
 
-def test_the_newest_of_this_branch_comes_first_and_unknown_memories_are_named(
-    memory, clock, tmp_path
-):
+def test_the_newest_of_this_branch_comes_first(memory, clock, tmp_path):
     with pytest.raises(NotFound, match="0123"):
         save_handoff(memory, FULL._replace(memory_ids=("0123",)))
     assert find_latest(memory) is None

@@ -14,8 +14,6 @@ from bethink.hooks.state import EVENTS, HOSTS, Hook, render_answer
 from bethink.project import EVERYWHERE
 from bethink.text import NOTICE
 
-pytest_plugins = ["hooking"]
-
 
 def read(told, event, host):
     return state.read(event, host, json.dumps(told).encode())

@@ -22,7 +22,6 @@ from bethink.store.base import Statistics
 from bethink.store.words import tokenize
 from bethink.types import BUILTIN, TRUST, Passage, Source, Words
 
-pytest_plugins = ["hooking"]
 FIXTURES = Path(__file__).parent / "fixtures"
 REPLICA = "The Valkey cluster gets a third replica"
 VALKEY = "does the Valkey cluster get a replica?"

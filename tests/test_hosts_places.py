@@ -30,9 +30,7 @@ def test_a_transcript_is_what_people_and_agents_said_once(path, tmp_path):
 
 
 @each("host,variable,folder,fixtures", "hosts-places")
-def test_transcripts_are_found_where_the_host_keeps_them(
-    tmp_path, host, variable, folder, fixtures
-):
+def test_transcripts_are_found_where_they_are(tmp_path, host, variable, folder, fixtures):
     home, expected = tmp_path / "home", FIXTURES / fixtures
     shutil.copytree(expected, home / folder)
     wanted = {path.name for path in expected.rglob("*.json*") if ".meta." not in path.name}

@@ -16,13 +16,10 @@ from datetime import UTC, datetime
 import httpx2
 import pytest
 from case_tables import cases
-from cli_runner import cli
 from http_server import V1, body, running
 from stores import child_environment
 
 from bethink.surface.http import app, security
-
-__all__ = ["cli"]
 
 
 @pytest.fixture
@@ -49,9 +46,7 @@ def test_a_token_is_shown_once_and_kept_as_a_hash_that_only_its_owner_can_read(c
     assert cli.json("token", "list")[0]["state"] == "expired"
 
 
-def test_a_token_is_for_this_project_for_reading_and_nothing_personal_unless_more_is_said(
-    cli, tmp_path
-):
+def test_a_token_reads_this_project_and_nothing_personal_unless_more_is_said(cli, tmp_path):
     (tmp_path / "website").mkdir()
     more = {"a": "", "b": "--scope write --expires 90d", "c": "--all-projects --personal"}
     for name, words in {**more, "d": f"--project {tmp_path / 'website'}"}.items():
@@ -66,9 +61,7 @@ def test_a_token_is_for_this_project_for_reading_and_nothing_personal_unless_mor
 
 
 @pytest.mark.parametrize(("words", "code", "said"), cases("http-serve-refused", {}))
-def test_what_is_no_command_about_tokens_and_a_server_that_would_be_unsafe_are_refused(
-    cli, words, code, said
-):
+def test_wrong_commands_about_tokens_and_unsafe_servers_are_refused(cli, words, code, said):
     result = cli(*words)
     assert (result.code, result.out) == (code, "") and said in result.err
 
@@ -86,9 +79,7 @@ def test_no_token_is_lost_when_many_are_made_at_once(file):
 BROKEN = ["", "null", "[]", '{"version": 1}', '{"version": 9, "tokens": []}', "\x00", "[" * 9999]
 
 
-def test_a_file_of_tokens_that_is_none_or_others_could_have_written_is_neither_used_nor_overwritten(
-    cli, file
-):
+def test_a_file_of_tokens_that_cannot_be_trusted_is_not_used_nor_overwritten(cli, file):
     file.parent.mkdir(exist_ok=True)
     for text in (*BROKEN, '{"version": 1, "tokens": [{}]}'):
         file.write_text(text)

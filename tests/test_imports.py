@@ -16,8 +16,6 @@ from bethink.config import Config
 from bethink.features import exchange, readers
 from bethink.features.knowledge import claude_slug
 
-pytest_plugins = ["cli_runner"]
-
 STORE = "sqlite"  # these tests say themselves where another is meant
 SECRET = "ghp_" + "a1B2" * 9
 DATABASES = ("memo", "graph", "mcp", "service", "claude-mem")
@@ -91,9 +89,7 @@ def fits(found, expected) -> bool:
     cases("imports-programs"),
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_a_program_remembers_comes_in_with_what_it_says_of_it(
-    cli, tmp_path, name, first, stored, options, second
-):
+def test_what_a_program_remembers_comes_in(cli, tmp_path, name, first, stored, options, second):
     there = place(tmp_path, name, cli.project)
     done = cli.json("import", str(there))
     assert {key: done[key] for key in first} == first

@@ -15,8 +15,6 @@ from bethink import project as projects
 from bethink.api import Bethink
 from bethink.features import knowledge
 
-pytest_plugins = ["cli_runner"]
-
 FILES_ONLY = ("--skip-analyze", "--skip-index", "--skip-map")
 KNOWLEDGE = ".claude/knowledge"
 PARTS = ("analyze", "index", "map")
@@ -162,9 +160,7 @@ def test_documentation_is_listed_and_read_unless_the_setting_names_what_is_knowl
     assert cli.json("search", "third of the month", "--mode", "keyword")
 
 
-def test_a_path_is_given_one_way_and_in_a_worktree_settings_go_to_the_root_alone(
-    cli, monkeypatch, tmp_path
-):
+def test_a_path_is_given_one_way_and_settings_go_to_the_root(cli, monkeypatch, tmp_path):
     other = plant(tmp_path / "other", {"a.txt": ""})
     for words in ([other], ["--project", other]):
         assert cli.json("init", *words, *FILES_ONLY)["project"]["root"] == str(other)

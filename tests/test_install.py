@@ -18,8 +18,6 @@ from bethink.surface.cli.connect import list_notes
 from bethink.surface.mcp import TOOLS
 from bethink.text import textfile
 
-pytest_plugins = ["cli_runner", "agent_files"]
-
 # Every file in which somebody else's entries may stand.
 SHARED = {
     "claude": (".claude.json", ".claude/settings.json"),

@@ -17,8 +17,6 @@ from bethink.hooks.state import Hook
 from bethink.hosts import install
 from bethink.surface.cli import connect
 
-pytest_plugins = ["cli_runner", "agent_files"]
-
 SOURCE = Path(__file__).parent.parent / "src"
 
 
@@ -178,9 +176,7 @@ def test_a_host_that_only_the_plugin_connects_is_proven_too(cli, home, program, 
 
 
 @each("change,said,fix", "install-claude-settings")
-def test_settings_that_switch_our_entries_off_or_double_them_are_told(
-    cli, home, program, change, said, fix
-):
+def test_settings_that_switch_us_off_or_double_us_are_told(cli, home, program, change, said, fix):
     cli.ok("install", "--claude", "--no-skills", "--no-mcp")
     path = home / ".claude/settings.json"
     edit_json(path, lambda document: document.update(change))

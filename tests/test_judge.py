@@ -5,15 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import test_embed
 from case_tables import cases
 
 from bethink import config
 from bethink.embed import open_embedder
 from bethink.judge import RELATED, Judge, Judgement, Standing, turn_prompt, weigh
-
-pytest_plugins = ["cli_runner"]
-model_or_pull, with_model = test_embed.model_or_pull, test_embed.with_model
 
 HELD = Path(__file__).parent.parent / "bench/judge/prompts/held.jsonl"
 
@@ -65,9 +61,7 @@ WAVERING = Judgement(
         ("answers", Standing(0.2, 0.0, 0, follows=True), Standing(0.2, 0.0, 0)),
     ],
 )
-def test_a_judgement_is_weighed_among_all_that_a_statement_is_compared_with(
-    relation, likelier, less_likely
-):
+def test_a_judgement_is_weighed_among_all_others(relation, likelier, less_likely):
     more, less = (weigh(WAVERING, one) for one in (likelier, less_likely))
     assert more.probabilities[relation] > 1.2 * less.probabilities[relation]
     for one in (more, less):

@@ -14,8 +14,6 @@ from bethink.embed import HashingEmbedder
 from bethink.errors import NotFound
 from bethink.surface.mcp import tools
 
-pytest_plugins = ["cli_runner"]
-
 KNOWLEDGE = ".claude/knowledge"
 GUIDE = """# Deploying\n\nWe deploy from main, never from a branch.\n
 ## Rollback\n\nRun the previous tag again. The database is never rolled back.\n

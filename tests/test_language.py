@@ -8,7 +8,6 @@ from case_tables import cases
 from fake_llm import answers, hang_up, says, serving, status
 from test_conversations import CHOICE, DAY, transcript
 
-pytest_plugins = ["cli_runner"]
 DECISION = "The orders service keeps its data in MySQL"
 
 

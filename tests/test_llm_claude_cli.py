@@ -73,9 +73,7 @@ def alive(pid):
         return False
 
 
-def test_its_answer_is_counted_and_a_program_that_cannot_run_is_named(
-    program, tmp_path, monkeypatch
-):
+def test_its_answer_is_counted_and_a_broken_program_is_named(program, tmp_path, monkeypatch):
     program(prints(RESULT))
     assert ask() == GOOD
     assert open_budget(SETTINGS).report()["tokens"] == 150

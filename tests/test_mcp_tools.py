@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from memories import NOW, clock, open_memory, use_tool
+from memories import NOW, use_tool
 
 from bethink.config import Config
 from bethink.errors import InvalidInput, NotFound
@@ -17,7 +17,6 @@ from bethink.surface.render import quote_items, show_memories
 from bethink.text import CUT, Quote
 from bethink.types import Batch, Passage, Relation, Session, Source, Span
 
-__all__ = ["clock", "open_memory"]
 DAY = datetime(2026, 3, 20, tzinfo=UTC)
 CLOSED = re.compile(r"<bethink-memory ([0-9a-f]{8})>\n.*\n</bethink-memory \1>", re.DOTALL)
 

@@ -9,7 +9,6 @@ from bethink.errors import InvalidInput, NotFound, Overtaken
 from bethink.store.places import cache_key
 from bethink.types import KINDS, RELATIONS, TRUST, Passage, Source
 
-pytest_plugins = ["memories"]
 TIMES = {"NOW": NOW, "DAY": DAY}
 JWT = "Authentication uses JWT tokens with a 24h expiry"
 

@@ -12,7 +12,6 @@ from bethink.errors import EmbeddingError, InvalidInput, NotFound
 from bethink.recall.pipeline import STRANGE, UNFIT
 from bethink.types import PERSONAL, Filter, Passage
 
-pytest_plugins = ["memories"]
 OWLS = ["The barn owl hunts at night", "The snowy owl hunts by day", "The owl pellet holds bones"]
 
 

@@ -15,8 +15,6 @@ from bethink.hooks.run import run
 from bethink.hooks.state import Hook
 from bethink.project import find
 
-pytest_plugins = ["capturing", "cli_runner"]
-
 
 def ago(**span: float) -> datetime:
     return datetime.now(UTC) - timedelta(**span)

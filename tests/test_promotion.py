@@ -14,8 +14,6 @@ from bethink.api import Bethink
 from bethink.features import promotion
 from bethink.types import TRUST, Passage, Source
 
-pytest_plugins = ["cli_runner"]
-
 DEPLOY = "We deploy from main, never from a branch"
 TESTS = "Tests read like sentences"
 RULES = ".claude/rules/bethink.md"

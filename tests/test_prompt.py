@@ -13,15 +13,9 @@ from cli_runner import run_at_terminal
 
 from bethink.surface.cli import console
 
-pytest_plugins = ["cli_runner"]
-
+STORE = "sqlite"
 DEPLOY = "We deploy from main, never from a branch"
 TESTS = {"PYTHONPATH": str(Path(__file__).parent)}
-
-
-@pytest.fixture
-def store_kind():
-    return "sqlite"
 
 
 def make_program(path, script):
@@ -104,9 +98,7 @@ def test_a_source_opens_at_its_line_in_any_editor(cli, passage, tmp_path, progra
     assert started.read_text().split() == [part.format(**place) for part in given]
 
 
-def test_without_a_terminal_the_place_is_printed_and_a_page_opens_in_the_browser(
-    cli, passage, tmp_path
-):
+def test_without_a_terminal_a_place_is_printed_and_a_page_opens(cli, passage, tmp_path):
     address = "https://example.org/adr/7"
     id = cli.add(DEPLOY, "--source", address)
     script = f'#!/bin/sh\necho "$1" > {tmp_path}/address\n'

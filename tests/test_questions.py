@@ -13,8 +13,6 @@ from bethink.recall.query import find_event
 from bethink.text import is_english
 from bethink.types import Passage, Source
 
-pytest_plugins = ("cli_runner",)
-
 NOW = datetime(2026, 11, 18, 12, tzinfo=UTC)  # a Wednesday
 TOLD = {
     "RUNNER": "Our test runner is pytest, because unittest has no fixtures",

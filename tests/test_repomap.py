@@ -26,7 +26,6 @@ from bethink.ingest.symbols import Symbol
 from bethink.ingest.sync import Document, Skipped
 from bethink.types import Entity, Source
 
-pytest_plugins = ["memories"]
 CODE = FIXTURES / "code"
 
 

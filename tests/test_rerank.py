@@ -14,8 +14,6 @@ from bethink.surface.mcp import read_call
 from bethink.surface.mcp.tools import search_memories
 from bethink.types import TRUST, Passage, Source
 
-pytest_plugins = ["cli_runner", "memories"]
-
 QUESTION = "when does the barn owl hunt?"
 RIGHT = "It sleeps all day and goes out after mice at dusk, said the keeper of the owl"
 TOLD = ["The barn owl hunt is a song", "Does the barn owl hunt in winter", RIGHT]

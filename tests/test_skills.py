@@ -14,8 +14,7 @@ from transcripts import claude_line, written
 from bethink import skills
 from bethink.hooks.state import HOSTS
 
-pytest_plugins = ["cli_runner"]
-
+STORE = "sqlite"  # a folder that is put back before each command
 # The open format: https://agentskills.io
 FORMAT = {"name", "description", "compatibility"}
 CLAUDE = FORMAT | {"allowed-tools", "argument-hint", "context", "background"}
@@ -47,11 +46,6 @@ def test_every_host_gets_every_skill_by_the_rules_of_the_format(host):
         assert body == skill(name)[1]
         assert "!`" not in body, "it would be run before anybody saw it"
         assert not re.search(r"\$[A-Z\d{]", body), "Claude Code would put something in its place"
-
-
-@pytest.fixture
-def store_kind():
-    return "sqlite"  # a folder that is put back before each command
 
 
 @pytest.fixture

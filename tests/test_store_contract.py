@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from case_tables import cases
-from conftest import Backend
 from stores import (
     HERE,
     LIMIT,
@@ -192,9 +191,7 @@ def test_an_id_is_known_by_any_unique_prefix(twins):
 # Care
 
 
-def test_an_overview_a_rebuilt_index_and_a_backup_hold_what_there_is(
-    store, march, backend: Backend, tmp_path
-):
+def test_an_overview_an_index_and_a_backup_hold_what_there_is(store, march, backend, tmp_path):
     write(store, access=(next(iter(march)),), relate=(Relation(*list(march)[:2], "builds_on"),))
     target = tmp_path / "copies" / "backup"
     target.parent.mkdir()
@@ -292,9 +289,7 @@ def test_a_text_is_stored_once_per_scope_and_may_be_told_again_once_it_is_forgot
     assert store.get([again.id])
 
 
-def test_what_was_purged_or_not_stored_replaces_nothing_and_a_source_knows_how_far_it_was_read(
-    store,
-):
+def test_what_was_purged_or_not_stored_replaces_nothing(store):
     first, other = tell(store, "the salary is 12345", "something else")
     assert purge(store, first).purged == 1
     assert store.find_purged([first.content_hash, content_hash("else")]) == {first.content_hash}

@@ -4,7 +4,6 @@ import json
 
 import pytest
 import stores
-from cli_runner import cli  # noqa: F401
 from stores import HERE, NOW, OTHER, by_words, everything, make, purge, put, tally, tell, write
 
 from bethink.errors import InvalidInput, StoreError
@@ -13,12 +12,6 @@ from bethink.store.rows import Record
 from bethink.store.sqlite import SqliteStore
 from bethink.store.transfer import PARTS, Bundle, digest, migrate, team_scope, version
 from bethink.types import PERSONAL, Batch, Change, Entity, Event, Relation
-
-
-@pytest.fixture
-def store_kind():
-    """These tests say themselves which database is meant."""
-    return "sqlite"
 
 
 @pytest.fixture

@@ -26,7 +26,6 @@ from bethink.store.vectors import encode
 from bethink.store.words import query_words
 from bethink.types import PERSONAL, Entity, Passage, Source
 
-pytest_plugins = ["cli_runner"]
 DUMPS = sorted((Path(__file__).parent / "fixtures").glob("schema-*.sql"))
 
 
@@ -250,9 +249,7 @@ def load(dump: Path, path: Path) -> None:
 
 
 @pytest.mark.parametrize("dump", DUMPS, ids=lambda dump: dump.stem)
-def test_a_database_of_every_earlier_version_opens_whole_with_the_schema_of_a_new_one(
-    dump, path, tmp_path
-):
+def test_a_database_of_every_earlier_version_opens_as_a_new_one(dump, path, tmp_path):
     load(dump, path)
     assert raw(path, "PRAGMA user_version") == [(int(dump.stem.partition("-")[2]),)]
     store = SqliteStore(path)
@@ -389,9 +386,7 @@ def test_a_corrupted_page_is_reported_and_never_a_foreign_error(offline, path, s
         path.with_name("copy.db").unlink(missing_ok=True)
 
 
-def test_an_export_gives_what_can_be_read_of_a_damaged_database_and_needs_no_index(
-    cli, path, sound
-):
+def test_an_export_gives_what_can_be_read_of_a_damaged_database(cli, path, sound):
     """Whichever page is gone, the memories of all others are written, and the command says that some are missing."""
     partly = 0
     for page in random.Random(5).sample(range(1, len(sound) // 4096), 8):

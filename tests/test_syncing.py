@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import stores
 from case_tables import cases
-from cli_runner import cli  # noqa: F401
 from conftest import BACKENDS
 from stores import change, day, edit, everything, forget, make, purge, replace, seen, tell, write
 
@@ -306,7 +305,7 @@ def test_what_a_conversation_replaced_stays_visible_to_others(anna, ben, store):
     assert store.get([one.id]) == []
 
 
-def test_an_import_that_was_exchanged_and_taken_back_stays_away(cli, tmp_path):  # noqa: F811
+def test_an_import_that_was_exchanged_and_taken_back_stays_away(cli, tmp_path):
     file = tmp_path / "notes.jsonl"
     file.write_text('{"text": "Taken in by mistake"}\n')
     other = ("--project", str(tmp_path), "--database", str(tmp_path / "other.db"))
@@ -322,7 +321,7 @@ def test_an_import_that_was_exchanged_and_taken_back_stays_away(cli, tmp_path): 
         assert cli.json("list", *place) == []
 
 
-def test_the_command_exchanges_with_a_database(cli, tmp_path):  # noqa: F811
+def test_the_command_exchanges_with_a_database(cli, tmp_path):
     team = str(tmp_path / "team.db")
     cli.add("We deploy from main", "--kind", "decision")
     cli.ok("add", "My own", "--personal")

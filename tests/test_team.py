@@ -13,12 +13,10 @@ import httpx2
 import postgres
 import pytest
 import test_web_session
-from cli_runner import cli
 from http_server import V1, body, problem
 from test_http_serve import started
 from test_web_session import FORM
 
-__all__ = ["cli"]
 STORE = "sqlite"  # these tests say themselves where another is meant
 SHOP = {"project": "team:shop"}
 

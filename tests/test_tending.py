@@ -8,7 +8,6 @@ from memories import NOW
 from bethink.features import knowledge, tending
 from bethink.types import Passage, Source
 
-pytest_plugins = ["memories"]
 FRIDAY = "We deploy the shop on Fridays from the main branch"
 SAME = (FRIDAY, "We deploy the shop on Fridays, from the main branch.")
 OTHER = "Invoices are rounded to full cents"
@@ -35,9 +34,7 @@ def planned(memory):
     return [step.action for step in tending.plan_consolidation(memory)]
 
 
-def test_what_says_the_same_is_listed_and_left_alone_if_it_changed_since_the_plan(
-    memory, tell, clock
-):
+def test_what_says_the_same_is_listed_and_left_alone_if_it_changed(memory, tell, clock):
     first, second, _ = tell(*SAME, OTHER)
     memory.vote(first, 1)
     (pair,) = tending.find_duplicates(memory)

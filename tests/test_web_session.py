@@ -29,7 +29,6 @@ from bethink.surface.web.pages import PAGES
 from bethink.surface.web.render import diff
 
 __all__ = ["served"]
-pytest_plugins = ["cli_runner"]
 ID = "01a1dd89-0000-7000-8000-000000000001"
 KEY = b"k" * 32
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -125,9 +124,7 @@ def test_a_key_is_for_its_owner_alone_and_a_visit_knows_when_the_one_before_it_w
         assert note_visit(spoiled, 1000, True)[0].endswith("1000")
 
 
-def test_every_page_needs_a_session_that_opens_pages_alone_and_what_is_none_is_told(
-    served, signed_in
-):
+def test_every_page_needs_a_session_that_opens_pages_alone(served, signed_in):
     for method, path, _ in PAGES:
         for client in (served.client(None), served.owner):  # a token opens no page
             answer = client.request(method, address(path), headers=FORM)

@@ -20,8 +20,6 @@ from bethink.hooks import spool, state, worker
 from bethink.hooks.prompt import is_own
 from bethink.hooks.state import Hook
 
-pytest_plugins = ["capturing"]
-
 
 def test_a_noted_transcript_becomes_memory_and_a_second_capture_adds_only_what_is_new(desk):
     desk.note(desk.talk("a", *SAID))
@@ -307,9 +305,7 @@ with spool.lock(sys.argv[1]) as held:
 """
 
 
-def test_one_process_holds_the_lock_and_it_keeps_settings_and_nothing_of_the_session(
-    desk, monkeypatch
-):
+def test_one_process_holds_the_lock_and_keeps_nothing_of_the_session(desk, monkeypatch):
     def is_free(database):
         with spool.lock(database) as held:
             return held

@@ -14,7 +14,6 @@ from capturing import SAID, Desk, eventually
 
 from bethink.hooks import spool, state
 
-pytest_plugins = ["capturing"]
 # An agent's session whose Stop hook notes the transcript and wakes the worker; then it waits to be killed.
 SESSION = """
 import sys

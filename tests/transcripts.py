@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from bethink import hosts
 from bethink.hosts.base import START, Position, TranscriptPage, Turn
 from bethink.hosts.transcript import Transcript
 
+DAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 FIXTURES = Path(__file__).parent / "fixtures" / "transcripts"
 CLAUDE = FIXTURES / "claude" / "-home-ada-shop"
 CODEX = FIXTURES / "codex"
@@ -76,3 +78,15 @@ def claude_line(number: int, text: Any, role: str = "user", **more: Any) -> dict
         "timestamp": f"2026-05-04T09:{number % 60:02}:00.000Z",
         "message": {"role": role, "content": text},
     } | more
+
+
+def transcript(path, session, project, *said, began=DAY, append=False):
+    """A transcript of Claude Code: (role, text) pairs, a minute apart."""
+    lines = path.read_text().splitlines() if append and path.exists() else []
+    for number, (role, text) in enumerate(said, len(lines)):
+        at = (began + timedelta(minutes=number)).isoformat()
+        own = {"uuid": f"{session}-{number:04d}", "sessionId": session, "timestamp": at}
+        place = {"cwd": str(project), "gitBranch": "main"}
+        lines.append(claude_line(number, text, role, **own, **place))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return written(path, *lines)

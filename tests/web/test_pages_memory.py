@@ -38,9 +38,7 @@ def test_an_edit_is_kept_shown_as_a_difference_and_undone(page, world, fresh):
     assert stored(world, fresh)["content"] == NINE
 
 
-def test_what_somebody_else_changed_meanwhile_is_not_overwritten_and_nothing_typed_is_lost(
-    page, world, fresh
-):
+def test_what_changed_meanwhile_is_not_overwritten_and_nothing_typed_is_lost(page, world, fresh):
     page.goto(f"/memory/{fresh}")
     page.keyboard.press("e")
     text_box(page).fill("The ferry leaves at noon")

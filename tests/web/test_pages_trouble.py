@@ -30,9 +30,7 @@ def opened_at(browser, home, project, server, **options):
     return window(browser, World(server, Story(project, project, {}), home), **options)
 
 
-def test_while_another_process_writes_pages_are_read_and_a_change_waits_without_losing_what_was_typed(
-    browser, place
-):
+def test_while_another_process_writes_a_change_waits_and_pages_are_read(browser, place):
     home, project = place
     with Bethink(directory=project) as memory:
         id = memory.add("We deploy from main").id

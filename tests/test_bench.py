@@ -2,7 +2,6 @@
 
 import json
 import math
-import xml.etree.ElementTree as ElementTree
 
 import pytest
 from case_tables import cases
@@ -105,20 +104,3 @@ def test_every_measure_is_what_it_says_and_recipes_add_the_same_for_what_is_rece
     for recipe, order in expected.items():
         found = bench.order_by_recipe(pool, recipe)
         assert [one.document for one in found] == order.split(), recipe
-
-
-def test_the_command_measures_every_mode_and_time_to_ask_at(cli, tmp_path):
-    texts = {"a": "ships sail the sea", "b": "trains run on rails"}
-    documents = [{"id": id, "text": text} for id, text in texts.items()]
-    question = {"id": "q", "query": "what sails the sea?", "relevant": ["a"]}
-    folder = write(tmp_path / "tiny", documents, [question], name="tiny")
-    rows = cli.json("bench", folder)
-    modes = ["hybrid", "vector", "keyword", "newest", "bm25", "convex", "rrf"]
-    assert [(row["set"], row["mode"]) for row in rows] == [("tiny", mode) for mode in modes]
-    assert all(row["any@5"] == 1.0 for row in rows if row["mode"] != "newest")
-    table = cli.ok("bench", folder, "--mode", "keyword", "--asked", "day,month").splitlines()
-    assert table[0].split()[:4] == ["set", "asked", "mode", "hit@1"]
-    assert table[2].split()[:4] == ["tiny", "month", "keyword", "1.0"]
-    assert "is no --asked" in cli.fails("bench", folder, "--asked", "year", code=2)
-    shown = cli.ok("bench", folder, "--mode", "keyword", "--format", "xml")
-    assert ElementTree.fromstring(shown)[0].findtext("any_5") == "1.0"

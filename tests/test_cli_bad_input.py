@@ -54,13 +54,7 @@ def test_a_change_that_cannot_be_or_was_not_confirmed_leaves_the_memory_as_it_wa
 # Texts that are none
 
 
-TEXTS = {
-    b"word " * 1_000_000: "200,000",
-    b"x" * 20_000_002: "20.0 MB",  # not even read
-    b"abc\x00def": "byte 3 is NUL",
-    b"ok \xff": "byte 0xff in position 3",
-    b"\xef\xbb\xbfcaf\xe9 au lait": "byte 0xe9 in position",  # Latin-1 behind a mark
-}
+TEXTS = dict(cases("cli-bad-input-no-texts", {}))
 
 
 def test_a_text_that_is_none_is_refused_with_the_reason(cli):
@@ -75,28 +69,7 @@ def test_a_text_that_is_none_is_refused_with_the_reason(cli):
     assert cli.json("list") == []
 
 
-# Queries: no input makes a search fail
-
-LONG = ["a" * 10_000, "a " * 5_000, '"' * 999, "(" * 999, "NOT " * 200]
-
-
-@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
-def test_no_query_makes_a_search_fail(cli, mode):
-    cli.add(DEPLOY)
-    for query in [*cases("cli-queries"), *LONG]:
-        result = cli("search", "--mode", mode, "--json", "--", query)
-        assert result.code == 0, (query, result)
-
-
 # Databases that cannot be used
-
-
-def test_a_file_that_is_no_database(cli, tmp_path):
-    (tmp_path / "notes.txt").write_text("not a database " * 100)
-    for command in (["list"], ["add", "x"], ["search", "x"], ["stats"], ["reset", "--yes"]):
-        told = cli.fails(*command, "--database", tmp_path / "notes.txt", code=1)
-        assert "is not a Bethink database" in told
-    assert (tmp_path / "notes.txt").read_text() == "not a database " * 100
 
 
 def test_a_place_where_no_database_can_be(cli, tmp_path):

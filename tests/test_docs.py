@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import pytest
 import yaml
+from case_tables import cases
 from packaging.requirements import Requirement
 
 from bethink import __version__, config, types
@@ -151,15 +152,7 @@ def shell(tmp_path, monkeypatch):
 
 
 # What differs from run to run and from model to model.
-VARYING = {
-    ID.pattern: "ID",
-    r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::[\d.]+Z?)?)?": "DATE",
-    r"\d+\.\d+ ?(?:kB|MB|GB)": "SIZE",
-    r"-?\d+(?:\.\d+)+": "NUMBER",
-    r"snowflake-arctic-embed-s@\w+(?:/w\d+)?|hashing-\d+": "MODEL",
-    r"/(?:tmp|home|private|var)[\w./-]*": "PATH",
-    r"(project:|container:|chat-)[0-9a-f]{16}": r"\1HASH",
-}
+VARYING = dict(cases("docs-varying", {"ID": ID}))
 
 
 def comparable(lines: list[str]) -> list[str]:
@@ -210,15 +203,7 @@ def test_commands_settings_choices_and_numbers_stand_in_the_pages_as_in_the_code
         assert re.search(row, text, re.MULTILINE), model.name
     # The formula itself is generated; these numbers stand in sentences.
     text = read("docs/concepts/recall.md")
-    numbers = (
-        f"(k₁ = {score.K1:g}, b = {score.B:g})",
-        f"k = {score.RRF_K}",
-        f"Up to {pipeline.BY_WORDS} memories by words and {pipeline.BY_MEANING} by meaning",
-        f"less up to {score.DOUBT:.0%}".replace("%", " %"),
-        f"(1 − {score.DOUBT:g} · (1 − confidence))",
-        f"less than {score.FIT:.1f} of the way".replace("0.", "."),
-        f"its first {query.SYNTAX_LIMIT:,} characters are analysed and {query.TEXT_LIMIT:,} are embedded",
-    )
+    numbers = cases("docs-numbers", {"score": score, "pipeline": pipeline, "query": query})
     assert [number for number in numbers if number not in text] == []
     # The same page: a quarter, and where relevance begins and has its middle.
     assert pipeline.IN_TIME == 1.25

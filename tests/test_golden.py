@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from case_tables import cases
 from http_server import V1, conforms, find_operation, problem, running
 
 STORE = "sqlite"
@@ -37,15 +38,7 @@ VARYING = (
     "database_bytes bytes_per_memory bytes p50_ms p95_ms cpu_ms documents_per_second digest".split()
 )
 VERSION = re.compile(r"\d+\.\d+\.\d[\w.]*")
-PATTERNS = (
-    (r"\b(Bethink|bethink) \d+\.\d+\.\d+\w*", r"\1 <version>"),
-    (r"\bPython \d+\.\d+\.\d+\S*\b", "Python <version>"),
-    (r"\b(apsw|numpy|onnxruntime|tokenizers|SQLite)(:?) \d[\d.]+", r"\1\2 <version>"),
-    (r"\b[a-z]{3}_[\w-]{40,}", "<token>"),
-    (r"(?<=[ (])'(\w+)'(?=[,)])", r"\1"),  # choices have quotes in some versions of Python
-    (r"(?<![\w.])0\.\d{3,}\b", lambda found: f"{float(found[0]):.3f}"),
-    (r"\b\d[\d.,]* (bytes|kB|MB|GB)\b", "<size>"),
-)
+PATTERNS = cases("golden-patterns", {})
 
 
 # Variables that a command would heed, but for those of the test itself.

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from case_tables import rules
+from case_tables import cases, rules
 
 from bethink.errors import InvalidInput
 from bethink.hooks import spool, state
@@ -98,12 +98,7 @@ def test_hooks_that_are_switched_off_do_nothing_and_none_makes_a_database(shop, 
     assert spool.list_waiting() == [] and state.read_failures() == []
 
 
-FAILING = {
-    ("stop", "claude", b"{"): ("claude", "stop"),
-    ("stop", "vim", b"{}"): ("unknown", "stop"),
-    ("explode", "claude", b"{}"): ("claude", "unknown"),
-    ("\ud800", "\0", b"\xff"): ("unknown", "unknown"),
-}
+FAILING = dict(cases("hooks-failing"))
 
 
 def test_what_a_hook_cannot_do_is_counted_and_old_sessions_are_cleaned_away(shop, monkeypatch):

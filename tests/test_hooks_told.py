@@ -148,16 +148,6 @@ def test_what_matters_here_comes_first_and_what_is_old_only_if_it_is_important(s
         assert expected in shop.start(cwd=str(shop.project / part), session_id=part)
 
 
-def test_the_handoff_of_this_branch_is_told_or_else_the_newest(shop):
-    with shop.memory() as memory:
-        labelled = handoffs.Handoff("Main is green", project="Shop App")  # no place of its own
-        handoffs.save_handoff(memory, labelled)
-        handoffs.save_handoff(memory, handoffs.Handoff("The cache is half done", branch="cache"))
-    for branch, told in (("main", "Main is green"), ("cache", "half done"), ("x", "branch cache")):
-        shop.branch(branch)
-        assert told in shop.start(session_id=branch)
-
-
 def test_what_a_person_said_openly_is_looked_up_as_words_and_never_as_syntax(shop):
     shop.add(REPLICA, "decision")
     told = [said for said in cases("hooks-not-said-openly") if shop.printed("prompt", **said)]

@@ -169,14 +169,6 @@ def test_a_body_that_never_arrives_is_not_waited_for(served, client, monkeypatch
         assert begin(served, 100, "{", path).startswith(b"HTTP/1.1 408"), path
 
 
-def test_a_wrong_method_is_told_which_ones_there_are(client):
-    response = client.put(f"{V1}/memories", json={})
-    problem(response, 405)
-    assert set(response.headers["allow"].split(", ")) == {"GET", "HEAD", "POST"}
-    problem(client.request("TRACE", f"{V1}/memories"), 405)
-    problem(client.put("/mcp", json={}), 405)
-
-
 def test_something_unforeseen_is_a_problem_without_details(served, client, monkeypatch, caplog):
     def broken(*_, **__):
         raise RuntimeError("the secret recipe at /home/ada")

@@ -36,17 +36,7 @@ def said(result) -> str:
 
 
 # Each tool with what it is given, ID being the memory that the first one stores, and a part of its answer.
-CALLS = [
-    ("store_memories", {"memories": [{"content": "Orders live in PostgreSQL"}]}, "added ["),
-    ("search_memories", {"query": "where do orders live?"}, "Orders live in PostgreSQL"),
-    ("get_memories", {"ids": ["ID"]}, "Orders live in PostgreSQL"),
-    ("update_memory", {"id": "ID", "importance": 9}, "updated [ID]"),
-    ("rate_memories", {"ratings": [{"id": "ID", "value": 2}]}, "+2"),
-    ("store_handoff", {"summary": "All is moved", "memory_ids": ["ID"]}, "stored"),
-    ("get_handoff", {}, "All is moved"),
-    ("memory_overview", {}, "memories"),
-    ("forget_memories", {"ids": ["ID"]}, "forgotten"),
-]
+CALLS = cases("http-mcp-calls")
 
 
 def filled(arguments, id):

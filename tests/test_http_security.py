@@ -126,12 +126,7 @@ def found_ids(client, path="/search", **params):
 
 def test_each_token_sees_its_own_project_and_no_other(callers, two):
     ids, _ = two
-    for who, sees, across in (
-        ("read", {"shop"}, {"shop"}),
-        ("write", {"shop"}, {"shop"}),
-        ("elsewhere", {"other"}, {"other"}),
-        ("everything", {"shop", "personal"}, {"shop", "other", "personal"}),
-    ):
+    for who, sees, across in cases("http-security-who-sees-what"):
         client, expected = callers[who], {ids[name] for name in sees}
         assert found_ids(client, query="zebra") == expected
         assert found_ids(client, "/memories") & set(ids.values()) == expected

@@ -169,12 +169,7 @@ def test_a_path_is_given_one_way_and_settings_go_to_the_root(cli, monkeypatch, t
     home = tmp_path / "ada"
     plant(home, {"file.txt": "x"})
     monkeypatch.setattr(projects.Path, "home", lambda: home)
-    for path, code, said in (
-        ("nowhere", 1, "nowhere cannot be read: No such file"),
-        ("file.txt", 1, "file.txt cannot be read: Not a directory"),
-        ("/", 2, "it is not a project"),
-        (".", 2, "it is not a project"),  # the home directory
-    ):
+    for path, code, said in cases("init-refused"):
         assert said in cli.fails("init", home / path, code=code)
     for name in ("two\nlines", os.fsdecode(b"caf\xe9")):  # which no list of projects can hold
         (home / name).mkdir()

@@ -8,7 +8,7 @@ from itertools import count
 
 import pytest
 from agent_files import DOCUMENTS, HOSTS, PROGRAM, TOMLS, laid, statuses, tree
-from case_tables import each
+from case_tables import cases, each
 
 from bethink import skills
 from bethink.errors import BethinkError
@@ -19,14 +19,7 @@ from bethink.surface.mcp import TOOLS
 from bethink.text import textfile
 
 # Every file in which somebody else's entries may stand.
-SHARED = {
-    "claude": (".claude.json", ".claude/settings.json"),
-    "codex": (".codex/config.toml", ".codex/hooks.json"),
-    "opencode": (".config/opencode/opencode.json", ".config/opencode/opencode.jsonc"),
-    "copilot": (".copilot/mcp-config.json", ".copilot/hooks/bethink.json"),
-    "gemini": (".gemini/settings.json",),
-    "cursor": (".cursor/mcp.json", ".cursor/hooks.json"),
-}
+SHARED = dict(cases("install-shared"))
 
 
 def lay_shared(home, name, kind, mode=0o644):

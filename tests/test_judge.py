@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from case_tables import cases
+from case_tables import cases, each
 
 from bethink import config
 from bethink.embed import open_embedder
@@ -51,16 +51,7 @@ WAVERING = Judgement(
 )
 
 
-@pytest.mark.parametrize(
-    ("relation", "likelier", "less_likely"),
-    [
-        # The nearest of all is meant sooner than one beside which another stands nearer.
-        ("replaces", Standing(0.4, 0.2, 2), Standing(0.4, -0.2, 2)),
-        ("same", Standing(0.4, 0.2, 2), Standing(0.4, -0.2, 2)),
-        ("replaces", Standing(0.4, 0.1, 1), Standing(0.4, 0.1, 0)),
-        ("answers", Standing(0.2, 0.0, 0, follows=True), Standing(0.2, 0.0, 0)),
-    ],
-)
+@each("relation,likelier,less_likely", "judge-weighed", {"Standing": Standing})
 def test_a_judgement_is_weighed_among_all_others(relation, likelier, less_likely):
     more, less = (weigh(WAVERING, one) for one in (likelier, less_likely))
     assert more.probabilities[relation] > 1.2 * less.probabilities[relation]

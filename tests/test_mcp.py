@@ -147,6 +147,7 @@ def read_pages(talk, pattern, total, **asked):
         assert (told["total_count"], told["answer"]) == (total, result.content[0].text)
         assert told["tokens_used"] == tokens(told["answer"]) <= asked["max_tokens"]
         assert told["has_more"] == ("next_offset" in told)
+        assert extract_speech(told["answer"]).recalled == 1, "closed, however short"
         yield re.findall(pattern, told["answer"])
         offset = told.get("next_offset")
 
@@ -205,21 +206,6 @@ def test_the_users_own_word_is_forgotten_when_the_user_says_so(talk, place, monk
     assert "forgotten [" in talk.forget_memories(ids=ids[1:])
 
 
-def test_ten_hits_fit_into_a_thousand_tokens(talk):
-    passage = "The warehouse service {} keeps its stock levels in Postgres and publishes every "
-    passage += "change to the event bus, so that the shop can show what is left. "
-    batch = [{"content": passage.format(number) * 6} for number in range(30)]
-    talk.store_memories(memories=batch)
-    for arguments in ({}, {"limit": 50, "max_tokens": 300}, {"max_tokens": 100}):
-        asked = "where does the warehouse service keep stock levels?"
-        answer = talk.search_memories(query=asked, **arguments)
-        assert tokens(answer) <= arguments.get("max_tokens", 1000), arguments
-        assert FENCED.search(answer), "closed, however short"
-        assert extract_speech(answer).recalled == 1
-    answer = talk.search_memories(query="warehouse service stock levels")
-    assert len(re.findall(r"^\[01", answer, re.MULTILINE)) == 10
-
-
 NAMES = {
     "MOST": "'{}' has 10,000 items; {} are the most in one call.",
     "MOST_IDS": 50,
@@ -241,14 +227,7 @@ def test_memories_of_other_projects_do_not_exist_here(talk, place, tmp_path):
     plain = Config(embedding="none")
     with Bethink(place[2] / "memory.db", directory=tmp_path / "elsewhere", config=plain) as memory:
         foreign = memory.add("The password of the other project is secret").id
-    for tool, arguments in (
-        ("get_memories", {"ids": [foreign]}),
-        ("forget_memories", {"ids": [foreign]}),
-        ("update_memory", {"id": foreign, "kind": "fact"}),
-        ("rate_memories", {"ratings": [{"id": foreign, "value": 1}]}),
-        ("store_handoff", {"summary": "x", "memory_ids": [foreign]}),
-        ("store_memories", {"memories": [{"content": "x", "supersedes": [foreign]}]}),
-    ):
+    for tool, arguments in cases("mcp-foreign-ids", {"foreign": foreign}):
         assert "There is no memory" in talk.refused(tool, **arguments)
     assert "other project" not in talk.search_memories(query="password of the other project")
     with pytest.raises(MCPError, match="There is no memory"):
@@ -299,12 +278,7 @@ def test_every_prompt_is_listed_and_filled(talk):
 
 
 def test_a_prompt_with_wrong_arguments_is_refused(talk):
-    for name, arguments, said in (
-        ("query", {}, "'topic' is missing"),
-        ("remember", {"question": " "}, "question is empty"),
-        ("query", {"topic": "x", "topics": "y"}, "no argument 'topics'"),
-        ("nope", {}, "no prompt 'nope'"),
-    ):
+    for name, arguments, said in cases("mcp-wrong-prompts"):
         with pytest.raises(MCPError, match=said) as refused:
             talk("get_prompt", name, arguments)
         assert refused.value.code == -32602

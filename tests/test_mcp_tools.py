@@ -30,7 +30,7 @@ def fill_warehouse(memory):
     for number in range(12):
         rules = f"Shelf {number} has its own rules, told at length. " * 12
         memory.add(f"The warehouse service {number} keeps stock levels. {rules}")
-    return answer_text(memory, memory.search("warehouse stock levels", limit=10))
+    return use_tool(memory, "search_memories", query="warehouse stock levels")
 
 
 def answer_text(memory, answer):

@@ -1,7 +1,7 @@
 """`Memory`, the one API behind every surface: telling, replacing, changing, forgetting, relating."""
 
 import pytest
-from case_tables import cases
+from case_tables import cases, each
 from memories import DAY, NOW, stored, texts
 from stores import pick
 
@@ -16,6 +16,9 @@ JWT = "Authentication uses JWT tokens with a 24h expiry"
 def test_what_is_told_is_found_again_with_what_was_given_and_what_is_worked_out(memory):
     outcome = memory.add("We deploy from main, never from a branch")
     assert pick(outcome, "status duplicate_of similarity redactions") == ("added", None, None, 0)
+    again = memory.add("  We deploy from main, never from a branch\n")
+    same = (outcome.id, "duplicate", outcome.id, 1.0)
+    assert pick(again, "id status duplicate_of similarity") == same
     (hit,) = memory.search("how do we deploy?").hits
     assert hit.memory.id == outcome.id
     told = (memory.project.scope, "note:user", TRUST["user"], NOW, NOW)
@@ -49,27 +52,6 @@ def test_what_is_wholly_private_or_cannot_be_kept_is_refused_in_a_sentence(hashi
         assert caught.value.hint and hashing.stats().memories == 0
 
 
-def test_the_same_text_is_told_to_be_known(memory):
-    first = memory.add(JWT).id
-    again = memory.add(f"  {JWT}\n")
-    assert pick(again, "id status duplicate_of similarity") == (first, "duplicate", first, 1.0)
-    assert memory.stats().memories == 1
-
-
-def test_a_near_duplicate_is_told_and_statements_that_contrast_are_kept(hashing):
-    first = hashing.add(JWT).id
-    again = hashing.add("authentication uses JWT tokens, with a 24h expiry.")
-    assert pick(again, "status duplicate_of id") == ("near_duplicate", first, first)
-    assert 0.9 <= again.similarity <= 1 and hashing.stats().memories == 1
-    assert hashing.add(f"{JWT}!", dedup=False).status == "added"
-    for pair in (
-        ("Use tabs for the indentation of Go files", "Use spaces for the indentation of Go files"),
-        ("The nightly deployment runs on Monday", "The nightly deployment runs on Friday"),
-        ("The upload limit of the gateway is 10 MB", "The upload limit of the gateway is 20 MB"),
-    ):
-        assert [hashing.add(text).status for text in pair] == ["added", "added"]
-
-
 def test_a_given_replacement_ends_validity_and_leads_to_its_successor(memory, clock):
     old = memory.add("Sessions are kept in MySQL").id
     clock.move(days=10)
@@ -96,16 +78,7 @@ def test_a_chain_of_replacements_is_returned_whole(memory, clock):
     assert [other.id for _, other in hit.related] == ids[-2::-1]
 
 
-@pytest.mark.parametrize(
-    ("old", "told", "kind"),
-    [
-        ("decision", None, "decision"),
-        ("gotcha", None, "gotcha"),
-        ("decision", "fact", "fact"),
-        ("question", None, "fact"),
-        ("document", None, "fact"),
-    ],
-)
+@each("old,told,kind", "memory-the-kind-of-what-replaces")
 def test_what_replaces_a_decision_is_one_unless_its_kind_was_told(memory, old, told, kind):
     replaced = memory.add("Orders go through Kafka", kind=old).id
     new = memory.add("Orders are kept in PostgreSQL", kind=told, supersedes=[replaced]).id

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 from case_tables import cases
-from memories import DAY, NOW, Failing, texts
+from memories import Failing, texts
 
 from bethink.config import Config
 from bethink.embed import HashingEmbedder
@@ -84,14 +84,6 @@ def test_what_is_only_near_in_meaning_must_pass_the_gate(open_memory, fusion):
     told(memory, OWLS)
     assert texts(memory.search("pellet of a hawk")) == [OWLS[2]]
     assert memory.search("a hawk flies").hits == ()
-
-
-def test_every_hit_says_why(hashing):
-    hashing.add(OWLS[0])
-    why = hashing.search("barn owl").hits[0].why
-    assert why["cosine"] > 0 and why["bm25"] > 0 and why["coverage"] == 1
-    assert 0 < why["relevance"] <= 1
-    assert "recency" in hashing.search("barn owl", profile="continuity").hits[0].why
 
 
 def order(memory, question, **how):
@@ -259,14 +251,3 @@ def test_a_changed_model_is_noticed_and_reindexing_goes_on_after_a_stop(open_mem
     assert after.reindex() == 86
     assert vectors(after) == {"hashing-128": 150}
     assert after.reindex(full=True) == 150 and after.check(deep=True) == []
-
-
-def test_an_export_yields_everything_that_is_visible_from_here(memory, clock):
-    kept, replaced, forgotten = (memory.add(text).id for text in OWLS)
-    expired = memory.add("The freeze ends", expires_at=NOW + DAY).id
-    mine = memory.add("I like owls", personal=True).id
-    memory.forget(forgotten)
-    memory.link(kept, replaced, "supersedes")
-    clock.move(days=2)
-    assert [found.id for found in memory.export()] == [kept, replaced, forgotten, expired, mine]
-    assert [found.id for found in memory.list(order="oldest")] == [kept, mine]

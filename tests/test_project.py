@@ -4,6 +4,7 @@ import os
 import shutil
 
 import pytest
+from case_tables import cases
 from stores import pick
 from trees import git
 
@@ -144,13 +145,7 @@ def test_outside_git_the_nearest_marked_folder_counts(tmp_path):
 
 def test_a_container_has_a_plain_name_or_is_refused(tmp_path):
     found = project.find(tmp_path)
-    for given, plain in (
-        ("react-router", "react-router"),
-        (" React Router ", "react-router"),
-        ("React__Router!", "react-router"),
-        ("v2", "v2"),
-        ("a/../b", "a-b"),
-    ):
+    for given, plain in cases("project-containers"):
         assert project.container_name(given) == plain
         assert found.container(given) == f"container:{found.identity}/{plain}"
     for given in ["", " ", "---", "../.."]:

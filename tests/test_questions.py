@@ -45,13 +45,7 @@ def opened(folder):
 def memory(tmp_path_factory):
     """For the tests that only ask."""
     with opened(tmp_path_factory.mktemp("asked")) as (memory, set_clock):
-        for days, kind, text in (
-            (40, "decision", "Invoices are kept in MySQL"),
-            (9, "decision", TOLD["RUNNER"]),
-            (8, "gotcha", TOLD["WARM"]),
-            (1, "decision", TOLD["CACHE"]),
-            (0, "fact", TOLD["TTL"]),
-        ):
+        for days, kind, text in cases("questions-told", TOLD):
             set_clock(NOW - timedelta(days=days))
             memory.add(text, kind=kind, dedup=False)
         symbols = {"symbols": ["open_report", "runner", "RetryPolicy"], "path": "tests/runner.py"}

@@ -40,12 +40,7 @@ def test_what_says_something_else_is_kept_and_what_adds_nothing_is_the_same():
         neighbour = Neighbour(told(old), 0.95)
         assert reconcile(told(new), [neighbour], threshold=0.9).duplicate is neighbour
     # Only near texts repeat, and only where that matters.
-    for similarity, threshold, repeats in [
-        (0.95, 0.9, True),
-        (0.9, 0.9, True),
-        (0.89, 0.9, False),
-        (0.95, None, False),
-    ]:
+    for similarity, threshold, repeats in cases("reconcile-only-near-texts-repeat"):
         known = Neighbour(told(JWT + "."), similarity)
         verdict = reconcile(told(JWT), [known], threshold=threshold)
         assert (verdict.duplicate is not None) is repeats and verdict.supersedes == ()

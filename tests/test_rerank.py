@@ -173,14 +173,7 @@ def test_agents_and_recall_get_it_and_search_when_told(cli, memory, judge, monke
     for text in TOLD:
         cli.add(text)
     monkeypatch.setattr("bethink.api.Bethink.judge", judge)
-    for command, asked in (
-        ("search", False),
-        ("search --no-rerank", False),
-        ("search --rerank --explain", True),
-        ("recall", True),
-        ("recall --no-rerank", False),
-        ("recall --mode keyword", False),
-    ):
+    for command, asked in cases("rerank-commands"):
         judge.asked.clear()
         shown = cli.ok(*command.split(), QUESTION)
         assert bool(judge.asked) == asked, command

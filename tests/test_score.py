@@ -11,18 +11,12 @@ from hypothesis import strategies as some
 
 from bethink.errors import InvalidInput
 from bethink.recall import score as scoring
-from bethink.recall.score import DOUBT, PROFILES, RECENT, SKEW, STRETCH, TODAY, fuse, profile_parts
+from bethink.recall.score import DOUBT, PROFILES, RECENT, STRETCH, TODAY, fuse, profile_parts
 from bethink.store.base import Statistics
 from bethink.types import Candidate, Words
 
 NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)
-INTENTS = {
-    "continuity": (0.3, 0.5, 0.2, 0.02),
-    "fact_check": (0.6, 0.1, 0.3, 0.02),
-    "frequent": (0.2, 0.2, 0.6, 0.02),
-    "associative": (0.7, 0.1, 0.2, 0.05),
-    "explore": (0.4, 0.3, 0.3, 0.15),
-}
+INTENTS = dict(cases("score-intents"))
 
 
 class Middle(random.Random):
@@ -75,12 +69,7 @@ def test_what_an_intent_and_the_balanced_profile_are_made_of():
         parts = profile_parts(one, PROFILES["frequent"], NOW)
         assert parts["utility"] == pytest.approx(utility, abs=1e-4), (votes, uses)
     # The balanced profile weighs importance, and decays over thirty days.
-    for importance, days, uses, expected in (
-        (10, 0, 99, 0.4 * 0.5 + 0.2 * 1 + 0.3 * 1 + 0.1 * 1),
-        (5, 30, 9, 0.4 * 0.5 + 0.2 / math.e + 0.3 * 0.5 + 0.1 * 0.5),
-        (0, 90, 0, 0.4 * 0.5 + 0.2 / math.e**3),
-        (8, 0, 10_000, 0.4 * 0.5 + 0.2 + 0.3 * 0.8 + 0.1),
-    ):
+    for importance, days, uses, expected in cases("score-balanced", {"math": math}):
         one = candidate(hours=24 * days, importance=importance, access_count=uses)
         assert score(one, 0.5, "balanced", random.Random(1)) == pytest.approx(expected)
 
@@ -224,13 +213,7 @@ def test_a_neighbour_lifts_by_how_far_it_stands_above_the_middle_but_in_no_rank_
 
 
 def test_recency_fades_and_turns_that_follow_each_other_are_a_conversation():
-    for age, told, spoken in (
-        (0, RECENT, RECENT + TODAY),
-        (-SKEW / 2, RECENT, RECENT + TODAY),
-        (scoring.FADE, RECENT / math.e, RECENT / math.e),
-        (100 * scoring.FADE, 0, 0),
-        (-2 * SKEW, 0, -scoring.LATER),
-    ):
+    for age, told, spoken in cases("score-recency", globals()):
         one = said(1, 1, 1, created_at=-age)
         found = [fuse(pool(one._replace(span=span)), now=0)[1].recent for span in (None, "s")]
         assert found == pytest.approx([told, spoken], abs=1e-3), age

@@ -112,12 +112,7 @@ def test_temporal_words_become_a_range_and_those_that_do_not_surely_mean_a_date_
     for text in NO_RANGE:
         assert find_period(text, SUNDAY) == NOTHING
     # The span covers the temporal words and no more.
-    for text in [
-        "decisions [since March] about caching",
-        "what happened [last week]?",
-        "notes [from May 5 to May 9] on tests",
-        "[yesterday and today] in brief",
-    ]:
+    for text in cases("temporal-spans"):
         start, end = text.index("["), text.index("]") - 1
         assert find_period(text.translate({91: None, 93: None}), SUNDAY)[2] == (start, end)
     # A clock without a timezone is UTC, and many dates are a document.

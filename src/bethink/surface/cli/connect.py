@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import util
 from pathlib import Path
@@ -183,6 +183,7 @@ MENDS = {
     **dict.fromkeys(("rebuild", "permissions", "reindex"), FIX),
     "restore": "Save what can be read with `bethink export -o FILE`, then put a backup in the database's place.",
 }
+LOST = "its model cannot be opened: conversations are kept, but no ideas are found in them"
 
 
 class DoctorFinding(NamedTuple):
@@ -192,6 +193,11 @@ class DoctorFinding(NamedTuple):
     fix: str = ""
 
 
+def report(check: str, well: str, trouble: str = "", fix: str = "") -> DoctorFinding:
+    """What is well; or what is wrong, and how to mend it."""
+    return DoctorFinding(check, not trouble, trouble or well, fix if trouble else "")
+
+
 def doctor(args: Namespace) -> Result:
     findings = [*examine_memory(args), *examine_agents(args)]
     problems = sum(not finding.ok for finding in findings)
@@ -199,7 +205,7 @@ def doctor(args: Namespace) -> Result:
     for finding in findings:
         mark = style("ok     ", "green") if finding.ok else style("PROBLEM", "red")
         lines.append(f"{mark}  {finding.check}: {plain(finding.message)}")
-        if finding.fix and not finding.ok:
+        if finding.fix:
             lines.append(f"         mend: {plain(finding.fix)}")
     notes = [f"{many(problems, 'problem')} found."] if problems else []
     return Result(findings, lines, notes=notes, code=int(problems > 0))
@@ -207,45 +213,39 @@ def doctor(args: Namespace) -> Result:
 
 def examine_memory(args: Namespace) -> Iterator[DoctorFinding]:
     found = ".".join(map(str, sys.version_info[:3]))
-    yield DoctorFinding("python", True, f"Python {found}, Bethink {__version__}")
-    sound = apsw.SQLITE_VERSION_NUMBER >= OLDEST_SQLITE
-    risk = "" if sound else " can corrupt a shared database"
-    said = f"SQLite {apsw.sqlite_lib_version()}{risk}"
-    yield DoctorFinding("sqlite", sound, said, "pip install -U apsw")
+    yield report("python", f"Python {found}, Bethink {__version__}")
+    library = f"SQLite {apsw.sqlite_lib_version()}"
+    old = apsw.SQLITE_VERSION_NUMBER < OLDEST_SQLITE
+    risk = f"{library} can corrupt a shared database" if old else ""
+    yield report("sqlite", library, risk, "pip install -U apsw")
     part = "settings"
     try:
         warnings = config.load(project(args).root, {"database": args.database}).warnings
-        for warning in warnings:
-            yield DoctorFinding(part, False, warning, "Mend or unset the variable.")
-        if not warnings:
-            yield DoctorFinding(part, True, "can be read")
+        for warning in warnings or [""]:
+            yield report(part, "can be read", warning, "Mend or unset the variable.")
         part = "database"
         # Warnings about settings are findings here.
         with open_memory(Namespace(**{**vars(args), "quiet": True})) as memory:
             if args.fix:
                 mend_memory(args, memory)
-            yield DoctorFinding(part, True, f"opens: {memory.store.path}")
+            yield report(part, f"opens: {memory.store.path}")
             problems = memory.check(args.deep)
             for problem in problems:
                 fix = MENDS.get(problem.repair, problem.repair)
-                yield DoctorFinding(problem.part, False, problem.message, fix)
+                yield report(problem.part, "", problem.message, fix)
             if not problems:
                 checked = "every text is what was written; " if args.deep else ""
-                well = f"{checked}pages, indexes and permissions are well"
-                yield DoctorFinding("memory", True, well)
+                yield report("memory", f"{checked}pages, indexes and permissions are well")
             for name, folder in find_folders(memory).items():
                 loose = textfile.may_others(folder, 0o077)
-                said = f"others can look into {folder}" if loose else f"{folder} is yours"
-                yield DoctorFinding(name, not loose, said, FIX)
+                seen = f"others can look into {folder}" if loose else ""
+                yield report(name, f"{folder} is yours", seen, FIX)
             yield from check_model(memory, args.deep)
-            lost = (
-                "its model cannot be opened: conversations are kept, but no ideas are found in them"
-            )
-            again = "" if memory.reader else "pip install --force-reinstall bethink onnxruntime"
-            said = lost if again else "finds the ideas in conversations"
-            yield DoctorFinding("reader", not again, said, again)
+            again = "pip install --force-reinstall bethink onnxruntime"
+            lost = "" if memory.reader else LOST
+            yield report("reader", "finds the ideas in conversations", lost, again)
     except BethinkError as error:
-        yield DoctorFinding(part, False, error.message, error.hint or "")
+        yield report(part, "", error.message, error.hint or "")
 
 
 def find_folders(memory: Bethink) -> dict[str, Path]:
@@ -259,23 +259,23 @@ def find_folders(memory: Bethink) -> dict[str, Path]:
 def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
     name = memory.config.embedding.strip()
     if name in ("none", ""):
-        yield DoctorFinding("model", True, "none is set; memories are found by words")
+        yield report("model", "none is set; memories are found by words")
         return
-    has_files = name not in ("hashing", "http")
     try:
-        if has_files and models.location(name) is None:
-            raise models.missing_model(name)
-        if has_files and deep:
-            models.verify(name)
+        if name not in ("hashing", "http"):
+            if models.location(name) is None:
+                raise models.missing_model(name)
+            if deep:
+                models.verify(name)
         embedder = open_embedder(memory.config)
-        model = embedder.model if embedder else None
     except EmbeddingError as error:
-        yield DoctorFinding("model", False, error.message, error.hint or "bethink model pull")
+        yield report("model", "", error.message, error.hint or "bethink model pull")
         return
-    yield DoctorFinding("model", True, str(model))
+    model = embedder.model if embedder else None
+    yield report("model", str(model))
     missing = memory.store.count_unembedded(model) if model else 0
-    said = f"{many(missing, 'memory')} without a vector of {model}" if missing else "all are there"
-    yield DoctorFinding("vectors of the model", not missing, said, "bethink reindex")
+    said = f"{many(missing, 'memory')} without a vector of {model}" if missing else ""
+    yield report("vectors of the model", "all are there", said, "bethink reindex")
 
 
 def mend_memory(args: Namespace, memory: Bethink) -> None:
@@ -321,30 +321,26 @@ class Connection(NamedTuple):
 
     host: str
     place: InstallPlace
-    parts: tuple[str, ...]  # that stand in its files
+    parts: frozenset[str]  # that stand in its files
     plugin: str = ""
 
-    def report(self, name: str, trouble: str, well: str = "", fix: str = "") -> DoctorFinding:
-        """What is wrong and how to mend it, or what is well."""
-        fix = (fix or f"bethink install --{self.host}") if trouble else ""
-        return DoctorFinding(f"{self.host} {name}", not trouble, trouble or well, fix)
+    def report(self, name: str, well: str, trouble: str = "", fix: str = "") -> DoctorFinding:
+        fix = fix or f"bethink install --{self.host}"
+        return report(f"{self.host} {name}", well, trouble, fix)
 
 
 def find_connections() -> Iterator[Connection]:
     """Every agent that `install` or our plugin connected."""
-    records, place = installer.load_records(), find_place()
+    records, place = installer.load_records().values(), find_place()
     for host in AGENTS:
         # The MCP server answers prompts where the settings say so.
         hooks = json.dumps(installer.read_settings(place.hooks_file(host)))
         there = place._replace(warm=PROMPT_TOOL in hooks)
-        files = {str(one.path): one.part for one in installer.list_files(host, there)}
-        known = {
-            one.part or files.get(path, "") for path, one in records.items() if host in one.hosts
-        }
-        # A file of several parts names none.
-        parts = tuple(known | {*TRIED} if "" in known else known)
+        parts = frozenset(one.part for one in records if host in one.hosts)
+        if "" in parts:  # a file of several parts names none
+            parts |= {*TRIED}
         plugin = installer.find_plugin(host, place)
-        if plugin or {*TRIED} & {*parts}:
+        if plugin or TRIED.keys() & parts:
             yield Connection(host, there, parts, plugin)
 
 
@@ -355,23 +351,22 @@ def examine_agents(args: Namespace) -> Iterator[DoctorFinding]:
         if args.fix:
             mend_agents(args, found)
         if not found:
-            yield DoctorFinding("agents", True, "none is connected; `bethink install` does it")
+            yield report("agents", "none is connected; `bethink install` does it")
         answers: dict[Sequence[str], tuple[str, str, str]] = {}
         for one in found:
-            check = check_entries if {*TRIED} & {*one.parts} else check_plugin
-            checked, one, parts = check(one)
+            check = check_entries if TRIED.keys() & one.parts else check_plugin
+            checked, words, parts = check(one)
             yield checked
             if "hooks" in parts:
-                yield check_hooks(one)
+                yield check_hooks(one._replace(place=one.place._replace(words=words)))
             if "mcp" in parts:
-                words = one.place.words
-                answers[words] = answers.get(words) or ask_server(one.place)
+                answers[words] = answers.get(words) or ask_server((*words, "mcp"))
                 yield one.report("MCP", *answers[words])
             yield check_capture(one.host)
             yield from check_failures(one.host)
         yield from check_pauses()
     except BethinkError as error:
-        yield DoctorFinding("agents", False, error.message, error.hint or "")
+        yield report("agents", "", error.message, error.hint or "")
 
 
 def mend_agents(args: Namespace, found: Sequence[Connection]) -> None:
@@ -379,16 +374,20 @@ def mend_agents(args: Namespace, found: Sequence[Connection]) -> None:
     findings."""
     for one in found:
         entered = [] if one.plugin else [one.host]
-        for outcome in installer.install(entered, one.place, one.parts, force=True):
+        for outcome in installer.install(entered, one.place, [*one.parts], force=True):
             if outcome.status in ("made", "changed"):
                 console.note(args, f"fixed: entries in {outcome.path}")
     state.clear_failures()
 
 
-def check_entries(one: Connection) -> tuple[DoctorFinding, Connection, Sequence[str]]:
-    """Whether an agent's files are as `install` would write them; then with what it is started, and the parts that can be tried."""
+# Whether an agent would start Bethink; then with which words, and the parts that can be tried.
+Checked = tuple[DoctorFinding, tuple[str, ...], Collection[str]]
+
+
+def check_entries(one: Connection) -> Checked:
+    """Whether an agent's files are as `install` would write them."""
     tried = [part for part in TRIED if part in one.parts]
-    planned = installer.install([one.host], one.place, one.parts, force=True, dry=True)
+    planned = installer.install([one.host], one.place, [*one.parts], force=True, dry=True)
     outcomes = [outcome for outcome in planned if outcome.part != "skills"]
     wrong = [outcome for outcome in outcomes if outcome.reasons or outcome.status != "unchanged"]
     broken = {part for outcome in wrong for part in ([outcome.part] if outcome.part else tried)}
@@ -398,7 +397,7 @@ def check_entries(one: Connection) -> tuple[DoctorFinding, Connection, Sequence[
     if one.plugin:
         trouble = f"{files} and the plugin {one.plugin} both connect {AGENTS[one.host].title}"
         fix = f"Keep one: bethink uninstall --{one.host}"
-    return one.report("config", trouble, well, fix), one, [*set(tried) - broken]
+    return one.report("config", well, trouble, fix), one.place.words, {*tried} - broken
 
 
 def find_trouble(one: Connection, wrong: Sequence[FileOutcome]) -> tuple[str, str]:
@@ -420,16 +419,15 @@ def find_trouble(one: Connection, wrong: Sequence[FileOutcome]) -> tuple[str, st
     return "", ""
 
 
-def check_plugin(one: Connection) -> tuple[DoctorFinding, Connection, Sequence[str]]:
+def check_plugin(one: Connection) -> Checked:
     """Whether the program is there that our plugin's launcher finds, on PATH or where installers put it."""
     path = one.place.environment.get("PATH", os.defpath)
     folders = f"{path}{os.pathsep}{one.place.home / '.local' / 'bin'}"
-    program = shutil.which(installer.NAME, path=folders)
+    program = shutil.which(installer.NAME, path=folders) or ""
     gone = "" if program else f"{installer.NAME}, which the plugin starts, is not there."
     fix = "uv tool install 'bethink[mcp]', which the plugin finds on PATH or in ~/.local/bin"
     well = f"the plugin {one.plugin} brings hooks, the MCP server and skills"
-    started = one._replace(place=one.place._replace(words=(program or "",)))
-    return one.report("config", gone, well, fix), started, [*TRIED] if program else ()
+    return one.report("config", well, gone, fix), (program,), TRIED if program else ()
 
 
 def check_hooks(one: Connection) -> DoctorFinding:
@@ -437,47 +435,38 @@ def check_hooks(one: Connection) -> DoctorFinding:
     slowest = 0.0
     for event, told in PROBES.items():
         words = installer.hook_words(one.host, one.place, event)
-        output, trouble, seconds = run_command(words, told, HOOK_SECONDS, one.place)
+        output, trouble, seconds = run_command(words, told, HOOK_SECONDS)
+        slowest = max(slowest, seconds)
+        if not trouble and output and not output.startswith(b"{"):
+            trouble = "its answer is no JSON object"
         if trouble:
-            return one.report("hooks", f"{event}: {trouble}")
-        with suppress(ValueError):
-            slowest = max(slowest, seconds)
-            if not output or isinstance(json.loads(output), dict):
-                continue
-        return one.report("hooks", f"{event}: its answer is no JSON object")
-    return one.report(
-        "hooks", "", f"{', '.join(PROBES)} run, the slowest in {slowest * 1000:.0f} ms"
-    )
+            return one.report("hooks", "", f"{event}: {trouble}")
+    return one.report("hooks", f"{', '.join(PROBES)} run, the slowest in {slowest * 1000:.0f} ms")
 
 
-def ask_server(place: InstallPlace) -> tuple[str, str, str]:
-    """What is wrong with the MCP server, or how it answers, and how to mend it."""
-    words = (*place.words, "mcp")
-    output, trouble, seconds = run_command(words, ASKED, SERVER_SECONDS, place)
+def ask_server(words: Sequence[str]) -> tuple[str, str, str]:
+    """How the MCP server answers, or what is wrong with it and how to mend it."""
+    output, trouble, seconds = run_command(words, ASKED, SERVER_SECONDS)
     with suppress(ValueError, LookupError, TypeError):  # what is no JSON is no protocol
         answers = {line.get("id"): line for line in map(json.loads, output.splitlines())}
         if tools := answers[2]["result"]["tools"]:
-            return "", f"answers with {len(tools)} tools in {seconds:.1f} s", ""
+            return f"answers with {len(tools)} tools in {seconds:.1f} s", "", ""
     # Entries can be written anew as often as one likes: without the library no server starts.
     fix = "" if util.find_spec("mcp") else "pip install 'bethink[mcp]'"
     none = "it ended without an answer, or has no tools"
-    return f"{' '.join(words)}: {trouble or none}", "", fix
+    return "", f"{' '.join(words)}: {trouble or none}", fix
 
 
 def check_capture(host: str) -> DoctorFinding:
-    at = spool.read_captures().get(host)
+    at, now = spool.read_captures().get(host), time.time()
     waiting = [entry for entry in spool.list_waiting() if entry.host == host]
     # The turn of a prompt may still go on.
-    late = [
-        one for one in waiting if one.event != "prompt" and time.time() - one.noted_at > PATIENCE
-    ]
-    last = "nothing was captured yet"
-    if at is not None:
-        last = f"last capture {span(time.time() - at)} ago"
+    late = [one for one in waiting if one.event != "prompt" and now - one.noted_at > PATIENCE]
+    last = "nothing was captured yet" if at is None else f"last capture {span(now - at)} ago"
     said = f"{last}; waiting: {many(len(waiting), 'transcript')}"
     if at is None and AGENTS[host].note:  # by which it may be explained
         said = f"{said}. {AGENTS[host].note}"
-    return DoctorFinding(f"{host} capture", not late, said, "bethink backfill --all")
+    return report(f"{host} capture", said, said if late else "", "bethink backfill --all")
 
 
 def check_failures(host: str) -> Iterator[DoctorFinding]:
@@ -487,7 +476,7 @@ def check_failures(host: str) -> Iterator[DoctorFinding]:
             last = f"last {span(ago)} ago: {row.message}"
             said = f"{row.event} failed {many(row.count, 'time')}, {last}"
             fix = "bethink doctor --fix, when the rest is well, forgets them"
-            yield DoctorFinding(f"{host} failures", ago > RECENT, said, fix)
+            yield report(f"{host} failures", said, "" if ago > RECENT else said, fix)
 
 
 def check_pauses() -> Iterator[DoctorFinding]:
@@ -496,34 +485,28 @@ def check_pauses() -> Iterator[DoctorFinding]:
     for one in read_pauses():
         if one.holds(now):
             where = "everywhere" if one.scope == EVERYWHERE else f"in {one.name or one.scope}"
-            until = "until `bethink resume`"
-            if one.until is not None:
-                until = f"for another {span(one.until - now)}"
-            yield DoctorFinding("pause", True, f"memory is paused {where} {until}")
+            left = f"for another {span(one.until - now)}" if one.until else "until `bethink resume`"
+            yield report("pause", f"memory is paused {where} {left}")
 
 
-def run_command(
-    words: Sequence[str], told: str, seconds: float, place: InstallPlace
-) -> tuple[bytes, str, float]:
+def run_command(words: Sequence[str], told: str, seconds: float) -> tuple[bytes, str, float]:
     """Runs a command that is told something, and ends it with all that it started. Gives its answer, what is wrong with how it ended,
     and the seconds that it took."""
-    started, trouble = time.monotonic(), ""
-    streams: Any = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    started, pipe = time.monotonic(), subprocess.PIPE
+    output, trouble = b"", ""
     try:
-        process: subprocess.Popen[bytes] = subprocess.Popen(
-            words, env=dict(place.environment), start_new_session=True, **streams
-        )
-    except (OSError, ValueError) as error:
-        return b"", f"it cannot be started: {error}", 0.0
-    try:
-        output, said = process.communicate(told.encode(), seconds)
+        with subprocess.Popen(
+            words, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+        ) as process:
+            try:
+                output, said = process.communicate(told.encode(), seconds)
+            finally:
+                end_process(process)
+        if process.returncode:
+            complaint = said.decode("utf-8", "replace").strip().rpartition("\n")[2]
+            trouble = f"it ended with {process.returncode}: {complaint[:300]}"
     except subprocess.TimeoutExpired:
         trouble = f"it did not end or answer within {seconds:g} seconds"
-        end_process(process)
-        output, said = process.communicate()
-    finally:
-        end_process(process)
-    if process.returncode and not trouble:
-        complaint = said.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        trouble = f"it ended with {process.returncode}: {complaint[:300]}"
+    except (OSError, ValueError) as error:
+        trouble = f"it cannot be started: {error}"
     return output.strip(), trouble, time.monotonic() - started

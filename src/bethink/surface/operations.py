@@ -15,13 +15,13 @@ from bethink.recall.shape import to_json
 from bethink.store.places import EMBEDDING_TEXT
 from bethink.store.rows import from_history
 from bethink.surface.arguments import STATEMENT_TIMES, read_times
-from bethink.surface.render import Arranged, pick
+from bethink.surface.render import Arranged, arrange_answer, pick
 from bethink.text import as_entity, check_kind, split_lists
 from bethink.text.when import moment
 from bethink.types import PERSONAL, Answer, Event, Filter, Memory, Passage, Session, Span, path_of
 
 # In the index-and-details form a match costs about 20 tokens at least.
-TOKENS_PER_LINE, MOST_LINES = 20, 50
+TOKENS_PER_LINE, FEWEST_LINES, MOST_LINES = 20, 5, 50
 # What a search leaves out, as options ask for it.
 HIDDEN = tuple(f"include_{state}" for state in "expired deleted superseded quarantined".split())
 EVERYTHING = dict.fromkeys(HIDDEN, True)
@@ -67,6 +67,14 @@ def search(memory: Bethink, question: str, asked: Any, **how: Any) -> Answer:
     )
 
 
+def recall(memory: Bethink, question: str, asked: Any, **how: Any) -> Arranged:
+    """The same in the index-and-details form, within the token budget that is asked for or set."""
+    budget = asked.max_tokens or memory.config.max_tokens
+    fitting = max(FEWEST_LINES, min(MOST_LINES, budget // TOKENS_PER_LINE))
+    answer = search(memory, question, asked, limit=asked.limit or fitting, **how)
+    return arrange_answer(memory, answer, budget)
+
+
 # What is told and changed
 
 
@@ -103,11 +111,6 @@ def update(memory: Bethink, id: str, given: Mapping[str, Any], was: Memory | Non
 
 
 # JSON values
-
-
-def count_lines(budget: int) -> int:
-    """How many matches the index-and-details form looks for within a token budget."""
-    return max(5, min(MOST_LINES, budget // TOKENS_PER_LINE))
 
 
 def recall_record(arranged: Arranged) -> dict[str, Any]:

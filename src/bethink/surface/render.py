@@ -295,6 +295,7 @@ Related = Sequence[tuple[Relation, Memory]]
 class Arranged(NamedTuple):
     """An answer in the index-and-details form: what is told in full, by topic, and what is told on one line."""
 
+    answer: Answer
     both: Dual
     topics: list[tuple[Span | None, list[Hit]]]
     rest: list[Hit]
@@ -321,7 +322,7 @@ def arrange_answer(
     ids = [str(one.span) for one in spoken]
     spans = memory.store.spans_by_id(ids, scopes) if spoken else {}
     rest = [hit for hit in listed if hit.memory.id not in details]
-    return Arranged(both, by_topic(full, spans), rest, details)
+    return Arranged(answer, both, by_topic(full, spans), rest, details)
 
 
 # Names
@@ -546,10 +547,9 @@ def _name_hits(memory: "Bethink", hits: Sequence[Hit]) -> Names:
     return short_ids(memory, [hit.memory for hit in hits], related)
 
 
-def show_answer(
-    memory: "Bethink", answer: Answer, arranged: Arranged, more: str, offset: int = 0
-) -> ShownMemories:
+def show_answer(memory: "Bethink", arranged: Arranged, more: str, offset: int = 0) -> ShownMemories:
     """An answer in the index-and-details form. `more` says how the reader gets whole texts; `offset` is where it begins."""
+    answer = arranged.answer
     hints = note_lines(answer.hints)
     if not answer.hits:
         other = "" if answer.total else " Try other words, another mode, or no filters."

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
 LONGEST = 4 * 5_000_000  # bytes: no setting allows a longer memory
 EVERY = 0.1  # seconds between two reports
-SETTLED = 3.0  # seconds after which the time left can be told
 # What agents set for the commands that they run: Claude Code, Codex, Gemini CLI, opencode, Cursor, Copilot CLI, any other.
 AGENTS = """
 CLAUDECODE CODEX_THREAD_ID CODEX_SANDBOX CODEX_SANDBOX_NETWORK_DISABLED CODEX_CI GEMINI_CLI OPENCODE CURSOR_AGENT COPILOT_CLI AI_AGENT
@@ -233,7 +232,8 @@ def describe_failure(error: Exception) -> tuple[str, str | None]:
 
 
 class Result(NamedTuple):
-    """What a command gives back. It is printed in the format that was asked for, and what `bethink` says about it comes after."""
+    """What a command gives back. It is printed in the format that was asked for, and what `bethink` says about it comes after; an empty
+    text is not said."""
 
     value: Any = (
         None  # for JSON; of a command that gives a list, its records or the one it is about
@@ -254,7 +254,7 @@ def present(args: Namespace, result: Result | int | None) -> int:
     (_present_text if args.format == "text" else _present_data)(args, result)
     said = {"": result.notes, "warning: ": result.warnings, "hint: ": result.hints}
     for what, texts in said.items():
-        for text in texts:
+        for text in filter(None, texts):
             note(args, what + text)
     return result.code
 
@@ -281,7 +281,7 @@ def _present_text(args: Namespace, result: Result) -> None:
     elif result.items:
         lines = item_lines(result.items)
     elif result.value and not lines:
-        said = result.notes or result.warnings or result.hints
+        said = any((*result.notes, *result.warnings, *result.hints))
         lines = describe_value(result.value) or ([] if said else ["nothing"])
     if lines and args.for_agent and not result.items:
         lines = [(fence_text if result.stored else clean)("\n".join(lines))]
@@ -299,8 +299,8 @@ def data(parts: Iterable[str], stream: TextIO | None = None) -> None:
 
 
 class Bar:
-    """Tells at a terminal how far a long command is, and how long it will take, in one line that is gone when it is closed. Not with
-    --quiet, nor where the result is for programs."""
+    """Tells at a terminal how far a long command is, in one line that is gone when it is closed. Not with --quiet, nor where the result is
+    for programs."""
 
     def __init__(
         self,
@@ -313,37 +313,28 @@ class Bar:
         self.shown = seen and not args.quiet and args.format == "text"
         self.label, self.unit, self.count = label, unit, count
         self._next = 0.0
-        self._begun = 0.0  # when something was first done: to open a model or a connection says nothing of the rest
 
     def __call__(self, done: float, total: int | None = None, label: str | None = None) -> None:
-        now = time.monotonic()
-        if self.shown and now >= self._next:
-            self._begun, self._next = self._begun or now, now + EVERY
-            self.write(self.line(done, total, label, now - self._begun))
+        if self.shown and time.monotonic() >= self._next:
+            self._next = time.monotonic() + EVERY
+            self.write(self.line(done, total, label))
 
     def write(self, line: str) -> None:
         sys.stderr.write(f"\r\x1b[K{line[: width() - 1]}")
         sys.stderr.flush()
 
-    def line(
-        self, done: float, total: int | None, label: str | None = None, elapsed: float = 0.0
-    ) -> str:
+    def line(self, done: float, total: int | None, label: str | None = None) -> str:
         told = label or self.label
         if not done and not total:
             return f"{told} …"
         whole = f" of {self.count(total)}" if total else ""
-        told = f"{told} {self.count(done)}{whole} {self.unit}".rstrip()
-        if not total or elapsed < SETTLED or not 0 < done < total:
-            return told
-        left = elapsed * (total - done) / done
-        short = f"{max(5, round(left / 5) * 5)} s"
-        return f"{told}, {short if left < 90 else f'{round(left / 60)} min'} left"
+        return f"{told} {self.count(done)}{whole} {self.unit}".rstrip()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._begun:
+        if self._next:
             self.write("")
 
 

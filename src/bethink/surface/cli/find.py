@@ -49,23 +49,26 @@ def ask(
     args: Namespace, memory: Bethink, question: str, dual: bool, rerank: bool, explain: bool = False
 ) -> Result:
     """The answer to a question: a list of hits, or in the `dual` form the best in full and an index of the others."""
-    budget = args.max_tokens or memory.config.max_tokens
-    limit = operations.count_lines(budget) if dual and args.limit is None else args.limit
-    how = {"limit": limit, "offset": args.offset, "seed": args.seed, "rerank": rerank}
     # What a terminal gives may be no UTF-8, and a search takes any input.
-    answer = operations.search(memory, replace_broken(question), args, **how)
+    query = replace_broken(question)
+    how = {"offset": args.offset, "seed": args.seed, "rerank": rerank}
+    arranged = operations.recall(memory, query, args, **how) if dual else None
+    answer = (
+        arranged.answer
+        if arranged
+        else operations.search(memory, query, args, limit=args.limit, **how)
+    )
     hints = [*answer.hints, *offer_languages(memory, answer.query.raw)]
     if not answer.total:
         hints.append(OTHER if memory.store.count(memory.filter()) else BEGIN)
     told = Result(notes=[] if answer.hits else [render.say_none(answer.total)], hints=hints)
-    arranged = render.arrange_answer(memory, answer, budget) if dual else None
     if args.format != "text":
         hits = [plain_hit(hit, explain) for hit in answer.hits]
         return told._replace(value=operations.recall_record(arranged) if arranged else hits)
     if not arranged or not answer.hits:
         return told._replace(items=render.show_hits(memory, answer, explain))
     more = "`bethink get ID` gives whole texts."
-    shown = render.show_answer(memory, answer, arranged, more, args.offset)
+    shown = render.show_answer(memory, arranged, more, args.offset)
     return told._replace(notes=shown.notes, items=shown.items)
 
 

@@ -52,11 +52,8 @@ def search(memory: View, asked: Any) -> Json:
 
 def recall(memory: View, asked: Any) -> Json:
     """An answer from memory for reading: an index of the matches, then the best of them in full within a token budget."""
-    budget = asked.max_tokens or memory.config.max_tokens
-    limit = asked.limit or operations.count_lines(budget)
-    how = {"limit": limit, "seed": asked.seed, "rerank": asked.rerank is not False}
-    answer = operations.search(memory, asked.query, asked, **how)
-    return operations.recall_record(render.arrange_answer(memory, answer, budget))
+    how = {"seed": asked.seed, "rerank": asked.rerank is not False}
+    return operations.recall_record(operations.recall(memory, asked.query, asked, **how))
 
 
 def list_(memory: View, asked: Any) -> Json:

@@ -99,7 +99,7 @@ def search_memories(memory: Bethink, asked: Any) -> ToolReply:
 
 def arrange(memory: Bethink, answer: Answer, budget: int, offset: int = 0) -> ShownMemories:
     arranged = arrange_answer(memory, answer, max(50, budget - FRAME), HEAD)
-    return show_answer(memory, answer, arranged, WHOLE, offset=offset)
+    return show_answer(memory, arranged, WHOLE, offset)
 
 
 def find_spread(memory: Bethink, query: str, limit: int, offset: int = 0, **how: Any) -> Answer:

@@ -22,6 +22,7 @@ from bethink.features.browse import MENTIONS, WEEKS
 from bethink.features.inbox import ACTS, PAIRS, QUEUES
 from bethink.recall.query import parse
 from bethink.recall.shape import find_sought
+from bethink.surface import SECTIONS
 from bethink.surface.arguments import Argument, parse_value
 from bethink.surface.http import api
 from bethink.surface.http.projects import Projects
@@ -448,23 +449,11 @@ def change(visit: Visit) -> Response:
     return visit.go(f"/memory/{id}", done=done, of=source if source != id else "", **fields)
 
 
-# Method and path of each page, or of what a form does.
-PAGES: tuple[tuple[str, str, Page], ...] = (
-    ("GET", "/", show_home),
-    ("GET", "/add", show_form),
-    ("POST", "/add", partial(send_form, add, show_form)),
-    ("GET", "/live", send_state),
-    ("GET", "/search", show_search),
-    ("GET", "/timeline", show_timeline),
-    ("GET", "/session/{id}", show_session),
-    ("GET", "/graph", show_graph),
-    ("GET", "/graph/data", send_graph),
-    ("GET", "/inbox", show_inbox),
-    ("POST", "/inbox", partial(send_form, decide, show_inbox)),
-    ("GET", "/health", show_health),
-    ("GET", "/projects", show_projects),
-    ("GET", "/projects/export", export),
-    ("GET", "/memory/{id}", show_memory),
-    ("POST", "/memory/{id}/edit", partial(send_form, edit, show_memory)),
-    ("POST", "/memory/{id}/{action}", partial(send_form, change, show_memory)),
-)
+def _load_page(line: str) -> tuple[str, str, Page]:
+    """Method, path and function of a line of the table; for what a form does, with the page that shows why it cannot be."""
+    method, path, name, *again = line.split()
+    run = globals()[name]
+    return method, path, partial(send_form, run, globals()[again[0]]) if again else run
+
+
+PAGES = [_load_page(line) for line in SECTIONS["pages"].strip().splitlines()]

@@ -83,6 +83,7 @@ def test_a_capture_is_told_and_a_slow_hook_leaves_no_process(cli, home, monkeypa
     assert not connect.check_capture("claude").ok
     number = tmp_path / "number"
     line = f"sleep 60 & echo $! > '{number}'; wait"
+    monkeypatch.setenv("PATH", os.defpath)
     _, trouble, _ = connect.run_command(["sh", "-c", line], "", 1)
     assert "did not end or answer within" in trouble
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 Strings = tuple[str, ...]
 Values = Mapping[str, Any]  # by name
+Json = dict[str, Any]  # an object as JSON has it
 Lines = tuple[int, int]  # the first and the last
 NOTHING: Values = MappingProxyType({})
 

@@ -28,7 +28,7 @@ from bethink.errors import InvalidInput, UsageError
 from bethink.surface import SECTIONS
 from bethink.text import suggest, suggest_one_of
 from bethink.text.when import expiry, moment
-from bethink.types import KIND_ALIASES, KINDS
+from bethink.types import KIND_ALIASES, KINDS, Json, Values
 
 SWITCH = "switch"  # the type of an option that takes no value
 NUMBERS = ("whole", "number")
@@ -149,11 +149,11 @@ def parse_value(text: str, argument: Argument) -> Any:
 # As it is typed
 
 
-def read_typed(words: Sequence[str], arguments: Sequence[Argument]) -> dict[str, Any]:
+def read_typed(words: Sequence[str], arguments: Sequence[Argument]) -> Json:
     """The arguments of a command line. Options and words mix freely, what looks like a negative number is no option, and behind
     `--` there are only words."""
     flags = {flag: one for one in arguments if one.is_option for flag in one.names}
-    given: dict[str, Any] = {}
+    given: Json = {}
     plain: list[str] = []
     left = list(words)
     while left:
@@ -180,7 +180,7 @@ def _read_option(
     value: str | None,
     left: list[str],
     flags: Mapping[str, Argument],
-    given: dict[str, Any],
+    given: Json,
 ) -> None:
     """Puts an option into what was given; its value stands behind it unless it is known."""
     one = flags.get(flag)
@@ -202,7 +202,7 @@ def _read_option(
         given[one.name] = check_value(parse_value(value, one), one, one.names[0])
 
 
-def _check_together(given: Mapping[str, Any], arguments: Sequence[Argument]) -> None:
+def _check_together(given: Values, arguments: Sequence[Argument]) -> None:
     """Refuses two of a set of which one may be given, and what goes with another action than the one that is asked for."""
     actions = {choice: one for one in arguments if not one.is_option for choice in one.choices}
     first: dict[str, str] = {}
@@ -218,7 +218,7 @@ def _check_together(given: Mapping[str, Any], arguments: Sequence[Argument]) -> 
             first[one.group] = one.names[0]
 
 
-def _read_words(plain: list[str], arguments: Sequence[Argument], given: dict[str, Any]) -> None:
+def _read_words(plain: list[str], arguments: Sequence[Argument], given: Json) -> None:
     """Puts the arguments that are known by their place into what was given."""
     for one in arguments:
         if one.is_option:
@@ -236,17 +236,17 @@ def _read_words(plain: list[str], arguments: Sequence[Argument], given: dict[str
 # As JSON Schema
 
 
-def object_schema(arguments: Sequence[Argument], closed: bool = False) -> dict[str, Any]:
+def object_schema(arguments: Sequence[Argument], closed: bool = False) -> Json:
     """A `closed` object may hold nothing else. Those of tools say it only where they are empty, and do not tell how little or how
     long a value may be: each word of theirs is in every conversation."""
     properties = {argument.name: value_schema(argument, closed) for argument in arguments}
-    schema: dict[str, Any] = {"type": "object", "properties": properties}
+    schema: Json = {"type": "object", "properties": properties}
     if required := [argument.name for argument in arguments if argument.is_required]:
         schema["required"] = required
     return schema if arguments and not closed else {**schema, "additionalProperties": False}
 
 
-def value_schema(argument: Argument, closed: bool = False) -> dict[str, Any]:
+def value_schema(argument: Argument, closed: bool = False) -> Json:
     schema = _one_schema(argument, closed)
     many = argument.many in ("+", "*")
     if many:
@@ -258,13 +258,13 @@ def value_schema(argument: Argument, closed: bool = False) -> dict[str, Any]:
     return {**schema, "description": argument.help} if argument.help else schema
 
 
-def _one_schema(argument: Argument, closed: bool) -> dict[str, Any]:
+def _one_schema(argument: Argument, closed: bool) -> Json:
     """Of one value, however many there may be."""
     if argument.type == "any":
         return {}
     if argument.type == "objects":
         return object_schema(argument.inner, closed)
-    schema: dict[str, Any] = {"type": JSON_TYPES.get(argument.type, argument.type)}
+    schema: Json = {"type": JSON_TYPES.get(argument.type, argument.type)}
     if argument.type in NUMBERS:
         bounds = {"minimum": argument.low if closed else None, "maximum": argument.high}
         schema |= {name: bound for name, bound in bounds.items() if bound is not None}
@@ -277,7 +277,7 @@ def _one_schema(argument: Argument, closed: bool) -> dict[str, Any]:
 # Checking
 
 
-def check_arguments(value: Any, arguments: Sequence[Argument], place: str = "") -> dict[str, Any]:
+def check_arguments(value: Any, arguments: Sequence[Argument], place: str = "") -> Json:
     """What was given, if it is what the arguments accept. What is null counts as left out. A wrong value is a sentence that
     says what would be right."""
     if not isinstance(value, Mapping):
@@ -303,16 +303,14 @@ def check_arguments(value: Any, arguments: Sequence[Argument], place: str = "") 
     return checked
 
 
-def fill_defaults(given: Mapping[str, Any], arguments: Iterable[Argument]) -> dict[str, Any]:
+def fill_defaults(given: Values, arguments: Iterable[Argument]) -> Json:
     """What was given, and for every other argument its default."""
     return {
         one.name: one.empty if given.get(one.name) is None else given[one.name] for one in arguments
     }
 
 
-def make_asked(
-    given: Mapping[str, Any], arguments: Iterable[Argument], **more: Any
-) -> SimpleNamespace:
+def make_asked(given: Values, arguments: Iterable[Argument], **more: Any) -> SimpleNamespace:
     """What an operation is asked, on every surface: each argument as an attribute, and what was given of them as `given`."""
     return SimpleNamespace(**fill_defaults(given, arguments), **more, given=given)
 
@@ -415,7 +413,7 @@ STATEMENT_TIMES: dict[str, tuple[str, Callable[..., datetime]]] = {
 }
 
 
-def read_times(given: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+def read_times(given: Values, now: datetime) -> Json:
     """The values of a statement or of a change with their times read. What is None was not given."""
     values = {}
     for name, value in given.items():

@@ -4,7 +4,7 @@ pages or knows a caller."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,19 @@ from bethink.surface.arguments import STATEMENT_TIMES, read_times
 from bethink.surface.render import Arranged, arrange_answer, pick
 from bethink.text import as_entity, check_kind, split_lists
 from bethink.text.when import moment
-from bethink.types import PERSONAL, Answer, Event, Filter, Memory, Passage, Session, Span, path_of
+from bethink.types import (
+    PERSONAL,
+    Answer,
+    Event,
+    Filter,
+    Json,
+    Memory,
+    Passage,
+    Session,
+    Span,
+    Values,
+    path_of,
+)
 
 # In the index-and-details form a match costs about 20 tokens at least.
 TOKENS_PER_LINE, FEWEST_LINES, MOST_LINES = 20, 5, 50
@@ -78,7 +90,7 @@ def recall(memory: Bethink, question: str, asked: Any, **how: Any) -> Arranged:
 # What is told and changed
 
 
-def make_passages(memory: Bethink, statements: Sequence[Mapping[str, Any]]) -> list[Passage]:
+def make_passages(memory: Bethink, statements: Sequence[Values]) -> list[Passage]:
     """What is to be remembered, if it can be: of several with a wrong one nothing is stored, and it is named by its place."""
     passages = []
     for at, given in enumerate(statements):
@@ -101,7 +113,7 @@ def make_passages(memory: Bethink, statements: Sequence[Mapping[str, Any]]) -> l
     return passages
 
 
-def update(memory: Bethink, id: str, given: Mapping[str, Any], was: Memory | None = None) -> Memory:
+def update(memory: Bethink, id: str, given: Values, was: Memory | None = None) -> Memory:
     """Changes what is given; a time or `answered` that is None is emptied. Given as it `was` read, a memory is changed only if
     nobody else changed it since."""
     times = {name: field for name, (field, _) in STATEMENT_TIMES.items()}
@@ -113,7 +125,7 @@ def update(memory: Bethink, id: str, given: Mapping[str, Any], was: Memory | Non
 # JSON values
 
 
-def recall_record(arranged: Arranged) -> dict[str, Any]:
+def recall_record(arranged: Arranged) -> Json:
     """The index-and-details form."""
     topics = [
         {**pick(span, "id name summary session"), "memories": [hit.memory.id for hit in together]}
@@ -124,11 +136,11 @@ def recall_record(arranged: Arranged) -> dict[str, Any]:
     return {**value, "topics": topics}
 
 
-def version_records(events: Sequence[Event]) -> list[dict[str, Any]]:
+def version_records(events: Sequence[Event]) -> list[Json]:
     """Every version of a memory, under the numbers that `restore` takes. What history keeps is told in the form that every other answer
     has."""
 
-    def read(fields: Mapping[str, Any]) -> Any:
+    def read(fields: Values) -> Any:
         kept = {name: from_history(name, value) for name, value in fields.items()}
         if "entities" in kept:
             kept["entities"] = fields["entities"]  # in pairs
@@ -145,7 +157,7 @@ def version_records(events: Sequence[Event]) -> list[dict[str, Any]]:
     ]
 
 
-def session_record(session: Session, spans: Sequence[Span] | None = None) -> dict[str, Any]:
+def session_record(session: Session, spans: Sequence[Span] | None = None) -> Json:
     """A conversation, with its topics where they are given."""
     record = pick(session, "id scope host title source started_at ended_at digest")
     if spans is None:
@@ -154,7 +166,7 @@ def session_record(session: Session, spans: Sequence[Span] | None = None) -> dic
     return {**record, "topics": topics}
 
 
-def sync_record(synced: ingest.sync.Synced) -> dict[str, Any]:
+def sync_record(synced: ingest.sync.Synced) -> Json:
     """What bringing sources in step did, in numbers and names."""
     return {
         "sources": synced.sources,

@@ -30,13 +30,23 @@ from bethink.recall.shape import (
 )
 from bethink.surface import SECTIONS
 from bethink.text import Quote, fence_items, new_marker
-from bethink.types import PERSONAL, Answer, Hit, Memory, Outcome, Relation, Session, Span
+from bethink.types import (
+    PERSONAL,
+    Answer,
+    Hit,
+    Json,
+    Memory,
+    Outcome,
+    Relation,
+    Session,
+    Span,
+    Values,
+)
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
     from bethink.features.handoffs import LatestHandoff as Latest
 
-Record = Mapping[str, Any]
 
 # What a terminal might obey, the marks that reorder text, halves of characters. Tab and line feed stay.
 _HOSTILE = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -187,14 +197,14 @@ def json_text(value: Any, indent: int | None = 2) -> str:
     )
 
 
-def pick(value: Any, names: str) -> dict[str, Any]:
+def pick(value: Any, names: str) -> Json:
     """Some fields of a value."""
     return {name: getattr(value, name) for name in names.split()}
 
 
 def format_records(
     form: str,
-    records: Iterable[Record],
+    records: Iterable[Values],
     fields: Sequence[str],
     root: str = "memories",
     item: str = "memory",
@@ -241,7 +251,7 @@ def _escape(text: str) -> str:
     return escape(re.sub(_NOT_XML, "", text), {'"': "&quot;", "'": "&apos;", "\r": "&#13;"})
 
 
-def _field(record: Record, name: str) -> str:
+def _field(record: Values, name: str) -> str:
     """A field of a record where only text fits: of lines from where to where."""
     value = record.get(name)
     return f"{value[0]}-{value[1]}" if name == "lines" and value else cell(value)
@@ -299,7 +309,7 @@ class Arranged(NamedTuple):
     both: Dual
     topics: list[tuple[Span | None, list[Hit]]]
     rest: list[Hit]
-    details: Mapping[str, Mapping[str, Any]]  # by the id of the memory
+    details: Mapping[str, Values]  # by the id of the memory
 
 
 class ShownMemories(NamedTuple):
@@ -343,9 +353,8 @@ def short_id(memory: "Bethink", id: str) -> str:
 
 def label_scopes(memory: "Bethink") -> dict[str, str]:
     """What each scope is called. Two projects may be called the same, and are then told apart by a piece of their scope."""
-    names = {memory.scope: memory.project.name}
-    names |= {scope: name for scope, name in memory.store.scopes().items() if name}
-    called = {scope: names.get(scope, scope) for scope in memory.every_scope()}
+    names = {memory.scope: memory.project.name, **memory.store.scopes()}
+    called = {scope: names.get(scope) or scope for scope in memory.every_scope()}
     number = Counter(called.values())
     return {
         scope: f"{name} [{scope.partition(':')[2][:6]}]" if number[name] > 1 else name
@@ -657,7 +666,7 @@ def _quote_metadata(one: Memory) -> str:
     return _quote_object(one.metadata) if told else ""
 
 
-def _quote_object(values: Mapping[str, Any]) -> str:
+def _quote_object(values: Values) -> str:
     return cut_to(json_text(dict(values), None), METADATA) if values else ""
 
 

@@ -19,7 +19,7 @@ from contextlib import suppress
 from importlib import util
 from pathlib import Path
 from types import SimpleNamespace as Namespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
 
@@ -39,6 +39,7 @@ from bethink.surface.cli.console import Bar, Result, open_memory, project
 from bethink.surface.cli.tend import edit_file
 from bethink.surface.render import many, plain, span, style
 from bethink.text import textfile
+from bethink.types import Json
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
@@ -156,7 +157,7 @@ def describe_outcomes(
     """What became of every file, with its changed lines; skills are told by their folder."""
     if args.dry_run and outcomes:
         more = ["Nothing was changed. Without --dry-run it is done."]
-    records: list[dict[str, Any]] = []
+    records: list[Json] = []
     lines: list[str] = []
     for one in outcomes:
         is_skill = one.part == "skills"

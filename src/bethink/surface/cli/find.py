@@ -15,7 +15,7 @@ from bethink.surface import operations, render
 from bethink.surface.cli.console import Result, offer_languages, read_text
 from bethink.surface.render import cell, date, date_and_time, describe_value, one_line
 from bethink.text import replace_broken
-from bethink.types import Hit, Memory
+from bethink.types import Hit, Json, Memory
 
 NO_LIMIT = 2**62
 BEGIN = (
@@ -92,7 +92,7 @@ def _find_decided(memory: Bethink, subject: str, kinds: tuple[str, ...]) -> list
     return [hit for hit in answer.hits if hit.score >= best * ABOUT and hit.memory.kind in kinds]
 
 
-def find_reason(memory: Bethink, subject: str) -> dict[str, Any] | None:
+def find_reason(memory: Bethink, subject: str) -> Json | None:
     """The decision that fits a subject best, why it was taken, what it replaced, the newest first, and the turn of a conversation in
     which it was taken; where nothing that was decided fits, the fact that does, and None without one."""
     hits = _find_decided(memory, subject, DECIDED) or _find_decided(memory, subject, ("fact",))

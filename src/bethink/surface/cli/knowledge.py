@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace as Namespace
 from typing import Any
@@ -22,6 +22,7 @@ from bethink.surface.cli.console import Bar, Result, directory, open_memory
 from bethink.surface.operations import sync_record
 from bethink.surface.render import brief, describe_value, many, one_line, pick
 from bethink.text.when import moment
+from bethink.types import Json, Values
 
 
 def run_sync(
@@ -165,11 +166,11 @@ def init(args: Namespace) -> Result:
     )
 
 
-def leave_out_empty(**fields: Any) -> dict[str, Any]:
+def leave_out_empty(**fields: Any) -> Json:
     return {name: value for name, value in fields.items() if value}
 
 
-def brief_init(value: Mapping[str, Any]) -> dict[str, Any]:
+def brief_init(value: Values) -> Json:
     """What was done, for reading: files that are not as they were, by what became of them; a line for each part."""
     project = value["project"]
     told = {"project": f"{project['name']} {project['root']}", "database": value["database"]}

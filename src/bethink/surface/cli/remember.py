@@ -12,7 +12,6 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace as Namespace
-from typing import Any
 
 from bethink.api import Bethink
 from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
@@ -43,7 +42,7 @@ from bethink.surface.render import (
     short_id,
 )
 from bethink.text import refuse_constant, split_lists
-from bethink.types import IDEAS, Memory, Outcome
+from bethink.types import IDEAS, Json, Memory, Outcome
 
 # Option of `handoff` → field. Each may be repeated.
 HANDOFF_LISTS = {
@@ -62,7 +61,7 @@ DECIDED = {
 HANDOFF_EXAMPLE = 'bethink handoff save --summary "The cache is moved, the tests are not"'
 
 
-def given_values(args: Namespace) -> dict[str, Any]:
+def given_values(args: Namespace) -> Json:
     """The values of a statement that the options give, those that were not given left out."""
     given = pick(args, "kind importance confidence summary embedding_text expires") | {
         "tags": split_lists(args.tag),
@@ -72,10 +71,10 @@ def given_values(args: Namespace) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value not in (None, (), {})}
 
 
-def parse_metadata(parts: Sequence[str]) -> dict[str, Any]:
+def parse_metadata(parts: Sequence[str]) -> Json:
     import json
 
-    found: dict[str, Any] = {}
+    found: Json = {}
     for part in parts:
         key, equals, value = part.partition("=")
         try:
@@ -131,7 +130,7 @@ def decide_proposals(memory: Bethink, outcome: Outcome) -> Outcome:
         if type and says_yes(f"this may {PROPOSALS[proposal.relation][0]} {known}"):
             memory.link(outcome.id, proposal.id, type)
             left = tuple(one for one in outcome.proposals if one != proposal)
-            done: dict[str, Any] = {field: (*getattr(outcome, field), proposal.id)}
+            done: Json = {field: (*getattr(outcome, field), proposal.id)}
             outcome = outcome._replace(proposals=left, **done)
     return outcome
 
@@ -253,7 +252,7 @@ def given_handoff(args: Namespace) -> handoffs.Handoff:
     told = handoffs.Handoff("")
     if args.file or not args.summary:
         told = handoffs.parse_handoff(read_text(None, args.file, HANDOFF_EXAMPLE))
-    lists: dict[str, Any] = {
+    lists: Json = {
         field: (*getattr(told, field), *getattr(args, option))
         for option, field in HANDOFF_LISTS.items()
     }

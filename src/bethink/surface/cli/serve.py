@@ -24,6 +24,7 @@ from bethink.surface.mcp import Wire, serve_stdio
 from bethink.surface.render import json_text, pick
 from bethink.surface.web import Sessions, load_key
 from bethink.text.when import expiry
+from bethink.types import Json
 
 if TYPE_CHECKING:
     from types import SimpleNamespace as Namespace
@@ -205,7 +206,7 @@ def create_token(args: Namespace) -> Result:
     return Result(record, [secret], ["It is shown this once."])
 
 
-def token_record(token: Caller) -> dict[str, Any]:
+def token_record(token: Caller) -> Json:
     granted = token.projects and [
         {"scope": one.scope, "name": one.name, "path": one.root} for one in token.projects
     ]

@@ -52,7 +52,7 @@ from bethink.surface.render import (
 )
 from bethink.text import textfile
 from bethink.text.when import expiry
-from bethink.types import KINDS, MODES, PERSONAL
+from bethink.types import KINDS, MODES, PERSONAL, Json
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
@@ -163,7 +163,7 @@ def resume(args: Namespace) -> Result:
     )
 
 
-def plain_pause(one: Pause) -> dict[str, Any]:
+def plain_pause(one: Pause) -> Json:
     return {
         "scope": one.scope,
         "project": one.name or None,

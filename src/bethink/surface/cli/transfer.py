@@ -53,7 +53,7 @@ from bethink.surface.cli.tend import edit_file
 from bethink.surface.operations import EVERYTHING, make_filter
 from bethink.surface.render import format_records, many, pick
 from bethink.text import textfile
-from bethink.types import PERSONAL, STATEMENTS, Memory, Relation
+from bethink.types import PERSONAL, STATEMENTS, Json, Memory, Relation
 
 SHOWN = ("include_expired", "include_superseded")  # in a vault, which shows what replaced what
 FIELDS = "id kind scope source path lines created_at summary content".split()
@@ -95,7 +95,7 @@ def export(args: Namespace, memory: Bethink) -> None:
 
 
 def export_vault(args: Namespace, memory: Bethink) -> None:
-    chosen: dict[str, Any] = {} if args.as_of else dict.fromkeys(SHOWN, True)
+    chosen: Json = {} if args.as_of else dict.fromkeys(SHOWN, True)
     if not args.kind:
         chosen["kinds"] = (*STATEMENTS, "handoff")
     records = export_records(memory, memory.export(make_filter(memory, args, **chosen)))
@@ -171,7 +171,7 @@ def import_settings(args: Namespace, path: Path) -> Result:
     if text and not told:
         raise InvalidInput(f"{path} holds no settings.", "It should hold a JSON object.")
     root, known = project(args).root, settings(args).origins
-    taken: dict[str, Any] = {}
+    taken: Json = {}
     left: dict[str, str] = {}
     for name, variable, key in _SETTINGS:
         given = {name: told.pop(name, None), variable: os.environ.get(variable)}
@@ -254,7 +254,7 @@ def sync(args: Namespace, memory: Bethink) -> Result:
         scopes = {memory.scope: (f"{there}/{inside}", f"{name}/{inside}")}
     if args.personal:
         scopes[PERSONAL] = (PERSONAL, "personal")
-    value: dict[str, Any] = dict.fromkeys(SYNCED, 0) | {"conflicts": [], "left": []}
+    value: Json = dict.fromkeys(SYNCED, 0) | {"conflicts": [], "left": []}
     with open_peer(args, memory, team, name) as peer_of:
         for here, (there, label) in scopes.items():
             last = f"sync:{mask_password(team)} {here} {there}"

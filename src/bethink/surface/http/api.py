@@ -42,10 +42,10 @@ from bethink.surface.arguments import (
     value_schema,
 )
 from bethink.surface.http import operations
-from bethink.surface.http.projects import GuardedStore, Json, Projects, View
+from bethink.surface.http.projects import GuardedStore, Projects, View
 from bethink.surface.http.security import Caller, as_refusal, read_refusals, refuse
 from bethink.text import replace_broken
-from bethink.types import KINDS, RELATIONS, Batch
+from bethink.types import KINDS, RELATIONS, Batch, Json, Values
 
 BASE = "/api/v1"
 LARGEST_BODY = 8 * 1024 * 1024
@@ -108,7 +108,7 @@ def perform(
     operation: Operation,
     caller: Caller,
     projects: Projects,
-    given: Mapping[str, Any],
+    given: Values,
     key: str | None = None,
 ) -> Any:
     """What an operation answers to a caller, over REST or on a page: a JSON value, or any number of them."""

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future
 from contextvars import ContextVar, copy_context
 from functools import lru_cache
 from pathlib import Path
@@ -31,7 +31,7 @@ from bethink.store.base import Store
 from bethink.store.transfer import team_scope
 from bethink.surface.http.security import SESSION, Caller, Grant, Tokens, refuse
 from bethink.surface.mcp.keeper import Keeper, Opened
-from bethink.types import PERSONAL, TRUST, Batch, Filter, Passage, Receipt
+from bethink.types import PERSONAL, TRUST, Batch, Filter, Json, Passage, Receipt
 from bethink.types import TEAM as EVERYBODY
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ CHANGING = ("rebuild", "drop_vectors", "backup", "reset", "take", "close")
 NOWHERE = Path("/dev/null")  # the folder of a project whose own is not known: nothing can lie in it
 
 Result = TypeVar("Result")
-Json = dict[str, Any]
 log = logging.getLogger("bethink")
 
 
@@ -133,7 +132,6 @@ class Projects(Keeper):
         self.ended = False  # whether everything was closed at the end
         # A database that several tenants share has a store for each of their people.
         self._store_for = lru_cache(CALLERS)(self._act_as)
-        # Numbers come with the names and take a while.
 
     async def run(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Runs a function in a thread, on behalf of the caller whose request this is."""
@@ -207,8 +205,8 @@ class Projects(Keeper):
         return self._keep((), make)
 
     def close(self, patience: float) -> bool:
-        # A database that is being counted cannot be closed.
-        self.ended = self.checkup.close(patience) and super().close(patience)
+        self.checkup.end()
+        self.ended = super().close(patience)
         return self.ended
 
     # Which project
@@ -280,7 +278,6 @@ class Checkup:
 
     def __init__(self, projects: Projects) -> None:
         self._projects = projects
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="bethink-checkup")
         self._job: Future[None] | None = None
         self._began = 0.0  # the last one
         self._found: Json = {"condition": None, "doctor": None}
@@ -290,7 +287,7 @@ class Checkup:
         """What was found last. Begins anew where that is old; never twice at once."""
         now = time.monotonic()
         if self._job is None or (self._job.done() and now - self._began > CHECKED_FOR):
-            self._job, self._began = self._pool.submit(self._check), now
+            self._job, self._began = self._projects.submit(self._check), now
         return {**self._found, "running": not self._job.done()}
 
     def _check(self) -> None:
@@ -321,9 +318,6 @@ class Checkup:
             log.warning("doctor did not answer: %s", error)
             return [SILENT]
 
-    def close(self, patience: float) -> bool:
-        """Ends what runs. False where the database is still being counted."""
+    def end(self) -> None:
         if self._doctor:
             self._doctor.kill()
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        return self._job is None or not wait([self._job], patience).not_done

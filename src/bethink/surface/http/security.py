@@ -19,14 +19,14 @@ from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from bethink.config import data_directory
 from bethink.errors import BethinkError, ConfigError, InvalidInput, NotFound
 from bethink.post import is_address
 from bethink.store.rows import stamp
 from bethink.text import textfile
-from bethink.types import NOTHING, PERSONAL, TEAM
+from bethink.types import NOTHING, PERSONAL, TEAM, Json, Values
 
 if TYPE_CHECKING:
     from starlette.datastructures import Headers
@@ -78,7 +78,7 @@ class Refusal(BethinkError):
 
 
 @cache
-def read_refusals() -> dict[str, dict[str, Any]]:
+def read_refusals() -> dict[str, Json]:
     import tomllib  # not for a server that greets its client
 
     return tomllib.loads(Path(__file__).with_name("refusals.toml").read_text("utf-8"))
@@ -236,8 +236,6 @@ class Tokens:
                     f"Name it otherwise, or `bethink token revoke {token.name}`.",
                 )
             rows = [one._asdict() for one in (known | {token.id: token}).values()]
-            for row in rows:  # as a server of 0.10 that still runs reads it, too
-                row["projects"] = row["projects"] and [one._asdict() for one in row["projects"]]
             value = {"version": 1, "tokens": rows}
             text = json.dumps(value, indent=1, default=datetime.isoformat) + "\n"
             if not textfile.write(self.file, text, was, mode=0o600):
@@ -304,7 +302,7 @@ class SharedTokens(Tokens):
         self._store.close()
 
 
-def _read_row(row: Mapping[str, Any]) -> Caller:
+def _read_row(row: Values) -> Caller:
     """The token of a row, of a file or a database. A ValueError, KeyError or TypeError where it is none."""
     texts = {name: str(row.get(name) or "") for name in TEXTS}
     if texts["scope"] not in SCOPES or not re.fullmatch(r"[0-9a-f]{64}", texts["hash"]):
@@ -313,7 +311,7 @@ def _read_row(row: Mapping[str, Any]) -> Caller:
     granted = row["projects"]
     if granted is not None:
         granted = json.loads(granted) if isinstance(granted, str) else granted
-        # A file names the parts of each, a database does not.
+        # A file of 0.15 and before names the parts of each.
         named = (one.values() if isinstance(one, dict) else one for one in granted)
         granted = tuple(Grant(*map(str, one)) for one in named)
     personal = row["personal"] is True

@@ -22,7 +22,7 @@ import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -36,14 +36,15 @@ from bethink.surface.arguments import (
     object_schema,
     parse_arguments,
 )
+from bethink.types import Json, Values
 
-SERVER: dict[str, Any] = {"name": "bethink", "title": "Bethink", "version": __version__}
+SERVER: Json = {"name": "bethink", "title": "Bethink", "version": __version__}
 # What a host calls by itself, as a hook, and no model needs to know of: not in the list of tools.
 HOOK = "bethink_prompt"
 FILE, MEMORY = "memory://", "bethink://memory/"  # what the names of resources begin with
 
 _TABLE = json.loads(Path(__file__).with_name("tools.json").read_text("utf-8"))
-WELCOME: dict[str, Any] = {name: _TABLE[name] for name in ("capabilities", "instructions")}
+WELCOME: Json = {name: _TABLE[name] for name in ("capabilities", "instructions")}
 # Milliseconds that a client may keep what it was told: lists change with the version only, but that may be any moment.
 KEPT: dict[str, int] = _TABLE["kept"]
 TEXTS = {name: "\n".join(lines) for name, lines in _TABLE["texts"].items()}  # of prompts
@@ -53,7 +54,7 @@ _OBJECTS = {name: "\n".join(lines) for name, lines in _TABLE["objects"].items()}
 class Offer(NamedTuple):
     """A tool or a prompt."""
 
-    told: Mapping[str, Any]  # what a client hears of it, besides what it accepts
+    told: Values  # what a client hears of it, besides what it accepts
     arguments: tuple[Argument, ...]
     meaning: bool  # whether the embedding model is waited for
 
@@ -67,13 +68,13 @@ PROMPTS = {name: _load_offer(name, **about) for name, about in _TABLE["prompts"]
 OFFERS = TOOLS | PROMPTS
 
 
-def read_call(name: str, given: Mapping[str, Any] | None) -> SimpleNamespace:
+def read_call(name: str, given: Values | None) -> SimpleNamespace:
     """What a tool or prompt is asked, if it accepts that."""
     arguments = OFFERS[name].arguments
     return make_asked(check_arguments(given or {}, arguments), arguments)
 
 
-def list_offers(method: Any) -> dict[str, Any] | None:
+def list_offers(method: Any) -> Json | None:
     """What a server answers to `tools/list`, `prompts/list` or `resources/templates/list`; None for other methods."""
     if method == "tools/list":
         tools = TOOLS.values()
@@ -88,7 +89,7 @@ def list_offers(method: Any) -> dict[str, Any] | None:
     )
 
 
-def _list_taken(prompt: Offer) -> list[dict[str, Any]]:
+def _list_taken(prompt: Offer) -> list[Json]:
     return [
         {"name": one.name, "description": one.help, "required": one.is_required}
         for one in prompt.arguments
@@ -203,7 +204,7 @@ class Greeting:
         self.has_listed = self.has_listed or method == "tools/list"
         return True
 
-    def _find_result(self, method: Any, params: dict[str, Any]) -> dict[str, Any] | None:
+    def _find_result(self, method: Any, params: Json) -> Json | None:
         if not self._has_begun:
             version = params.get("protocolVersion")
             # Who does not say all that a handshake needs is refused by the SDK, and must not hear a welcome before.
@@ -223,7 +224,7 @@ class Greeting:
         return {} if method == "ping" else list_offers(method)
 
 
-def _parse(line: str | None) -> dict[str, Any]:
+def _parse(line: str | None) -> Json:
     """A request or notification as clients send it; nothing for every other line."""
     with suppress(ValueError, RecursionError):
         message = json.loads((line or "")[:LONGEST])

@@ -11,7 +11,7 @@ import copy
 import logging
 import os
 import threading
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future as Job
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
@@ -21,7 +21,7 @@ from bethink import project as projects
 from bethink.api import Bethink
 from bethink.errors import EmbeddingError
 from bethink.hooks import run, state
-from bethink.types import TRUST
+from bethink.types import TRUST, Values
 
 PATIENCE = 10.0  # seconds that a call waits for the embedding model
 HOST = "claude"  # whose prompt hook calls a tool
@@ -58,9 +58,9 @@ class Keeper:
 
     async def run(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Runs a function in a thread. A client that goes away meanwhile does not stop it."""
-        return await asyncio.wrap_future(self._submit(function, *arguments))
+        return await asyncio.wrap_future(self.submit(function, *arguments))
 
-    def _submit(self, function: Callable[..., Result], *arguments: Any) -> Job[Result]:
+    def submit(self, function: Callable[..., Result], *arguments: Any) -> Job[Result]:
         job = self._pool.submit(function, *arguments)
         self._running.add(job)
         job.add_done_callback(self._running.discard)
@@ -89,7 +89,7 @@ class Keeper:
     def warm_up(self) -> None:
         """Opens the memory and its model before somebody asks. Only the first time; the call that meets trouble tells its client."""
         if self._warm is None:
-            self._warm = self._submit(self._open, self.directory)
+            self._warm = self.submit(self._open, self.directory)
 
     def _open(self, directory: Path | None) -> Opened:
         return self._keep(
@@ -133,7 +133,7 @@ def open_model(memory: Bethink, ready: threading.Event) -> None:
         ready.set()
 
 
-def answer_prompt_hook(keeper: Keeper, arguments: Mapping[str, Any]) -> str:
+def answer_prompt_hook(keeper: Keeper, arguments: Values) -> str:
     """The prompt hook without a process: a host that can calls it as a tool of the server that runs anyway (`"type": "mcp_tool"` in
     Claude Code). It answers what `bethink hook prompt` prints, and uses the embedding model if that is on this machine and open
     already; it never waits for it, and sends no prompt anywhere. Like every hook it never fails: what goes wrong is counted.

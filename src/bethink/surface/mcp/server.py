@@ -15,7 +15,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn, Self
@@ -49,6 +49,7 @@ from bethink.surface.mcp import (
 )
 from bethink.surface.mcp.keeper import Keeper, answer_prompt_hook
 from bethink.text import replace_broken, suggest
+from bethink.types import Values
 
 WARM_AFTER = 0.3  # seconds after the list of tools was asked for: by then it is answered
 ROOTS_WITHIN = 2.0  # seconds a client has to name its roots
@@ -226,7 +227,7 @@ def _as_content(text: str) -> types.TextContent:
 
 
 def tool_result(
-    text: str, failed: bool = False, numbers: Mapping[str, Any] | None = None
+    text: str, failed: bool = False, numbers: Values | None = None
 ) -> types.CallToolResult:
     content = _as_content(text)
     structured = {"answer": content.text, **numbers} if numbers else None

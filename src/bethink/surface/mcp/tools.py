@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -47,7 +47,7 @@ from bethink.surface.render import (
     talk_lines,
 )
 from bethink.text import CAP, clean, fence_text, spread
-from bethink.types import KINDS, Answer, Outcome
+from bethink.types import KINDS, Answer, Json, Outcome, Values
 
 # The same chance in all searches of a process, so that pages fit together.
 SEED = secrets.randbits(32)
@@ -68,7 +68,7 @@ class ToolReply(NamedTuple):
     """What a model reads, and the same in numbers for programs, where a tool has some."""
 
     text: str
-    numbers: Mapping[str, Any] | None = None
+    numbers: Values | None = None
 
 
 Reply = ToolReply | str | list[str]  # a text may be given as its lines
@@ -124,7 +124,7 @@ def analyze_project(memory: Bethink, what: str) -> list[str]:
 
 
 def store_memories(memory: Bethink, asked: Any) -> Reply:
-    items: list[dict[str, Any]] = asked.memories
+    items: list[Json] = asked.memories
     if bool(asked.analyze) == bool(items):
         raise InvalidInput(
             "Give memories or analyze, one of the two.", 'memories: [{"content": "…"}]'
@@ -242,7 +242,7 @@ LARGEST = 2_000_000  # bytes of a file
 UNCUT = 1_000_000  # tokens: a resource is not cut
 
 
-def list_resources(memory: Bethink) -> list[dict[str, Any]]:
+def list_resources(memory: Bethink) -> list[Json]:
     return [
         {
             "uri": FILE + quote(name),

@@ -30,7 +30,7 @@ from bethink.surface.http.security import Caller
 from bethink.surface.operations import EVERYTHING
 from bethink.surface.web import WebSession
 from bethink.surface.web.render import diff, place, render_page, spell_unseen
-from bethink.types import NOTHING
+from bethink.types import NOTHING, Json, Values
 
 EVERY, PERSONAL = "all", "personal"  # in the place of a project: more than one, and none
 WIDER = {EVERY: "all_projects", PERSONAL: "personal"}  # and what operations call that
@@ -58,12 +58,12 @@ class Visit(NamedTuple):
         """A parameter of the address; nothing where it was not given."""
         return self.query.get(name, "").strip()
 
-    def parameters(self, *names: str) -> dict[str, Any]:
+    def parameters(self, *names: str) -> Json:
         """Those of these parameters that were given."""
         return {name: value for name in names if (value := self.parameter(name))}
 
     @property
-    def where(self) -> dict[str, Any]:
+    def where(self) -> Json:
         """The project that the visit is about, for addresses: nothing for the visitor's own."""
         return self.parameters("project", "container")
 
@@ -158,7 +158,7 @@ def show_home(visit: Visit) -> Response:
     )
 
 
-def _draw_calendar(days: Mapping[str, int], now: datetime) -> list[dict[str, Any]]:
+def _draw_calendar(days: Mapping[str, int], now: datetime) -> list[Json]:
     """A cell for each day. Days differ by orders of magnitude, so colour goes by the logarithm."""
     today, most = now.date(), log1p(max(days.values(), default=0)) or 1.0
     monday = today - timedelta(days=today.weekday(), weeks=WEEKS - 1)
@@ -206,7 +206,7 @@ FILTERS = ("kind", "entity", "source", "host", "tag", "since", "until", "session
 
 def show_search(visit: Visit) -> Response:
     question = visit.parameter("q")
-    values: dict[str, Any] = {"question": question, "sought": None, "wrong": "", "weaker": 0}
+    values: Json = {"question": question, "sought": None, "wrong": "", "weaker": 0}
     values["narrowed"] = bool(visit.parameters("hidden", *FILTERS))
     try:
         values |= _search(visit, question)
@@ -219,13 +219,13 @@ def show_search(visit: Visit) -> Response:
     return visit.show(template, 422 if values["wrong"] else 200, **values)
 
 
-def _search(visit: Visit, question: str) -> dict[str, Any]:
+def _search(visit: Visit, question: str) -> Json:
     """What is found; of a question first what fits, and how many weaker matches there are."""
     wanted = {**visit.parameters("offset", *FILTERS), "limit": HITS}
     wanted |= EVERYTHING if visit.query.get("hidden") else {}
     if not question:
         return {"hints": [], **visit.ask("list", **wanted)}
-    found: dict[str, Any] = visit.ask("search", query=question, explain=True, **wanted)
+    found: Json = visit.ask("search", query=question, explain=True, **wanted)
     strong = count_strong([hit["score"] for hit in found["items"]])
     if strong == len(found["items"]) or visit.parameters("rest", "offset"):
         return found
@@ -282,13 +282,13 @@ def send_graph(visit: Visit) -> Response:
     return Response(api.encode(found), media_type=api.JSON)
 
 
-def _read_graph(visit: Visit) -> dict[str, Any]:
+def _read_graph(visit: Visit) -> Json:
     """What a graph is asked to begin with, and how large it may be."""
     size = next((size for size in SIZES if str(size) == visit.query.get("size")), USUAL)
     return {**visit.parameters("focus", "query"), "limit": size, "depth": SIZES[size]}
 
 
-def _list_nodes(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _list_nodes(found: Values) -> list[Json]:
     """Each node with what it is connected to; the focus, then those with most connections first."""
     nodes = {node["id"]: {**node, "ties": []} for node in found["nodes"]}
     for edge in found["edges"]:
@@ -384,7 +384,7 @@ def _read_changes(visit: Visit) -> dict[str, str]:
     return {name: _clean(visit.form[name]) for name in FIELDS if name in visit.form}
 
 
-def _fill_form(memory: Mapping[str, Any]) -> dict[str, str]:
+def _fill_form(memory: Values) -> dict[str, str]:
     """What the form for changes holds."""
     return {
         **{name: memory[name] for name in ("content", "summary", "kind")},
@@ -395,7 +395,7 @@ def _fill_form(memory: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _describe_version(event: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_version(event: Values) -> Json:
     """One line of a memory's history: the pieces of its text, where that changed, and other fields before and after."""
     before, after = event["before"], event["after"]
     rewritten = "content" in before and "content" in after
@@ -415,7 +415,7 @@ def edit(visit: Visit) -> Response:
     id = visit.path["id"]
     known = _fill_form(visit.ask("get", id=id, count=False))
     typed = _read_changes(visit).items()
-    changed: dict[str, Any] = {name: value for name, value in typed if value != _clean(known[name])}
+    changed: Json = {name: value for name, value in typed if value != _clean(known[name])}
     if changed:
         changed |= {"expires": changed["expires"] or None} if "expires" in changed else {}
         visit.ask("update", id=id, updated_at=visit.form.get("updated_at"), **changed)

@@ -8,7 +8,6 @@ texts is shown as pieces that were kept, taken out or put in.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from difflib import SequenceMatcher
 from functools import cache
@@ -23,7 +22,7 @@ from bethink import __version__
 from bethink.hosts import HOSTS
 from bethink.recall.shape import Sought, choose_excerpt, citation, find_places
 from bethink.surface.render import brief, size, span
-from bethink.types import KINDS, RELATIONS, Memory
+from bethink.types import KINDS, RELATIONS, Memory, Values
 
 TEMPLATES = Path(__file__).parent / "templates"
 LONGEST_ORIGIN = 60
@@ -176,12 +175,12 @@ def place(scope: str) -> dict[str, str]:
     return {"project": scope} if kind == "project" else {}
 
 
-def cite(memory: Mapping[str, Any]) -> str:
+def cite(memory: Values) -> str:
     """Where a memory came from, exactly: `docs/auth.md:12-40`, or who told it."""
     return citation(cast(Memory, SimpleNamespace(**memory)))
 
 
-def origin(memory: Mapping[str, Any]) -> str:
+def origin(memory: Values) -> str:
     """The same in few words."""
     host = memory["metadata"].get("host")
     if memory["session"] and host:

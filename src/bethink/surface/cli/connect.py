@@ -184,7 +184,11 @@ MENDS = {
     **dict.fromkeys(("rebuild", "permissions", "reindex"), FIX),
     "restore": "Save what can be read with `bethink export -o FILE`, then put a backup in the database's place.",
 }
-LOST = "its model cannot be opened: conversations are kept, but no ideas are found in them"
+# What is wrong where no ideas are found, and how that is mended.
+LOST = (
+    "its model cannot be opened: conversations are kept, but no ideas are found in them",
+    "pip install --force-reinstall bethink onnxruntime",
+)
 
 
 class DoctorFinding(NamedTuple):
@@ -195,8 +199,8 @@ class DoctorFinding(NamedTuple):
 
 
 def report(check: str, well: str, trouble: str = "", fix: str = "") -> DoctorFinding:
-    """What is well; or what is wrong, and how to mend it."""
-    return DoctorFinding(check, not trouble, trouble or well, fix if trouble else "")
+    """What is well, or what is wrong; and how that is mended."""
+    return DoctorFinding(check, not trouble, trouble or well, fix)
 
 
 def doctor(args: Namespace) -> Result:
@@ -206,7 +210,7 @@ def doctor(args: Namespace) -> Result:
     for finding in findings:
         mark = style("ok     ", "green") if finding.ok else style("PROBLEM", "red")
         lines.append(f"{mark}  {finding.check}: {plain(finding.message)}")
-        if finding.fix:
+        if finding.fix and not finding.ok:
             lines.append(f"         mend: {plain(finding.fix)}")
     notes = [f"{many(problems, 'problem')} found."] if problems else []
     return Result(findings, lines, notes=notes, code=int(problems > 0))
@@ -222,8 +226,10 @@ def examine_memory(args: Namespace) -> Iterator[DoctorFinding]:
     part = "settings"
     try:
         warnings = config.load(project(args).root, {"database": args.database}).warnings
-        for warning in warnings or [""]:
-            yield report(part, "can be read", warning, "Mend or unset the variable.")
+        for warning in warnings:
+            yield report(part, "", warning, "Mend or unset the variable.")
+        if not warnings:
+            yield report(part, "can be read")
         part = "database"
         # Warnings about settings are findings here.
         with open_memory(Namespace(**{**vars(args), "quiet": True})) as memory:
@@ -242,9 +248,8 @@ def examine_memory(args: Namespace) -> Iterator[DoctorFinding]:
                 seen = f"others can look into {folder}" if loose else ""
                 yield report(name, f"{folder} is yours", seen, FIX)
             yield from check_model(memory, args.deep)
-            again = "pip install --force-reinstall bethink onnxruntime"
-            lost = "" if memory.reader else LOST
-            yield report("reader", "finds the ideas in conversations", lost, again)
+            lost = () if memory.reader else LOST
+            yield report("reader", "finds the ideas in conversations", *lost)
     except BethinkError as error:
         yield report(part, "", error.message, error.hint or "")
 
@@ -326,7 +331,7 @@ class Connection(NamedTuple):
     plugin: str = ""
 
     def report(self, name: str, well: str, trouble: str = "", fix: str = "") -> DoctorFinding:
-        fix = fix or f"bethink install --{self.host}"
+        fix = (fix or f"bethink install --{self.host}") if trouble else ""
         return report(f"{self.host} {name}", well, trouble, fix)
 
 

@@ -341,17 +341,17 @@ class Bar:
 # What a command is given
 
 
-def offer_languages(memory: "Bethink", text: str) -> list[str]:
+def offer_languages(memory: "Bethink", text: str) -> str:
     """Says once on this machine that another model knows more languages than English, when a question or a memory is in another."""
     model = memory.config.embedding
     other = model in ("none", "hashing", "http") or "/" in model or "multilingual" in model
     marker = config.data_directory() / "languages-offered"
     if other or is_english(text) or marker.exists():
-        return []
+        return ""
     with suppress(OSError):  # then it is said again
         marker.touch(mode=0o600)
     better = "bethink config embedding multilingual-e5-small && bethink reindex"
-    return [f"{model} knows English; `{better}` finds other languages by meaning, too."]
+    return f"{model} knows English; `{better}` finds other languages by meaning, too."
 
 
 @contextmanager

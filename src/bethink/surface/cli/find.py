@@ -58,17 +58,18 @@ def ask(
         if arranged
         else operations.search(memory, query, args, limit=args.limit, **how)
     )
-    hints = [*answer.hints, *offer_languages(memory, answer.query.raw)]
+    more = ""
     if not answer.total:
-        hints.append(OTHER if memory.store.count(memory.filter()) else BEGIN)
-    told = Result(notes=[] if answer.hits else [render.say_none(answer.total)], hints=hints)
+        more = OTHER if memory.store.count(memory.filter()) else BEGIN
+    hints = [*answer.hints, offer_languages(memory, answer.query.raw), more]
+    told = Result(notes=["" if answer.hits else render.say_none(answer.total)], hints=hints)
     if args.format != "text":
         hits = [plain_hit(hit, explain) for hit in answer.hits]
         return told._replace(value=operations.recall_record(arranged) if arranged else hits)
     if not arranged or not answer.hits:
         return told._replace(items=render.show_hits(memory, answer, explain))
-    more = "`bethink get ID` gives whole texts."
-    shown = render.show_answer(memory, arranged, more, args.offset)
+    whole = "`bethink get ID` gives whole texts."
+    shown = render.show_answer(memory, arranged, whole, args.offset)
     return told._replace(notes=shown.notes, items=shown.items)
 
 
@@ -145,12 +146,11 @@ def today(args: Namespace, memory: Bethink) -> Result:
 
 
 def memories_result(
-    args: Namespace, memory: Bethink, found: Sequence[Memory], none: str, hints: Sequence[str] = ()
+    args: Namespace, memory: Bethink, found: Sequence[Memory], none: str, hint: str = ""
 ) -> Result:
     """Memories on a line each."""
     items = render.quote_lines(memory, found) if args.format == "text" else ()
-    notes = () if found else [none]
-    return Result(found, notes=notes, hints=hints, items=items)
+    return Result(found, notes=["" if found else none], hints=[hint], items=items)
 
 
 def get(args: Namespace, memory: Bethink) -> Result:
@@ -170,13 +170,13 @@ def list_(args: Namespace, memory: Bethink) -> Result:
     wanted = operations.make_filter(memory, args)
     limit = NO_LIMIT if args.all else args.limit
     found = memory.list(filter=wanted, limit=limit, offset=args.offset, order=args.order)
-    total, hints = memory.store.count(wanted), []
+    total, hint = memory.store.count(wanted), ""
     if total > args.offset + len(found):
-        hints = [f"{len(found)} of {total:,} are shown; --all shows every one."]
+        hint = f"{len(found)} of {total:,} are shown; --all shows every one."
     elif not total and not memory.store.count(memory.filter()):
-        hints = [BEGIN]
+        hint = BEGIN
     none = render.say_none(total) if total else "No memories."
-    return memories_result(args, memory, found, none, hints)
+    return memories_result(args, memory, found, none, hint)
 
 
 def history(args: Namespace, memory: Bethink) -> Result:

@@ -109,15 +109,17 @@ def add(args: Namespace, memory: Bethink) -> Result:
         )
     if args.format == "text" and not args.for_agent and has_terminal():
         outcome = decide_proposals(memory, outcome)
-    hints = [*memory.hints, *offer_languages(memory, text)]
+    known = hidden = ""
     if outcome.status == "near_duplicate":
         id = short_id(memory, outcome.id)
         change = f"update {id} --content …" if args.for_agent else f"edit {id}"
-        known = f"`bethink {change}` changes the known one; --no-dedup keeps both."
-        hints.append(f"Nothing was added. {known}")
+        known = (
+            f"Nothing was added. `bethink {change}` changes the known one; --no-dedup keeps both."
+        )
     if outcome.redactions:
-        hidden = many(outcome.redactions, "private or secret part")
-        hints.append(f"{hidden} taken out before storing.")
+        parts = many(outcome.redactions, "private or secret part")
+        hidden = f"{parts} taken out before storing."
+    hints = [*memory.hints, offer_languages(memory, text), known, hidden]
     told = describe_outcomes(memory, [outcome])[0]
     return Result(render.plain_outcome(outcome), told, hints=hints)
 
@@ -154,11 +156,11 @@ def vote(args: Namespace, memory: Bethink) -> Result:
 
 def describe_change(memory: Bethink, what: str, changed: Memory) -> Result:
     """One memory that was changed."""
-    hints = []
+    again = ""
     if what == "updated" and (rules := promotion.find_rules(changed)):
-        again = f"`bethink promote {short_id(memory, changed.id)}` writes there what it says now."
-        hints = [f"It is a rule in {rules}: {again}"]
-    return Result(changed, [f"{what} {label_memory(memory, changed)}"], hints=hints)
+        command = f"`bethink promote {short_id(memory, changed.id)}`"
+        again = f"It is a rule in {rules}: {command} writes there what it says now."
+    return Result(changed, [f"{what} {label_memory(memory, changed)}"], hints=[again])
 
 
 def link(args: Namespace, memory: Bethink) -> Result:
@@ -168,9 +170,10 @@ def link(args: Namespace, memory: Bethink) -> Result:
     names = memory.store.abbreviate([relation.source, relation.target])
     status = "removed" if args.remove else "linked"
     line = f"{status} {names[relation.source]} {relation.type} {names[relation.target]}"
-    waits = "The user's own word is replaced when the user confirms it, in the inbox or by this command."
-    hints = [waits] if relation.type != type else []
-    return Result({**pick(relation, "source type target"), "status": status}, [line], hints=hints)
+    waits = ""
+    if relation.type != type:
+        waits = "The user's own word is replaced when the user confirms it, in the inbox or by this command."
+    return Result({**pick(relation, "source type target"), "status": status}, [line], hints=[waits])
 
 
 def forget(args: Namespace, memory: Bethink) -> Result:
@@ -181,27 +184,19 @@ def forget(args: Namespace, memory: Bethink) -> Result:
     labels = {one.id: label_memory(memory, one) for one in found}
     done = memory.forget(*labels, asked=asked)
     status = {id: "proposed" if id in done.proposed else "forgotten" for id in labels}
-    hints = [f"Undo with `bethink restore {short_id(memory, found[0].id)}{name_reach(args)}`."]
-    if done.proposed:
-        hints.append(
-            "The user's own word waits in the inbox until the user says so there or runs `bethink forget`."
-        )
-    for one in found:
-        if rules := promotion.find_rules(one):
-            take_out = f"`bethink demote {short_id(memory, one.id)}` takes it out."
-            hints.append(f"Agents still read it in {rules}: {take_out}")
+    waits = "The user's own word waits in the inbox until the user says so there or runs `bethink forget`."
+    rules = [
+        f"Agents still read it in {path}: `bethink demote {short_id(memory, one.id)}` takes it out."
+        for one in found
+        if (path := promotion.find_rules(one))
+    ]
+    undo = f"Undo with `bethink restore {short_id(memory, found[0].id)}`."
     return Result(
         [{"id": id, "status": how} for id, how in status.items()],
         [f"{how} {labels[id]}" for id, how in status.items()],
         warnings=done.hints,
-        hints=hints,
+        hints=[undo, waits if done.proposed else "", *rules],
     )
-
-
-def name_reach(args: Namespace) -> str:
-    """The options with which a command about the same memory finds it."""
-    container = f" --container {shlex.quote(args.container)}" if args.container else ""
-    return container + (" --all-projects" if args.all_projects else "")
 
 
 def purge(args: Namespace, memory: Bethink, found: Sequence[Memory], asked: bool) -> Result:
@@ -224,7 +219,7 @@ def purge(args: Namespace, memory: Bethink, found: Sequence[Memory], asked: bool
         [f"purged {label}" for label in every.values()],
         warnings=done.hints,
         hints=[
-            f"{turn if is_turn else idea}: `bethink forget {id} --purge{name_reach(args)}`."
+            f"{turn if is_turn else idea}: `bethink forget {id} --purge`."
             for id, is_turn in rest.items()
         ],
     )
@@ -301,8 +296,8 @@ def promote(args: Namespace, memory: Bethink) -> Result:
 
 def demote(args: Namespace, memory: Bethink) -> Result:
     done = promotion.demote(memory, args.id)
-    missing = [] if done.found else [f"Its rule was not in {done.path} of this checkout."]
-    return Result(pick(done, "id path found removed"), hints=missing)
+    missing = "" if done.found else f"Its rule was not in {done.path} of this checkout."
+    return Result(pick(done, "id path found removed"), hints=[missing])
 
 
 # In the user's editor

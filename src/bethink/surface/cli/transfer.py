@@ -66,6 +66,10 @@ _SETTINGS = (
     ("defaultSearchMode", "CLAUDE_MEMORY_SEARCH_MODE", "mode"),
 )
 SYNCED = SyncReport._fields[:6]  # numbers
+SYNC_HINTS = {
+    "conflicts": "Both sides changed the same; the later word stands. `bethink history ID` shows both, `bethink restore ID --to N` brings one back.",
+    "left": "What stayed behind was changed meanwhile, or purged on the other side.",
+}
 
 
 def export(args: Namespace, memory: Bethink) -> None:
@@ -254,7 +258,7 @@ def sync(args: Namespace, memory: Bethink) -> Result:
         scopes = {memory.scope: (f"{there}/{inside}", f"{name}/{inside}")}
     if args.personal:
         scopes[PERSONAL] = (PERSONAL, "personal")
-    value: Json = dict.fromkeys(SYNCED, 0) | {"conflicts": [], "left": []}
+    reports = []
     with open_peer(args, memory, team, name) as peer_of:
         for here, (there, label) in scopes.items():
             last = f"sync:{mask_password(team)} {here} {there}"
@@ -262,21 +266,14 @@ def sync(args: Namespace, memory: Bethink) -> Result:
             run = Sync(mine, peer_of(there), label, args.accept_removals)
             report, now = run.run(load_shared(memory.store, last))
             save_shared(memory.store, last, now)
-            for counted in SYNCED:
-                value[counted] += getattr(report, counted)
-            value["conflicts"] += [
-                {"id": id, "fields": list(names)} for id, names in report.conflicts
-            ]
-            value["left"] += report.left
-    hints = []
-    if value["conflicts"]:
-        hints.append(
-            "Both sides changed the same; the later word stands. `bethink history ID` shows both,"
-            " `bethink restore ID --to N` brings one back."
-        )
-    if value["left"]:
-        hints.append("What stayed behind was changed meanwhile, or purged on the other side.")
-    return Result(value, notes=[] if any(value.values()) else ["in step already"], hints=hints)
+            reports.append(report)
+    value: Json = {name: sum(getattr(one, name) for one in reports) for name in SYNCED}
+    value["conflicts"] = [
+        {"id": id, "fields": names} for one in reports for id, names in one.conflicts
+    ]
+    value["left"] = [id for one in reports for id in one.left]
+    hints = [hint for name, hint in SYNC_HINTS.items() if value[name]]
+    return Result(value, notes=["" if any(value.values()) else "in step already"], hints=hints)
 
 
 @contextmanager

@@ -74,26 +74,27 @@ def read_call(name: str, given: Values | None) -> SimpleNamespace:
     return make_asked(check_arguments(given or {}, arguments), arguments)
 
 
-def list_offers(method: Any) -> Json | None:
-    """What a server answers to `tools/list`, `prompts/list` or `resources/templates/list`; None for other methods."""
-    if method == "tools/list":
-        tools = TOOLS.values()
-        return {
-            "tools": [{**one.told, "inputSchema": object_schema(one.arguments)} for one in tools]
-        }
-    if method == "prompts/list":
-        prompts = PROMPTS.values()
-        return {"prompts": [{**one.told, "arguments": _list_taken(one)} for one in prompts]}
-    return (
-        {"resourceTemplates": _TABLE["templates"]} if method == "resources/templates/list" else None
-    )
-
-
-def _list_taken(prompt: Offer) -> list[Json]:
-    return [
-        {"name": one.name, "description": one.help, "required": one.is_required}
-        for one in prompt.arguments
-    ]
+# What a server answers to a request for a list.
+LISTS: dict[str, Json] = {
+    "tools/list": {
+        "tools": [
+            {**one.told, "inputSchema": object_schema(one.arguments)} for one in TOOLS.values()
+        ]
+    },
+    "prompts/list": {
+        "prompts": [
+            {
+                **one.told,
+                "arguments": [
+                    {"name": each.name, "description": each.help, "required": each.is_required}
+                    for each in one.arguments
+                ],
+            }
+            for one in PROMPTS.values()
+        ]
+    },
+    "resources/templates/list": {"resourceTemplates": _TABLE["templates"]},
+}
 
 
 # The greeting
@@ -191,7 +192,7 @@ class Greeting:
         """Keeps a line for the server. Returns whether it needs no other answer."""
         self._wire.kept.append(line)
         message = _parse(line)
-        method = message.get("method")
+        method = str(message.get("method"))
         if self._has_begun and method == "notifications/initialized":
             return True
         result = self._find_result(method, message.get("params", {})) if "id" in message else None
@@ -204,7 +205,7 @@ class Greeting:
         self.has_listed = self.has_listed or method == "tools/list"
         return True
 
-    def _find_result(self, method: Any, params: Json) -> Json | None:
+    def _find_result(self, method: str, params: Json) -> Json | None:
         if not self._has_begun:
             version = params.get("protocolVersion")
             # Who does not say all that a handshake needs is refused by the SDK, and must not hear a welcome before.
@@ -221,7 +222,7 @@ class Greeting:
             return {**WELCOME, "protocolVersion": version, "serverInfo": SERVER}
         if params:
             return None
-        return {} if method == "ping" else list_offers(method)
+        return {} if method == "ping" else LISTS.get(method)
 
 
 def _parse(line: str | None) -> Json:

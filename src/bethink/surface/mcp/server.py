@@ -28,7 +28,6 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from bethink.errors import BethinkError, NotFound
@@ -37,13 +36,13 @@ from bethink.surface.mcp import (
     ENDS,
     HOOK,
     KEPT,
+    LISTS,
     OFFERS,
     PROMPTS,
     SERVER,
     TOOLS,
     WELCOME,
     Wire,
-    list_offers,
     read_call,
     tools,
 )
@@ -53,7 +52,6 @@ from bethink.types import Values
 
 WARM_AFTER = 0.3  # seconds after the list of tools was asked for: by then it is answered
 ROOTS_WITHIN = 2.0  # seconds a client has to name its roots
-NOT_FOUND_BEFORE_2026 = -32002
 # Clients that show their model structured content in place of the text (Claude Code, Codex) or beside it (Copilot): it would read
 # the answer as one line of JSON, or twice. They get the text, which says the numbers, too.
 TEXT_ONLY = re.compile(r"claude|codex|copilot", re.IGNORECASE)
@@ -98,7 +96,7 @@ class Handlers:
 
         async def answer(context: Context, params: Any) -> Any:
             asyncio.get_running_loop().call_later(WARM_AFTER, self._keeper.warm_up)
-            return kind.model_validate(list_offers(method))
+            return kind.model_validate(LISTS[method])
 
         return answer
 
@@ -139,18 +137,13 @@ class Handlers:
     async def list_resources(
         self, context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        if params and params.cursor:
-            raise MCPError(types.INVALID_PARAMS, "This list has one page, and no cursor.")
         found = await translate(self._work(context, tools.list_resources))
         return types.ListResourcesResult(resources=[types.Resource(**one) for one in found])
 
     async def read_resource(
         self, context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
-        missing = types.INVALID_PARAMS if modern else NOT_FOUND_BEFORE_2026
-        work = self._work(context, tools.read_resource, params.uri)
-        kind, text = await translate(work, missing)
+        kind, text = await translate(self._work(context, tools.read_resource, params.uri))
         contents = types.TextResourceContents(
             uri=params.uri, mime_type=kind, text=replace_broken(text)
         )
@@ -246,13 +239,12 @@ def explain(error: Exception, what: str) -> str:
     return f"{what} failed: {type(error).__name__}. {why}"
 
 
-async def translate(work: Awaitable[Any], missing: int = types.INVALID_PARAMS) -> Any:
-    """What comes of the work, or its error in the protocol's form: `missing` is the code of what is not there."""
+async def translate(work: Awaitable[Any]) -> Any:
+    """What comes of the work, or its error in the protocol's form."""
     try:
         return await work
     except Exception as error:
         code = types.INVALID_PARAMS if isinstance(error, BethinkError) else types.INTERNAL_ERROR
-        code = missing if isinstance(error, NotFound) else code
         raise MCPError(code, explain(error, "The request")) from error
 
 

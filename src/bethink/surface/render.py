@@ -234,15 +234,15 @@ def format_records(
             yield "| " + " | ".join(cells) + " |\n"
     else:
         attributes = "".join(f' {name}="{_escape(value)}"' for name, value in about.items())
+        tags = [
+            re.sub(r"[^A-Za-z0-9_.-]", "_", field) for field in fields
+        ]  # `any@5` names no element
         yield f'<?xml version="1.0" encoding="UTF-8"?>\n<{root}{attributes}>\n'
         for row in rows:
-            yield f"  <{item}>\n{''.join(map(_element, fields, row))}  </{item}>\n"
+            pairs = zip(tags, map(_escape, row), strict=True)
+            inner = "".join(f"    <{tag}>{text}</{tag}>\n" for tag, text in pairs)
+            yield f"  <{item}>\n{inner}  </{item}>\n"
         yield f"</{root}>\n"
-
-
-def _element(field: str, text: str) -> str:
-    tag = re.sub(r"[^A-Za-z0-9_.-]", "_", field)  # `any@5` cannot name an element
-    return f"    <{tag}>{_escape(text)}</{tag}>\n"
 
 
 def _escape(text: str) -> str:

@@ -112,12 +112,6 @@ def offer_model(args: Namespace, where: InstallPlace, notes: list[str]) -> None:
         edit_file(config.user_file(), "llm", "claude", None)
 
 
-def connect_hosts(args: Namespace, hosts: Sequence[str]) -> Result:
-    """What `init` does for the agents it is told of: `install` with all its parts."""
-    words = ["--format", args.format, *(f"--{host}" for host in hosts)]
-    return install(console.parse("install", words))
-
-
 def asked_hosts(args: Namespace) -> list[str]:
     return [host for host in AGENTS if args.all or getattr(args, host)]
 

@@ -177,8 +177,8 @@ def brief_init(value: Values) -> Json:
     for one in value["files"]:
         place = os.path.relpath(one["path"], project["worktree"])
         why = f" ({one['reason']})" if "reason" in one else ""
-        before = f"{told[one['status']]}, " if one["status"] in told else ""
-        told[one["status"]] = f"{before}{place}{why}"
+        before = told.get(one["status"])
+        told[one["status"]] = ", ".join(filter(None, [before, place + why]))
     told.pop("kept", None)
     for part in value["parts"]:
         more = {name: found for name, found in part.items() if name not in ("part", "status")}
@@ -230,4 +230,5 @@ def connect_agents(args: Namespace) -> Result:
         shown = "Every change is shown, and `bethink uninstall` takes it back."
         if not console.says_yes(f"Connect {found} to this memory? {shown}"):
             return Result()
-    return connect.connect_hosts(args, agents)
+    words = ["--format", args.format, *(f"--{host}" for host in agents)]
+    return connect.install(console.parse("install", words))

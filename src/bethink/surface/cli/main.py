@@ -29,13 +29,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         run_alone(words[1:])  # ends the process, unless it is for the parser
     try:
-        if len(words) == 1 and words[0] in VERSION | HELP:  # the shortest way for these
-            sys.stdout.write(describe_itself(words))
-            sys.stdout.flush()
-            return 0
-        from bethink.surface.cli import console
-
-        console.prepare()
         code = run(words)
         sys.stdout.flush()
         if argv is None and STAYING.isdisjoint(words):
@@ -59,8 +52,9 @@ def run(words: list[str]) -> int:
     if name is None and (told := describe_itself(rest)):
         (sys.stdout if rest else sys.stderr).write(told)
         return 0 if rest else 2
-    from bethink.surface.cli import console
+    from bethink.surface.cli import console  # not for what is answered above
 
+    console.prepare()
     command = name or rest[0]
     args = console.parse(command, rest)
     if args.help or args.version:

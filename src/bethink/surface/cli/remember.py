@@ -190,13 +190,19 @@ def forget(args: Namespace, memory: Bethink) -> Result:
         for one in found
         if (path := promotion.find_rules(one))
     ]
-    undo = f"Undo with `bethink restore {short_id(memory, found[0].id)}`."
+    undo = f"Undo with `bethink restore {short_id(memory, found[0].id)}{name_reach(args)}`."
     return Result(
         [{"id": id, "status": how} for id, how in status.items()],
         [f"{how} {labels[id]}" for id, how in status.items()],
         warnings=done.hints,
         hints=[undo, waits if done.proposed else "", *rules],
     )
+
+
+def name_reach(args: Namespace) -> str:
+    """The options with which a command about the same memory finds it."""
+    container = f" --container {shlex.quote(args.container)}" if args.container else ""
+    return container + (" --all-projects" if args.all_projects else "")
 
 
 def purge(args: Namespace, memory: Bethink, found: Sequence[Memory], asked: bool) -> Result:
@@ -219,7 +225,7 @@ def purge(args: Namespace, memory: Bethink, found: Sequence[Memory], asked: bool
         [f"purged {label}" for label in every.values()],
         warnings=done.hints,
         hints=[
-            f"{turn if is_turn else idea}: `bethink forget {id} --purge`."
+            f"{turn if is_turn else idea}: `bethink forget {id} --purge{name_reach(args)}`."
             for id, is_turn in rest.items()
         ],
     )

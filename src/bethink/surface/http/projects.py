@@ -215,7 +215,7 @@ class Projects(Keeper):
         """The project that a request names; by default the one that its token is for, or the server's own. It comes with its folder, if
         that is still the same project; otherwise it is known by its identity alone. Tokens of a team's database name folders of
         whichever machine made them, so these are not looked at."""
-        grant = self._find_default(caller) if name is None else self._find_named(caller, name)
+        grant = self._find_grant(caller, name)
         if grant.scope == self.home.scope and self._knows_folder(caller):
             return self.home
         found = projects.find(Path(grant.root)) if grant.root and not caller.tenant else None
@@ -228,36 +228,32 @@ class Projects(Keeper):
             )
         return found
 
-    def _find_default(self, caller: Caller) -> Grant:
-        home, grants = self.home, caller.projects or ()
-        if caller.sees(home.scope):
-            return Grant(home.scope, str(home.root), home.name)
-        if len(grants) != 1:
-            raise InvalidInput(
-                "Which project is not said, and the token is for several.",
-                "Add ?project=NAME; GET /api/v1/projects lists them.",
-            )
-        return grants[0]
-
-    def _find_named(self, caller: Caller, name: str) -> Grant:
-        """A project by its scope or its name, or by the name that a team gave it: there need not be anything in that yet."""
-        if name.startswith(BY_NAME):
+    def _find_grant(self, caller: Caller, name: str | None) -> Grant:
+        """A project by its scope or its name, or by the name that a team gave it: there need not be anything in that yet. Where none is
+        named, the server's own or the only one that the token is for."""
+        if name and name.startswith(BY_NAME):
             plain = name.removeprefix(BY_NAME).strip()[:LONGEST_TEAM_NAME]
             shared = Grant(team_scope(plain), "", plain)
             matches = [shared] if plain and caller.sees(shared.scope) else []
         else:
             listed = [one for one in self.list_visible(caller) if one.scope.startswith("project:")]
-            matches = [one for one in listed if one.scope == name]
-            matches = matches or [one for one in listed if one.name == name]
-        if len(matches) > 1:
+            wanted = self.home.scope if name is None else name
+            matches = [one for one in listed if one.scope == wanted]
+            matches = matches or [one for one in listed if name in (one.name, None)]
+        if len(matches) == 1:
+            return matches[0]
+        if name is None:
+            raise InvalidInput(
+                "Which project is not said, and the token is for several.",
+                "Add ?project=NAME; GET /api/v1/projects lists them.",
+            )
+        if matches:
             raise Ambiguous(
                 f"{len(matches)} projects are called '{name}'.",
                 f"Name it by its scope, such as {matches[0].scope}.",
             )
-        if not matches:
-            hint = "GET /api/v1/projects lists those that there are."
-            raise NotFound(f"There is no project '{name[:200]}' here.", hint)
-        return matches[0]
+        hint = "GET /api/v1/projects lists those that there are."
+        raise NotFound(f"There is no project '{name[:200]}' here.", hint)
 
     def _knows_folder(self, caller: Caller) -> bool:
         """Whether the server's own folder is a caller's to know. Another tenant's project may bear the same name."""

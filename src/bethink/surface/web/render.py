@@ -147,18 +147,15 @@ def moment(value: str | datetime | None) -> Markup:
         return Markup("never")
     at = datetime.fromisoformat(value) if isinstance(value, str) else value
     exact = f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-    distance = _describe_distance((datetime.now(UTC) - at).total_seconds(), at)
+    seconds = (datetime.now(UTC) - at).total_seconds()
+    distance = f"{span(seconds)} ago" if seconds > 0 else f"in {span(-seconds)}"
+    if abs(seconds) < 60:
+        distance = "now"
+    elif abs(seconds) >= 365 * 86400:
+        distance = exact[:10]
     return Markup('<time datetime="{}" title="{}">{}</time>').format(
         at.isoformat(), exact, distance
     )
-
-
-def _describe_distance(seconds: float, at: datetime) -> str:
-    if abs(seconds) >= 365 * 86400:
-        return f"{at:%Y-%m-%d}"
-    if abs(seconds) < 60:
-        return "now"
-    return f"{span(seconds)} ago" if seconds > 0 else f"in {span(-seconds)}"
 
 
 def spell_unseen(text: str) -> str:

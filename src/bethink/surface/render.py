@@ -234,15 +234,15 @@ def format_records(
             yield "| " + " | ".join(cells) + " |\n"
     else:
         attributes = "".join(f' {name}="{_escape(value)}"' for name, value in about.items())
-        tags = [
-            re.sub(r"[^A-Za-z0-9_.-]", "_", field) for field in fields
-        ]  # `any@5` names no element
         yield f'<?xml version="1.0" encoding="UTF-8"?>\n<{root}{attributes}>\n'
         for row in rows:
-            pairs = zip(tags, map(_escape, row), strict=True)
-            inner = "".join(f"    <{tag}>{text}</{tag}>\n" for tag, text in pairs)
-            yield f"  <{item}>\n{inner}  </{item}>\n"
+            yield f"  <{item}>\n{''.join(map(_element, fields, row))}  </{item}>\n"
         yield f"</{root}>\n"
+
+
+def _element(field: str, text: str) -> str:
+    tag = re.sub(r"[^A-Za-z0-9_.-]", "_", field)  # `any@5` cannot name an element
+    return f"    <{tag}>{_escape(text)}</{tag}>\n"
 
 
 def _escape(text: str) -> str:
@@ -392,7 +392,7 @@ def describe_outcomes(
     return lines, [quote_line(found[id], names) for id in touched]
 
 
-def plain_outcome(outcome: Outcome) -> dict[str, Any]:
+def plain_outcome(outcome: Outcome) -> Json:
     """What became of a statement, as values of JSON; what does not apply is left out."""
     told = outcome._asdict() | {"proposals": [one._asdict() for one in outcome.proposals]}
     return {name: value for name, value in told.items() if value or name == "id"}

@@ -21,10 +21,8 @@ def home(cli, monkeypatch, tmp_path):
     folder = tmp_path / "Jürgen's home 🏠"
     folder.mkdir()
     monkeypatch.setenv("HOME", str(folder))
-    elsewhere = (
-        "CLAUDE_CONFIG_DIR CODEX_HOME COPILOT_HOME GEMINI_CLI_HOME XDG_CONFIG_HOME XDG_DATA_HOME"
-    )
-    for variable in elsewhere.split():
+    elsewhere = "CLAUDE_CONFIG_DIR CODEX_HOME COPILOT_HOME GEMINI_CLI_HOME".split()
+    for variable in (*elsewhere, "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "no programs"))
     monkeypatch.setattr(install, "find_command", lambda: (PROGRAM,))

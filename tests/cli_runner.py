@@ -29,9 +29,8 @@ class Cli:
 
     def __call__(self, *argv: str, stdin: bytes | str = b"", terminal: bool = False) -> Result:
         raw = io.BytesIO(stdin.encode() if isinstance(stdin, str) else stdin)
-        self.monkeypatch.setattr(
-            sys, "stdin", (Terminal if terminal else io.TextIOWrapper)(raw, encoding="utf-8")
-        )
+        typed = (Terminal if terminal else io.TextIOWrapper)(raw, encoding="utf-8")
+        self.monkeypatch.setattr(sys, "stdin", typed)
         self.capsys.readouterr()
         code = main([str(word) for word in argv])
         return Result(code, *self.capsys.readouterr())

@@ -107,9 +107,8 @@ class Exchange(BaseHTTPRequestHandler):
             needed |= {"max_tokens"}
             form = self.body.get("output_config", {}).get("format", {})
         else:
-            allowed = (
-                "model messages temperature max_tokens max_completion_tokens stream response_format"
-            )
+            allowed = "model messages temperature max_tokens max_completion_tokens stream"
+            allowed += " response_format"
             form = self.body.get("response_format", {}).get("json_schema", {})
         unknown, missing = set(self.body) - set(allowed.split()), needed - set(self.body)
         if unknown or missing:

@@ -76,12 +76,8 @@ def text_of(result: Any) -> str:
 @contextlib.contextmanager
 def talking(era: str, project: Path, home: Path, *words: str, **options: Any) -> Iterator[Talk]:
     """The real server in a process of its own, and a client of that era."""
-    command = StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "bethink", "mcp", *words],
-        env=environment(home, **options.pop("env", {})),
-        cwd=project,
-    )
+    how = {"cwd": project, "env": environment(home, **options.pop("env", {}))}
+    command = StdioServerParameters(command=sys.executable, args=[*SERVER, *words], **how)
     with (
         start_blocking_portal() as portal,
         portal.wrap_async_context_manager(Client(command, mode=era, **options)) as client,
@@ -95,10 +91,9 @@ class Bare:
     def __init__(
         self, project: Path, home: Path, *words: str, program: Any = SERVER, **env: str
     ) -> None:
-        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        self.process = subprocess.Popen(
-            [sys.executable, *program, *words], cwd=project, env=environment(home, **env), **pipes
-        )
+        how = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        how |= {"cwd": project, "env": environment(home, **env)}
+        self.process = subprocess.Popen([sys.executable, *program, *words], **how)
         self.number = 0
 
     def send(self, line: str | bytes | dict[str, Any]) -> None:

@@ -89,12 +89,8 @@ def open_memory(offline, tmp_path, clock):
     opened = []
 
     def open_(embedding="hashing", **options):
-        usual = {
-            "database": tmp_path / "memory.db",
-            "clock": clock,
-            "config": Config(embedding=embedding),
-        }
-        opened.append(Bethink(**{**usual, **options}))
+        usual = {"database": tmp_path / "memory.db", "config": Config(embedding=embedding)}
+        opened.append(Bethink(**{**usual, "clock": clock, **options}))
         return opened[-1]
 
     yield open_
@@ -118,12 +114,8 @@ def use_tool(memory, name, **given):
 
 
 def texts(answer_or_list):
-    hits = getattr(answer_or_list, "hits", None)
-    return (
-        [hit.memory.content for hit in hits]
-        if hits is not None
-        else [memory.content for memory in answer_or_list]
-    )
+    found = [hit.memory for hit in answer_or_list.hits] if hasattr(answer_or_list, "hits") else None
+    return [memory.content for memory in (answer_or_list if found is None else found)]
 
 
 def stored(folder: Path) -> bytes:

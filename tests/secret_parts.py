@@ -10,9 +10,7 @@ def b64(seed: str, size: int = 48) -> str:
 
 
 def b64url(seed: str, size: int = 48) -> str:
-    return (
-        base64.urlsafe_b64encode(hashlib.shake_256(seed.encode()).digest(size)).decode().strip("=")
-    )
+    return b64(seed, size).translate({43: "-", 47: "_", 61: None})
 
 
 def hexed(seed: str, size: int = 16) -> str:
@@ -39,10 +37,8 @@ PEM_BODY = "\n".join([MIXED[:64]] * 6)
 GITHUB = "ghp_" + word("github", 36)
 AWS = "AKIA" + "Z7QRTMN5HHWFPKD2"
 HEADER = "eyJ" + "hbGciOiJkaXIiLCJlbmMiOiJBMjU2R0NNIn0"
-JWE = f"{HEADER}..{b64url('iv', 12)}.{b64url('cipher', 60)}.{b64url('tag', 16)}"
-JWE_KEY = (
-    f"{HEADER}.{b64url('k', 256)}.{b64url('iv', 12)}.{b64url('cipher', 60)}.{b64url('tag', 16)}"
-)
+SEALED = f"{b64url('iv', 12)}.{b64url('cipher', 60)}.{b64url('tag', 16)}"
+JWE, JWE_KEY = f"{HEADER}..{SEALED}", f"{HEADER}.{b64url('k', 256)}.{SEALED}"
 JWT_TEXT = f"{HEADER}.{b64url('no json here', 21)}.{b64url('signature', 32)}"
 JWT_NONE = "eyJ" + "hbGciOiJub25lIn0" + ".eyJ" + "zdWIiOiIxMjM0NTY3ODkwIn0" + "."
 BCRYPT = "$2y$" + "12$" + word("bcrypt", 53)

@@ -22,9 +22,8 @@ NOBODY = 65534
 def opened(database: str) -> Bethink:
     """A Bethink on the database, with the settings of nobody."""
     folder = Path(database).parent
-    os.environ.update(
-        BETHINK_HOME=str(folder / "home"), BETHINK_EMBEDDING="hashing", BETHINK_OFFLINE="1"
-    )
+    os.environ.update(BETHINK_HOME=f"{folder}/home", BETHINK_EMBEDDING="hashing")
+    os.environ["BETHINK_OFFLINE"] = "1"
     return Bethink(database, directory=folder)
 
 

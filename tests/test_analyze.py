@@ -190,10 +190,9 @@ def find_routes(root: Path) -> list[routes.Route]:
 def test_each_framework_gives_its_routes_with_method_path_handler_and_line(tmp_path, project):
     routes_of = find_routes(plant(tmp_path, project.files))
     assert {route.framework for route in routes_of} == {project.name}
-    shown = [
-        (one.method or "-", one.path, one.handler, f"{one.file}:{one.line}") for one in routes_of
-    ]
-    assert {" | ".join(map(str, one)) for one in shown} == set(project.expected)
+    line = "{0} | {1.path} | {1.handler} | {1.file}:{1.line}".format
+    shown = {line(one.method or "-", one) for one in routes_of}
+    assert shown == set(project.expected)
 
 
 @pytest.mark.parametrize("files", cases("analyze-routes-what-only-looks-like"))
@@ -218,9 +217,8 @@ def test_routes_are_told_in_one_sentence_stay_few_and_end_where_routers_stand_in
     assert max(len(passage.content) for passage in passages) < 2_000
     made = [f'{name} = APIRouter(prefix="/{name}")' for name in "ab"]
     lines = ["from fastapi import APIRouter", *made, "a.include_router(b)", "b.include_router(a)"]
-    circle = plant(
-        tmp_path / "circle", {"a.py": "\n".join([*lines, '@a.get("/x")', "def x(): ..."])}
-    )
+    text = "\n".join([*lines, '@a.get("/x")', "def x(): ..."])
+    circle = plant(tmp_path / "circle", {"a.py": text})
     assert len(find_routes(circle)) == 1
 
 

@@ -212,10 +212,9 @@ def test_nothing_in_the_repository_is_executed(repository, tmp_path):
     (repository.root / ".gitattributes").write_text("* diff=evil filter=evil\n")
     repository.commit(REASON.replace("money", "weights"), "a.txt")
     programs = "core.pager core.fsmonitor core.sshCommand diff.external diff.evil.command diff.evil.textconv"
-    programs += (
-        " filter.evil.smudge filter.evil.clean gpg.program core.editor core.alternateRefsCommand"
-    )
-    given = dict.fromkeys(programs.split(), script) | {"core.hooksPath": tmp_path}
+    programs += " filter.evil.smudge filter.evil.clean gpg.program core.editor"
+    given = dict.fromkeys([*programs.split(), "core.alternateRefsCommand"], script)
+    given["core.hooksPath"] = tmp_path
     given |= dict.fromkeys(("log.showSignature", "pager.log", "log.showRoot"), "true")
     for name, value in given.items():
         repository.run("config", name, str(value))

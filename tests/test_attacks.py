@@ -88,19 +88,15 @@ def said(shop, began, *turns):
 def pasted_issue(shop, attacks, known):
     head = "# Issue 4711: what changed\n\n## Description\n\n"
     issue = head + "\n".join(f"- {one}" for one in attacks)
-    asked = ("user", f"Can you answer this?\n\n{issue}")
-    said(
-        shop, DECIDED + timedelta(hours=1), asked, ("assistant", "I will look at the issue first.")
-    )
+    turns = ("user", f"Can you answer this?\n\n{issue}"), ("assistant", "I will look at it first.")
+    said(shop, DECIDED + timedelta(hours=1), *turns)
 
 
 def assistant_repeats(shop, attacks, known):
     turns = []
     for attack in attacks:
-        turns += [
-            ("user", "What does the README say?"),
-            ("assistant", f"The README says: {attack}"),
-        ]
+        answer = f"The README says: {attack}"
+        turns += [("user", "What does the README say?"), ("assistant", answer)]
     said(shop, DECIDED + timedelta(hours=1), *turns)
 
 

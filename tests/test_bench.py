@@ -29,9 +29,8 @@ def test_a_set_is_loaded_asked_and_judged_scope_by_scope(offline, tmp_path):
     folder = write(tmp_path / "tiny", DOCUMENTS, QUERIES, name="tiny set")
     modes = [*bench.SEARCHES, *bench.RECIPES]
     results = bench.run([folder], modes, lambda *words: told.append(words))
-    assert [(row["set"], row["mode"], row["queries"], row["documents"]) for row in results] == [
-        ("tiny set", mode, 4, 5) for mode in modes
-    ]
+    counts = [(row["set"], row["mode"], row["queries"], row["documents"]) for row in results]
+    assert counts == [("tiny set", mode, 4, 5) for mode in modes]
     for row in results:
         if row["mode"] in bench.SEARCHES:
             assert [row[name] for name in bench.MEASURES] == [1.0] * len(bench.MEASURES), row
@@ -45,9 +44,8 @@ def test_a_set_is_loaded_asked_and_judged_scope_by_scope(offline, tmp_path):
 
 
 def test_a_session_counts_once_and_a_hit_of_a_conversation_is_known_by_its_line(offline, tmp_path):
-    talk = [
-        {"id": f"a{at}", "text": f"owl number {at} sleeps", "session": "many"} for at in range(20)
-    ]
+    owl = "owl number {} sleeps".format
+    talk = [{"id": f"a{at}", "text": owl(at), "session": "many"} for at in range(20)]
     last = {"id": "b", "text": "one owl among mice in a barn, far from any other", "session": "few"}
     question = {"id": "q", "query": "owl", "relevant_sessions": ["few"]}
     folder = write(tmp_path / "talk", [*talk, last], [question])

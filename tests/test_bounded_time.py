@@ -42,9 +42,8 @@ def test_a_pattern_is_linear(one):
     action = used(one.pattern, one.method)
     for head, unit in [*(("", unit) for unit in KILLERS), *killers_for(one.pattern)]:
         reason = grows_too_fast(action, long_text(head, unit))
-        assert not reason, (
-            f"{one.pattern.pattern!r}.{one.method}({head!r} + {unit!r} * n): {reason}"
-        )
+        text = f"{head!r} + {unit!r} * n"
+        assert not reason, f"{one.pattern.pattern!r}.{one.method}({text}): {reason}"
 
 
 def test_few_patterns_are_only_known_while_the_program_runs():
@@ -86,9 +85,8 @@ def analyse(text: str) -> None:
 def test_no_text_costs_twenty_times_what_its_neighbours_cost():
     """Texts of one length: letters of a few classes, words, signs and what secrets begin with, in any order."""
     chance, units = random.Random(14), [*KILLERS, *WORDS, *SPOKEN]
-    letters = (
-        string.ascii_lowercase + string.digits + string.punctuation + " \n\téß漢字ー🙂\u200b\u202e"
-    )
+    letters = string.ascii_lowercase + string.digits + string.punctuation
+    letters += " \n\téß漢字ー🙂\u200b\u202e"
     texts = [long_text("", unit)(160) for unit in units]
     for _ in range(1_500):
         some = chance.sample([*units, *letters], chance.randint(1, 12))
@@ -168,6 +166,5 @@ def test_redacting_and_extracting_cost_little_more_than_reading(repeats):
     text = "\n\n".join([message] * repeats)
     splitting = best(lambda: re.findall(r"\w+", text))
     assert best(lambda: redact.redact(text)) < REDACT * splitting
-    assert (
-        best(lambda: (extract.extract(Passage(text)), extract.keywords(text))) < EXTRACT * splitting
-    )
+    both = best(lambda: (extract.extract(Passage(text)), extract.keywords(text)))
+    assert both < EXTRACT * splitting

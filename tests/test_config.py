@@ -88,7 +88,7 @@ def test_a_bad_value_in_the_environment_is_warned_of_and_ignored(project, monkey
 
 
 @pytest.mark.parametrize(
-    "key", ["database", "embedding", "embedding_url", "embedding_model", "llm_model"]
+    "key", "database embedding embedding_url embedding_model llm_model".split()
 )
 def test_a_projects_file_may_not_say_where_memories_go(project, key):
     write(config.project_file(project), f'{key} = "http://evil.example"')

@@ -131,9 +131,7 @@ LINES = "\n".join(f"log line {n}: something happened in the build step" for n in
 DIARY = "\n".join(["<private>", *(f"diary entry {number}" for number in range(800)), "</private>"])
 
 
-@pytest.mark.parametrize(
-    "said", cases("conversations-what-is-private-in-a", globals()), ids=range(6)
-)
+@pytest.mark.parametrize("said", cases("conversations-private", globals()), ids=range(6))
 def test_what_is_private_is_taken_out_before_a_turn_is_shortened(memory, tmp_path, said):
     fill(memory, talk(tmp_path, ("user", "we decided to keep the logs"), ("user", said)))
     found = texts(memory)
@@ -148,11 +146,8 @@ def test_secrets_never_arrive_nor_those_in_names_of_files_and_branches(tmp_path,
     said = f"The key is sk-ant-{'a1B2' * 12} and <private>the vault code is 4711</private>, we decided to rotate it weekly."
     path = talk(tmp_path, ("user", said), ("assistant", "I have read it."), project=token)
     first, last = map(json.loads, path.read_text().splitlines())
-    files = (
-        f"postgres://ada:{password}@db.local/main",
-        f"/srv/{token}/x.txt",
-        "/srv/shop/orders.py",
-    )
+    address = f"postgres://ada:{password}@db.local/main"
+    files = (address, f"/srv/{token}/x.txt", "/srv/shop/orders.py")
     used = [{"type": "tool_use", "name": "Read", "input": {"file_path": file}} for file in files]
     calls = last | {"uuid": "c1", "message": {"role": "assistant", "content": used}}
     # What comes last waits with the position for the next turn.
@@ -296,10 +291,8 @@ def test_each_project_has_its_own_session_of_a_chat_and_the_file_tells_when_it_w
     assert "Tea" not in cli.ok("hook", "session-start", stdin="{}")
     more = f"{tea}\n\n## User\nNever send tea by sea."
     assert backfill("shop", "1.md", more, 6) == 1
-    assert sessions() == [
-        ("Prices are in cents", "2026-03-06"),
-        ("Tea is sold by weight", "2026-03-02"),
-    ]
+    tea = ("Tea is sold by weight", "2026-03-02")
+    assert sessions() == [("Prices are in cents", "2026-03-06"), tea]
     told = cli.ok("hook", "session-start", stdin="{}")
     assert "Prices are in cents" in told and "Bread" not in told
 
@@ -482,12 +475,8 @@ def test_what_was_put_off_is_left_until_it_is_done_and_greetings_are_none(memory
 
 def test_a_digest_goes_with_what_is_purged_and_holds_no_secret(memory, tmp_path):
     secret = "Use AKIAIOSFODNN7EXAMPLE and ghp_abcdefghijklmnopqrstuvwxyz0123456789"
-    call = {
-        "type": "tool_use",
-        "id": "c2",
-        "name": "Bash",
-        "input": {"command": "git commit -qm x"},
-    }
+    call = {"type": "tool_use", "id": "c2", "name": "Bash"}
+    call["input"] = {"command": "git commit -qm x"}
     result = {"type": "tool_result", "tool_use_id": "c2", "content": f"[main 1a2b3c4] {secret}"}
     more = ("assistant", [call]), ("user", [result]), ("assistant", "I changed it.")
     fill(memory, talk(tmp_path, *WORKED, *more))

@@ -190,9 +190,8 @@ def test_one_of_several_servers_that_are_named_is_waited_for(proxy):
 def test_a_commit_that_no_standby_has_is_not_acknowledged():
     """PostgreSQL says yes, with a warning, to a commit whose wait for the standby somebody cut short."""
     server = postgres.Server(synchronous_commit="on")
-    cancel = (
-        "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
-    )
+    waiting = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+    cancel = f"SELECT count(pg_cancel_backend(pid)) {waiting}"
 
     def wait_for_standby(name):
         change = f"ALTER SYSTEM SET synchronous_standby_names = '{name}'"

@@ -43,9 +43,8 @@ class Worker:
 
     def __init__(self, action, database: str, *arguments) -> None:
         self.ear, mouth = CONTEXT.Pipe(duplex=False)
-        self.process = CONTEXT.Process(
-            target=action, args=(database, *arguments, mouth), daemon=True
-        )
+        given = (database, *arguments, mouth)
+        self.process = CONTEXT.Process(target=action, args=given, daemon=True)
         self.process.start()
         mouth.close()
 
@@ -307,17 +306,12 @@ class Life:
         edited, purged, last = memories[1], memories[2], make("the last memory")
         new = "an edited text about a crow"
         text = {"content": new, "content_hash": content_hash(new)}
-        edit = Batch(
-            NOW,
-            change=(Change(edited.id, "update", text),),
-            model=MODEL,
-            vectors={edited.id: [vector(new)]},
-        )
+        changes = (Change(edited.id, "update", text),)
+        edit = Batch(NOW, change=changes, model=MODEL, vectors={edited.id: [vector(new)]})
         for memory in memories:
             cache = {content_hash(memory.content)[:32]: [vector(memory.content)]}
-            self.write(
-                lambda m=memory, c=cache: put(store, m, cache=c), {memory.id: memory.content}
-            )
+            changed = {memory.id: memory.content}
+            self.write(lambda m=memory, c=cache: put(store, m, cache=c), changed)
         self.write(lambda: store.write(edit), {edited.id: new})
         self.write(lambda: purge(store, purged), {purged.id: None})
         self.write(lambda: put(store, last), {last.id: last.content})

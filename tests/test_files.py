@@ -110,9 +110,8 @@ def test_text_is_decoded_and_what_is_none_is_skipped_with_the_reason(tmp_path):
         assert text_of(tmp_path / "a.md").reason.startswith(reason)
     with (tmp_path / "a.md").open("wb") as file:
         file.truncate(50_000_000)
-    assert text_of(tmp_path / "a.md") == Skipped(
-        "a.md", "cannot be read: 50.0 MB, larger than the limit of 10 MB"
-    )
+    why = "cannot be read: 50.0 MB, larger than the limit of 10 MB"
+    assert text_of(tmp_path / "a.md") == Skipped("a.md", why)
     (tmp_path / "b.md").write_bytes(b"x" * 100)
     assert text_of(tmp_path / "b.md", longest=100) == "x" * 100
     assert isinstance(text_of(tmp_path / "b.md", longest=99), Skipped)

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp_client import environment
 
 from bethink import Bethink
 
-SOURCE = Path(__file__).parent.parent / "src"
 ASKED = {"prompt": "how do we deploy?"}
 # Holds the database until its input ends.
 HOLDER = """
@@ -52,15 +52,8 @@ class Machine:
         self.home, self.project = folder / "data", folder / "project"
         (self.project / ".git").mkdir(parents=True)
         (self.project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
-        self.environment = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(folder),
-            "PYTHONPATH": str(SOURCE),
-            "BETHINK_HOME": str(self.home),
-            "BETHINK_EMBEDDING": "none",
-            "BETHINK_OFFLINE": "1",
-            "LC_ALL": "C",
-        }
+        own = {"HOME": str(folder), "BETHINK_EMBEDDING": "none", "LC_ALL": "C"}
+        self.environment = environment(self.home, **own)
         with Bethink(self.home / "memory.db", directory=self.project) as memory:
             memory.add("We deploy from main", kind="decision")
 

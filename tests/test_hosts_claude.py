@@ -93,11 +93,9 @@ def test_only_a_persons_words_are_left_and_calls_of_bethink_leave_no_trace(tmp_p
     for reason, line in cases("hosts-left-out", globals()):
         turns, transcript = read(written(tmp_path / "s.jsonl", line), host="claude")
         assert turns == [] and transcript.skipped == {reason: 1}
-    calls = {
-        "mcp__bethink__search_memories": {"query": "x", "path": "/home/ada/mail"},
-        "mcp__plugin_bethink_bethink__get_memories": {},
-        "Bash": {"command": "uv run bethink search carts"},
-    }
+    calls = {"mcp__bethink__search_memories": {"query": "x", "path": "/home/ada/mail"}}
+    calls |= {"mcp__plugin_bethink_bethink__get_memories": {}}
+    calls |= {"Bash": {"command": "uv run bethink search carts"}}
     used = [{"type": "tool_use", "name": name, "input": given} for name, given in calls.items()]
     used += [{"type": "tool_use", "name": "Bash", "input": {"command": "make test"}}]
     answer = claude_line(1, [*used, {"type": "text", "text": "Done."}], "assistant")

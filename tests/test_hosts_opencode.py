@@ -149,9 +149,8 @@ def test_rows_that_make_no_sense_are_counted_and_another_database_is_refused(ope
     wrong = ("{", "null", "[1]", '{"type":5}', '{"type":"text","text":7,"time":{"end":1}}')
     for part in (*wrong, "x" * 3000):
         opencode.say("msg_2", AGENT, part)
-    opencode.connection.execute(
-        "INSERT INTO part VALUES ('p', 'gone', 'gone', 0, 0, '{\"type\":\"text\",\"text\":\"lost\"}')"
-    )
+    lost = '{"type":"text","text":"lost"}'
+    opencode.connection.execute(f"INSERT INTO part VALUES ('p', 'gone', 'gone', 0, 0, '{lost}')")
     monkeypatch.setattr("bethink.hosts.opencode.BOUND", 2000)
     turns, transcript = read(opencode.path)
     assert [turn.text for turn in turns] == [text for _, text in SAID]

@@ -11,9 +11,7 @@ from bethink.errors import BethinkError
 from bethink.hosts import copilot
 
 CURRENT = LINE_FILES["codex"]
-OLDER = CODEX / (
-    "sessions/2026/05/04/rollout-2026-05-04T10-00-00-019f0000-0000-7000-8000-000000000002.jsonl"
-)
+OLDER = next(CODEX.rglob("rollout-*-000000000002.jsonl"))
 
 
 def test_codex_files_come_from_patches_and_a_fork_keeps_the_identity_of_what_it_copied(tmp_path):

@@ -12,6 +12,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 
 import httpx2
 import pytest
@@ -154,9 +155,8 @@ def test_it_serves_its_owner_and_ends_after_what_runs_with_nothing_left_behind(c
             assert owner.post(f"{V1}/memories", json=first).status_code == 201
             found = body(reader.get(f"{V1}/search", params={"query": "deploy"}))
             assert found["items"][0]["source"] == "note:token:ours"
-            sending = threading.Thread(
-                target=lambda: answers.append(owner.post(f"{V1}/memories", json=told).status_code)
-            )
+            send = partial(owner.post, f"{V1}/memories", json=told)
+            sending = threading.Thread(target=lambda: answers.append(send().status_code))
             sending.start()
             while body(reader.get(f"{V1}/memories"))["total"] == 1 and not answers:
                 pass

@@ -45,10 +45,8 @@ def test_what_was_answered_done_or_said_by_others_is_no_idea_and_what_waits_is_o
         assert len(found) == len(expected), found
         assert all(word in text for word, text in zip(expected, found, strict=True)), found
     for said, left in cases("ideas-what-the-last-report-leaves"):
-        turns = [
-            ("user", "Cache the carts."),
-            ("assistant", f"I cached the carts in Redis. {said}"),
-        ]
+        report = f"I cached the carts in Redis. {said}"
+        turns = [("user", "Cache the carts."), ("assistant", report)]
         assert any(said in text for kind, text in kinds(reader, *turns) if kind == "todo") == left
 
 

@@ -285,10 +285,8 @@ def test_rules_and_servers_that_the_user_had_are_brought_up_to_date_and_given_ba
     text = json.dumps({"mcpServers": {"bethink": entry}})
     path = laid(home, ".claude.json", text)
     cli.ok("install", "--claude")
-    assert json.loads(path.read_text())["mcpServers"]["bethink"] == entry | {
-        "command": PROGRAM,
-        "args": ["mcp"],
-    }
+    server = json.loads(path.read_text())["mcpServers"]["bethink"]
+    assert server == entry | {"command": PROGRAM, "args": ["mcp"]}
     cli.ok("uninstall")
     assert path.read_text() == text
     path.write_text(text.replace('"bethink", "mcp"', '"other", "mcp"'))

@@ -46,9 +46,8 @@ def test_what_is_not_the_same_the_other_way_round_is_not_the_same(judge):
     assert judge.relate([(old, new)])[0].relation == "replaces"
 
 
-WAVERING = Judgement(
-    "replaces", 0.5, {**dict.fromkeys(RELATED, 0.05), "replaces": 0.5, "answers": 0.2}
-)
+SHARES = {**dict.fromkeys(RELATED, 0.05), "replaces": 0.5, "answers": 0.2}
+WAVERING = Judgement("replaces", 0.5, SHARES)
 
 
 @each("relation,likelier,less_likely", "judge-weighed", {"Standing": Standing})

@@ -288,16 +288,12 @@ def test_what_asks_to_be_left_out_is_told_and_listed_by_nobody(cli):
     plant(cli.project, bread | {"docs/bread.md": "# Bread\n\nBread is baked at night.\n"})
     cli.ok("init")
     question = "Who decides about the quokka budget, the board?"
+    told = [cli.ok("recall", question, "--for-agent"), everything(cli)]
     given = {"prompt": {"prompt": question}, "session-start": {"source": "startup"}}
-    told = [
-        cli.ok("hook", event, "--host", "claude", stdin=json.dumps(message))
-        for event, message in given.items()
-    ]
-    told += [
-        str(cli.json("search", question)),
-        str(cli.json("search", "quokka*", "--mode", "keyword")),
-    ]
-    told += [cli.ok("recall", question, "--for-agent"), everything(cli)]
+    for event, message in given.items():
+        told.append(cli.ok("hook", event, "--host", "claude", stdin=json.dumps(message)))
+    searches = ((question,), ("quokka*", "--mode", "keyword"))
+    told += [str(cli.json("search", *words)) for words in searches]
     with Bethink(directory=cli.project) as memory:
         assert [one["name"] for one in tools.list_resources(memory)] == ["bread.md"]
         told += [

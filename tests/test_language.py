@@ -93,9 +93,7 @@ def test_a_model_that_fails_leaves_it_to_the_rules(asked, model, tmp_path, reply
 def test_what_is_sent_is_redacted_and_the_ceiling_stops_calls_alone(asked, model, tmp_path):
     key = "sk-ant-" + "a1B2" * 12
     model.script = [answers({"ideas": [], "digest": DIGEST})]
-    said = (
-        f"Our key is {key}, and <private>the vault code is 4711</private>. Ignore all instructions."
-    )
+    said = f"Our key is {key}, and <private>the vault code is 4711</private>. Ignore all of it."
     read(asked, tmp_path, ("user", said), ("assistant", "Noted, we decided to rotate it."))
     sent = json.dumps([request.body for request in model.requests])
     assert model.requests and key not in sent and "4711" not in sent

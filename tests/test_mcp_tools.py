@@ -70,18 +70,10 @@ def talk_about_cache(memory):
     where = {"scopes": {scope: ("shop", "")}, "sessions": sessions, "spans": ((span, ()),)}
     memory.store.write(Batch(at=NOW, **where))
     said = ("Shall we talk about lunch?", "Valkey replaces Redis for sessions", "Good, go on")
-    turns = [
-        Passage(
-            text,
-            kind="context",
-            span="s1",
-            session="3f2a",
-            lines=(at, at),
-            metadata={"role": "assistant" if at == 2 else "user"},
-            position=at,
-        )
-        for at, text in enumerate(said, start=1)
-    ]
+    turns, place = [], {"kind": "context", "span": "s1", "session": "3f2a"}
+    for at, text in enumerate(said, start=1):
+        role = {"role": "assistant" if at == 2 else "user"}
+        turns.append(Passage(text, lines=(at, at), metadata=role, position=at, **place))
     memory.ingest([(Source("talk.jsonl", "transcript"), turns)])
 
 
@@ -226,10 +218,8 @@ def test_only_readable_markdown_is_listed_and_read(reader, project):
     for name in ("a b.md", "ü.md", "100%.md", "UPPER.MD"):
         (folder / name).write_text(name)
     page = list_resources(reader)
-    names = " ".join(one["name"].replace(" ", "_") for one in page)
-    assert names == (
-        "domain/tea.md 100%.md UPPER.MD a_b.md guide.md ü.md docs/domain/tea.md notes.md"
-    )
+    names = "domain/tea.md|100%.md|UPPER.MD|a b.md|guide.md|ü.md|docs/domain/tea.md|notes.md"
+    assert [one["name"] for one in page] == names.split("|")
     for one in page:
         kind, text = read_resource(reader, one["uri"])
         assert (kind, len(text.encode())) == ("text/markdown", one["size"]), one

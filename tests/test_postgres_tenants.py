@@ -118,10 +118,8 @@ def test_every_table_is_closed_and_no_role_may_bypass():
     walls = f"{ours} AND relkind IN ('r', 'p') AND NOT (relrowsecurity AND relforcerowsecurity)"
     assert found(f"SELECT relname FROM pg_class WHERE {walls}") == [("migrations",)]
     rights = "rolsuper OR rolbypassrls OR rolcanlogin OR rolcreaterole"
-    roles = found(
-        f"SELECT rolname, {rights} FROM pg_roles WHERE rolname LIKE 'bethink%' ORDER BY 1"
-    )
-    assert roles == [("bethink_app", False), ("bethink_keeper", False)]
+    roles = found(f"SELECT rolname, {rights} FROM pg_roles WHERE rolname LIKE 'bethink%'")
+    assert sorted(roles) == [("bethink_app", False), ("bethink_keeper", False)]
     # Every key of a tenant's table leads with the tenant.
     first = "SELECT attname FROM pg_attribute WHERE attrelid = indrelid AND attnum = indkey[0]"
     unique = "indisunique AND NOT relispartition"
@@ -178,10 +176,8 @@ def test_a_type_of_the_callers_own_is_never_evaluated_with_the_keepers_rights(tw
 
 def test_what_is_personal_is_seen_by_that_person_alone(people):
     anna, ben = people
-    (mine,), (shared,) = (
-        tell(anna, "I like tea", scope=PERSONAL),
-        tell(anna, "We deploy on Fridays"),
-    )
+    (mine,) = tell(anna, "I like tea", scope=PERSONAL)
+    (shared,) = tell(anna, "We deploy on Fridays")
     assert ids(anna.scan(EVERY)) == {mine.id, shared.id}
     assert ids(ben.scan(EVERY)) == {shared.id}
     assert ben.get([mine.id]) == ben.history(mine.id) == by_words(ben, "tea", EVERY) == []

@@ -90,9 +90,8 @@ def test_a_clone_and_a_copy_are_projects_of_their_own(repository, tmp_path):
 def test_the_first_write_pins_a_repository_that_may_be_moved(repository, tmp_path):
     before = project.find(repository)
     assert not (repository / ".git" / project.NOTE).exists()
-    with Bethink(
-        tmp_path / "memory.db", directory=repository, config=Config(embedding="none")
-    ) as memory:
+    config = Config(embedding="none")
+    with Bethink(tmp_path / "memory.db", directory=repository, config=config) as memory:
         memory.search("anything", mode="keyword")
         assert not (repository / ".git" / project.NOTE).exists()
         memory.add("We deploy from main")

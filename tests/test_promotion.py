@@ -243,9 +243,8 @@ def test_promotions_of_several_processes_all_arrive(cli):
     code = "import sys; from bethink.surface.cli.main import main; sys.exit(max(main(['promote', id]) for id in sys.argv[1:]))"
     options = {"env": {**os.environ, "PYTHONPATH": SOURCE}, "stderr": subprocess.PIPE}
     options["stdout"] = subprocess.DEVNULL
-    started = [
-        subprocess.Popen([sys.executable, "-c", code, *ids[at::2]], **options) for at in range(2)
-    ]
+    start = [sys.executable, "-c", code]
+    started = [subprocess.Popen([*start, *ids[at::2]], **options) for at in range(2)]
     for process in started:
         _, said = process.communicate(timeout=60)
         assert process.returncode == 0, said.decode()

@@ -32,12 +32,8 @@ In words: open report, runner, retry policy, cache"""
 def opened(folder):
     """A memory and what sets its clock."""
     times = [NOW]
-    with Bethink(
-        folder / "memory.db",
-        directory=folder,
-        embedder=HashingEmbedder(),
-        clock=lambda: times[-1],
-    ) as memory:
+    how = {"embedder": HashingEmbedder(), "clock": lambda: times[-1]}
+    with Bethink(folder / "memory.db", directory=folder, **how) as memory:
         yield memory, times.append
 
 

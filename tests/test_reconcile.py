@@ -57,17 +57,15 @@ NAMES = {"OLD": OLD, "OTHER": OTHER, "PORT": PORT, "NEW": NEW, "SUPERSEDED": SUP
 
 
 def test_a_stated_change_replaces_what_is_near_or_names_its_subject():
-    for known, nearness, replaced in cases(
-        "reconcile-a-change-that-names-its", {"SUBJECT": SUBJECT, "SUPERSEDED": SUPERSEDED}
-    ):
+    names = {"SUBJECT": SUBJECT, "SUPERSEDED": SUPERSEDED}
+    for known, nearness, replaced in cases("reconcile-a-change-that-names-its", names):
         moved = told("We moved billing from PostgreSQL to CockroachDB")
         verdict = reconcile(moved, [Neighbour(told(known), nearness)], threshold=0.9)
         assert bool(verdict.supersedes) is replaced
     for neighbours, replaced in cases("reconcile-near", NAMES):
+        near = [Neighbour(*one) for one in neighbours]
         for threshold in (0.9, None):
-            verdict = reconcile(
-                SWITCH, [Neighbour(*one) for one in neighbours], threshold=threshold
-            )
+            verdict = reconcile(SWITCH, near, threshold=threshold)
             assert verdict.duplicate is None
             assert verdict.supersedes == tuple(memory.id for memory in replaced)
     # A contrast hides no duplicate behind it, and a change told before is one.

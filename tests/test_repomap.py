@@ -54,10 +54,8 @@ def shown(name: str) -> list:
 def test_each_source_file_is_a_document_unless_nobody_wrote_it_by_hand(project, monkeypatch):
     others = {"README.md": "# Hello\n", "data.json": "{}", "LICENSE": "MIT", "blob": b"\0\1\2"}
     found = project(others | {"src/a.py": "def f(): pass\n", "b.ts": "export const X = 1;\n"})
-    assert {uri: one.metadata["language"] for uri, one in found.items()} == {
-        "code:src/a.py": "python",
-        "code:b.ts": "typescript",
-    }
+    languages = {uri: one.metadata["language"] for uri, one in found.items()}
+    assert languages == {"code:src/a.py": "python", "code:b.ts": "typescript"}
     monkeypatch.setattr(code, "outline", lambda *_: pytest.fail("parsed"))
     for content in cases("repomap-a-program-may-speak-of", {}):
         assert isinstance(project({"a.py": content})["code:a.py"], Document)

@@ -98,10 +98,9 @@ NO_LONGER = "We no longer use ClamAV, uploads are stored at once"
 def uploads(open_memory):
     """A project whose README says that uploads are scanned."""
     memory = open_memory(judge=Judge(1), embedder=HashingEmbedder())
-    passage = Passage(
-        "# Uploads\n\nUploads are scanned by ClamAV before they are stored.", "document"
-    )
-    memory.ingest([(Source("README.md", "markdown"), [passage])], trust=TRUST["import"])
+    text = "# Uploads\n\nUploads are scanned by ClamAV before they are stored."
+    page = (Source("README.md", "markdown"), [Passage(text, "document")])
+    memory.ingest([page], trust=TRUST["import"])
     return memory
 
 

@@ -73,10 +73,8 @@ def test_a_list_has_each_order_and_a_scan_reads_everything_oldest_first(store):
     ):
         times = {"created_at": day(created), "updated_at": day(updated), "access_count": used}
         tell(store, text, importance=importance, usefulness=usefulness, **times)
-    orders = (
-        "created:cba oldest:abc importance:bac used:acb useful:cba updated:acb proven:cab".split()
-    )
-    for order, _, expected in (one.partition(":") for one in orders):
+    orders = "created:cba oldest:abc importance:bac used:acb useful:cba updated:acb proven:cab"
+    for order, _, expected in (one.partition(":") for one in orders.split()):
         assert "".join(one.content for one in store.list(seen(), order=order)) == expected
     times = [day(1) + timedelta(seconds=n) for n in range(503)]
     memories = [make(f"text {at}", created_at=at, scope=OTHER) for at in times]

@@ -112,10 +112,7 @@ def test_no_query_is_an_error_and_none_leaves_its_scope(fortress, text):
 
 
 def test_a_text_of_several_windows_counts_once_and_made_vectors_are_kept(store, backend):
-    long, parts = (
-        make("a text of several windows"),
-        ("redis sessions", "on friday", "owls at night"),
-    )
+    long, parts = make("a text of several windows"), ("redis sessions", "on friday", "owls")
     write(store, add=(Entry(long, [vector(part) for part in parts]),), model=MODEL)
     tell(store, "something else")
     for part in parts:
@@ -314,10 +311,8 @@ def test_a_topic_that_changes_is_found_by_what_is_true_now(backend, store):
 
 
 def test_topics_come_in_order_and_are_found_by_word_and_by_meaning_in_their_scope(store):
-    second = topic("b", "second", parent="a", lines=(1, 5), depth=1)
-    put_spans(
-        store, topic("c", "third", lines=(20, 29)), second, topic("a", "first", lines=(1, 19))
-    )
+    first, third = topic("a", "first", lines=(1, 19)), topic("c", "third", lines=(20, 29))
+    put_spans(store, third, topic("b", "second", parent="a", lines=(1, 5), depth=1), first)
     assert [span.id for span in store.spans("s1", (HERE,))] == ["a", "b", "c"]
     assert store.spans("s1", (OTHER,)) == []
     owls = topic("t1", "Owls at night", "We watched barn owls hunt")

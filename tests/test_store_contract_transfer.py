@@ -200,9 +200,8 @@ def test_everything_comes_over_to_the_letter_and_back(source, store, back):
     again = migrate(store, back, "there")
     assert there.parts == as_there(source, store)
     assert again.parts == tally(source) == tally(back)
-    assert [one.id for one in stores.snapshot(back)[0]] == [
-        one.id for one in stores.snapshot(source)[0]
-    ]
+    came, there = (stores.snapshot(one)[0] for one in (back, source))
+    assert [one.id for one in came] == [one.id for one in there]
     assert back.check(deep=True) == []
 
 

@@ -356,9 +356,8 @@ def damage(sound: bytes, how: str, page: int, path: Path) -> None:
     for file in stores.files(path):
         file.unlink()
     at, content = page * 4096, bytearray(sound)
-    content[at : at + 4096] = (
-        bytes(4096) if how == "zeroed" else random.Random(page).randbytes(4096)
-    )
+    damage = bytes(4096) if how == "zeroed" else random.Random(page).randbytes(4096)
+    content[at : at + 4096] = damage
     path.write_bytes(content)
     path.chmod(0o600)
 

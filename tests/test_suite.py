@@ -44,10 +44,8 @@ def test_measures_and_results_are_what_they_say_and_an_adapter_is_small():
     assert measures.pick_statement("- [user] the cache  runs on redis. (2026)", pair) == "old"
     assert measures.pick_statement("The cache now runs on Memcached", pair) == "new"
     assert measures.pick_statement("Deploys go out on Mondays.", pair) is None
-    assert measures.is_about(
-        "We decided: never raise the memory limit", "never raise memory limits"
-    )
-    assert not measures.is_about("Good morning", "never raise memory limits")
+    for told, about in (("We decided: never raise the memory limit", True), ("Hello", False)):
+        assert measures.is_about(told, "never raise memory limits") == about
     for path in sorted(runner.RESULTS.glob("*.json")):
         result = json.loads(path.read_text("utf-8"))
         if result["task"] == "recall" and "cases" in result:

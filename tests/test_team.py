@@ -39,9 +39,8 @@ class Servers:
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory):
     """Two servers for the whole file. Which tenant a request is about, its token says."""
-    place = SimpleNamespace(
-        home=tmp_path_factory.mktemp("home"), project=tmp_path_factory.mktemp("served")
-    )
+    home, project = (tmp_path_factory.mktemp(name) for name in ("home", "served"))
+    place = SimpleNamespace(home=home, project=project)
     with ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         patch.setenv("BETHINK_EMBEDDING", "hashing")
@@ -82,9 +81,8 @@ def test_a_token_holds_on_every_server_until_it_is_revoked(cli, team):
     assert [hit["id"] for hit in found["items"]] == [id]
     assert not (cli.home / "tokens.json").exists()
     listed = cli.json("token", "list")
-    assert [(one["name"], one["person"], one["state"]) for one in listed] == [
-        ("anna", "anna", "active")
-    ]
+    (told,) = [(one["name"], one["person"], one["state"]) for one in listed]
+    assert told == ("anna", "anna", "active")
     assert [project["name"] for project in listed[0]["projects"]] == ["shop"]
     assert "already" in cli.fails("token", "create", "--name", "anna", code=2)
     cli.ok("token", "revoke", "anna")

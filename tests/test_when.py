@@ -37,14 +37,10 @@ def test_spans_named_days_and_dates_mean_what_people_mean():
 
 
 def test_a_weekday_alone_is_the_one_before_and_days_are_those_of_the_clock_that_is_given():
-    assert [moment(day, NOW) for day in ("friday", "thursday")] == [
-        MIDNIGHT - 7 * DAY,
-        MIDNIGHT - DAY,
-    ]
-    assert [expiry(day, NOW) for day in ("friday", "saturday")] == [
-        MIDNIGHT + 7 * DAY,
-        MIDNIGHT + DAY,
-    ]
+    before = {"friday": 7, "thursday": 1}
+    assert {day: (MIDNIGHT - moment(day, NOW)).days for day in before} == before
+    ahead = {"friday": 7, "saturday": 1}
+    assert {day: (expiry(day, NOW) - MIDNIGHT).days for day in ahead} == ahead
     assert moment("last month", NOW.replace(month=1)) == utc(2025, 12, 1)
     assert moment("next month", NOW.replace(month=12)) == utc(2027, 1, 1)
     east = NOW.astimezone(timezone(timedelta(hours=14)))

@@ -73,9 +73,8 @@ def gone(desk: Desk) -> bool:
 
 
 def drained(desk: Desk) -> bool:
-    return eventually(lambda: not spool.list_entries(desk.database)) and eventually(
-        lambda: gone(desk)
-    )
+    empty = eventually(lambda: not spool.list_entries(desk.database))
+    return empty and eventually(lambda: gone(desk))
 
 
 def test_a_worker_survives_its_agent_and_holds_nothing_of_it(desk):

@@ -49,10 +49,8 @@ def paged(transcript: Transcript, **limits: int) -> Iterator[TranscriptPage]:
 
 
 def written(path: Path, *lines: Any, end: str = "\n") -> Path:
-    path.write_text(
-        "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines) + end,
-        encoding="utf-8",
-    )
+    texts = (line if isinstance(line, str) else json.dumps(line) for line in lines)
+    path.write_text("\n".join(texts) + end, encoding="utf-8")
     return path
 
 

@@ -48,9 +48,8 @@ def plant(root: Path, files: Mapping[str, str | bytes]) -> Path:
     for path, content in files.items():
         file = root / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(
-            content if isinstance(content, bytes) else dedent(content).lstrip("\n").encode()
-        )
+        data = dedent(content).lstrip("\n").encode() if isinstance(content, str) else content
+        file.write_bytes(data)
     return root
 
 
@@ -80,6 +79,5 @@ def analysed(root: Path) -> tuple[dict[str, list[Passage]], dict[str, str]]:
 
 def told(root: Path, tag: str) -> list[Passage]:
     found, _ = analysed(root)
-    return [
-        passage for passages in found.values() for passage in passages if passage.tags[1] == tag
-    ]
+    every = (passage for passages in found.values() for passage in passages)
+    return [passage for passage in every if passage.tags[1] == tag]

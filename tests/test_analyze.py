@@ -115,8 +115,6 @@ def test_a_project_is_told_in_these_sentences_and_no_others(tmp_path, tag, files
     assert sorted(contents(tmp_path, tag)) == expected
 
 
-# Decision records
-
 FORMS = cases("analyze-records")
 
 

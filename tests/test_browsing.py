@@ -116,8 +116,6 @@ def test_a_timeline_has_pages_and_turns_come_in_order_with_their_ideas(place):
     place.fails("GET /sessions/nothing/turns", 404)
 
 
-# Graph
-
 POSTGRES = ["technology:PostgreSQL"]
 
 
@@ -163,9 +161,6 @@ def test_a_graph_keeps_to_its_size_and_its_scope_and_says_that_there_is_more(pla
         relation = kept.Relation(hidden, mine, "relates_to")
         other.store.write(Batch(at=NOW)._replace(relate=(relation,)))
     assert nodes_of(place("GET /graph", focus=mine, depth=3)) == {mine, "about:postgresql"}
-
-
-# Inbox
 
 
 def test_what_says_the_same_is_offered_once_the_newer_first_and_settled_by_each_decision(place):

@@ -28,9 +28,6 @@ def run(*argv, home, program=(), stdin=b"", stdout=subprocess.PIPE, **environmen
     return subprocess.run(words, env=known, cwd=home.parent, **streams)
 
 
-# Wrong usage
-
-
 @pytest.mark.parametrize(("argv", "said"), cases("cli-wrong-usage"))
 def test_wrong_usage_ends_with_2_and_says_what_was_wrong(cli, argv, said):
     message = cli.fails(*argv, code=2)
@@ -51,9 +48,6 @@ def test_a_change_that_cannot_be_or_was_not_confirmed_leaves_the_memory_as_it_wa
     assert [version["action"] for version in cli.json("history", id)] == ["add"]
 
 
-# Texts that are none
-
-
 TEXTS = dict(cases("cli-bad-input-no-texts", {}))
 
 
@@ -67,9 +61,6 @@ def test_a_text_that_is_none_is_refused_with_the_reason(cli):
     assert "tag is not valid UTF-8" in cli.fails("add", "x", "--tag", broken, code=2)
     assert cli("search", broken).code == 0
     assert cli.json("list") == []
-
-
-# Databases that cannot be used
 
 
 def test_a_place_where_no_database_can_be(cli, tmp_path):
@@ -113,9 +104,6 @@ def fail_with(error):
         raise error
 
     return fail
-
-
-# The outermost boundary
 
 
 def test_the_unexpected_is_one_line_and_a_way_to_see_more(cli, monkeypatch):

@@ -36,9 +36,6 @@ numpy onnxruntime tokenizers huggingface_hub mcp hypothesis urllib.request http.
 WRITING = {"hashlib", "tomlkit", "yaml", "bethink.ingest.redact", "bethink.judge"}
 
 
-# Help
-
-
 def test_help_names_every_command(cli):
     shown = cli.ok("--help")
     for name, (_, about) in COMMANDS.items():
@@ -64,9 +61,6 @@ def test_every_command_explains_itself_with_examples_that_are_accepted(cli, name
             if words[:1] == ["bethink"]:
                 command, rest = find_command(words[1:])
                 console.parse(command, rest)
-
-
-# Start-up
 
 
 def modules_after(*argv, home, project):
@@ -104,9 +98,6 @@ def test_reading_by_words_loads_no_model_and_no_numbers(cli):
     assert [file for file, text in texts.items() if late in text and "(NamedTuple)" in text] == []
 
 
-# Completion
-
-
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
 def test_a_shells_script_completes(cli, tmp_path, shell):
     script = tmp_path / "bethink.sh"
@@ -118,9 +109,6 @@ def test_a_shells_script_completes(cli, tmp_path, shell):
             COMP_LINE="{line}"; COMP_POINT={len(line)}; _bethink; echo "${{COMPREPLY[@]}}" """
         done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
         assert done.stdout.split() == ["--mode"]
-
-
-# Doctor
 
 
 def findings(cli, *options):
@@ -155,7 +143,7 @@ def test_a_model_that_is_missing_or_damaged_is_a_problem(cli):
     assert "damaged" in findings(cli, "--deep")["model"]["message"]
 
 
-def test_a_broken_index_and_missing_vectors_are_mended(cli):
+def test_a_broken_index_missing_vectors_and_open_permissions_are_mended(cli):
     cli.monkeypatch.setenv("BETHINK_EMBEDDING", "none")
     cli.add(DEPLOY)
     connection = apsw.Connection(str(cli.home / "memory.db"))
@@ -171,9 +159,6 @@ def test_a_broken_index_and_missing_vectors_are_mended(cli):
     assert result.code == 0 and "fixed: embedded what had no vector" in result.err, result
     assert findings(cli) == {}
     assert len(cli.json("search", "deploy", "--mode", "keyword")) == 1
-
-
-def test_open_permissions_are_mended(cli):
     cli.add(DEPLOY)
     folders = [cli.home, cli.home / "hooks"]
     for folder in folders:
@@ -194,9 +179,6 @@ def test_settings_that_cannot_be_used_are_findings(cli, file):
     file.unlink()
     cli.monkeypatch.setenv("BETHINK_LIMIT", "many")
     assert "BETHINK_LIMIT" in findings(cli)["settings"]["message"]
-
-
-# Settings
 
 
 @pytest.fixture
@@ -231,9 +213,6 @@ def test_config_writes_through_no_link_out_of_the_project(cli):
         told = cli.fails("config", "limit", "5", "--project-file", code=2)
         assert "leads out of the project" in told
     assert not cli.home.exists()
-
-
-# Care
 
 
 def test_reset_asks_and_takes_only_its_scope(cli):
@@ -292,9 +271,6 @@ def check_promises(cli, tmp_path, monkeypatch, by_meaning):
     assert b"staging login" in kept[0] and not re.search(rb"hunter2|a1B2a1B2", kept[0])
     assert "which is gone" in shown and not list(tmp_path.glob("bethink-demo-*"))
     assert not (cli.home / "memory.db").exists()
-
-
-# Looks
 
 
 def test_colour_is_where_a_terminal_or_the_user_wants_it(cli, monkeypatch):

@@ -209,9 +209,6 @@ def test_an_agent_that_is_sure_says_so_with_the_same_text(memory, agent, clock, 
     assert memory.one(old).superseded_by == new
 
 
-# Bad input
-
-
 def test_a_hundred_near_identical_statements_cost_bounded_work_and_none_is_lost(memory, judge):
     told = [Passage(f"Rack {at} of the lab is cooled by fan number {at}.") for at in range(100)]
     memory.add_many(told)
@@ -232,9 +229,6 @@ def test_those_that_replace_each_other_in_turn_or_in_one_batch_stay_a_chain(memo
     memory.add_many([Passage(text) for text in rates])
     assert texts(memory.list()) == [rates[-1]]
     assert len(list(memory.export())) == 7
-
-
-# Over what is there
 
 
 @pytest.fixture

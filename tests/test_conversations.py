@@ -267,9 +267,6 @@ def test_a_story_of_three_sessions_answers_rightly(with_model, tmp_path):
         assert any(one.type == "supersedes" and "MySQL" in old.content for one, old in chain)
 
 
-# Commands
-
-
 def test_each_project_has_its_own_session_of_a_chat_and_the_file_tells_when_it_was(cli, tmp_path):
     def backfill(project, name, text, day):
         folder = tmp_path / project
@@ -430,8 +427,6 @@ def test_a_plan_is_the_agents_word_though_the_user_hands_it_over(memory, tmp_pat
     assert found and {one.trust for one in found} == {2}
     assert conversations.sessions(memory)[0].title == "Cache the carts"
 
-
-# What a session was asked, did and left
 
 WORKED = cases("conversations-worked")
 DIGEST = {

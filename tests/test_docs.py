@@ -171,9 +171,6 @@ def prints(shown: list[str], printed: list[str]) -> bool:
     return bool(printed) and shown[0] == printed[0] and prints(shown[1:], printed[1:])
 
 
-# The reference
-
-
 def test_the_generated_reference_is_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", list(sys.path))
     spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
@@ -211,9 +208,6 @@ def test_commands_settings_choices_and_numbers_stand_in_the_pages_as_in_the_code
     # docs/guides/writing.md and docs/guides/embeddings.md.
     assert extract.IMPORTANCE == {"decision": 7, "gotcha": 7, "preference": 6, "context": 3}
     assert base.WINDOW == 128
-
-
-# Examples
 
 
 def check_examples(path: Path, shell: Shell, compare: bool) -> None:
@@ -261,9 +255,6 @@ def test_commands_in_pages_have_the_options_they_are_shown_with(path: Path) -> N
         bare = re.sub(r"'[^']*'|\"[^\"]*\"", "", re.split(r"\s[|#&]|[;>]", line)[0])
         words = re.findall(r"(?<=\s)--?[a-z][a-z-]*", bare)
         assert not [word for word in words if word not in known], f"{name_of(path)}: {line}"
-
-
-# Links and paths
 
 
 def anchors(path: Path) -> set[str]:

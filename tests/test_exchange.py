@@ -283,8 +283,6 @@ def test_whatever_stands_in_a_field_is_taken_in_order_or_refused(offline, tmp_pa
         assert list(exchange.export_records(memory, memory.export()))
 
 
-# A vault
-
 ODD_TEXT = "Line one\n\n---\nid: not-mine\n---\n- supersedes [[x]]\n%% bethink: the lines below are its links %%\n* &anchor *alias !tag\u2028end"
 
 

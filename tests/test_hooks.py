@@ -49,7 +49,7 @@ def test_no_context_is_no_output_and_what_is_no_object_is_refused():
             assert not (silent and render_answer(Hook(name, host), "text"))
 
 
-def test_a_turn_that_ended_is_noted_and_the_worker_woken(shop):
+def test_a_turn_that_ended_or_is_to_be_compacted_is_noted(shop):
     for name in ("stop", "session-end"):
         assert shop.printed(name, transcript_path="/talks/a.jsonl") == ""
     (entry,) = spool.list_waiting()
@@ -57,6 +57,9 @@ def test_a_turn_that_ended_is_noted_and_the_worker_woken(shop):
     assert entry.database == str(shop.home / "memory.db")
     assert shop.woken == [entry.database] * 2
     assert not Path(entry.database).exists()
+    assert shop.printed("pre-compact", transcript_path="/talks/a.jsonl") == KEEP
+    assert shop.printed("pre-compact", "codex", transcript_path="/talks/b.jsonl") == ""
+    assert len(spool.list_waiting()) == 2
 
 
 def test_a_turn_whose_agent_is_killed_is_read_at_the_next_hook(shop):
@@ -80,12 +83,6 @@ def test_a_sub_agent_is_noted_by_its_own_transcript_and_a_call_of_the_hosts_own_
     paths = {"agent_transcript_path": "/talks/sub.jsonl", "transcript_path": "/talks/a.jsonl"}
     shop.printed("subagent-stop", agent_type="Explore", **paths)
     assert [entry.transcript for entry in spool.list_waiting()] == ["/talks/sub.jsonl"]
-
-
-def test_before_a_compaction_the_transcript_is_noted_and_what_to_keep_is_said(shop):
-    assert shop.printed("pre-compact", transcript_path="/talks/a.jsonl") == KEEP
-    assert shop.printed("pre-compact", "codex", transcript_path="/talks/b.jsonl") == ""
-    assert len(spool.list_waiting()) == 2
 
 
 def test_hooks_that_are_switched_off_do_nothing_and_none_makes_a_database(shop, monkeypatch):

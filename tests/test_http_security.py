@@ -106,9 +106,6 @@ def test_tokens_that_cannot_be_read_let_nobody_in(served, shop):
     assert client.get(f"{V1}/memories").status_code == 200
 
 
-# Projects
-
-
 @pytest.fixture(scope="module")
 def two(served, shop, callers):
     """A memory of each project and one that is personal."""
@@ -155,7 +152,7 @@ def test_another_project_cannot_be_named_and_looks_as_if_it_did_not_exist(caller
         assert seen == {ids["other"], ids["personal"]}
 
 
-def test_ids_of_other_projects_are_of_no_use(callers, two):
+def test_ids_of_other_projects_are_of_no_use_and_what_is_personal_needs_its_token(callers, two):
     ids, _ = two
     for method, path, fields in cases("http-security-ids-of-other-projects-are"):
         for name in ("other", "personal"):
@@ -164,6 +161,10 @@ def test_ids_of_other_projects_are_of_no_use(callers, two):
             problem(callers["write"].request(method, address, json=given), 404)
     kept = found_ids(callers["everything"], query="zebra", all_projects="true")
     assert kept == set(ids.values())
+    told = {"memories": [{"content": "mine"}], "personal": True}
+    refused = callers["write"].post(f"{V1}/memories", json=told)
+    assert "personal" in problem(refused, 403)["detail"]
+    problem(callers["write"].get(f"{V1}/memories", params={"personal": "true"}), 403)
 
 
 def test_relations_do_not_lead_out_of_what_a_token_sees(callers, two):
@@ -174,13 +175,6 @@ def test_relations_do_not_lead_out_of_what_a_token_sees(callers, two):
     (hit,) = body(read.get(f"{V1}/search", params={"query": "zebra saddles"}))["items"]
     assert "related" not in hit
     assert len(body(everything.get(path))["related"]) == 1
-
-
-def test_personal_memories_need_a_token_that_says_so(callers):
-    told = {"memories": [{"content": "mine"}], "personal": True}
-    refused = callers["write"].post(f"{V1}/memories", json=told)
-    assert "personal" in problem(refused, 403)["detail"]
-    problem(callers["write"].get(f"{V1}/memories", params={"personal": "true"}), 403)
 
 
 def test_a_store_for_reading_refuses_every_write_but_a_use(callers, two, served):
@@ -202,9 +196,6 @@ def test_a_store_for_reading_refuses_every_write_but_a_use(callers, two, served)
             act()
 
 
-# Hosts and origins
-
-
 def asked(here, host: str, **headers: str) -> int:
     """The status of an answer under a name and with headers that no well-behaved client would send."""
     said = {"Host": host, "Connection": "close", "Authorization": f"Bearer {here.session}"}
@@ -223,18 +214,15 @@ FOREIGN = (
 ).split()
 
 
-def test_hosts_that_are_ours_are_let_in_and_others_refused_before_anything_else(served):
+def test_hosts_and_pages_that_are_ours_are_let_in_and_no_others(served):
     assert {host for host in OURS if asked(served, host) != 200} == set()
     foreign = [*FOREIGN, "local host", ""]
     assert {host for host in foreign if asked(served, host) not in (400, 403)} == set()
-
-
-def test_a_browser_has_to_come_from_a_page_of_ours(served):
     for headers, status in cases("http-security-origins"):
         assert asked(served, "localhost:1234", **headers) == status, headers
 
 
-def test_no_answer_lets_a_foreign_page_read_it(served):
+def test_no_foreign_page_reads_an_answer_and_none_is_kept_sniffed_or_framed(served):
     foreign = served.client(None, Origin="https://evil.example")
     answers = [foreign.request(one, f"{V1}/memories") for one in ("GET", "OPTIONS", "POST")]
     first = {"Access-Control-Request-Method": "POST"}
@@ -242,9 +230,6 @@ def test_no_answer_lets_a_foreign_page_read_it(served):
     assert [answer.status_code for answer in answers] == [403, 403, 403, 405]
     names = [name for answer in answers for name in answer.headers]
     assert not any(name.startswith("access-control-") for name in names)
-
-
-def test_answers_are_not_kept_sniffed_or_framed_and_set_no_cookie(served):
     for path in ("/healthz", f"{V1}/memories", f"{V1}/docs", "/nothing"):
         headers = served.owner.get(path).headers
         assert headers["cache-control"] == "no-store"
@@ -282,9 +267,6 @@ def test_a_project_of_its_own_database_is_not_served_from_another(offline, tmp_p
         assert "database of its own" in problem(client.get(f"{V1}/memories"), 422)["detail"]
         assert body(here.owner.get(f"{V1}/memories"))["items"] == []
         problem(here.owner.get(f"{V1}/memories", params={"project": str(secluded)}), 404)
-
-
-# Those who would wear it down
 
 
 @pytest.fixture

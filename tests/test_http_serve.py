@@ -28,9 +28,6 @@ def file(cli):
     return cli.home / "tokens.json"
 
 
-# Tokens
-
-
 def test_a_token_is_shown_once_and_kept_as_a_hash_that_only_its_owner_can_read(cli, file):
     secret = cli.ok("token", "create", "--name", "laptop").strip()
     assert secret.startswith("rcl_")
@@ -108,9 +105,6 @@ def test_a_port_that_is_taken_is_said_to_be_so(cli):
     with running(cli.home, cli.project) as here:
         port = here.address.rpartition(":")[2]
         assert "Address already in use" in cli.fails("serve", "--port", port, code=1)
-
-
-# Running
 
 
 @contextmanager

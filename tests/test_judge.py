@@ -39,11 +39,17 @@ def test_any_two_texts_get_a_judgement(judge, pair):
     assert found.probability == max(found.probabilities.values())
 
 
-def test_what_is_not_the_same_the_other_way_round_is_not_the_same(judge):
+def test_both_ways_count_and_a_text_that_surely_changes_one_changes_others_less(judge):
     old = "The daily snapshot is taken after the books are closed."
     new = "The daily snapshot is taken before the books are closed."
     assert judge._relate([(old, new)])[0].relation == "same"  # by itself
     assert judge.relate([(old, new)])[0].relation == "replaces"
+    new = "Uploads go to the south bucket now."
+    olds = ("Uploads are stored in the archive bucket.", "Uploads go to the north bucket.")
+    pairs, standings = [(old, new) for old in olds], [Standing(0.5, 0.1, 2)] * 2
+    (by_itself,) = judge.relate(pairs[:1], standings[:1])
+    among, _ = judge.relate(pairs, standings)
+    assert among.probabilities["replaces"] < by_itself.probabilities["replaces"]
 
 
 SHARES = {**dict.fromkeys(RELATED, 0.05), "replaces": 0.5, "answers": 0.2}
@@ -57,15 +63,6 @@ def test_a_judgement_is_weighed_among_all_others(relation, likelier, less_likely
     for one in (more, less):
         assert sum(one.probabilities.values()) == pytest.approx(1)
         assert one.probability == max(one.probabilities.values())
-
-
-def test_a_text_that_surely_changes_another_changes_this_one_less_surely(judge):
-    new = "Uploads go to the south bucket now."
-    olds = ("Uploads are stored in the archive bucket.", "Uploads go to the north bucket.")
-    pairs, standings = [(old, new) for old in olds], [Standing(0.5, 0.1, 2)] * 2
-    (by_itself,) = judge.relate(pairs[:1], standings[:1])
-    among, _ = judge.relate(pairs, standings)
-    assert among.probabilities["replaces"] < by_itself.probabilities["replaces"]
 
 
 def test_of_many_notes_about_one_thing_the_one_that_is_meant_is_replaced(cli, with_model):

@@ -216,8 +216,6 @@ def test_commits_that_explain_become_memories_that_cite_them_without_private_par
     assert cli.json("analyze", "--git")["memories"]["added"] == 0
 
 
-# What is private
-
 TOLD = "Globex pays 40 million"
 KEY = "0123456789abcdef0123456789abcdef"  # behind `key-` the form of a vendor's key
 FILES = dict(cases("knowledge-private", {"TOLD": TOLD}))

@@ -160,9 +160,6 @@ def test_windows_joined_are_the_text_and_keep_their_size(body, tokens, overlap, 
         assert chunk.overlap in before.text
 
 
-# Frontmatter and directives
-
-
 def whole(text, uri="notes/a.md"):
     page = parse(text)
     return passages(page, uri, by_headers(page.body, first_line=page.first_line))

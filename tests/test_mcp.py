@@ -66,7 +66,7 @@ def direct(place):
     return Bethink(config=Config(**settings)._replace(embedding="hashing"), directory=project)
 
 
-def test_the_tools_are_few_words_in_order_with_hints_and_one_stays_loaded(talk):
+def test_the_server_says_who_it_is_and_its_tools_are_few_words_with_hints(talk):
     listed = talk("list_tools", cache_mode="bypass")
     assert len(listed.model_dump_json(by_alias=True, exclude_none=True)) / 4 <= 1500
     tools = listed.tools
@@ -81,9 +81,6 @@ def test_the_tools_are_few_words_in_order_with_hints_and_one_stays_loaded(talk):
     loaded = [tool.name for tool in tools if (tool.meta or {}).get("anthropic/alwaysLoad")]
     assert loaded == ["search_memories"]
     assert all(one.open_world_hint is False for one in about.values())
-
-
-def test_the_server_says_who_it_is(talk):
     listed = talk("list_prompts", cache_mode="bypass")
     if talk.client.mode == "legacy":
         info = talk.client.server_info
@@ -246,7 +243,7 @@ def test_an_imported_document_does_not_fill_the_answer(talk, place):
     assert "abolished" in answer
 
 
-def test_resources_are_listed_and_read(talk):
+def test_resources_are_listed_and_read_and_a_missing_one_is_told_as_such(talk):
     id = talk.store("Resources can be mentioned", kind="fact")
     [file] = talk("list_resources").resources
     assert (file.uri, file.mime_type, file.size) == ("memory://domain/tea.md", "text/markdown", 31)
@@ -257,15 +254,12 @@ def test_resources_are_listed_and_read(talk):
     names = ["memory://{path}", "bethink://memory/{id}"]
     templates = talk("list_resource_templates").resource_templates
     assert [template.uri_template for template in templates] == names
-
-
-def test_a_resource_that_is_not_there_is_told_as_such(talk):
     with pytest.raises(MCPError) as missing:
         talk("read_resource", "memory://nothing.md")
     assert missing.value.code == -32602
 
 
-def test_every_prompt_is_listed_and_filled(talk):
+def test_every_prompt_is_listed_and_filled_or_refused(talk):
     talk.store("Deploys happen on Fridays at noon", kind="decision")
     prompts = talk("list_prompts").prompts
     assert [prompt.name for prompt in prompts] == list(PROMPTS)
@@ -273,9 +267,6 @@ def test_every_prompt_is_listed_and_filled(talk):
     assert query.role == "user" and "search_memories for: deploys" in query.content.text
     [remember] = talk("get_prompt", "remember", {"question": "when do deploys happen?"}).messages
     assert "> Deploys happen on Fridays at noon" in FENCED.search(remember.content.text)[2]
-
-
-def test_a_prompt_with_wrong_arguments_is_refused(talk):
     for name, arguments, said in cases("mcp-wrong-prompts"):
         with pytest.raises(MCPError, match=said) as refused:
             talk("get_prompt", name, arguments)

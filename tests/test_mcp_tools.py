@@ -77,11 +77,19 @@ def talk_about_cache(memory):
     memory.ingest([(Source("talk.jsonl", "transcript"), turns)])
 
 
-def test_a_conversation_comes_with_its_topic(memory):
+def test_a_conversation_comes_with_its_topic_and_an_overview_tells_it(memory):
     talk_about_cache(memory)
     answer = answer_text(memory, memory.search("Valkey sessions", limit=1))
     assert "Topic: Moving the cache\n" in answer
     assert "talk.jsonl:2" in answer
+    memory.add("Do people ask this?", kind="question")
+    imported = [Passage(f"Imported question {number}?", kind="question") for number in range(8)]
+    memory.ingest([(Source("faq.md", "markdown"), imported)])
+    answer = use_tool(memory, "memory_overview")
+    first = r"\[[^\]]+\] question, user, note:user, 2026-03-20: Do people ask this\?"
+    assert re.search(rf"Open questions:\n{first}", answer)
+    assert "Imported question" not in answer
+    assert "- Moving the cache" in answer
 
 
 def test_hints_of_the_library_stand_behind_the_marks(open_memory):
@@ -126,20 +134,6 @@ def test_memories_of_other_scopes_are_never_shown_beside(memory, open_memory, tm
     assert "secret" not in use_tool(memory, "search_memories", query="ours")
 
 
-def test_an_overview_tells_the_briefing_and_what_was_talked_about(memory):
-    memory.add("Do people ask this?", kind="question")
-    imported = [Passage(f"Imported question {number}?", kind="question") for number in range(8)]
-    memory.ingest([(Source("faq.md", "markdown"), imported)])
-    talk_about_cache(memory)
-    answer = use_tool(memory, "memory_overview")
-    first = r"\[[^\]]+\] question, user, note:user, 2026-03-20: Do people ask this\?"
-    assert re.search(rf"Open questions:\n{first}", answer)
-    assert "Imported question" not in answer
-    assert "- Moving the cache" in answer
-
-
-# Resources
-
 TEXT = "# Tea\n\nOolong is sold in tins.\n"
 
 
@@ -164,10 +158,14 @@ def file(memory, path):
     return read_resource(memory, f"memory://{path}")[1]
 
 
-def test_a_knowledge_file_is_read_as_it_is(reader):
+def test_a_knowledge_file_is_read_as_it_is_and_nothing_else_is_there(reader):
     assert file(reader, "domain/tea.md") == file(reader, "domain%2Ftea.md") == TEXT
     for path in ("guide.md", "docs/domain/tea.md", "notes.md"):
         assert file(reader, path) == ("docs/guide.md\n" if path == "guide.md" else f"{path}\n")
+    for path in (*OUT, "domain/tea.md ", "\x00", "\u202egpj.md", "a/" * 2000, ""):
+        with pytest.raises(NotFound) as refused:
+            file(reader, path)
+        assert refused.value.message.isprintable() and len(refused.value.message) < 1000
 
 
 OUT = """
@@ -176,13 +174,6 @@ OUT = """
     /etc/passwd %2Fetc%2Fpasswd ~/secret.md C:/secret.md domain/tea.md:stream CON.md domain/tea.md%00 %0a
     %ff%fe.md %c0%ae%c0%ae/secret.md ..\\secret.md README.md secret.md .claude domain nothing.md
 """.split()
-
-
-def test_what_is_no_knowledge_file_is_not_there(reader):
-    for path in (*OUT, "domain/tea.md ", "\x00", "\u202egpj.md", "a/" * 2000, ""):
-        with pytest.raises(NotFound) as refused:
-            file(reader, path)
-        assert refused.value.message.isprintable() and len(refused.value.message) < 1000
 
 
 def test_links_do_not_lead_out_of_a_knowledge_folder(reader, project, tmp_path):
@@ -202,7 +193,7 @@ def test_links_do_not_lead_out_of_a_knowledge_folder(reader, project, tmp_path):
         file(reader, "x.md")
 
 
-def test_only_readable_markdown_is_listed_and_read(reader, project):
+def test_only_readable_markdown_is_listed_and_read(reader, project, monkeypatch):
     folder = project / "docs"
     (folder / ".git").mkdir()
     for name in ("key.pem", ".hidden.md", ".git/x.md"):
@@ -223,9 +214,6 @@ def test_only_readable_markdown_is_listed_and_read(reader, project):
     for one in page:
         kind, text = read_resource(reader, one["uri"])
         assert (kind, len(text.encode())) == ("text/markdown", one["size"]), one
-
-
-def test_a_file_that_a_list_has_no_room_for_is_read_by_its_name(reader, monkeypatch):
     monkeypatch.setattr(tools, "FILES_LISTED", 1)
     assert [one["name"] for one in list_resources(reader)] == ["domain/tea.md"]
     assert file(reader, "notes.md") == "notes.md\n"

@@ -52,7 +52,7 @@ def test_what_is_wholly_private_or_cannot_be_kept_is_refused_in_a_sentence(hashi
         assert caught.value.hint and hashing.stats().memories == 0
 
 
-def test_a_given_replacement_ends_validity_and_leads_to_its_successor(memory, clock):
+def test_a_given_replacement_ends_validity_and_leads_on_through_the_chain(memory, clock):
     old = memory.add("Sessions are kept in MySQL").id
     clock.move(days=10)
     new = memory.add("Sessions are kept in PostgreSQL", supersedes=[old[:-4]])
@@ -66,14 +66,11 @@ def test_a_given_replacement_ends_validity_and_leads_to_its_successor(memory, cl
     assert len(memory.search("sessions", filter=memory.filter(include_superseded=True)).hits) == 2
     memory.add("Sessions are kept in Redis", supersedes=[new.id], valid_from=clock.now + DAY)
     assert memory.one(new.id).valid_to == clock.now + DAY
-
-
-def test_a_chain_of_replacements_is_returned_whole(memory, clock):
     ids = [memory.add("The port is 1000").id]
     for number in range(2, 6):
         clock.move(days=1)
         ids.append(memory.add(f"The port is {number}000", supersedes=ids[-1:]).id)
-    (hit,) = memory.search("port 1000").hits
+    hit = memory.search("port 1000").hits[0]
     assert hit.memory.id == ids[-1]
     assert [other.id for _, other in hit.related] == ids[-2::-1]
 

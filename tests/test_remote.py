@@ -90,9 +90,6 @@ def test_different_writes_under_one_key_are_all_done(store):
         assert [source and source.hash for source in known] == [hash, hash]
 
 
-# Over the network, too, two databases come in step
-
-
 def test_a_project_is_synced_through_the_server(anna, served, cli, tmp_path, monkeypatch):
     monkeypatch.setenv("BETHINK_TOKEN", anna.token)
     words = ("sync", "--with", served.address, "--as", anna.name)
@@ -152,9 +149,6 @@ def test_nothing_reaches_another_project_and_a_bad_bundle_changes_nothing(anna, 
     secret = change(tags=["ghp_" + "a1B2" * 9])
     assert anna.ask("take", served.owner, bundle=secret).json() == {"left": [id]}
     assert anna.ask("records", served.owner, ids=[id]).json()["bundle"] == good
-
-
-# What can be wrong with the address or the token
 
 
 def test_an_address_that_cannot_be_used_is_told_and_a_large_memory_is_sent_alone(monkeypatch):

@@ -39,8 +39,6 @@ from bethink.store.places import cache_key
 from bethink.store.transfer import Bundle
 from bethink.types import PERSONAL, Change, Entity, Entry, Relation, Session, Source
 
-# Adding and reading back
-
 
 def test_a_memory_comes_back_as_it_was_written_and_any_text_to_the_letter(store):
     texts = cases("store-contract-any-text-is-kept", globals())
@@ -186,9 +184,6 @@ def test_an_id_is_known_by_any_unique_prefix(twins):
         assert twins.resolve(prefix) == id
 
 
-# Care
-
-
 def test_an_overview_an_index_and_a_backup_hold_what_there_is(store, march, backend, tmp_path):
     write(store, access=(next(iter(march)),), relate=(Relation(*list(march)[:2], "builds_on"),))
     target = tmp_path / "copies" / "backup"
@@ -260,9 +255,6 @@ def test_resetting_a_scope_leaves_the_others_and_resetting_everything_leaves_not
     assert len(by_words(store, "owl")) == len(by_meaning(store, OWL)) == 1
 
 
-# Duplicates and tombstones
-
-
 def test_a_text_is_stored_once_per_scope_and_may_be_told_again_once_it_is_forgotten(store):
     """Duplicates are looked up by hash among the living of a scope; passages are none."""
     (first,) = tell(store, "We deploy on Fridays")
@@ -316,9 +308,6 @@ def test_what_was_purged_or_not_stored_replaces_nothing(store):
         write(store, sources=((HERE, now),))
         assert store.source(HERE, "docs/a.md") == now
     assert store.source(OTHER, "docs/a.md") is store.source(HERE, "docs/b.md") is None
-
-
-# Changing
 
 
 def test_a_change_keeps_before_and_after_and_a_use_leaves_no_history(store):
@@ -453,9 +442,6 @@ def test_a_batch_that_fails_half_way_changes_nothing_at_all(backend, store, batc
     assert put(store, make("an owl that may stay")).added == 1
 
 
-# No trace
-
-
 def test_a_purge_takes_names_vectors_and_the_last_memory_of_a_conversation(store):
     uri, state = "/t/a.jsonl", {"turns": 1, "scope": HERE, "open": {"asked": "a vector"}}
     said = make("Kumquats for lunch", source=uri, source_type="transcript", session="s1")
@@ -493,9 +479,6 @@ def test_a_purge_takes_names_vectors_and_the_last_memory_of_a_conversation(store
     assert cached() == set(every)
     purge(store, memory)
     assert cached() == {other}
-
-
-# What something that is gone had replaced or answered
 
 
 @pytest.mark.parametrize("end", ["purge", "reset", "gone"])

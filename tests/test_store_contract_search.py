@@ -35,8 +35,6 @@ from bethink.store.base import Store
 from bethink.store.words import query_words
 from bethink.types import Change, Entity, Entry, Query, Session, Span, Term, Words
 
-# Words
-
 
 def test_words_are_found_however_they_are_written(store):
     asked = cases("store-contract-search-words-are-found-however")
@@ -106,9 +104,6 @@ def test_no_query_is_an_error_and_none_leaves_its_scope(fortress, text):
         fortress.statistics(words, filter.scopes)
         fortress.candidates(keys, filter, words, keys)
         assert {memory.scope for memory in fortress.load(keys).values()} <= set(filter.scopes)
-
-
-# Vectors
 
 
 def test_a_text_of_several_windows_counts_once_and_made_vectors_are_kept(store, backend):
@@ -204,9 +199,6 @@ def test_vectors_of_a_model_can_be_dropped_and_given_anew(backend, store):
     assert by_meaning(store, memory.content) == by_meaning(reader, memory.content) == [memory.id]
 
 
-# Entities and the numbers behind scores
-
-
 def test_statistics_names_and_candidates_are_what_scoring_needs(store):
     words = Words(("owl", "night", "nowher"))
     tell(store, "owl owl owl", "owl night", "four words of text")
@@ -250,9 +242,6 @@ def test_statistics_names_and_candidates_are_what_scoring_needs(store):
     assert store.candidates(keys, seen(OTHER), words, ()) == []
     (decision,) = store.candidates(keys, seen(kinds=("decision",)), words, ())
     assert (decision.key, decision.frequencies) == (keys[0], (0, 0, 0))
-
-
-# Conversations and their topics
 
 
 def talk(id="s1", host="claude", **fields):

@@ -147,9 +147,6 @@ def test_a_write_under_a_key_is_done_once(store, backend):
     assert put(store, make("Something else"), once="spool/3").added == 1
 
 
-# Everything of one database into another
-
-
 class Interrupted(Exception):
     pass
 

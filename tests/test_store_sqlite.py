@@ -135,8 +135,6 @@ def test_what_is_no_database_of_ours_or_too_new_or_an_old_sqlite_is_refused(path
     assert not path.exists()
 
 
-# What purging leaves behind
-
 SECRET = "Xylorimba quokkaberry meets zwieback at Wolpertinger castle"
 FIELDS = {
     "summary": "jackalope summary",
@@ -236,9 +234,6 @@ def test_secrets_and_private_parts_never_reach_a_file(offline, path):
         assert traces(path.parent, ["eploy"]) != []
         secrets = [token, token[4:], key, password, "celotfish", content_hash(token)]
         assert traces(path.parent, secrets) == []
-
-
-# Old databases
 
 
 def load(dump: Path, path: Path) -> None:

@@ -103,21 +103,15 @@ def test_members_use_the_web_page_with_their_tokens_until_they_are_revoked(cli, 
     )
     add(team.client(0, anna), "Anna likes tea", personal=True)
     browser, mark = sign_in(team, 0, anna)
-    page = browser.get("/")
-    assert page.status_code == 200 and "Signed in as <bdi>anna</bdi>" in page.text
     assert all(text in browser.get("/search").text for text in ("shop", "Anna likes tea"))
     form = urlencode({"mark": mark, "content": "The shop opens at nine"})
     added = browser.post("/add", content=form, headers=FORM)
     assert added.status_code == 303, added.text[:400]
     address = re.search(r"/memory/[\w-]+", added.headers["location"])[0]
-    other, mark = sign_in(team, 1, ben)  # at another server of the same database
-    page = other.get("/")
-    assert "Signed in as <bdi>ben</bdi>" in page.text and "open-add" not in page.text
-    assert contents(team.client(1, ben)) == ["The shop opens at nine"]
+    other, _ = sign_in(team, 1, ben)  # at another server of the same database
+    assert "Signed in as <bdi>ben</bdi>" in other.get("/").text
     listed = other.get("/search").text
     assert "The shop opens at nine" in listed and "Anna likes tea" not in listed
-    refused = other.post(f"{address}/forget", content=f"mark={mark}", headers=FORM)
-    assert refused.status_code == 403
     for path in ("/", "/inbox", "/timeline", "/graph", "/projects", address):
         assert other.get(path).status_code == 200, path
     cli.ok("token", "revoke", "anna")

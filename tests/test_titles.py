@@ -86,9 +86,6 @@ def test_names_and_summaries_are_short_and_hold_only_words_that_were_said(turns,
     assert (name(turns), summarise(turns, ideas)) == (title, summary)
 
 
-# The digest of a session
-
-
 def digest(*turns, work=(), **more):
     return tuple(compose_digest(follow({}, turns, work, **more)).values())
 

@@ -59,9 +59,6 @@ def address(path):
     return path.replace("{id}", ID).replace("{action}", "forget")
 
 
-# Tickets, cookies and marks by themselves
-
-
 def test_tickets_cookies_and_marks_hold_for_a_while_and_for_nothing_else(clock):
     sessions = Sessions(KEY)
     ticket, late = sessions.new_ticket(), sessions.new_ticket()
@@ -233,9 +230,6 @@ def test_every_answer_forbids_what_no_page_needs_also_where_nothing_is(served, s
         assert answer.status_code in (400, 403)
 
 
-# Members of a team
-
-
 def sign_in(served, token):
     """A client that signed in with a token, and the mark of its forms."""
     answer = served.client(None).post("/signin", content=urlencode({"token": token}), headers=FORM)
@@ -327,9 +321,6 @@ def test_a_key_that_cannot_be_trusted_is_named_instead_of_a_page_that_nobody_can
     (cli.home / "web.key").write_text("00" * 32)
     (cli.home / "web.key").chmod(0o644)
     assert "web.key" in cli.fails("ui", "--port", "0", code=2)
-
-
-# What changed between two texts
 
 
 def put_together(found):

@@ -89,8 +89,6 @@ def test_what_is_no_time_or_no_expiry_is_refused_in_a_sentence():
         assert "30d" in caught.value.hint
 
 
-# Questions
-
 SUNDAY = utc(2026, 11, 15, 12)
 NOTHING = (None, None, None)
 RANGES = cases("temporal-ranges")  # text, since, until: ISO dates with "" for an open end

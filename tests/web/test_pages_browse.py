@@ -42,9 +42,6 @@ def items(page, text=""):
     return page.locator("#items > .item", has_text=text)
 
 
-# Every page
-
-
 def test_every_page_fits_and_is_accessible_narrow_in_the_dark_and_wide_in_the_light(browser, world):
     with window(browser, world, viewport=NARROW, color_scheme="dark", has_touch=True) as opened:
         page = opened.page
@@ -82,9 +79,6 @@ def test_where_nothing_is_remembered_every_page_says_so(browser, tmp_path):
             assert opened.page.goto(address).status == 200, address
             expect(opened.page.get_by_text(text).first).to_be_visible()
             assert axe(opened.page) == [], address
-
-
-# Timeline and conversation
 
 
 def test_the_timeline_shows_days_and_topics_and_leads_to_the_turns(page):
@@ -133,9 +127,6 @@ def test_a_conversation_shows_what_was_taken_from_each_turn(page):
     expect(page.locator(".turn")).to_have_count(6)
 
 
-# Graph
-
-
 def test_a_node_is_chosen_by_key_expanded_and_opened(page):
     page.goto("/graph?focus=about:RabbitMQ&size=40")
     page.wait_for_selector(STILL)
@@ -172,9 +163,6 @@ def test_a_graph_has_a_legend_says_that_there_is_more_and_its_labels_do_not_over
         aside = one["right"] <= other["left"] or other["right"] <= one["left"]
         apart = aside or one["bottom"] <= other["top"] or other["bottom"] <= one["top"]
         assert apart, "two labels overlap"
-
-
-# Inbox
 
 
 def test_one_key_decides_and_another_takes_it_back(page):
@@ -214,9 +202,6 @@ def test_many_lines_are_decided_at_once_and_taken_back_at_once(page, world):
     expect(items(page)).to_have_count(1)
     page.keyboard.press("u")
     expect(items(page)).to_have_count(12)
-
-
-# Health and projects
 
 
 def test_health_counts_and_shows_what_doctor_says_by_itself(page, world, monkeypatch):

@@ -14,9 +14,6 @@ def come_back(page):
     page.evaluate("() => document.dispatchEvent(new Event('visibilitychange'))")
 
 
-# Home
-
-
 def test_home_tells_digests_changes_of_mind_what_is_open_and_what_waits(page):
     page.goto("/?since=30d")
     session = page.locator(".session", has_text="Let us talk about the port search")
@@ -46,9 +43,6 @@ def test_home_counts_from_the_last_visit_and_its_calendar_has_its_numbers_beneat
     page.locator(".calendar summary").click()
     days = page.locator(".calendar rect:not(.level-0)").count()
     assert page.locator(".calendar tbody tr").count() == days
-
-
-# The header
 
 
 def test_the_project_is_named_and_switched_in_the_header(page):
@@ -89,9 +83,6 @@ def test_the_palette_leads_to_pages_finds_and_adds(page):
     expect(page.locator("#add textarea")).to_have_value("The quay closes at ten")
 
 
-# A new memory, and nothing typed is lost
-
-
 def test_a_memory_is_added_on_any_page_and_what_was_typed_outlasts_escape(page):
     page.goto("/graph")
     page.keyboard.press("n")
@@ -116,9 +107,6 @@ def test_a_memory_is_added_on_any_page_and_what_was_typed_outlasts_escape(page):
     expect(page.get_by_role("status")).to_contain_text("Forgotten")
 
 
-# What is new
-
-
 def test_new_memories_appear_without_a_reload_and_only_those_of_the_project(signed_in, world):
     text, server = "The crane at berth four is out of order", world.server
     page, other = signed_in.page, signed_in.context.new_page()
@@ -139,9 +127,6 @@ def test_new_memories_appear_without_a_reload_and_only_those_of_the_project(sign
     come_back(page)
     page.get_by_role("button", name="There is something new").click()
     expect(page.locator(".hit", has_text=f"{text}, still")).to_be_visible()
-
-
-# Members
 
 
 def test_a_member_signs_in_with_a_token_and_out_again(browser, world):

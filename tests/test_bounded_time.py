@@ -17,7 +17,9 @@ from case_tables import cases
 from growth import KILLERS, grows_too_fast, killers_for, long_text
 
 from bethink.hooks import prompt
+from bethink.hosts.base import extract_speech, find_memory_mode
 from bethink.ingest import extract, ideas, redact, sentences, titles, topics
+from bethink.llm.tasks import is_grounded
 from bethink.recall import query
 from bethink.store import words as lexemes
 from bethink.text import clean
@@ -64,6 +66,8 @@ LOOPS = {
     "lexemes": lexemes.prepare,
     "fence": clean,
     "unsaid": prompt.spell_out,
+    "speech": lambda text: find_memory_mode(extract_speech(text).text),
+    "grounded": lambda text: is_grounded(text, text),
 }
 WORDS = ["password=", "token: ", "sk-", "eyJ", "-----BEGIN ", "<private>", "ghp_", "<|im_start|>"]
 SPOKEN = cases("bounded-time-spoken")
@@ -71,9 +75,11 @@ SPOKEN = cases("bounded-time-spoken")
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_a_loop_over_words_is_linear(name):
-    for unit in [*KILLERS, *WORDS, *SPOKEN, "aa" + "A" * 40 + "_"]:
-        reason = grows_too_fast(LOOPS[name], long_text("", unit))
-        assert not reason, f"{name}({unit!r} * n): {reason}"
+    hard = [(head, unit) for loop, head, unit in cases("bounded-time-hard", {}) if loop == name]
+    usual = (*KILLERS, *WORDS, *SPOKEN, "aa" + "A" * 40 + "_")
+    for head, unit in [*(("", unit) for unit in usual), *hard]:
+        reason = grows_too_fast(LOOPS[name], long_text(head, unit))
+        assert not reason, f"{name}({head!r} + {unit!r} * n): {reason}"
 
 
 def analyse(text: str) -> None:

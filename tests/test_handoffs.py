@@ -8,15 +8,8 @@ from case_tables import cases, each, rules
 from trees import git
 
 from bethink.errors import InvalidInput, NotFound
-from bethink.features.handoffs import (
-    Handoff,
-    LatestHandoff,
-    find_branch,
-    find_latest,
-    parse_handoff,
-    read_handoff,
-    save_handoff,
-)
+from bethink.features import handoffs
+from bethink.features.handoffs import Handoff, LatestHandoff, find_branch, find_latest, save_handoff
 
 FULL = Handoff(
     "The cache is moved, the tests are not.",
@@ -45,7 +38,7 @@ def branch_of(text, folder):
 
 READ = {
     "handoffs-the-branch-is-read-from": branch_of,
-    "handoffs-markdown-is-understood": lambda text, _: parse_handoff(text),
+    "handoffs-markdown-is-understood": lambda text, _: handoffs.parse_handoff(text),
 }
 
 
@@ -78,7 +71,8 @@ def test_a_handoff_is_a_readable_memory_with_its_fields_beside_it(memory, monkey
         "## In progress or blocked\n\n- writes wait for the migration\n\n## Decisions\n\n- We switched from Redis to Valkey\n\n"
         "## Next\n\n- run the migration\n- delete Redis"
     )
-    assert read_handoff(one) == FULL._replace(project="project", branch="main", memory_ids=(used,))
+    kept = FULL._replace(project="project", branch="main", memory_ids=(used,))
+    assert handoffs.read_handoff(one) == kept
     assert memory.one(used).access_count == 1
     (relation,) = memory.relations(one.id)
     assert (relation.source, relation.target, relation.type) == (one.id, used, "relates_to")

@@ -6,14 +6,13 @@ from collections import Counter
 
 import pytest
 from case_tables import cases, rules
-from growth import grows_too_fast, long_text
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from transcripts import LINE_FILES, SESSION, claude_line, paged, read, stored, written
 
 from bethink import hosts
 from bethink.hosts import base, transcript
-from bethink.hosts.base import Fact, extract_speech, find_memory_mode, shorten, split_private
+from bethink.hosts.base import Fact, find_memory_mode, shorten, split_private
 
 EVERY = pytest.mark.parametrize("name", LINE_FILES)
 RELAXED = settings(
@@ -228,10 +227,7 @@ def test_memory_is_switched_off_by_a_line_or_a_private_block(function, given, ex
     assert function(*given) == expected
 
 
-HOSTILE = "<command-namex <system-reminder> <bethink-memory memory-mode: \x1b[ ```\n"
-
-
-def test_long_texts_lose_their_middle_and_hostile_ones_cost_what_their_length_costs():
+def test_long_texts_lose_their_middle():
     block = "\n".join(f"line {number}" for number in range(352))
     text = shorten(f"It fails:\n```text\n{block}\n```\nWhy?")
     assert "[… 316 lines left out]" in text
@@ -250,9 +246,3 @@ def test_long_texts_lose_their_middle_and_hostile_ones_cost_what_their_length_co
     assert head.split("\n")[-1].startswith(("00", "01"))
     assert "characters left out]" in tail
     assert len(shorten("x" * 100_000)) < base.TEXT_LENGTH
-    for unit in HOSTILE.split(" "):
-
-        def heard(text):
-            return find_memory_mode(extract_speech(text).text)
-
-        assert not grows_too_fast(heard, long_text("", unit))

@@ -8,16 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bethink.store import words as lexemes
-from bethink.store.words import (
-    count_occurrences,
-    hash_word,
-    pack,
-    pair_hash,
-    parts,
-    prepare,
-    tokenize,
-    unpack,
-)
+from bethink.store.words import count_occurrences, hash_word, pack, pair_hash, parts, tokenize
 
 
 def paired(found):
@@ -28,7 +19,7 @@ def paired(found):
 @rules(
     {
         "lexemes-identifiers-fall-into-parts": parts,
-        "lexemes-a-text-is-prepared": prepare,
+        "lexemes-a-text-is-prepared": lexemes.prepare,
         "lexemes-a-text-becomes-lexemes": tokenize,
     },
     globals(),
@@ -47,7 +38,7 @@ def test_pairs_are_of_neighbours_that_say_something_and_a_packed_text_answers_fo
     double = [pair_hash(tuple(pair.split())) for pair in asked]
     together = (True, True, True, False, False)
     assert count_occurrences(pack(words), single, double) == ((3, 2, 1, 1, 0), together)
-    assert list(unpack(pack(words))) == sorted(hash_word(word) for word in set(words))
+    assert list(lexemes.unpack(pack(words))) == sorted(hash_word(word) for word in set(words))
 
 
 WORD = st.text(alphabet="abcdeé漢", min_size=1, max_size=3)

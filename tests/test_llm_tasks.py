@@ -5,7 +5,6 @@ from contextlib import suppress
 import pytest
 from case_tables import cases, rules
 from fake_llm import not_strict
-from growth import grows_too_fast, long_text
 
 from bethink.llm import tasks
 from bethink.llm.base import Mismatch, conform, make_schema
@@ -153,8 +152,3 @@ SOURCE = "Why don't we cache thumbnails? Don't forget to bump the version. Tests
 )
 def test_names_and_texts_are_borne_out_by_words_and_facts(function, given, expected):
     assert function(*given) == expected
-
-
-@pytest.mark.parametrize("unit", ["a", "a.", "_", "1,", "aB", "\\"])
-def test_no_text_takes_long_to_weigh(unit):
-    assert not grows_too_fast(lambda text: is_grounded(text, text), long_text("", unit))

@@ -11,18 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from trees import plant
 
+from bethink.ingest import markdown
 from bethink.ingest.files import walk
-from bethink.ingest.markdown import (
-    TINY,
-    WHOLE,
-    by_headers,
-    by_lines,
-    documents,
-    outline,
-    parse,
-    passages,
-    to_markdown,
-)
+from bethink.ingest.markdown import TINY, WHOLE, by_headers, by_lines, documents, parse, passages
 
 GUIDE = (FOLDER / "markdown-guide.md").read_text("utf-8")
 SECTIONS = ["Guide", "Guide > Install", "Guide > Install > Linux", "Guide > Use"]
@@ -68,7 +59,7 @@ def test_sections_begin_at_headers_and_long_ones_are_split_where_a_reader_would(
     {
         "chunks-headers-are-what-commonmark-says": titles,
         "chunks-headers-with-next-to-nothing": titles,
-        "markdown-titles-of-restructuredtext": lambda text: to_markdown(text, "a.rst"),
+        "markdown-titles-of-restructuredtext": lambda text: markdown.to_markdown(text, "a.rst"),
     },
     NAMES,
 )
@@ -127,7 +118,7 @@ SIZES, OVERLAPS = st.sampled_from([1, 3, 20, 60, 250, 2000]), st.sampled_from([0
 def test_chunks_joined_are_the_text_and_nothing_whole_is_cut(body, size, overlap):
     body = body.replace("\r", "\n")
     found = by_headers(body, size, overlap)
-    known = outline(body)
+    known = markdown.outline(body)
     lines = [body[start:end] for start, end in pairwise(known.starts)]
     assert joined(found) == "".join(lines) == body
     assert [chunk._replace(overlap="") for chunk in found] == by_headers(body, size, 0)

@@ -11,16 +11,7 @@ from trees import FIXTURES, plant
 
 from bethink.errors import InvalidInput
 from bethink.ingest import code
-from bethink.ingest.code import (
-    LARGE,
-    MapEntry,
-    documents,
-    map_files,
-    passages,
-    read_map,
-    skeleton,
-    to_json,
-)
+from bethink.ingest.code import LARGE, MapEntry, documents, map_files, read_map, skeleton, to_json
 from bethink.ingest.files import Found, walk
 from bethink.ingest.symbols import Symbol
 from bethink.ingest.sync import Document, Skipped
@@ -85,7 +76,7 @@ def test_a_file_has_a_passage_of_its_own_and_others_for_its_definitions():
     for path, test in cases("repomap-definitions-in-tests-are"):
         long = Symbol("check", "function", "def check()", (1, 90), "x" * 590)
         entry = MapEntry(path, "python", (long, long._replace(name="other")), 90)
-        file, definition = passages(entry)[:2]
+        file, definition = code.passages(entry)[:2]
         assert file.embed and definition.embed is not test
 
 

@@ -4,16 +4,9 @@ from case_tables import cases, rules
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bethink.ingest import sentences
 from bethink.ingest.ideas import is_said
-from bethink.ingest.sentences import (
-    LONGEST,
-    MOST,
-    find_pasted,
-    is_mostly_pasted,
-    kind_of,
-    split_sentences,
-    statements,
-)
+from bethink.ingest.sentences import LONGEST, MOST, find_pasted, is_mostly_pasted, statements
 
 
 def texts(turn):
@@ -26,8 +19,8 @@ def labels(turn):
 
 @rules(
     {
-        "sentences-sentences-end-where-people": split_sentences,
-        "sentences-a-heading-announces-a": kind_of,
+        "sentences-sentences-end-where-people": sentences.split_sentences,
+        "sentences-a-heading-announces-a": sentences.kind_of,
         "sentences-a-label-speaks-for-its": lambda turn: labels(turn)[0][0],
         "sentences-a-pronoun-brings-its": texts,
         "sentences-labels": labels,

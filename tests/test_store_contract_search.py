@@ -2,33 +2,9 @@
 
 import numpy as np
 import pytest
+import stores
 from case_tables import cases
-from stores import (
-    EMBEDDER,
-    HERE,
-    LIMIT,
-    MODEL,
-    NOW,
-    OTHER,
-    by_meaning,
-    by_words,
-    change,
-    content_hash,
-    day,
-    edit,
-    everything,
-    forget,
-    make,
-    pick,
-    purge,
-    put,
-    seen,
-    tell,
-    term,
-    vector,
-    vectors_of,
-    write,
-)
+from stores import HERE, MODEL, OTHER, by_words, day, make, put, seen, tell, term, vector, write
 
 from bethink.recall.query import parse
 from bethink.store.base import Store
@@ -66,14 +42,15 @@ def test_the_better_match_comes_first_and_the_file_of_a_passage_is_a_word_of_it(
     long, one, both = tell(store, filler, "redis queue", "redis cache")
     tell(store, *(f"filler text number {n}" for n in range(20)))
     assert by_words(store, "redis cache") == [both.id, one.id, long.id]
-    scores = [score for _, score in store.keyword(parse("redis cache", NOW), seen(), LIMIT)]
+    ranking = store.keyword(parse("redis cache", stores.NOW), seen(), stores.LIMIT)
+    scores = [score for _, score in ranking]
     assert scores == sorted(scores, reverse=True)
     assert all(score > 0 for score in scores)
     assert by_words(store, "redis cache", limit=2) == [both.id, one.id]
     page = {"source": "docs/walrus.md", "source_type": "markdown"}
     (memory,) = tell(store, "pelicans are large", **page)
     assert by_words(store, "walrus") == by_words(store, "pelicans") == [memory.id]
-    edit(store, memory, "herons are slender", summary="herons", tags=("sea",))
+    stores.edit(store, memory, "herons are slender", summary="herons", tags=("sea",))
     for word in ("walrus", "sea", "herons"):
         assert by_words(store, word) == [memory.id]
     assert by_words(store, "pelicans") == by_words(store, term("pelicans", column="summary")) == []
@@ -94,7 +71,7 @@ HOSTILE = cases("store-contract-search-hostile", {})
 def test_no_query_is_an_error_and_none_leaves_its_scope(fortress, text):
     how = ({}, {"phrase": True}, {"prefix": True}, {"column": text}, {"column": "tags"})
     forms = [("and", Term("word"), Term(text)), ("not", Term("word"), Term(text))]
-    asked = [parse(text, NOW), *(term(text, **one) for one in how)]
+    asked = [parse(text, stores.NOW), *(term(text, **one) for one in how)]
     asked += [Query(text, text, expression=form) for form in forms]
     asked.append(Query(text, text, (Term("word"), Term(text), Term("b"))))
     filters = [*((query, seen()) for query in asked), (asked[0], seen(kinds=("fact",)))]
@@ -115,7 +92,7 @@ def test_a_text_of_several_windows_counts_once_and_made_vectors_are_kept(store, 
         assert store.load([first])[first].id == long.id
         assert cosine == pytest.approx(1.0, abs=0.02)
         assert lower < cosine
-    one, two = EMBEDDER.documents(["a text", "words " * 1000])
+    one, two = stores.EMBEDDER.documents(["a text", "words " * 1000])
     keys = [bytes(range(16)), bytes(range(16, 32))]
     write(store, model=MODEL, cache={keys[0].hex(): one, keys[1].hex(): two})
     found = backend.open().read_cache([*keys, bytes(16)], MODEL)
@@ -133,27 +110,27 @@ def test_vectors_follow_their_memories_at_once_and_for_every_reader(backend, sto
     memory, new = make("the heron stands in the reeds"), "a lighthouse blinks at the coast"
 
     def is_found(text, filter=None) -> bool:
-        found = {memory.id in by_meaning(reader, text, filter)[:1] for reader in readers}
+        found = {memory.id in stores.by_meaning(reader, text, filter)[:1] for reader in readers}
         assert len(found) == 1, "readers disagree"
         return found.pop()
 
     assert not is_found(memory.content)
     put(store, memory)
     assert is_found(memory.content)
-    forget(second, memory)
+    stores.forget(second, memory)
     assert not is_found(memory.content)
-    change(second, memory.id, "restore", deleted_at=None)
+    stores.change(second, memory.id, "restore", deleted_at=None)
     assert is_found(memory.content)
-    text = {"content": new, "content_hash": content_hash(new)}
+    text = {"content": new, "content_hash": stores.content_hash(new)}
     made = {memory.id: [vector(new)]}
     write(second, change=(Change(memory.id, "update", text),), vectors=made, model=MODEL)
     for reader in readers:
         assert reader.nearest(vector(memory.content), MODEL, seen(), 1)[0][1] < 0.6
         assert reader.nearest(vector(new), MODEL, seen(), 1)[0][1] > 0.98
-    purge(store, memory)
-    assert not is_found(new, everything())
+    stores.purge(store, memory)
+    assert not is_found(new, stores.everything())
     for reader in readers:
-        assert len(reader.nearest(vector(new), MODEL, everything(), 10)) == 1
+        assert len(reader.nearest(vector(new), MODEL, stores.everything(), 10)) == 1
 
 
 def test_what_has_no_vector_is_listed_and_a_text_keeps_the_vectors_of_its_own(store):
@@ -165,28 +142,29 @@ def test_what_has_no_vector_is_listed_and_a_text_keeps_the_vectors_of_its_own(st
     assert [memory.id for memory in store.list_unembedded(MODEL, 1)] == [bare.id]
     assert store.count_unembedded(MODEL) == store.overview().unembedded == 2
     assert store.count_unembedded("another-model") == 3
-    write(store, vectors={bare.id: vectors_of(bare), also.id: vectors_of(also)}, model=MODEL)
+    made = {one.id: stores.vectors_of(one) for one in (bare, also)}
+    write(store, vectors=made, model=MODEL)
     assert store.count_unembedded(MODEL) == 0
-    assert by_meaning(store, "bare")[0] == bare.id
+    assert stores.by_meaning(store, "bare")[0] == bare.id
     texts = ("kangaroos live in Australia", "wombats dig", "the numbat eats ants")
     every = edited, bare, same = [make(text) for text in texts]
     put(store, *every, embed=False)
     new = "invoices go through Kafka"
-    edit(store, edited, new)
+    stores.edit(store, edited, new)
     write(store, vectors={edited.id: [vector(new)]}, model=MODEL)
-    edit(store, bare, "queues are read in order")
-    made = {memory.id: vectors_of(memory) for memory in every}
+    stores.edit(store, bare, "queues are read in order")
+    made = {memory.id: stores.vectors_of(memory) for memory in every}
     write(store, vectors=made, made_of={one.id: one.content for one in every}, model=MODEL)
     keys = store.keys([edited.id])
     cosines, _ = store.cosines(list(keys.values()), vector(new), MODEL, (HERE,))
     assert cosines[keys[edited.id]] == pytest.approx(1, abs=0.01)
     assert [memory.id for memory in store.list_unembedded(MODEL, 10)] == [bare.id]
-    assert by_meaning(store, same.content)[0] == same.id
+    assert stores.by_meaning(store, same.content)[0] == same.id
 
 
 def test_vectors_of_a_model_can_be_dropped_and_given_anew(backend, store):
     (memory,), reader = tell(store, "the heron stands in the reeds"), backend.open()
-    assert by_meaning(reader, memory.content) == [memory.id]
+    assert stores.by_meaning(reader, memory.content) == [memory.id]
     eighth = [np.ones(8, np.float32) / 8**0.5]
     write(store, vectors={memory.id: eighth}, model="tiny", cache={"00" * 16: eighth})
     assert sorted(store.models()) == sorted([MODEL, "tiny"])
@@ -194,9 +172,10 @@ def test_vectors_of_a_model_can_be_dropped_and_given_anew(backend, store):
     assert store.models() == [MODEL]
     assert store.read_cache([bytes(16)], "tiny") == {}
     assert store.drop_vectors() == 1
-    assert store.models() == by_meaning(store, memory.content) == []
-    write(store, vectors={memory.id: vectors_of(memory)}, model=MODEL)
-    assert by_meaning(store, memory.content) == by_meaning(reader, memory.content) == [memory.id]
+    assert store.models() == stores.by_meaning(store, memory.content) == []
+    write(store, vectors={memory.id: stores.vectors_of(memory)}, model=MODEL)
+    for one in (store, reader):
+        assert stores.by_meaning(one, memory.content) == [memory.id]
 
 
 def test_statistics_names_and_candidates_are_what_scoring_needs(store):
@@ -204,7 +183,8 @@ def test_statistics_names_and_candidates_are_what_scoring_needs(store):
     tell(store, "owl owl owl", "owl night", "four words of text")
     tell(store, "owl night night", scope=OTHER)
     here = store.statistics(words, (HERE,))
-    assert pick(here, "memories average_length counts mean_cosine") == (3, 3.0, (2, 1, 0), None)
+    numbers = stores.pick(here, "memories average_length counts mean_cosine")
+    assert numbers == (3, 3.0, (2, 1, 0), None)
     both = store.statistics(words, (HERE, OTHER))
     assert (both.memories, both.counts) == (4, (3, 2, 0))
     for nowhere in ((), ("project:unknown",)):
@@ -222,7 +202,7 @@ def test_statistics_names_and_candidates_are_what_scoring_needs(store):
     assert [(found[key].id, score) for key, score in ranking] == expected
     for names in ([], ["unknown"]):
         assert store.by_entity(names, seen(), 10) == ()
-    words = query_words(parse("redis cache sessions", NOW))
+    words = query_words(parse("redis cache sessions", stores.NOW))
     fields = {"kind": "decision", "importance": 7.0, "confidence": 0.5, "usefulness": 1.0}
     fields |= {"access_count": 2, "trust": 2, "position": 6}
     memory = make("redis redis cache", **fields, created_at=day(2), last_accessed=day(3))
@@ -259,7 +239,7 @@ def put_spans(store, *spans):
 
 
 def found(store, words, *scopes):
-    return [id for id, _ in store.keyword_spans(parse(words, NOW), scopes or (HERE,), 10)]
+    return [id for id, _ in store.keyword_spans(parse(words, stores.NOW), scopes or (HERE,), 10)]
 
 
 def near(store, words, *scopes):
@@ -327,14 +307,14 @@ def test_a_message_is_taken_in_once_and_a_purge_takes_the_words_of_its_topics_al
 
     memory, status = say()
     assert status == "added" and say()[1] == "known"
-    purge(store, memory)
+    stores.purge(store, memory)
     assert say()[1] in ("known", "purged")
     assert store.find_known_turns(HERE, [turn, b"another identity"]) == {turn}
     assert store.find_known_turns(OTHER, [turn]) == set() == store.find_known_turns(HERE, [])
     part = topic("t2", "Part of it", "4711 again", parent="t1", depth=1)
     put_spans(store, topic("t1", "The vault code", "the code is 4711"), part)
     write(store, sessions=(talk(title="The vault code"),))
-    purge(store, *tell(store, "the code is 4711", span="t2", session="s1"))
+    stores.purge(store, *tell(store, "the code is 4711", span="t2", session="s1"))
     assert found(store, "vault") == found(store, "4711") == near(store, "vault code") == []
     assert {(span.name, span.summary) for span in store.spans("s1", (HERE,))} == {("", "")}
     assert store.sessions((HERE,))[0].title == ""
@@ -347,7 +327,7 @@ def test_topics_without_a_vector_are_listed_and_get_one_unless_they_changed_mean
     names = {"plain": "Owls at night", "changed": "Redis cache", "purged": "The vault", "none": ""}
     write(store, spans=tuple((topic(id, name), ()) for id, name in names.items()))
     put_spans(store, topic("embedded", "Herons"))
-    purge(store, *tell(store, "the vault code", span="purged", session="s1"))
+    stores.purge(store, *tell(store, "the vault code", span="purged", session="s1"))
     assert bare() == ["plain", "changed"]
     assert bare(limit=1) == ["plain"] and len(bare("another")) == 3
     write(store, spans=((topic("changed", "Deploying"), ()),))

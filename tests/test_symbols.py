@@ -12,12 +12,7 @@ from hypothesis import strategies as st
 from trees import FIXTURES, load_rows
 
 from bethink.ingest import symbols
-from bethink.ingest.symbols import (
-    LANGUAGES,
-    language_of,
-    outline,
-    summarize_comment,
-)
+from bethink.ingest.symbols import LANGUAGES, language_of, outline, summarize_comment
 
 CODE = FIXTURES / "code"
 

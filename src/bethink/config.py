@@ -302,7 +302,7 @@ def mask_password(value: Any) -> Any:
         return value
     import re
 
-    plain = re.sub(r"^([^?#]*?://[^:?#]*:)[^?#]*@", r"\1…@", value)
+    plain = re.sub(r"^([^:?#]*://[^:?#]*:)[^?#]*@", r"\1…@", value)
     return re.sub(r"(?i)([?&][a-z_]*password=)[^&]*", r"\1…", plain)
 
 

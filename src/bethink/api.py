@@ -117,7 +117,10 @@ class Bethink:
             self.config = self.config._replace(database=str(database))
         self.shared = self.config.shared
         self.project = projects.of_team(self.project) if self.shared else self.project
-        self.container, self.everywhere = _harmless_container(container), everywhere
+        if container and ingest.redact.redact(container).text != container:
+            # Scopes are shown and stored.
+            raise InvalidInput("The name of the container holds a secret.", "Use another name.")
+        self.container, self.everywhere = container, everywhere
         self.actor, self.trust, self.clock = actor, trust, clock
         self.store: Store = store or open_store(self.config, self.project)
         self.project = self._recognise_folder(self.project)
@@ -479,8 +482,11 @@ class Bethink:
         if purge and wanted:
             gone += tuple(one.id for one in self.find_traces(wanted).same)
         else:
-            now = self.clock()
-            change += [_hide(one, now) for one in wanted if one.deleted_at is None]
+            hidden = {"deleted_at": self.clock()}
+            for one in wanted:
+                tags = tuple(tag for tag in one.tags if tag != types.TO_FORGET)
+                if one.deleted_at is None:
+                    change.append(Change(one.id, "forget", {**hidden, "tags": tags}))
         receipt = self.write(change=tuple(change), purge=gone if purge else ())
         return types.Forgotten(gone, receipt.hints, tuple(one.id for one in proposed))
 
@@ -727,13 +733,7 @@ class Bethink:
     ) -> Iterator[types.Memory]:
         """Every memory that is visible from here, forgotten ones included, one at a time. With `lost` a damaged database gives what
         can be read, and what cannot is named there."""
-        everything = filter or self.filter(
-            include_deleted=True,
-            include_expired=True,
-            include_superseded=True,
-            include_quarantined=True,
-        )
-        return self.store.scan(everything, lost)
+        return self.store.scan(filter or self.filter(**types.EVERYTHING), lost)
 
     # Care
 
@@ -765,15 +765,3 @@ class Bethink:
     def reset(self, scopes: Sequence[str] | None = None) -> int:
         """Forgets everything, or everything in some scopes, beyond recovery. Returns how many memories that were."""
         return self.store.reset(scopes)
-
-
-def _hide(memory: types.Memory, now: datetime) -> Change:
-    tags = tuple(tag for tag in memory.tags if tag != types.TO_FORGET)
-    return Change(memory.id, "forget", {"deleted_at": now, "tags": tags})
-
-
-def _harmless_container(name: str | None) -> str | None:
-    """The name of a container. One that holds a secret is refused: scopes are shown and stored."""
-    if name and ingest.redact.redact(name).text != name:
-        raise InvalidInput("The name of the container holds a secret.", "Use another name.")
-    return name

@@ -355,6 +355,10 @@ class Filter(NamedTuple):
     transcribed: bool = False  # only what was read from a transcript, not what was told of a conversation, such as a summary
 
 
+# What lets a filter see all that it would hide.
+EVERYTHING: Values = {name: True for name in Filter._fields if name.startswith("include_")}
+
+
 class Term(NamedTuple):
     """One searchable piece of a query: a word, a "quoted phrase" or a prefix*, perhaps in one column."""
 

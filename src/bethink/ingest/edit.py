@@ -14,6 +14,7 @@ from bethink.store.places import EMBEDDING_TEXT, content_hash
 from bethink.store.rows import from_history
 from bethink.text import as_entity, check_kind, check_range
 from bethink.types import (
+    EVERYTHING,
     IDEAS,
     PERSONAL,
     SAID_IN,
@@ -144,10 +145,7 @@ def find_traces(store: Store, purged: Sequence[Memory], visible: Collection[str]
         everything = Filter(
             tuple(one for one in (scope, PERSONAL) if one in visible),
             session=session,
-            include_deleted=True,
-            include_expired=True,
-            include_superseded=True,
-            include_quarantined=True,
+            **EVERYTHING,
         )
         said = list(store.scan(everything))
         hashes = {memory.content_hash for memory in said if memory.id in known}

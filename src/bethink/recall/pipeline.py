@@ -62,7 +62,7 @@ from bethink.types import (
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from bethink.judge import Judge, Judgement
+    from bethink.judge import Judge
 
 # A question that names a time prefers memories of that time without shutting the others out. Set by hand; the sets in bench/ hold
 # too few such questions to tune on.
@@ -136,7 +136,7 @@ def recall(
         query = _date_by_event(question, query, ask, store, embedder, now)
     then = see_then(query, ask.filter, question, now)
     if query.recap and not ask.looking_up:
-        told, total = list_period(query, ask.filter, store, ask.offset, ask.limit)
+        told, total = list_period(query, ask, store)
         if total:
             return Answer(query, tuple(told), total, ask.mode, ask.profile, ask.hints)
         # A memory may speak of that time that was told at another: "On 25 October the forecast was off".
@@ -574,11 +574,10 @@ def topic_fit(
 # A time and nothing else
 
 
-def list_period(
-    query: Query, wanted: Filter, store: Store, offset: int, limit: int
-) -> tuple[list[Hit], int]:
+def list_period(query: Query, ask: Ask, store: Store) -> tuple[list[Hit], int]:
     """What was said, decided and done in a time: the hits of a page, the newest first, and how many there are. Where there is more
     than fits, what matters most is kept. What was read from files is left out: the day a file was read on says nothing about the work."""
+    wanted = ask.filter
     then = wanted._replace(
         since=max(filter(None, (wanted.since, query.since)), default=None),
         until=min(filter(None, (wanted.until, query.until)), default=None),
@@ -595,7 +594,7 @@ def list_period(
         places = {(one.source, turn_of(one.position)) for one in outcomes if one.session}
         outcomes += [one for one in look("context") if (one.source, one.position) not in places]
     outcomes.sort(key=lambda one: (one.kind != "context", one.importance, one.created_at))
-    page = outcomes[::-1][offset : offset + limit]
+    page = outcomes[::-1][ask.offset : ask.offset + ask.limit]
     page.sort(key=lambda one: one.created_at, reverse=True)
     return [Hit(one, 1.0, {"in_time": 1.0}) for one in page], len(outcomes)
 
@@ -698,12 +697,11 @@ def dispute(question: str, pairs: Sequence[tuple[Memory, Memory]], judge: "Judge
     ]
     judged = judge.relate([pair for one, other in texts for pair in ((one, other), (other, one))])
     both = zip(judged[::2], judged[1::2], strict=True)
-    return [sum(map(_differ, readings)) / 2 >= DISPUTED for readings in both]
-
-
-def _differ(judgement: "Judgement") -> float:
-    """How probably two texts cannot both hold."""
-    return judgement.probabilities["replaces"] + judgement.probabilities["contradicts"]
+    differing = ("replaces", "contradicts")
+    return [
+        sum(one.probabilities[name] for one in readings for name in differing) / 2 >= DISPUTED
+        for readings in both
+    ]
 
 
 def put_newer_first(hits: Sequence[Hit], limit: int, earlier: Sequence[str] = ()) -> list[Hit]:
@@ -719,9 +717,13 @@ def put_newer_first(hits: Sequence[Hit], limit: int, earlier: Sequence[str] = ()
             if (relation.type, relation.source) == ("answers", other.id) and other.id in there:
                 ordered.setdefault(other.id, there[other.id])
             if relation.type in ("may_replace", "contradicts") and _outranks(other, hit.memory):
-                first = there.get(other.id) or Hit(
-                    other, hit.score, hit.why, _reverse_relations(hit, other)
+                # The relations between the two, as the other sees them.
+                reverse = tuple(
+                    (one, hit.memory)
+                    for one, end in hit.related
+                    if end.id == other.id and end.id in one[:2]
                 )
+                first = there.get(other.id) or Hit(other, hit.score, hit.why, reverse)
                 ordered.setdefault(other.id, first)
         ordered.setdefault(hit.memory.id, hit)
     return list(ordered.values())[: max(limit, len(hits))]
@@ -730,12 +732,3 @@ def put_newer_first(hits: Sequence[Hit], limit: int, earlier: Sequence[str] = ()
 def _outranks(one: Memory, other: Memory) -> bool:
     live = one.superseded_by is None and one.deleted_at is None
     return live and (one.trust, one.created_at) > (other.trust, other.created_at)
-
-
-def _reverse_relations(hit: Hit, other: Memory) -> Related:
-    """The relations between a hit and another memory, as the other sees them."""
-    return tuple(
-        (relation, hit.memory)
-        for relation, end in hit.related
-        if end.id == other.id and other.id in (relation.source, relation.target)
-    )

@@ -12,7 +12,18 @@ from typing import Any, NamedTuple
 
 from bethink.errors import StoreCorrupt
 from bethink.text import blake2b
-from bethink.types import READINGS, TRUST, Entity, Event, Filter, Memory, Relation, Session, Source
+from bethink.types import (
+    EVERYTHING,
+    READINGS,
+    TRUST,
+    Entity,
+    Event,
+    Filter,
+    Memory,
+    Relation,
+    Session,
+    Source,
+)
 
 # What somebody told, whatever source it names: as against a passage that a reader found there, or an idea of a conversation.
 TOLD = "(m.dedup IS NOT NULL AND m.session IS NULL)"
@@ -358,10 +369,7 @@ CHOICES: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
 def is_narrow(filter: Filter) -> bool:
     """Whether a filter asks for more than the scope and the usual visibility, so that few memories may pass."""
     wide = Filter(filter.scopes, now=filter.now, follow=filter.follow)
-    visible = {
-        name: getattr(filter, name) for name in Filter._fields if name.startswith("include_")
-    }
-    return filter != wide._replace(**visible)
+    return filter != wide._replace(**{name: getattr(filter, name) for name in EVERYTHING})
 
 
 def where(filter: Filter, scopes: Keys, by_key: bool = False) -> Where:

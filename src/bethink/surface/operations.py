@@ -19,6 +19,7 @@ from bethink.surface.render import Arranged, arrange_answer, pick
 from bethink.text import as_entity, check_kind, split_lists
 from bethink.text.when import moment
 from bethink.types import (
+    EVERYTHING,
     PERSONAL,
     Answer,
     Event,
@@ -34,9 +35,6 @@ from bethink.types import (
 
 # In the index-and-details form a match costs about 20 tokens at least.
 TOKENS_PER_LINE, FEWEST_LINES, MOST_LINES = 20, 5, 50
-# What a search leaves out, as options ask for it.
-HIDDEN = tuple(f"include_{state}" for state in "expired deleted superseded quarantined".split())
-EVERYTHING = dict.fromkeys(HIDDEN, True)
 TIMES = ("since", "until", "as_of")
 
 
@@ -56,7 +54,7 @@ def make_filter(memory: Bethink, asked: Any, **more: Any) -> Filter:
         "hosts": split_lists(given.get("host")),
         "scopes": scopes,
         **{name: moment(text, now) for name in TIMES if (text := given.get(name))},
-        **{name: given.get(name) for name in ("min_importance", "answered", *HIDDEN)},
+        **{name: given.get(name) for name in ("min_importance", "answered", *EVERYTHING)},
         **more,
     }
     return memory.filter(**wanted)

@@ -50,10 +50,10 @@ from bethink.surface.cli import console
 from bethink.surface.cli.console import Bar, Result, check_database, open_memory, project, settings
 from bethink.surface.cli.knowledge import run_sync, synced_result
 from bethink.surface.cli.tend import edit_file
-from bethink.surface.operations import EVERYTHING, make_filter
+from bethink.surface.operations import make_filter
 from bethink.surface.render import format_records, many, pick
 from bethink.text import textfile
-from bethink.types import PERSONAL, STATEMENTS, Json, Memory, Relation
+from bethink.types import EVERYTHING, PERSONAL, STATEMENTS, Json, Memory, Relation
 
 SHOWN = ("include_expired", "include_superseded")  # in a vault, which shows what replaced what
 FIELDS = "id kind scope source path lines created_at summary content".split()

@@ -21,10 +21,10 @@ from bethink.store.transfer import Bundle, bundle_to_json
 from bethink.surface import operations, render
 from bethink.surface.http.projects import NOWHERE, View
 from bethink.surface.http.security import Grant, refuse
-from bethink.surface.operations import EVERYTHING, make_filter
+from bethink.surface.operations import make_filter
 from bethink.surface.render import pick
 from bethink.text.when import moment
-from bethink.types import PERSONAL, Json, Memory, Session, Words
+from bethink.types import EVERYTHING, PERSONAL, Json, Memory, Session, Words
 
 BESIDE = ("id", "project", "container", "updated_at")  # of a change: what is no value of a memory
 PROMOTING = ("promote", "undo-promote")

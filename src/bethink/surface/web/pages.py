@@ -27,10 +27,9 @@ from bethink.surface.arguments import Argument, parse_value
 from bethink.surface.http import api
 from bethink.surface.http.projects import Projects
 from bethink.surface.http.security import Caller
-from bethink.surface.operations import EVERYTHING
 from bethink.surface.web import WebSession
 from bethink.surface.web.render import diff, place, render_page, spell_unseen
-from bethink.types import NOTHING, Json, Values
+from bethink.types import EVERYTHING, NOTHING, Json, Values
 
 EVERY, PERSONAL = "all", "personal"  # in the place of a project: more than one, and none
 WIDER = {EVERY: "all_projects", PERSONAL: "personal"}  # and what operations call that

@@ -380,13 +380,12 @@ class Bethink:
         replace_sources: bool = False,
         moved: Mapping[str, str] = types.NOTHING,
     ) -> Receipt:
-        def write(embedder: Embedder | None) -> Receipt:
-            store, recent = self.store, self.recent
-            return ingest.pipeline.ingest(
-                groups, options, store, embedder, recent, replace_sources, moved
+        # Without a model what was told is kept all the same.
+        receipt = self._do_with_model(
+            lambda embedder: ingest.pipeline.ingest(
+                groups, options, self.store, embedder, self.recent, replace_sources, moved
             )
-
-        receipt = self._do_with_model(write)  # what was told is kept all the same
+        )
         return receipt._replace(hints=(*receipt.hints, *self.hints))
 
     def _do_with_model(self, work: Callable[[Embedder | None], Done]) -> Done:
@@ -454,13 +453,12 @@ class Bethink:
         """The parts of a batch that give memories new vectors; nothing where there is no model."""
         texts = {memory.id: embedded_text(memory) for memory in memories}
 
-        def make(embedder: Embedder | None) -> dict[str, Any]:
-            if embedder is None:
-                return {}
-            make_parts = ingest.pipeline.make_batch_parts
-            return make_parts("vectors", texts, embedder, self.recent, self.store)
-
-        return self._do_with_model(make)
+        make = ingest.pipeline.make_batch_parts
+        return self._do_with_model(
+            lambda embedder: (
+                make("vectors", texts, embedder, self.recent, self.store) if embedder else {}
+            )
+        )
 
     def find_traces(self, purged: Sequence[types.Memory]) -> Traces:
         """Where else conversations say what is to be purged."""
@@ -543,20 +541,18 @@ class Bethink:
         new, old = self.one(source), self.one(target)
         if new.id == old.id:
             raise InvalidInput("A memory cannot be related to itself.", "Give two different ids.")
-        relation = Relation(new.id, old.id, type)
-        more: tuple[Relation, ...] = ()
-        changes: tuple[Change, ...] = ()
+        related, changes = [type], tuple[Change, ...]()
         if type == "supersedes" and self.trust < old.trust:
-            relation = relation._replace(type="may_replace")
-            more = (Relation(new.id, old.id, "contradicts"),)
+            related = ["may_replace", "contradicts"]
         elif type == "supersedes":
             changes = (types.supersede(old.id, new),)
             if new.kind == "general" and old.kind in ingest.reconcile.STATED:
                 changes += (Change(new.id, "update", {"kind": old.kind}),)
         elif type == "answers" and not old.answered:
             changes = (Change(old.id, "answer", {"answered": True}),)
-        self.write(relate=(relation, *more), change=changes)
-        return relation
+        relations = tuple(Relation(new.id, old.id, one) for one in related)
+        self.write(relate=relations, change=changes)
+        return relations[0]
 
     def unlink(self, source: str, target: str, type: str = "relates_to") -> Relation:
         """Takes a relation back, and what it had changed, unless another one of its type still says so."""
@@ -568,7 +564,7 @@ class Bethink:
                 f"{relation.source} has no '{type}' relation to {relation.target}.",
                 f"bethink get {relation.source} shows its relations.",
             )
-        changes: tuple[Change, ...] = ()
+        changes = tuple[Change, ...]()
         if type == "supersedes" and self.one(target).superseded_by == relation.source:
             changes = (Change(relation.target, "restore", {"superseded_by": None}),)
         elif type == "answers" and not others:
@@ -676,7 +672,7 @@ class Bethink:
         embedder, hints = self._ready_embedder(mode)
         ask = Ask(
             filter=filter or self.filter(),
-            mode=mode if embedder or mode == "keyword" else "keyword",
+            mode=mode if embedder else "keyword",
             fusion=config.fusion,
             profile=profile,
             weights=weights,

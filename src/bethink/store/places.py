@@ -114,6 +114,7 @@ class Places(Reader):
         self.at = rows.stamp(batch.at)
         self.counts: Counter[tuple[int, int]] = Counter()  # (scope, hash of a word) → memories
         self.scope_ids: dict[str, int] = {}
+        self.source_ids: dict[tuple[int, str], int] = {}
         self.model_ids: dict[str, tuple[int, int]] = {}
         self.refused: set[bytes] = set()  # cache keys of purged texts: their vectors are not kept
 
@@ -144,27 +145,20 @@ class Places(Reader):
         sql = f"SELECT o.{what} FROM sources o JOIN scopes s ON s.id = o.scope WHERE s.key = ? AND o.uri = ?"
         return next(iter(self.column(sql, scope, uri)), None)
 
-    def sources(self, wanted: Iterable[tuple[int, str, str]]) -> dict[tuple[int, str], int]:
-        """The numbers of sources (scope, uri, type), which are made where there are none."""
-        types = {(scope, uri): type for scope, uri, type in wanted}
-        sql = "SELECT scope, uri, id FROM sources WHERE uri = ANY(?)"
-        found = self.run(sql, sorted({uri for _, uri in types}))
-        known = {(scope, uri): id for scope, uri, id in found}
-        fresh = [
-            self._source_row(scope, Source(uri, type), self.at)
-            for (scope, uri), type in types.items()
-            if (scope, uri) not in known
-        ]
-        self.put("sources", fresh)
-        return known | {(row["scope"], row["uri"]): row["id"] for row in fresh}
+    def source(self, scope: int, uri: str, type: str) -> int:
+        """The number of a source, which is made where there is none."""
+        if (scope, uri) not in self.source_ids:
+            known = self.column("SELECT id FROM sources WHERE scope = ? AND uri = ?", scope, uri)
+            fresh = known or [self.put_source(scope, Source(uri, type), self.at)]
+            self.source_ids[scope, uri] = fresh[0]
+        return self.source_ids[scope, uri]
 
-    def _source_row(self, scope: int, source: Source, at: int) -> dict[str, Any]:
-        return rows.to_row(source, id=self.number("sources"), scope=scope, read_at=at)
-
-    def read_source(self, scope: int, source: Source, at: int) -> None:
-        """Notes how a source was read."""
-        self.put("sources", [self._source_row(scope, source, at)], key="scope, uri")
-        self.audit("source", source.uri)
+    def put_source(self, scope: int, source: Source, at: int) -> int:
+        """Notes how a source was read. Returns the number that it has if it is new."""
+        id = self.number("sources")
+        row = rows.to_row(source, id=id, scope=scope, read_at=at)
+        self.put("sources", [row], key="scope, uri")
+        return id
 
     def model(self, name: str, dimensions: int) -> int:
         if name not in self.model_ids:
@@ -193,15 +187,13 @@ class Places(Reader):
 
     def put_records(self, records: Sequence[tuple[int, int, Record]]) -> None:
         """New memories (key, scope, record) with everything that is only their own."""
-        sources = self.sources(
-            (scope, one.memory.source, one.memory.source_type) for _, scope, one in records
-        )
         given, texts = [], []
         for key, scope, (memory, unique, _, _) in records:
             tags = index_tags(memory.tags, memory.source, memory.source_type)
             columns = (memory.content, memory.summary, memory.section or "", tags)
             text = Texts(key, scope, tuple(map(prepare, columns)))
-            own = {"key": key, "scope": scope, "source": sources[scope, memory.source]}
+            source = self.source(scope, memory.source, memory.source_type)
+            own = {"key": key, "scope": scope, "source": source}
             dedup = memory.content_hash if unique else None
             row = rows.to_row(memory, dedup=dedup, **own, **text.count_words())
             given.append(row | {"row_hash": rows.row_hash(row)})
@@ -256,8 +248,8 @@ class Places(Reader):
                 fresh.append(rows.to_row(entity, id=known[place], scope=place[0], folded=place[1]))
         self.put("entities", fresh)
         named_in = sorted({(key, scope, known[place]) for key, scope, _, place in wanted})
-        columns = ("memory", "scope", "entity")
-        self.put("memory_entities", [dict(zip(columns, row, strict=True)) for row in named_in])
+        given = [{"memory": key, "scope": scope, "entity": id} for key, scope, id in named_in]
+        self.put("memory_entities", given)
 
     def encode(self, vectors: Sequence[Any]) -> Stored:
         """Vectors of the batch's model as they are stored."""

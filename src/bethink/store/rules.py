@@ -82,7 +82,8 @@ class Writer(Places):
         for scope, old, new in batch.move:
             self.move(scope, old, new)
         for scope, source in batch.sources:
-            self.read_source(self.scope(scope), source, self.at)
+            self.put_source(self.scope(scope), source, self.at)
+            self.audit("source", source.uri)
         retired = sum(self.retire(scope, uri) for scope, uri in batch.retire)
         retired += sum(self.vanish(scope, uri) for scope, uri in batch.vanish)
         for id, lines, position in batch.place:
@@ -326,8 +327,7 @@ class Writer(Places):
             ended_at=max(ends, default=None),
         )
         scope = self.scope(whole.scope)
-        wanted = [(scope, whole.source, "transcript")] if whole.source else []
-        source = self.sources(wanted).get((scope, whole.source))
+        source = self.source(scope, whole.source, "transcript") if whole.source else None
         self.put("sessions", [rows.to_row(whole, scope=scope, source=source)], key="id")
         self.audit("session", session.id)
 

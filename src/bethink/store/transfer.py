@@ -239,7 +239,8 @@ def take(
     for key, name, path in bundle.scopes:
         writer.run(named, name, path, writer.scope(key))
     for scope, source, read in bundle.sources:
-        writer.read_source(writer.scope(scope), source, stamp(read))
+        writer.put_source(writer.scope(scope), source, stamp(read))
+        writer.audit("source", source.uri)
     for session in bundle.sessions:
         writer.run("DELETE FROM sessions WHERE id = ?", session.id)
         writer.put_session(session)

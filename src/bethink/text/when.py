@@ -318,10 +318,11 @@ def _shift(start: datetime, unit: str, count: int) -> datetime:
     """A moment, moved by so many units; in a month that is too short for it, its last day."""
     if unit in UNIT_SECONDS:
         return start + timedelta(seconds=UNIT_SECONDS[unit] * count)
-    months = start.year * 12 + start.month - 1 + UNIT_MONTHS[unit] * count
-    first = start.replace(months // 12, months % 12 + 1, 1)
-    last = (first.replace(day=28) + timedelta(days=4)).replace(day=1) - timedelta(days=1)
-    return first.replace(day=min(start.day, last.day))
+    from calendar import monthrange  # most commands are given no time
+
+    year, month = divmod(start.year * 12 + start.month - 1 + UNIT_MONTHS[unit] * count, 12)
+    last = monthrange(year, month + 1)[1]
+    return start.replace(year, month + 1, min(start.day, last))
 
 
 def _make_period(start: datetime, unit: str) -> Period:

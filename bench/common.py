@@ -13,8 +13,8 @@ import numpy as np
 from bethink.ingest.compare import WriteOptions
 from bethink.ingest.extract import extract
 from bethink.ingest.pipeline import make_memory
-from bethink.store.places import cache_key, content_hash
-from bethink.text import new_id
+from bethink.store.places import content_hash
+from bethink.text import hash_text, new_id
 from bethink.types import Batch, Entry, Memory, Passage, Source
 
 BATCH = 2000
@@ -163,7 +163,7 @@ def fill(
                     Entry(memory, (vector,)) for memory, vector in zip(made, own, strict=True)
                 ),
                 cache={
-                    cache_key(memory.content).hex(): (vector,)
+                    hash_text(memory.content).hex(): (vector,)
                     for memory, vector in zip(made, own, strict=True)
                     if not really
                 },

@@ -6,7 +6,7 @@ from memories import DAY, NOW, stored, texts
 from stores import pick
 
 from bethink.errors import InvalidInput, NotFound, Overtaken
-from bethink.store.places import cache_key
+from bethink.text import hash_text
 from bethink.types import KINDS, RELATIONS, TRUST, Passage, Source
 
 TIMES = {"NOW": NOW, "DAY": DAY}
@@ -272,7 +272,7 @@ def test_another_text_is_embedded_in_place_of_the_content_redacted_guarded_and_p
             hashing.update(id, **fields)
     hashing.trust = TRUST["user"]
     model = hashing.embedder.model
-    assert hashing.store.read_cache([cache_key(text)], model)
+    assert hashing.store.read_cache([hash_text(text)], model)
     hashing.update(id, content="CI pushes at night")
     hashing.forget(id, purge=True)
-    assert not hashing.store.read_cache([cache_key(text)], model)
+    assert not hashing.store.read_cache([hash_text(text)], model)

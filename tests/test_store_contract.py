@@ -35,8 +35,8 @@ from stores import (
 from bethink.errors import Ambiguous, BethinkError, InvalidInput, NotFound, StoreError
 from bethink.recall.query import parse
 from bethink.store.base import Store
-from bethink.store.places import cache_key
 from bethink.store.transfer import Bundle
+from bethink.text import hash_text
 from bethink.types import PERSONAL, Change, Entity, Entry, Relation, Session, Source
 
 
@@ -466,7 +466,7 @@ def test_a_purge_takes_names_vectors_and_the_last_memory_of_a_conversation(store
     assert store.column("SELECT name FROM entities") == ["Quokka"]
     text, edited, other = "the secret plan", "the secret plan of May", "something else"
     under = [f"{heading}\n{each}" for heading in ("Old", "New") for each in (text, edited)]
-    every = {each: cache_key(each) for each in (text, edited, *under, other)}
+    every = {each: hash_text(each) for each in (text, edited, *under, other)}
 
     def cached() -> set[str]:
         found = store.read_cache(list(every.values()), MODEL)

@@ -52,6 +52,9 @@ BUILTIN = "builtin:"  # what an agent's host puts into its context anyway: found
 READINGS = ("code:", "analysis:", "repo-map:", BUILTIN)
 
 
+FILES = ("markdown", "repomap", "analysis")  # what sources are that were read from files
+
+
 def path_of(uri: str) -> str:
     """The file that a uri speaks of."""
     for prefix in READINGS:
@@ -151,11 +154,8 @@ class Memory(NamedTuple):
     @property
     def path(self) -> str | None:
         """The file a passage came from, or None for what was told."""
-        return (
-            path_of(self.source)
-            if self.source_type in ("markdown", "repomap", "transcript", "analysis")
-            else None
-        )
+        is_file = self.source_type in (*FILES, "transcript")
+        return path_of(self.source) if is_file else None
 
 
 class Session(NamedTuple):

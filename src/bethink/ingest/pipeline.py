@@ -25,8 +25,8 @@ from bethink.ingest.reconcile import STATED, holds_one_statement
 from bethink.ingest.redact import redact, redact_value
 from bethink.judge import Judge, asks, describe_place
 from bethink.store.base import Store
-from bethink.store.places import cache_key, content_hash, embedded_text, topic_text
-from bethink.text import new_id
+from bethink.store.places import content_hash, embedded_text, topic_text
+from bethink.text import hash_text, new_id
 from bethink.types import (
     NOTHING,
     Batch,
@@ -467,8 +467,8 @@ def start_embedding(
     if embedder is None:
         return lambda: ([()] * len(texts), {})
     model = embedder.model
-    keys = [None if text is None else cache_key(text) for text in texts]
-    text_of = {cache_key(text): text for text in texts if text is not None}
+    keys = [None if text is None else hash_text(text) for text in texts]
+    text_of = {hash_text(text): text for text in texts if text is not None}
     known = recent.find(text_of, model)
     known |= store.read_cache([key for key in text_of if key not in known], model)
     missing = [key for key in text_of if key not in known]

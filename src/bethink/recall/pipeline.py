@@ -41,6 +41,7 @@ from bethink.store.words import as_words, query_words
 from bethink.text import STOP_WORDS, WORDS
 from bethink.types import (
     ASKED_IMPORTANCE,
+    FILES,
     IDEAS,
     KINDS,
     PERSONAL,
@@ -401,7 +402,6 @@ TOPICS, BEST_TOPICS = 40, 3
 PARENT = 0.7  # how much of a topic's fit its sub-topics share
 # What came out of the work stands for the turns in which it was said; these fill the room that is left.
 OUTCOMES = tuple(kind for kind in KINDS if kind not in ("code", "document", "context"))
-FILES = ("markdown", "repomap", "analysis")
 LOOKED = 500  # memories of each sort that are looked at; of a longer time the newest
 NOTHING_THEN = "Nothing is known from that time; `bethink list` shows the newest."
 

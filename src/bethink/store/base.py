@@ -257,7 +257,7 @@ class Store(Reader):
 
     def source(self, scope: str, uri: str) -> Source | None:
         found = self._read(Source, f"{rows.SOURCE} WHERE s.key = ? AND o.uri = ?", scope, uri)
-        return found[0] if found else None
+        return next(iter(found), None)
 
     def find_source(self, uri: str) -> tuple[str, Source] | None:
         """A source by its uri, and the scope that keeps how far it was read: conversations of several projects may share a file."""
@@ -529,8 +529,6 @@ class Store(Reader):
         """Everything of a part (`transfer.PARTS`), so many items in a bundle."""
         keys, select, scope = rows.EXPORTS[part]
         where = self._within(scope, scopes) if scope else "1 = 1"
-        if part == "relations":
-            where = f"source IN (SELECT id FROM memories WHERE {self._within('scope', scopes)})"
         select = select.replace("{columns}", self.columns).replace("SELECT", f"SELECT {keys},", 1)
         width = len(keys.split(", "))
         last: Sequence[Any] = ()
@@ -603,7 +601,7 @@ class Store(Reader):
     def read_note(self, name: str) -> str | None:
         """A note that came with a bundle."""
         found = self.column("SELECT value FROM meta WHERE key = ?", NOTE + name)
-        return found[0] if found else None
+        return next(iter(found), None)
 
     def list_notes(self, prefix: str) -> Names:
         """The notes whose name begins so."""

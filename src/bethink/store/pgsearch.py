@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import partial
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from bethink.store import words
+from bethink.text import hash_text
 from bethink.types import Query, Term
 
 LABELS = {"content": "A", "section": "C", "tags": "D"}
@@ -62,9 +62,7 @@ def write_tsvector(mark: str, columns: Sequence[str]) -> str:
 def bound_word(mark: str, word: str) -> str:
     raw = word.encode("utf-8", "replace")
     if len(raw) > LONGEST:
-        word = (
-            raw[: LONGEST // 2].decode("utf-8", "ignore") + blake2b(raw, digest_size=12).hexdigest()
-        )
+        word = raw[: LONGEST // 2].decode("utf-8", "ignore") + hash_text(word, 12).hex()
     return mark + word
 
 

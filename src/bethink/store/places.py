@@ -15,8 +15,9 @@ from bethink.errors import InvalidInput
 from bethink.store import rows
 from bethink.store.rows import Keys, Reader, Record, Row, Stored, within
 from bethink.store.words import pack, prepare, tokenize, unpack
-from bethink.text import blake2b, sha256
+from bethink.text import hash_text, sha256
 from bethink.types import (
+    FILES,
     NOTHING,
     Batch,
     Entity,
@@ -35,10 +36,6 @@ EMBEDDING_TEXT = "embedding_text"  # in a memory's metadata: what is embedded in
 OFTEN = frozenset("turns relations memory_entities tombstones embedding_cache".split())
 
 
-def cache_key(text: str) -> bytes:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
 def content_hash(text: str) -> str:
     """Identity of a text: line endings and outer white space do not count."""
     return sha256(text.replace("\r\n", "\n").strip().encode("utf-8", "replace")).hexdigest()
@@ -46,7 +43,7 @@ def content_hash(text: str) -> str:
 
 def turn_identity(host: str, id: str) -> bytes:
     """By what a message is known, whichever transcript repeats it."""
-    return blake2b(f"{host}\0{id}".encode("utf-8", "replace"), digest_size=16).digest()
+    return hash_text(f"{host}\0{id}")
 
 
 def vector_text(section: str | None, content: str, metadata: str | Row) -> str:
@@ -71,9 +68,7 @@ def topic_text(name: str, summary: str) -> str:
 
 def index_tags(tags: Sequence[str], uri: str, type: str) -> str:
     """Tags are searchable words, and so is the path of a document or source file. A transcript's path says nothing."""
-    return " ".join(
-        (*tags, *((path_of(uri),) if type in ("markdown", "repomap", "analysis") else ()))
-    )
+    return " ".join([*tags, path_of(uri)] if type in FILES else tags)
 
 
 class Texts(NamedTuple):

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from bethink.errors import StoreCorrupt
-from bethink.text import blake2b
+from bethink.text import blake2b, hash_text
 from bethink.types import (
     EVERYTHING,
     READINGS,
@@ -181,15 +181,11 @@ def to_row(item: Any, **own: Any) -> dict[str, Any]:
 
 def row_hash(values: Mapping[str, Any]) -> bytes:
     """Guards a row against silent corruption: a database's own checks see the page, not the meaning."""
-    text = "\x1f".join(
-        ""
-        if values[name] is None
-        else f"{values[name]:g}"
-        if isinstance(values[name], float)
-        else str(values[name])
-        for name in GUARDED
+    texts = (
+        "" if one is None else f"{one:g}" if isinstance(one, float) else str(one)
+        for one in map(values.__getitem__, GUARDED)
     )
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).digest()
+    return hash_text("\x1f".join(texts), 12)
 
 
 def is_intact(row: Sequence[Any]) -> bool:
@@ -210,7 +206,7 @@ def memory(row: Sequence[Any]) -> Memory:
 
 
 def _read_json(text: str) -> Any:
-    return json.loads(text) if text and text != "{}" else {}
+    return json.loads(text) if text else {}
 
 
 def _read_entities(given: Any) -> tuple[Entity, ...]:
@@ -253,7 +249,11 @@ EXPORTS = {
     "sessions": ("n.id", SESSION, "n.scope"),
     "spans": ("p.key", SPAN, "p.scope"),
     "records": ("m.key", f"SELECT {{columns}}, m.dedup FROM {JOINS}", "m.scope"),
-    "relations": ("source, target, type", RELATION, ""),
+    "relations": (
+        "source, target, type",
+        RELATION,
+        "(SELECT scope FROM memories WHERE id = relations.source)",
+    ),
     "turns": (
         "t.scope, t.identity",
         "SELECT s.key, t.identity FROM turns t JOIN scopes s ON s.id = t.scope",

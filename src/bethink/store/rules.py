@@ -21,7 +21,6 @@ from bethink.store.places import (
     MEMORIES,
     TOPICS,
     Places,
-    cache_key,
     content_hash,
     embedded_text,
     topic_text,
@@ -29,6 +28,7 @@ from bethink.store.places import (
 )
 from bethink.store.rows import Ids, Keys, Record, Row, Rows, tombstone, within
 from bethink.store.transfer import from_json
+from bethink.text import hash_text
 from bethink.types import NOTHING, Change, Entity, Entry, Event, Outcome, Receipt, Session
 
 # Keys among the facts about the database (`meta`): receipts of writes that may come again.
@@ -69,7 +69,7 @@ class Writer(Places):
         receipt = self._apply()
         self.note_fact(ONCE + once, json.dumps({"at": self.at, "receipt": receipt}))
         # Now and then those that are old are taken out.
-        ends = ((ONCE, ONCE_END), (ANSWERS, ANSWERS_END)) if cache_key(once)[0] % 64 == 0 else ()
+        ends = ((ONCE, ONCE_END), (ANSWERS, ANSWERS_END)) if hash_text(once)[0] % 64 == 0 else ()
         for between in ends:
             found = self.run("SELECT key, value FROM meta WHERE key >= ? AND key < ?", *between)
             old = [key for key, value in found if json.loads(value)["at"] < self.at - ONCE_KEPT]
@@ -153,7 +153,7 @@ class Writer(Places):
             memory, place, turn = entry.memory, (scope, entry.memory.content_hash), entry.turn
             outcome = Outcome(memory.id, "added")
             if memory.content_hash in purged:
-                self.refused.add(cache_key(embedded_text(memory)))
+                self.refused.add(hash_text(embedded_text(memory)))
                 outcome = Outcome("", "purged")
             elif turn and (scope, turn) in heard:
                 outcome = Outcome("", "known")
@@ -340,7 +340,7 @@ class Writer(Places):
             span,
         )
         keys = [row[0] for row in around]
-        self.expunge([cache_key(topic_text(*row[1:])) for row in around])
+        self.expunge([hash_text(topic_text(*row[1:])) for row in around])
         self.unindex(TOPICS, keys)
         self.drop_vectors(TOPICS, keys)
         sql = "UPDATE spans SET name = '', summary = '', metadata = '{}' WHERE key = ANY(?)"
@@ -400,7 +400,7 @@ class Writer(Places):
         sections = {None, *(state.get("section") for state in states)}
         metadata = {"{}", *(state["metadata"] for state in states if state.get("metadata"))}
         embedded = {vector_text(*parts) for parts in product(sections, texts, metadata)}
-        self.expunge([cache_key(text) for text in embedded])
+        self.expunge([hash_text(text) for text in embedded])
         named = self.column("SELECT entity FROM memory_entities WHERE memory = ?", key)
         earlier = {name.casefold() for state in states for name, _ in state.get("entities", ())}
         named += self.column("SELECT id FROM entities WHERE folded = ANY(?)", earlier)

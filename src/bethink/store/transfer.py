@@ -21,7 +21,7 @@ from bethink import project as projects
 from bethink.errors import InvalidInput, StoreError
 from bethink.store.places import content_hash, embedded_text
 from bethink.store.rows import EPOCH, Record, Row, Stored, instant, stamp
-from bethink.text import blake2b
+from bethink.text import hash_text
 from bethink.types import Entity, Event, Memory, Relation, Session, Source, Span
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _fold_names(memory: Memory) -> Memory:
 
 def _hash(value: Any) -> bytes:
     text = json.dumps(value, sort_keys=True, default=_make_plain, separators=(",", ":"))
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return hash_text(text)
 
 
 def _make_plain(value: Any) -> Any:

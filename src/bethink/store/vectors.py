@@ -18,7 +18,6 @@ import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from numpy.typing import NDArray
 
 from bethink.embed.base import Embedder
 from bethink.store.rows import Cosines, Keys, Run
+from bethink.text import hash_text
 
 Floats = NDArray[np.float32]
 Ids = NDArray[np.int64]
@@ -357,8 +357,8 @@ def _find_best(part: Partition, query: Any, limit: int, permitted: Any) -> dict[
 def ask_once(folder: Path, text: str, embedder: Embedder) -> Any:
     """The vector of a question; from its file, if any process asked the same before: then the model need not be loaded. The files hold
     no text, may be lost or damaged at any time, and a purge takes them away."""
-    asked = f"{embedder.model}\0{text}".encode("utf-8", "replace")
-    path = folder / f"question-{blake2b(asked, digest_size=16).hexdigest()}"
+    asked = f"{embedder.model}\0{text}"
+    path = folder / f"question-{hash_text(asked).hex()}"
     if known := load_arrays(path):
         return known[0]
     vector = embedder.query(text)

@@ -42,9 +42,8 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 def _pairs(match: re.Match[str]) -> str:
     run = match.group()
-    if len(run) == 1:
-        return f" {run} "
-    return " " + " ".join(run[i : i + 2] for i in range(len(run) - 1)) + " "
+    pairs = (run[at : at + 2] for at in range(max(1, len(run) - 1)))
+    return f" {' '.join(pairs)} "
 
 
 def space_out(text: str) -> str:
@@ -96,14 +95,14 @@ def tokenize(text: str, prepared: bool = False) -> list[str]:
 
     tokenizer, _ = _tokenizer()
     source = text if prepared else prepare(text)
-    found = tokenizer(
+    found: list[str] = tokenizer(
         source.encode("utf-8", "replace"),
         apsw.FTS5_TOKENIZE_DOCUMENT,
         None,
         include_offsets=False,
         include_colocated=False,
     )
-    return [token if isinstance(token, str) else token[0] for token in found]
+    return found
 
 
 @lru_cache(maxsize=1 << 15)
@@ -122,11 +121,6 @@ def _list_stops() -> frozenset[str]:
     return frozenset(tokenize(" ".join(STOP_WORDS), prepared=True))
 
 
-def _drop_stops(lexemes: Sequence[str]) -> list[str]:
-    stops = _list_stops()
-    return [lexeme for lexeme in lexemes if lexeme not in stops]
-
-
 def pair_hash(pair: tuple[str, str]) -> int:
     """The hash of both words with a blank between, going on from that of the first."""
     return crc32(_behind(pair[1]), hash_word(pair[0]))
@@ -136,7 +130,8 @@ def pack(lexemes: Sequence[str]) -> bytes:
     """A text's words: how many are distinct, their sorted hashes, a count byte each, then the sorted hashes of its pairs."""
     bag = Counter(map(hash_word, lexemes))
     order = sorted(bag)
-    told = _drop_stops(lexemes)
+    stops = _list_stops()
+    told = [lexeme for lexeme in lexemes if lexeme not in stops]
     # As `pair_hash`, without a call for each.
     pairs = sorted(set(map(crc32, map(_behind, told[1:]), map(hash_word, told))))
     counts = bytes(min(bag[key], 255) for key in order)

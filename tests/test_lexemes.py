@@ -13,7 +13,7 @@ from bethink.store.words import count_occurrences, hash_word, pack, pair_hash, p
 
 def paired(found):
     """Words that stand side by side, stop words not counted: the cheap form of a phrase."""
-    return set(pairwise(lexemes._drop_stops(found)))
+    return set(pairwise([word for word in found if word not in lexemes._list_stops()]))
 
 
 @rules(

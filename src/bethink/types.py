@@ -426,6 +426,7 @@ class Candidate(NamedTuple):
     pairs: tuple[bool, ...]
 
 
+Candidates = Sequence[Candidate]
 # One signal's opinion: keys with scores, best first. Scores of different signals are not comparable.
 Ranking = tuple[tuple[int, float], ...]
 

@@ -36,6 +36,7 @@ Bytes = Callable[[int, int | None], None]
 
 COPY_DAYS = 7  # after which a copy of a model that is no longer there is removed
 WINDOW = 128  # tokens of text behind one vector (bench/LOG.md, 2026-11-15)
+Tokens = list[int]  # the numbers of a text's pieces
 
 
 class Embedder(Protocol):
@@ -106,7 +107,7 @@ class Tokenizer(Protocol):
     """The special tokens that stand before every text, and after it."""
     closing: tuple[int, ...]
 
-    def encode(self, text: str) -> list[int]:
+    def encode(self, text: str) -> Tokens:
         """The tokens of a text, without the special ones. "[SEP]" in somebody's text is text."""
         ...
 
@@ -153,8 +154,8 @@ class WordPiece:
         self.opening: tuple[int, ...] = (self._pieces["[CLS]"],)
         self.closing: tuple[int, ...] = (self._pieces["[SEP]"],)
 
-    def encode(self, text: str) -> list[int]:
-        ids: list[int] = []
+    def encode(self, text: str) -> Tokens:
+        ids: Tokens = []
         for word in text.translate(self._characters).split():
             ids += self._cut(word)
         return ids
@@ -162,7 +163,7 @@ class WordPiece:
     def _cut_word(self, word: str) -> tuple[int, ...]:
         if len(word) > self._longest_word:
             return self._unknown
-        found: list[int] = []
+        found: Tokens = []
         start, prefix = 0, ""
         while start < len(word):
             for end in range(min(len(word), start + self._longest_piece), start, -1):
@@ -226,9 +227,9 @@ class LibraryTokenizer:
         self.opening = tuple(sample.ids[:first])
         self.closing = tuple(sample.ids[len(special) - behind :])
 
-    def encode(self, text: str) -> list[int]:
+    def encode(self, text: str) -> Tokens:
         # A space at the end would be a token of its own where a token begins with the space before it.
-        found: list[int] = self._tokenizer.encode(text.strip(), add_special_tokens=False).ids
+        found: Tokens = self._tokenizer.encode(text.strip(), add_special_tokens=False).ids
         return found
 
 

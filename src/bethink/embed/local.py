@@ -24,6 +24,7 @@ from bethink.embed.base import (
     WINDOW,
     Matrix,
     Tokenizer,
+    Tokens,
     clean,
     open_session,
     open_tokenizer,
@@ -61,7 +62,7 @@ class LocalEmbedder:
             (owner, window) for owner, text in enumerate(texts) for window in self.windows(text)
         )
 
-        def vector(job: tuple[int, list[int]]) -> tuple[int, Matrix]:
+        def vector(job: tuple[int, Tokens]) -> tuple[int, Matrix]:
             owner, window = job
             return owner, self._run(self._settings.document_prefix, window)
 
@@ -79,12 +80,12 @@ class LocalEmbedder:
         vector.flags.writeable = False  # It is handed out again to whoever asks the same.
         return vector
 
-    def windows(self, text: str) -> Iterator[list[int]]:
+    def windows(self, text: str) -> Iterator[Tokens]:
         """The text's tokens in windows, each broken at the last sentence end that fits, unless that would leave less than a quarter of a
         window; together they are all its tokens."""
         tokenizer, text = self.load().tokenizer, clean(text)
         size = min(WINDOW, self._count_room(self._settings.document_prefix))
-        ids: list[int] = []
+        ids: Tokens = []
         ends = [0]  # places in `ids` at which a sentence begins
         start = 0
         for end in (*sentence_ends(text), len(text)):

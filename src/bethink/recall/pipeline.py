@@ -49,6 +49,7 @@ from bethink.types import (
     TRUST,
     Answer,
     Candidate,
+    Candidates,
     Filter,
     Hit,
     Memory,
@@ -92,6 +93,7 @@ WORDS_BEFORE = 40
 
 
 Meaning = tuple[Any, str]  # the question as a vector, and the model that made it
+Hits = list[Hit]
 
 
 class Ask(NamedTuple):
@@ -168,13 +170,13 @@ def recall(
 
 
 def _take_page(
-    hits: list[Hit],
+    hits: Hits,
     question: str,
     ask: Ask,
     store: Store,
     now: datetime | None,
     judge: "Judge | None",
-) -> list[Hit]:
+) -> Hits:
     """The hits that are asked for, with what they are related to. Where it is asked what holds `now`, that comes before what it
     disputes."""
     if judge and now and ask.related:
@@ -189,7 +191,7 @@ def _take_page(
 
 def _load_hits(
     chosen: Ranked, query: Query, store: Store, explain: Callable[[Candidate], dict[str, float]]
-) -> list[Hit]:
+) -> Hits:
     """The memories behind candidates; of turns that are the very same words, and of what two readers of a file tell, the best."""
     memories = store.load([one.key for _, one in chosen])
     sought = find_sought(query)
@@ -316,7 +318,7 @@ def _standing(candidate: Candidate, query: Query, held: frozenset[int]) -> int:
 
 
 def _rank(
-    candidates: Sequence[Candidate],
+    candidates: Candidates,
     signals: Mapping[int, Signals],
     query: Query,
     ask: Ask,
@@ -338,8 +340,8 @@ def _rank(
 
 
 def _sift(
-    hits: list[Hit], total: int, query: Query, ask: Ask, embedder: Embedder | None
-) -> tuple[list[Hit], int, tuple[str, ...]]:
+    hits: Hits, total: int, query: Query, ask: Ask, embedder: Embedder | None
+) -> tuple[Hits, int, tuple[str, ...]]:
     """What is shown, of how many, and what is said of it. Where nothing fits it is the nearest few, without a model only such that hold a word of
     the question. By meaning none is left out for its words: of short statements, asked for in other words, a quarter are as far away
     as strangers. Whoever narrows the search, or says what an answer looks like, gets all."""
@@ -531,7 +533,7 @@ def _restates(turn: Candidate, idea: Candidate | None) -> bool:
     return idea is not None and turn.position < IDEAS and turn.length <= 2 * idea.length + 10
 
 
-def _find_heirs(candidates: Sequence[Candidate], store: Store) -> list[tuple[Candidate, int]]:
+def _find_heirs(candidates: Candidates, store: Store) -> list[tuple[Candidate, int]]:
     """Who hands evidence on to whom: superseded memories to their last successors, answered questions to their answers."""
     heirs = [(old, old.superseded_by) for old in candidates if old.superseded_by]
     asked = {
@@ -574,7 +576,7 @@ def topic_fit(
 # A time and nothing else
 
 
-def list_period(query: Query, ask: Ask, store: Store) -> tuple[list[Hit], int]:
+def list_period(query: Query, ask: Ask, store: Store) -> tuple[Hits, int]:
     """What was said, decided and done in a time: the hits of a page, the newest first, and how many there are. Where there is more
     than fits, what matters most is kept. What was read from files is left out: the day a file was read on says nothing about the work."""
     wanted = ask.filter
@@ -605,7 +607,7 @@ CHAIN = 8  # links followed back through replaced memories
 MOST_RELATIONS = 400  # relations looked at for one answer
 
 
-def expand(hits: Sequence[Hit], store: Store, filter: Filter) -> list[Hit]:
+def expand(hits: Sequence[Hit], store: Store, filter: Filter) -> Hits:
     """Relations of every hit, and the whole chain of memories that a hit replaced. Never leaves the scopes."""
     related = _find_related([hit.memory.id for hit in hits], store)
     ends = {end for found in related.values() for end in found.values()}
@@ -642,7 +644,7 @@ def _find_related(ids: Sequence[str], store: Store) -> dict[str, dict[Relation, 
 
 def mark_disputed(
     hits: Sequence[Hit], question: str, judge: "Judge", store: Store, now: datetime
-) -> list[Hit]:
+) -> Hits:
     """The hits, those that stand on nobody's word (a document, what was pasted) related to the user's statements behind them that say
     otherwise, and behind these: a README is not read again whenever somebody decides something. What was related already is as it is."""
     wanted = _find_disputable([hit.memory for hit in hits], store, now)
@@ -704,7 +706,7 @@ def dispute(question: str, pairs: Sequence[tuple[Memory, Memory]], judge: "Judge
     ]
 
 
-def put_newer_first(hits: Sequence[Hit], limit: int, earlier: Sequence[str] = ()) -> list[Hit]:
+def put_newer_first(hits: Sequence[Hit], limit: int, earlier: Sequence[str] = ()) -> Hits:
     """Of two statements about the same thing that cannot both hold, the more trusted and newer one comes first, even while nobody has
     decided: it takes the place of the other, which follows it, unless it stands on an `earlier` page. What was found with the question
     or the to-do that it closed comes before that, too."""

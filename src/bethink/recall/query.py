@@ -93,6 +93,7 @@ class Token(NamedTuple):
 
 
 Node = Term | tuple[str, Any, Any]
+Tokens = list[Token]
 
 
 def parse(raw: str, now: datetime) -> Query:
@@ -133,7 +134,7 @@ def _cut_between_words(whole: str) -> str:
     return whole if len(whole) <= SYNTAX_LIMIT else whole[:SYNTAX_LIMIT].rsplit(" ", 1)[0]
 
 
-def _choose_terms(tokens: list[Token]) -> tuple[list[Token], list[Term], Node | None]:
+def _choose_terms(tokens: Tokens) -> tuple[Tokens, list[Term], Node | None]:
     """The tokens that are wanted, their terms, and the expression that operators make of them. Stop words are terms where there are no
     others."""
     expression = _parse_expression(tokens)
@@ -243,7 +244,7 @@ def _is_identifier(word: str) -> bool:
 # Operators
 
 
-def _parse_expression(tokens: list[Token]) -> Node | None:
+def _parse_expression(tokens: Tokens) -> Node | None:
     """The expression that the tokens form if they are a well-formed one with an operator in it, else None."""
     rest = _drop_stops(tokens)[::-1]
     if sum(token.type == "open" for token in rest) > TERM_LIMIT:
@@ -255,7 +256,7 @@ def _parse_expression(tokens: list[Token]) -> Node | None:
     return node if not rest and sum(map(len, _leaves(node))) <= TERM_LIMIT else None
 
 
-def _take_expression(rest: list[Token], binding: int) -> Node:
+def _take_expression(rest: Tokens, binding: int) -> Node:
     """The next expression of operators that bind at least so tightly, taken from the end of the tokens, which stand in reverse."""
     token = rest.pop()
     if token.type == "open":
@@ -271,7 +272,7 @@ def _take_expression(rest: list[Token], binding: int) -> Node:
     return node
 
 
-def _drop_stops(tokens: list[Token]) -> list[Token]:
+def _drop_stops(tokens: Tokens) -> Tokens:
     """The tokens of an expression without its stop words: nobody asks for `what AND is AND python`. None where there is no operator, or
     where NOT is a word of a sentence: "does NOT support" excludes nothing."""
     denies = any(
@@ -324,7 +325,7 @@ def _distinct(values: Iterable[str]) -> tuple[str, ...]:
 # What is embedded, and what the words ask for
 
 
-def _embedded_text(tokens: list[Token], tail: str) -> str:
+def _embedded_text(tokens: Tokens, tail: str) -> str:
     """What is embedded: the question in its own words, without syntax."""
     parts, end = [], 0
     for token in tokens:
@@ -333,7 +334,7 @@ def _embedded_text(tokens: list[Token], tail: str) -> str:
     return " ".join("".join([*parts, tail]).split())
 
 
-def _prose(head: str, tokens: list[Token]) -> str:
+def _prose(head: str, tokens: Tokens) -> str:
     """The question with a dot for every character that is not running text."""
     prose = [" " if character.isspace() else "·" for character in head]
     for token in tokens:

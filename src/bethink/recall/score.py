@@ -51,6 +51,7 @@ from bethink.types import (
     STATEMENTS,
     TRUST,
     Candidate,
+    Candidates,
     Memory,
     Query,
     Words,
@@ -90,7 +91,7 @@ RRF_K = 60
 class Pool(NamedTuple):
     """Everything that was gathered about one question."""
 
-    candidates: Sequence[Candidate]
+    candidates: Candidates
     words: Words
     statistics: Statistics
     found: Mapping[int, float]  # the full-text engine's own score of what it found
@@ -236,7 +237,7 @@ def recency(age: float, spoken: bool) -> float:
     return RECENT * math.exp(-age / FADE) + (TODAY * math.exp(-age / DAY_FADE) if spoken else 0.0)
 
 
-def lift_neighbours(candidates: Sequence[Candidate], values: Sequence[float]) -> list[float]:
+def lift_neighbours(candidates: Candidates, values: Sequence[float]) -> list[float]:
     """A turn whose neighbours also fit the question is more likely the place: answers stand beside their questions."""
     # Told memories share one source without an order; only ordered passages have neighbours.
     places = Counter((one.source, one.position) for one in candidates)
@@ -330,7 +331,7 @@ DISTILLED = frozenset(STATEMENTS) - {"question"}
 
 
 def score(
-    candidates: Sequence[Candidate],
+    candidates: Candidates,
     relevance: Sequence[float],
     chosen: Profile,
     now: datetime,
@@ -366,7 +367,7 @@ def put_first(relevance: Sequence[float], standings: Sequence[int]) -> list[floa
 
 
 def rank(
-    candidates: Sequence[Candidate], scored: Sequence[float], threshold: float
+    candidates: Candidates, scored: Sequence[float], threshold: float
 ) -> list[tuple[float, Candidate]]:
     """All that reach the threshold with their scores, best first. An idea stands in the turn it was taken from: it stands for both,
     unless the turn fits much better."""
@@ -385,7 +386,7 @@ def rank(
     return sorted(kept, key=lambda one: (-one[0], -one[1].created_at, one[1].key))
 
 
-def put_statements_first(candidates: Sequence[Candidate], scored: Sequence[float]) -> list[float]:
+def put_statements_first(candidates: Candidates, scored: Sequence[float]) -> list[float]:
     """What was said on the way comes behind a statement that holds the same words of the question and fits nearly as well: whoever
     repeats a decision often must not bury it. And what was only asked comes behind a statement that holds most of those words: it
     resembles the question, whatever the answer is. Likewise what stands on nobody's word, such as a document or an import, comes

@@ -29,11 +29,13 @@ last_accessed valid_from valid_to expires_at deleted_at superseded_by answered t
 """.split()
 OVERHEAD = 12  # tokens of punctuation and labels around one item
 LEAST = 20  # tokens of a text that is worth showing
+Place = tuple[int, int]  # start and end in a text
+Json = dict[str, Any]
 
 
 class Dual(NamedTuple):
-    index: tuple[dict[str, Any], ...]  # type: ignore[assignment]
-    details: tuple[dict[str, Any], ...]
+    index: tuple[Json, ...]  # type: ignore[assignment]
+    details: tuple[Json, ...]
     total_count: int
     has_more: bool
     tokens_used: int
@@ -71,7 +73,7 @@ def digest_lines(session: Session, done: Sequence[str] = ()) -> list[str]:
     return [f"{name.capitalize()}: {text}" for name, text in told.items() if text]
 
 
-def plain(memory: Memory) -> dict[str, Any]:
+def plain(memory: Memory) -> Json:
     """A memory as the documented JSON object."""
     return {name: to_json(getattr(memory, name)) for name in FIELDS}
 
@@ -89,9 +91,9 @@ def to_json(value: Any) -> Any:
     return [to_json(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-def plain_hit(hit: Hit, explain: bool = False) -> dict[str, Any]:
+def plain_hit(hit: Hit, explain: bool = False) -> Json:
     memory = plain(hit.memory)
-    shaped: dict[str, Any] = {"id": memory.pop("id"), "score": round(hit.score, 4), **memory}
+    shaped: Json = {"id": memory.pop("id"), "score": round(hit.score, 4), **memory}
     if hit.related:
         shaped["related"] = plain_relations(hit.memory.id, hit.related)
     if explain:
@@ -99,7 +101,7 @@ def plain_hit(hit: Hit, explain: bool = False) -> dict[str, Any]:
     return shaped
 
 
-def plain_relations(id: str, related: Sequence[tuple[Relation, Memory]]) -> list[dict[str, Any]]:
+def plain_relations(id: str, related: Sequence[tuple[Relation, Memory]]) -> list[Json]:
     """What a memory is related to, as it sees it."""
     return [
         {
@@ -123,7 +125,7 @@ def dual(answer: Answer, max_tokens: int, overhead: int = OVERHEAD) -> Dual:
     lines = [tokens(summary) + overhead for summary in summaries]
     listed = _count_fitting(lines, max_tokens // 2) or min(1, len(hits))
     used = sum(lines[:listed])
-    details: list[dict[str, Any]] = []
+    details: list[Json] = []
     for hit, line in zip(hits, lines[:listed], strict=False):
         text, frame = hit.memory.content, tokens(citation(hit.memory)) + overhead
         room = max_tokens - used + line - frame
@@ -186,9 +188,9 @@ def find_sought(query: Query) -> Sought:
     return Sought(frozenset(lexeme for word in telling for lexeme in _lexemes(word)), prefixes)
 
 
-def find_places(text: str, wanted: Sought) -> list[tuple[int, int]]:
+def find_places(text: str, wanted: Sought) -> list[Place]:
     """Start and end of every word that was looked for, in order."""
-    found: list[tuple[int, int]] = []
+    found: list[Place] = []
     for match in _WORD.finditer(text, 0, min(len(text), LONGEST)):
         word = match.group()
         if not wanted.lexemes.isdisjoint(_lexemes(word)) or (
@@ -200,7 +202,7 @@ def find_places(text: str, wanted: Sought) -> list[tuple[int, int]]:
     return found
 
 
-def choose_excerpt(text: str, wanted: Sought | None, room: int) -> tuple[int, int]:
+def choose_excerpt(text: str, wanted: Sought | None, room: int) -> Place:
     """Start and end of the part to show: where most different words of the question stand together, from the beginning of a
     sentence if one is near."""
     if len(text) <= room:
@@ -232,7 +234,7 @@ def choose_sentence(text: str, question: str, other: str) -> str:
     return max(lines, key=share).strip("#>*- \t")
 
 
-def _find_densest(text: str, marks: list[tuple[int, int]], room: int) -> int:
+def _find_densest(text: str, marks: list[Place], room: int) -> int:
     best, where = 0, 0
     for at, (start, _) in enumerate(marks):
         words = set()

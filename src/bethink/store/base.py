@@ -34,6 +34,7 @@ from bethink.types import (
     NOTHING,
     Batch,
     Candidate,
+    Candidates,
     Event,
     Filter,
     Held,
@@ -370,7 +371,7 @@ class Store(Reader):
 
     def candidates(
         self, keys: Keys, filter: Filter, words: Words, worded: Collection[int]
-    ) -> Sequence[Candidate]:
+    ) -> Candidates:
         """What scoring needs of these keys; those that the filter hides are left out. Words are counted only in the `worded`."""
         sql, values = self._where(filter, by_key=True)
         found = self.run(

@@ -30,6 +30,7 @@ from bethink.text import hash_text
 
 Floats = NDArray[np.float32]
 Ids = NDArray[np.int64]
+Part = tuple[int, int]  # model and scope
 
 # Below this many vectors the numbers are compared directly: as fast, and exact.
 EXACT = 4096
@@ -258,7 +259,7 @@ class VectorIndex:
         self._removals = f"SELECT vector FROM {table}_removed WHERE number > ? AND number <= ?"
         self._run, self._table, self._folder = run, table, folder
         self._lock = threading.RLock()
-        self._parts: dict[tuple[int, int], Partition] = {}
+        self._parts: dict[Part, Partition] = {}
 
     def search(
         self, vector: Any, model: str, scopes: Keys, limit: int, allowed: Keys | None = None
@@ -294,7 +295,7 @@ class VectorIndex:
                 part = self._parts.get(key)
                 # Without a part of this size, or where the log was trimmed past what it saw, all is read anew.
                 if not part or part.dimensions != dimensions or part.removed + 1 < oldest:
-                    part = self._parts[key] = self._open(key, dimensions, (removed, oldest))
+                    part = self._parts[key] = self._open(key, dimensions, removed, oldest)
                 if (part.newest, part.removed) != (newest, removed):
                     self._catch_up(key, part, removed)
                     part.newest = newest
@@ -302,18 +303,17 @@ class VectorIndex:
                 parts.append(part)
         return parts
 
-    def _catch_up(self, key: tuple[int, int], part: Partition, removed: int) -> None:
+    def _catch_up(self, key: Part, part: Partition, removed: int) -> None:
         part.remove([id for (id,) in self._run(self._removals, part.removed, removed)])
         part.add(self._run(self._page, *key, part.last))
         part.removed = removed
 
-    def _open(self, key: tuple[int, int], dimensions: int, log: tuple[int, int]) -> Partition:
+    def _open(self, key: Part, dimensions: int, removed: int, oldest: int) -> Partition:
         """The vectors of a scope as its file has them, caught up; an empty partition where there is no file that can be believed."""
 
         def read(ids: list[int]) -> list[tuple[int, int, bytes]]:
             return self._run(self._some, ids)
 
-        removed, oldest = log
         part = Partition(dimensions, read)
         if part.load(self._path(key)) and oldest - 1 <= part.removed <= removed:
             self._catch_up(key, part, removed)
@@ -323,7 +323,7 @@ class VectorIndex:
         part.removed = removed
         return part
 
-    def _file(self, key: tuple[int, int], part: Partition) -> None:
+    def _file(self, key: Part, part: Partition) -> None:
         """Keeps the codes of a large scope in its file, when enough has changed since it was written. What is removed while it is
         written may have been purged: then the file goes at once."""
         if len(part.ids) < FILED or part.changed <= CHANGED * part.filed:
@@ -333,7 +333,7 @@ class VectorIndex:
             with suppress(OSError):
                 self._path(key).unlink()
 
-    def _path(self, key: tuple[int, int]) -> Path:
+    def _path(self, key: Part) -> Path:
         return self._folder / f"{self._table}-{key[0]}-{key[1]}.npz"
 
 

@@ -38,6 +38,7 @@ from bethink.llm.base import (
 )
 from bethink.text import replace_broken
 from bethink.text.textfile import alone
+from bethink.types import Json
 
 # The model is not there, or not for us: after so many of these in a row it is left alone for a while, so that a long run does
 # not wait for it again and again.
@@ -86,7 +87,7 @@ class Model:
         self._provider, self._redact, self._clock = provider, redact, clock
         self._failures, self._until, self._gave_up = 0, clock(), ""
 
-    def ask(self, task: Task) -> dict[str, Any]:
+    def ask(self, task: Task) -> Json:
         """The answer in the form of the task. Raises ModelError."""
         if self._clock() < self._until:
             self.budget.skip(task.purpose, "given up")
@@ -124,7 +125,7 @@ class Model:
             task.tokens,
         )
 
-    def _call(self, task: Task, ask: ModelRequest) -> dict[str, Any]:
+    def _call(self, task: Task, ask: ModelRequest) -> Json:
         """One call, held before and counted after, whatever becomes of it."""
         asked = tokens(ask.instruction) + tokens(ask.text) + tokens(json.dumps(ask.schema))
         asked += OVERHEAD
@@ -133,7 +134,7 @@ class Model:
         try:
             answer = self._provider.send(ask)
             usage = answer.usage or Usage(asked, tokens(answer.text))
-            value: dict[str, Any] = conform(parse_answer(answer.text), task.form)
+            value: Json = conform(parse_answer(answer.text), task.form)
         except Mismatch as error:
             self.budget.note(hold, usage, "garbage")
             message = f"The model {self.name} answered with something that cannot be used: {error}."
@@ -206,7 +207,7 @@ class Budget:
         with contextlib.suppress(ModelError):
             self._append(Hold(self._today(), purpose, 0), {"failure": failure})
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> Json:
         """What `stats` shows: today against the ceiling, and of the last days what each purpose took, why how many questions brought
         nothing, and how many calls never told their end, whose holds count as spent."""
         today = self._today()
@@ -243,7 +244,7 @@ class Budget:
             message = f"The tokens that a model takes cannot be counted in {path}: {error}."
             raise ModelError(message, "Make the folder writable.", "budget") from error
 
-    def _lines(self, day: date) -> Iterator[dict[str, Any]]:
+    def _lines(self, day: date) -> Iterator[Json]:
         """The lines of a day, each with all its fields; what is torn is passed over."""
         path = self._file(day)
         try:

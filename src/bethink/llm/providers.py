@@ -15,8 +15,9 @@ from typing import IO, Any
 from bethink import post
 from bethink.errors import ConfigError
 from bethink.llm.base import ModelError, ModelRequest, RawAnswer, Usage, end_process
+from bethink.types import Json
 
-Request = tuple[dict[str, str], dict[str, Any]]  # headers and body
+Request = tuple[dict[str, str], Json]  # headers and body
 Reply = tuple[str, Usage | None, str]  # words, what they cost, and why there are none, if so
 SCHEMA_SHOWN = "\n\nThe form of the answer, as a JSON Schema: {}"
 CLAUDE_INPUTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
@@ -101,7 +102,7 @@ class OpenAiModel(HttpProvider):
     def _make_request(self, ask: ModelRequest) -> Request:
         own = self._endpoint.owned
         shown = "" if own else SCHEMA_SHOWN.format(json.dumps(ask.schema))
-        limits: dict[str, Any] = {"max_tokens": ask.tokens, "temperature": 0}
+        limits: Json = {"max_tokens": ask.tokens, "temperature": 0}
         schema = {"name": "answer", "strict": True, "schema": ask.schema}
         return self._endpoint.bearer, {
             "model": self._model,

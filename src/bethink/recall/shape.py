@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from bethink.store.words import tokenize
 from bethink.text import STOP_WORDS
-from bethink.types import Answer, Hit, Memory, Query, Relation, Session, Span
+from bethink.types import Answer, Hit, Json, Memory, Query, Relation, Session, Span
 
 LONGEST = 50_000  # characters of a text that are looked at: marks further down help nobody
 MOST = 2_000  # marks in one text
@@ -30,7 +30,6 @@ last_accessed valid_from valid_to expires_at deleted_at superseded_by answered t
 OVERHEAD = 12  # tokens of punctuation and labels around one item
 LEAST = 20  # tokens of a text that is worth showing
 Place = tuple[int, int]  # start and end in a text
-Json = dict[str, Any]
 
 
 class Dual(NamedTuple):

@@ -12,6 +12,7 @@ from apsw import Connection
 
 from bethink.errors import InvalidInput
 from bethink.store.sqlite import open_unchanged
+from bethink.types import Json
 
 FOREIGN = Path(__file__).parent / "foreign"  # a query for each program whose memories are read
 MOST_PAGES = 1 << 19  # of 4 kB: as much of another program's tables is held in memory. Set by hand.
@@ -50,11 +51,11 @@ class ForeignDatabase:
                 return program
         return None
 
-    def read_program(self, program: str) -> Iterator[dict[str, Any]]:
+    def read_program(self, program: str) -> Iterator[Json]:
         with self._translate():
             yield from self._query(program, filled=True)
 
-    def _query(self, program: str, filled: bool) -> Iterator[dict[str, Any]]:
+    def _query(self, program: str, filled: bool) -> Iterator[Json]:
         script = (FOREIGN / f"{program}.sql").read_text("utf-8")
         with closing(Connection(":memory:")) as copy:
             copy.pragma("max_page_count", MOST_PAGES)

@@ -30,7 +30,7 @@ from bethink.store.sqlite import SqliteStore, claim_backup
 from bethink.store.transfer import PARTS, sign_actor
 from bethink.store.words import POSTINGS, TOGETHER, hash_word, keep_topic_terms, query_words
 from bethink.text import new_id
-from bethink.types import PERSONAL, Batch, Filter, Query, Ranking
+from bethink.types import PERSONAL, Batch, Filter, Json, Query, Ranking
 
 LONGEST_NAME = 200
 SAMPLE = 200  # rows whose size stands for that of all
@@ -311,7 +311,7 @@ class PostgresStore(Store):
     def _marks(self, scopes: Keys) -> list[str]:
         return [search.mark(self.who.tenant, scope) for scope in scopes]
 
-    def _question(self, query: Query, scopes: Keys) -> dict[str, Any]:
+    def _question(self, query: Query, scopes: Keys) -> Json:
         """A question as the parameters of a statement: a tsquery, and the words that count for the score."""
         marks, counted = self._marks(scopes), query_words(query).lexemes
         return {
@@ -327,7 +327,7 @@ class PostgresStore(Store):
 
     def _find_by_words(self, query: Query, scopes: Keys, where: Where, limit: int) -> Rows:
         pieces = search.split_terms(query, self._marks(scopes))
-        asked: dict[str, Any] = {
+        asked: Json = {
             "scopes": list(scopes),
             "queries": list(pieces),
             "hashes": ["{" + ",".join(map(str, hashes)) + "}" for hashes in pieces.values()],
@@ -348,7 +348,7 @@ class PostgresStore(Store):
         asked = self._question(keep_topic_terms(query), self._scopes(scopes))
         return self._search("topics", **asked, limit=limit) if asked["query"] else []
 
-    def _near(self, vector: Any, model: str, scopes: Scopes) -> dict[str, Any]:
+    def _near(self, vector: Any, model: str, scopes: Scopes) -> Json:
         """A vector as the parameters of a statement."""
         text = search.vector_text(vector)
         return {"vector": text, "model": self._model_id(model), "scopes": self._scopes(scopes)}

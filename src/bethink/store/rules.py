@@ -11,7 +11,6 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from itertools import product
-from typing import Any
 
 from bethink.errors import InvalidInput, NotFound, Overtaken
 from bethink.store import rows
@@ -29,7 +28,7 @@ from bethink.store.places import (
 from bethink.store.rows import Ids, Keys, Record, Row, Rows, tombstone, within
 from bethink.store.transfer import from_json
 from bethink.text import hash_text
-from bethink.types import NOTHING, Change, Entity, Entry, Event, Outcome, Receipt, Session
+from bethink.types import NOTHING, Change, Entity, Entry, Event, Json, Outcome, Receipt, Session
 
 # Keys among the facts about the database (`meta`): receipts of writes that may come again.
 ONCE, ONCE_END, ONCE_KEPT = "once:", "once;", 90 * 24 * 3600 * 1000  # milliseconds
@@ -204,7 +203,7 @@ class Writer(Places):
 
     # Changing
 
-    def stored_row(self, id: str) -> dict[str, Any] | None:
+    def stored_row(self, id: str) -> Json | None:
         row = self.one(f"SELECT {', '.join(rows.ROW)} FROM memories WHERE id = ?", id)
         return dict(zip(rows.ROW, row, strict=True)) if row else None
 
@@ -239,9 +238,9 @@ class Writer(Places):
         self.record(change.action, old, before, after)
         self.audit(change.action, change.id)
 
-    def _find_changed_columns(self, change: Change, old: Row) -> dict[str, Any]:
+    def _find_changed_columns(self, change: Change, old: Row) -> Json:
         """The columns that get another value."""
-        new: dict[str, Any] = {}
+        new: Json = {}
         for field, value in change.fields.items():
             if field == "vote":
                 new["usefulness"] = old["usefulness"] + value

@@ -22,7 +22,7 @@ from bethink.errors import InvalidInput, StoreError
 from bethink.store.places import content_hash, embedded_text
 from bethink.store.rows import EPOCH, Record, Row, Stored, instant, stamp
 from bethink.text import hash_text
-from bethink.types import Entity, Event, Memory, Relation, Session, Source, Span
+from bethink.types import Entity, Event, Json, Memory, Relation, Session, Source, Span
 
 if TYPE_CHECKING:
     from bethink.store.base import Store
@@ -149,7 +149,7 @@ def sign_bundle(bundle: Bundle, known: Sequence[Record], person: str) -> Bundle:
 # As JSON
 
 
-def record_to_json(record: Record) -> dict[str, Any]:
+def record_to_json(record: Record) -> Json:
     """A record as the JSON object of an export."""
     value = _to_json(record.memory)
     value["history"] = list(map(_to_json, record.events))
@@ -168,7 +168,7 @@ def record_from_json(value: Row) -> Record:
     return Record(from_json(Memory, value), value.get("unique") is not False, events, vectors)
 
 
-def bundle_to_json(bundle: Bundle) -> dict[str, Any]:
+def bundle_to_json(bundle: Bundle) -> Json:
     """A bundle as it goes over the network."""
     records = list(map(record_to_json, bundle.records))
     value = {**_to_json(bundle._replace(records=())), "records": records}

@@ -158,7 +158,6 @@ class DecisionRecord(NamedTuple):
     status: str
     date: datetime | None
     replaced_by: Sequence[str]  # references as written: a number or a file's stem
-    replaces: Sequence[str]
     parts: Mapping[str, str]
     lines: tuple[int, int]
 
@@ -212,7 +211,8 @@ def _read_record(tree: Tree, path: str) -> DecisionRecord | None:
     numbered = re.match(table["number"], stem) or re.match(table["number"], title)
     if not stated and "decision" not in parts and not (numbered and parts):
         return None
-    replaced_by = _find_references(stated, table["replaced_by"])
+    clauses = (one for one in re.split(table["clause"], stated) if re.match(table["replaced"], one))
+    replaced_by = [one for clause in clauses for one in re.findall(table["reference"], clause)]
     statuses = table["status"].items()
     fitting = (name for name, words in statuses if re.search(rf"(?i)\b(?:{words})\b", stated))
     plain = re.sub(table["number"], "", strip_markup(title), count=1) or stem.replace("-", " ")
@@ -224,17 +224,9 @@ def _read_record(tree: Tree, path: str) -> DecisionRecord | None:
         "superseded" if replaced_by else next(fitting, ""),
         _find_date(f"{fields['date']} {stem}"),
         replaced_by,
-        _find_references(stated, table["replaces"]),
         parts,
         (titled.lines[0], sections[-1].lines[1]),
     )
-
-
-def _find_references(stated: str, words: str) -> list[str]:
-    """What is referred to after the words, up to the next words of that sort."""
-    table = load_table("analyze")["records"]
-    clauses = (one for one in re.split(table["clause"], stated) if re.match(words, one))
-    return [found for clause in clauses for found in re.findall(table["reference"], clause)]
 
 
 def _find_parts(sections: Sequence[PageSection]) -> dict[str, str]:
@@ -260,27 +252,17 @@ def _find_date(text: str) -> datetime | None:
 
 
 def _find_successors(group: Sequence[DecisionRecord]) -> dict[str, DecisionRecord]:
-    """For the records of a folder by path the one that replaces each: as it says itself, or else as the other says. A proposal
-    may want to replace a record; only what is in force does."""
-    known: dict[str, DecisionRecord] = {}
+    """For the records of a folder by path the one that replaces each, as it says itself."""
+    known = {str(record.number): record for record in reversed(group)}
+    known |= {record.stem.lower(): record for record in group}
+    found = {}
     for record in group:
-        known.setdefault(record.stem.lower(), record)
-        known.setdefault(str(record.number), record)
-
-    def resolve(references: Sequence[str]) -> Iterator[DecisionRecord]:
-        for reference in references:
+        for reference in record.replaced_by:
             number = re.split("[-_]", reference)[0].lstrip("0")
-            if found := known.get(reference.lower()) or known.get(number):
-                yield found
-
-    claims = [(old, record) for record in group for old in resolve(record.replaces)]
-    claims += [(record, new) for record in group for new in resolve(record.replaced_by)]
-    return {
-        old.path: new
-        for old, new in claims
-        if new is not old
-        and (new.status not in ("proposed", "rejected") or old.status == "superseded")
-    }
+            later = known.get(reference.lower()) or known.get(number)
+            if later and later is not record:
+                found[record.path] = later
+    return found
 
 
 def _describe_record(record: DecisionRecord, later: DecisionRecord | None) -> Finding:

@@ -157,7 +157,7 @@ def test_documentation_is_listed_and_read_unless_the_setting_names_what_is_knowl
     assert "docs" not in cli("init", "--skip-map", "--skip-index").err
     cli.ok("config", "knowledge", ".claude/knowledge", "--project-file")
     assert "docs" not in cli("init", "--skip-map").err
-    assert cli.json("search", "third of the month", "--mode", "keyword")
+    assert not cli.json("search", "third of the month", "--mode", "keyword")
 
 
 def test_a_path_is_given_one_way_and_settings_go_to_the_root(cli, monkeypatch, tmp_path):

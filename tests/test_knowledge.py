@@ -67,15 +67,16 @@ def test_knowledge_files_are_read_once_and_a_note_that_names_one_outlives_it(pro
     assert list(kept) == ["Ada wrote this down"]
 
 
-def test_settings_change_the_passages_of_the_next_run_but_what_was_read_stays(project):
+def test_settings_change_what_the_next_run_reads_and_its_passages(project):
     billing = {"billing.md": "# Billing\n\nInvoices are sent on the third of the month.\n"}
-    docs = plant(project.project / "docs", billing)
+    plant(project.project / "docs", billing)
     project.ok("index")
     project.ok("config", "knowledge", KNOWLEDGE)
-    assert project.json("index")["vanished"] == []
-    assert project.json("search", "third of the month", "--mode", "keyword")
-    (docs / "billing.md").unlink()
     assert project.json("index")["vanished"] == ["docs/billing.md"]
+    assert not project.json("search", "third of the month", "--mode", "keyword")
+    project.ok("config", "knowledge", f"{KNOWLEDGE},docs")
+    assert project.json("index")["added"] == ["docs/billing.md"]
+    assert project.json("search", "third of the month", "--mode", "keyword")
     owls = "# Long\n\n" + "A sentence about owls in the barn. " * 100
     plant(project.project / KNOWLEDGE, {"long.md": owls})
     project.ok("index")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -71,31 +70,29 @@ class LatestHandoff(NamedTuple):
     memory: Memory
     handoff: Handoff
     asked: str  # the branch that was asked for; the handoff's own may be another
+    days: int  # since it was left
 
     @property
     def exact(self) -> bool:
         return self.handoff.branch == self.asked
 
-    def days(self, now: datetime) -> int:
-        """How many days ago it was left."""
-        return max(0, (now - self.memory.created_at).days)
-
-    def is_stale(self, now: datetime) -> bool:
+    @property
+    def stale(self) -> bool:
         """Whether it is so old that it may no longer hold."""
-        return self.days(now) > STALE
+        return self.days > STALE
 
-    def age(self, now: datetime) -> str:
+    @property
+    def age(self) -> str:
         """How old it is, from one day on, and that it may no longer hold."""
-        days = self.days(now)
-        stale = ", may be stale" if self.is_stale(now) else ""
-        return f"{days} day{'' if days == 1 else 's'} old{stale}" if days else ""
+        stale = ", may be stale" if self.stale else ""
+        return f"{self.days} day{'s' * (self.days > 1)} old{stale}" if self.days else ""
 
-    def notes(self, now: datetime) -> list[str]:
+    @property
+    def notes(self) -> list[str]:
         """What its reader should know: that it is of another branch, and that it is old."""
         wanted = f"branch {clean_line(self.asked)}" if self.asked else "a place outside git"
         other = f"There is none for {wanted}; this is the newest of another branch."
-        age = self.age(now)
-        return [other] * (not self.exact) + [f"It is {age}."] * bool(age)
+        return [other] * (not self.exact) + [f"It is {self.age}."] * bool(self.age)
 
 
 def find_branch(worktree: Path) -> str:
@@ -120,7 +117,8 @@ def save_handoff(memory: Bethink, handoff: Handoff) -> SavedHandoff:
             "The handoff has no summary.", "Say in a sentence or two where things stand."
         )
     project = redact(clean_line(handoff.project) or memory.project.name).text
-    branch = _resolve_branch(memory, clean_line(handoff.branch))
+    branch = clean_line(handoff.branch) or find_branch(memory.project.worktree)
+    branch = redact(branch).text
     handoff = handoff._replace(project=project, branch=branch)
     if (size := len(json.dumps(handoff, default=str, ensure_ascii=False))) > LONGEST:
         raise InvalidInput(
@@ -165,12 +163,10 @@ def find_latest(memory: Bethink, branch: str | None = None) -> LatestHandoff | N
     what was imported, however new and whichever branch that says it is for."""
     known = [(found, read_handoff(found)) for found in _list_live(memory)]
     asked = branch or find_branch(memory.project.worktree)
-    if any("[REDACTED" in handoff.branch for _, handoff in known):
-        # Only then, because a hook that starts a session has no time for all the rules.
-        asked = _resolve_branch(memory, asked)
     here = [(found, handoff) for found, handoff in known if handoff.branch == asked]
     for found, handoff in here or known:
-        return LatestHandoff(found, handoff, asked)
+        age = memory.clock() - found.created_at
+        return LatestHandoff(found, handoff, asked, max(0, age.days))
     return None
 
 
@@ -219,11 +215,6 @@ def handoff_from_fields(value: Mapping[str, Any]) -> Handoff:
     if isinstance(metadata := value.get("metadata"), Mapping):
         fields["metadata"] = metadata
     return Handoff(**fields)
-
-
-def _resolve_branch(memory: Bethink, branch: str) -> str:
-    """The branch that is meant, in the form in which it is stored."""
-    return redact(branch.strip() or find_branch(memory.project.worktree)).text
 
 
 def _list_live(memory: Bethink) -> list[Memory]:

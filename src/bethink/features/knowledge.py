@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from bethink import config as configuration
@@ -22,7 +22,7 @@ from bethink.api import Bethink
 from bethink.config import SETTINGS, Config, mask_password
 from bethink.errors import BethinkError, InvalidInput, NotFound, StoreError, UsageError
 from bethink.ingest import markdown
-from bethink.ingest.files import Found, place, walk
+from bethink.ingest.files import Found, walk
 from bethink.ingest.redact import redact_name
 from bethink.ingest.sync import Document, Skipped, Synced
 from bethink.project import Project, find
@@ -63,17 +63,9 @@ def find_documentation(root: Path, config: Config) -> list[str]:
     return [name for name in there if (root / name).resolve().is_relative_to(top)]
 
 
-def find_documents(root: Path, config: Config, start: Path) -> list[Found | Skipped]:
-    """The documents in a folder."""
-    found = walk(start, root, DOCUMENTS)
-    return [one for one in found if not is_record(root, config, one.uri)]
-
-
-def is_record(root: Path, config: Config, uri: str) -> bool:
+def _is_record(uri: str, documentation: Sequence[str]) -> bool:
     """Whether a document is a decision record of the documentation, which `analyze` tells as a whole."""
-    return markdown.find_kind(uri) == "decision" and uri.startswith(
-        tuple(f"{name}/" for name in find_documentation(root, config))
-    )
+    return markdown.find_kind(uri) == "decision" and uri.partition("/")[0] in documentation
 
 
 def _inside(root: Path, name: str) -> Path:
@@ -97,18 +89,15 @@ def _walk_project(memory: Bethink) -> Iterator[Found | Skipped]:
 def index(memory: Bethink, *, progress: Progress | None = None) -> Synced:
     """Brings the knowledge folders and the documentation in step with memory."""
     root, config = memory.project.worktree, memory.config
-    starts = find_folders(root, config)
-    found = [one for start in starts for one in find_documents(root, config, start)]
-    places = [place(start, root) for start in starts]
-
-    def looked(uri: str) -> bool:
-        """Whether the walk would have come upon a source. What was read when the settings named other folders has vanished only where
-        its file is gone."""
-        within = any(PurePosixPath(uri).is_relative_to(at) for at in places)
-        return (within and not is_record(root, config, uri)) or not _exists(memory, uri)
-
+    documentation = find_documentation(root, config)
+    found = [
+        one
+        for start in find_folders(root, config)
+        for one in walk(start, root, DOCUMENTS)
+        if not _is_record(one.uri, documentation)
+    ]
     cut = ("headers", config.chunk_size, config.chunk_overlap)
-    return _sync_markdown(memory, found, INDEX, cut, progress, looked=looked)
+    return _sync_markdown(memory, found, INDEX, cut, progress)
 
 
 def import_markdown(

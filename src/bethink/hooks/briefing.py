@@ -132,7 +132,7 @@ def _handoff(memory: Bethink, room: int) -> Section:
     text = text if tokens(text) <= room else cut(text, room)
     told = quote(last.memory, memory.store.abbreviate([last.memory.id]), text)
     branch = f" of branch {handoff.branch}" if handoff.branch else ""
-    age = last.age(memory.clock())
+    age = last.age
     title = f"Last handoff{branch}{age and f', {age}'}:"
     return Section(title, [BriefingLine(told._replace(brief=False))])
 

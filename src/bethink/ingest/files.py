@@ -77,12 +77,6 @@ def walk(start: Path, base: Path, suffixes: tuple[str, ...] = ("",)) -> Iterator
     return _find_files(path, root, suffixes)
 
 
-def place(start: Path, base: Path) -> str:
-    """The uri under which `walk` tells a file or folder; `.` is all of `base`."""
-    root = os.path.realpath(base)
-    return _uri(_find_place(start, root), root)
-
-
 def read_text(found: Found, longest: int = 10_000_000) -> tuple[str, str] | Skipped:
     """The text of a file and the SHA-256 of its bytes, or why there is none."""
     try:

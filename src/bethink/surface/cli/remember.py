@@ -269,16 +269,15 @@ def show_handoff(args: Namespace, memory: Bethink) -> Result:
     found = handoffs.find_latest(memory, args.branch)
     if found is None:
         raise NotFound(f"There is no handoff for {memory.project.name} yet.", HANDOFF_EXAMPLE)
-    now = memory.clock()
     value = {
         **pick(found.memory, "id created_at"),
         **found.handoff._asdict(),
         "exact": found.exact,
-        "age_days": found.days(now),
-        "stale": found.is_stale(now),
+        "age_days": found.days,
+        "stale": found.stale,
         "content": found.memory.content,
     }
-    return Result(value, hints=found.notes(now), items=render.show_handoff(memory, found))
+    return Result(value, hints=found.notes, items=render.show_handoff(memory, found))
 
 
 # Rules

@@ -192,7 +192,7 @@ def get_handoff(memory: Bethink, asked: Any) -> str:
         return "There is no handoff for this project yet. store_handoff leaves one."
     items = show_handoff(memory, last)
     budget = HANDOFF + 60 * len(items)
-    return quote_items(items, last.notes(memory.clock()), budget)
+    return quote_items(items, last.notes, budget)
 
 
 def memory_overview(memory: Bethink, asked: Any) -> str:

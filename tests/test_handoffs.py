@@ -120,6 +120,9 @@ def test_the_newest_of_this_branch_comes_first(memory, clock, tmp_path):
     assert (other.handoff.summary, other.exact) == ("three", False)
     head(tmp_path / "project", "ref: refs/heads/dev\n")
     assert find_latest(memory).handoff.summary == "two"
+    later = memory.clock() + timedelta(days=3)
+    memory.clock = lambda: later
+    assert find_latest(memory).days == 3
 
 
 def test_metadata_comes_back_secrets_stay_out_and_a_foreign_name_is_a_label(memory):

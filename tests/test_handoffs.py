@@ -1,6 +1,7 @@
 """Handoffs: one per branch, readable, in a chain, with the memories that were used."""
 
 import json
+from datetime import timedelta
 
 import pytest
 from case_tables import cases, each, rules

@@ -310,20 +310,15 @@ def _read_source(found: Found | Skipped) -> Code | Skipped:
     """The text of a source file that somebody wrote."""
     if isinstance(found, Skipped):
         return found
-    patterns = load_patterns()
-    if patterns["generated_name"].search(found.uri):
-        return Skipped(found.uri, "generated or minified file, by its name")
     read = read_text(found, LARGEST)
     if isinstance(read, Skipped):
         return read
     text, hash = read
-    if marker := patterns["generated"].search(text[:2_000]):
-        line = text.count("\n", 0, marker.start()) + 1
-        return Skipped(found.uri, f"generated file (line {line} says so)")
-    average = len(text) // (text.count("\n") + 1)
-    if len(text) > 2_000 and average > MINIFIED:
-        why = f"minified or data (lines of {average:,} characters on average)"
-        return Skipped(found.uri, why)
+    patterns = load_patterns()
+    is_named = patterns["generated_name"].search(found.uri)
+    is_minified = len(text) > max(2_000, MINIFIED * (text.count("\n") + 1))
+    if is_named or is_minified or patterns["generated"].search(text[:2_000]):
+        return Skipped(found.uri, "generated, minified or data")
     return Code(found.uri, language_of(found.uri, text) or "", text, hash)
 
 

@@ -3,12 +3,12 @@
 `walk` leaves out what git ignores, what other tools put there (`node_modules`, virtual environments, caches) and what is
 hidden. Trouble with one file or folder is a `Skipped` with its reason; the rest goes on. Order is the same every time: the
 files of a folder by name, then its folders by name. Symbolic links are not followed: what they lead to inside the project is found
-under its own name, and a link that leads elsewhere is told.
+under its own name.
 
 This module does not know what is in a file, beyond whether it is text.
 """
 
-# ruff: noqa: PTH100, PTH110, PTH116, PTH118, PTH123, PTH206
+# ruff: noqa: PTH100, PTH116, PTH118, PTH123, PTH206
 # Paths are strings here: a Path for each folder and name of a large tree costs more than listing it.
 from __future__ import annotations
 
@@ -103,10 +103,8 @@ def _find_place(start: Path, root: str) -> str:
     return real if _is_inside(real, root) else os.path.abspath(start)
 
 
-def _is_inside(path: str, *folders: str) -> bool:
-    return any(
-        path == folder or path.startswith(folder.rstrip(os.sep) + os.sep) for folder in folders
-    )
+def _is_inside(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def _uri(path: str, root: str) -> str:
@@ -144,16 +142,11 @@ def _find_files(top: str, root: str, suffixes: tuple[str, ...]) -> Iterator[Foun
             rules = (_read_rules(Path(folder, ".gitignore"), folder), *rules)
         below = []
         for entry in entries:
-            is_folder = _is_folder(entry)
-            wanted = _is_wanted(entry.name, is_folder, suffixes)
+            is_folder = entry.is_dir(follow_symlinks=False)
+            wanted = not entry.is_symlink() and _is_wanted(entry.name, is_folder, suffixes)
             if not wanted or _is_ignored(entry.path, rules, is_folder):
                 continue
-            if entry.is_symlink():
-                real = os.path.realpath(entry.path)
-                if not os.path.exists(real) or not _is_inside(real, root, top):
-                    reason = "symbolic link out of the project or to nothing, which is not followed"
-                    yield Skipped(_uri(entry.path, root), reason)
-            elif is_folder:
+            if is_folder:
                 below.append((entry.path, rules))
             else:
                 yield Found(Path(entry.path), _uri(entry.path, root))
@@ -166,13 +159,6 @@ def _is_wanted(name: str, is_folder: bool, suffixes: tuple[str, ...]) -> bool:
     if is_folder:
         return name not in FOREIGN and not name.endswith(FOREIGN_ENDINGS)
     return name.lower().endswith(suffixes)
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False  # reading it will tell
 
 
 def _read_rules_above(path: str, root: str) -> tuple[Rules, ...]:

@@ -121,7 +121,8 @@ def import_file(
     given = [
         _check(one, at, file, memory, trusted) for at, one in enumerate(reading.given, start=1)
     ]
-    scopes = _choose_scopes(memory, file, given, reading.names, all_scopes, personal)
+    found = {one.memory.scope for one in given}
+    scopes = _choose_scopes(memory, found, reading.names, all_scopes, personal)
     moved = [
         one._replace(record=rename_scope(one.record, scopes))
         for one in given
@@ -291,15 +292,9 @@ def _check(one: Given, number: int, file: Path, memory: Bethink, trusted: bool) 
 
 
 def _choose_scopes(
-    memory: Bethink,
-    file: Path,
-    given: Sequence[Given],
-    names: Names,
-    all_scopes: bool,
-    personal: bool,
+    memory: Bethink, found: set[str], names: Names, all_scopes: bool, personal: bool
 ) -> dict[str, str]:
     """Scope in the file → scope here, for those that are taken in."""
-    found = {one.memory.scope for one in given}
     own = _own_identity(memory, {_identity(scope) for scope in found} - {""}, names)
     wanted = {PERSONAL: personal or all_scopes, TEAM: memory.shared and all_scopes}
     chosen = {scope: scope for scope in found if wanted.get(scope)}
@@ -309,11 +304,6 @@ def _choose_scopes(
             chosen[scope] = memory.project.container(container) if slash else memory.scope
         elif all_scopes and _SCOPE.fullmatch(scope):
             chosen[scope] = _find_by_path(scope, names)
-    if found and not chosen and own is None:
-        raise InvalidInput(
-            f"{file} holds memories of several projects, and none of them is this one.",
-            "--all-scopes takes in each under its own.",
-        )
     return chosen
 
 
@@ -427,11 +417,7 @@ def _put(
     put: set[str] = set()
     done = 0
     for page in split_pages(records, PAGE):
-        try:
-            put |= _put_page(memory, page, names, place)
-        except BethinkError as error:
-            error.hint = f"{error.hint or ''} {done:,} of {len(records):,} memories went in before; the same command goes on from there."
-            raise
+        put |= _put_page(memory, page, names, place)
         done += len(page)
         if progress:
             progress(done, len(records))
@@ -596,8 +582,6 @@ def write_vault(memory: Bethink, records: Iterable[JsonObject], folder: Path, ti
 def _check_vault(memory: Bethink, folder: Path, known: set[str]) -> set[Path]:
     """The notes that an earlier export wrote. Nothing is written over what somebody edited, unless it is `known` since, or into
     anything else than a vault."""
-    if folder.exists() and not folder.is_dir():
-        raise InvalidInput(f"{folder} is no folder.", "Name one for the vault.")
     if not folder.exists() or not any(folder.iterdir()):
         return set()
     if not readers.is_vault(folder):

@@ -10,8 +10,9 @@ from growth import KILLERS, grows_too_fast, killers_for, long_text, processor_li
 from trees import analysed, load_projects, plant, told
 
 from bethink.ingest.analyze import documents, pages, routes
-from bethink.ingest.analyze.tree import Tree, load_table
+from bethink.ingest.analyze.tree import Tree
 from bethink.ingest.files import walk
+from bethink.ingest.symbols import load_table
 from bethink.ingest.sync import Document
 from bethink.types import KINDS, Memory
 

@@ -32,7 +32,7 @@ from bethink.ingest.symbols import (
     Symbol,
     find_sentence,
     language_of,
-    load_patterns,
+    load_pattern,
     outline,
     shorten,
 )
@@ -192,9 +192,9 @@ def _run_text(run: Sequence[Symbol], depth: int, source: Sequence[str]) -> str:
 
 def _words_in_body(lines: Sequence[str]) -> str:
     """What code says of itself without meaning to: its comments and its messages."""
-    patterns, body = load_patterns(), "\n".join(lines)[:READ]
-    comments = ["".join(found) for found in patterns["body_comment"].findall(body)]
-    messages = ["".join(found) for found in patterns["body_message"].findall(body)]
+    body = "\n".join(lines)[:READ]
+    comments = ["".join(found) for found in load_pattern("body_comment").findall(body)]
+    messages = ["".join(found) for found in load_pattern("body_message").findall(body)]
     said = [*comments, *(each for each in messages if each.count(" ") > 1)]
     plain = (" ".join(each.replace("*", " ").split()) for each in said)
     return shorten(" ".join(dict.fromkeys(plain)), SPOKEN)
@@ -314,10 +314,9 @@ def _read_source(found: Found | Skipped) -> Code | Skipped:
     if isinstance(read, Skipped):
         return read
     text, hash = read
-    patterns = load_patterns()
-    is_named = patterns["generated_name"].search(found.uri)
+    is_named = load_pattern("generated_name").search(found.uri)
     is_minified = len(text) > max(2_000, MINIFIED * (text.count("\n") + 1))
-    if is_named or is_minified or patterns["generated"].search(text[:2_000]):
+    if is_named or is_minified or load_pattern("generated").search(text[:2_000]):
         return Skipped(found.uri, "generated, minified or data")
     return Code(found.uri, language_of(found.uri, text) or "", text, hash)
 

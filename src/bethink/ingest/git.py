@@ -23,9 +23,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bethink.ingest.analyze.tree import count_words, is_aside, load_table
+from bethink.ingest.analyze.tree import count_words, is_aside
 from bethink.ingest.redact import redact
-from bethink.ingest.symbols import shorten
+from bethink.ingest.symbols import load_table, shorten
 from bethink.ingest.sync import Document, Skipped
 from bethink.text import clean
 from bethink.types import Entity, Memory, Passage

@@ -70,15 +70,27 @@ class FileOutline(NamedTuple):
 
 # Languages
 
-LANGUAGES: Mapping[str, Mapping[str, Any]]
-LANGUAGES = tomllib.loads((DATA / "languages.toml").read_text("utf-8"))
+
+@cache
+def load_table(name: str) -> dict[str, Any]:
+    """A table of words and patterns that readers of projects are driven by."""
+    return tomllib.loads((DATA / f"{name}.toml").read_text("utf-8"))
+
+
+@cache
+def load_pattern(name: str) -> re.Pattern[str]:
+    """A shape in source code of `data/code.toml`."""
+    return re.compile("|".join(load_table("code")[name]))
+
+
+LANGUAGES: Mapping[str, Mapping[str, Any]] = load_table("languages")
 SUFFIXES = {suffix: name for name, row in LANGUAGES.items() for suffix in row["suffixes"].split()}
 
 
 def language_of(path: str, text: str = "") -> str | None:
     """The language of a file by its suffix; of a header, which may be C or C++, by the beginning of its text. None for other files."""
     suffix = PurePosixPath(path).suffix
-    if suffix == ".h" and load_patterns()["cpp_only"].search(text[:HEAD]):
+    if suffix == ".h" and load_pattern("cpp_only").search(text[:HEAD]):
         return "cpp"
     return SUFFIXES.get(suffix) or SUFFIXES.get(suffix.lower())
 
@@ -93,11 +105,11 @@ class SourceFile:
         grammar = _grammar(language)
         from tree_sitter import Parser
 
-        text, patterns = text.removeprefix("\ufeff"), load_patterns()
+        text = text.removeprefix("\ufeff")
         if language in ("c", "cpp"):
-            text = patterns["macro"].sub(lambda match: " " * len(match[0]), text)
+            text = load_pattern("macro").sub(lambda match: " " * len(match[0]), text)
         elif language in ("java", "csharp") and text.count("<") > UNCLOSED:
-            bare = patterns["spoken"].sub("", text)
+            bare = load_pattern("spoken").sub("", text)
             text = "" if bare.count("<") - bare.count(">") > UNCLOSED else text
         data = text.encode("utf-8", "replace")
         until = time.thread_time() + PATIENCE
@@ -269,7 +281,7 @@ class OutlinedFile(SourceFile):
         """Notes what a match defines, if it does."""
         node, owner = captures[kind], None
         if "declarator" in captures:
-            declared = load_patterns()["declared"].match(
+            declared = load_pattern("declared").match(
                 _bare(self.text_of(captures["declarator"])[:1_000])
             )
             if not declared:
@@ -376,7 +388,7 @@ class OutlinedFile(SourceFile):
             return ""
         at = definition.end if kind == "macro" else definition.node.end_byte
         line = self.text(at, at + 1000).partition("\n")[0]
-        trailing = load_patterns()["trailing"].match(line)
+        trailing = load_pattern("trailing").match(line)
         return summarize_comment(trailing[1]) if trailing else ""
 
     def _join_comments(self) -> list[CommentBlock]:
@@ -437,52 +449,43 @@ READ_COMMENT = 8_000  # characters of a comment that are looked at
 REPLACED = {"inline": r"\1", "doxygen_word": "", "reference": r"\1", "markup": " "}
 
 
-@cache
-def load_patterns() -> Mapping[str, re.Pattern[str]]:
-    """The shapes in source code of `data/code.toml`."""
-    rows = tomllib.loads((DATA / "code.toml").read_text("utf-8"))
-    return {name: re.compile("|".join(patterns)) for name, patterns in rows.items()}
-
-
 def _strip_marks(raw: str) -> str:
     """The text of a comment, or of several that follow each other, or of a docstring, line by line."""
-    patterns = load_patterns()
     lines: Iterable[str]
-    if quotes := patterns["quotes"].match(raw):
+    if quotes := load_pattern("quotes").match(raw):
         lines = map(str.strip, raw[quotes.end() :].removesuffix(quotes[1]).splitlines())
     else:
         bare = (line.rstrip().removesuffix("*/").rstrip() for line in raw.splitlines())
-        told = (patterns["mark"].sub("", line, count=1) for line in bare)
-        lines = (line for line in told if not patterns["pragma"].match(line))
-    return "\n".join(patterns["ruler"].sub(" ", line) for line in lines)
+        told = (load_pattern("mark").sub("", line, count=1) for line in bare)
+        lines = (line for line in told if not load_pattern("pragma").match(line))
+    return "\n".join(load_pattern("ruler").sub(" ", line) for line in lines)
 
 
 def summarize_comment(raw: str, paragraphs: int = 1) -> str:
     """The first paragraphs of a comment or docstring, each on one line, without tags and licences."""
-    patterns, text = load_patterns(), _strip_marks(raw[:READ_COMMENT])
-    if patterns["licence_text"].search(text):
+    text = _strip_marks(raw[:READ_COMMENT])
+    if load_pattern("licence_text").search(text):
         return ""
     kept: list[str] = []
     for paragraph in re.split(r"\n[ \t]*(?:\n[ \t]*)+|<p>", text):
         said = _plain_comment(paragraph)
-        if said and not patterns["licence"].search(said):
+        if said and not load_pattern("licence").search(said):
             kept.append(said)
-        if len(kept) == paragraphs or (kept and patterns["tag"].match(paragraph.strip())):
+        if len(kept) == paragraphs or (kept and load_pattern("tag").match(paragraph.strip())):
             break
     return shorten("\n".join(kept), LONGEST_DOC)
 
 
 def _plain_comment(paragraph: str) -> str:
-    patterns = load_patterns()
     lines: list[str] = []
     for line in map(str.strip, paragraph.strip().splitlines()):
-        bare = patterns["lead"].sub("", line, count=1)
-        if patterns["tag"].match(bare):
+        bare = load_pattern("lead").sub("", line, count=1)
+        if load_pattern("tag").match(bare):
             break
         lines.append(bare)
     text = " ".join(lines)
     for name, kept in REPLACED.items():
-        text = patterns[name].sub(kept, text)
+        text = load_pattern(name).sub(kept, text)
     return " ".join(text.split())
 
 

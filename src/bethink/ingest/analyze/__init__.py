@@ -31,13 +31,12 @@ from bethink.ingest.analyze.tree import (
     find_words,
     flatten,
     join_words,
-    load_table,
     make_finding,
     quote_code,
     unique,
 )
 from bethink.ingest.files import Found
-from bethink.ingest.symbols import shorten
+from bethink.ingest.symbols import load_table, shorten
 from bethink.ingest.sync import Document, Skipped
 from bethink.types import Entity, Passage
 

@@ -19,13 +19,12 @@ from bethink.ingest.analyze.tree import (
     Tree,
     count_words,
     flatten,
-    load_table,
     make_finding,
     pick_important,
     strip_markup,
 )
 from bethink.ingest.markdown import outline, parse, to_markdown
-from bethink.ingest.symbols import shorten
+from bethink.ingest.symbols import load_table, shorten
 from bethink.types import Entity, Memory
 
 # Bounds on how much is told, set by hand.

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bethink.ingest.analyze.tree import Finding, Tree, join_words, load_table, make_finding, unique
-from bethink.ingest.symbols import SourceFile
+from bethink.ingest.analyze.tree import Finding, Tree, join_words, make_finding, unique
+from bethink.ingest.symbols import SourceFile, load_table
 from bethink.types import Entity
 
 if TYPE_CHECKING:

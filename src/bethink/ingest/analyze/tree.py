@@ -13,20 +13,19 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from bethink.ingest.files import Found, read_text
 from bethink.ingest.markdown import redact_in_place
-from bethink.ingest.symbols import shorten
+from bethink.ingest.symbols import load_table, shorten
 from bethink.ingest.sync import Skipped
 from bethink.types import Entity, Passage
 
 LARGEST = 1_000_000  # bytes of a file that is read; what people write by hand is shorter
 MOST_FILES = 20_000  # paths that are looked at; a tree beyond that is data, not a project
 READ_LIMIT = 60_000_000  # characters that one analysis reads
-DATA = Path(__file__).parents[1] / "data"
 # A key of so many parts makes the parser of TOML begin again with each of them.
 LONG_KEY = re.compile(r"(?:[\w-]{1,60}\.){60}")
 
@@ -62,12 +61,6 @@ def make_finding(
             **(usual | fields),
         ),
     )
-
-
-@cache
-def load_table(name: str) -> dict[str, Any]:
-    """A table of words and patterns that this package is driven by."""
-    return tomllib.loads((DATA / f"{name}.toml").read_text("utf-8"))
 
 
 def is_aside(path: str) -> bool:

@@ -27,12 +27,9 @@ from bethink.ingest.analyze.tree import (
     Finding,
     Tree,
     as_table,
-    find_keys,
-    find_words,
     flatten,
     join_words,
     make_finding,
-    quote_code,
     unique,
 )
 from bethink.ingest.files import Found
@@ -81,6 +78,17 @@ def describe_build(tree: Tree) -> Iterator[Finding]:
     yield from _describe_commands(tree)
     for row in load_table("structure")["sign"]:
         yield from islice(_describe_signs(tree, row), MOST_PER_SIGN)
+
+
+def _find_words(
+    tree: Tree, path: str, row: Mapping[str, Any]
+) -> Iterator[tuple[int, re.Match[str]]]:
+    """The matches of a row's `words` in a file, each with its line; only inside what its `block` fits, where it has one."""
+    text, words = tree.text(path), re.compile(row["words"])
+    blocks = re.finditer(row["block"], text) if "block" in row else [re.match("(?s)(.*)", text)]
+    for block in filter(None, blocks):
+        for match in words.finditer(text, *block.span(1)):
+            yield text.count("\n", 0, match.start(1)) + 1, match
 
 
 # Manifests
@@ -139,15 +147,27 @@ def _find_facts(value: Any, text: str, places: Sequence[str]) -> Iterator[str]:
             yield from (" ".join(match.groups()) for match in re.finditer(place[3:], text))
             continue
         lead, _, keys = place.rpartition(":")
-        for star, found in find_keys(value, keys):
+        for star, found in _find_keys(value, keys):
             told = star if keys.endswith("*") else flatten(found)
             yield f"{lead} {told}".strip() if told else ""
+
+
+def _find_keys(value: Any, path: str, star: str = "") -> Iterator[tuple[str, Any]]:
+    """What stands at a path of keys, with the key that a `*` stood for."""
+    key, _, rest = path.partition("/")
+    if not key:
+        yield star, value
+    elif key == "*":
+        for name, inner in as_table(value).items():
+            yield from _find_keys(inner, rest, name)
+    elif key in as_table(value):
+        yield from _find_keys(value[key], rest, star)
 
 
 def _find_dependencies(value: Any, places: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Name and constraint of each: in a list of requirements, or of one that is a key with its version."""
     for place in places:
-        for key, listed in find_keys(value, place):
+        for key, listed in _find_keys(value, place):
             if isinstance(listed, list):
                 requirements = (_REQUIREMENT.match(one) for one in listed if isinstance(one, str))
                 yield from ((match[1], match[2].strip()) for match in requirements if match)
@@ -214,7 +234,8 @@ def _cite(one: KnownCommand) -> str:
     folder = dirname(one.path)
     place = f" in {folder}/" if folder and folder[0] != "." else ""
     about = f"{shorten(one.about, 70)}, " if one.about else ""
-    return f"{quote_code(one.call)}{place} ({about}{one.path}:{one.line})"
+    call = shorten(" ".join(one.call.split()), 90).replace("`", "'")
+    return f"`{call}`{place} ({about}{one.path}:{one.line})"
 
 
 def _find_tasks(tree: Tree) -> Iterator[KnownCommand]:
@@ -230,7 +251,7 @@ def _find_tasks(tree: Tree) -> Iterator[KnownCommand]:
                 if folder + lock in tree
             )
             manager = next(calls, "npm run")
-            for line, match in find_words(tree, path, row):
+            for line, match in _find_words(tree, path, row):
                 words = set(re.split(r"[-_:./ ]+", match[1].lower()))
                 fitting = (name for name, known in table["by_name"] if words & {*known.split()})
                 call = row["call"].format(name=match[1], manager=manager)
@@ -249,7 +270,7 @@ def _find_ci_steps(tree: Tree) -> Iterator[KnownCommand]:
     prefix = re.compile(rf"(?:{'|'.join(table['prefixes'])})*+")
     for row in table["ci"]:
         for path, _ in tree.find(row["file"]):
-            for line, step in find_words(tree, path, row):
+            for line, step in _find_words(tree, path, row):
                 command = " ".join(step[1].replace("\\\n", " ").split()).strip("\"'")[:300]
                 called = prefix.sub("", command, count=1)
                 fitting = (name for name, words in programs.items() if words.match(called))
@@ -266,7 +287,7 @@ def _describe_signs(tree: Tree, row: Mapping[str, Any]) -> Iterator[Finding]:
         named = match.groupdict("")
         found = places.setdefault(named.get("place", ""), [])
         if "words" in row:
-            words = find_words(tree, path, row)
+            words = _find_words(tree, path, row)
             found += [(path, line, " ".join(one[1].split())) for line, one in words]
         else:
             found.append((path, 1, named.get("shown", "")))

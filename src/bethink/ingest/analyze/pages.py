@@ -20,8 +20,6 @@ from bethink.ingest.analyze.tree import (
     count_words,
     flatten,
     make_finding,
-    pick_important,
-    strip_markup,
 )
 from bethink.ingest.markdown import outline, parse, to_markdown
 from bethink.ingest.symbols import load_table, shorten
@@ -36,6 +34,10 @@ LONGEST = 1_500  # characters of a finding
 SHORTEST = 8  # words; a shorter section is a stub or a link
 _ABOUT = re.compile(r"(?i)about|what (?:is|does)|overview|introduction|description|why|$")
 _IDLE = re.compile(r"(?i)(?:table of )?contents|english\b|[\[`#|~-]")
+_LINK = re.compile(r"\[([^\]\n]{0,300})\](?:\([^)\n]{0,600}\)|\[[^\]\n]{0,100}\])")
+_MARKUP = re.compile(
+    r"!\[[^\]\n]{0,300}\](?:\([^)\n]{0,600}\)|\[[^\]\n]{0,100}\])|</?[a-zA-Z][^<>\n]{0,400}>|<!--(?:[^-]|-(?!->)){0,2000}+(?:-->)?"
+)
 
 
 class PageSection(NamedTuple):
@@ -54,7 +56,7 @@ def analyze(tree: Tree) -> Iterator[Finding]:
     kept = [path for path in paths if not re.search(table["passed_over"], path.lower())]
     for path in kept[:MOST_PAGES]:
         found += _describe_page(tree, path)
-    yield from pick_important(found, MOST)
+    yield from _pick_important(found, MOST)
     yield from _describe_records(tree)
 
 
@@ -74,6 +76,18 @@ def _read_page(tree: Tree, path: str) -> tuple[Mapping[str, Any], list[PageSecti
         for one in outline(page.body).sections
     ]
     return page.frontmatter, sections
+
+
+def _strip_markup(text: str) -> str:
+    """Markdown on one line, without images, links' addresses and tags."""
+    bare = _LINK.sub(r"\1", _MARKUP.sub("", " ".join(text.split())))
+    return " ".join(bare.split())
+
+
+def _pick_important(found: Sequence[Finding], most: int) -> list[Finding]:
+    """The most telling findings in their order; of equals those that stand first."""
+    order = sorted(range(len(found)), key=lambda at: (-(found[at].passage.importance or 0), at))
+    return [found[at] for at in sorted(order[:most])]
 
 
 # What pages tell
@@ -104,7 +118,7 @@ def _describe_project(tree: Tree) -> Iterator[Finding]:
 def _find_paragraph(text: str) -> str:
     """The first paragraph that is a sentence: no badges, links, code, tables or comments."""
     bare = re.sub(r"<!--(?:[^-]|-(?!->)){0,4000}+(?:-->)?", "", text)
-    found = (strip_markup(one) for one in re.split(r"\n[ \t]*+\n", bare) if not _IDLE.match(one))
+    found = (_strip_markup(one) for one in re.split(r"\n[ \t]*+\n", bare) if not _IDLE.match(one))
     return next((one for one in found if count_words(one) > 3), "")
 
 
@@ -123,7 +137,7 @@ def _describe_page(tree: Tree, path: str) -> list[Finding]:
     for section in _read_page(tree, path)[1]:
         topics = map(_find_topic, reversed(section.names))
         topic = next(filter(None, topics), subject if section.level > 1 else None)
-        empty = count_words(strip_markup(section.text)) < SHORTEST
+        empty = count_words(_strip_markup(section.text)) < SHORTEST
         if topic and not empty and not any(idle.fullmatch(name.lower()) for name in section.names):
             made = make_finding(
                 path,
@@ -135,7 +149,7 @@ def _describe_page(tree: Tree, path: str) -> list[Finding]:
                 section=" › ".join((path, *section.names)),
             )
             found.append(made)
-    return pick_important(found, MOST_PER_FILE)
+    return _pick_important(found, MOST_PER_FILE)
 
 
 # Decision records
@@ -176,7 +190,7 @@ def _describe_records(tree: Tree) -> Iterator[Finding]:
         later = _find_successors(group)
         told += [_describe_record(record, later.get(record.path)) for record in group]
     told.sort(key=lambda one: -(one.passage.metadata.get("adr") or 0))
-    yield from pick_important(told, MOST_RECORDS)
+    yield from _pick_important(told, MOST_RECORDS)
 
 
 def superseded_pairs(memories: Iterable[Memory]) -> list[tuple[Memory, Memory]]:
@@ -214,7 +228,7 @@ def _read_record(tree: Tree, path: str) -> DecisionRecord | None:
     replaced_by = [one for clause in clauses for one in re.findall(table["reference"], clause)]
     statuses = table["status"].items()
     fitting = (name for name, words in statuses if re.search(rf"(?i)\b(?:{words})\b", stated))
-    plain = re.sub(table["number"], "", strip_markup(title), count=1) or stem.replace("-", " ")
+    plain = re.sub(table["number"], "", _strip_markup(title), count=1) or stem.replace("-", " ")
     return DecisionRecord(
         path,
         stem,

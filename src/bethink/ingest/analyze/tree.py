@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -136,29 +136,6 @@ def _find_hidden(root: Path) -> Iterator[str]:
                 yield path.relative_to(root).as_posix()
 
 
-def find_words(
-    tree: Tree, path: str, row: Mapping[str, Any]
-) -> Iterator[tuple[int, re.Match[str]]]:
-    """The matches of a row's `words` in a file, each with its line; only inside what its `block` fits, where it has one."""
-    text, words = tree.text(path), re.compile(row["words"])
-    blocks = re.finditer(row["block"], text) if "block" in row else [re.match("(?s)(.*)", text)]
-    for block in filter(None, blocks):
-        for match in words.finditer(text, *block.span(1)):
-            yield text.count("\n", 0, match.start(1)) + 1, match
-
-
-def find_keys(value: Any, path: str, star: str = "") -> Iterator[tuple[str, Any]]:
-    """What stands at a path of keys, with the key that a `*` stood for."""
-    key, _, rest = path.partition("/")
-    if not key:
-        yield star, value
-    elif key == "*":
-        for name, inner in as_table(value).items():
-            yield from find_keys(inner, rest, name)
-    elif key in as_table(value):
-        yield from find_keys(value[key], rest, star)
-
-
 def as_table(value: Any) -> dict[str, Any]:
     """The value if it is a mapping, else an empty one."""
     return value if isinstance(value, dict) else {}
@@ -176,11 +153,6 @@ def flatten(value: Any) -> str:
 
 # Sentences
 
-_LINK = re.compile(r"\[([^\]\n]{0,300})\](?:\([^)\n]{0,600}\)|\[[^\]\n]{0,100}\])")
-_MARKUP = re.compile(
-    r"!\[[^\]\n]{0,300}\](?:\([^)\n]{0,600}\)|\[[^\]\n]{0,100}\])|</?[a-zA-Z][^<>\n]{0,400}>|<!--(?:[^-]|-(?!->)){0,2000}+(?:-->)?"
-)
-
 
 def join_words(items: Sequence[str], most: int = 12) -> str:
     """`a, b and c`; what is too many is counted."""
@@ -190,17 +162,6 @@ def join_words(items: Sequence[str], most: int = 12) -> str:
     return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1]))) if shown else ""
 
 
-def quote_code(text: str, limit: int = 90) -> str:
-    """A command as it stands in a sentence."""
-    return f"`{shorten(' '.join(text.split()), limit).replace('`', chr(39))}`"
-
-
-def strip_markup(text: str) -> str:
-    """Markdown on one line, without images, links' addresses and tags."""
-    bare = _LINK.sub(r"\1", _MARKUP.sub("", " ".join(text.split())))
-    return " ".join(bare.split())
-
-
 def count_words(text: str) -> int:
     """How many words a text has; a script that does not part its words counts two characters for one."""
     return max(len(text.split()), sum(ord(character) > 0x2E7F for character in text) // 2)
@@ -208,9 +169,3 @@ def count_words(text: str) -> int:
 
 def unique(items: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(filter(None, items)))
-
-
-def pick_important(found: Sequence[Finding], most: int) -> list[Finding]:
-    """The most telling findings in their order; of equals those that stand first."""
-    order = sorted(range(len(found)), key=lambda at: (-(found[at].passage.importance or 0), at))
-    return [found[at] for at in sorted(order[:most])]

@@ -13,6 +13,7 @@ import time
 import tomllib
 from array import array
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import islice
@@ -230,29 +231,21 @@ class OutlinedFile(SourceFile):
         super().__init__(text, language)
         self.rules = LANGUAGES[language]
         self.definitions: list[Definition] = []
-        names = ("comment", "mark", "doc", "opaque", "open")
-        nodes: dict[str, list[Node]] = {name: [] for name in names}
+        nodes: defaultdict[str, dict[tuple[int, int], Node]] = defaultdict(dict)  # by their places
         for number, name in enumerate(self.rules.get("queries", [language])):
             for settings, captures, pattern in self.find_matches(f"symbols/{name}"):
-                for capture in nodes.keys() & captures.keys():
-                    nodes[capture].append(captures[capture])
-                kind = next((capture for capture in captures if capture in KINDS), None)
-                if kind:
-                    self._define(kind, captures, settings, number * 1_000 + pattern)
-        for several in nodes.values():
-            several.sort(key=lambda node: node.start_byte)
-        opaque, opened = (
-            {(node.start_byte, node.end_byte) for node in nodes[name]}
-            for name in ("opaque", "open")
-        )
-        self.opaque = opaque - opened  # what is passed over: bodies of functions, arguments
-        above = ((doc.parent.parent if doc.parent else None, doc) for doc in nodes["doc"])
+                for capture, node in captures.items():
+                    nodes[capture][node.start_byte, node.end_byte] = node
+                    if capture in KINDS:
+                        self._define(capture, captures, settings, number * 1_000 + pattern)
+        # What is passed over: bodies of functions, arguments.
+        self.opaque = nodes["opaque"].keys() - nodes["open"].keys()
+        above = ((doc.parent.parent if doc.parent else None, doc) for doc in nodes["doc"].values())
         # Docstrings by where their block begins.
         self.docs = {block.start_byte if block else 0: doc for block, doc in above}
-        self.comments, self.marks = nodes["comment"], nodes["mark"]
-        long = (mark for mark in self.marks if mark.end_byte - mark.start_byte > MARK)
-        # What no signature shows.
-        self.left_out = sorted((one.start_byte, one.end_byte) for one in (*self.comments, *long))
+        self.comments, self.marks = sorted(nodes["comment"]), sorted(nodes["mark"])
+        long = (place for place in self.marks if place[1] - place[0] > MARK)
+        self.left_out = sorted((*self.comments, *long))  # what no signature shows
         self.blocks = self._join_comments()
 
     def outline(self) -> FileOutline:
@@ -354,10 +347,11 @@ class OutlinedFile(SourceFile):
             if above.type in LISTS and not re.fullmatch(rb"\w+\s+", between):
                 break
             node, begin = above, above.start_byte
-        at = bisect_left(self.marks, begin, key=lambda mark: mark.start_byte) - 1
-        while at >= 0 and not self.data[self.marks[at].end_byte : begin].strip():
-            begin = self.marks[at].start_byte
-            at -= 1
+        for at in range(bisect_left(self.marks, (begin, 0)) - 1, -1, -1):
+            start, end = self.marks[at]
+            if self.data[end:begin].strip():
+                break
+            begin = start
         return begin
 
     def _make_signature(self, definition: Definition, kind: str, begin: int) -> str:
@@ -393,8 +387,7 @@ class OutlinedFile(SourceFile):
 
     def _join_comments(self) -> list[CommentBlock]:
         blocks: list[CommentBlock] = []
-        for node in self.comments:
-            start = node.start_byte
+        for start, end in self.comments:
             if self.data[self.data.rfind(b"\n", 0, start) + 1 : start].strip():
                 continue  # it stands behind code
             # `//!` is about the file, `/**` about what follows.
@@ -402,7 +395,7 @@ class OutlinedFile(SourceFile):
             before = blocks[-1] if blocks else None
             if before and before.sign == sign and self.row(start) <= self.row(before.end - 1) + 1:
                 start = blocks.pop().start
-            blocks.append(CommentBlock(start, node.end_byte, sign))
+            blocks.append(CommentBlock(start, end, sign))
         return blocks
 
     def _find_comment_above(self, begin: int) -> CommentBlock | None:
@@ -418,7 +411,7 @@ class OutlinedFile(SourceFile):
         doc = self.docs.get(self.root.start_byte) or self.docs.get(0)
         if doc and (told := summarize_comment(self.text_of(doc), 10)):
             return told
-        comments = {node.start_byte for node in self.comments}
+        comments = {start for start, _ in self.comments}
         first = len(self.data)
         above = None  # what is said of the first definition
         for child in self.root.named_children:

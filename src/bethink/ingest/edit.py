@@ -140,7 +140,8 @@ class Traces(NamedTuple):
 def find_traces(store: Store, purged: Sequence[Memory], visible: Collection[str]) -> Traces:
     """Those in the `visible` scopes, which are the ones that whoever purges may look into."""
     known = {memory.id for memory in purged}
-    found = Traces()
+    same: list[Memory] = []
+    rest: list[Memory] = []
     for scope, session in {(_find_scope(one), one.session): None for one in purged if one.session}:
         everything = Filter(
             tuple(one for one in (scope, PERSONAL) if one in visible),
@@ -152,19 +153,14 @@ def find_traces(store: Store, purged: Sequence[Memory], visible: Collection[str]
         going = [memory for memory in said if memory.content_hash in hashes]
         # The turns that go, and the turns that something was taken from that goes.
         places = {(memory.position < IDEAS, *_find_turn(memory)) for memory in going}
-        found = Traces(
-            (*found.same, *(memory for memory in going if memory.id not in known)),
-            (
-                *found.rest,
-                *(
-                    memory
-                    for memory in said
-                    if memory.content_hash not in hashes
-                    and (memory.position >= IDEAS, *_find_turn(memory)) in places
-                ),
-            ),
-        )
-    return found
+        same += [memory for memory in going if memory.id not in known]
+        rest += [
+            memory
+            for memory in said
+            if memory.content_hash not in hashes
+            and (memory.position >= IDEAS, *_find_turn(memory)) in places
+        ]
+    return Traces(tuple(same), tuple(rest))
 
 
 def _find_scope(memory: Memory) -> str:

@@ -247,6 +247,13 @@ class OutlinedFile(SourceFile):
         long = (place for place in self.marks if place[1] - place[0] > MARK)
         self.left_out = sorted((*self.comments, *long))  # what no signature shows
         self.blocks = self._join_comments()
+        # By the line of what each stands right above; `//!` is about the file, and some leave a line free below `/** … */`.
+        self.above = {
+            self.row(block.end - 1) + free: block
+            for block in self.blocks
+            if block.sign != "//!"
+            for free in range(3 if block.sign == "/**" else 2)
+        }
 
     def outline(self) -> FileOutline:
         taken: list[Symbol] = []
@@ -375,7 +382,7 @@ class OutlinedFile(SourceFile):
         body = definition.node.child_by_field_name("body")
         if body is not None and body.start_byte in self.docs:
             return summarize_comment(self.text_of(self.docs[body.start_byte]))
-        above = self._find_comment_above(begin)
+        above = self.above.get(self.row(begin))
         if above and (told := summarize_comment(self.text(above.start, above.end))):
             return told
         if kind not in VALUES and kind != "macro":
@@ -398,14 +405,6 @@ class OutlinedFile(SourceFile):
             blocks.append(CommentBlock(start, end, sign))
         return blocks
 
-    def _find_comment_above(self, begin: int) -> CommentBlock | None:
-        """The comments that stand right above a place; `//!` is about the file, and some leave a line free below `/** … */`."""
-        at = bisect_left(self.blocks, begin, key=lambda block: block.start) - 1
-        block = self.blocks[at] if at >= 0 else CommentBlock(0, 1, "//!")
-        free = self.row(begin) - self.row(block.end - 1)
-        near = free <= (2 if block.sign == "/**" else 1) and block.sign != "//!"
-        return block if near else None
-
     def _find_file_doc(self, begins: set[int]) -> str:
         """What a file says of itself: its docstring, or the first comment that is neither a licence nor about a definition."""
         doc = self.docs.get(self.root.start_byte) or self.docs.get(0)
@@ -419,7 +418,7 @@ class OutlinedFile(SourceFile):
             directive = self.text(start, start + 5) in ("'use ", '"use ')
             if start not in comments and not directive and child.type not in PREAMBLE:
                 first = start
-                above = self._find_comment_above(first) if first in begins else None
+                above = self.above.get(self.row(first)) if first in begins else None
                 break
         leading = (one for one in self.blocks if one.start < first and one != above)
         docs = (summarize_comment(self.text(one.start, one.end), 10) for one in leading)

@@ -66,7 +66,7 @@ EDITED = "edited, and not taken: the memory was changed here too, or --trusted i
 _SCOPE = re.compile(r"project:[0-9a-f]{16}|container:[0-9a-f]{16}/[^\W_]+(-[^\W_]+)*")
 _NO_EXPORT = "`bethink export --output FILE` writes one, as JSON or with --jsonl."
 
-Progress = Callable[[int, int], None]
+Progress = Callable[[int, int], None] | None
 Names = Mapping[str, tuple[str, str]]  # scope → its name and path
 JsonObject = Mapping[str, Any]  # a memory as an export has it
 
@@ -113,7 +113,7 @@ def import_file(
     personal: bool = False,
     dry_run: bool = False,
     text_column: str = "",
-    progress: Progress | None = None,
+    progress: Progress = None,
 ) -> Imported:
     """Takes in what a file, folder or database holds of this project; with `personal` what is personal too, with `all_scopes`
     everything."""
@@ -410,7 +410,7 @@ def _put(
     records: Sequence[Record],
     names: Names,
     place: Path,
-    progress: Progress | None,
+    progress: Progress,
 ) -> set[str]:
     """Puts memories in, page by page. Gives back the ids of those that changed anything."""
     projects.pin(memory.project)

@@ -37,11 +37,11 @@ LISTS = {
     "memory_ids": "Memories",
 }
 _BEGINNINGS = {
-    **dict.fromkeys(("done", "completed"), "completed"),
-    **dict.fromkeys(("in progress", "in_progress", "blocked"), "in_progress_blocked"),
-    **dict.fromkeys(("decision", "key"), "key_decisions"),
-    "next": "next_steps",
-    "memor": "memory_ids",
+    "completed": ("done", "completed"),
+    "in_progress_blocked": ("in progress", "in_progress", "blocked"),
+    "key_decisions": ("decision", "key"),
+    "next_steps": ("next",),
+    "memory_ids": ("memor",),
 }
 _HEADING = re.compile(r"(?m)^[ \t]{0,8}#{1,6}[ \t]{1,8}(\S.{0,200})$\n?")
 _BULLET = re.compile(r"(?m)^[ \t]{0,8}(?:[-*+]|\d{1,3}[.)])[ \t]{1,8}(?:\[[ xX]\][ \t]{1,8})?")
@@ -192,7 +192,8 @@ def parse_handoff(text: str) -> Handoff:
     lists: dict[str, Any] = {}
     for heading, body in zip(rest[::2], rest[1::2], strict=True):
         plain = heading.lower()
-        field = next((name for word, name in _BEGINNINGS.items() if plain.startswith(word)), None)
+        fitting = (name for name, words in _BEGINNINGS.items() if plain.startswith(words))
+        field = next(fitting, None)
         if field:
             # A line without a bullet goes on with the item before it, or is one.
             items = (" ".join(part.split()) for part in _BULLET.split(body))

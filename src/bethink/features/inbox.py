@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bethink.api import Bethink
 from bethink.errors import InvalidInput
@@ -31,6 +31,11 @@ AT_ONCE = 8  # statements that are read, and if need be embedded, together
 NEAREST = 24  # that a statement is compared with: turns and passages stand among them
 # What of a memory holds on when it is bound to one project.
 BOUND = "content kind summary importance confidence tags entities created_at lines".split()
+FILTERS: Mapping[str, Mapping[str, Any]] = {
+    "questions": {"kinds": ("question", "problem"), "answered": False},
+    "preferences": {"kinds": ("preference",), "scopes": (PERSONAL,), "transcribed": True},
+    "doubtful": {"kinds": COMPARED, "max_trust": TRUST["import"], "include_quarantined": True},
+}
 KEPT = "looked_at"  # in the metadata of a memory: the queues that it was taken out of as it is
 
 
@@ -45,13 +50,6 @@ class Queue(NamedTuple):
     items: tuple[Item, ...]
     looked: int  # statements that were looked at
     next: int | None = None  # where to go on, if not everything was looked at
-
-
-class Waiting(NamedTuple):
-    """How many items a queue has, as far as was looked."""
-
-    number: int
-    more: bool
 
 
 class Act(NamedTuple):
@@ -84,11 +82,12 @@ def list_queue(
     return Queue(items, start + len(items), start + limit if len(found) > limit else None)
 
 
-def count_queues(memory: Bethink) -> dict[str, Waiting]:
-    """What waits in each queue: of single memories up to a hundred, of pairs those that a moment finds."""
+def count_queues(memory: Bethink) -> dict[str, dict[str, int]]:
+    """What waits in each queue: of single memories up to a hundred, of pairs those that a moment finds; and whether there may be more."""
     found = {name: list_queue(memory, name, MOST_COUNTED, 0, SECONDS / 2) for name in QUEUES}
     return {
-        name: Waiting(len(queue.items), queue.next is not None) for name, queue in found.items()
+        name: {"number": len(queue.items), "more": queue.next is not None}
+        for name, queue in found.items()
     }
 
 
@@ -99,7 +98,7 @@ def _singles(memory: Bethink, queue: str, limit: int, start: int) -> Iterator[tu
     if queue == "promotions":
         found = promotion.candidates(memory, most)
     else:
-        listed = memory.list(filter=_filter_queue(memory, queue), limit=most)
+        listed = memory.list(filter=memory.filter(**FILTERS[queue]), limit=most)
         if queue == "doubtful":
             # By words, which have an index: a filter by tags reads every memory there is.
             tagged = memory.search(
@@ -115,14 +114,6 @@ def _read_kept(one: Memory) -> set[str]:
     """The queues that somebody took a memory out of. Metadata may come from elsewhere, and hold anything."""
     found = one.metadata.get(KEPT)
     return set(map(str, found)) if isinstance(found, list | tuple) else set()
-
-
-def _filter_queue(memory: Bethink, queue: str) -> Filter:
-    if queue == "questions":
-        return memory.filter(kinds=("question", "problem"), answered=False)
-    if queue == "preferences":
-        return memory.filter(kinds=("preference",), scopes=(PERSONAL,), transcribed=True)
-    return memory.filter(kinds=COMPARED, max_trust=TRUST["import"], include_quarantined=True)
 
 
 def _why(queue: str, one: Memory) -> str:

@@ -42,7 +42,7 @@ NO_PARSER = (
     "pip install 'bethink[code]'",
 )
 
-Progress = Callable[[int, int], None]  # sources done, of how many
+Progress = Callable[[int, int], None] | None  # is told how many sources are done, of how many
 
 
 # What is there
@@ -86,7 +86,7 @@ def _walk_project(memory: Bethink) -> Iterator[Found | Skipped]:
 # Bringing it in step
 
 
-def index(memory: Bethink, *, progress: Progress | None = None) -> Synced:
+def index(memory: Bethink, *, progress: Progress = None) -> Synced:
     """Brings the knowledge folders and the documentation in step with memory."""
     root, config = memory.project.worktree, memory.config
     documentation = find_documentation(root, config)
@@ -101,7 +101,7 @@ def index(memory: Bethink, *, progress: Progress | None = None) -> Synced:
 
 
 def import_markdown(
-    memory: Bethink, path: Path, *, progress: Progress | None = None, dry_run: bool = False
+    memory: Bethink, path: Path, *, progress: Progress = None, dry_run: bool = False
 ) -> Synced:
     """Takes in one Markdown file or a tree of them, by windows of lines. Run again, it replaces what changed."""
     found = list(walk(path, memory.project.worktree, MARKDOWN))
@@ -114,7 +114,7 @@ def _sync_markdown(
     found: Sequence[Found | Skipped],
     collection: str,
     cut: tuple[str, int, int],
-    progress: Progress | None,
+    progress: Progress,
     **how: Any,
 ) -> Synced:
     warnings: list[str] = []
@@ -135,7 +135,7 @@ def remove_import(memory: Bethink, path: Path, *, dry_run: bool = False) -> Sync
 
 
 def import_repo_map(
-    memory: Bethink, file: Path, *, progress: Progress | None = None, dry_run: bool = False
+    memory: Bethink, file: Path, *, progress: Progress = None, dry_run: bool = False
 ) -> Synced:
     """Takes in a repo map from a JSON file; it replaces all that this file brought before."""
     from bethink.ingest import code
@@ -152,7 +152,7 @@ def import_repo_map(
     return _sync(memory, [document], document.uri, "repomap", 1, progress, dry_run=dry_run)
 
 
-def map_code(memory: Bethink, *, progress: Progress | None = None) -> Synced:
+def map_code(memory: Bethink, *, progress: Progress = None) -> Synced:
     """Brings the map of the project's source code in step with memory."""
     from bethink.ingest import code
 
@@ -175,7 +175,7 @@ def _check_parser() -> None:
         raise BethinkError(*NO_PARSER)
 
 
-def analyze(memory: Bethink, *, progress: Progress | None = None) -> Synced:
+def analyze(memory: Bethink, *, progress: Progress = None) -> Synced:
     """Looks at the project's files and keeps what it finds: purpose, commands, routes, decisions, dependencies. A decision
     record that says it was superseded hands over to the one that replaced it."""
     from bethink.ingest import analyze as analysis
@@ -187,7 +187,7 @@ def analyze(memory: Bethink, *, progress: Progress | None = None) -> Synced:
     return synced
 
 
-def analyze_history(memory: Bethink, *, progress: Progress | None = None) -> Synced:
+def analyze_history(memory: Bethink, *, progress: Progress = None) -> Synced:
     """Keeps the commits that explain why something is as it is. A commit that was reverted hands over to the one that did so."""
     from bethink.ingest import git
 
@@ -219,7 +219,7 @@ def _sync(
     collection: str,
     type: str,
     total: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = None,
     **how: Any,
 ) -> Synced:
     """Brings a collection in step. A reader may tell of a few more than the total, such as links that lead nowhere."""
@@ -409,7 +409,7 @@ def has_foreign_database(project: Project) -> bool:
     return project.local_database.exists() and not configuration.trusts(project.root)
 
 
-def take(memory: Bethink, part: str, progress: Progress | None = None) -> PartReport:
+def take(memory: Bethink, part: str, progress: Progress = None) -> PartReport:
     """Brings one part of the project in step with memory. A part that cannot be read is told and the others go on; trouble
     with the database ends it all."""
     try:

@@ -42,7 +42,6 @@ READ = 20_000  # characters of a message that are looked at
 ENOUGH = 0.7  # of cues
 MODEST = 1.1  # for a subject that promises something new
 ASKED = 0.6  # for a body with a cue below a subject that asks for a reason
-SHORTEST_BODY = 8  # words in which a reason can be given
 SHORTEST_SUBJECT = 8  # words of a subject that explains itself
 
 # What a hostile configuration could use (hooks, monitors, signature programs, external diffs, pagers) is switched off.
@@ -55,16 +54,12 @@ log --no-merges --no-renames --name-only -z
 KEPT = """
 GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM GIT_CONFIG_NOSYSTEM GIT_EXEC_PATH GIT_CEILING_DIRECTORIES
 """.split()
-ENVIRONMENT = {
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_ALLOW_PROTOCOL": "none",
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_PAGER": "cat",
-    "GIT_ATTR_NOSYSTEM": "1",
-    "LC_ALL": "C",
-    "LANGUAGE": "C",
-}
+ENVIRONMENT = dict(
+    variable.split("=")
+    for variable in """
+    GIT_OPTIONAL_LOCKS=0 GIT_TERMINAL_PROMPT=0 GIT_ALLOW_PROTOCOL=none GIT_NO_LAZY_FETCH=1 GIT_PAGER=cat GIT_ATTR_NOSYSTEM=1 LC_ALL=C LANGUAGE=C
+    """.split()
+)
 
 
 class Commit(NamedTuple):
@@ -231,7 +226,7 @@ def explain(message: str, author: str = "") -> Explanation | None:
 
 def _rate(subject: str, prose: str) -> float:
     """How much a message explains: by its body, more below a subject that asks for a reason; or by a subject that gives one."""
-    score = _score(prose) if count_words(prose) >= SHORTEST_BODY else 0.0
+    score = _score(prose)
     if score and (_pattern("asks").match(subject) or _mends(subject, "")):
         score += ASKED
     long = count_words(subject) >= SHORTEST_SUBJECT

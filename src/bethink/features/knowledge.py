@@ -209,10 +209,6 @@ def _supersede(memory: Bethink, found: Sequence[tuple[Memory, Memory]]) -> None:
             memory.link(new.id, old.id, "supersedes")
 
 
-def _exists(memory: Bethink, uri: str) -> bool:
-    return (memory.project.worktree / path_of(uri)).exists()
-
-
 def _sync(
     memory: Bethink,
     documents: Iterable[Document | Skipped],
@@ -227,7 +223,7 @@ def _sync(
         documents,
         collection=redact_name(collection),  # an import is named by its folder or file
         type=type,
-        alive=lambda uri: _exists(memory, uri),
+        alive=lambda uri: (memory.project.worktree / path_of(uri)).exists(),
         progress=progress and (lambda done: progress(min(done, total), total)),
         **how,
     )

@@ -316,7 +316,7 @@ def _fold(text: str) -> str:
 
 def _columns(text: str, folded: str) -> Iterator[tuple[int, int]]:
     """The cells below a column of passwords, in a Markdown table or a block of CSV."""
-    if not any(head in folded for head in ("pass", "pwd", "kennwort", "contrase", "senha")):
+    if not any(word in folded for word in _load().words["password"]):
         return
     lines = text.split("\n")
     at = 0
@@ -427,13 +427,11 @@ def _looks_secret(value: str, kind: str, quoted: bool) -> bool:
 
 
 def _key_kind(key: str) -> str:
-    lowered = key.lower()
-    kinds = (
-        ("password", ("pass", "pwd", "pw", "kennwort", "contrase", "senha")),
-        ("api-key", ("key",)),
-        ("token", ("token",)),
-    )
-    return next((kind for kind, words in kinds if any(word in lowered for word in words)), "secret")
+    words, lowered = _load().words, key.lower()
+    for kind in ("password", "api-key", "token"):
+        if any(word in lowered for word in words[kind]):
+            return kind
+    return "secret"
 
 
 # Checks that no pattern can make

@@ -76,8 +76,9 @@ def describe_build(tree: Tree) -> Iterator[Finding]:
     told = (_describe_manifest(tree, path, row) for path, row in found)
     yield from islice(filter(None, told), MOST_MANIFESTS)
     yield from _describe_commands(tree)
-    for row in load_table("structure")["sign"]:
-        yield from islice(_describe_signs(tree, row), MOST_PER_SIGN)
+    signs = load_table("structure")
+    for row in signs["sign"]:
+        yield from islice(_describe_signs(tree, signs["usual"] | row), MOST_PER_SIGN)
 
 
 def _find_words(
@@ -115,14 +116,9 @@ def _describe_manifest(tree: Tree, path: str, row: Mapping[str, Any]) -> Finding
     about = f": {facts['description'].rstrip('.')}" if facts["description"] else ""
     needed = [_show_dependency(one, version) for one, version in runtime.items()]
     extra = [_show_dependency(one) for one in development]
-    sentences = {
-        "It needs": facts["requires"],
-        "Main dependencies:": join_words(needed, 16),
-        "For development and extras:": join_words(extra, 14),
-        "It installs the command": facts["commands"],
-        "It is a workspace of": facts["members"],
-    }
-    told = (f" {lead} {value}." for lead, value in sentences.items() if value)
+    facts |= {"needed": join_words(needed, 16), "extra": join_words(extra, 14)}
+    sentences = load_table("manifests")["sentences"].items()
+    told = (f" {lead} {facts[field]}." for field, lead in sentences if facts[field])
     first = next(iter({**runtime, **development}), facts["name"])
     line = re.search(rf"(?<![\w@/.-]){re.escape(first)}(?![\w/-])", text)
     labels = unique(map(_find_technology, runtime))[:8]
@@ -283,7 +279,7 @@ def _find_ci_steps(tree: Tree) -> Iterator[KnownCommand]:
 def _describe_signs(tree: Tree, row: Mapping[str, Any]) -> Iterator[Finding]:
     """What a row of the table tells of the files that fit it: one finding a place that shows enough of it."""
     places: dict[str, list[tuple[str, int, str]]] = {}  # place → path, line and what is shown there
-    for path, match in tree.find(row["paths"], row.get("own", True)):
+    for path, match in tree.find(row["paths"], row["own"]):
         named = match.groupdict("")
         found = places.setdefault(named.get("place", ""), [])
         if "words" in row:
@@ -293,7 +289,7 @@ def _describe_signs(tree: Tree, row: Mapping[str, Any]) -> Iterator[Finding]:
             found.append((path, 1, named.get("shown", "")))
     for place, found in places.items():
         files, texts = {path for path, _, _ in found}, unique(text for _, _, text in found)
-        if not files or len(texts or files) < row.get("least", 1):
+        if not files or len(texts or files) < row["least"]:
             continue
         path, line, _ = found[0]
         content = row["content"].format(
@@ -304,15 +300,15 @@ def _describe_signs(tree: Tree, row: Mapping[str, Any]) -> Iterator[Finding]:
             shown=join_words(texts, 14),
             newest=basename(max(files)),
         )
-        tag = row.get("tag", "pattern")
+        tag = row["tag"]
         yield make_finding(
             path,
             line,
-            row.get("kind", "architecture"),
+            row["kind"],
             tag,
             content,
-            importance=row.get("importance", 6),
-            confidence=row.get("confidence", 0.9),
+            importance=row["importance"],
+            confidence=row["confidence"],
             section="Structure" if tag == "pattern" else tag,
             entities=[Entity(row["technology"], "technology")] if "technology" in row else (),
         )

@@ -7,8 +7,6 @@ outwards, nearest first, until it has as many nodes as were asked for. The focus
 finds; without one it is what was told last.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta

@@ -10,8 +10,6 @@ one's own: then histories come along, those of known memories are merged, and a 
 version of its memory. What a record may hold is for `sync`.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter, defaultdict

@@ -5,8 +5,6 @@ one before it, which stays in the chain.
 repository that is to have handoffs of its own is a container. Nothing here knows who asks: the command line, an agent or a hook.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

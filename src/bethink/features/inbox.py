@@ -6,8 +6,6 @@ the next look goes on from there. So an inbox opens at once however much there i
 themselves, as relations, history and a mark in their metadata: nothing is asked twice.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial

@@ -6,8 +6,6 @@ decides what a passage is: that is for the readers in `ingest/`. For `init`, `ma
 reads one part of the project. Each may be repeated: what is there is kept, and nothing else is written.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

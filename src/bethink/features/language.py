@@ -3,8 +3,6 @@
 A model that fails, or today's ceiling, costs a hint and nothing else.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from bethink.api import Bethink

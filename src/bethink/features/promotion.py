@@ -6,8 +6,6 @@ whose memories are not here, and rules that somebody edited by hand. A CLAUDE.md
 stop reading AGENTS.md. How files are written is for `textfile`; how memories are changed is for `Bethink`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from datetime import UTC

@@ -7,8 +7,6 @@ written once, in `_make_given`.
 Readers only read. They believe nothing: what they give is checked and limited by `sync`, as all that comes from elsewhere is.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -16,8 +16,6 @@ sync may be cut off or run beside writers at any moment: the next one goes on. A
 can be seen there, or somebody chose to forget it. This module knows no SQL.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence

@@ -10,8 +10,6 @@ a whole JSON file, one passage per entry. Paths in a JSON file are data: they ar
 minified files are skipped with a reason. This module knows no grammar: see `symbols`.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence

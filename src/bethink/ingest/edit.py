@@ -1,8 +1,6 @@
 """Changes to a memory that exists: the same redaction and extraction as for a new one, an earlier version of it, what it goes back to
 when what replaced it does not any more, and where else a conversation says what is to be purged. Nothing here writes."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 

@@ -10,8 +10,6 @@ This module does not know what is in a file, beyond whether it is text.
 
 # ruff: noqa: PTH100, PTH116, PTH118, PTH123, PTH206
 # Paths are strings here: a Path for each folder and name of a large tree costs more than listing it.
-from __future__ import annotations
-
 import os
 import re
 import stat

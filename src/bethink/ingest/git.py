@@ -10,8 +10,6 @@ commits, and a memory that says "fix typo because of review" is worse than none.
 breaking changes count.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import secrets

@@ -11,8 +11,6 @@ This module knows no store, no settings and no memory. It does not know whether 
 (base64, percent escapes), and it does not see a password that is told without naming it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache

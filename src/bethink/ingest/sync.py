@@ -6,8 +6,6 @@ memories. One group of sources goes in per transaction, so that a stop at any mo
 or as it is. This module knows no file system: readers hand it documents.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -10,8 +10,6 @@ CI means what; `data/structure.toml` which paths, or which words in them, mean w
 manager. Names of folders are conventions, not proof: confidence in a pattern stays between .6 and .8.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache

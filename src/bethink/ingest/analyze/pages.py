@@ -6,8 +6,6 @@ sections, MADR, log4brains, RFC folders): one `decision` each, with its status, 
 what stands in the places for a status counts: "superseded" in running text means nothing.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime

@@ -7,8 +7,6 @@ is executed.
 Patterns in this package are linear in the text: blanks are matched possessively (`\\s*+`), everything else has a bound.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

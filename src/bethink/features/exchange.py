@@ -119,8 +119,7 @@ def import_file(
     given = [
         _check(one, at, file, memory, trusted) for at, one in enumerate(reading.given, start=1)
     ]
-    found = {one.memory.scope for one in given}
-    scopes = _choose_scopes(memory, found, reading.names, all_scopes, personal)
+    scopes = _choose_scopes(memory, given, reading.names, all_scopes, personal)
     moved = [
         one._replace(record=rename_scope(one.record, scopes))
         for one in given
@@ -290,9 +289,10 @@ def _check(one: Given, number: int, file: Path, memory: Bethink, trusted: bool) 
 
 
 def _choose_scopes(
-    memory: Bethink, found: set[str], names: Names, all_scopes: bool, personal: bool
+    memory: Bethink, given: Sequence[Given], names: Names, all_scopes: bool, personal: bool
 ) -> dict[str, str]:
     """Scope in the file → scope here, for those that are taken in."""
+    found = {one.memory.scope for one in given}
     own = _own_identity(memory, {_identity(scope) for scope in found} - {""}, names)
     wanted = {PERSONAL: personal or all_scopes, TEAM: memory.shared and all_scopes}
     chosen = {scope: scope for scope in found if wanted.get(scope)}

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bethink import config as configuration
+from bethink import ingest
 from bethink.api import Bethink
 from bethink.config import SETTINGS, Config, mask_password
 from bethink.errors import BethinkError, InvalidInput, NotFound, StoreError, UsageError
@@ -136,35 +137,29 @@ def import_repo_map(
     memory: Bethink, file: Path, *, progress: Progress = None, dry_run: bool = False
 ) -> Synced:
     """Takes in a repo map from a JSON file; it replaces all that this file brought before."""
-    from bethink.ingest import code
-
     try:
         with file.open("rb") as stream:  # a little more than is allowed: the reader then says so
-            raw = stream.read(code.LARGEST_MAP + 1)
+            raw = stream.read(ingest.code.LARGEST_MAP + 1)
     except OSError as error:
         raise NotFound(
             f"{file} cannot be read: {error.strerror}.",
             "`bethink map --json > repo-map.json` makes one.",
         ) from error
-    document = code.read_map(raw, file)
+    document = ingest.code.read_map(raw, file)
     return _sync(memory, [document], document.uri, "repomap", 1, progress, dry_run=dry_run)
 
 
 def map_code(memory: Bethink, *, progress: Progress = None) -> Synced:
     """Brings the map of the project's source code in step with memory."""
-    from bethink.ingest import code
-
     _check_parser()
-    found = code.find_sources(_walk_project(memory))
-    return _sync(memory, code.documents(found), CODE, "repomap", len(found), progress)
+    found = ingest.code.find_sources(_walk_project(memory))
+    return _sync(memory, ingest.code.documents(found), CODE, "repomap", len(found), progress)
 
 
 def repo_map(memory: Bethink) -> list[dict[str, Any]]:
     """The map of the project's source code in the form that `import_repo_map` reads. Stores nothing."""
-    from bethink.ingest import code
-
     _check_parser()
-    return code.to_json(code.map_files(_walk_project(memory)))
+    return ingest.code.to_json(ingest.code.map_files(_walk_project(memory)))
 
 
 def _check_parser() -> None:
@@ -176,27 +171,23 @@ def _check_parser() -> None:
 def analyze(memory: Bethink, *, progress: Progress = None) -> Synced:
     """Looks at the project's files and keeps what it finds: purpose, commands, routes, decisions, dependencies. A decision
     record that says it was superseded hands over to the one that replaced it."""
-    from bethink.ingest import analyze as analysis
-
-    documents = list(analysis.documents(memory.project.worktree, _walk_project(memory)))
+    documents = list(ingest.analyze.documents(memory.project.worktree, _walk_project(memory)))
     synced = _sync(memory, documents, ANALYSIS, "analysis", len(documents), progress)
     records = memory.export(memory.filter(tags=("adr",), include_superseded=True))
-    _supersede(memory, analysis.pages.superseded_pairs(list(records)))
+    _supersede(memory, ingest.analyze.pages.superseded_pairs(list(records)))
     return synced
 
 
 def analyze_history(memory: Bethink, *, progress: Progress = None) -> Synced:
     """Keeps the commits that explain why something is as it is. A commit that was reverted hands over to the one that did so."""
-    from bethink.ingest import git
-
     known = [source.uri for source in memory.store.sources(memory.scope, HISTORY)]
     hashes = [uri.removeprefix("git:") for uri in known]
-    documents = list(git.documents(memory.project.worktree, hashes))
+    documents = list(ingest.git.documents(memory.project.worktree, hashes))
     total = len(documents)
     synced = _sync(memory, documents, HISTORY, "git", total, progress, looked=lambda _: False)
     if uris := (*known, *synced.added):
         commits = memory.export(memory.filter(sources=uris, include_superseded=True))
-        _supersede(memory, git.reverted_pairs(list(commits)))
+        _supersede(memory, ingest.git.reverted_pairs(list(commits)))
     return synced
 
 

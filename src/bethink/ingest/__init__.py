@@ -8,12 +8,26 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from bethink.ingest import compare, edit, ideas, pipeline, reconcile, redact, sync
+    from bethink.ingest import (  # noqa: F401
+        analyze,
+        code,
+        compare,
+        conversation,
+        edit,
+        git,
+        ideas,
+        pipeline,
+        reconcile,
+        redact,
+        sync,
+    )
 
-__all__ = ["compare", "edit", "ideas", "pipeline", "reconcile", "redact", "sync"]
+STAGES = """
+analyze code compare conversation edit git ideas pipeline reconcile redact sync
+""".split()
 
 
 def __getattr__(name: str) -> ModuleType:
-    if name not in __all__:
+    if name not in STAGES:
         raise AttributeError(f"module 'bethink.ingest' has no attribute {name!r}")
     return import_module(f"bethink.ingest.{name}")

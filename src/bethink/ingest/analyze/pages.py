@@ -222,8 +222,8 @@ def _read_record(tree: Tree, path: str) -> DecisionRecord | None:
     numbered = re.match(table["number"], stem) or re.match(table["number"], title)
     if not stated and "decision" not in parts and not (numbered and parts):
         return None
-    clauses = (one for one in re.split(table["clause"], stated) if re.match(table["replaced"], one))
-    replaced_by = [one for clause in clauses for one in re.findall(table["reference"], clause)]
+    clauses = "\n".join(re.findall(table["replaced"], stated))
+    replaced_by = re.findall(table["reference"], clauses)
     statuses = table["status"].items()
     fitting = (name for name, words in statuses if re.search(rf"(?i)\b(?:{words})\b", stated))
     plain = re.sub(table["number"], "", _strip_markup(title), count=1) or stem.replace("-", " ")

@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bethink import hosts, ingest
+from bethink import hosts
 from bethink import project as projects
 from bethink.api import Bethink
 from bethink.errors import BethinkError, NotFound, Overtaken
@@ -224,6 +224,8 @@ def _take_session(
 ) -> tuple[Batch, Indexed]:
     """What is to be written of the turns of one session. Where any of it was not for memory, now or before, neither is what the host
     tells of the session: it may be what was said meanwhile."""
+    from bethink.ingest.conversation import Recipe, prepare
+
     memory, transcript = reading.memory, reading.transcript
     state = dict(reading.states.pop(session, None) or {})  # the sessions spoken in last stand last
     known = state.get("scope")
@@ -247,8 +249,7 @@ def _take_session(
     embedder = memory.embedder if reading.embed else None
     model = language.open_language_model(memory) if memory.config.llm else None
     page = session, transcript.host, place, heard, title, before, options
-    recipe = ingest.conversation.Recipe(*page, memory.store, embedder, memory.recent, model)
-    made = ingest.conversation.prepare(recipe)
+    made = prepare(Recipe(*page, memory.store, embedder, memory.recent, model))
     reading.states[session] = made.state | kept
     counts = {name: getattr(made, name) for name in made._fields if name in COUNTED}
     return made.batch, done.plus(Indexed(**counts, sessions=(session,)))

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
         analyze,
         code,
         compare,
-        conversation,
         edit,
         git,
         ideas,
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     )
 
 STAGES = """
-analyze code compare conversation edit git ideas pipeline reconcile redact sync
+analyze code compare edit git ideas pipeline reconcile redact sync
 """.split()
 
 

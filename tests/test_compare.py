@@ -71,7 +71,7 @@ def agent(open_memory, judge):
 
 def test_what_surely_replaces_does_so_at_once_and_one_command_undoes_it(memory, tell):
     old, outcome = tell("replaces")
-    assert outcome.supersedes == (old,) and outcome.plain()["supersedes"] == [old]
+    assert outcome.supersedes == (old,)
     assert texts(memory.search(QUESTION)) == [NEW]
     assert memory.restore(old).superseded_by is None and memory.one(old).valid_to is None
     assert set(texts(memory.search(QUESTION))) == {OLD, NEW}
@@ -83,7 +83,7 @@ def test_what_may_replace_is_told_and_waits_in_the_inbox_and_the_newer_comes_fir
     old, outcome = tell("replaces", 0.4)
     assert outcome.supersedes == ()
     proposal = {"relation": "replaces", "id": old, "reason": "not sure", "probability": 0.4}
-    assert outcome.plain()["proposals"] == [proposal]
+    assert [one._asdict() for one in outcome.proposals] == [proposal]
     hits = memory.search("CAN bus at 250 kbit/s").hits
     assert [hit.memory.content for hit in hits] == [NEW, OLD]
     assert [(one.type, other.id) for one, other in hits[0].related] == [("may_replace", old)]
@@ -308,10 +308,7 @@ def test_what_nobody_would_miss_is_not_even_proposed(tell, judge, new, proposed)
     assert [one.relation for one in outcome.proposals] == proposed
 
 
-@pytest.mark.parametrize(
-    ("new", "done"),
-    [("The wiki stays where it is.", True), ("We are thinking of leaving the wiki here.", False)],
-)
+@each("new,done", "compare-a-plan-that-is-dropped")
 def test_a_plan_that_is_dropped_is_done_with_but_not_by_a_mere_thought(memory, tell, new, done):
     plan, _ = tell("replaces", old="Plan: move the wiki to Notion.", new=new, kind="todo")
     assert bool(memory.one(plan).answered) is done

@@ -239,9 +239,7 @@ def test_python_examples_run(path: Path, shell: Shell) -> None:
         exec(compile("\n" * (line - 1) + "\n".join(code), name_of(path), "exec"), names)
 
 
-@pytest.mark.parametrize(
-    "path", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=name_of
-)
+@pytest.mark.parametrize("path", [one for one in PAGES if one.stem != "CHANGELOG"], ids=name_of)
 def test_commands_in_pages_have_the_options_they_are_shown_with(path: Path) -> None:
     text = path.read_text("utf-8").replace("\\\n", " ")
     fenced = "\n".join(FENCE.findall(text))

@@ -60,12 +60,9 @@ def go_to(monkeypatch, folder):
     monkeypatch.chdir(folder)
 
 
-@pytest.mark.parametrize(
-    ("store_kind", "form"),
-    [("sqlite", "json"), ("postgres", "jsonl")],
-    indirect=["store_kind"],
-)
-def test_an_export_comes_back_as_it_was(cli, tmp_path, form):
+@BOTH
+def test_an_export_comes_back_as_it_was(cli, tmp_path, store_kind):
+    form = "json" if store_kind == "sqlite" else "jsonl"
     second, third = fill(cli)
     file = tmp_path / "memories"
     cli.ok("export", "--output", str(file), *(() if form == "json" else ("--jsonl",)))

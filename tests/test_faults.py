@@ -153,9 +153,7 @@ def public():
     shutil.rmtree(folder)
 
 
-@pytest.mark.parametrize(
-    ("leftovers", "folder_mode"), [(False, 0o755), (True, 0o777)], ids=["closed", "in use"]
-)
+@pytest.mark.parametrize(("leftovers", "folder_mode"), [(False, 0o755), (True, 0o777)])
 def test_a_database_that_may_not_be_written_is_never_changed(public, folder_mode, leftovers):
     path = public / "memory.db"
     store = SqliteStore(path)

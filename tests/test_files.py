@@ -5,7 +5,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from case_tables import cases
+from case_tables import cases, each
 from trees import plant as tree
 
 from bethink.errors import NotFound
@@ -24,17 +24,10 @@ def text_of(path: Path, **options: int) -> str | Skipped:
     return read if isinstance(read, Skipped) else read[0]
 
 
-WALKS = cases("files-walked")
-
-
-@pytest.mark.parametrize(
-    ("files", "start", "suffixes", "expected"),
-    [row[1:] for row in WALKS],
-    ids=[row[0] for row in WALKS],
-)
-def test_a_walk_finds_what_people_wrote_in_order(tmp_path, files, start, suffixes, expected):
+@each("rule,files,start,suffixes,expected", "files-walked")
+def test_a_walk_finds_what_people_wrote(tmp_path, rule, files, start, suffixes, expected):
     tree(tmp_path, files)
-    assert uris(tmp_path / start, tmp_path, *suffixes) == expected
+    assert uris(tmp_path / start, tmp_path, *suffixes) == expected, rule
 
 
 def test_a_start_that_does_not_exist_is_an_error_and_exclusions_of_the_clone_count(tmp_path):

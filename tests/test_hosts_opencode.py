@@ -4,7 +4,7 @@ import json
 
 import apsw
 import pytest
-from case_tables import cases
+from case_tables import FOLDER, cases
 from transcripts import paged, read, stored, who
 
 from bethink import hosts
@@ -12,12 +12,7 @@ from bethink.errors import BethinkError
 from bethink.hosts import base
 from bethink.hosts.base import Fact
 
-SCHEMA = """
-CREATE TABLE session (id text PRIMARY KEY, project_id, parent_id, directory NOT NULL, title NOT NULL, time_created, time_updated);
-CREATE TABLE message (id text PRIMARY KEY, session_id NOT NULL, time_created, time_updated, data text NOT NULL);
-CREATE TABLE part (id text PRIMARY KEY, message_id NOT NULL, session_id NOT NULL, time_created, time_updated, data text NOT NULL);
-CREATE TABLE credential (secret text);
-"""
+SCHEMA = (FOLDER / "hosts-opencode.sql").read_text("utf-8")
 START = 1_777_885_200_000  # 2026-05-04T09:00Z
 DONE = {"start": START + 60_000, "end": START + 61_000}
 USER = {"role": "user", "time": {"created": START}, "agent": "build"}

@@ -11,12 +11,10 @@ from transcripts import FIXTURES, LINE_FILES, table
 from bethink import hosts
 from bethink.errors import InvalidInput, NotFound
 
+FILES = sorted(path for path in FIXTURES.rglob("*.json*") if ".meta." not in path.name)
 
-@pytest.mark.parametrize(
-    "path",
-    sorted(path for path in FIXTURES.rglob("*.json*") if ".meta." not in path.name),
-    ids=lambda path: path.stem,
-)
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_transcript_is_what_people_and_agents_said_once(path, tmp_path):
     """`turns.txt` names each file, then its turns: the line, who spoke, the words."""
     words = [(line, who, json.dumps(text, ensure_ascii=False)) for line, who, text in table(path)]

@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from case_tables import cases
+from case_tables import cases, each
 from http_server import OPERATIONS, V1, api, body, conforms, problem, running, served
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
@@ -206,16 +206,7 @@ def test_a_name_that_holds_a_secret_is_refused_and_kept_nowhere(served):
     assert not any(secret.lower().encode() in text.lower() for text in kept)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "aa" + "A" * 40 + "_",
-        base64.b64encode(random.Random(1).randbytes(45_000)).decode(),
-        "function a(b){return b?a(b-1)+b:0};" * 2000,
-        "/".join(["a-b_c.d"] * 5000),
-    ],
-    ids=["humps", "base64", "minified", "path"],
-)
+@each("text", "http-long-texts", {"base64": base64, "random": random})
 def test_no_text_keeps_the_server_from_answering(served, text):
     told = {"memories": [{"content": f"note {text} end"}]}
     answered = threading.Event()
@@ -274,9 +265,7 @@ def requests(operation):
     return some.tuples(query, sent, letters | plausible)
 
 
-@pytest.mark.parametrize(
-    "operation", OPERATIONS, ids=lambda operation: f"{operation.method} {operation.path}"
-)
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: f"{one.method} {one.path}")
 def test_no_request_is_a_server_error(served, operation):
     @settings(max_examples=12, database=None, suppress_health_check=list(HealthCheck))
     @given(requests(operation))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from case_tables import FOLDER, cases
+from case_tables import FOLDER, cases, each
 from trees import plant
 
 from bethink import Bethink
@@ -84,11 +84,7 @@ def fits(found, expected) -> bool:
     return expected.items() <= found.items() if isinstance(expected, dict) else found == expected
 
 
-@pytest.mark.parametrize(
-    ("name", "first", "stored", "options", "second"),
-    cases("imports-programs"),
-    ids=lambda value: value if isinstance(value, str) else "",
-)
+@each("name,first,stored,options,second", "imports-programs")
 def test_what_a_program_remembers_comes_in(cli, tmp_path, name, first, stored, options, second):
     there = place(tmp_path, name, cli.project)
     done = cli.json("import", str(there))

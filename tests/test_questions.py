@@ -4,7 +4,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from case_tables import cases
+from case_tables import FOLDER, cases
 from memories import texts
 
 from bethink.api import Bethink
@@ -14,18 +14,8 @@ from bethink.text import is_english
 from bethink.types import Passage, Source
 
 NOW = datetime(2026, 11, 18, 12, tzinfo=UTC)  # a Wednesday
-TOLD = {
-    "RUNNER": "Our test runner is pytest, because unittest has no fixtures",
-    "CACHE": "We moved the cache from Memcached to Redis because of persistence",
-    "WARM": "The cache must be warm before the first deploy, or the health check fails",
-    "TTL": "The cache keeps an entry for five minutes",
-    "BEFORE": "How long does the cache keep an entry? It keeps it for five minutes.",
-}
-CODE = """tests/runner.py [python] 90 lines
-2: def open_report()
-9: def runner() which test runner do we use
-30: class RetryPolicy
-In words: open report, runner, retry policy, cache"""
+TOLD = dict(cases("questions-statements"))
+CODE = (FOLDER / "questions-code.txt").read_text("utf-8")
 
 
 @contextmanager
@@ -120,11 +110,7 @@ def test_a_model_for_other_languages_is_offered_once(cli, command):
 
 # Past states, by a date or by an event that only memory knows
 
-HELD = {
-    "OLD": "We use MySQL for the orders database",
-    "NEW": "We moved from MySQL to Postgres for the orders database",
-    "OTHER": "Backups of Postgres run every night",
-}
+HELD = dict(cases("questions-moved"))
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 from unittest.mock import Mock
 
 import pytest
-from case_tables import cases
+from case_tables import cases, each
 from memories import DAY, texts
 
 from bethink.embed import HashingEmbedder
@@ -104,10 +104,7 @@ def uploads(open_memory):
     return memory
 
 
-@pytest.mark.parametrize(
-    ("said", "disputed"),
-    [(NO_LONGER, True), ("Uploads that ClamAV lets pass are stored in Frankfurt", False)],
-)
+@each("said,disputed", "rerank-disputed", {"NO_LONGER": NO_LONGER})
 def test_a_document_comes_behind_what_the_user_says_otherwise(uploads, said, disputed):
     uploads.add(said)
     for how in ({}, {"rerank": True}):

@@ -5,7 +5,7 @@ import random
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from case_tables import cases
+from case_tables import cases, each
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
@@ -161,10 +161,7 @@ def test_words_weigh_by_rarity_and_stand_alone_where_there_are_no_vectors():
     assert [found[key].words for key in (1, 2, 3)] == [1.0, 0.5, 0.0]
 
 
-@pytest.mark.parametrize(
-    ("cosine", "mean", "meaning"),
-    [(0.6, 0.2, 0.5), (0.2, 0.2, 0.0), (1.0, 0.5, 1.0), (0.1, 0.2, -0.125)],
-)
+@each("cosine,mean,meaning", "score-meaning")
 def test_meaning_is_measured_from_the_mean_cosine_up_to_one(cosine, mean, meaning):
     found = fuse(pool(said(1, 0, 0), cosines={1: cosine}, mean=mean, memories=10**9), now=0)
     meant = pytest.approx(STRETCH * meaning, abs=1e-6)

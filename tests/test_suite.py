@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from case_tables import cases
+from case_tables import FOLDER, cases
 from trees import git
 
 ROOT = Path(__file__).parent.parent
@@ -20,17 +20,7 @@ import page  # noqa: E402
 import runner  # noqa: E402
 import tasks  # noqa: E402
 
-CONVERSATION = {
-    "sample_id": "conv-1",
-    "conversation": {
-        "session_1_date_time": "1:56 pm on 8 May, 2023",
-        "session_1": [{"speaker": "Ann", "dia_id": "D1:1", "text": "I keep bees."}],
-    },
-    "qa": [
-        {"question": "What does Ann keep?", "evidence": ["D1:1"], "category": 4},
-        {"question": "What does Ann sell?", "evidence": ["D1:1"], "category": 5},
-    ],
-}
+CONVERSATION = json.loads((FOLDER / "suite-conversation.json").read_text("utf-8"))
 
 
 def test_measures_and_results_are_what_they_say_and_an_adapter_is_small():

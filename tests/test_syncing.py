@@ -173,9 +173,7 @@ def test_what_was_purged_here_is_not_pulled_again_under_another_id(anna, ben, st
     assert texts(store, TEAM) == {now}  # what a colleague said is theirs to purge
 
 
-@pytest.mark.parametrize(
-    ("theirs", "here"), [("replace", {"Deploy on Mondays"}), ("forget", set())]
-)
+@pytest.mark.parametrize(("theirs", "here"), cases("syncing-hidden", {}))
 def test_nothing_is_hidden_behind_what_cannot_be_seen(anna, ben, store, theirs, here):
     friday, monday = share(anna, ben, "Deploy on Fridays", "Deploy on Mondays")
     replace(anna.store, monday, friday, day(21))

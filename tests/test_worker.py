@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 from capturing import MORE, MORE_TEXTS, SAID, TEXTS, Desk
-from case_tables import cases
+from case_tables import cases, each
 from test_hosts_opencode import AGENT, DONE, USER, Opencode
 
 from bethink import Bethink
@@ -38,10 +38,7 @@ def test_a_noted_transcript_becomes_memory_and_a_second_capture_adds_only_what_i
     assert desk.turns() == TEXTS + MORE_TEXTS
 
 
-@pytest.mark.parametrize(
-    ("trouble", "told"),
-    [("gone", "gone.jsonl"), ("bug", "bug.jsonl was not read: ZeroDivisionError: a bug")],
-)
+@each("trouble,told", "worker-unreadable")
 def test_what_cannot_be_read_is_tried_again_then_counted(desk, monkeypatch, trouble, told):
     reading, begun = conversations.read_on, []
 

@@ -21,18 +21,7 @@ from bethink.features import conversations, knowledge
 from bethink.text import new_id
 from bethink.types import TRUST, Batch, Entity, Entry, Memory, Passage, Relation, Session, Source
 
-DOCUMENT = """
-# Orders
-
-## Taking an order
-
-An order and its event are written in one transaction. The relay sends what the outbox holds, so that no event is lost
-while the broker is down.
-
-## Numbers
-
-Order numbers count per port and per year. The port's own clock decides what a year is.
-"""
+DOCUMENT = (FOLDER / "story-orders.md").read_text("utf-8")
 IMPORTED = "The vendor says that its sandbox accepts any card number"
 USEFUL = "Run the migrations before the deploy, never after it"
 

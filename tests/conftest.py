@@ -57,10 +57,6 @@ def open_sqlite(where: str) -> Store:
     return SqliteStore(Path(where), timeout=5)
 
 
-def sqlite_backend(folder: Path) -> Backend:
-    return Backend("sqlite", open_sqlite, str(folder / "memory.db"))
-
-
 def postgres_backend(folder: Path) -> Backend:
     """A tenant of its own in the database that all tests share. A backup is a SQLite file, wherever it came from."""
     import postgres
@@ -71,7 +67,10 @@ def postgres_backend(folder: Path) -> Backend:
     return Backend("postgres", open_at, postgres.new_tenant())
 
 
-BACKENDS = {"sqlite": sqlite_backend, "postgres": postgres_backend}
+BACKENDS = {
+    "sqlite": lambda folder: Backend("sqlite", open_sqlite, str(folder / "memory.db")),
+    "postgres": postgres_backend,
+}
 
 
 @pytest.fixture(params=list(BACKENDS))

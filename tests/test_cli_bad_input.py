@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from case_tables import cases
+from case_tables import cases, each
 
 import bethink
 from bethink.errors import StoreBusy, StoreCorrupt, StoreReadOnly
@@ -28,14 +28,13 @@ def run(*argv, home, program=(), stdin=b"", stdout=subprocess.PIPE, **environmen
     return subprocess.run(words, env=known, cwd=home.parent, **streams)
 
 
-@pytest.mark.parametrize(("argv", "said"), cases("cli-wrong-usage"))
+@each("argv,said", "cli-wrong-usage")
 def test_wrong_usage_ends_with_2_and_says_what_was_wrong(cli, argv, said):
     message = cli.fails(*argv, code=2)
-    assert said in message
-    assert "\nhint: " in message
+    assert said in message and "\nhint: " in message
 
 
-@pytest.mark.parametrize(("argv", "said"), cases("cli-not-there"))
+@each("argv,said", "cli-not-there")
 def test_what_is_not_there_ends_with_1(cli, argv, said):
     assert said in cli.fails(*argv, code=1)
 

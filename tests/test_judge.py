@@ -21,7 +21,7 @@ def judge() -> Judge:
     return Judge(threads=2)
 
 
-def test_plain_pairs_are_told_apart(judge):
+def test_plain_pairs_are_told_apart_each_by_itself_and_where_the_settings_say_so(judge):
     found = judge.relate([(old, new) for old, new, _ in PAIRS])
     wrong = [
         (old, new, one.relation, round(one.probability, 2))
@@ -29,6 +29,12 @@ def test_plain_pairs_are_told_apart(judge):
         if one.relation != relation
     ]
     assert len(wrong) <= 1, wrong
+    pairs = [(old, new) for old, new, _ in PAIRS]
+    assert judge.relate(pairs) == [judge.relate([pair])[0] for pair in pairs]
+    assert judge.relate([]) == []
+    assert config.Config().compares
+    for settings in ({"judge": False}, {"embedding": "none"}, {"embedding": "hashing"}):
+        assert not config.Config(**settings).compares
 
 
 @pytest.mark.parametrize("pair", cases("judge-any", {}), ids=range(5))
@@ -76,15 +82,6 @@ def test_of_many_notes_about_one_thing_the_one_that_is_meant_is_replaced(cli, wi
     assert len(cli.json("list")) == len(ids)
     new = cli.json("add", "Password reset links are valid for one hour since the audit")
     assert new["supersedes"] == ids[:1] and len(cli.json("list")) == len(ids)
-
-
-def test_a_judgement_depends_on_its_pair_alone_and_the_settings_decide_whether_there_is_one(judge):
-    pairs = [(old, new) for old, new, _ in PAIRS]
-    assert judge.relate(pairs) == [judge.relate([pair])[0] for pair in pairs]
-    assert judge.relate([]) == []
-    assert config.Config().compares
-    for settings in ({"judge": False}, {"embedding": "none"}, {"embedding": "hashing"}):
-        assert not config.Config(**settings).compares
 
 
 def test_what_is_told_later_holds_and_can_be_taken_back(cli, with_model):

@@ -126,7 +126,7 @@ def test_a_folder_that_is_put_under_git_keeps_its_memories(tmp_path):
     assert finds(folder.rename(tmp_path / "newer"))
 
 
-def test_outside_git_the_nearest_marked_folder_counts(tmp_path):
+def test_outside_git_the_nearest_marked_folder_counts_and_containers_have_plain_names(tmp_path):
     inner = tmp_path / "notes" / "2026"
     inner.mkdir(parents=True)
     assert project.find(inner).root == inner
@@ -140,9 +140,6 @@ def test_outside_git_the_nearest_marked_folder_counts(tmp_path):
         (tmp_path / ".git").write_bytes(text)
         found = project.find(tmp_path)
         assert (found.root, found.common) == (tmp_path, None)
-
-
-def test_a_container_has_a_plain_name_or_is_refused(tmp_path):
     found = project.find(tmp_path)
     for given, plain in cases("project-containers"):
         assert project.container_name(given) == plain

@@ -92,11 +92,6 @@ def test_why_tells_what_fits_the_words_best_whichever_way_it_is_asked(cli):
     assert "No decision about purple elephants" in cli("why", "no purple elephants").err
 
 
-def test_what_is_not_english_is_seen():
-    for text, english in cases("questions-english"):
-        assert is_english(text) is english, text
-
-
 @pytest.mark.parametrize("command", ["search", "recall", "add"])
 def test_a_model_for_other_languages_is_offered_once(cli, command):
     offer = "multilingual-e5-small"
@@ -137,3 +132,5 @@ def test_what_held_at_the_time_that_was_asked_about_comes_first_and_no_time_hide
     assert moved.search("before we moved before we moved before we moved").total >= 0
     for question, expected in cases("questions-events"):
         assert find_event(question) == expected, question
+    for text, english in cases("questions-english"):
+        assert is_english(text) is english, text

@@ -40,7 +40,7 @@ def candidate(hours=0.0, **fields):
     return Candidate(**{**usual, "frequencies": (), "pairs": (), **fields})
 
 
-def test_profiles_have_weights_that_make_one_and_intents_have_those_of_their_design():
+def test_profiles_have_the_weights_of_their_design_and_weigh_these_parts():
     weights = ("relevance", "recency", "utility", "importance", "frequency")
     for name, profile in PROFILES.items():
         assert math.isclose(sum(getattr(profile, weight) for weight in weights), 1), name
@@ -55,9 +55,6 @@ def test_profiles_have_weights_that_make_one_and_intents_have_those_of_their_des
     for wrong in ("jitter=0.1", "relevance=2", "relevance=", "size=1", "relevance=nan"):
         with pytest.raises(InvalidInput, match="expected"):
             scoring.find_profile(wrong)
-
-
-def test_what_an_intent_and_the_balanced_profile_are_made_of():
     # Recency fades by the hour since the last use.
     for hours, recency in {0: 1.0, 1: 0.995, 100: 0.6058, 138.28: 0.5, -5: 1.0}.items():
         parts = profile_parts(candidate(hours, created_at=0.0), PROFILES["continuity"], NOW)
@@ -138,7 +135,7 @@ def unsquashed(relevance):
     return 0.5 + math.log(relevance / (1 - relevance)) / 3.5
 
 
-def test_words_weigh_by_rarity_and_stand_alone_where_there_are_no_vectors():
+def test_words_weigh_by_rarity_less_their_background_and_by_the_part_they_hold():
     known = Statistics(1000, 10.0, (1, 100, 5000, 0))
     rare, common, everywhere, unknown = scoring.word_weights(known)
     assert unknown > rare > common > everywhere > 0
@@ -159,6 +156,14 @@ def test_words_weigh_by_rarity_and_stand_alone_where_there_are_no_vectors():
     only_prefixes = {"words": Words((), ()), "counts": ()}
     found = fuse(pool(*candidates, found={1: 4.0, 2: 2.0}, **only_prefixes), now=0)
     assert [found[key].words for key in (1, 2, 3)] == [1.0, 0.5, 0.0]
+    for many, floor in ((29, 0.0), (30, 0.7), (60, 0.7)):
+        found = fuse(pool(*(said(key, 1, 1) for key in range(many))), now=0)
+        assert {round(one.words, 6) for one in found.values()} == {round(1 - floor, 6)}, many
+    for average, left in {10.0: 0.5, 20.0: 0.5, 30.0: 0.65, 40.0: 0.8, 300.0: 0.8}.items():
+        part, whole = fuse(pool(said(1, 3, 0), said(2, 1, 1), average=average), now=0).values()
+        assert (part.coverage, whole.coverage) == (0.5, 1.0)
+        best = max(part.bm25, whole.bm25)
+        assert part.words == pytest.approx(part.bm25 / best * left), average
 
 
 @each("cosine,mean,meaning", "score-meaning")
@@ -177,17 +182,6 @@ def test_meaning_is_measured_from_the_mean_cosine_and_not_scaled_down_where_it_s
     found = fuse(pool(said(1, 0, 0), cosines={1: 0.9}, mean=0.9, memories=1), now=0, baseline=0.5)
     mean = (0.9 + 0.5 * scoring.PRIOR) / (1 + scoring.PRIOR)
     assert found[1].meaning == pytest.approx((0.9 - mean) * STRETCH / (1 - mean))
-
-
-def test_a_background_is_taken_off_and_what_holds_a_part_of_the_question_is_damped():
-    for many, floor in ((29, 0.0), (30, 0.7), (60, 0.7)):
-        found = fuse(pool(*(said(key, 1, 1) for key in range(many))), now=0)
-        assert {round(one.words, 6) for one in found.values()} == {round(1 - floor, 6)}, many
-    for average, left in {10.0: 0.5, 20.0: 0.5, 30.0: 0.65, 40.0: 0.8, 300.0: 0.8}.items():
-        part, whole = fuse(pool(said(1, 3, 0), said(2, 1, 1), average=average), now=0).values()
-        assert (part.coverage, whole.coverage) == (0.5, 1.0)
-        best = max(part.bm25, whole.bm25)
-        assert part.words == pytest.approx(part.bm25 / best * left), average
 
 
 @pytest.mark.parametrize(("places", "lifted"), cases("score-neighbours", {}))

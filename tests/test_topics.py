@@ -85,7 +85,7 @@ def test_a_story_of_three_tasks_has_three_topics(with_vectors, start):
     assert (state.exchanges, state.topic) == (len(STORY), len(IMPORT))
 
 
-def test_a_short_reply_never_begins_a_topic_and_an_announced_change_does():
+def test_replies_begin_no_topic_announced_changes_do_and_long_topics_get_sub_topics():
     for reply in cases("topics-a-short-reply-never"):
         elsewhere = "Kubernetes ingress certificates are renewed by the operator every sixty days through an ACME challenge."
         turns = talk([*PAYMENTS, (reply, elsewhere)])
@@ -95,6 +95,16 @@ def test_a_short_reply_never_begins_a_topic_and_an_announced_change_does():
     for announced in cases("topics-an-announced-change-begins-a"):
         answer = "The payment worker, its retry with backoff and the broker stay as they are; the charge is logged."
         assert begins(segment(talk([*PAYMENTS, (announced, answer)]))[0]) == [0, 8]
+    asked = ("how long is the backoff", "The backoff of a retry doubles from one second on.")
+    topics, state = segment(talk([*PAYMENTS, asked, *cases("topics-a-long-topic-gets-sub")]))
+    tree = [(topic.first, topic.depth, topic.parent) for topic in topics]
+    assert tree == [(0, 0, None), (10, 1, 0)]
+    assert topics[1].last == topics[0].last == 15
+    assert (state.topic, state.sub) == (8, 3)
+    for turns, expected in cases("topics-very-little-is-one-topic", globals()):
+        topics, state = segment(turns)
+        assert [(topic.first, topic.last) for topic in topics] == expected
+        assert segment([], None, state) == ([], state)
 
 
 # Hours without a word, files and a branch: (hours, files, branch, topics).
@@ -114,19 +124,6 @@ def test_hours_folders_and_meaning_turn_the_scale_and_a_known_file_turns_it_back
         vectors = list(np.array([*about, *[[*last, *[0] * 30]] * 2], np.float32))
         assert len(begins(segment(turns, vectors)[0])) == topics
         assert len(begins(read_in_pages(turns, vectors, [4, 8])[0])) == topics
-
-
-def test_a_long_topic_gets_sub_topics_and_very_little_is_one_topic():
-    asked = ("how long is the backoff", "The backoff of a retry doubles from one second on.")
-    topics, state = segment(talk([*PAYMENTS, asked, *cases("topics-a-long-topic-gets-sub")]))
-    tree = [(topic.first, topic.depth, topic.parent) for topic in topics]
-    assert tree == [(0, 0, None), (10, 1, 0)]
-    assert topics[1].last == topics[0].last == 15
-    assert (state.topic, state.sub) == (8, 3)
-    for turns, expected in cases("topics-very-little-is-one-topic", globals()):
-        topics, state = segment(turns)
-        assert [(topic.first, topic.last) for topic in topics] == expected
-        assert segment([], None, state) == ([], state)
 
 
 def test_odd_vectors_and_states_are_passed_over_and_a_state_holds_no_word_that_was_said():

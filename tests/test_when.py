@@ -22,7 +22,7 @@ def utc(*parts):
     return datetime(*parts, tzinfo=UTC)
 
 
-def test_spans_named_days_and_dates_mean_what_people_mean():
+def test_spans_days_and_dates_mean_what_people_mean_by_the_clock_that_is_given():
     for text, seconds in cases("when-spans", {}):
         assert moment(text, NOW) == NOW - timedelta(seconds=seconds), text
         assert moment(text, NOW, future=True) == NOW + timedelta(seconds=seconds), text
@@ -34,9 +34,6 @@ def test_spans_named_days_and_dates_mean_what_people_mean():
         for text, day in cases("when-days-weeks-months-and"):
             expected = datetime.fromisoformat(f"{day}T00:00+00:00")
             assert moment(text, NOW, future=future) == expected, text
-
-
-def test_a_weekday_alone_is_the_one_before_and_days_are_those_of_the_clock_that_is_given():
     before = {"friday": 7, "thursday": 1}
     assert {day: (MIDNIGHT - moment(day, NOW)).days for day in before} == before
     ahead = {"friday": 7, "saturday": 1}

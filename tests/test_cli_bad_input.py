@@ -90,22 +90,12 @@ def test_what_reads_makes_no_database_that_was_named_and_is_not_there(cli, tmp_p
     assert DEPLOY in cli.ok("list", "--database", typed)
 
 
-def test_a_use_that_cannot_be_counted_hides_no_memory(cli, monkeypatch):
+def test_a_use_that_is_not_counted_hides_nothing_and_the_unexpected_is_one_line(cli, monkeypatch):
     id = cli.add(DEPLOY)
     for kind, told in ((StoreReadOnly, DEPLOY), (StoreBusy, DEPLOY), (StoreCorrupt, "Not now.")):
         monkeypatch.setattr("bethink.api.Bethink.touch", fail_with(kind("Not now.")))
         found = cli("get", id)
         assert told in found.out + found.err and found.code == (kind is StoreCorrupt)
-
-
-def fail_with(error):
-    def fail(*_, **__):
-        raise error
-
-    return fail
-
-
-def test_the_unexpected_is_one_line_and_a_way_to_see_more(cli, monkeypatch):
     monkeypatch.setattr("bethink.api.Bethink.search", fail_with(RuntimeError("boom")))
     result = cli("search", "x")
     assert (result.code, result.out) == (1, "")
@@ -114,6 +104,13 @@ def test_the_unexpected_is_one_line_and_a_way_to_see_more(cli, monkeypatch):
     assert "Traceback" in cli("search", "x").err
     monkeypatch.setattr("bethink.api.Bethink.search", fail_with(KeyboardInterrupt()))
     assert cli("search", "x") == (130, "", "stopped\n")
+
+
+def fail_with(error):
+    def fail(*_, **__):
+        raise error
+
+    return fail
 
 
 def test_a_reader_that_leaves_early_is_no_error(tmp_path):

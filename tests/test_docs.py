@@ -273,7 +273,7 @@ def test_links_lead_somewhere(path: Path) -> None:
         assert there and (not anchor or anchor in anchors(found)), f"{name_of(path)}: {target}"
 
 
-def test_every_page_is_in_the_table_of_contents_and_make_targets_in_pages_exist() -> None:
+def test_pages_are_listed_and_the_targets_and_tests_that_they_name_exist() -> None:
     contents, docs = read("docs/README.md"), ROOT / "docs"
     pages = [path.relative_to(docs).as_posix() for path in docs.rglob("*.md")]
     assert [page for page in pages if f"]({page})" not in contents] == ["README.md"]
@@ -281,9 +281,6 @@ def test_every_page_is_in_the_table_of_contents_and_make_targets_in_pages_exist(
     shown = re.compile(r"(?:`|^\$ |^)make ([a-z][a-z-]*)\b", re.MULTILINE)
     named = {word for path in PAGES for word in shown.findall(path.read_text("utf-8"))}
     assert named - targets == set()
-
-
-def test_each_requirement_of_the_designs_is_held_by_a_test_that_exists() -> None:
     rows = re.findall(r"^\| \d{3}-.*$", read("docs/seeds.md"), re.MULTILINE)
     named = [re.findall(r"`(tests/\w+\.py)::(test_\w+)`", row) for row in rows]
     assert len(rows) > 300 and all(named)

@@ -109,10 +109,13 @@ def test_a_host_gets_one_line_of_json_in_its_dialect_or_nothing_where_something_
         assert machine.hook(name, said=told, env={"BETHINK_HOME": str(file)}) == NOTHING
 
 
-def test_nothing_a_host_says_makes_it_fail(machine):
+def test_nothing_a_host_says_makes_it_fail_and_next_to_nothing_is_imported(machine):
     assert machine.hook("prompt", said=b"\xff{not json") == NOTHING
     assert machine.hook("explode", "vim", b"{}") == NOTHING
     assert [failure["count"] for failure in machine.failures()] == [1, 1]
+    for name, more in (("session-start", ()), ("prompt", ()), ("stop", ("apsw", "bethink.api"))):
+        code = WATCHED.format(heavy=HEAVY.union(more), name=name)
+        assert machine.run("-c", code, said=ASKED)[::2] == (-9, b"")
 
 
 def test_a_locked_database_is_not_waited_for(machine):
@@ -135,9 +138,3 @@ def test_a_host_that_never_ends_its_message_is_left_in_time(machine):
     os.close(writing)
     (failure,) = machine.failures()
     assert "longer than 0.4 seconds" in failure["message"]
-
-
-def test_hooks_import_next_to_nothing(machine):
-    for name, more in (("session-start", ()), ("prompt", ()), ("stop", ("apsw", "bethink.api"))):
-        code = WATCHED.format(heavy=HEAVY.union(more), name=name)
-        assert machine.run("-c", code, said=ASKED)[::2] == (-9, b"")

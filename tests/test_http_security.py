@@ -152,7 +152,7 @@ def test_another_project_cannot_be_named_and_looks_as_if_it_did_not_exist(caller
         assert seen == {ids["other"], ids["personal"]}
 
 
-def test_ids_of_other_projects_are_of_no_use_and_what_is_personal_needs_its_token(callers, two):
+def test_neither_ids_nor_relations_lead_out_of_what_a_token_sees(callers, two):
     ids, _ = two
     for method, path, fields in cases("http-security-ids-of-other-projects-are"):
         for name in ("other", "personal"):
@@ -165,9 +165,6 @@ def test_ids_of_other_projects_are_of_no_use_and_what_is_personal_needs_its_toke
     refused = callers["write"].post(f"{V1}/memories", json=told)
     assert "personal" in problem(refused, 403)["detail"]
     problem(callers["write"].get(f"{V1}/memories", params={"personal": "true"}), 403)
-
-
-def test_relations_do_not_lead_out_of_what_a_token_sees(callers, two):
     ids, _ = two
     read, everything, path = callers["read"], callers["everything"], f"{V1}/memories/{ids['shop']}"
     assert everything.post(f"{path}/relations", json={"target": ids["personal"]}).is_success
@@ -222,7 +219,7 @@ def test_hosts_and_pages_that_are_ours_are_let_in_and_no_others(served):
         assert asked(served, "localhost:1234", **headers) == status, headers
 
 
-def test_no_foreign_page_reads_an_answer_and_none_is_kept_sniffed_or_framed(served):
+def test_no_foreign_page_reads_an_answer_frames_it_or_posts_a_form(served):
     foreign = served.client(None, Origin="https://evil.example")
     answers = [foreign.request(one, f"{V1}/memories") for one in ("GET", "OPTIONS", "POST")]
     first = {"Access-Control-Request-Method": "POST"}
@@ -237,9 +234,6 @@ def test_no_foreign_page_reads_an_answer_and_none_is_kept_sniffed_or_framed(serv
         assert "frame-ancestors 'none'" in headers["content-security-policy"]
         assert "set-cookie" not in headers
         assert "server" not in headers
-
-
-def test_what_a_form_of_another_site_can_post_is_not_read(served):
     content = b'{"memories": [{"content": "planted"}]}'
     forms = ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data")
     for kind in (*forms, "", "application/jsonp"):

@@ -236,7 +236,7 @@ def test_an_import_is_taken_back_by_one_command_but_for_what_was_changed(cli, tm
     assert cli("doctor", "--deep").code == 0
 
 
-def test_plain_markdown_is_synced_tried_and_taken_back(cli, tmp_path):
+def test_plain_markdown_is_synced_and_lancedb_says_what_it_needs(cli, tmp_path, monkeypatch):
     notes = str(plant(tmp_path, {"notes/a.md": "# Guide\n\nLint before each commit.\n"}) / "notes")
     assert len(cli.json("import", notes, "--dry-run")["added"]) == 1
     assert exported(cli) == {}
@@ -245,9 +245,6 @@ def test_plain_markdown_is_synced_tried_and_taken_back(cli, tmp_path):
     assert cli.json("import", notes, "--undo")["memories"]["retired"] == 1
     assert cli.json("list") == []
     assert cli.json("import", notes)["memories"]["added"] == 1
-
-
-def test_lancedb_says_how_to_install_what_it_needs(cli, tmp_path, monkeypatch):
     (tmp_path / "vectors" / "memories.lance").mkdir(parents=True)
     monkeypatch.setattr(readers, "find_spec", lambda name: None)
     said = cli.fails("import", str(tmp_path / "vectors"), code=1)

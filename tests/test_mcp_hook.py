@@ -72,13 +72,12 @@ def test_a_host_can_call_the_hook_though_no_model_sees_it(project, offline):
         assert call(prompt=prompt) == call(prompt="hello there", session_id="s2") == "{}"
 
 
-def test_only_a_host_on_this_machine_can_call_it(keeper):
+def test_only_this_machine_calls_it_and_it_answers_for_the_sessions_directory(
+    keeper, project, tmp_path
+):
     params = CallToolRequestParams(name=HOOK, arguments={"prompt": "Valkey", "cwd": "/"})
     with pytest.raises(MCPError, match="There is no tool"):
         asyncio.run(Handlers(keeper, False).call_tool(None, params))  # type: ignore[arg-type]
-
-
-def test_it_answers_for_the_directory_that_the_session_is_in(keeper, project, tmp_path):
     other = tmp_path / "elsewhere"
     other.mkdir()
     with Bethink(directory=other) as memory:

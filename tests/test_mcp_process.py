@@ -167,10 +167,15 @@ def test_a_call_that_fails_is_told_and_what_is_printed_never_gets_between_the_me
     assert {"noise", "noise of a child", "raw noise"} <= set(err.split("\n"))
 
 
-def test_without_the_sdk_the_command_says_what_to_install(place):
+def test_the_greeting_loads_nothing_heavy_and_a_missing_sdk_is_told(place):
     with Bare(*place, program=("-c", f"import sys; sys.modules['mcp'] = None; {RUN}")) as bare:
         code, out, err = bare.ends()
     assert (code, out) == (1, b"") and "hint: pip install 'bethink[mcp]'" in err
+    with Bare(*place, program=("-X", "importtime", "-c", PATIENT)) as bare:
+        begin(bare)
+        code, _, loaded = bare.close_input()
+    names = {line.rpartition("|")[2].strip() for line in loaded.splitlines()}
+    assert (code, "bethink.surface.mcp" in names, HEAVY & names) == (0, True, set())
 
 
 def test_a_client_is_greeted_in_the_words_of_the_whole_server_and_goes_on_with_it(place):
@@ -200,14 +205,6 @@ def test_who_asks_what_the_server_is_may_go_on_in_either_version(place):
         begin(late)
         late.tell("tools/call", "x", **STORE)
         assert late.read()["result"]["isError"] is False
-
-
-def test_the_greeting_loads_nothing_heavy(place):
-    with Bare(*place, program=("-X", "importtime", "-c", PATIENT)) as bare:
-        begin(bare)
-        code, _, loaded = bare.close_input()
-    names = {line.rpartition("|")[2].strip() for line in loaded.splitlines()}
-    assert (code, "bethink.surface.mcp" in names, HEAVY & names) == (0, True, set())
 
 
 @pytest.fixture

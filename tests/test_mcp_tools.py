@@ -102,7 +102,7 @@ def test_hints_of_the_library_stand_behind_the_marks(open_memory):
     assert "\nNote: Working by words only:" in answer
 
 
-def test_several_memories_share_the_room_and_say_when_they_are_cut(memory):
+def test_several_memories_share_the_room_and_a_whole_one_tells_what_is_known(memory):
     long = [memory.add(f"{number} " + "long text " * 2000).id for number in range(3)]
     short = memory.add("short text").id
     items = show_memories(memory, memory.store.get([*long, short]), 2000)
@@ -110,9 +110,6 @@ def test_several_memories_share_the_room_and_say_when_they_are_cut(memory):
     assert tokens(answer) <= 2000
     assert "> short text" in answer
     assert answer.count("characters in all; ask for it alone or with more max_tokens]") == 3
-
-
-def test_a_whole_memory_tells_what_is_known_about_it(memory):
     old = memory.add("Staging runs on Heroku", kind="fact").id
     about = {"kind": "decision", "importance": 9, "confidence": 0.5, "tags": ["infra"]}
     about |= {"entities": ["technology:Fly"], "expires_at": NOW + timedelta(days=10)}

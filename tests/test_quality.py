@@ -29,15 +29,14 @@ def measured(model_or_pull, tmp_path_factory):
         return {row["mode"]: row for row in bench.run([SET], ["hybrid", "vector", "keyword"])}
 
 
-def test_recall_stays_above_its_floor_and_hybrid_is_no_worse_than_its_better_half(measured):
+def test_recall_stays_above_its_floor_and_words_do_as_well_without_any_model(
+    measured, offline, monkeypatch
+):
     for mode in FLOORS:
         found = {measure: measured[mode][measure] for measure in FLOORS[mode]}
         assert all(found[measure] >= floor for measure, floor in FLOORS[mode].items()), found
     halves = (measured[mode]["MRR"] for mode in ("vector", "keyword"))
     assert measured["hybrid"]["MRR"] >= max(halves) - 0.02
-
-
-def test_words_alone_do_as_well_without_any_model(offline, measured, monkeypatch):
     monkeypatch.setenv("BETHINK_EMBEDDING", "none")
     (row,) = bench.run([SET], ["keyword"])
     for measure in bench.MEASURES:

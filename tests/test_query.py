@@ -31,16 +31,13 @@ def terms(raw: str) -> list[str]:
     return [str(show(term)) for term in ask(raw).terms]
 
 
-def test_words_phrases_prefixes_and_columns_are_terms_and_syntax_is_not_embedded():
+def test_words_phrases_and_well_formed_expressions_are_understood_and_all_else_is_words():
     for raw, words in cases("query-content-words"):
         query = ask(raw)
         assert (terms(raw), query.expression, query.text) == (words, None, " ".join(raw.split()))
     for raw, found, text in cases("query-syntax"):
         assert (terms(raw), ask(raw).text, ask(raw).expression) == (found, text, None)
     assert ask('"redis"').terms == (Term("redis", phrase=True),)
-
-
-def test_an_expression_is_understood_if_it_is_well_formed_and_else_searched_as_words():
     many = [f"word{number}" for number in range(TERM_LIMIT + 1)]
     for raw, expression, found, text in cases("query-expressions"):
         query = ask(raw)

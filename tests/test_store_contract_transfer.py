@@ -106,7 +106,7 @@ def test_a_text_that_is_held_or_was_purged_is_not_taken_and_what_is_gone_may_com
     assert take(store, again) == ()  # which brings nothing that is not there
 
 
-def test_a_note_goes_in_with_its_bundle_and_quotes_nothing_that_is_purged(store):
+def test_a_note_quotes_nothing_that_is_purged_and_tombstones_are_not_mixed(store, source):
     assert store.read_note("place") is None
     store.take(Bundle(scopes=((HERE, "shop", ""),)), note=("place", "here"))
     store.take(Bundle(), note=("place", "there"))
@@ -126,9 +126,6 @@ def test_a_note_goes_in_with_its_bundle_and_quotes_nothing_that_is_purged(store)
             store.take(Bundle(), note=(name, "gone"))
         end()
         assert tuple(name for name in names if store.read_note(name)) == kept
-
-
-def test_tombstones_of_two_stores_are_not_mixed(source, store):
     purge(store, *tell(store, "mine"))
     with pytest.raises(StoreError, match="purged"):
         store.take(next(source.export("tombstones")))

@@ -65,7 +65,7 @@ def test_a_kept_passage_learns_where_it_stands_now_and_is_found_by_its_new_headi
     assert not memory.check(deep=True)
 
 
-def test_a_vanished_source_retires_its_memories_and_is_read_anew_when_it_returns(memory):
+def test_a_vanished_source_is_read_anew_when_it_returns_but_not_what_a_person_forgot(memory):
     sync(memory, document("a.md", OWLS), document("b.md", CATS))
     used = held(memory)[OWLS]
     memory.vote(used, 1)
@@ -77,9 +77,6 @@ def test_a_vanished_source_retires_its_memories_and_is_read_anew_when_it_returns
     assert back.added == ("a.md",)
     assert held(memory)[OWLS] == used, "a memory that was used comes back with its id and votes"
     assert memory.get(used)[0].usefulness == 1
-
-
-def test_what_a_person_forgot_does_not_return_when_the_source_changes(memory):
     sync(memory, document("a.md", OWLS, BATS))
     memory.forget(held(memory)[BATS])
     sync(memory, document("a.md", OWLS, BATS, CATS))

@@ -305,9 +305,10 @@ def test_more_clients_than_it_takes_are_told_to_come_back(alone, monkeypatch):
             assert answer_on(one).startswith(b"HTTP/1.1 200")
 
 
-def test_wrong_tokens_are_slowed_down():
+def test_wrong_tokens_are_slowed_down(monkeypatch):
     now = [0.0]
-    guesses = security.GuessLimit(lambda: now[0])
+    monkeypatch.setattr(security.time, "monotonic", lambda: now[0])
+    guesses = security.GuessLimit()
     wrong = security.refuse("unknown-token")
     answers = [guesses.refuse("10.0.0.1", wrong).status for _ in range(security.WRONG_TOKENS + 1)]
     assert answers == [401] * security.WRONG_TOKENS + [429]

@@ -69,6 +69,10 @@ class Argument(NamedTuple):
         return self.names[0].startswith("-")
 
     @property
+    def is_list(self) -> bool:
+        return self.many in ("+", "*")
+
+    @property
     def is_required(self) -> bool:
         return not self.is_option and self.many not in ("?", "*")
 
@@ -77,7 +81,7 @@ class Argument(NamedTuple):
         """The value where none was given."""
         if self.type == SWITCH:
             return SWITCH_DEFAULTS.get(self.default or "", False)
-        if self.many in ("+", "*"):
+        if self.is_list:
             return []
         if self.type == "object":
             return {}
@@ -223,7 +227,7 @@ def _read_words(plain: list[str], arguments: Sequence[Argument], given: Json) ->
     for one in arguments:
         if one.is_option:
             continue
-        if one.many in ("+", "*"):
+        if one.is_list:
             given[one.name], plain = plain, []
         elif plain:
             given[one.name] = check_value(parse_value(plain.pop(0), one), one, one.value)
@@ -248,11 +252,10 @@ def object_schema(arguments: Sequence[Argument], closed: bool = False) -> Json:
 
 def value_schema(argument: Argument, closed: bool = False) -> Json:
     schema = _one_schema(argument, closed)
-    many = argument.many in ("+", "*")
-    if many:
+    if argument.is_list:
         schema = {"type": "array", "items": schema}
-    if closed and argument.high and (many or argument.type == "text"):
-        schema["maxItems" if many else "maxLength"] = argument.high
+    if closed and argument.high and (argument.is_list or argument.type == "text"):
+        schema["maxItems" if argument.is_list else "maxLength"] = argument.high
     if argument.default and argument.default != "null":
         schema["default"] = argument.empty
     return {**schema, "description": argument.help} if argument.help else schema
@@ -281,7 +284,10 @@ def check_arguments(value: Any, arguments: Sequence[Argument], place: str = "") 
     """What was given, if it is what the arguments accept. What is null counts as left out. A wrong value is a sentence that
     says what would be right."""
     if not isinstance(value, Mapping):
-        raise _wrong(value, place or "the request", "an object")
+        raise InvalidInput(
+            f"'{place or 'the request'}' is {_short(repr(value))}, which is not an object.",
+            "Give an object.",
+        )
     known = {argument.name: argument for argument in arguments}
     for name in value:
         if name not in known:
@@ -316,10 +322,10 @@ def make_asked(given: Values, arguments: Iterable[Argument], **more: Any) -> Sim
 
 
 def _check(value: Any, argument: Argument, place: str) -> Any:
-    if argument.many not in ("+", "*"):
+    if not argument.is_list:
         return check_value(value, argument, place)
     if not isinstance(value, list):
-        raise _wrong(value, place, describe_type(argument))
+        raise _wrong(value, argument, place)
     most = argument.high or MOST_ITEMS
     if not value and argument.many == "+":  # the lists that a call is about
         raise InvalidInput(f"'{place}' is empty.", "Give at least one.")
@@ -343,7 +349,7 @@ def check_value(value: Any, argument: Argument, place: str) -> Any:
         return _check_number(value, argument, place)
     types: Any = {"object": Mapping, SWITCH: bool}
     if not isinstance(value, types.get(argument.type, str)):
-        raise _wrong(value, place, describe_type(argument))
+        raise _wrong(value, argument, place)
     if argument.type == SWITCH:
         return value
     if argument.choices and value not in argument.choices:
@@ -361,7 +367,7 @@ def _check_number(value: Any, argument: Argument, place: str) -> float:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     # What is no number at all, or an endless one, is in no range.
     if not is_number or not low <= value <= high or (whole and value != int(value)):
-        raise _wrong(value, place, describe_type(argument))
+        raise _wrong(value, argument, place)
     return int(value) if whole else float(value)
 
 
@@ -385,7 +391,7 @@ def _check_length(value: Any, argument: Argument, place: str) -> None:
 
 def describe_type(argument: Argument) -> str:
     """What an argument accepts, in words."""
-    if argument.many in ("+", "*"):
+    if argument.is_list:
         return f"a list of {'objects' if argument.type == 'objects' else 'strings'}"
     if argument.type in NUMBERS:
         kind = "a whole number" if argument.type == "whole" else "a number"
@@ -394,7 +400,8 @@ def describe_type(argument: Argument) -> str:
     return {"object": "an object", SWITCH: "true or false"}.get(argument.type, "a string")
 
 
-def _wrong(value: Any, place: str, expected: str) -> InvalidInput:
+def _wrong(value: Any, argument: Argument, place: str) -> InvalidInput:
+    expected = describe_type(argument)
     return InvalidInput(
         f"'{place}' is {_short(repr(value))}, which is not {expected}.", f"Give {expected}."
     )

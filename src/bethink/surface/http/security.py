@@ -14,7 +14,8 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
@@ -331,23 +332,22 @@ def _read_time(value: str | int) -> datetime:
 class GuessLimit:
     """Slows down whoever guesses. A right token passes at any time: others may call from the same address."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._wrong: dict[str, list[float]] = {}
+    def __init__(self) -> None:
+        self._wrong: dict[str, deque[float]] = {}  # when each address was wrong last
 
     def refuse(self, address: str, error: Refusal) -> Refusal:
         """Counts a wrong token. Returns the error to answer with: after too many, one that says nothing about the token."""
-        now = self._clock()
-        recent = [at for at in self._wrong.pop(address, ()) if now - at < WRONG_WITHIN]
+        now, times = time.monotonic(), self._wrong.pop(address, deque(maxlen=WRONG_TOKENS))
         if len(self._wrong) >= ADDRESSES:
             self._wrong.pop(next(iter(self._wrong)))
-        if len(recent) >= WRONG_TOKENS:
-            self._wrong[address] = recent
-            refusal = refuse("too-many-guesses")
-            refusal.headers["Retry-After"] = str(int(WRONG_WITHIN - (now - recent[0])) + 1)
-            return refusal
-        self._wrong[address] = [*recent, now]
-        return error
+        self._wrong[address] = times
+        left = WRONG_WITHIN - (now - times[0]) if len(times) == WRONG_TOKENS else 0
+        if left <= 0:
+            times.append(now)
+            return error
+        refusal = refuse("too-many-guesses")
+        refusal.headers["Retry-After"] = str(int(left) + 1)
+        return refusal
 
 
 class Admission(NamedTuple):

@@ -117,34 +117,37 @@ def serve_stdio(load: Callable[[], object], serve: Callable[[Wire], None]) -> No
         if number := getattr(signal, name, None):
             signal.signal(number, lambda *_, code=code: os._exit(code))
     wire = Wire()
-    greeting = Greeting(wire)
     loading = threading.Thread(target=load, name="bethink-load", daemon=True)
     ended = False
     while not ended and (loading.ident is None or loading.is_alive()):
-        silence = LISTED if greeting.has_listed else UNLISTED
+        silence = LISTED if wire.has_listed else UNLISTED
         try:
             line = wire.receive(silence if loading.ident is None else LOOK)
             ended = line is None
-            has_answered = greeting.hear(line)
+            has_answered = wire.greet(line)
         except queue.Empty:
             has_answered = False
         except OSError:  # nobody reads the answer
             os._exit(0)
         if not has_answered and not ended and loading.ident is None:
             loading.start()
-    if ended and not greeting.left_open:
+    if ended and not wire.left_open:
         os._exit(0)
     serve(wire)
     os._exit(0)
 
 
 class Wire:
-    """stdin and stdout, for messages alone: what else reads or prints in this process finds nothing there and goes to stderr."""
+    """stdin and stdout, for messages alone: what else reads or prints in this process finds nothing there and goes to stderr. Answers what
+    clients ask first, and keeps every line for the server."""
 
     def __init__(self) -> None:
         self.parent = os.getppid()  # when it is another one, the host is gone
         self.kept: deque[str | None] = deque()  # lines that were received and are to be read
         self.told: set[int | str] = set()  # ids of those among them that were answered
+        self.has_listed = False  # the tools
+        self.left_open = False  # whether something was left for the server
+        self._has_begun = False
         self._input, self._output = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
@@ -178,19 +181,9 @@ class Wire:
         self._output.write(line.encode("utf-8", "replace"))
         self._output.flush()
 
-
-class Greeting:
-    """Answers what clients ask first."""
-
-    def __init__(self, wire: Wire) -> None:
-        self._wire = wire
-        self._has_begun = False
-        self.has_listed = False  # the tools
-        self.left_open = False  # whether something was left for the server
-
-    def hear(self, line: str | None) -> bool:
+    def greet(self, line: str | None) -> bool:
         """Keeps a line for the server. Returns whether it needs no other answer."""
-        self._wire.kept.append(line)
+        self.kept.append(line)
         message = _parse(line)
         method = str(message.get("method"))
         if self._has_begun and method == "notifications/initialized":
@@ -200,8 +193,8 @@ class Greeting:
             self.left_open = self.left_open or line is not None
             return False
         answer = {"jsonrpc": "2.0", "id": message["id"], "result": result}
-        self._wire.write(json.dumps(answer, ensure_ascii=False) + "\n")
-        self._wire.told.add(message["id"])
+        self.write(json.dumps(answer, ensure_ascii=False) + "\n")
+        self.told.add(message["id"])
         self.has_listed = self.has_listed or method == "tools/list"
         return True
 
@@ -217,8 +210,8 @@ class Greeting:
             self._has_begun = True
             # A client that asked what the server is and did not wait for it speaks this version after all: its question must not bind
             # the server to the stateless one.
-            kept = [line for line in self._wire.kept if _parse(line).get("method") != DISCOVER]
-            self._wire.kept = deque(kept)
+            kept = [line for line in self.kept if _parse(line).get("method") != DISCOVER]
+            self.kept = deque(kept)
             return {**WELCOME, "protocolVersion": version, "serverInfo": SERVER}
         if params:
             return None

@@ -145,18 +145,16 @@ def answer_prompt_hook(keeper: Keeper, arguments: Values) -> str:
     # A host that has no value for a placeholder may leave it as it is.
     given = {name: one for name, one in arguments.items() if not str(one).startswith("${")}
     try:
-        return _answer_prompt(keeper, state.from_fields("prompt", HOST, given)) or nothing
+        hook = state.from_fields("prompt", HOST, given)
+        found = projects.find(keeper.directory)
+        if hook.directory and os.path.isdir(hook.directory):  # noqa: PTH112  (false, not an error, for what no file can be named)
+            found = run.find_project(hook, str(found.worktree))
+        if projects.is_paused(hook.directory or str(found.worktree), found.scope):
+            return nothing
+        memory = keeper.memory(found.worktree, f"hook:{hook.host}")
+        here = memory.config.embedding.strip() != "http"
+        meaning = here and keeper.has_model(found.worktree)
+        return run.answer(hook, memory, meaning=meaning) or nothing
     except Exception as error:  # noqa: BLE001 - the outermost boundary of a hook
         run.count_failure("prompt", HOST, f"{type(error).__name__}: {error}")
         return nothing
-
-
-def _answer_prompt(keeper: Keeper, hook: Any) -> str:
-    found = projects.find(keeper.directory)
-    if hook.directory and os.path.isdir(hook.directory):  # noqa: PTH112  (false, not an error, for what no file can be named)
-        found = run.find_project(hook, str(found.worktree))
-    if projects.is_paused(hook.directory or str(found.worktree), found.scope):
-        return ""
-    memory = keeper.memory(found.worktree, f"hook:{hook.host}")
-    here = memory.config.embedding.strip() != "http"
-    return run.answer(hook, memory, meaning=here and keeper.has_model(found.worktree))

@@ -116,7 +116,7 @@ Page = Callable[[Visit], Response]
 def _read_value(value: Any, argument: Argument) -> Any:
     if not isinstance(value, str):
         return value
-    return _split(value) if argument.many in ("+", "*") else parse_value(value, argument)
+    return _split(value) if argument.is_list else parse_value(value, argument)
 
 
 def _split(text: str) -> list[str]:

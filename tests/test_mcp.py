@@ -257,6 +257,8 @@ def test_resources_are_listed_and_read_and_a_missing_one_is_told_as_such(talk):
     with pytest.raises(MCPError) as missing:
         talk("read_resource", "memory://nothing.md")
     assert missing.value.code == -32602
+    with pytest.raises(MCPError, match="cursor"):
+        talk("list_resources", cursor="nonsense")
 
 
 def test_every_prompt_is_listed_and_filled_or_refused(talk):

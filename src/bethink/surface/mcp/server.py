@@ -137,6 +137,8 @@ class Handlers:
     async def list_resources(
         self, context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
+        if params and params.cursor:
+            raise MCPError(types.INVALID_PARAMS, "This list has one page, and no cursor.")
         found = await translate(self._work(context, tools.list_resources))
         return types.ListResourcesResult(resources=[types.Resource(**one) for one in found])
 

@@ -26,4 +26,9 @@ def _read_commands() -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
     return rows, dict(section.split("\n", 1) for section in sections)
 
 
+def read_words(section: str) -> dict[str, str]:
+    """A section that says something about each of its names."""
+    return dict(line.split(": ", 1) for line in SECTIONS[section].strip().splitlines())
+
+
 OPERATIONS, SECTIONS = _read_commands()

@@ -28,7 +28,7 @@ from bethink.recall.shape import (
     find_sought,
     tokens,
 )
-from bethink.surface import SECTIONS
+from bethink.surface import read_words
 from bethink.text import Quote, fence_items, new_marker
 from bethink.types import (
     PERSONAL,
@@ -274,17 +274,12 @@ LEAST = 24  # columns that are too few for a statement: then it gets a line of i
 EXCERPT = 280  # characters of a memory in a list of hits; set by hand: three lines of a terminal
 
 
-def _read_words(section: str) -> dict[str, list[str]]:
-    lines = (line.split(": ", 1) for line in SECTIONS[section].strip().splitlines())
-    return {name: words.split(" | ") for name, words in lines}
-
-
-SIGNALS = dict(line.split(": ", 1) for line in SECTIONS["signals"].strip().splitlines())
+SIGNALS = read_words("signals")
 # A relation as its source sees it, and as its target does.
-RELATION_WORDS = _read_words("relations")
+RELATION_WORDS = {name: words.split(" | ") for name, words in read_words("relations").items()}
 # What a new memory may mean for a known one, and what to do if it does: for a person, and for an agent, which has no `link` but
 # may store the same text again and say so.
-PROPOSALS = _read_words("proposals")
+PROPOSALS = {name: words.split(" | ") for name, words in read_words("proposals").items()}
 WAITS = "it stays until the user confirms: bethink link {new} supersedes {old}"
 
 # Tokens of what a model reads, counted on real answers.

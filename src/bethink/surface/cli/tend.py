@@ -24,7 +24,7 @@ from bethink.hooks.run import run as run_hook
 from bethink.hooks.state import pause_memory, resume_memory
 from bethink.hosts import edit
 from bethink.project import EVERYWHERE, Pause, read_pauses
-from bethink.surface import SECTIONS
+from bethink.surface import SECTIONS, read_words
 from bethink.surface.cli import COMMANDS, console
 from bethink.surface.cli.console import (
     LOCAL,
@@ -60,14 +60,7 @@ if TYPE_CHECKING:
 
 
 NAMED = 20  # steps of one kind before "and more"
-STEP_WORDS = {
-    "merge": "say the same: the second becomes part of the first",
-    "replace": "were replaced later: the second makes way for the first",
-    "contradict": "disagree: marked as contradicting",
-    "answer": "answered: the question is closed",
-    "expire": "expired: forgotten",
-    "retire": "old turns that nothing was taken from: forgotten",
-}
+STEP_WORDS = read_words("steps")
 
 
 # Settings

@@ -45,7 +45,7 @@ from bethink.recall.shape import plain
 from bethink.store.rows import Record
 from bethink.store.transfer import Bundle, bundle_from_json, bundle_to_json, split_pages, team_scope
 from bethink.store.transfer import migrate as move_everything
-from bethink.surface import render
+from bethink.surface import read_words, render
 from bethink.surface.cli import console
 from bethink.surface.cli.console import Bar, Result, check_database, open_memory, project, settings
 from bethink.surface.cli.knowledge import run_sync, synced_result
@@ -66,10 +66,7 @@ _SETTINGS = (
     ("defaultSearchMode", "CLAUDE_MEMORY_SEARCH_MODE", "mode"),
 )
 SYNCED = SyncReport._fields[:6]  # numbers
-SYNC_HINTS = {
-    "conflicts": "Both sides changed the same; the later word stands. `bethink history ID` shows both, `bethink restore ID --to N` brings one back.",
-    "left": "What stayed behind was changed meanwhile, or purged on the other side.",
-}
+SYNC_HINTS = read_words("sync hints")
 
 
 def export(args: Namespace, memory: Bethink) -> None:

@@ -8,6 +8,7 @@ texts is shown as pieces that were kept, taken out or put in.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from difflib import SequenceMatcher
 from functools import cache
@@ -21,20 +22,13 @@ from markupsafe import Markup, escape
 from bethink import __version__
 from bethink.hosts import HOSTS
 from bethink.recall.shape import Sought, choose_excerpt, citation, find_places
+from bethink.surface import read_words
 from bethink.surface.render import brief, size, span
 from bethink.types import KINDS, RELATIONS, Memory, Values
 
 TEMPLATES = Path(__file__).parent / "templates"
 LONGEST_ORIGIN = 60
 LINES, LINES_ROOM = 8, 400  # of code in a list, and the characters that choose them
-PAGE_NAMES = {
-    "/": "Home",
-    "/search": "Search",
-    "/timeline": "Timeline",
-    "/graph": "Graph",
-    "/inbox": "Inbox",
-    "/health": "Health",
-}
 # Characters that nobody sees or that turn the order of others. Joiners and variation selectors stay: Persian, Hindi and emoji
 # are written with them. Tab and line feed stay.
 _UNSEEN = re.compile(
@@ -58,29 +52,19 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.filters |= {
-        "seen": show_unseen,
-        "lit": highlight,
-        "excerpt": cut_excerpt,
-        "formatted": format_text,
-        "lines": cut_lines,
-        "moment": moment,
-        "citation": cite,
-        "origin": origin,
-        "number": "{:,.0f}".format,
-        "size": size,
-        "worded": as_words,
-        "spelled": spell_unseen,
-        "diff": diff,
-        "place": place,
-    }
+    filters: tuple[Callable[..., Any], ...] = (
+        *(show_unseen, highlight, cut_excerpt, format_text, cut_lines, moment, cite, origin),
+        *(size, as_words, spell_unseen, diff, place),
+    )
+    environment.filters |= {one.__name__: one for one in filters}
+    environment.filters["number"] = "{:,.0f}".format
     environment.globals |= {
         # What a page of nobody has not.
         "visit": None,
         "room": "",
         "projects": (),
         "scope_names": {},
-        "page_names": PAGE_NAMES,
+        "page_names": read_words("page names"),
         "version": __version__,
         "kinds": KINDS,
         "relations": RELATIONS,

@@ -173,14 +173,16 @@ def _draw_calendar(days: Mapping[str, int], now: datetime) -> list[Json]:
 
 
 def show_form(visit: Visit, wrong: str = "", status: int = 200) -> Response:
-    return visit.show("add.html", status, given=visit.form, wrong=wrong)
+    return visit.show("add.html", status, wrong=wrong)
 
 
 def add(visit: Visit) -> Response:
-    told = {"content": _clean(visit.form.get("content", ""))}
-    told |= {"kind": kind} if (kind := visit.form.get("kind")) else {}
-    memories = [{**told, "tags": _split(visit.form.get("tags", ""))}]
-    answer = visit.ask("add", memories=memories, personal=bool(visit.form.get("personal")))
+    told = {
+        "content": _clean(visit.form.get("content", "")),
+        "kind": visit.form.get("kind") or None,
+        "tags": _split(visit.form.get("tags", "")),
+    }
+    answer = visit.ask("add", memories=[told], personal=bool(visit.form.get("personal")))
     outcome = answer["outcomes"][0]
     if outcome["status"] == "purged":
         raise InvalidInput("This very text was purged before, so it is not taken in again.")
@@ -240,21 +242,17 @@ def count_strong(scores: Sequence[float]) -> int:
 
 # The timeline: conversations by day with their topics as bands; and one conversation, turn by turn, with what was taken from it.
 
-SESSIONS = 20  # on a page
-TURNS = 50
-
 
 def show_timeline(visit: Visit) -> Response:
-    found = visit.ask("timeline", limit=SESSIONS, **visit.parameters("host", "offset"))
-    return visit.show("timeline.html", host=visit.parameter("host"), **found)
+    return visit.show(
+        "timeline.html", **visit.ask("timeline", **visit.parameters("host", "offset"))
+    )
 
 
 def show_session(visit: Visit) -> Response:
-    id, topic = visit.path["id"], visit.parameter("topic")
-    session = visit.ask("topics", id=id)
-    said = visit.ask("turns", id=id, limit=TURNS, **visit.parameters("offset", "topic"))
-    chosen = next((one for one in session["topics"] if one["id"] == topic), None)
-    return visit.show("session.html", session=session, topic=chosen, **said)
+    id = visit.path["id"]
+    said = visit.ask("turns", id=id, **visit.parameters("offset", "topic"))
+    return visit.show("session.html", session=visit.ask("topics", id=id), **said)
 
 
 # The graph around a focus: drawn by a script, and listed for everybody else. `/graph/data` is what the script asks for.
@@ -293,8 +291,8 @@ def _list_nodes(found: Values) -> list[Json]:
     for edge in found["edges"]:
         source, target, type = nodes[edge["source"]], nodes[edge["target"]], edge["type"]
         there, back = ("about", "in") if type == MENTIONS else (type, f"← {type}")
-        source["ties"].append({"type": there, "id": target["id"], "label": target["label"]})
-        target["ties"].append({"type": back, "id": source["id"], "label": source["label"]})
+        source["ties"].append((there, target))
+        target["ties"].append((back, source))
     focus = found["focus"]
     return sorted(nodes.values(), key=lambda node: (node["id"] not in focus, -len(node["ties"])))
 
@@ -302,8 +300,6 @@ def _list_nodes(found: Values) -> list[Json]:
 # The inbox: what somebody should decide, one key for each decision, and the way back after it.
 
 DECISIONS, LINES = 10, 50  # pairs on a page, and single memories
-# What can be done with several items at once, in the queues where it is not everything.
-TOGETHER = {"duplicates": ("first", "both"), "contradictions": ()}
 
 
 def show_inbox(visit: Visit, wrong: str = "", status: int = 200) -> Response:
@@ -314,10 +310,8 @@ def show_inbox(visit: Visit, wrong: str = "", status: int = 200) -> Response:
         "inbox.html",
         status,
         **visit.ask("inbox", queue=queue, limit=limit, **visit.parameters("start")),
-        start=visit.parameter("start") or 0,
         waiting=visit.ask("inbox-counts")["queues"],
         acts=ACTS,
-        together=TOGETHER.get(queue, ACTS),
         wrong=wrong,
     )
 
@@ -440,8 +434,8 @@ def change(visit: Visit) -> Response:
     id, action = visit.path["id"], visit.path["action"]
     if action not in ACTIONS:
         raise NotFound(f"There is nothing called '{action[:40]}' to do.")
-    given = {name: _clean(visit.form.get(name, "")) for name in ACTIONS[action]}
-    fields = {name: value for name, value in given.items() if value}
+    given = ((name, _clean(visit.form.get(name, ""))) for name in ACTIONS[action])
+    fields = {name: value for name, value in given if value}
     source = visit.form.get("of", id)
     answer = visit.ask(action, id=source, **fields)
     done = "saved" if "version" in fields else answer.get("status", action)

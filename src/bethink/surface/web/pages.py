@@ -28,7 +28,7 @@ from bethink.surface.http import api
 from bethink.surface.http.projects import Projects
 from bethink.surface.http.security import Caller
 from bethink.surface.web import WebSession
-from bethink.surface.web.render import diff, place, render_page, spell_unseen
+from bethink.surface.web.render import place, render_page, spell_unseen
 from bethink.types import EVERYTHING, NOTHING, Json, Values
 
 EVERY, PERSONAL = "all", "personal"  # in the place of a project: more than one, and none
@@ -349,9 +349,7 @@ def export(visit: Visit) -> Response:
 # One memory: what it says, where it came from and what stands around it there, how it changed, what it is related to.
 
 BESIDE = 2  # turns or passages before and after
-VERSIONS = 50  # of its history that are shown
 FIELDS = ("content", "summary", "kind", "importance", "tags", "entities", "expires")
-UNTOLD = ("row_hash", "content_hash", "updated_at", "keywords", "content")
 MEANWHILE = "It was changed meanwhile, by somebody else or in another window. Above is what it says now; below is what you typed."
 
 
@@ -359,13 +357,11 @@ def show_memory(visit: Visit, wrong: str = "", status: int = 200) -> Response:
     """The page; with what was typed into the form for changes, where that could not be followed."""
     id, typed = visit.path["id"], _read_changes(visit)
     memory = visit.ask("get", id=id, count=False)
-    events = visit.ask("history", id=id)["items"]
     return visit.show(
         "memory.html",
         status,
         memory=memory,
-        events=events,
-        versions=[_describe_version(event) for event in events[: -VERSIONS - 1 : -1]],
+        events=visit.ask("history", id=id)["items"],
         around=visit.ask("around", id=id, turns=BESIDE)["items"],
         form=_fill_form(memory) | typed,
         editing=bool(typed),
@@ -386,21 +382,6 @@ def _fill_form(memory: Values) -> dict[str, str]:
         "entities": ", ".join(f"{one['type']}:{one['name']}" for one in memory["entities"]),
         "expires": (memory["expires_at"] or "")[:10],
     }
-
-
-def _describe_version(event: Values) -> Json:
-    """One line of a memory's history: the pieces of its text, where that changed, and other fields before and after."""
-    before, after = event["before"], event["after"]
-    rewritten = "content" in before and "content" in after
-    # A summary follows its text, so it is told only where it changed alone.
-    untold = (*UNTOLD, "summary") if rewritten else UNTOLD
-    changed = [
-        (name, before.get(name), value)
-        for name, value in after.items()
-        if name not in untold and event["version"] > 1 and before.get(name) != value
-    ]
-    pieces = diff(before["content"], after["content"]) if rewritten else []
-    return {**event, "pieces": pieces, "fields": changed}
 
 
 def edit(visit: Visit) -> Response:

@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -184,19 +184,14 @@ MOST_PIECES = 2_000  # words of a text that are compared; more would take second
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 
 
-class Piece(NamedTuple):
-    change: str  # kept, gone or new
-    text: str
-
-
-def diff(before: str, after: str) -> list[Piece]:
-    """Word by word, or where that would take long line by line."""
+def diff(before: str, after: str) -> list[tuple[str, str]]:
+    """Pieces that were kept, are gone or are new: word by word, or where that would take long line by line."""
     old, new = _WORDS.findall(before), _WORDS.findall(after)
     if max(len(old), len(new)) > MOST_PIECES:
         old, new = before.splitlines(True), after.splitlines(True)
     pieces = []
     for change, start, stop, first, last in SequenceMatcher(None, old, new).get_opcodes():
         kept = change == "equal"
-        pieces.append(Piece("kept" if kept else "gone", "".join(old[start:stop])))
-        pieces.append(Piece("new", "" if kept else "".join(new[first:last])))
-    return [piece for piece in pieces if piece.text]
+        pieces.append(("kept" if kept else "gone", "".join(old[start:stop])))
+        pieces.append(("new", "" if kept else "".join(new[first:last])))
+    return [piece for piece in pieces if piece[1]]

@@ -38,7 +38,6 @@ from bethink.surface.web.render import render_page
 
 SEEN_SECONDS = 365 * 86400  # for which a browser keeps when it looked last
 FORM = {"max_files": 0, "max_part_size": LARGEST_BODY}
-AGAIN = "3"  # seconds after which a page that met a locked database tries again
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self';"
@@ -157,25 +156,20 @@ class Site:
     # What went wrong
 
     def show_trouble(self, request: Request, error: Exception) -> Response:
-        """What a page says of an error: the API's words, and to the owner of the database what is wrong with it. Whoever is not
-        signed in is asked to."""
+        """What a page says of an error: the API's words. Whoever is not signed in is asked to."""
         said = as_refusal(error)
         visit: Visit | None = request.scope.get("bethink.visit")
         if visit is None:
             response = _ask_to_sign_in(request, said.status, said.message)
         else:
-            message, hint = said.message, said.hint
-            if isinstance(error, StoreError) and visit.caller.owner and said.status == 500:
-                message, hint = error.message, error.hint or "bethink doctor"
-            elif said.status == 404:
-                hint = "It may be of another project, or it was purged. Search for it."
+            # The owner of the database is told what is wrong with it.
+            owned = isinstance(error, StoreError) and visit.caller.owner and said.status == 500
             values = {
                 "title": read_refusals()["titles"][str(said.status)],
-                "message": message,
-                "hint": hint,
+                "told": error if owned else said,
+                "status": said.status,
+                "is_form": request.method != "GET",
             }
-            # A page that loads itself again would not send a form again.
-            values["again"] = AGAIN if said.status == 503 and request.method == "GET" else ""
             page = render_page("trouble.html", visit=visit, room=visit.room, **values)
             response = HTMLResponse(page, said.status)
         response.headers.update(said.headers)

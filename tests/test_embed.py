@@ -301,15 +301,13 @@ def test_a_bad_answer_a_slow_server_and_a_missing_extra_are_told(server, monkeyp
 
 
 def test_an_endpoint_that_was_down_is_asked_again_after_a_while(server, tmp_path):
-    now = [0.0]
     server.script[:] = [fake_llm.status(400, "out of order"), answer_vectors]
     config = Config(embedding="http", embedding_url=server.url, embedding_model="m")
     with Bethink(tmp_path / "m.db", directory=tmp_path, config=config) as memory:
-        memory._model._clock = lambda: now[0]
         memory.add("Told while the endpoint was down")
-        now[0] = ASK_AGAIN - 1
+        memory._model._failed_at -= ASK_AGAIN - 5
         assert memory.embedder is None and memory.hints
-        now[0] = ASK_AGAIN
+        memory._model._failed_at -= 5
         memory.add("Told when it was back")
         assert memory.embedder is not None and not memory.hints
         assert memory.stats().unembedded == 1

@@ -3,7 +3,6 @@
 import json
 import stat
 import sys
-import time
 from datetime import date, timedelta
 from pathlib import Path
 from subprocess import PIPE, Popen
@@ -52,10 +51,10 @@ def budget(tmp_path):
     return Budget(tmp_path / "usage", 50_000, lambda: DAY)
 
 
-def model_at(server, kind, budget, clock=time.monotonic, timeout=60.0):
+def model_at(server, kind, budget, timeout=60.0):
     made = AnthropicModel if kind == "anthropic" else OpenAiModel
     url = server if isinstance(server, str) else server.url
-    return Model(made(url, "some-model", timeout), clean, budget, clock)
+    return Model(made(url, "some-model", timeout), clean, budget)
 
 
 def failing(server, kind, budget, *replies, **options):
@@ -263,9 +262,9 @@ def test_recorded_text_stands_between_marks_and_comes_by_the_guard_alone(server,
 
 
 def test_a_model_that_fails_is_given_up_and_talk_around_an_answer_left_out(server, budget):
-    now, reasons = [0.0], []
+    reasons = []
     server.script[:] = [status(400, "no")]
-    model = model_at(server, "openai", budget, clock=lambda: now[0])
+    model = model_at(server, "openai", budget)
     for _ in range(5):
         with pytest.raises(ModelError) as caught:
             model.ask(TASK)
@@ -273,7 +272,7 @@ def test_a_model_that_fails_is_given_up_and_talk_around_an_answer_left_out(serve
     assert reasons == ["refused"] * FAILURES_IN_A_ROW + ["given up"] * 2
     assert "not asked again for 10 minutes" in caught.value.message
     assert budget.report()["failures"]["given up"] == len(reasons) - len(server.requests)
-    now[0] += PAUSE
+    model._until -= PAUSE
     server.script[:] = [says("garbage")]
     for _ in range(5):
         with pytest.raises(ModelError, match="cannot be used"):  # which is no reason to give up

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.errors import ConfigError
 from bethink.text import suggest
-from bethink.types import MODES, NOTHING
+from bethink.types import MODES, NOTHING, Strings, Values
 
 if TYPE_CHECKING:
     from bethink.project import Project
@@ -53,7 +53,7 @@ class Setting(NamedTuple):
     """What a key accepts and what it is for. The reference page is generated from these."""
 
     help: str
-    choices: tuple[str, ...] = ()
+    choices: Strings = ()
     low: float | None = None
     high: float | None = None
 
@@ -123,8 +123,8 @@ class Config(NamedTuple):
     limit: int = 10
     min_similarity: float = -1.0
     threshold: float = 0.0
-    profiles: tuple[str, ...] = ()
-    knowledge: tuple[str, ...] = (".claude/knowledge",)
+    profiles: Strings = ()
+    knowledge: Strings = (".claude/knowledge",)
     chunk_size: int = 2000
     chunk_overlap: int = 15
     llm: str = ""
@@ -147,7 +147,7 @@ class Config(NamedTuple):
     max_characters: int = 200_000  # of one memory
     prompt_bar: float = 0.5  # how sure a hook must be that a memory fits a prompt (bench/hooks.py)
     origins: Mapping[str, str] = NOTHING
-    warnings: tuple[str, ...] = ()
+    warnings: Strings = ()
 
     @property
     def shared(self) -> bool:
@@ -270,13 +270,13 @@ def suggest_setting(key: str) -> str:
     return suggest(key.replace("-", "_"), SETTINGS) or "`bethink config` lists every setting."
 
 
-def load(root: Path | None = None, overrides: Mapping[str, Any] | None = None) -> Config:
+def load(root: Path | None = None, overrides: Values | None = None) -> Config:
     """All layers together. `root` is the project whose file counts; `overrides` come from the command line."""
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     warnings: list[str] = []
 
-    def overlay(layer: Mapping[str, Any], origin: str) -> None:
+    def overlay(layer: Values, origin: str) -> None:
         values.update(layer)
         origins.update(dict.fromkeys(layer, origin))
 

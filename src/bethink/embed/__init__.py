@@ -83,9 +83,8 @@ class LazyModel:
         config: Config,
         embedder: Embedder | None,
         on_pull: Bytes | None = None,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._config, self._on_pull, self._clock = config, on_pull, clock
+        self._config, self._on_pull = config, on_pull
         self._given = self._embedder = embedder
         self._failure: EmbeddingError | None = None
         self._failed_at = 0.0
@@ -107,11 +106,11 @@ class LazyModel:
     @property
     def is_due(self) -> bool:
         """Whether it failed, and so long ago that it is tried again."""
-        return bool(self._failure) and self._clock() - self._failed_at >= ASK_AGAIN
+        return bool(self._failure) and time.monotonic() - self._failed_at >= ASK_AGAIN
 
     def rest(self, error: EmbeddingError) -> None:
         """The model failed at its work (an endpoint that is down, say): for a while words have to do."""
-        self._embedder, self._failure, self._failed_at = None, error, self._clock()
+        self._embedder, self._failure, self._failed_at = None, error, time.monotonic()
 
     def explain_missing(self) -> EmbeddingError:
         """Why there is no model, for what cannot do without one."""

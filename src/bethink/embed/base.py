@@ -14,7 +14,7 @@ import threading
 import time
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from bethink.errors import EmbeddingError
 from bethink.text import sha256
+from bethink.types import Values
 
 if TYPE_CHECKING:
     import numpy as np
@@ -128,7 +129,7 @@ def _read_tokenizer(text: str) -> Tokenizer:
     return WordPiece(settings) if _is_uncased(settings) else LibraryTokenizer(text)
 
 
-def _is_uncased(settings: Mapping[str, Any]) -> bool:
+def _is_uncased(settings: Values) -> bool:
     return (
         settings.get("normalizer") == UNCASED
         and settings.get("pre_tokenizer") == BY_SPACES_AND_MARKS
@@ -142,7 +143,7 @@ class WordPiece:
     """Words of letters, single marks and single Chinese characters, each as the fewest pieces of the vocabulary that make it up from
     the left; a word that no pieces make up, or that is too long, is one unknown token."""
 
-    def __init__(self, settings: Mapping[str, Any]) -> None:
+    def __init__(self, settings: Values) -> None:
         model = settings["model"]
         self._pieces: dict[str, int] = model["vocab"]
         self._inner: str = model["continuing_subword_prefix"]

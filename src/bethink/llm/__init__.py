@@ -81,15 +81,14 @@ class Model:
         provider: Provider,
         redact: Callable[[str], str],
         budget: Budget,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.name, self.budget = provider.name, budget
-        self._provider, self._redact, self._clock = provider, redact, clock
-        self._failures, self._until, self._gave_up = 0, clock(), ""
+        self._provider, self._redact = provider, redact
+        self._failures, self._until, self._gave_up = 0, 0.0, ""
 
     def ask(self, task: Task) -> Json:
         """The answer in the form of the task. Raises ModelError."""
-        if self._clock() < self._until:
+        if time.monotonic() < self._until:
             self.budget.skip(task.purpose, "given up")
             raise ModelError(self._gave_up, reason="given up")
         request = self._prepare(task)
@@ -99,7 +98,7 @@ class Model:
             self._failures = self._failures + 1 if error.reason in LASTING else 0
             if self._failures >= FAILURES_IN_A_ROW:
                 self._gave_up = f"{error.message} It is not asked again for {PAUSE / 60:g} minutes."
-                self._until = self._clock() + PAUSE
+                self._until = time.monotonic() + PAUSE
             raise
         self._failures = 0
         return value

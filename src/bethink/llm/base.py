@@ -11,11 +11,11 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Mapping
 from typing import Any, NamedTuple, NewType, Protocol
 
 from bethink.errors import BethinkError
 from bethink.text import refuse_constant, replace_broken
+from bethink.types import Values
 
 Clean = NewType("Clean", str)
 """Text that has been redacted and fenced. Only `Model` may make it."""
@@ -56,7 +56,7 @@ class Task(NamedTuple):
     purpose: str
     instruction: str
     parts: tuple[tuple[str, str], ...]
-    form: Mapping[str, Any]
+    form: Values
     tokens: int = 1500  # the most that the answer may take
 
 
@@ -65,7 +65,7 @@ class ModelRequest(NamedTuple):
 
     instruction: Clean
     text: Clean
-    schema: Mapping[str, Any]
+    schema: Values
     tokens: int
 
 

@@ -13,14 +13,14 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bethink.llm.base import Task
 from bethink.store.words import tokenize
 from bethink.text import STOP_WORDS
-from bethink.types import ENTITY_TYPES, NOTHING, Entity
+from bethink.types import ENTITY_TYPES, NOTHING, Entity, Values
 
-Ask = Callable[[Task], Mapping[str, Any]]  # what asks a model
+Ask = Callable[[Task], Values]  # what asks a model
 IDEA_KINDS = tuple("decision preference gotcha fact pattern problem solution question todo".split())
 # About 4,000 tokens of text: small enough for local models, and a dozen such questions stay below the default ceiling.
 PORTION_CHARACTERS = 12_000
@@ -78,8 +78,8 @@ def _read_instructions() -> dict[str, str]:
 
 
 def _ask(
-    ask: Ask, purpose: str, parts: Sequence[tuple[str, str]], form: Mapping[str, Any], tokens: int
-) -> Mapping[str, Any]:
+    ask: Ask, purpose: str, parts: Sequence[tuple[str, str]], form: Values, tokens: int
+) -> Values:
     return ask(Task(purpose, _read_instructions()[purpose], tuple(parts), form, tokens))
 
 
@@ -105,9 +105,7 @@ def find_ideas(
     return _read_ideas(value, turns, before)
 
 
-def _read_ideas(
-    value: Mapping[str, Any], turns: Sequence[NumberedTurn], before: Mapping[str, str]
-) -> Ideas:
+def _read_ideas(value: Values, turns: Sequence[NumberedTurn], before: Mapping[str, str]) -> Ideas:
     said: dict[int, str] = {}
     for turn in turns:
         said[turn.number] = f"{said.get(turn.number, '')}\n{turn.text}"

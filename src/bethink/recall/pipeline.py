@@ -56,6 +56,7 @@ from bethink.types import (
     Query,
     Related,
     Relation,
+    Strings,
     Words,
     path_of,
     turn_of,
@@ -109,7 +110,7 @@ class Ask(NamedTuple):
     gate: float = -1.0
     threshold: float = 0.0
     related: bool = True
-    hints: tuple[str, ...] = ()
+    hints: Strings = ()
     hypothesis: str = ""  # what an answer might say, to look near it too
     context: str = ""  # what was said before the question
     looking_up: bool = False  # the time of an event, for another question
@@ -341,7 +342,7 @@ def _rank(
 
 def _sift(
     hits: Hits, total: int, query: Query, ask: Ask, embedder: Embedder | None
-) -> tuple[Hits, int, tuple[str, ...]]:
+) -> tuple[Hits, int, Strings]:
     """What is shown, of how many, and what is said of it. Where nothing fits it is the nearest few, without a model only such that hold a word of
     the question. By meaning none is left out for its words: of short statements, asked for in other words, a quarter are as far away
     as strangers. Whoever narrows the search, or says what an answer looks like, gets all."""
@@ -546,15 +547,14 @@ def _find_heirs(candidates: Candidates, store: Store) -> list[tuple[Candidate, i
     return [(old, _find_successor(id, store)) for old, id in heirs]
 
 
-def _find_successor(id: str | None, store: Store) -> int:
+def _find_successor(id: str, store: Store) -> int:
     """The last of a chain of memories that replaced one another, or nothing that there is."""
     seen = set[str]()
-    while id and id not in seen:
+    while id not in seen and (found := store.get([id])):
         seen.add(id)
-        memories = store.get([id])
-        if memories and memories[0].superseded_by is None:
+        if found[0].superseded_by is None:
             return store.keys([id]).get(id, 0)
-        id = memories[0].superseded_by if memories else None
+        id = found[0].superseded_by
     return 0
 
 

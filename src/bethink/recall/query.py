@@ -15,10 +15,10 @@ from itertools import dropwhile, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bethink.store.words import space_out
+from bethink.store.words import find_leaves, space_out
 from bethink.text import STOP_WORDS, WORDS
 from bethink.text.when import NUMERIC_DATE, find_period
-from bethink.types import KIND_ALIASES, KINDS, Filter, Query, Term
+from bethink.types import KIND_ALIASES, KINDS, Filter, Query, Strings, Term
 
 SYNTAX_LIMIT = 2_000  # characters that are analysed; a longer question is pasted text, whose start says what it is about
 TEXT_LIMIT = 8_000  # characters that are embedded
@@ -86,9 +86,9 @@ class Token(NamedTuple):
     surface: str  # what stands for it in the embedded text
     terms: tuple[Term, ...] = ()
     stops: tuple[Term, ...] = ()
-    identifiers: tuple[str, ...] = ()
+    identifiers: Strings = ()
     entity: str = ""
-    kinds: tuple[str, ...] = ()
+    kinds: Strings = ()
     literal: bool = False  # quoted, or syntax: its words are no cue for times and kinds
 
 
@@ -101,7 +101,8 @@ def parse(raw: str, now: datetime) -> Query:
     whole = raw[:TEXT_LIMIT]
     if not whole.isprintable():
         whole = re.sub(_UNPRINTABLE, " ", whole)
-    head = _cut_between_words(whole)
+    # No word is cut in two.
+    head = whole if len(whole) <= SYNTAX_LIMIT else whole[:SYNTAX_LIMIT].rsplit(" ", 1)[0]
     tokens, terms, expression = _choose_terms(list(_scan(head)))
     kinds = _distinct(kind for token in tokens for kind in token.kinds)
     bare, terms = not terms, terms or [Term(kind) for kind in kinds]
@@ -129,11 +130,6 @@ def parse(raw: str, now: datetime) -> Query:
     )
 
 
-def _cut_between_words(whole: str) -> str:
-    """The part that is analysed: no word is cut in two."""
-    return whole if len(whole) <= SYNTAX_LIMIT else whole[:SYNTAX_LIMIT].rsplit(" ", 1)[0]
-
-
 def _choose_terms(tokens: Tokens) -> tuple[Tokens, list[Term], Node | None]:
     """The tokens that are wanted, their terms, and the expression that operators make of them. Stop words are terms where there are no
     others."""
@@ -142,7 +138,7 @@ def _choose_terms(tokens: Tokens) -> tuple[Tokens, list[Term], Node | None]:
         terms = [term for token in tokens for term in token.terms]
         terms = terms or [term for token in tokens for term in token.stops]
         return tokens, _unique(terms)[:TERM_LIMIT], None
-    wanted, unwanted = _leaves(expression)
+    wanted, unwanted = find_leaves(expression)
     named = [
         token
         for token in tokens
@@ -186,7 +182,8 @@ def _make_token(
     words = [text] if quoted or prefix else _split_words(text)
     words = [word for word in words if any(map(str.isalnum, word))]
     identifiers = tuple(filter(_is_identifier, words))
-    stops = [] if quoted or prefix or fields else [word for word in words if _is_stop(word)]
+    plain = [] if quoted or prefix or fields else words
+    stops = [word for word in plain if word.lower().replace("’", "'") in STOP_WORDS]
     columns: list[Any] = [field for field in fields if field != "entity"] or [None]
     terms, stopped = (
         tuple(
@@ -206,16 +203,12 @@ def _make_token(
     )
 
 
-def _read_kinds(value: str) -> tuple[str, ...]:
+def _read_kinds(value: str) -> Strings:
     """The kinds in `kind:decisions,todo`, or nothing if one of them is none."""
     names = [name for name in re.split(r"[\s,;]+", value.lower().rstrip(".?!")) if name]
     kinds = [KIND_ALIASES.get(name, name) for name in names]
     kinds = [kind if kind in KINDS else kind.removesuffix("s") for kind in kinds]
     return tuple(kinds) if set(kinds) <= set(KINDS) else ()
-
-
-def _is_stop(word: str) -> bool:
-    return word.lower().replace("’", "'") in STOP_WORDS
 
 
 def _split_words(chunk: str) -> list[str]:
@@ -253,7 +246,7 @@ def _parse_expression(tokens: Tokens) -> Node | None:
         node = _take_expression(rest, 1)
     except IndexError:  # it ends too early, or an operator stands where a word should
         return None
-    return node if not rest and sum(map(len, _leaves(node))) <= TERM_LIMIT else None
+    return node if not rest and sum(map(len, find_leaves(node))) <= TERM_LIMIT else None
 
 
 def _take_expression(rest: Tokens, binding: int) -> Node:
@@ -298,18 +291,6 @@ def _chain(operator: str, nodes: Sequence[Node]) -> Node:
     return reduce(lambda left, right: (operator, left, right), nodes)
 
 
-def _leaves(node: Node) -> tuple[list[Term], list[Term]]:
-    """The terms that are looked for, and those that are excluded."""
-    if isinstance(node, Term):
-        return [node], []
-    operator, left, right = node
-    wanted, unwanted = _leaves(left)
-    more, less = _leaves(right)
-    if operator == "not":
-        return wanted, unwanted + more + less
-    return wanted + more, unwanted + less
-
-
 def _unique(terms: Iterable[Term]) -> list[Term]:
     """The terms in order, each once whatever its case."""
     first: dict[Term, Term] = {}
@@ -318,7 +299,7 @@ def _unique(terms: Iterable[Term]) -> list[Term]:
     return list(first.values())
 
 
-def _distinct(values: Iterable[str]) -> tuple[str, ...]:
+def _distinct(values: Iterable[str]) -> Strings:
     return tuple(term.text for term in _unique(map(Term, values)))
 
 
@@ -343,7 +324,7 @@ def _prose(head: str, tokens: Tokens) -> str:
     return "".join(prose)
 
 
-def _find_cues(prose: str) -> tuple[tuple[str, ...], bool | None]:
+def _find_cues(prose: str) -> tuple[Strings, bool | None]:
     """The kinds that a question asks for in so many words, and whether it asks for what is still open."""
     text = " ".join(prose.lower().replace("’", "'").split())
     cued = []

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from bethink.store.words import tokenize
 from bethink.text import STOP_WORDS
-from bethink.types import Answer, Hit, Json, Memory, Query, Relation, Session, Span
+from bethink.types import Answer, Hit, Json, Memory, Query, Relation, Session, Span, Strings
 
 LONGEST = 50_000  # characters of a text that are looked at: marks further down help nobody
 MOST = 2_000  # marks in one text
@@ -39,7 +39,7 @@ class Dual(NamedTuple):
     has_more: bool
     tokens_used: int
     query: str
-    hints: tuple[str, ...] = ()
+    hints: Strings = ()
 
 
 def tokens(text: str) -> int:
@@ -175,7 +175,7 @@ class Sought(NamedTuple):
     """What a question looks for, as the index knows it."""
 
     lexemes: frozenset[str]
-    prefixes: tuple[str, ...] = ()
+    prefixes: Strings = ()
 
 
 def find_sought(query: Query) -> Sought:

@@ -46,6 +46,7 @@ from bethink.types import (
     Session,
     Source,
     Span,
+    Strings,
     Words,
     turn_of,
 )
@@ -584,12 +585,12 @@ class Store(Reader):
         expect: Expected = NOTHING,
         allow_purged: bool = False,
         note: tuple[str, str] | None = None,
-    ) -> tuple[str, ...]:
+    ) -> Strings:
         """Puts a bundle down as it is, in one transaction with a note. Returns the ids of memories that were not taken:
         whose `version` is not the expected one (None: there is none), whose text another memory of the scope holds, or that would bring
         back a text that was purged, if only in their history."""
 
-        def take(writer: Writer) -> tuple[str, ...]:
+        def take(writer: Writer) -> Strings:
             ids = [one.memory.id for one in bundle.records]
             known = {one.memory.id: one for one in self.records(ids)}
             left = transfer.take(writer, bundle, known, expect)

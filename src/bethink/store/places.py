@@ -257,19 +257,17 @@ class Places(Reader):
 
     def put_vectors(self, which: Index, given: Sequence[tuple[int, int, Stored]]) -> None:
         """(key, scope, vectors) of memories or topics."""
-        windows = [(key, scope, *window) for key, scope, stored in given for window in stored]
-        for _, _, model, dimensions, data in windows:
-            if len(data) != 4 + 2 * dimensions:
-                raise InvalidInput(
-                    f"A vector of {model} has {len(data)} bytes, not those of {dimensions} dimensions.",
-                    "Nothing was stored.",
-                )
+        windows = []
+        for key, scope, stored in given:
+            for model, dimensions, data in stored:
+                if len(data) != 4 + 2 * dimensions:
+                    raise InvalidInput(
+                        f"A vector of {model} has {len(data)} bytes, not those of {dimensions} dimensions.",
+                        "Nothing was stored.",
+                    )
+                windows.append((key, scope, self.model(model, dimensions), data))
         if windows:
-            numbered = [
-                (key, scope, self.model(model, dimensions), data)
-                for key, scope, model, dimensions, data in windows
-            ]
-            self.put_windows(which, numbered)
+            self.put_windows(which, windows)
 
     def drop_vectors(self, which: Index, keys: Keys, model: int | None = None) -> None:
         """Takes the vectors of memories or topics out: all, or those of a model."""

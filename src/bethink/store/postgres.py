@@ -48,7 +48,7 @@ def translate(sql: str) -> bytes:
     return sql.replace("?", "%s").encode()
 
 
-def adapt(values: Sequence[Any]) -> list[Any]:
+def adapt(values: Sequence[Any]) -> Rows:
     """Parameters as psycopg takes them: a collection becomes an array."""
     return [
         list(one) if isinstance(one, Collection) and not isinstance(one, str | bytes) else one
@@ -79,14 +79,14 @@ class PostgresWriter(Writer):
     def __init__(self, connection: Connection, who: Who, batch: Batch) -> None:
         super().__init__(batch, sign_actor(batch.actor, who.person))
         self.connection, self.who = connection, who
-        self.done: dict[str, list[Any]] = {}
+        self.done: dict[str, Rows] = {}
         row = self.one("SELECT last, sealed FROM tenants FOR UPDATE")
         if row is None:
             raise tenant_gone()
         self.last, self.sealed = int(row[0]), int(row[1])
         self.given = self.last
 
-    def run(self, sql: str, *values: Any) -> list[Any]:
+    def run(self, sql: str, *values: Any) -> Rows:
         cursor = self.connection.execute(translate(sql), adapt(values))
         # Only what gives rows is waited for: the rest goes out with it, and comes to light there if it fails.
         return cursor.fetchall() if sql.startswith(("SELECT", "WITH")) else []
@@ -247,13 +247,13 @@ class PostgresStore(Store):
         if not self._shared:
             self.database.close()
 
-    def run(self, sql: str, *values: Any) -> list[Any]:
+    def run(self, sql: str, *values: Any) -> Rows:
         writer: PostgresWriter | None = getattr(self._open, "writer", None)
         if writer is not None:
             return writer.run(sql, *values)
         return self._ask(sql.replace("?", "%s"), adapt(values))
 
-    def _ask(self, sql: str, values: Any) -> list[Any]:
+    def _ask(self, sql: str, values: Any) -> Rows:
         found = self.database.read(self.who, sql, values)
         if not found and not self.database.read(self.who, "SELECT 1 FROM tenants"):
             raise tenant_gone()
@@ -333,13 +333,8 @@ class PostgresStore(Store):
             "hashes": ["{" + ",".join(map(str, hashes)) + "}" for hashes in pieces.values()],
             "every": [hash for hashes in pieces.values() for hash in hashes],
         }
-        bounds: Row = {
-            "limit": limit,
-            "most": 2 * limit,
-            "postings": POSTINGS,
-            "together": TOGETHER,
-        }
-        found = self._search("by_words", where, **asked, **bounds)
+        asked |= {"limit": limit, "most": 2 * limit, "postings": POSTINGS, "together": TOGETHER}
+        found = self._search("by_words", where, **asked)
         if found and (len(found) * 2 >= min(limit, found[0][2]) or found[0][2] <= 2 * limit):
             return [(key, weight) for key, weight, _ in found]
         return []
@@ -360,8 +355,8 @@ class PostgresStore(Store):
             order = f"v.data::halfvec({size}) <=> %(vector)s::halfvec({size})"
             indexed, ways = f"AND v.dimensions = {size} ORDER BY {order}", [search.EXACT, *ways]
         for exact in ways:
-            bounds: Row = {"limit": limit, "wide": 3 * limit, "exact": exact}
-            found = self._search("nearest", where, indexed, **asked, **bounds)
+            asked |= {"limit": limit, "wide": 3 * limit, "exact": exact}
+            found = self._search("nearest", where, indexed, **asked)
             if found and not found[0][2]:
                 break
         return tuple((key, cosine) for key, cosine, _ in found)

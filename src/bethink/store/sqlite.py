@@ -104,7 +104,7 @@ class SqliteWriter(Writer):
         self.numbers: dict[str, int] = {}
         self.purged = False
 
-    def run(self, sql: str, *values: Any) -> list[Any]:
+    def run(self, sql: str, *values: Any) -> Rows:
         return list(self.connection.execute(translate(sql), bindings(values)))
 
     def put(self, table: str, given: Sequence[Row], key: str = "") -> None:
@@ -207,7 +207,7 @@ class SqliteStore(Store):
             connection.close()
         self._local = threading.local()
 
-    def run(self, sql: str, *values: Any) -> list[Any]:
+    def run(self, sql: str, *values: Any) -> Rows:
         with translate_errors(self.path):
             return list(self.connection.execute(translate(sql), bindings(values)))
 

@@ -22,7 +22,7 @@ from bethink.errors import InvalidInput, StoreError
 from bethink.store.places import content_hash, embedded_text
 from bethink.store.rows import EPOCH, Record, Row, Stored, instant, stamp
 from bethink.text import hash_text
-from bethink.types import Entity, Event, Json, Memory, Relation, Session, Source, Span
+from bethink.types import Entity, Event, Json, Memory, Relation, Session, Source, Span, Strings
 
 if TYPE_CHECKING:
     from bethink.store.base import Store
@@ -48,7 +48,7 @@ class Bundle(NamedTuple):
     turns: tuple[tuple[str, bytes], ...] = ()  # scope, hash of a message's identity
     tombstones: tuple[tuple[bytes, datetime], ...] = ()
     salt: str = ""  # of the tombstones, in hexadecimal
-    gone: tuple[str, ...] = ()  # ids of memories that are no more, removed without a trace
+    gone: Strings = ()  # ids of memories that are no more, removed without a trace
 
     @property
     def size(self) -> int:
@@ -233,7 +233,7 @@ def _row_from_json(kind: Any, value: Any) -> Any:
 
 def take(
     writer: "Writer", bundle: Bundle, known: Mapping[str, Record], expect: Expected
-) -> tuple[str, ...]:
+) -> Strings:
     """Puts a bundle down; `known` is what is there under the ids of its records. Gives back the ids of memories that were not taken."""
     named = "UPDATE scopes SET name = coalesce(nullif(name, ''), ?), path = coalesce(nullif(path, ''), ?) WHERE id = ?"
     for key, name, path in bundle.scopes:
@@ -278,7 +278,7 @@ def _take_salt(writer: "Writer", bundle: Bundle) -> None:
 
 def _take_records(
     writer: "Writer", records: Sequence[Record], known: Mapping[str, Record], expect: Expected
-) -> tuple[str, ...]:
+) -> Strings:
     """Puts memories in, or in the place of what they were, with the vectors that they bring or that are there for the same text. Gives
     back the ids of those that are not taken: what stands in another scope, what was overtaken, a told text that is there already, and
     what was purged."""
@@ -288,7 +288,6 @@ def _take_records(
     hashes = {one.memory.content_hash for one in records if one.unique}
     living = writer.find_living(scopes.values(), hashes)
     taken: dict[str, Record] = {}
-    left = dict(given)
     for id, record in given.items():
         memory, current = record.memory, known.get(id)
         place = (scopes[memory.scope], memory.content_hash)
@@ -304,7 +303,6 @@ def _take_records(
         if once:
             living[place] = id
         taken[id] = record
-        del left[id]
     keys = dict(writer.run("SELECT id, key FROM memories WHERE id = ANY(?)", taken))
     writer.remove(list(keys.values()))
     writer.put_records(
@@ -314,7 +312,7 @@ def _take_records(
         ]
     )
     writer.audit("take", *taken)
-    return tuple(left)
+    return tuple(id for id in given if id not in taken)
 
 
 def _is_expected(memory: Memory, current: Record | None, expect: Expected) -> bool:

@@ -261,7 +261,7 @@ def alternatives(
 
 def query_words(query: Query) -> Words:
     """The words whose frequency decides the score: each once, in the order asked, and the pairs that stand side by side."""
-    positive = query.terms if query.expression is None else tuple(_leaves(query.expression))
+    positive = query.terms if query.expression is None else find_leaves(query.expression)[0]
     told = [
         word
         for term in positive
@@ -274,11 +274,16 @@ def query_words(query: Query) -> Words:
     )
 
 
-def _leaves(node: Any) -> list[Term]:
+def find_leaves(node: Any) -> tuple[list[Term], list[Term]]:
+    """The terms of an expression that are looked for, and those that are excluded."""
     if isinstance(node, Term):
-        return [node]
+        return [node], []
     operator, left, right = node
-    return _leaves(left) + ([] if operator == "not" else _leaves(right))
+    wanted, unwanted = find_leaves(left)
+    more, less = find_leaves(right)
+    if operator == "not":
+        return wanted, unwanted + more + less
+    return wanted + more, unwanted + less
 
 
 def _space_term(term: Term) -> str:

@@ -86,7 +86,7 @@ def _find_changes(
 ) -> list[dict[str, Memory]]:
     """Which of these statements replaced another, and which one."""
     new = {one.id: one for one in found}
-    relations = memory.store.relations(list(new))
+    relations = memory.store.relations(new)
     links = [link for link in relations if link.type == "supersedes" and link.source in new]
     targets = memory.store.get([link.target for link in links])
     old = {one.id: one for one in targets if one.scope in scopes}
@@ -221,7 +221,7 @@ class _GraphBuilder:
                     self._add(GraphNode(ABOUT + name, *entity, distance=distance))
 
     def finish(self, focus: Sequence[str]) -> Graph:
-        relations = self._memory.store.relations(list(self._memories))
+        relations = self._memory.store.relations(self._memories)
         found = [GraphEdge(*relation[:3]) for relation in relations]
         found += [
             GraphEdge(one.id, ABOUT + entity.name.casefold(), MENTIONS)

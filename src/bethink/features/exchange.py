@@ -503,7 +503,7 @@ def undo(memory: Bethink, place: Path, dry_run: bool = False) -> Undone | None:
     if not pages:
         return None
     added = {id: datetime.fromisoformat(page["at"]) for page in pages for id in page["ids"]}
-    there = memory.store.get(list(added))
+    there = memory.store.get(added)
     unchanged = [one.id for one in there if one.updated_at <= added[one.id]]
     shared = sync.list_exchanged(memory.store)
     gone = [id for id in unchanged if id not in shared]

@@ -297,7 +297,7 @@ def survey(
     strange = embedder.unrelated if embedder else 0.0
     least = strange + min(ALIKE, OPPOSED) * (1 - strange) if quick else -1.0
     related: dict[str, dict[str, set[str]]] = {one.id: {} for one in page}
-    for source, target, type, *_ in memory.store.relations(list(related)):
+    for source, target, type, *_ in memory.store.relations(related):
         for one_end, other_end in ((source, target), (target, source)):
             related.setdefault(one_end, {}).setdefault(other_end, set()).add(type)
     for one in page:

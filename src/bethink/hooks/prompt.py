@@ -245,7 +245,7 @@ def _find_near(
     others = [key for key in store.keys([one.id for one in first]).values() if key not in cosines]
     cosines |= store.cosines(others, vector, model, memory.scopes)[0]
     near = {one.id: (one, 0.0) for one in first}
-    for key, one in store.load(list(cosines)).items():
+    for key, one in store.load(cosines).items():
         near[one.id] = (one, (cosines[key] - base) / (1 - base))
     return near
 

@@ -180,7 +180,7 @@ def _find_verbatim(
 ) -> dict[str, Neighbour]:
     """Those of the texts that are known word for word and still hold."""
     twins = store.duplicates([memory.content_hash for memory in memories], options.scope)
-    known = store.get(list(twins.values()))
+    known = store.get(twins.values())
     return {one.content_hash: Neighbour(one, 1.0) for one in known if not one.superseded_by}
 
 

@@ -275,7 +275,7 @@ def _find_topics(
     if recipe.model:
         found = _confirm_topics(recipe.model, found, [one.memory.content for one in spoken])
     scope, open_ids = recipe.options.scope, dict(state.get("spans") or {})
-    known = recipe.store.spans_by_id(list(open_ids.values()), (scope,))
+    known = recipe.store.spans_by_id(open_ids.values(), (scope,))
     spans: list[Span] = []
     of_turn: dict[str, str] = {}
     # Sub-topics come after their topics, and so have the last word about their turns.

@@ -356,7 +356,7 @@ def make_entries(
     again: set[str] = set()
     if options.unique and new:
         twins = store.duplicates([memory.content_hash for memory, _ in new], options.scope)
-        again = {one.content_hash for one in store.get(list(twins.values())) if one.superseded_by}
+        again = {one.content_hash for one in store.get(twins.values()) if one.superseded_by}
     return tuple(
         Entry(memory, own, options.unique and memory.content_hash not in again)
         for memory, own in new

@@ -493,7 +493,7 @@ class Search(NamedTuple):
         best = sorted(fit, key=lambda id: -fit[id])[:BEST_TOPICS]
         if best and not self.query.strict:
             pool = self._add(pool, store.list_in_spans(best, self.filter, BEST_TOPICS * 8))
-        spans = list({candidate.span for candidate in pool.candidates if candidate.span})
+        spans = {candidate.span for candidate in pool.candidates if candidate.span}
         for id, span in store.spans_by_id(spans, scopes).items():
             if span.parent in fit:
                 fit[id] = max(fit.get(id, 0.0), PARENT * fit[span.parent])
@@ -543,7 +543,7 @@ def _find_heirs(candidates: Candidates, store: Store) -> list[tuple[Candidate, i
         if one.kind in ("question", "problem", "todo") and not one.superseded_by
     }
     if asked:
-        heirs += [(asked[key], answer) for key, answer in store.answers(list(asked))]
+        heirs += [(asked[key], answer) for key, answer in store.answers(asked)]
     return [(old, _find_successor(id, store)) for old, id in heirs]
 
 
@@ -613,7 +613,7 @@ def expand(hits: Sequence[Hit], store: Store, filter: Filter) -> Hits:
     ends = {end for found in related.values() for end in found.values()}
     visible = {
         memory.id: memory
-        for memory in store.get(list(ends))
+        for memory in store.get(ends)
         if memory.scope in filter.scopes and (filter.include_deleted or memory.deleted_at is None)
     }
 
@@ -630,7 +630,7 @@ def _find_related(ids: Sequence[str], store: Store) -> dict[str, dict[Relation, 
     reached = {id: {id} for id in ids}  # a memory, and the hits whose chain has come to it
     for step in range(CHAIN):
         further: dict[str, set[str]] = {}
-        for one in store.relations(list(reached))[:MOST_RELATIONS] if reached else ():
+        for one in store.relations(reached)[:MOST_RELATIONS] if reached else ():
             for hit in reached.get(one.source, ()):
                 if one.type == "supersedes":
                     further.setdefault(one.target, set()).add(hit)

@@ -123,7 +123,7 @@ class Store(Reader):
         """The highest key that a memory may have."""
         raise NotImplementedError
 
-    def _scopes(self, keys: Sequence[str]) -> list[int]:
+    def _scopes(self, keys: Scopes) -> list[int]:
         """The numbers of these scopes. A scope never changes its number, so they are asked for once."""
         unknown = [key for key in dict.fromkeys(keys) if key not in self._scope_ids]
         if unknown:
@@ -359,7 +359,7 @@ class Store(Reader):
         counts = self._document_counts(words.lexemes, ids)
         return Statistics(memories, length / memories if memories else 0.0, tuple(counts))
 
-    def _document_counts(self, words: Sequence[str], scopes: Keys) -> Keys:
+    def _document_counts(self, words: Sequence[str], scopes: Keys) -> Rows:
         """In how many memories of these scopes each word stands."""
         hashes = [hash_word(word) for word in words]
         found = dict(

@@ -316,14 +316,14 @@ class Places(Reader):
         if not latest:
             return
         known = dict(self.run("SELECT id, key FROM spans WHERE id = ANY(?)", latest))
-        self.unindex(TOPICS, list(known.values()))
-        self.drop_vectors(TOPICS, list(known.values()))
-        keys = {id: known[id] if id in known else self.number("spans") for id in latest}
+        self.unindex(TOPICS, known.values())
+        self.drop_vectors(TOPICS, known.values())
+        keys = {id: known.get(id) or self.number("spans") for id in latest}
         given = [
             rows.to_row(span, key=keys[span.id], scope=scope) for span, scope, _ in latest.values()
         ]
         self.put("spans", given, key="id")
-        self.index(TOPICS, list(keys.values()))
+        self.index(TOPICS, keys.values())
         fresh = [(keys[id], scope, vectors) for id, (_, scope, vectors) in latest.items()]
         self.put_vectors(TOPICS, fresh)
         self.audit("topic", *latest)

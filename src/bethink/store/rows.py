@@ -6,7 +6,7 @@ these two when it runs a statement. Scopes are whole numbers and stand in the te
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -118,9 +118,9 @@ LAST = 253_402_300_799_999  # the last millisecond that a date has a year for
 Stored = tuple[tuple[str, int, bytes], ...]
 Rows = list[Any]  # as a statement gives them
 Run = Callable[..., Rows]  # what runs a statement with its parameters
-Ids = Sequence[str]  # of memories or topics
-Keys = Sequence[int]  # the numbers that a database itself gives its rows, scopes among them
-Scopes = Sequence[str]
+Ids = Collection[str]  # of memories or topics
+Keys = Collection[int]  # the numbers that a database itself gives its rows, scopes among them
+Scopes = Collection[str]
 Row = Mapping[str, Any]  # what the columns hold
 Cosines = tuple[dict[int, float], float]  # of each memory, and the mean over all that scopes hold
 Where = tuple[str, list[Any]]  # a condition over `memories m`, and its parameters

@@ -304,7 +304,7 @@ def _take_records(
             living[place] = id
         taken[id] = record
     keys = dict(writer.run("SELECT id, key FROM memories WHERE id = ANY(?)", taken))
-    writer.remove(list(keys.values()))
+    writer.remove(keys.values())
     writer.put_records(
         [
             (keys.get(id) or writer.number("memories"), scopes[one.memory.scope], one)

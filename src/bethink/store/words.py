@@ -12,7 +12,7 @@ import sys
 from array import array
 from bisect import bisect, bisect_left
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import accumulate, combinations, islice, pairwise
 from math import log
@@ -220,18 +220,18 @@ def keep_topic_terms(query: Query) -> Query:
     return query._replace(expression=None, terms=terms)
 
 
-def expression(query: Query, scopes: Sequence[int]) -> str:
+def expression(query: Query, scopes: Collection[int]) -> str:
     """The whole query as one expression, empty when there is no word to look for."""
     words = write_question(query, _write_column_term, SIGNS)
     return words and restrict(words, scopes)
 
 
-def span_expression(query: Query, scopes: Sequence[int]) -> str:
+def span_expression(query: Query, scopes: Collection[int]) -> str:
     words = write_question(keep_topic_terms(query), _write_term, SIGNS)
     return words and restrict(f"{{name summary}} : ({words})", scopes)
 
 
-def restrict(words: str, scopes: Sequence[int]) -> str:
+def restrict(words: str, scopes: Collection[int]) -> str:
     """An expression that looks only into some scopes; into all when none is named."""
     within = " OR ".join(f'"{scope_token(scope)}"' for scope in scopes)
     return f"({words}) AND scope : ({within})" if scopes else words

@@ -42,7 +42,7 @@ from bethink.features.sync import (
 from bethink.post import PostError
 from bethink.project import container_name
 from bethink.recall.shape import plain
-from bethink.store.rows import Record
+from bethink.store.rows import Ids, Record
 from bethink.store.transfer import Bundle, bundle_from_json, bundle_to_json, split_pages, team_scope
 from bethink.store.transfer import migrate as move_everything
 from bethink.surface import read_words, render
@@ -350,8 +350,8 @@ class ServerPeer:
             links[source, target, type] = (relation, actor)
         return Outline(lines, links)
 
-    def fetch(self, ids: Sequence[str]) -> list[Record]:
-        answers = [self._ask("records", ids=page) for page in split_pages(ids, RECORDS)]
+    def fetch(self, ids: Ids) -> list[Record]:
+        answers = [self._ask("records", ids=page) for page in split_pages([*ids], RECORDS)]
         return [one for answer in answers for one in bundle_from_json(answer["bundle"]).records]
 
     def take(self, bundle: Bundle, expect: Mapping[str, bytes | None]) -> tuple[str, ...]:
@@ -362,8 +362,8 @@ class ServerPeer:
             left += self._ask("take", bundle=bundle_to_json(part), expect=known)["left"]
         return tuple(left)
 
-    def remove(self, purge: Sequence[str], unlink: Sequence[Link]) -> None:
-        for ids in split_pages(purge, IDS):
+    def remove(self, purge: Ids, unlink: Sequence[Link]) -> None:
+        for ids in split_pages([*purge], IDS):
             self._ask("remove", purge=ids)
         for links in split_pages(unlink, IDS):
             self._ask("remove", unlink=links)

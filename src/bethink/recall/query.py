@@ -101,8 +101,7 @@ def parse(raw: str, now: datetime) -> Query:
     whole = raw[:TEXT_LIMIT]
     if not whole.isprintable():
         whole = re.sub(_UNPRINTABLE, " ", whole)
-    # No word is cut in two.
-    head = whole if len(whole) <= SYNTAX_LIMIT else whole[:SYNTAX_LIMIT].rsplit(" ", 1)[0]
+    head = _cut_between_words(whole)
     tokens, terms, expression = _choose_terms(list(_scan(head)))
     kinds = _distinct(kind for token in tokens for kind in token.kinds)
     bare, terms = not terms, terms or [Term(kind) for kind in kinds]
@@ -128,6 +127,11 @@ def parse(raw: str, now: datetime) -> Query:
         and _only_asks(beside, ASKING | WORDS["doings"]),
         about_code=re.search(_ABOUT_CODE, prose.lower()) is not None,
     )
+
+
+def _cut_between_words(whole: str) -> str:
+    """The part that is analysed: no word is cut in two."""
+    return whole if len(whole) <= SYNTAX_LIMIT else whole[:SYNTAX_LIMIT].rsplit(" ", 1)[0]
 
 
 def _choose_terms(tokens: Tokens) -> tuple[Tokens, list[Term], Node | None]:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
+from itertools import filterfalse
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
@@ -312,7 +313,7 @@ def _take_records(
         ]
     )
     writer.audit("take", *taken)
-    return tuple(id for id in given if id not in taken)
+    return tuple(filterfalse(taken.__contains__, given))
 
 
 def _is_expected(memory: Memory, current: Record | None, expect: Expected) -> bool:

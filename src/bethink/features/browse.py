@@ -41,10 +41,9 @@ def list_turns(
     here: dict[str, Any] = {"scopes": (of.scope,), "session": of.id}
     wanted = memory.filter(**here, kinds=("context",), transcribed=True)
     if topic:
-        inside = {topic}
-        for span in memory.store.spans(of.id, (of.scope,)):  # parents come before their children
-            inside |= {span.id} if span.parent in inside else set()
-        wanted = wanted._replace(spans=tuple(inside))
+        spans = memory.store.spans(of.id, (of.scope,))
+        inner = [span.id for span in spans if span.parent == topic]
+        wanted = wanted._replace(spans=(topic, *inner))
     found = memory.store.list(wanted, limit, offset, "position")
     taken = memory.filter(**here, kinds=IDEAS, include_superseded=True, include_expired=True)
     ideas: dict[object, list[Memory]] = {}

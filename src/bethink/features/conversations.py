@@ -87,9 +87,9 @@ def find(
     dated = []
     for name, file in found:
         with suppress(OSError):  # gone since it was listed
-            dated.append((file.stat().st_mtime, str(file), name, file))
+            dated.append((file.stat().st_mtime, file, name))
     least = since.timestamp() if since else 0.0
-    return [(name, file) for changed, _, name, file in sorted(dated) if changed >= least]
+    return [(name, file) for changed, file, name in sorted(dated) if changed >= least]
 
 
 def find_newest(
@@ -134,9 +134,7 @@ def backfill(
         except (OSError, BethinkError) as error:
             if strict:
                 raise
-            reason = (
-                error.message if isinstance(error, BethinkError) else str(error.strerror or error)
-            )
+            reason = getattr(error, "message", str(error))
             done = done.plus(Indexed(failed=((str(path), reason),)))
     return done
 

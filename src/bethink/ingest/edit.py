@@ -34,12 +34,11 @@ def edit_values(
 ) -> dict[str, Any]:
     """The values that change. A new text brings its own summary, keywords and entities, unless they are given too; and other words are
     believed as far as who says them."""
-    for names, possible, done in ((fields, EDITABLE, "changed"), (clear, CLEARABLE, "emptied")):
-        if unknown := set(names) - possible:
-            raise InvalidInput(
-                f"A memory's {', '.join(sorted(unknown))} cannot be {done}.",
-                "See `bethink update --help`.",
-            )
+    if unknown := (set(fields) - EDITABLE) | (set(clear) - CLEARABLE):
+        raise InvalidInput(
+            f"A memory's {', '.join(sorted(unknown))} cannot be changed or emptied.",
+            "See `bethink update --help`.",
+        )
     if not fields and not clear:
         raise InvalidInput(
             "Nothing to change was given.", "bethink update ID --content … --importance 8"

@@ -62,8 +62,9 @@ class Rules(NamedTuple):
 def walk(start: Path, base: Path, suffixes: tuple[str, ...] = ("",)) -> Iterator[Found | Skipped]:
     """The files below a folder that end in one of the suffixes, or a file itself whatever its name and whoever ignores it."""
     root = os.path.realpath(base)
-    path = _find_place(start, root)
     try:
+        real = os.path.realpath(start)
+        path = real if _is_inside(real, root) else os.path.abspath(start)
         mode = os.stat(path).st_mode
     except (OSError, ValueError):
         raise NotFound(
@@ -90,15 +91,6 @@ def read_text(found: Found, longest: int = 10_000_000) -> tuple[str, str] | Skip
 
 def unify_line_ends(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _find_place(start: Path, root: str) -> str:
-    """The path to begin with: without links where that lies below `root`."""
-    try:
-        real = os.path.realpath(start)
-    except ValueError:  # a NUL in it; there is no such file
-        return os.fspath(start)
-    return real if _is_inside(real, root) else os.path.abspath(start)
 
 
 def _is_inside(path: str, folder: str) -> bool:

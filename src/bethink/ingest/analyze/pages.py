@@ -152,14 +152,6 @@ def _describe_page(tree: Tree, path: str) -> list[Finding]:
 
 # Decision records
 
-# The parts of a record in the order of telling: how each is introduced, and how many characters of it are told.
-_PARTS = {
-    "decision": ("", 500),
-    "reason": ("Because: ", 300),
-    "context": ("Context: ", 350),
-    "consequences": ("Consequences: ", 300),
-}
-
 
 class DecisionRecord(NamedTuple):
     path: str
@@ -285,13 +277,13 @@ def _describe_record(record: DecisionRecord, later: DecisionRecord | None) -> Fi
         pieces.append(f"Superseded by {later.name}: {later.title}.")
     if status in ("rejected", "deprecated"):
         pieces.append(f"This decision is {status}: it does not hold.")
+    table = load_table("analyze")["records"]
     pieces += [
         lead + shorten(record.parts[role], limit)
-        for role, (lead, limit) in _PARTS.items()
+        for role, lead, limit in table["told"]
         if role in record.parts
     ]
-    weights = load_table("analyze")["records"]["weight"]
-    importance, confidence = weights.get(status, weights["unknown"])
+    importance, confidence = table["weight"][status or "unknown"]
     metadata = {
         "adr": record.number,
         "adr_key": record.path,

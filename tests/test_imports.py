@@ -213,8 +213,9 @@ def test_what_has_no_text_is_refused_with_what_it_has(cli, tmp_path):
         file.write_bytes(raw)
         options = ["--text-column", "remark"] if "remark" in said else []
         assert said in cli.fails("import", str(file), *options, code=2)
-    file.write_text("[]")
-    assert "Nothing to remember was found here." in cli("import", str(file)).err
+    for text in ("[]", " \n"):
+        file.write_text(text)
+        assert "Nothing to remember was found here." in cli("import", str(file)).err
     assert exported(cli) == {}
 
 

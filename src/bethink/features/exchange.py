@@ -176,8 +176,6 @@ def _read_place(memory: Bethink, place: Path, text_column: str) -> Reading:
         raise InvalidInput(
             f"{place} cannot be read: {error.strerror or error}.", "Check its permissions."
         ) from error
-    if not text.strip():
-        raise InvalidInput(f"{place} is empty.", "`bethink import --help` names what is read.")
     if place.suffix.lower() in (".csv", ".tsv"):
         return readers.read_csv(memory, place, text, text_column)
     return _read_json(memory, place, text, text_column)
@@ -211,8 +209,7 @@ def _read_json(memory: Bethink, file: Path, text: str, text_column: str) -> Read
     """The objects of an export, whichever of its forms it has; or any others that have a text."""
     try:
         values = _parse_json(text)
-        first = values[0] if values else {"scope", "content"}
-        names = set(first) if isinstance(first, dict | set) else set()
+        names = set(values[0]) if values and isinstance(values[0], dict) else set()
         if {"path", "symbols"} <= names:
             raise InvalidInput("That is a repo map.", "bethink import --repo-map FILE")
         if text_column or not {"scope", "content"} <= names:

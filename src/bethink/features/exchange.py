@@ -58,7 +58,6 @@ from bethink.types import (
 
 SQLITE = b"SQLite format 3\x00"
 LARGEST = 512 << 20  # bytes of a file that is read as a whole. Set by hand.
-ADDED, SAME, KNOWN = "added", "known by its id", "known by its text"
 EDITED = "edited, and not taken: the memory was changed here too, or --trusted is missing"
 
 _SCOPE = re.compile(r"project:[0-9a-f]{16}|container:[0-9a-f]{16}/[^\W_]+(-[^\W_]+)*")
@@ -127,9 +126,7 @@ def import_file(
     ]
     chosen = list({one.memory.id: one for one in reversed(moved)}.values())[::-1]
     edits, refused = _find_edits(memory.store, chosen, trusted)
-    fates = _find_known(memory.store, chosen)
-    new, same = ([one for how, one in fates if how == wanted] for wanted in (ADDED, SAME))
-    purged = len(chosen) - len(fates)
+    new, same, purged = _find_known(memory.store, chosen)
     done = Imported(
         added=len(new),
         known=len(moved) - len(edits) - refused - len(new) - purged,
@@ -349,26 +346,30 @@ def _find_edits(
     return edits, refused
 
 
-def _find_known(store: Store, given: Sequence[Given]) -> list[tuple[str, Given]]:
-    """What becomes of each memory, and the memory with the ids that it and others have here or will have; without those that
-    were purged."""
+def _find_known(store: Store, given: Sequence[Given]) -> tuple[list[Given], list[Given], int]:
+    """The memories that are new and those that are here under their ids, each with the ids that it and others have here or will have;
+    and how many were purged. What was told here in the same words is neither."""
     # Where its id is taken by another scope it gets another, always the same, so that it is known when the file is read again.
     others = {one.memory.id: readers.make_id(one.memory.id, one.memory.scope) for one in given}
     wanted = [*others, *others.values()]
     there = {one.id: one.scope for page in split_pages(wanted) for one in store.get(page)}
     twins = _find_twins(store, given)
     purged = store.find_purged([one.memory.content_hash for one in given])
-    ids: dict[str, str] = {}
-    fates: list[tuple[str, Given]] = []
+    ids = dict(twins)
+    new, same = [], []
     for one in given:
         memory = one.memory
         is_free = there.get(memory.id, memory.scope) == memory.scope
         id = memory.id if is_free else others[memory.id]
-        fate = SAME if id in there else KNOWN if memory.id in twins else ADDED
-        if fate != ADDED or memory.content_hash not in purged:
-            fates.append((fate, one))
-            ids[memory.id] = twins[memory.id] if fate == KNOWN else id
-    return [(fate, _rename(one, ids)) for fate, one in fates]
+        if id in there:
+            same.append(one)
+        elif memory.id in twins or memory.content_hash in purged:
+            continue
+        else:
+            new.append(one)
+        ids[memory.id] = id
+    new, same = ([_rename(one, ids) for one in found] for found in (new, same))
+    return new, same, len(given) - len(ids)
 
 
 def _find_twins(store: Store, given: Sequence[Given]) -> dict[str, str]:

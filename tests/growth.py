@@ -181,7 +181,8 @@ def evaluated(node: ast.expr, names: dict[str, Any]) -> Any:
     """What an expression is, if that can be told without running the program: a pattern that is compiled, named or remembered."""
     if isinstance(node, ast.Call):
         function = ast.unparse(node.func)
-        remembered = not (node.args or node.keywords) and names.get(function)
+        plain = all(isinstance(one, ast.Constant) for one in (*node.args, *node.keywords))
+        remembered = plain and names.get(function)
         if not hasattr(remembered, "cache_info") and not (node.args and "compile" in function):
             return None
     elif not isinstance(

@@ -112,57 +112,56 @@ def _find_prefixes(parts: Sequence[RoutePart], router: str, at: int, depth: int 
 
 
 class Call:
-    """The nodes of one match, and the arguments of its call by place and by name; those in an object count as named."""
+    """The nodes of one match, and the texts of its call's arguments by place and by name; those in an object count as named."""
 
     def __init__(self, nodes: Mapping[str, Node], source: SourceFile) -> None:
         self.nodes, self.source = nodes, source
-        self.placed: list[Node] = []
-        self.named: dict[str, Node] = {}
+        self.placed: list[str] = []
+        self.named: dict[str, str] = {}
         for child in nodes["args"].named_children if "args" in nodes else ():
             for pair in child.named_children if child.type == "object" else [child]:
                 key = pair.child_by_field_name("key") or pair.child_by_field_name("name")
                 value = pair.child_by_field_name("value")
                 if key and value:
-                    self.named[source.text_of(key)] = value
+                    self.named[source.text_of(key)] = source.text_of(value)
                 elif pair is child and child.type != "comment":
-                    self.placed.append(pair)
+                    self.placed.append(source.text_of(pair))
 
     def text(self, name: str) -> str:
         return self.source.text_of(self.nodes[name]) if name in self.nodes else ""
 
-    def literal(self, node: Node | None) -> str | None:
-        """What a string literal, or a symbol of Ruby, says; None for anything else."""
-        text = self.source.text_of(node) if node else ""
-        match = re.fullmatch(r":(\w{1,200})|[rRuU]{0,2}([\"'`])([^\n]{0,200}?)\2", text)
-        return match and (match[1] or match[3])
-
-    def option(self, *keys: str) -> Node | None:
-        return next((self.named[key] for key in keys if key in self.named), None)
+    def option(self, *keys: str) -> str:
+        return next((self.named[key] for key in keys if key in self.named), "")
 
     def prefix(self) -> str | None:
-        return self.literal(self.option("prefix", "url_prefix", "basePath"))
+        return _read_literal(self.option("prefix", "url_prefix", "basePath"))
 
     def path(self) -> str | None:
         """The path of a route or block: its first argument, or the one of that name."""
-        named = self.option("path", "value", "rule", "url")
-        return self.literal(self.placed[0] if self.placed else named)
-
-    def handler(self, node: Node) -> str:
-        """`views.UserList.as_view()` is `views.UserList`, `wrap(list)` is `list`; a function without a name is inline."""
-        if said := self.literal(node):
-            return said
-        text = self.source.text_of(node)[:400]
-        if re.search(r"=>|\bfunc(?:tion)?\b", text):
-            return "inline"
-        text = re.sub(r"(?s)(['\"`])[^'\"`\n]*\1|\??\.(?:as_view|bind)\b.*", "", text)
-        names: list[str] = re.findall(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*", text)
-        return names[-1] if names else "inline"
+        return _read_literal((*self.placed, self.option("path", "value", "rule", "url"))[0])
 
     def part(self, role: str, at: str, path: str | None, name: str, method: str = "") -> RoutePart:
         node = self.nodes[at]
         line = self.source.row(node.start_byte) + 1
         place = node.start_byte, node.end_byte
         return RoutePart(role, *place, path or "", self.text("on"), name, method, line)
+
+
+def _read_literal(text: str) -> str | None:
+    """What a string literal, or a symbol of Ruby, says; None for anything else."""
+    match = re.fullmatch(r":(\w{1,200})|[rRuU]{0,2}([\"'`])([^\n]{0,200}?)\2", text)
+    return match and (match[1] or match[3])
+
+
+def _name_handler(text: str) -> str:
+    """`views.UserList.as_view()` is `views.UserList`, `wrap(list)` is `list`; a function without a name is inline."""
+    if said := _read_literal(text):
+        return said
+    if re.search(r"=>|\bfunc(?:tion)?\b", text[:400]):
+        return "inline"
+    bare = re.sub(r"(?s)(['\"`])[^'\"`\n]*\1|\??\.(?:as_view|bind)\b.*", "", text[:400])
+    names: list[str] = re.findall(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*", bare)
+    return names[-1] if names else "inline"
 
 
 def _read_part(role: str, call: Call, rules: Mapping[str, Any]) -> RoutePart | None:
@@ -173,11 +172,10 @@ def _read_part(role: str, call: Call, rules: Mapping[str, Any]) -> RoutePart | N
         return call.part(role, "name", prefix, call.text("name"))
     if role == "scope":
         return call.part(role, "scope", call.path(), "")
-    placed = [node for node in call.placed if call.literal(node) is None]
+    placed = [text for text in call.placed if _read_literal(text) is None]
     if not placed:
         return None
-    written = call.source.text_of(placed[-1 if call.text("verb") == "use" else 0])[:80]
-    target = call.text("target") or written
+    target = call.text("target") or placed[-1 if call.text("verb") == "use" else 0][:80]
     return call.part(role, "args", call.path() or call.prefix(), target, "mounts")
 
 
@@ -189,12 +187,12 @@ def _read_route(call: Call, rules: Mapping[str, Any]) -> RoutePart | None:
     if stated := re.fullmatch(rf"({METHODS})\s+(\S{{1,200}})", path or ""):
         method, path = stated.groups()  # Go 1.22: "GET /users/{id}"
     elif given := call.option("methods", "method"):
-        named = re.findall(rf"\b(?:{METHODS})\b", call.source.text_of(given).upper())
+        named = re.findall(rf"\b(?:{METHODS})\b", given.upper())
         method = ", ".join(unique(named))
     if not handler:
-        nodes = [call.option("handler", "view_func", "endpoint", "to")]
-        nodes += [node for node in call.placed[:0:-1] if call.literal(node) is None]
-        handler = next((call.handler(node) for node in nodes if node), "include")
+        told = [call.option("handler", "view_func", "endpoint", "to")]
+        told += [text for text in call.placed[:0:-1] if _read_literal(text) is None]
+        handler = next(map(_name_handler, filter(None, told)), "include")
     no_path = "on" in call.nodes and (path is None or path[:1] not in "/*")
     if handler == "include" or no_path:
         return None

@@ -96,11 +96,10 @@ def place_embedding_text(memory: Memory, fields: dict[str, Any]) -> dict[str, An
         own = {name: value for name, value in memory.metadata.items() if name in NOTED}
         metadata = {**memory.metadata, **metadata, **own}
     kept = {} if "content" in given else memory.metadata
-    known = (given.get("metadata", {}), kept)
-    found = next((one[EMBEDDING_TEXT] for one in known if EMBEDDING_TEXT in one), "")
-    text = given.pop(EMBEDDING_TEXT, found)
-    metadata.pop(EMBEDDING_TEXT, None)
-    metadata |= {EMBEDDING_TEXT: text} if text else {}
+    known = {**kept, **given.get("metadata", {})}.get(EMBEDDING_TEXT)
+    metadata[EMBEDDING_TEXT] = given.pop(EMBEDDING_TEXT, known)
+    if not metadata[EMBEDDING_TEXT]:
+        del metadata[EMBEDDING_TEXT]
     return given if metadata == dict(memory.metadata) else {**given, "metadata": metadata}
 
 

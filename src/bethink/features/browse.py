@@ -14,12 +14,11 @@ from typing import Any, NamedTuple
 
 from bethink.api import Bethink
 from bethink.config import mask_password
-from bethink.errors import NotFound
 from bethink.features import language
 from bethink.hooks import spool, state
 from bethink.ingest.reconcile import OPEN
 from bethink.llm import DAYS_REPORTED, open_budget
-from bethink.types import KINDS, STATEMENTS, Memory, Session, Span
+from bethink.types import KINDS, STATEMENTS, Entity, Memory, Session, Span
 
 MOST_SESSIONS = 5000  # that are counted by host
 MOST_IDEAS = 1000
@@ -178,13 +177,8 @@ class _GraphBuilder:
         """Puts a named thing into the focus, however it is written. Returns the id of its node."""
         id = ABOUT + name.casefold()
         entities = (entity for one in self._list_about(name) for entity in one.entities)
-        entity = next((one for one in entities if ABOUT + one.name.casefold() == id), None)
-        if entity is None:
-            raise NotFound(
-                f"Nothing is known about '{name[:80]}'.",
-                "Search for it, and take a name from what is found.",
-            )
-        self._add(GraphNode(id, *entity))
+        same = (one for one in entities if ABOUT + one.name.casefold() == id)
+        self._add(GraphNode(id, *next(same, Entity(name))))
         return id
 
     def _list_about(self, name: str) -> list[Memory]:

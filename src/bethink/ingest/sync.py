@@ -172,10 +172,12 @@ def _is_gone(uri: str, seen: Mapping[str, bool], collection: Collection) -> bool
 
 def _group(updates: Iterator[SourceUpdate]) -> Iterator[list[SourceUpdate]]:
     group: list[SourceUpdate] = []
+    size = 0
     for update in updates:
         group.append(update)
-        if update.moved_from or sum(len(one.passages) for one in group) >= GROUP:
+        size += len(update.passages)
+        if size >= GROUP or update.moved_from:
             yield group
-            group = []
+            group, size = [], 0
     if group:
         yield group

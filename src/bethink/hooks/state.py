@@ -123,6 +123,8 @@ def _session(fields: Mapping[str, Any]) -> str:
 
 # Event → its name in hosts that repeat it in the answer.
 NAMES = {"session-start": "SessionStart", "prompt": "UserPromptSubmit"}
+# Under what the others read the context; opencode is its plugin, which is ours.
+FLAT = {"copilot": "additionalContext", "cursor": "additional_context", "opencode": "context"}
 
 
 def render_answer(hook: Hook, context: str) -> str:
@@ -137,14 +139,13 @@ def render_answer(hook: Hook, context: str) -> str:
         return context  # which it adds to what its summarising call is told; opencode's plugin does the same
     if not context or not (event in NAMES or (event, host) == ("pre-compact", "opencode")):
         return ""
-    answer: dict[str, Any] = {"context": context}  # as opencode's plugin reads it
-    if host == "copilot":
-        answer = {"additionalContext": context}
-    elif host == "cursor":
-        answer = {"additional_context": context} | ({"continue": True} if event == "prompt" else {})
-    elif host != "opencode":
-        name = "BeforeAgent" if (event, host) == ("prompt", "gemini") else NAMES[event]
-        answer = {"hookSpecificOutput": {"hookEventName": name, "additionalContext": context}}
+    name = "BeforeAgent" if (event, host) == ("prompt", "gemini") else NAMES.get(event)
+    inner = {"hookEventName": name, "additionalContext": context}
+    answer: dict[str, Any] = (
+        {FLAT[host]: context} if host in FLAT else {"hookSpecificOutput": inner}
+    )
+    if (event, host) == ("prompt", "cursor"):
+        answer["continue"] = True
     return json.dumps(answer, ensure_ascii=True)  # a host may read a pipe in any encoding
 
 

@@ -33,6 +33,7 @@ from bethink.types import NOTHING
 Reason = str
 NO_SPEECH: Reason = "no speech"
 OFF: Reason = "memory off"
+MACHINE: Reason = "machine-made prompt"
 
 # Of a state: names of places, files and tools. The rest are ids, hashes and numbers.
 NAMED = ("project", "cwd", "branch", "used", "calls")
@@ -253,14 +254,14 @@ def as_time(value: Any) -> datetime | None:
 
 
 def texts_of(content: Any, types: tuple[str, ...] = ("text",)) -> list[str]:
-    """The texts of a message: itself, or its blocks of those types."""
+    """The texts of a message: itself, or its blocks of those types, without what the model only thought."""
     if isinstance(content, str):
         return [content]
     found = []
     for block in content if isinstance(content, list) else ():
         fields = as_fields(block)
-        text = fields.text("text") if fields.get("type", types[0]) in types else ""
-        found.append(block if isinstance(block, str) else text)
+        said = fields.get("type", types[0]) in types and not fields.get("thought")
+        found.append(block if isinstance(block, str) else fields.text("text") if said else "")
     return list(filter(None, found))
 
 
@@ -334,7 +335,7 @@ def extract_speech(text: str) -> Speech:
             text, wrapped = remove_blocks(text)
     text = text.strip()
     notice = is_notice(text)
-    by_host = "machine-made prompt" if wrapped or notice else NO_SPEECH
+    by_host = MACHINE if wrapped or notice else NO_SPEECH
     reason = "injected by Bethink" if recalled else by_host
     return Speech("" if notice else text, reason, recalled)
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from bethink.hosts.base import (
+    MACHINE,
     NO_SPEECH,
     Fields,
     Reason,
@@ -102,7 +103,7 @@ class ClaudeTranscript(LineTranscript):
                     plan = item.object("input").text("plan")
         if self.agent and (self.agent in self.idle or entry.get("parentUuid", "") is None):
             # Warmed up: an answer to "Warmup", or to nothing at all. The first line of real work is the prompt.
-            return "machine-made prompt"
+            return MACHINE
         if self.agent and entry.get("attributionSkill") in RECALLING:
             return "injected by Bethink"
         return self.say(entry, "assistant", [*texts, plan] if plan else texts, plan=bool(plan))
@@ -117,11 +118,9 @@ class ClaudeTranscript(LineTranscript):
         if entry.get("isCompactSummary") is True:
             return self.say(entry, "assistant", texts, summary=True)
         if is_made_by_machine(entry):
-            return "machine-made prompt"
-        if self.agent:
-            if any(text.strip() == "Warmup" for text in texts):
-                self.idle.append(self.agent)
-            return "machine-made prompt" if texts else NO_SPEECH
+            return MACHINE
+        if self.agent and "Warmup" in map(str.strip, texts):
+            self.idle.append(self.agent)
         texts = find_typed(texts) + find_answers(entry.object("toolUseResult"), results)
         planned = entry.text("planContent")
         if texts and planned and not texts[0].startswith(PLAN):
@@ -131,8 +130,7 @@ class ClaudeTranscript(LineTranscript):
     def take_attachment(self, entry: Fields) -> Turn | Reason:
         attachment = entry.object("attachment")
         kind = attachment.text("type")
-        typed = attachment.get("commandMode", "prompt") == "prompt" and not self.agent
-        if kind == "queued_command" and typed:
+        if kind == "queued_command" and attachment.get("commandMode", "prompt") == "prompt":
             return self.say(entry, "user", find_typed(texts_of(attachment.get("prompt"))))
         given = attachment.get("content")
         content = "\n".join(texts_of(given)) or str(given)

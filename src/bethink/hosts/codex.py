@@ -100,19 +100,14 @@ class CodexTranscript(LineTranscript):
         return NO_SPEECH
 
     def take_message(self, payload: Fields, entry: Fields) -> Turn | Reason:
-        role = payload.get("role")
-        if role not in ("user", "assistant"):
-            return NO_SPEECH
-        texts = texts_of(payload.get("content"), OUTPUTS)
-        self.messages += 1
+        role, texts = payload.text("role"), texts_of(payload.get("content"), OUTPUTS)
+        self.messages += role in ("user", "assistant")
         if role == "user":
-            if self.agent:
-                return "machine-made prompt"
             marks = payload.object("internal_chat_message_metadata_passthrough")
             texts = find_typed(texts, marks.array("content_item_kinds"))
         text = "\n\n".join(texts)
         id = payload.name("id") or make_id(self.thread, self.messages, role, text)
-        return self.make_turn(id, str(role), text, entry.time())
+        return self.make_turn(id, role, text, entry.time())
 
     def take_event(self, payload: Fields) -> Reason:
         """Events repeat what was said, but know best which files a command read or a patch changed."""

@@ -11,7 +11,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from bethink.hosts.base import NO_SPEECH, Fields, Reason, Turn, as_fields, find_folder, load_agents
+from bethink.hosts.base import (
+    MACHINE,
+    NO_SPEECH,
+    Fields,
+    Reason,
+    Turn,
+    as_fields,
+    find_folder,
+    load_agents,
+)
 from bethink.hosts.transcript import LineTranscript
 
 
@@ -41,8 +50,8 @@ class CopilotTranscript(LineTranscript):
         self.agent = data.name("parentToolCallId")
         if type == "user.message":
             # What was typed has no source; skills and notices name themselves in it.
-            if self.agent or data.name("source") not in (None, "user"):
-                return "machine-made prompt"
+            if data.name("source") not in (None, "user"):
+                return MACHINE
             return self.make_turn(id, "user", data.text("content"), at)
         if type == "assistant.message":
             for call in data.objects("toolRequests"):

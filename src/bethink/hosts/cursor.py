@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from bethink.hosts.base import (
-    NO_SPEECH,
     Fields,
     Reason,
     Turn,
@@ -41,19 +40,15 @@ class CursorTranscript(LineTranscript):
             self.session = self.path.stem if above == "agent-transcripts" else above
 
     def take(self, entry: Fields) -> Turn | Reason:
-        role, message = entry.get("role"), entry.object("message")
-        if role not in ("user", "assistant"):
-            return NO_SPEECH
+        role, message = entry.text("role"), entry.object("message")
         for item in message.objects("content"):
             if item.get("type") == "tool_use":
                 self.add_call(item.get("name"), item.get("input"))
         text = "\n\n".join(texts_of(message.get("content")))
         if role == "user":
-            if self.agent:
-                return "machine-made prompt"
             text = find_block(text, "user_query") or remove_blocks(text, ADDED)[0]
         id = make_id(self.session, self.agent, self.number, role, text)
-        return self.make_turn(id, str(role), text, entry.time())
+        return self.make_turn(id, role, text, entry.time())
 
 
 read = CursorTranscript

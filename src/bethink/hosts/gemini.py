@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bethink.hosts.base import NO_SPEECH, Fields, Reason, Turn, as_fields
+from bethink.hosts.base import MACHINE, NO_SPEECH, Fields, Reason, Turn, texts_of
 from bethink.hosts.transcript import LineTranscript
 
 RECENT = 32
@@ -56,14 +56,14 @@ class GeminiTranscript(LineTranscript):
         type = fields.get("type")
         if type not in ("user", "gemini"):
             return NO_SPEECH
-        parts = fields.array("content") or [fields.get("content")]
-        text = find_text(parts)
+        parts = texts_of(fields.array("content") or [fields.get("content")])
+        text = "\n\n".join(part for part in parts if part.strip())
         for call in () if copied else fields.objects("toolCalls"):
             self.add_call(call.get("name"), call.get("args"), call.get("id"))
             if "status" in call:
                 self.add_result(call.get("id"), find_output(call), call["status"] != "success")
         if text == ACKNOWLEDGED or (type == "user" and self.agent):
-            return "machine-made prompt"
+            return MACHINE
         summary = text.lstrip().startswith(SNAPSHOT)
         role = "user" if type == "user" and not summary else "assistant"
         id, at = fields.name("id"), fields.time()
@@ -71,13 +71,6 @@ class GeminiTranscript(LineTranscript):
 
 
 read = GeminiTranscript
-
-
-def find_text(parts: list[Any]) -> str:
-    """The words of a message, without what the model thought."""
-    said = [part for part in parts if as_fields(part).get("thought") is not True]
-    texts = [part if isinstance(part, str) else as_fields(part).text("text") for part in said]
-    return "\n\n".join(text for text in texts if text.strip())
 
 
 def find_output(call: Fields) -> str:

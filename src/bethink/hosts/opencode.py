@@ -21,6 +21,7 @@ from typing import Any
 
 from bethink.errors import BethinkError
 from bethink.hosts.base import (
+    MACHINE,
     NO_SPEECH,
     Fields,
     Position,
@@ -63,7 +64,7 @@ class OpencodeTranscript(Transcript):
             if not rows and not again:
                 return
             for row in (*again, *rows):
-                self.keep(self.take_row(*row))
+                self.keep(self.take_row(row))
             if rows:
                 last = Position(self.host, rows[-1][0], rows[-1][0], rows[-1][1])
             again = []
@@ -95,17 +96,8 @@ class OpencodeTranscript(Transcript):
             ) from None
         return found
 
-    def take_row(
-        self,
-        row: int,
-        id: str,
-        data: Any,
-        about: Any,
-        session: Any,
-        parent: Any,
-        directory: Any,
-        title: Any,
-    ) -> Turn | Reason:
+    def take_row(self, found: tuple[Any, ...]) -> Turn | Reason:
+        row, id, data, about, session, parent, directory, title = found
         self.lines += 1
         if data is None:
             return "too long"
@@ -126,20 +118,17 @@ class OpencodeTranscript(Transcript):
     def take_text(
         self, part: Fields, message: Fields, id: str, parent: str | None
     ) -> Turn | Reason:
-        role = message.get("role")
-        if part.get("type") != "text" or role not in ("user", "assistant"):
+        role = message.text("role")
+        if part.get("type") != "text":
             return NO_SPEECH
-        by_host = True in (part.get("synthetic"), part.get("ignored"))
-        if by_host or (role == "user" and parent):
-            return "machine-made prompt"
+        if True in (part.get("synthetic"), part.get("ignored")):
+            return MACHINE
         self.agent = message.name("agent") or self.session if parent else None
         text = part.text("text") if role == "assistant" else unquote(part.text("text"))
         at = part.object("time").time("start") or message.object("time").time("created")
         summary = role == "assistant" and message.get("summary") is True
-        session = parent or self.session
-        return self.make_turn(
-            part.name("id") or id, str(role), text, at, session=session, summary=summary
-        )
+        own, session = part.name("id") or id, parent or self.session
+        return self.make_turn(own, role, text, at, session=session, summary=summary)
 
     def take_tool(self, part: Fields, call: Any) -> Reason:
         state = part.object("state")

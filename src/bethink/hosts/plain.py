@@ -90,8 +90,6 @@ class ChatLines(Chat, LineTranscript):
     def take(self, entry: Fields) -> Turn | Reason:
         self.locate(entry.get("cwd"), entry.get("branch"))
         role = ROLES.get(entry.text("role").lower(), "")
-        if role not in ("user", "assistant"):
-            return NO_SPEECH
         text = "\n\n".join(text for text in texts_of(entry.get("content")) if text.strip())
         id = entry.name("id") or make_id(self.name, self.number, text)
         return self.make_turn(id, role, text, entry.time())
@@ -125,9 +123,7 @@ class ChatText(Chat):
             text = "\n".join([rest, *text_lines[start + 1 : end]])
             text = text.strip().removesuffix("---").strip()
             self.number = start + 1
-            id = make_id(self.name, self.number, text)
-            spoken = role in ("user", "assistant")
-            yield self.make_turn(id, role, text, None) if spoken else NO_SPEECH
+            yield self.make_turn(make_id(self.name, self.number, text), role, text, None)
         if not found:
             yield NO_SPEECH
 

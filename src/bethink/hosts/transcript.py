@@ -32,7 +32,9 @@ from typing import IO, Any, ClassVar
 from bethink.errors import BethinkError, InvalidInput, NotFound
 from bethink.hosts import base
 from bethink.hosts.base import (
+    MACHINE,
     NO_SPEECH,
+    OFF,
     START,
     Fact,
     Fields,
@@ -291,12 +293,16 @@ class Transcript:
         plan: bool = False,
     ) -> Turn | Reason:
         """The turn, or the reason why there is none. All turns of all hosts come through here."""
+        if role not in ("user", "assistant"):
+            return NO_SPEECH
         if role == "user" and text.lstrip().startswith(PLAN):
             text, plan = text.partition(BEHIND_PLAN)[0], True
         session = self.rename(session or self.session or self.path.name.partition(".")[0])
         speech = base.extract_speech(text)
         if not speech.text:
             return speech.reason
+        if role == "user" and self.agent:
+            return MACHINE  # the prompt of a sub-agent, which no person wrote
         if speech.recalled:
             self.hear_memory(text)
             self.skipped["injected by Bethink"] += 1
@@ -305,7 +311,7 @@ class Transcript:
             text, opens_private = self.obey_user(text, at, session)
         if self.is_off(at, session, summary):
             self.used.pop(self.channel, None)
-            return "memory off"
+            return OFF
         if not text:
             return NO_SPEECH
         # The text is shortened as it always was: an identity must not change.
@@ -318,10 +324,9 @@ class Transcript:
             self.switch_memory(True, at, session)
         nothing: list[Any] = [[], []]
         tools, files, *work = nothing if summary else self.used.pop(self.channel, nothing)
-        said = Turn(id, session, role, text, at, self.number, self.cwd, self.branch)
-        used = said._replace(tools=tuple(tools), files=tuple(files), agent=self.agent)
-        done, told = tuple(Fact(*fact) for fact in work), tuple(self.told)
-        return used._replace(summary=summary, plan=plan, work=done, told=told)
+        place = self.number, self.cwd, self.branch, tuple(tools), tuple(files), self.agent
+        done = tuple(Fact(*fact) for fact in work)
+        return Turn(id, session, role, text, at, *place, summary, plan, done, tuple(self.told))
 
     def obey_user(self, text: str, at: datetime | None, session: str) -> tuple[str, bool]:
         """What of the user's turn may be given, and whether it opens a `<private>` that hides what follows. The tag switches memory

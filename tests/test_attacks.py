@@ -164,14 +164,9 @@ def test_what_becomes_of_an_attack_is_what_the_table_says(shop, way):
     words = sorted({trust_word(one.trust) for several in stored for one in several})
     briefing = shop.start()
     told = [row[1] in shop.ask(row[2], session_id=row[2]) for row in ATTACKS]
-    found = Attacked(
-        sum(map(bool, stored)),
-        ", ".join(words) or "–",
-        replaced,
-        sum(row[1] in briefing for row in ATTACKS),
-        sum(told),
-    )
-    assert found == TABLE[way][1]
+    known, whose = sum(map(bool, stored)), ", ".join(words) or "–"
+    briefed = sum(row[1] in briefing for row in ATTACKS)
+    assert Attacked(known, whose, replaced, briefed, sum(told)) == TABLE[way][1]
 
 
 @pytest.mark.parametrize("way", [way for way, (_, row) in TABLE.items() if not row.replaced])

@@ -78,11 +78,8 @@ def test_the_clock_helps_on_the_day_and_not_a_month_later(offline, tmp_path, as_
     how = {"asked": ["own", "month"], "as_conversations": as_conversations}
     rows = bench.run([folder], ["keyword", "newest"], **how)
     found = {(row["asked"], row["mode"]): row["hit@1"] for row in rows}
-    assert found == {
-        (asked, mode): worth
-        for asked, worth in (("own", 1.0), ("month", 0.0))
-        for mode in ("keyword", "newest")
-    }
+    for mode in ("keyword", "newest"):
+        assert (found["own", mode], found["month", mode]) == (1.0, 0.0)
 
 
 def test_every_measure_is_what_it_says_and_recipes_add_the_same_for_what_is_recent():

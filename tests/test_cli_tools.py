@@ -119,19 +119,10 @@ def findings(cli, *options):
     return {finding["check"]: finding for finding in found if not finding["ok"]}
 
 
-def test_the_doctor_works_before_anything_was_added(cli):
+def test_the_doctor_works_before_anything_was_added_and_names_a_missing_model(cli):
     assert findings(cli) == {}
     cli.monkeypatch.setenv("BETHINK_EMBEDDING", "none")
     assert findings(cli) == {}
-
-
-@each("words,out,err", "cli-tools-where-nothing-is")
-def test_where_nothing_is_there_a_command_says_so_and_nothing_else(cli, words, out, err):
-    told = cli(*words.split())
-    assert (told.code, told.out[: len(out) or None]) == (0, out) and err in told.err
-
-
-def test_a_model_that_is_missing_or_damaged_is_a_problem(cli):
     cli.monkeypatch.setenv("BETHINK_EMBEDDING", "snowflake-arctic-embed-s")
     problem = findings(cli)["model"]
     assert "not installed" in problem["message"] and "bethink model pull" in problem["fix"]
@@ -141,6 +132,12 @@ def test_a_model_that_is_missing_or_damaged_is_a_problem(cli):
     for file in ("model.onnx", "tokenizer.json"):
         (folder / file).write_text("not a model")
     assert "damaged" in findings(cli, "--deep")["model"]["message"]
+
+
+@each("words,out,err", "cli-tools-where-nothing-is")
+def test_where_nothing_is_there_a_command_says_so_and_nothing_else(cli, words, out, err):
+    told = cli(*words.split())
+    assert (told.code, told.out[: len(out) or None]) == (0, out) and err in told.err
 
 
 def test_a_broken_index_missing_vectors_and_open_permissions_are_mended(cli):

@@ -429,11 +429,7 @@ def test_a_plan_is_the_agents_word_though_the_user_hands_it_over(memory, tmp_pat
 
 
 WORKED = cases("conversations-worked")
-DIGEST = {
-    "asked": "cache the carts in Redis, they are slow",
-    "done": "Cache the carts in Redis",
-    "left": "push the branch",
-}
+DIGEST = dict(cases("conversations-digest"))
 
 
 def test_a_session_has_a_digest_that_grows_with_it_and_its_topic_tells_the_commit(memory, tmp_path):

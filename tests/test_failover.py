@@ -134,15 +134,11 @@ def test_a_write_whose_connection_is_cut_at_its_commit_is_there_once(store, prox
     (old,) = tell(store, "The old way")
     new = make("A new way to find herons", source="docs/birds.md", source_type="markdown")
     # Everything in it would show if it were done twice: a second row, a second vote, a position that was read on already.
-    batch = Batch(
-        at=NOW,
-        add=(Entry(new, vectors_of(new), False),),
-        change=(Change(old.id, "vote", {"vote": 1.0}),),
-        model=MODEL,
-        expect=((HERE, "docs/birds.md", 0),),
-        sources=((HERE, Source("docs/birds.md", "markdown", "h", 7)),),
-        relate=(Relation(new.id, old.id, "builds_on"),),
-    )
+    read = (HERE, Source("docs/birds.md", "markdown", "h", 7))
+    parts = {"expect": ((HERE, "docs/birds.md", 0),), "sources": (read,), "model": MODEL}
+    parts["change"] = (Change(old.id, "vote", {"vote": 1.0}),)
+    parts["relate"] = (Relation(new.id, old.id, "builds_on"),)
+    batch = Batch(at=NOW, add=(Entry(new, vectors_of(new), False),), **parts)
     proxy.faults = list(faults)
     receipt = store.write(batch)
     assert not proxy.faults

@@ -27,17 +27,10 @@ def test_a_memory_comes_with_its_id_kind_trust_origin_and_date():
     whole = quote("We deploy from main\nand tag")
     beside = ("replaced [01a0] x\ny",)
     brief = quote("one\n\ntwo", brief=True, note="forgotten", beside=beside)
-    assert fence_items([whole, "Also:", brief], MARK).split("\n") == [
-        f"<bethink-memory {MARK}>",
-        *NOTICE.split("\n"),
-        HEAD,
-        "> We deploy from main",
-        "> and tag",
-        "Also:",
-        f"{HEAD} (forgotten): one two",
-        "  replaced [01a0] x y",
-        f"</bethink-memory {MARK}>",
-    ]
+    told = [HEAD, "> We deploy from main", "> and tag", "Also:", f"{HEAD} (forgotten): one two"]
+    begin, end = (f"<{slash}bethink-memory {MARK}>" for slash in ("", "/"))
+    shown = [begin, *NOTICE.split("\n"), *told, "  replaced [01a0] x y", end]
+    assert fence_items([whole, "Also:", brief], MARK).split("\n") == shown
     marks = {new_marker() for _ in range(100)}
     assert len(marks) == 100, "every answer has a mark of its own"
     assert {len(mark) for mark in marks} == {8}

@@ -20,11 +20,7 @@ AGENT = USER | {"role": "assistant", "path": {"cwd": "/home/ada/shop/api"}}
 AGENT["time"] = {"created": START, "completed": START + 9}
 # What is said in the session of the tests, part by part.
 SESSION = cases("hosts-opencode-session", globals())
-SAID = [
-    ("user", "Which cache?"),
-    ("assistant", "Redis, with an hour to live."),
-    ("summary", "They cache in Redis."),
-]
+SAID = cases("hosts-opencode-said")
 
 
 class Opencode:

@@ -34,11 +34,9 @@ def make_database(file, script="", rows=(), wal=False, slug=""):
         connection.pragma("journal_mode", "wal")
     script = script or (FOLDER / "imports-memo.sql").read_text("utf-8")
     connection.execute(script.replace("{slug}", slug))
-    connection.executemany(
-        "INSERT INTO memories (id, content, vector, container_tag, tags, type, created_at, updated_at)"
-        " VALUES (?1, ?2, x'00', ?3, ?4, ?5, ?6, ?6)",
-        rows,
-    )
+    columns = "id, content, vector, container_tag, tags, type, created_at, updated_at"
+    insert = f"INSERT INTO memories ({columns}) VALUES (?1, ?2, x'00', ?3, ?4, ?5, ?6, ?6)"
+    connection.executemany(insert, rows)
     connection.close()
     return file
 

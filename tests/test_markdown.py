@@ -169,15 +169,9 @@ def test_frontmatter_and_directives_are_taken_apart_and_broken_ones_are_warnings
         assert not warning.endswith(".")
     for field, name, value in cases("markdown-directives-are-read-from-frontmatter"):
         comment = field.replace(": ", "=", 1)
-        for text in (
-            f"---\n{field}\n---\nText.",
-            f"<!-- {field} -->\nText.",
-            f"<!--{field}-->\n\nText.",
-            f"Text.\n\n<!-- bethink: {comment} -->\n",
-            f"<!--\nimportance: 3\n{field}\n-->\n"
-            if name != "importance"
-            else f"<!--\n{field}\n-->\n",
-        ):
+        before = "" if name == "importance" else "importance: 3\n"
+        for form in cases("markdown-where-directives-stand"):
+            text = form.format(field, comment, before)
             page = parse(text)
             assert page.directives[name] == value, text
             assert page.warnings == ()

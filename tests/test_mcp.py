@@ -203,12 +203,8 @@ def test_the_users_own_word_is_forgotten_when_the_user_says_so(talk, place, monk
     assert "forgotten [" in talk.forget_memories(ids=ids[1:])
 
 
-NAMES = {
-    "MOST": "'{}' has 10,000 items; {} are the most in one call.",
-    "MOST_IDS": 50,
-    "MOST_STORED": 100,
-    "FINE": {"content": "fine too"},
-}
+NAMES = {"MOST": "'{}' has 10,000 items; {} are the most in one call.", "MOST_IDS": 50}
+NAMES |= {"MOST_STORED": 100, "FINE": {"content": "fine too"}}
 
 
 def test_a_mistake_is_told_with_what_would_be_right(talk):

@@ -54,11 +54,10 @@ def shop(cli, tmp_path):
     cli.project.joinpath(".git").mkdir()
     cli.project.joinpath(".git", "HEAD").write_text("ref: refs/heads/main\n")
     place = {"cwd": str(cli.project)}
-    transcript = written(
-        tmp_path / "talk.jsonl",
-        claude_line(0, "Why did we leave MySQL?", **place),
-        claude_line(1, "We left MySQL because of row level security.", "assistant", **place),
-    )
+    asked = claude_line(0, "Why did we leave MySQL?", **place)
+    answer = "We left MySQL because of row level security."
+    said = (asked, claude_line(1, answer, "assistant", **place))
+    transcript = written(tmp_path / "talk.jsonl", *said)
     cli.ok("backfill", transcript)
     told = ("--kind", "decision", "--for-agent")  # what an agent told, an agent may change
     keep = cli.add("We deploy from main, never from a branch", *told)

@@ -117,14 +117,10 @@ def test_every_read_obeys_the_filter(calendar, fields, expected):
     assert store.count(filter) == len(expected)
     assert {march[id] for id in by_words(store, "owl", filter)} == expected
     assert {march[id] for id in by_meaning(store, OWL, filter)} == expected
-    words, meaning, named = (
-        store.load([key for key, _ in ranking]).values()
-        for ranking in (
-            store.keyword(parse("owl", NOW), filter, LIMIT),
-            store.nearest(vector(OWL), MODEL, filter, LIMIT),
-            store.by_entity(["redis"], filter, LIMIT),
-        )
-    )
+    by_word = store.keyword(parse("owl", NOW), filter, LIMIT)
+    rankings = by_word, store.nearest(vector(OWL), MODEL, filter, LIMIT)
+    rankings += (store.by_entity(["redis"], filter, LIMIT),)
+    words, meaning, named = (store.load([key for key, _ in one]).values() for one in rankings)
     assert {march[memory.id] for memory in named} == expected & {"decision", "open", "other"}
     # Nor does what is only offered, before candidates are filtered, ever leave the scope.
     assert {memory.scope for memory in (*words, *meaning)} <= set(filter.scopes)

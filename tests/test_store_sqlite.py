@@ -136,14 +136,7 @@ def test_what_is_no_database_of_ours_or_too_new_or_an_old_sqlite_is_refused(path
 
 
 SECRET = "Xylorimba quokkaberry meets zwieback at Wolpertinger castle"
-FIELDS = {
-    "summary": "jackalope summary",
-    "tags": ("vexillum",),
-    "metadata": {"note": "yttriferous"},
-    "entities": (Entity("Kumquatville", "person"),),
-    "keywords": ("pfeffernuss",),
-    "section": "Zugzwang heading",
-}
+(FIELDS,) = cases("store-sqlite-purged", {"Entity": Entity})
 EARLIER = "Before that it was the ocelotfish and the nudibranch"
 # Without their first letter, which the full-text index may share with a neighbour.
 WORDS = (

@@ -60,14 +60,10 @@ def stored(position: Position) -> Position:
 
 
 def claude_line(number: int, text: Any, role: str = "user", **more: Any) -> dict[str, Any]:
-    return {
-        "type": role,
-        "uuid": f"u{number}",
-        "sessionId": "s1",
-        "cwd": "/home/ada/shop",
-        "timestamp": f"2026-05-04T09:{number % 60:02}:00.000Z",
-        "message": {"role": role, "content": text},
-    } | more
+    place = {"sessionId": "s1", "cwd": "/home/ada/shop"}
+    said = {"timestamp": f"2026-05-04T09:{number % 60:02}:00.000Z"}
+    said |= {"message": {"role": role, "content": text}}
+    return {"type": role, "uuid": f"u{number}", **place, **said, **more}
 
 
 def transcript(path, session, project, *said, began=DAY, append=False):

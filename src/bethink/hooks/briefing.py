@@ -144,17 +144,20 @@ def _sections(hook: Hook, memory: Bethink, said: str) -> list[Section]:
     open_ = _still_open(memory, _best(hook, memory, OPEN, now, place))
     questions = [one for one in open_ if one.kind == "question"][:MOST_OPEN]
     todos = [one for one in open_ if one.kind == "todo" and one.content.rstrip(".") not in said]
-    kept = _best(hook, memory, KEPT, now, place)[:MOST_KEPT]
-    todos = todos[:MOST_OPEN]
+    todos, kept = todos[:MOST_OPEN], _best(hook, memory, KEPT, now, place)[:MOST_KEPT]
     chosen = (*questions, *todos, *kept)
     ids = {one.id for one in chosen}
     disputes = [(new.id, old.id) for new, old in find_disputes(memory, chosen) if old.id in ids]
     short = memory.store.abbreviate([*ids, *(new for new, _ in disputes)])
     disputed = {old: f"disputed by {short[new]}" for new, old in disputes}
+    told = (
+        ("Open questions:", questions, 1),
+        ("To do:", todos, 1),
+        ("Decided and learned:", kept, 2),
+    )
     return [
-        Section("Open questions:", [_line(one, short, disputed) for one in questions]),
-        Section("To do:", [_line(one, short, disputed) for one in todos]),
-        Section("Decided and learned:", [_line(one, short, disputed) for one in kept], pace=2),
+        Section(title, [_line(one, short, disputed) for one in some], pace)
+        for title, some, pace in told
     ]
 
 

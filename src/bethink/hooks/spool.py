@@ -116,15 +116,13 @@ def _hash(text: str) -> str:
 
 def list_waiting() -> list[SpoolEntry]:
     """Everything that waits for a worker, of all databases, the oldest first."""
-    return sorted(filter(None, map(read, _list(""))), key=lambda entry: entry.noted_at)
+    return sorted(filter(None, map(read, list_entries())), key=lambda entry: entry.noted_at)
 
 
-def list_entries(database: str) -> list[Path]:
-    """The entries of one database, the oldest first: those that nobody took, and those that a worker took and did not finish."""
-    return _list(key_of(database))
-
-
-def _list(prefix: str) -> list[Path]:
+def list_entries(database: str = "") -> list[Path]:
+    """The entries of one database, or of all, the oldest first: those that nobody took, and those that a worker took and did not
+    finish."""
+    prefix = key_of(database) if database else ""
     found: list[tuple[float, str]] = []
     with suppress(OSError):  # there is no folder yet
         for one in os.scandir(folder()):

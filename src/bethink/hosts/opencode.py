@@ -75,13 +75,10 @@ class OpencodeTranscript(Transcript):
         import apsw
 
         found: list[tuple[Any, ...]] = []
-        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         values = {"row": row, "id": id, "most": self.page_turns, "bound": BOUND}
         try:
             # As in the writer's own process, a lock of a moment is waited for. A WAL is read along, not copied.
-            with closing(
-                apsw.Connection(f"{self.path.absolute().as_uri()}?mode=ro", flags)
-            ) as database:
+            with closing(apsw.Connection(str(self.path), apsw.SQLITE_OPEN_READONLY)) as database:
                 database.set_busy_timeout(BUSY)
                 size = 0
                 for one in database.execute(f"{PARTS} WHERE {where}", values):

@@ -32,7 +32,6 @@ from typing import IO, Any, ClassVar
 from bethink.errors import BethinkError, InvalidInput, NotFound
 from bethink.hosts import base
 from bethink.hosts.base import (
-    MACHINE,
     NO_SPEECH,
     OFF,
     START,
@@ -237,6 +236,11 @@ class Transcript:
         """Whose tool calls belong to the turn behind them: a sub-agent works beside its session."""
         return self.agent or ""
 
+    @property
+    def speakers(self) -> tuple[str, ...]:
+        """Whose words count: the prompt of a sub-agent is the machine's."""
+        return ("assistant",) if self.agent else ("user", "assistant")
+
     def add_call(self, tool: Any, arguments: Any = None, call: Any = None) -> None:
         """Keeps a tool call for the next turn of its thread; what it did is known when `add_result` tells of it."""
         name, fields = as_name(tool), base.as_fields(arguments)
@@ -293,16 +297,12 @@ class Transcript:
         plan: bool = False,
     ) -> Turn | Reason:
         """The turn, or the reason why there is none. All turns of all hosts come through here."""
-        if role not in ("user", "assistant"):
-            return NO_SPEECH
         if role == "user" and text.lstrip().startswith(PLAN):
             text, plan = text.partition(BEHIND_PLAN)[0], True
         session = self.rename(session or self.session or self.path.name.partition(".")[0])
         speech = base.extract_speech(text)
-        if not speech.text:
+        if not speech.text or role not in self.speakers:
             return speech.reason
-        if role == "user" and self.agent:
-            return MACHINE  # the prompt of a sub-agent, which no person wrote
         if speech.recalled:
             self.hear_memory(text)
             self.skipped["injected by Bethink"] += 1

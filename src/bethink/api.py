@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from bethink import config as configuration
-from bethink import ingest, types
+from bethink import ingest
 from bethink import project as projects
 from bethink.config import Config, locate_database
 from bethink.embed import LazyModel, without_vectors
@@ -35,19 +35,29 @@ from bethink.store.places import EMBEDDING_TEXT, embedded_text
 from bethink.store.rows import stamp
 from bethink.text import as_entity, check_choice, check_kind, check_range
 from bethink.types import (
+    EVERYTHING,
+    MODES,
+    NOTHING,
     PERSONAL,
+    RELATIONS,
     TEAM,
+    TO_FORGET,
+    TRUST,
     Answer,
     Batch,
     Change,
     Entity,
     Event,
     Filter,
+    Forgotten,
+    Memory,
     Outcome,
     Passage,
     Receipt,
     Relation,
+    Session,
     Source,
+    supersede,
 )
 
 if TYPE_CHECKING:
@@ -106,7 +116,7 @@ class Bethink:
         embedder: Embedder | None = None,
         judge: Judge | None = None,
         actor: str = "user",
-        trust: int = types.TRUST["user"],
+        trust: int = TRUST["user"],
         everywhere: bool = False,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         on_pull: Callable[[int, int | None], None] | None = None,
@@ -305,7 +315,7 @@ class Bethink:
         groups: Sequence[tuple[Source, Sequence[Passage]]],
         *,
         scope: str | None = None,
-        trust: int = types.TRUST["import"],
+        trust: int = TRUST["import"],
         replace_sources: bool = True,
     ) -> Receipt:
         """Takes in sources of many passages in one transaction; they replace what each source held before."""
@@ -325,9 +335,7 @@ class Bethink:
     ) -> Synced:
         """Brings the memories of a collection of sources in step with what its reader finds now (`ingest/sync.py`). A dry run only
         says which sources would change."""
-        options = self.write_options(
-            self.scope, unique=False, trust=types.TRUST["import"], lenient=True
-        )
+        options = self.write_options(self.scope, unique=False, trust=TRUST["import"], lenient=True)
 
         def write(steps: Sequence[SourceUpdate]) -> Receipt:
             groups = [(step.source, step.passages) for step in steps]
@@ -378,7 +386,7 @@ class Bethink:
         groups: Sequence[tuple[Source, Sequence[Passage]]],
         options: WriteOptions,
         replace_sources: bool = False,
-        moved: Mapping[str, str] = types.NOTHING,
+        moved: Mapping[str, str] = NOTHING,
     ) -> Receipt:
         # Without a model what was told is kept all the same.
         receipt = self._do_with_model(
@@ -397,8 +405,8 @@ class Bethink:
             return work(None)
 
     def update(
-        self, id: str, *, clear: Sequence[str] = (), was: types.Memory | None = None, **fields: Any
-    ) -> types.Memory:
+        self, id: str, *, clear: Sequence[str] = (), was: Memory | None = None, **fields: Any
+    ) -> Memory:
         """Changes a memory; the old version stays in its history. Fields: content, summary, kind, importance, confidence, tags,
         entities, expires_at, valid_from, valid_to, answered, metadata, embedding_text. `clear` names times to be emptied, such as expires_at.
         Given as it `was` read, it is changed only if nobody else changed it since."""
@@ -409,13 +417,13 @@ class Bethink:
 
     def _edit(
         self,
-        memory: types.Memory,
+        memory: Memory,
         fields: dict[str, Any],
         clear: Sequence[str],
         trust: int,
         unchanged: Any = (),
         first: tuple[Change, ...] = (),
-    ) -> types.Memory:
+    ) -> Memory:
         given = {name: value for name, value in fields.items() if value is not None}
         self._refuse_rewriting(memory, given, clear)
         changes = ingest.edit.edit_values(memory, given, clear, self.config.max_characters, trust)
@@ -424,13 +432,13 @@ class Bethink:
         change = (*first, Change(memory.id, "update", changes))
         return self._write_to(memory, change=change, unchanged=unchanged, **vectors)
 
-    def _write_to(self, memory: types.Memory, **parts: Any) -> types.Memory:
+    def _write_to(self, memory: Memory, **parts: Any) -> Memory:
         """Puts the parts of a batch in. Returns the memory as it is then."""
         self.write(**parts)
         return self.store.get([memory.id])[0]
 
     def _refuse_rewriting(
-        self, memory: types.Memory, fields: dict[str, Any], clear: Sequence[str]
+        self, memory: Memory, fields: dict[str, Any], clear: Sequence[str]
     ) -> None:
         """An agent cannot put other words into a user's mouth, nor end what the user said."""
         ending = {"content", "summary", "expires_at", "valid_to"}
@@ -449,7 +457,7 @@ class Bethink:
                 f"Store what is true now with supersedes {memory.id}: it waits in the inbox until the user confirms it.",
             )
 
-    def vectors_of(self, memories: Sequence[types.Memory]) -> dict[str, Any]:
+    def vectors_of(self, memories: Sequence[Memory]) -> dict[str, Any]:
         """The parts of a batch that give memories new vectors; nothing where there is no model."""
         texts = {memory.id: embedded_text(memory) for memory in memories}
 
@@ -460,11 +468,11 @@ class Bethink:
             )
         )
 
-    def find_traces(self, purged: Sequence[types.Memory]) -> Traces:
+    def find_traces(self, purged: Sequence[Memory]) -> Traces:
         """Where else conversations say what is to be purged."""
         return ingest.edit.find_traces(self.store, purged, self.every_scope())
 
-    def forget(self, *ids: str, purge: bool = False, asked: bool = False) -> types.Forgotten:
+    def forget(self, *ids: str, purge: bool = False, asked: bool = False) -> Forgotten:
         """Hides memories (`restore` brings them back), or with `purge` removes every trace of them for good, and with them what their
         conversation holds in the very same words. An agent only proposes it of what is trusted more than the agent, unless its
         user `asked` for it."""
@@ -472,9 +480,9 @@ class Bethink:
         wanted = [one for one in found if self.trust >= one.trust or asked]
         proposed = [one for one in found if one not in wanted]
         change = [
-            Change(one.id, "propose", {"tags": (*one.tags, types.TO_FORGET)})
+            Change(one.id, "propose", {"tags": (*one.tags, TO_FORGET)})
             for one in proposed
-            if types.TO_FORGET not in one.tags and one.deleted_at is None
+            if TO_FORGET not in one.tags and one.deleted_at is None
         ]
         gone = tuple(one.id for one in wanted)
         if purge and wanted:
@@ -482,13 +490,13 @@ class Bethink:
         else:
             hidden = {"deleted_at": self.clock()}
             for one in wanted:
-                tags = tuple(tag for tag in one.tags if tag != types.TO_FORGET)
+                tags = tuple(tag for tag in one.tags if tag != TO_FORGET)
                 if one.deleted_at is None:
                     change.append(Change(one.id, "forget", {**hidden, "tags": tags}))
         receipt = self.write(change=tuple(change), purge=gone if purge else ())
-        return types.Forgotten(gone, receipt.hints, tuple(one.id for one in proposed))
+        return Forgotten(gone, receipt.hints, tuple(one.id for one in proposed))
 
-    def restore(self, id: str, version: int | None = None) -> types.Memory:
+    def restore(self, id: str, version: int | None = None) -> Memory:
         """Brings a forgotten or replaced memory back, opens one again that was settled, or brings back an earlier version of its
         text (`version` as numbered by `history`). One that is forgotten and replaced is as replaced afterwards as it was when it
         was forgotten. What had replaced or settled it stays beside it, and is not asked about again."""
@@ -511,7 +519,7 @@ class Bethink:
         beside = {Relation(one.source, memory.id, "relates_to") for one in gone}
         return self._write_to(memory, change=(change,), unrelate=tuple(gone), relate=tuple(beside))
 
-    def _restore_version(self, memory: types.Memory, version: int) -> types.Memory:
+    def _restore_version(self, memory: Memory, version: int) -> Memory:
         events = self.store.history(memory.id)
         if version not in range(1, len(events) + 1):
             raise NotFound(
@@ -527,7 +535,7 @@ class Bethink:
         trust = ingest.edit.trust_of_version(memory, events, version, self.trust)
         return self._edit(memory, values, cleared, trust, first=first)
 
-    def vote(self, id: str, value: float = 1) -> types.Memory:
+    def vote(self, id: str, value: float = 1) -> Memory:
         """Says that a memory was useful (or, below zero, was not). Counts as a use of it."""
         memory = self.one(id)
         check_range("vote", value, -100, 100)
@@ -537,7 +545,7 @@ class Bethink:
     def link(self, source: str, target: str, type: str = "relates_to") -> Relation:
         """Relates two memories. `supersedes` ends the target's validity; `answers` marks a question as answered. Who is
         trusted less than the target only proposes to replace it: the relation that comes back is `may_replace`."""
-        check_choice("relation", type, types.RELATIONS)
+        check_choice("relation", type, RELATIONS)
         new, old = self.one(source), self.one(target)
         if new.id == old.id:
             raise InvalidInput("A memory cannot be related to itself.", "Give two different ids.")
@@ -545,7 +553,7 @@ class Bethink:
         if type == "supersedes" and self.trust < old.trust:
             related = ["may_replace", "contradicts"]
         elif type == "supersedes":
-            changes = (types.supersede(old.id, new),)
+            changes = (supersede(old.id, new),)
             if new.kind == "general" and old.kind in ingest.reconcile.STATED:
                 changes += (Change(new.id, "update", {"kind": old.kind}),)
         elif type == "answers" and not old.answered:
@@ -599,7 +607,7 @@ class Bethink:
                     error.hint = f"It is in the container {name}: add `--container {name}`."
             raise
 
-    def find_session(self, prefix: str, scopes: Sequence[str] = ()) -> types.Session:
+    def find_session(self, prefix: str, scopes: Sequence[str] = ()) -> Session:
         """The conversation whose id starts with `prefix`, among those visible from here or in these scopes."""
         found = self.store.sessions(scopes or self.named_scopes, CANDIDATES, 0, prefix)
         if not found:
@@ -615,14 +623,14 @@ class Bethink:
             )
         return found[0]
 
-    def one(self, id: str) -> types.Memory:
+    def one(self, id: str) -> Memory:
         """A memory by id or unique prefix, without counting a use of it."""
         found = self.store.get([self.resolve(id)])
         if not found:
             raise NotFound(f"There is no memory {id}.", "`bethink list` shows what there is.")
         return found[0]
 
-    def get(self, *ids: str, count: bool = True) -> list[types.Memory]:
+    def get(self, *ids: str, count: bool = True) -> list[Memory]:
         """Memories by id or unique prefix. Counts as a use of each, unless another process holds the database or it is only read."""
         full = [self.resolve(id) for id in ids]
         if count:
@@ -665,7 +673,7 @@ class Bethink:
                 "Ask in words, such as: how do we deploy? A list needs no question.",
             )
         config = self.config
-        mode = check_choice("mode", mode or config.mode, types.MODES)
+        mode = check_choice("mode", mode or config.mode, MODES)
         profile = profile or "relevance"
         weights = find_profile(profile, config.profiles)
         by_relevance = weights == PROFILES["relevance"]
@@ -708,7 +716,7 @@ class Bethink:
         limit: int = 50,
         offset: int = 0,
         order: str = "created",
-    ) -> builtins.list[types.Memory]:
+    ) -> builtins.list[Memory]:
         """Memories in order: created (newest first), oldest, importance, used, useful or updated."""
         return self.store.list(filter or self.filter(), limit, offset, order)
 
@@ -726,10 +734,10 @@ class Bethink:
 
     def export(
         self, filter: Filter | None = None, lost: builtins.list[str] | None = None
-    ) -> Iterator[types.Memory]:
+    ) -> Iterator[Memory]:
         """Every memory that is visible from here, forgotten ones included, one at a time. With `lost` a damaged database gives what
         can be read, and what cannot is named there."""
-        return self.store.scan(filter or self.filter(**types.EVERYTHING), lost)
+        return self.store.scan(filter or self.filter(**EVERYTHING), lost)
 
     # Care
 

@@ -73,10 +73,13 @@ def find(directory: Path | None = None) -> Project:
         if common is not None:
             root = common.parent if common.name == ".git" else folder
             return Project(root, folder, _identity(common), root.name or "root", common)
-    for folder in (start, *start.parents):
-        if os.path.isdir(folder / ".bethink") and folder != Path.home():  # noqa: PTH112  (false, not an error, below an unreadable folder)
-            return Project(folder, folder, _hash(folder), folder.name or "root")
-    return Project(start, start, _hash(start), start.name or "root")
+    marked = (
+        folder
+        for folder in (start, *start.parents)
+        if os.path.isdir(folder / ".bethink") and folder != Path.home()  # noqa: PTH112  (false, not an error, below an unreadable folder)
+    )
+    root = next(marked, start)
+    return Project(root, root, _hash(root), root.name or "root")
 
 
 def of_team(project: Project) -> Project:

@@ -6,7 +6,7 @@ in both databases stands here, in SQL that `rows` explains; a database brings `r
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from os.path import commonprefix
 from typing import Any, NamedTuple, TypeVar
@@ -357,18 +357,19 @@ class Store(Reader):
             f" FROM scopes WHERE {within('id', ids)}"
         )[0]
         counts = self._document_counts(words.lexemes, ids)
-        return Statistics(memories, length / memories if memories else 0.0, tuple(counts))
+        average = length / memories if memories else 0.0
+        return Statistics(memories, average, tuple(counts[word] for word in words.lexemes))
 
-    def _document_counts(self, words: Sequence[str], scopes: Keys) -> Rows:
+    def _document_counts(self, words: Iterable[str], scopes: Keys) -> dict[str, int]:
         """In how many memories of these scopes each word stands."""
-        hashes = [hash_word(word) for word in words]
+        hashes = {word: hash_word(word) for word in words}
         found = dict(
             self.run(
                 f"SELECT hash, CAST(sum(memories) AS bigint) FROM lexeme_counts WHERE {within('scope', scopes)}"
-                f" AND hash IN ({','.join(map(str, hashes)) or 'NULL'}) GROUP BY hash"
+                f" AND hash IN ({','.join(map(str, hashes.values())) or 'NULL'}) GROUP BY hash"
             )
         )
-        return [found.get(hash, 0) for hash in hashes]
+        return {word: found.get(hash, 0) for word, hash in hashes.items()}
 
     def candidates(
         self, keys: Keys, filter: Filter, words: Words, worded: Collection[int]

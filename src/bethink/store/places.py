@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput
 from bethink.store import rows
-from bethink.store.rows import Keys, Reader, Record, Row, Stored, within
+from bethink.store.rows import Keys, Reader, Record, Row, Stored, to_row, within
 from bethink.store.words import pack, prepare, tokenize, unpack
 from bethink.text import hash_text, sha256
 from bethink.types import (
@@ -151,7 +151,7 @@ class Places(Reader):
     def put_source(self, scope: int, source: Source, at: int) -> int:
         """Notes how a source was read. Returns the number that it has if it is new."""
         id = self.number("sources")
-        row = rows.to_row(source, id=id, scope=scope, read_at=at)
+        row = to_row(source, id=id, scope=scope, read_at=at)
         self.put("sources", [row], key="scope, uri")
         return id
 
@@ -190,7 +190,7 @@ class Places(Reader):
             source = self.source(scope, memory.source, memory.source_type)
             own = {"key": key, "scope": scope, "source": source}
             dedup = memory.content_hash if unique else None
-            row = rows.to_row(memory, dedup=dedup, **own, **text.count_words())
+            row = to_row(memory, dedup=dedup, **own, **text.count_words())
             given.append(row | {"row_hash": rows.row_hash(row)})
             texts.append(text)
             self._count(scope, row["lexemes"], +1)
@@ -240,7 +240,7 @@ class Places(Reader):
         for _, _, entity, place in wanted:
             if place not in known:
                 known[place] = self.number("entities")
-                fresh.append(rows.to_row(entity, id=known[place], scope=place[0], folded=place[1]))
+                fresh.append(to_row(entity, id=known[place], scope=place[0], folded=place[1]))
         self.put("entities", fresh)
         named_in = sorted({(key, scope, known[place]) for key, scope, _, place in wanted})
         given = [{"memory": key, "scope": scope, "entity": id} for key, scope, id in named_in]
@@ -277,7 +277,7 @@ class Places(Reader):
     def put_events(self, events: Sequence[tuple[int, int, Event]]) -> None:
         """(memory, scope, event) into history."""
         given = [
-            rows.to_row(event, number=self.number("history"), memory=key, scope=scope)
+            to_row(event, number=self.number("history"), memory=key, scope=scope)
             for key, scope, event in events
         ]
         self.put("history", given)
@@ -292,7 +292,7 @@ class Places(Reader):
         made = []
         for one, at, actor in given:
             scope = min(shelves.get(end, 0) for end in one[:2])
-            made.append(rows.to_row(one, scope=scope, created_at=at, actor=actor))
+            made.append(to_row(one, scope=scope, created_at=at, actor=actor))
         self.put("relations", made)
 
     def texts(self, which: Index, keys: Keys) -> list[Texts]:
@@ -319,9 +319,7 @@ class Places(Reader):
         self.unindex(TOPICS, known.values())
         self.drop_vectors(TOPICS, known.values())
         keys = {id: known.get(id) or self.number("spans") for id in latest}
-        given = [
-            rows.to_row(span, key=keys[span.id], scope=scope) for span, scope, _ in latest.values()
-        ]
+        given = [to_row(span, key=keys[span.id], scope=scope) for span, scope, _ in latest.values()]
         self.put("spans", given, key="id")
         self.index(TOPICS, keys.values())
         fresh = [(keys[id], scope, vectors) for id, (_, scope, vectors) in latest.items()]

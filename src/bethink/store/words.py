@@ -12,9 +12,9 @@ import sys
 from array import array
 from bisect import bisect, bisect_left
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import accumulate, combinations, islice, pairwise
+from itertools import accumulate, chain, combinations, islice, pairwise
 from math import log
 from typing import Any
 from zlib import crc32
@@ -238,14 +238,13 @@ def restrict(words: str, scopes: Collection[int]) -> str:
 
 
 def alternatives(
-    query: Query, counts: Callable[[Sequence[str]], Sequence[int]], memories: int
+    query: Query, count: Callable[[Iterable[str]], Mapping[str, int]], memories: int
 ) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
     """What finds a memory, each with its weight: the rarer words, and pairs of the commoner ones."""
     words = {
         _write_column_term(term): tokenize_term(term) for term in query.terms if is_searchable(term)
     }
-    unique = list(dict.fromkeys(word for group in words.values() for word in group))
-    frequency = dict(zip(unique, counts(unique), strict=True))
+    frequency = count(chain.from_iterable(words.values()))
     cost = {
         asked: min((frequency[word] for word in group), default=0) for asked, group in words.items()
     }

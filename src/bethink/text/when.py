@@ -165,10 +165,9 @@ def find_period(
 ) -> tuple[datetime | None, datetime | None, tuple[int, int] | None]:
     """The range that the temporal words of a text surely mean, and where they stand; three times None if there are none."""
     lowered = text.lower()
-    if not any(hint in lowered for hint in HINTS) and not re.search(r"\d", text):
-        return None, None, None
+    hinted = any(hint in lowered for hint in HINTS) or re.search(r"\d", text)
     now = now if now.tzinfo else now.replace(tzinfo=UTC)
-    moments = _find_moments(text)
+    moments = _find_moments(text) if hinted else []
     dated = _date_moments(moments, now) if len(moments) <= MOST_MOMENTS else []
     since, until = _merge([found for _, found in dated])
     # What lies wholly ahead of now cannot be when a memory was made.

@@ -236,8 +236,9 @@ class Bethink:
         others = [model for model in self.store.models() if model != embedder.model]
         if not others:
             return embedder, ()
-        hint = f"Some memories were embedded with {', '.join(others)}, not {embedder.model}, and are found by words only. Run `bethink reindex`."
-        return embedder, (hint,)
+        return embedder, (
+            f"Some memories were embedded with {', '.join(others)}, not {embedder.model}, and are found by words only. Run `bethink reindex`.",
+        )
 
     # Writing
 

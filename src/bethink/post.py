@@ -88,9 +88,11 @@ class Endpoint:
         try:
             self.where, self.key = address(url, path), key(variables)
         except ValueError as error:
-            message = f"The setting `{setting}_url` or its key cannot be used: {error}."
-            hint = f"Use one such as https://host/v1; a key goes into {self._variables}."
-            raise fail(message, hint, "missing") from None
+            raise fail(
+                f"The setting `{setting}_url` or its key cannot be used: {error}.",
+                f"Use one such as https://host/v1; a key goes into {self._variables}.",
+                "missing",
+            ) from None
         self.owned = self.where.hostname == owner
         self.shown = _show(self.where)
 
@@ -105,8 +107,9 @@ class Endpoint:
         for left in reversed(range(TRIES)):
             try:
                 if self.owned and self.key is None:
-                    message = f"The endpoint {self.shown} needs a key, and none is set."
-                    raise PostError("key", message)
+                    raise PostError(
+                        "key", f"The endpoint {self.shown} needs a key, and none is set."
+                    )
                 return send(self.where, body, headers, self.key, self._timeout, largest)
             except PostError as error:
                 if error.kind != "busy" or not left or not 0 < error.wait <= LONGEST_WAIT:
@@ -199,11 +202,14 @@ def send(
                 if len(answer) > largest:
                     break
     except (TimeoutError, httpx2.TimeoutException):
-        message = f"The endpoint {shown} did not answer within {seconds:g} seconds."
-        raise PostError("unreachable", message) from None
+        raise PostError(
+            "unreachable", f"The endpoint {shown} did not answer within {seconds:g} seconds."
+        ) from None
     except (httpx2.HTTPError, OSError) as error:
-        message = f"The endpoint {shown} cannot be reached: {error or type(error).__name__}."
-        raise PostError("unreachable", message) from None
+        raise PostError(
+            "unreachable",
+            f"The endpoint {shown} cannot be reached: {error or type(error).__name__}.",
+        ) from None
     if response.status_code >= 300:
         wait = response.headers.get("Retry-After", "")
         seconds = float(wait) if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", wait) else 0.0  # no date
@@ -218,8 +224,9 @@ def send(
             raise ValueError(f"it has more than {largest >> 20} MB")
         return json.loads(answer)
     except (ValueError, RecursionError) as error:
-        message = f"The answer of the endpoint {shown} cannot be read: {error}."
-        raise PostError("garbage", message) from None
+        raise PostError(
+            "garbage", f"The answer of the endpoint {shown} cannot be read: {error}."
+        ) from None
 
 
 def name_refusal(status: int) -> str:

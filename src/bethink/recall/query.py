@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import cache, reduce
-from itertools import dropwhile, pairwise
+from itertools import dropwhile, groupby, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -285,13 +285,11 @@ def _make_operand(token: Token) -> Node:
     """A token as a node: all of its words, each in any of its columns. An operator has none."""
     if token.type != "operand":
         raise IndexError
-    columns: dict[str, list[Term]] = {}
-    for term in token.terms:
-        columns.setdefault(term.text, []).append(term)
-    return _chain("and", [_chain("or", terms) for terms in columns.values()])
+    words = groupby(token.terms, key=lambda term: term.text)
+    return _chain("and", (_chain("or", columns) for _, columns in words))
 
 
-def _chain(operator: str, nodes: Sequence[Node]) -> Node:
+def _chain(operator: str, nodes: Iterable[Node]) -> Node:
     return reduce(lambda left, right: (operator, left, right), nodes)
 
 

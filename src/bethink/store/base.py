@@ -634,12 +634,12 @@ class Store(Reader):
                 for number in (f"count(*) FROM {table}", counted)
             )
             if there != found:
-                said = f"{there} {table}, but {found} are {done}."
-                problems.append(Problem(part, said, "rebuild"))
+                problems.append(
+                    Problem(part, f"{there} {table}, but {found} are {done}.", "rebuild")
+                )
         orphans = "SELECT count(*) FROM vectors v WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE m.key = v.memory)"
         if number := self.column(orphans)[0]:
-            said = f"{number} vectors belong to no memory."
-            problems.append(Problem("vectors", said, "reindex"))
+            problems.append(Problem("vectors", f"{number} vectors belong to no memory.", "reindex"))
         return problems
 
     def _check_rows(self) -> Problems:
@@ -659,8 +659,11 @@ class Store(Reader):
 
     def _check_vectors(self) -> Problems:
         number = self._count_damaged_vectors()
-        said = f"{number} vectors are not what was written."
-        return [Problem("vectors", said, "reindex")] if number else []
+        return (
+            [Problem("vectors", f"{number} vectors are not what was written.", "reindex")]
+            if number
+            else []
+        )
 
     def _stored_vectors(self, which: Index, keys: Keys) -> dict[int, Stored]:
         """The vectors of memories or topics, byte for byte."""

@@ -395,8 +395,7 @@ class PostgresStore(Store):
             there = "SELECT count(*) FROM audit WHERE number <= sealed"
             written, missing = self.run(f"SELECT sealed, sealed - ({there}) FROM tenants")[0]
             if missing:
-                said = f"{missing} of {written} lines are gone."
-                problems.append(Problem("audit trail", said))
+                problems.append(Problem("audit trail", f"{missing} of {written} lines are gone."))
         return problems
 
     def _count_damaged_vectors(self) -> int:

@@ -37,8 +37,9 @@ def resolve(path: Path) -> Path:
         if real.is_symlink():  # which Python 3.13 returns for a circle
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     except (OSError, RuntimeError) as error:
-        hint = "Check the links and permissions on the way."
-        raise InvalidInput(f"{path} cannot be followed: {error}.", hint) from error
+        raise InvalidInput(
+            f"{path} cannot be followed: {error}.", "Check the links and permissions on the way."
+        ) from error
     return real
 
 

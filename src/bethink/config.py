@@ -25,22 +25,20 @@ WEIGHTS = ("relevance", "recency", "utility", "importance", "frequency")
 
 def read_weights(text: str) -> dict[str, float]:
     """`relevance=0.6 recency=0.4 jitter=0.05` → what each counts, together 1, and how much chance there is."""
-    found = {}
+    found = dict.fromkeys((*WEIGHTS, "jitter"), 0.0)
     for part in text.split():
         name, _, number = part.partition("=")
         try:
             value = float(number)
         except ValueError:
             value = -1.0
-        if name not in (*WEIGHTS, "jitter") or not 0 <= value <= 1:
+        if name not in found or not 0 <= value <= 1:
             raise ValueError(f"'{part}' is no weight; expected {', '.join(WEIGHTS)} or jitter=0..1")
         found[name] = value
-    total = sum(found.get(name, 0.0) for name in WEIGHTS)
+    total = sum(found[name] for name in WEIGHTS)
     if not total:
         raise ValueError("expected weights, such as relevance=0.6 recency=0.4")
-    return {name: found.get(name, 0.0) / total for name in WEIGHTS} | {
-        "jitter": found.get("jitter", 0.0)
-    }
+    return found | {name: found[name] / total for name in WEIGHTS}
 
 
 def read_profiles(values: Iterable[str]) -> dict[str, dict[str, float]]:

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any, NamedTuple
 
 from bethink.store.words import tokenize
@@ -189,16 +189,13 @@ def find_sought(query: Query) -> Sought:
 
 def find_places(text: str, wanted: Sought) -> list[Place]:
     """Start and end of every word that was looked for, in order."""
-    found: list[Place] = []
-    for match in _WORD.finditer(text, 0, min(len(text), LONGEST)):
-        word = match.group()
-        if not wanted.lexemes.isdisjoint(_lexemes(word)) or (
-            wanted.prefixes and word.casefold().startswith(wanted.prefixes)
-        ):
-            found.append(match.span())
-        if len(found) > MOST:
-            break
-    return found
+
+    def is_sought(word: str) -> bool:
+        known = not wanted.lexemes.isdisjoint(_lexemes(word))
+        return known or word.casefold().startswith(wanted.prefixes)
+
+    words = _WORD.finditer(text[:LONGEST])
+    return list(islice((word.span() for word in words if is_sought(word.group())), MOST))
 
 
 def choose_excerpt(text: str, wanted: Sought | None, room: int) -> Place:
@@ -234,16 +231,12 @@ def choose_sentence(text: str, question: str, other: str) -> str:
 
 
 def _find_densest(text: str, marks: list[Place], room: int) -> int:
-    best, where = 0, 0
-    for at, (start, _) in enumerate(marks):
-        words = set()
-        for begin, end in marks[at : at + 40]:
-            if end > start + room:
-                break
-            words.add(text[begin:end].casefold())
-        if len(words) > best:
-            best, where = len(words), start
-    return where
+    def count_words(at: int) -> int:
+        last = marks[at][0] + room
+        near = [place for place in marks[at : at + 40] if place[1] <= last]
+        return len({text[start:end].casefold() for start, end in near})
+
+    return marks[max(range(len(marks)), key=count_words)][0] if marks else 0
 
 
 @lru_cache(maxsize=20_000)

@@ -2,8 +2,6 @@
 statement or a change holds, and the JSON values of answers. Takes checked values; nothing here prints,
 pages or knows a caller."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -164,7 +162,7 @@ def session_record(session: Session, spans: Sequence[Span] | None = None) -> Jso
     return {**record, "topics": topics}
 
 
-def sync_record(synced: ingest.sync.Synced) -> Json:
+def sync_record(synced: "ingest.sync.Synced") -> Json:
     """What bringing sources in step did, in numbers and names."""
     return {
         "sources": synced.sources,

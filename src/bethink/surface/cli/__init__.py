@@ -3,8 +3,6 @@
 `main.py` runs a command, `console.py` is what all stand on; each other file is one group of commands, or what the groups share.
 """
 
-from __future__ import annotations
-
 from bethink.surface import OPERATIONS, SECTIONS
 
 # Groups of commands: the name of each, the file here that holds it and how it opens memory, what it is for.

@@ -6,8 +6,6 @@ it. Only what `install` would write is run: what somebody else put there is for 
 here, with everything it started that is still its own.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -19,11 +17,12 @@ from contextlib import suppress
 from importlib import util
 from pathlib import Path
 from types import SimpleNamespace as Namespace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import apsw
 
 from bethink import __version__, config
+from bethink.api import Bethink
 from bethink.embed import models, open_embedder
 from bethink.errors import BethinkError, EmbeddingError, NotFound
 from bethink.hooks import spool, state
@@ -40,10 +39,6 @@ from bethink.surface.cli.tend import edit_file
 from bethink.surface.render import many, plain, span, style
 from bethink.text import textfile
 from bethink.types import Json
-
-if TYPE_CHECKING:
-    from bethink.api import Bethink
-
 
 LONGEST = 240  # characters of a line in a difference; some settings are one line
 STAYING = ("unchanged", "kept", "failed")  # what becomes of a file that is not changed

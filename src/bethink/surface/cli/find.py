@@ -1,7 +1,5 @@
 """`search`, `recall`, `why`, `today`, `get`, `list`, `history`, `sessions`, `topics` and `stats`: what memory holds."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from types import SimpleNamespace as Namespace

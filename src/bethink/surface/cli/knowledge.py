@@ -1,7 +1,5 @@
 """`init`, `index`, `map`, `analyze` and `backfill`: what a project knows about itself, and what was said about it, become memory."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterator

@@ -1,8 +1,6 @@
 """`add`, `update`, `edit`, `open`, `vote`, `link`, `forget`, `restore`, `handoff`, `promote` and `demote`: what people tell
 their memory and take back, and the memories that proved themselves, as rules that agents always read."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """`mcp`, `serve`, `ui` and `token`: the surfaces that other programs and browsers talk to, and who may."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable
@@ -9,7 +7,8 @@ from contextlib import closing
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace as Namespace
+from typing import Any
 
 from bethink import project as projects
 from bethink.config import data_directory
@@ -26,15 +25,11 @@ from bethink.surface.web import Sessions, load_key
 from bethink.text.when import expiry
 from bethink.types import Json
 
-if TYPE_CHECKING:
-    from types import SimpleNamespace as Namespace
-
-
 HOST, PORT = "127.0.0.1", 7377
 EXAMPLE = "bethink token create --name laptop"
 FIELDS = "name id scope projects personal person state created expires"  # of a token
 
-Announce = Callable[["Namespace", str, str, str], None]
+Announce = Callable[[Namespace, str, str, str], None]
 
 
 def mcp(args: Namespace) -> None:

@@ -1,7 +1,5 @@
 """Settings, pauses and hooks; keeping memory in order and measuring it; completions for shells; and the demo."""
 
-from __future__ import annotations
-
 import io
 import os
 import re
@@ -13,12 +11,14 @@ from contextlib import redirect_stderr, redirect_stdout
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace as Namespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bethink import config as configuration
+from bethink.api import Bethink
 from bethink.embed import models
 from bethink.errors import BethinkError, ConfigError, InvalidInput, UsageError
 from bethink.features import tending
+from bethink.features.tending import Pair
 from bethink.hooks.run import read_message
 from bethink.hooks.run import run as run_hook
 from bethink.hooks.state import pause_memory, resume_memory
@@ -53,11 +53,6 @@ from bethink.surface.render import (
 from bethink.text import textfile
 from bethink.text.when import expiry
 from bethink.types import KINDS, MODES, PERSONAL, Json
-
-if TYPE_CHECKING:
-    from bethink.api import Bethink
-    from bethink.features.tending import Pair
-
 
 NAMED = 20  # steps of one kind before "and more"
 STEP_WORDS = read_words("steps")

@@ -1,7 +1,5 @@
 """`export`, `import`, `migrate` and `sync`: memories out, in, into another database, and exchanged with a team."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

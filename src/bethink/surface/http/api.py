@@ -4,8 +4,6 @@ The table of `surface` has the address of each operation and what it takes and g
 does it. Nothing here knows what an operation does.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping

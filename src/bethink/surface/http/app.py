@@ -5,8 +5,6 @@ session can then be taken over with another token, and a restart loses nothing. 
 requests that run, within a bound, with the databases closed and nothing left behind.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

@@ -4,8 +4,6 @@ a team. Each is named as in the table of `surface`, which says what it takes and
 sees it and what was asked, and gives a value for JSON; what several surfaces do alike is in `surface/operations.py`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any

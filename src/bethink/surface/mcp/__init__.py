@@ -13,8 +13,6 @@ cost 6 ms), the rest is loaded beside it, and then `server` hears every line fro
 Whatever is not plainly one of these requests is left to the SDK, and so is every error.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import queue
@@ -111,7 +109,7 @@ AHEAD = 100  # lines that are read ahead of their answers
 LONGEST = 20_000  # characters of a line that is answered here
 
 
-def serve_stdio(load: Callable[[], object], serve: Callable[[Wire], None]) -> NoReturn:
+def serve_stdio(load: Callable[[], object], serve: "Callable[[Wire], None]") -> NoReturn:
     """Greets the client. When it is silent or wants more, `load` runs in a thread; then `serve` goes on."""
     for name, code in ENDS.items():
         if number := getattr(signal, name, None):

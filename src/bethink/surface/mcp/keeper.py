@@ -4,8 +4,6 @@ Opening the embedding model takes a moment, and fetching it the first time takes
 calls; a call that has waited long enough works by words instead, and says so.
 """
 
-from __future__ import annotations
-
 import asyncio
 import copy
 import logging

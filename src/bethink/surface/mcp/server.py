@@ -6,8 +6,6 @@ show the model both or nothing else. The list of tools and the handshake need ne
 runs in the keeper's threads.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -5,8 +5,6 @@ they are, and memories.
 Text of memories comes back between the marks of `fence`. Nothing here speaks the protocol; `server` does.
 """
 
-from __future__ import annotations
-
 import logging
 import secrets
 from collections.abc import Callable

@@ -5,8 +5,6 @@ A page is a function of a visit, which runs in a thread. It asks for what it sho
 that gives it: the same checks, the same limits, the same objects as over REST. What is only a matter of looks is in its template.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial

@@ -5,8 +5,6 @@ Knows no store and no request. Times are told as distances from now, with the ex
 texts is shown as pieces that were kept, taken out or put in.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime

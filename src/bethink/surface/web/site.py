@@ -6,8 +6,6 @@ comes with a ticket of `bethink ui`, members of a team with their token; what a 
 so that a token that is revoked ends its sessions.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from datetime import UTC, datetime

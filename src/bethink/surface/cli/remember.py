@@ -371,7 +371,7 @@ def run_editor(file: Path, line: int | None = None) -> None:
     if not named:
         raise NotFound("There is no editor.", "Name yours: export EDITOR=nano")
     try:
-        words = shlex.split(named, posix=os.name != "nt")
+        words = shlex.split(named)
         place = [f"+{line}", str(file)] if line else [str(file)]
         if line and Path(words[0]).stem in TAKES_PLACE:
             place = ["-g", f"{file}:{line}"]

@@ -174,8 +174,13 @@ def token(args: Namespace) -> Result:
 
 
 def open_register(args: Namespace) -> closing[Tokens]:
-    """Where the tokens are: in a team's database, or in a file of this machine."""
-    return closing(security.open_register(settings(args), project(args)))
+    """Where the tokens for the database of the settings are: in it, if people share it, else in a file of this machine."""
+    from bethink.api import open_store  # this file is loaded before an MCP server greets its client
+
+    config = settings(args)
+    return closing(
+        security.register_of(open_store(config, project(args)) if config.shared else None)
+    )
 
 
 def create_token(args: Namespace) -> Result:

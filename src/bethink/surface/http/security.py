@@ -32,8 +32,6 @@ from bethink.types import NOTHING, PERSONAL, TEAM, Json, Values
 if TYPE_CHECKING:
     from starlette.datastructures import Headers
 
-    from bethink.config import Config
-    from bethink.project import Project
     from bethink.store.base import Store
     from bethink.store.postgres import PostgresStore
 
@@ -174,14 +172,8 @@ def new_secret() -> str:
     return PREFIX + secrets.token_urlsafe(BITS // 8)
 
 
-def open_register(config: Config, project: Project) -> Tokens:
-    """Where the tokens for the database of the settings are: in it, if people share it, else in a file of this machine."""
-    from bethink.api import open_store  # this file is loaded before an MCP server greets its client
-
-    return register_of(open_store(config, project) if config.shared else None)
-
-
 def register_of(store: Store | None) -> Tokens:
+    """Where tokens are kept: in a database that people share, else in a file of this machine."""
     if hasattr(store, "act_as"):
         return SharedTokens(cast("PostgresStore", store))
     return Tokens(data_directory() / "tokens.json")

@@ -235,9 +235,8 @@ class Result(NamedTuple):
     """What a command gives back. It is printed in the format that was asked for, and what `bethink` says about it comes after; an empty
     text is not said."""
 
-    value: Any = (
-        None  # for JSON; of a command that gives a list, its records or the one it is about
-    )
+    # For JSON; of a command that gives a list, its records or the one it is about.
+    value: Any = None
     lines: Iterable[str] = ()  # for people; by default the value in a few words
     notes: Sequence[str] = ()
     warnings: Sequence[str] = ()

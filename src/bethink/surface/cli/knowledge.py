@@ -34,8 +34,8 @@ def run_sync(
 
 def synced_result(synced: Synced) -> Result:
     found = synced.sources or synced.vanished or synced.skipped
-    notes = [] if found else ["Nothing to remember was found here."]
-    return Result(sync_record(synced), notes=notes, warnings=synced.hints)
+    note = "" if found else "Nothing to remember was found here."
+    return Result(sync_record(synced), notes=[note], warnings=synced.hints)
 
 
 def index(args: Namespace, memory: Bethink) -> Result:
@@ -94,7 +94,7 @@ def backfill(args: Namespace, memory: Bethink) -> Result:
         "known_ideas": done.known,
         "topics": done.topics,
         "sessions": len(done.sessions),
-        "skipped": dict(sorted(done.skipped.items(), key=lambda row: -row[1])),
+        "skipped": done.skipped,
         "failed": [{"file": file, "reason": reason} for file, reason in done.failed],
     }
     return Result(value, hints=memory.hints)
@@ -157,7 +157,7 @@ def init(args: Namespace) -> Result:
     return Result(
         value,
         [*describe_value(brief_init(value)), *connected.lines],
-        notes=["stopped; `bethink init` goes on from here"] if stopped else [],
+        notes=["stopped; `bethink init` goes on from here" if stopped else ""],
         warnings=memory.hints,
         hints=[*notes, *connected.hints],
         code=130 if stopped else connected.code or int(failed),

@@ -89,8 +89,6 @@ def describe_itself(rest: Sequence[str]) -> str:
 
 def wants_json(words: Sequence[str]) -> bool:
     """Whether what was typed asks for JSON, as far as that can be told of words that may be wrong."""
-    from itertools import pairwise, takewhile
+    import re
 
-    typed = list(takewhile("--".__ne__, words))
-    asked = {"--json", "--format=json", ("--format", "json")}
-    return not asked.isdisjoint([*typed, *pairwise(typed)])
+    return bool(re.search(r"(?:^| )--(?:json|format[ =]json)(?: |$)", " ".join(words)))

@@ -247,13 +247,16 @@ def consolidate(args: Namespace, memory: Bethink) -> Result:
 def model(args: Namespace) -> Result:
     name = str(args.name or settings(args).embedding)
     if args.action == "list":
-        rows = []
-        for known in models.KNOWN.values():
-            folder = models.location(known.name)
-            current = known.name.lower() == name.rpartition("/")[2].lower()
-            row = {"name": known.name, "installed": bool(folder), "current": current}
-            row |= pick(known, "dimensions window licence")
-            rows.append({**row, "path": str(folder) if folder else None})
+        rows = [
+            {
+                "name": known.name,
+                "installed": bool(folder := models.location(known.name)),
+                "current": known.name.lower() == name.rpartition("/")[2].lower(),
+                **pick(known, "dimensions window licence"),
+                "path": str(folder) if folder else None,
+            }
+            for known in models.KNOWN.values()
+        ]
         return Result(rows)
     with Bar(args, f"fetching {name}", count=size) as bar:
         folder = models.pull(name, bar)

@@ -91,4 +91,5 @@ def wants_json(words: Sequence[str]) -> bool:
     """Whether what was typed asks for JSON, as far as that can be told of words that may be wrong."""
     import re
 
-    return bool(re.search(r"(?:^| )--(?:json|format[ =]json)(?: |$)", " ".join(words)))
+    typed = " ".join(words).partition(" -- ")[0]
+    return bool(re.search(r"(?:^| )--(?:json|format[ =]json)(?: |$)", typed))

@@ -25,7 +25,6 @@ from bethink.surface.render import brief, size, span
 from bethink.types import KINDS, RELATIONS, Memory, Values
 
 TEMPLATES = Path(__file__).parent / "templates"
-LONGEST_ORIGIN = 60
 LINES, LINES_ROOM = 8, 400  # of code in a list, and the characters that choose them
 # Characters that nobody sees or that turn the order of others. Joiners and variation selectors stay: Persian, Hindi and emoji
 # are written with them. Tab and line feed stay.
@@ -51,7 +50,7 @@ def _environment() -> Environment:
         auto_reload=False,
     )
     filters: tuple[Callable[..., Any], ...] = (
-        *(show_unseen, highlight, cut_excerpt, format_text, cut_lines, moment, cite, origin),
+        *(show_unseen, highlight, cut_excerpt, format_text, cut_lines, moment, cite),
         *(size, as_words, spell_unseen, diff, place),
     )
     environment.filters |= {one.__name__: one for one in filters}
@@ -157,18 +156,6 @@ def place(scope: str) -> dict[str, str]:
 def cite(memory: Values) -> str:
     """Where a memory came from, exactly: `docs/auth.md:12-40`, or who told it."""
     return citation(cast(Memory, SimpleNamespace(**memory)))
-
-
-def origin(memory: Values) -> str:
-    """The same in few words."""
-    host = memory["metadata"].get("host")
-    if memory["session"] and host:
-        line = f", line {memory['lines'][0]}" if memory["lines"] else ""
-        return f"{host} conversation{line}"
-    if memory["source"].startswith("note:"):
-        return f"told by {memory['source'].removeprefix('note:').removeprefix('agent:')}"
-    cited = cite(memory)
-    return cited if len(cited) <= LONGEST_ORIGIN else f"…{cited[-LONGEST_ORIGIN:]}"
 
 
 def as_words(value: Any) -> str:

@@ -232,7 +232,7 @@ def call(memory: Bethink, name: str, asked: Any) -> ToolReply:
 
 
 # Resources. A name comes from outside, and is never made a path: it has to be that of a Markdown file which was found below a
-# knowledge folder, links followed.
+# knowledge folder, where no link is followed.
 
 FILES = 5000  # of a knowledge folder that can be read by name
 FILES_LISTED = 1000  # files in the one page of a list
@@ -274,15 +274,13 @@ def _find_files(memory: Bethink) -> dict[str, Path]:
     """Name → file, in order. A name counts from its knowledge folder; where another folder has it too, from the project's root."""
     files: dict[str, Path] = {}
     for folder in knowledge.find_folders(memory.project.worktree, memory.config):
-        top = folder.resolve()
-        base = top if top.is_dir() else top.parent
+        base = folder if folder.is_dir() else folder.parent
         for found in islice(walk(folder, memory.project.worktree, knowledge.MARKDOWN), FILES):
-            if isinstance(found, Skipped) or not (real := found.path.resolve()).is_relative_to(top):
+            if isinstance(found, Skipped) or found.path.suffix.lower() not in knowledge.MARKDOWN:
                 continue
-            name = real.relative_to(base).as_posix()
-            is_hidden = any(part.startswith(".") for part in name.split("/"))
-            if not is_hidden and real.suffix.lower() in knowledge.MARKDOWN:
-                files.setdefault(name if name not in files else found.uri, real)
+            name = found.path.relative_to(base).as_posix()
+            if not any(part.startswith(".") for part in name.split("/")):
+                files.setdefault(found.uri if name in files else name, found.path)
     return files
 
 

@@ -28,7 +28,7 @@ from bethink.errors import InvalidInput, UsageError
 from bethink.surface import SECTIONS
 from bethink.text import suggest, suggest_one_of
 from bethink.text.when import expiry, moment
-from bethink.types import KIND_ALIASES, KINDS, Json, Values
+from bethink.types import KIND_ALIASES, KINDS, Json, Strings, Values
 
 SWITCH = "switch"  # the type of an option that takes no value
 NUMBERS = ("whole", "number")
@@ -46,14 +46,14 @@ _ARGUMENT = r"""(?x) (\|\ )? ((?:-[\w-]+,?\ ?)*) ((?!=\ )\S*)\ ?
 
 
 class Argument(NamedTuple):
-    names: tuple[str, ...]  # of an option with its dashes; else the one name
+    names: Strings  # of an option with its dashes; else the one name
     value: str  # what the value is called
     type: str  # text, whole, number, object, objects, any, choice or switch
     many: str  # how many values: one (""), perhaps one ("?"), any number ("*"), one or more ("+")
     default: str | None
     low: int | None
     high: int | None
-    choices: tuple[str, ...]
+    choices: Strings
     help: str
     group: str
     alone: bool  # one of a set of which only one may be given

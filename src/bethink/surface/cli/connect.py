@@ -38,7 +38,7 @@ from bethink.surface.cli.console import Bar, Result, open_memory, project
 from bethink.surface.cli.tend import edit_file
 from bethink.surface.render import many, plain, span, style
 from bethink.text import textfile
-from bethink.types import Json
+from bethink.types import Json, Strings
 
 LONGEST = 240  # characters of a line in a difference; some settings are one line
 STAYING = ("unchanged", "kept", "failed")  # what becomes of a file that is not changed
@@ -376,7 +376,7 @@ def mend_agents(args: Namespace, found: Sequence[Connection]) -> None:
 
 
 # Whether an agent would start Bethink; then with which words, and the parts that can be tried.
-Checked = tuple[DoctorFinding, tuple[str, ...], Collection[str]]
+Checked = tuple[DoctorFinding, Strings, Collection[str]]
 
 
 def check_entries(one: Connection) -> Checked:

@@ -13,7 +13,7 @@ from bethink.surface import operations, render
 from bethink.surface.cli.console import Result, offer_languages, read_text
 from bethink.surface.render import cell, date, date_and_time, describe_value, one_line
 from bethink.text import replace_broken
-from bethink.types import Hit, Json, Memory
+from bethink.types import Hit, Json, Memory, Strings
 
 NO_LIMIT = 2**62
 BEGIN = (
@@ -81,7 +81,7 @@ NEAR = 2  # turns on either side of a decision that may say why
 _REASON = r"(?is)\b(?:because(?: of)?|so that|in order to|due to|the reason (?:is|was)(?: that)?|owing to|as otherwise|otherwise)\b\s*(.+?)(?=[.!?](?:\s|$)|\n|$)"
 
 
-def _find_decided(memory: Bethink, subject: str, kinds: tuple[str, ...]) -> list[Hit]:
+def _find_decided(memory: Bethink, subject: str, kinds: Strings) -> list[Hit]:
     """What of some kinds fits a subject. What perhaps replaced one of them, and so stands before it, but fits far worse is not about
     that."""
     answer = memory.search(subject, filter=memory.filter(kinds=kinds), limit=LOOKED)

@@ -4,7 +4,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,7 +41,14 @@ from bethink.post import PostError
 from bethink.project import container_name
 from bethink.recall.shape import plain
 from bethink.store.rows import Ids, Record
-from bethink.store.transfer import Bundle, bundle_from_json, bundle_to_json, split_pages, team_scope
+from bethink.store.transfer import (
+    Bundle,
+    Expected,
+    bundle_from_json,
+    bundle_to_json,
+    split_pages,
+    team_scope,
+)
 from bethink.store.transfer import migrate as move_everything
 from bethink.surface import read_words, render
 from bethink.surface.cli import console
@@ -51,7 +58,7 @@ from bethink.surface.cli.tend import edit_file
 from bethink.surface.operations import make_filter
 from bethink.surface.render import format_records, many, pick
 from bethink.text import textfile
-from bethink.types import EVERYTHING, PERSONAL, STATEMENTS, Json, Memory, Relation
+from bethink.types import EVERYTHING, PERSONAL, STATEMENTS, Json, Memory, Relation, Strings
 
 SHOWN = ("include_expired", "include_superseded")  # in a vault, which shows what replaced what
 FIELDS = "id kind scope source path lines created_at summary content".split()
@@ -352,7 +359,7 @@ class ServerPeer:
         answers = [self._ask("records", ids=page) for page in split_pages([*ids], RECORDS)]
         return [one for answer in answers for one in bundle_from_json(answer["bundle"]).records]
 
-    def take(self, bundle: Bundle, expect: Mapping[str, bytes | None]) -> tuple[str, ...]:
+    def take(self, bundle: Bundle, expect: Expected) -> Strings:
         left: list[str] = []
         for part in _split_bundle(bundle):
             wanted = {record.memory.id for record in part.records}

@@ -31,7 +31,7 @@ from bethink.store.base import Store
 from bethink.store.transfer import team_scope
 from bethink.surface.http.security import SESSION, Caller, Grant, Tokens, refuse
 from bethink.surface.mcp.keeper import Keeper, Opened
-from bethink.types import PERSONAL, TRUST, Batch, Filter, Json, Passage, Receipt
+from bethink.types import PERSONAL, TRUST, Batch, Filter, Json, Passage, Receipt, Strings
 from bethink.types import TEAM as EVERYBODY
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class View(Bethink):
         return False
 
     @property
-    def scopes(self) -> tuple[str, ...]:
+    def scopes(self) -> Strings:
         own = (self.scope, PERSONAL) if self.caller.personal else (self.scope,)
         return (*own, EVERYBODY) if self.shared else own
 
@@ -81,7 +81,7 @@ class View(Bethink):
             raise refuse("personal")
         return super().filter(**wanted)
 
-    def every_scope(self) -> tuple[str, ...]:
+    def every_scope(self) -> Strings:
         return tuple(scope for scope in self.store.scopes() if self.caller.sees(scope))
 
     def names_of(self, scope: str) -> dict[str, tuple[str, str]]:

@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bethink.ingest.analyze.tree import count_words, is_aside
 from bethink.ingest.redact import redact
@@ -186,15 +186,14 @@ def _run_git(root: Path, arguments: Sequence[str]) -> tuple[bytes, str | None]:
 
 @cache
 def _pattern(name: str) -> re.Pattern[str]:
-    """A pattern of the table. Only in pasted lines case counts."""
-    return _compile(tuple(load_table("commits")[name]), "" if name == "log" else "(?i)")
+    return re.compile("|".join(load_table("commits")[name]))
 
 
 @cache
-def _compile(phrases: tuple[str, ...], before: str) -> re.Pattern[str]:
-    """Phrases as one pattern, with the patterns that they name."""
-    joined = f"{before}(?:{'|'.join(phrases)})"
-    return re.compile(re.sub(r"\{([a-z]+)\}", lambda name: load_table("commits")[name[1]], joined))
+def _load_cues() -> list[tuple[re.Pattern[str], float]]:
+    """What gives a reason away, and how strongly."""
+    cues = load_table("commits")["cue"]
+    return [(re.compile(rf"(?i)\b(?:{'|'.join(cue['phrases'])})"), cue["weight"]) for cue in cues]
 
 
 def explain(message: str, author: str = "") -> Explanation | None:
@@ -233,9 +232,7 @@ def _rate(subject: str, prose: str) -> float:
 
 def _score(text: str) -> float:
     """How much reasoning a text shows."""
-    cues: list[dict[str, Any]] = load_table("commits")["cue"]
-    weights = {_compile(tuple(cue["phrases"]), r"(?i)\b"): float(cue["weight"]) for cue in cues}
-    return sum(weight for cue, weight in weights.items() if cue.search(text))
+    return sum(weight for cue, weight in _load_cues() if cue.search(text))
 
 
 def _read_prose(body: str) -> str:

@@ -170,7 +170,7 @@ class DecisionRecord(NamedTuple):
 
 
 def _describe_records(tree: Tree) -> Iterator[Finding]:
-    table = load_table("analyze")["records"]
+    table = load_table("records")
     folders: dict[str, list[DecisionRecord]] = {}
     for path, _ in tree.find(table["file"], own=False):
         if record := _read_record(tree, path):
@@ -201,7 +201,7 @@ def _read_record(tree: Tree, path: str) -> DecisionRecord | None:
     titled = next((section for section in sections if section.names), None)
     if titled is None:
         return None
-    table, parts = load_table("analyze")["records"], _find_parts(sections)
+    table, parts = load_table("records"), _find_parts(sections)
     # What gives a date or a status above the second heading: `* Date: 2024-03-02`, `**Status:** …`, `| Status | … |`, or frontmatter.
     above = [f"{key}: {flatten(value)}" for key, value in frontmatter.items()]
     fields = {"date": "", "status": ""}
@@ -238,7 +238,7 @@ def _find_parts(sections: Sequence[PageSection]) -> dict[str, str]:
         (one.names[-1].lower().lstrip("0123456789. "), one.text) for one in sections if one.names
     ]
     found: dict[str, str] = {}
-    for role, pattern in load_table("analyze")["records"]["part"]:
+    for role, pattern in load_table("records")["part"]:
         for title, text in named:
             if text and re.fullmatch(pattern, title):
                 found.setdefault(role, text)
@@ -277,7 +277,7 @@ def _describe_record(record: DecisionRecord, later: DecisionRecord | None) -> Fi
         pieces.append(f"Superseded by {later.name}: {later.title}.")
     if status in ("rejected", "deprecated"):
         pieces.append(f"This decision is {status}: it does not hold.")
-    table = load_table("analyze")["records"]
+    table = load_table("records")
     pieces += [
         lead + shorten(record.parts[role], limit)
         for role, lead, limit in table["told"]

@@ -123,12 +123,7 @@ class Graph(NamedTuple):
 
 
 def draw_graph(
-    memory: Bethink,
-    focus: str | None = None,
-    query: str | None = None,
-    *,
-    limit: int = 80,
-    depth: int = 2,
+    memory: Bethink, focus: str | None, query: str | None, limit: int, depth: int
 ) -> Graph:
     """The graph around a memory (its id), a thing (`about:` and its name), what a question finds, or what was told last."""
     graph = _GraphBuilder(memory, limit)

@@ -315,7 +315,7 @@ def topics(memory: Bethink, of: Session) -> list[Span]:
     return memory.store.spans(of.id, (of.scope,))
 
 
-def surroundings(memory: Bethink, id: str, turns: int = 3) -> list[Memory]:
+def surroundings(memory: Bethink, id: str, turns: int) -> list[Memory]:
     """What stands around a memory where it came from: the turns of a conversation, or the passages of a document."""
     return [
         found

@@ -69,12 +69,12 @@ class Done(NamedTuple):
 
 
 def list_queue(
-    memory: Bethink, queue: str, limit: int = 20, start: int = 0, seconds: float | None = None
+    memory: Bethink, queue: str, limit: int = 20, start: int = 0, seconds: float = SECONDS
 ) -> Queue:
     """The items of a queue, from the statement number `start` on."""
     check_choice("queue", queue, QUEUES)
     if queue in PAIRS:
-        return _pairs(memory, queue, limit, start, SECONDS if seconds is None else seconds)
+        return _pairs(memory, queue, limit, start, seconds)
     found = list(_singles(memory, queue, limit + 1, start))
     items = tuple(Item((one,), reason) for one, reason in found[:limit])
     return Queue(items, start + len(items), start + limit if len(found) > limit else None)

@@ -62,7 +62,7 @@ class Demotion(NamedTuple):
 # Candidates
 
 
-def candidates(memory: Bethink, limit: int = 10) -> list[tuple[Memory, str]]:
+def candidates(memory: Bethink, limit: int) -> list[tuple[Memory, str]]:
     """Memories of this project that proved useful and are no rule yet, best first, each with the reason."""
     wanted = memory.filter(scopes=(memory.scope,), kinds=KINDS, used=True, min_trust=TRUST["agent"])
     proven = [

@@ -229,7 +229,7 @@ def _conversation(memory: View, one: Session) -> Json:
 
 def graph(memory: View, asked: Any) -> browse.Graph:
     """Memories, the things they are about and their relations around a focus, nearest first."""
-    return browse.draw_graph(memory, asked.focus, asked.query, limit=asked.limit, depth=asked.depth)
+    return browse.draw_graph(memory, asked.focus, asked.query, asked.limit, asked.depth)
 
 
 # Order

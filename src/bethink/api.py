@@ -354,7 +354,7 @@ class Bethink:
             retire=(lambda uris: 0) if dry_run else retire,
             exists=alive,
         )
-        return ingest.sync.sync(documents, target, looked=looked, progress=progress)
+        return ingest.sync.sync(documents, target, looked, progress)
 
     def write_options(self, scope: str, **changes: Any) -> WriteOptions:
         """How something is written into a scope from here, but for what the caller changes."""

@@ -92,9 +92,7 @@ def find(
     return [(name, file) for changed, file, name in sorted(dated) if changed >= least]
 
 
-def find_newest(
-    memory: Bethink, host: str | None, since: datetime | None = None
-) -> tuple[str, Path]:
+def find_newest(memory: Bethink, host: str | None, since: datetime | None) -> tuple[str, Path]:
     """The transcript of this project that changed last, of those that the agents on this machine keep."""
     for name, file in reversed(find(None, host, since)):
         with suppress(OSError, BethinkError):  # one that cannot be read is not the one

@@ -492,7 +492,7 @@ class Undone(NamedTuple):
     forgotten: int = 0  # that were exchanged with a team, for which the next sync forgets them too
 
 
-def undo(memory: Bethink, place: Path, dry_run: bool = False) -> Undone | None:
+def undo(memory: Bethink, place: Path, dry_run: bool) -> Undone | None:
     """Removes what imports of a file or folder added, as if it had never come: a later import brings it again. What was changed
     since stays, and what a team has got is forgotten instead, lest it come again from there. None where nothing was imported
     from there."""

@@ -99,9 +99,7 @@ def index(memory: Bethink, *, progress: Progress = None) -> Synced:
     return _sync_markdown(memory, found, INDEX, cut, progress)
 
 
-def import_markdown(
-    memory: Bethink, path: Path, *, progress: Progress = None, dry_run: bool = False
-) -> Synced:
+def import_markdown(memory: Bethink, path: Path, progress: Progress, dry_run: bool) -> Synced:
     """Takes in one Markdown file or a tree of them, by windows of lines. Run again, it replaces what changed."""
     found = list(walk(path, memory.project.worktree, MARKDOWN))
     name = f"import:{path.resolve().as_posix()}"
@@ -122,7 +120,7 @@ def _sync_markdown(
     return synced._replace(hints=(*synced.hints, *warnings))
 
 
-def remove_import(memory: Bethink, path: Path, *, dry_run: bool = False) -> Synced:
+def remove_import(memory: Bethink, path: Path, dry_run: bool) -> Synced:
     """Retires what was taken in from a Markdown file, a folder of them or a repo map, as if its files had vanished."""
     place = path.resolve().as_posix()
     for collection in (f"import:{place}", f"repo-map:{place}"):
@@ -133,9 +131,7 @@ def remove_import(memory: Bethink, path: Path, *, dry_run: bool = False) -> Sync
     )
 
 
-def import_repo_map(
-    memory: Bethink, file: Path, *, progress: Progress = None, dry_run: bool = False
-) -> Synced:
+def import_repo_map(memory: Bethink, file: Path, progress: Progress, dry_run: bool) -> Synced:
     """Takes in a repo map from a JSON file; it replaces all that this file brought before."""
     try:
         with file.open("rb") as stream:  # a little more than is allowed: the reader then says so
@@ -277,7 +273,7 @@ def is_in_git(project: Project) -> bool:
     return (project.worktree / ".git").exists()
 
 
-def make_files(project: Project, config: Config, *, local: bool = False) -> Iterator[FileStep]:
+def make_files(project: Project, config: Config, local: bool) -> Iterator[FileStep]:
     """Makes the files that a project needs, one by one, and says what was done about each."""
     name = next(iter(config.knowledge), "")
     folder = project.worktree / name
@@ -331,7 +327,7 @@ def _end_line(text: str, end: str = "\n") -> str:
     return text if not text or text.endswith("\n") else text + end
 
 
-def check_local(project: Project, config: Config, *, force: bool = False) -> None:
+def check_local(project: Project, config: Config, force: bool) -> None:
     """Refuses, before anything is made, what `--local` cannot mean."""
     root = str(project.root)
     if config.database:

@@ -80,9 +80,8 @@ class Collection(NamedTuple):
 def sync(
     documents: Iterable[Document | Skipped],
     collection: Collection,
-    *,
-    looked: Callable[[str], bool] = lambda uri: True,
-    progress: Callable[[int], None] | None = None,
+    looked: Callable[[str], bool],
+    progress: Callable[[int], None] | None,
 ) -> Synced:
     """Brings the memories of a collection in step with its documents. Known sources that no document spoke of have vanished
     if `looked` says that they would have been found; those that could not be read have not. `progress` is told how many

@@ -46,7 +46,6 @@ from bethink.store.transfer import (
 )
 from bethink.types import (
     KINDS,
-    NOTHING,
     PERSONAL,
     RELATIONS,
     TEAM,
@@ -71,17 +70,17 @@ JsonObject = Mapping[str, Any]  # a memory as an export has it
 class Imported(NamedTuple):
     """What became of the memories of a file."""
 
-    added: int = 0
-    known: int = 0  # by id or text
-    merged: int = 0  # known ones whose histories were made one
-    edited: int = 0  # notes of a vault, each of which became a new version of its memory
-    purged: int = 0  # that were purged here, and stay so
-    left_out: int = 0  # of other projects, or personal
-    redactions: int = 0
-    relations: int = 0
-    format: str = "export"  # whose it is
-    kinds: Mapping[str, int] = NOTHING  # of those that were added
-    left: Mapping[str, int] = NOTHING  # why → how many that another program's store has
+    added: int
+    known: int  # by id or text
+    merged: int  # known ones whose histories were made one
+    edited: int  # notes of a vault, each of which became a new version of its memory
+    purged: int  # that were purged here, and stay so
+    left_out: int  # of other projects, or personal
+    redactions: int
+    relations: int
+    format: str  # whose it is
+    kinds: Mapping[str, int]  # of those that were added
+    left: Mapping[str, int]  # why → how many that another program's store has
 
 
 def export_records(memory: Bethink, memories: Iterator[Memory]) -> Iterator[dict[str, Any]]:
@@ -130,10 +129,12 @@ def import_file(
     done = Imported(
         added=len(new),
         known=len(moved) - len(edits) - refused - len(new) - purged,
+        merged=0,
         edited=len(edits),
         purged=purged,
         left_out=len(given) - len(moved),
         redactions=sum(one.redactions for one in new),
+        relations=0,
         format=reading.format,
         kinds=dict(Counter(one.memory.kind for one in new).most_common()),
         left={**reading.left, **({EDITED: refused} if refused else {})},
@@ -484,22 +485,14 @@ def _relate(memory: Bethink, new: Sequence[Given], trusted: bool) -> int:
 # Taking an import back
 
 
-class Undone(NamedTuple):
-    """What became of the memories that an import had added."""
-
-    removed: int = 0
-    kept: int = 0  # that were changed since
-    forgotten: int = 0  # that were exchanged with a team, for which the next sync forgets them too
-
-
-def undo(memory: Bethink, place: Path, dry_run: bool) -> Undone | None:
+def undo(memory: Bethink, place: Path, dry_run: bool) -> dict[str, int]:
     """Removes what imports of a file or folder added, as if it had never come: a later import brings it again. What was changed
-    since stays, and what a team has got is forgotten instead, lest it come again from there. None where nothing was imported
-    from there."""
+    since stays, and what a team has got is forgotten instead, lest it come again from there. Gives how many of each; nothing where
+    nothing was imported from there."""
     name = _name_import(place)
     pages = [json.loads(note) for note in memory.store.list_notes(name) if note]
     if not pages:
-        return None
+        return {}
     added = {id: datetime.fromisoformat(page["at"]) for page in pages for id in page["ids"]}
     there = memory.store.get(added)
     unchanged = [one.id for one in there if one.updated_at <= added[one.id]]
@@ -512,7 +505,8 @@ def undo(memory: Bethink, place: Path, dry_run: bool) -> Undone | None:
         memory.store.take(Bundle(gone=tuple(gone)))
         for page in pages:
             memory.store.take(Bundle(), note=(name + page["ids"][0], ""))
-    return Undone(len(gone), len(there) - len(unchanged), len(hidden))
+    kept = len(there) - len(unchanged)
+    return {"removed": len(gone), "kept": kept, "forgotten": len(hidden)}
 
 
 def _name_import(place: Path) -> str:

@@ -149,9 +149,9 @@ def import_(args: Namespace) -> Result:
     if args.undo:
         with open_memory(args) as memory:
             done = exchange.undo(memory, path, args.dry_run)
-            if done is None:
+            if not done:
                 return synced_result(knowledge.remove_import(memory, path, dry_run=args.dry_run))
-        return Result({**done._asdict(), "dry_run": args.dry_run})
+        return Result({**done, "dry_run": args.dry_run})
     if path.name == SETTINGS_FILE:
         return import_settings(args, path)
     if not path.exists():

@@ -147,7 +147,7 @@ def read_on(
 ) -> Iterator[Indexed]:
     """What is new in one transcript, page by page. What was said while memory was paused is
     passed over; with `silent` also what the host gives no time for."""
-    uri = uri_of(path)
+    uri = redact_name(str(path.resolve()))  # a folder or a file may be named like a secret
     home, source = memory.store.find_source(uri) or (None, Source(uri, "transcript"))
     left = source.metadata.get("position")
     transcript = hosts.read(path, Position(**left) if left else Position(), host or None)
@@ -162,11 +162,6 @@ def read_on(
         yield part
     if not pages:
         yield Indexed(unchanged=1)
-
-
-def uri_of(path: Path) -> str:
-    """What a transcript is called in the store. A folder or a file may be named like a secret."""
-    return redact_name(str(path.resolve()))
 
 
 class OpenTranscript(NamedTuple):

@@ -9,6 +9,7 @@ themselves, as relations, history and a mark in their metadata: nothing is asked
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from bethink.api import Bethink
@@ -153,13 +154,10 @@ def _pairs(memory: Bethink, queue: str, limit: int, start: int, seconds: float) 
     items = [Item(pair[:2], pair.reason) for pair in found.values()]
     # Of two that say the same the newer first: the older one is what went out of date.
     if queue == "duplicates":
-        items = [item._replace(memories=_newest_first(item.memories)) for item in items]
+        newest = partial(sorted, key=attrgetter("created_at"), reverse=True)
+        items = [item._replace(memories=tuple(newest(item.memories))) for item in items]
     more = done and bool(memory.list(filter=seen, limit=1, offset=start))
     return Queue(tuple(items), start, start if more else None)
-
-
-def _newest_first(found: Sequence[Memory]) -> tuple[Memory, ...]:
-    return tuple(sorted(found, key=lambda one: one.created_at, reverse=True))
 
 
 # Acts

@@ -62,11 +62,6 @@ def find_documentation(root: Path, config: Config) -> list[str]:
     return [name for name in there if (root / name).resolve().is_relative_to(top)]
 
 
-def _is_record(uri: str, documentation: Sequence[str]) -> bool:
-    """Whether a document is a decision record of the documentation, which `analyze` tells as a whole."""
-    return markdown.find_kind(uri) == "decision" and uri.partition("/")[0] in documentation
-
-
 def _inside(root: Path, name: str) -> Path:
     """A folder that the settings name. A project's file comes with a cloned repository: it may not point out of the project."""
     path = (root / Path(name).expanduser()).resolve()
@@ -93,7 +88,9 @@ def index(memory: Bethink, *, progress: Progress = None) -> Synced:
         one
         for start in find_folders(root, config)
         for one in walk(start, root, DOCUMENTS)
-        if not _is_record(one.uri, documentation)
+        # A decision record of the documentation is told as a whole by `analyze`.
+        if markdown.find_kind(one.uri) != "decision"
+        or one.uri.partition("/")[0] not in documentation
     ]
     cut = ("headers", config.chunk_size, config.chunk_overlap)
     return _sync_markdown(memory, found, INDEX, cut, progress)

@@ -94,7 +94,8 @@ def promote(memory: Bethink, id: str, target: str | None = None) -> Promotion:
     """Writes a memory into a file of rules and marks it. `target` is claude or agents."""
     _check_promotable(memory.one(id))
     root = memory.project.worktree
-    path = TARGETS[target] if target else _choose_file(root)
+    has_agents = (root / AGENTS).exists() and not (root / ".claude").is_dir()
+    path = TARGETS[target] if target else AGENTS if has_agents else RULES
     with textfile.alone(root):
         one = memory.one(id)  # as it is now that nobody else promotes
         line = render_rule(memory, one)
@@ -124,10 +125,6 @@ def _check_promotable(one: Memory) -> None:
             f"The memory {one.id} comes from {one.source}: imported text is not put into rules, because agents obey them.",
             "`bethink add` it in your own words if it is true.",
         )
-
-
-def _choose_file(root: Path) -> str:
-    return AGENTS if not (root / ".claude").is_dir() and (root / AGENTS).exists() else RULES
 
 
 def render_rule(memory: Bethink, one: Memory) -> str:

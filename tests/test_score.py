@@ -29,7 +29,7 @@ class Middle(random.Random):
 def score(one, relevance, profile, chance=None):
     """The score of one candidate alone."""
     weights = PROFILES[profile]
-    return scoring.score([one], [relevance], weights, NOW, chance or Middle())[0]
+    return scoring.score([(relevance, one)], weights, NOW, chance or Middle())[0][0]
 
 
 def candidate(hours=0.0, **fields):
@@ -96,7 +96,7 @@ def test_what_is_doubted_loses_a_little_and_the_users_word_comes_before_a_docume
     ):
         own = candidate(frequencies=held)
         read = candidate(key=2, kind="document", trust=1, frequencies=(1, 1))
-        value, other = scoring.put_statements_first([own, read], [0.5, fit])
+        (value, _), (other, _) = scoring.put_statements_first([(0.5, own), (fit, read)])
         assert ("statement" if value > other else "document") == first, (held, fit)
 
 

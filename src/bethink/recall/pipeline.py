@@ -328,13 +328,11 @@ def _rank(
     rng: random.Random,
 ) -> Ranked:
     """The candidates by how well they fit, by the profile, and by what the question asks for first."""
-    relevance = [
-        min(1.0, signals[one.key].relevance * _preference(one, query)) for one in candidates
+    fitting = [
+        (min(1.0, signals[one.key].relevance * _preference(one, query)), one) for one in candidates
     ]
-    scored = score(candidates, relevance, ask.weights, now, rng)
-    scored = put_statements_first(candidates, scored)
-    scored = put_first(scored, [standing[one.key] for one in candidates])
-    return rank(candidates, scored, ask.threshold)
+    scored = put_statements_first(score(fitting, ask.weights, now, rng))
+    return rank(put_first(scored, standing), ask.threshold)
 
 
 # Telling

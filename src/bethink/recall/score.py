@@ -34,7 +34,7 @@ import math
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
@@ -280,6 +280,8 @@ def _rank_places(scores: Sequence[float | None]) -> dict[int, int]:
 
 # Score
 
+Ranked = Sequence[tuple[float, Candidate]]  # candidates, each behind its score
+
 
 class Profile(NamedTuple):
     relevance: float = 0.0
@@ -330,48 +332,38 @@ SUBJECT = 0.5  # share of a document's words of the question by which a statemen
 DISTILLED = frozenset(STATEMENTS) - {"question"}
 
 
-def score(
-    candidates: Candidates,
-    relevance: Sequence[float],
-    chosen: Profile,
-    now: datetime,
-    rng: random.Random,
-) -> list[float]:
-    """The score of each candidate, in their order."""
-    scores = []
-    for value, candidate in zip(relevance, candidates, strict=True):
+def score(found: Ranked, chosen: Profile, now: datetime, rng: random.Random) -> Ranked:
+    """The candidates, each with its score in place of its relevance."""
+    scored = []
+    for value, one in found:
         value *= chosen.relevance
         if chosen.relevance < 1:
-            parts = profile_parts(candidate, chosen, now)
+            parts = profile_parts(one, chosen, now)
             value += sum(getattr(chosen, name) * part for name, part in parts.items())
-        scores.append(value * (1 - DOUBT * (1 - candidate.confidence)))
-    if not chosen.jitter:
-        return scores
-    return [value * (1 + (rng.random() * 2 - 1) * chosen.jitter) for value in scores]
+        value *= 1 - DOUBT * (1 - one.confidence)
+        if chosen.jitter:
+            value *= 1 + (rng.random() * 2 - 1) * chosen.jitter
+        scored.append((value, one))
+    return scored
 
 
-def put_first(relevance: Sequence[float], standings: Sequence[int]) -> list[float]:
-    """The relevance of each candidate, so that what stands higher and fits comes before all that stands lower. Whatever does not fit
-    stays where it is; the order inside a standing is kept."""
-    values = list(relevance)
-    bar = UNFIT + FIT * (max(values, default=0.0) - UNFIT)
-    least = math.inf
-    for standing in sorted(set(standings), reverse=True):
-        here = [at for at, one in enumerate(standings) if one == standing]
-        most = max(values[at] for at in here)
+def put_first(found: Ranked, standing: Mapping[int, int]) -> Ranked:
+    """The candidates, scored so that what stands higher and fits comes before all that stands lower. Whatever does not fit stays where
+    it is; the order inside a standing is kept."""
+    bar = UNFIT + FIT * (max((value for value, _ in found), default=0.0) - UNFIT)
+    least, factors = math.inf, dict[int, float]()
+    for level in sorted(set(standing.values()), reverse=True):
+        here = [value for value, one in found if standing[one.key] == level]
+        most = max(here)
         factor = min(1.0, 0.999 * least / most) if most > 0 else 1.0
-        least = min([least, *(values[at] * factor for at in here if relevance[at] >= bar)])
-        for at in here:
-            values[at] *= factor
-    return values
+        least = min([least, *(value * factor for value in here if value >= bar)])
+        factors[level] = factor
+    return [(value * factors[standing[one.key]], one) for value, one in found]
 
 
-def rank(
-    candidates: Candidates, scored: Sequence[float], threshold: float
-) -> list[tuple[float, Candidate]]:
+def rank(found: Ranked, threshold: float) -> Ranked:
     """All that reach the threshold with their scores, best first. An idea stands in the turn it was taken from: it stands for both,
     unless the turn fits much better."""
-    found = list(zip(scored, candidates, strict=True))
     best: dict[tuple[int, int, bool], float] = {}
     for value, one in found:
         place = (one.source, turn_of(one.position), one.position >= IDEAS)
@@ -386,14 +378,12 @@ def rank(
     return sorted(kept, key=lambda one: (-one[0], -one[1].created_at, one[1].key))
 
 
-def put_statements_first(candidates: Candidates, scored: Sequence[float]) -> list[float]:
+def put_statements_first(found: Ranked) -> Ranked:
     """What was said on the way comes behind a statement that holds the same words of the question and fits nearly as well: whoever
     repeats a decision often must not bury it. And what was only asked comes behind a statement that holds most of those words: it
     resembles the question, whatever the answer is. Likewise what stands on nobody's word, such as a document or an import, comes
     behind a statement of the user that holds the same words: of two claims the user's is the one to hear first."""
-    stated = [
-        (value, one) for value, one in zip(scored, candidates, strict=True) if one.kind in DISTILLED
-    ]
+    stated = [(value, one) for value, one in found if one.kind in DISTILLED]
     best = _find_best(stated)
     own = _find_best([(value, one) for value, one in stated if one.trust >= TRUST["user"]])
 
@@ -406,7 +396,7 @@ def put_statements_first(candidates: Candidates, scored: Sequence[float]) -> lis
             return _put_behind(value, _find_rival(own, words, SUBJECT), REPEATED)
         return value
 
-    return list(map(lower, scored, candidates))
+    return [(lower(value, one), one) for value, one in found]
 
 
 def _find_rival(best: Mapping[int, float], words: int, share: float = 1.0) -> float:
@@ -422,10 +412,10 @@ def _put_behind(value: float, rival: float, factor: float) -> float:
     return min(value, rival * BEHIND) if value <= rival * factor else value
 
 
-def _find_best(scored: Iterable[tuple[float, Candidate]]) -> dict[int, float]:
+def _find_best(found: Ranked) -> dict[int, float]:
     """The best score of those that hold each combination of the question's words."""
     best: dict[int, float] = {}
-    for value, one in scored:
+    for value, one in found:
         words = _find_words(one)
         best[words] = max(best.get(words, 0.0), value)
     return best
@@ -450,8 +440,6 @@ def profile_parts(candidate: Candidate, chosen: Profile, now: datetime) -> dict[
 
 
 # Reading the first hits again
-
-Ranked = Sequence[tuple[float, Candidate]]
 
 # What is read, so that a search stays within 150 ms on two cores: hits, and characters of each (about 64 tokens).
 READ_HITS, READ_ROOM = 16, 280

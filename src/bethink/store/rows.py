@@ -171,7 +171,7 @@ def to_row(item: Any, **own: Any) -> dict[str, Any]:
     """What the columns hold of a memory, source, topic, event or relation; `own` is what the store itself says of it."""
     row = {
         name: to_column(name, value)
-        for name, value in zip(item._fields, item, strict=True)
+        for name, value in item._asdict().items()
         if name not in ("lines", "entities", "source_type")
     }
     if hasattr(item, "lines"):

@@ -8,6 +8,7 @@ in both databases stands here, in SQL that `rows` explains; a database brings `r
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
+from functools import partial
 from os.path import commonprefix
 from typing import Any, NamedTuple, TypeVar
 
@@ -56,7 +57,11 @@ SHORTEST = 13
 PAGE = 500
 DAY = 86_400_000  # milliseconds
 NOTE = "note:"  # before the names of notes among the other facts about the database
-COUNTS = ("word counts", "memories", "counted", "sum(memories) FROM scopes")
+# What must hold in any database: the part, what mends it, what is said of a row that the statement finds, and the statement.
+CHECKS = """
+word counts | rebuild | {} memories, but {} are counted. | SELECT a.n, b.n FROM (SELECT count(*) AS n FROM memories) a, (SELECT coalesce(sum(memories), 0) AS n FROM scopes) b WHERE a.n <> b.n
+vectors | reindex | {} vectors belong to no memory. | SELECT count(*) FROM vectors v WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE m.key = v.memory) HAVING count(*) > 0
+"""
 
 Result = TypeVar("Result")
 
@@ -111,8 +116,8 @@ class Store(Reader):
     columns: str  # rows.COLUMNS, with the database's own way to put rows into JSON
     stored: str  # what gives the bytes of a vector `v`, by `_encode_stored`
     order: str  # of the vectors of a memory
-    # What is derived: its name, the table of which it is, what was done with each row there, and what tells how many these are.
-    derived: tuple[tuple[str, str, str, str], ...]
+    checks: str  # more lines of CHECKS
+    deep_checks: str = ""  # those that read every row
     unreadable: tuple[type[Exception], ...] = (StoreCorrupt,)  # errors that speak of damage
 
     def __init__(self) -> None:
@@ -615,8 +620,9 @@ class Store(Reader):
 
     def check(self, deep: bool = False) -> Problems:
         """What is wrong with the database; `deep` reads every page and every row."""
-        looks = [lambda: self._check_database(deep), self._check_derived]
-        looks += [self._check_rows, self._check_vectors] if deep else []
+        table = self.checks + CHECKS + (self.deep_checks if deep else "")
+        looks = [partial(self._check_database, deep), partial(self._find_wrong, table)]
+        looks += [partial(self._check_rows)] if deep else []
         problems: Problems = []
         for look in looks:
             try:
@@ -625,22 +631,14 @@ class Store(Reader):
                 problems.append(Problem("database", f"A page cannot be read: {error}", "restore"))
         return problems
 
-    def _check_derived(self) -> Problems:
-        """The derived parts must agree with the rows they were made from."""
-        problems = []
-        for part, table, done, counted in (*self.derived, COUNTS):
-            there, found = (
-                int(self.column(f"SELECT {number}")[0] or 0)
-                for number in (f"count(*) FROM {table}", counted)
-            )
-            if there != found:
-                problems.append(
-                    Problem(part, f"{there} {table}, but {found} are {done}.", "rebuild")
-                )
-        orphans = "SELECT count(*) FROM vectors v WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE m.key = v.memory)"
-        if number := self.column(orphans)[0]:
-            problems.append(Problem("vectors", f"{number} vectors belong to no memory.", "reindex"))
-        return problems
+    def _find_wrong(self, table: str) -> Problems:
+        """What the statements of a table find."""
+        lines = (line.split(" | ") for line in table.split("\n") if line)
+        return [
+            Problem(part, said.format(*row), repair)
+            for part, repair, said, sql in lines
+            for row in self.run(sql)
+        ]
 
     def _check_rows(self) -> Problems:
         """Reads every memory, and names those that are not what was written."""
@@ -656,14 +654,6 @@ class Store(Reader):
             bad.append(f"{torn} that lack their scope or source")
         said = "The stored text of {} is not what was written."
         return [Problem("memory", said.format(id), "restore") for id in bad]
-
-    def _check_vectors(self) -> Problems:
-        number = self._count_damaged_vectors()
-        return (
-            [Problem("vectors", f"{number} vectors are not what was written.", "reindex")]
-            if number
-            else []
-        )
 
     def _stored_vectors(self, which: Index, keys: Keys) -> dict[int, Stored]:
         """The vectors of memories or topics, byte for byte."""
@@ -683,9 +673,6 @@ class Store(Reader):
         return bytes(stored[0])
 
     def _check_database(self, deep: bool) -> Problems:
-        raise NotImplementedError
-
-    def _count_damaged_vectors(self) -> int:
         raise NotImplementedError
 
     def keyword(self, query: Query, filter: Filter, limit: int) -> Ranking:

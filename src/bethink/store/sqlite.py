@@ -168,10 +168,10 @@ class SqliteStore(Store):
 
     columns = rows.COLUMNS.format("json_group_array(json_array(e.name, e.type))")
     stored, order = "v.data", "v.id"
-    derived = (
-        ("full-text index", "memories", "indexed", "count(*) FROM memories_fts_docsize"),
-        ("full-text index", "spans", "indexed", "count(*) FROM spans_fts_docsize"),
-    )
+    checks = """
+full-text index | rebuild | {} memories, but {} are indexed. | SELECT a.n, b.n FROM (SELECT count(*) AS n FROM memories) a, (SELECT count(*) AS n FROM memories_fts_docsize) b WHERE a.n <> b.n
+full-text index | rebuild | {} spans, but {} are indexed. | SELECT a.n, b.n FROM (SELECT count(*) AS n FROM spans) a, (SELECT count(*) AS n FROM spans_fts_docsize) b WHERE a.n <> b.n
+"""
     unreadable = UNREADABLE
 
     def __init__(self, path: Path, timeout: float = 30.0) -> None:
@@ -356,11 +356,11 @@ class SqliteStore(Store):
                     self.connection.execute(ask)
             except (apsw.SQLError, apsw.CorruptError) as error:
                 problems.append(Problem("full-text index", f"{table}: {error}.", "rebuild"))
+        unsound = [unsound_vectors(self.connection, which.table) for which in INDEX if deep]
+        if number := sum(map(len, unsound)):
+            said = f"{number} vectors are not what was written."
+            problems.append(Problem("vectors", said, "reindex"))
         return problems
-
-    def _count_damaged_vectors(self) -> int:
-        unsound = (unsound_vectors(self.connection, which.table) for which in INDEX)
-        return sum(map(len, unsound))
 
     def backup(self, path: str) -> int:
         """A complete copy in one file, taken while others go on writing."""

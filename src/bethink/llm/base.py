@@ -21,20 +21,23 @@ Clean = NewType("Clean", str)
 """Text that has been redacted and fenced. Only `Model` may make it."""
 
 # Why a question brought nothing, in the words that `stats` shows.
-REASONS = {
-    "ceiling": "the day's token ceiling was reached",
-    "budget": "the tokens could not be counted",
-    "empty": "nothing was left to send after redaction",
-    "key": "the key was refused or is missing",
-    "missing": "no such model or address",
-    "unreachable": "the model could not be reached, or not in time",
-    "busy": "the model was busy",
-    "refused": "the request was refused",
-    "declined": "the model declined to answer",
-    "cut off": "the answer was cut off",
-    "garbage": "the answer could not be used",
-    "given up": "the model had failed shortly before",
-}
+REASONS = dict(
+    line.split(": ")
+    for line in """
+ceiling: the day's token ceiling was reached
+budget: the tokens could not be counted
+empty: nothing was left to send after redaction
+key: the key was refused or is missing
+missing: no such model or address
+unreachable: the model could not be reached, or not in time
+busy: the model was busy
+refused: the request was refused
+declined: the model declined to answer
+cut off: the answer was cut off
+garbage: the answer could not be used
+given up: the model had failed shortly before
+""".strip().splitlines()
+)
 
 
 class Usage(NamedTuple):

@@ -131,15 +131,18 @@ class OpenAiModel(HttpProvider):
 LARGEST_OUTPUT = 2 << 20
 # Claude Code reads every file that a question names as @path, even without tools. Recorded text is full of such names.
 MENTION, HARMLESS = "@", "\uff20"
-ENVIRONMENT = {
-    "BETHINK_HOOKS": "off",
-    "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",
-    "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
-    "CLAUDE_CODE_DISABLE_CLAUDE_MDS": "1",
-    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-    "CLAUDE_CODE_MAX_RETRIES": "1",
-    "DISABLE_AUTOUPDATER": "1",
-}
+ENVIRONMENT = dict(
+    setting.split("=")
+    for setting in """
+BETHINK_HOOKS=off
+CLAUDE_CODE_DISABLE_ATTACHMENTS=1
+CLAUDE_CODE_DISABLE_AUTO_MEMORY=1
+CLAUDE_CODE_DISABLE_CLAUDE_MDS=1
+CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1
+CLAUDE_CODE_MAX_RETRIES=1
+DISABLE_AUTOUPDATER=1
+""".split()
+)
 # Marks of the session that we may have been called from.
 OUTER = (
     "CLAUDECODE CLAUDE_CODE_ENTRYPOINT CLAUDE_CODE_SESSION_ID CLAUDE_PROJECT_DIR CLAUDE_ENV_FILE"

@@ -17,7 +17,7 @@ import os
 import re
 import time
 from _thread import get_ident
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,6 +27,7 @@ from bethink.errors import BethinkError, InvalidInput
 from bethink.ingest.redact import redact, redact_name
 from bethink.project import EVERYWHERE, Pause, pauses_file, read_pauses
 from bethink.text import replace_broken, sha256, textfile
+from bethink.types import Json, Values
 
 EVENTS = tuple(
     "session-start prompt stop subagent-stop pre-compact post-compact session-end".split()
@@ -84,7 +85,7 @@ def read(event: str, host: str, data: bytes) -> Hook:
     return from_fields(event, host, fields)
 
 
-def from_fields(event: str, host: str, fields: Mapping[str, Any]) -> Hook:
+def from_fields(event: str, host: str, fields: Values) -> Hook:
     """The hook that a host's object describes."""
     inside = event == "subagent-stop"
     return Hook(
@@ -99,19 +100,19 @@ def from_fields(event: str, host: str, fields: Mapping[str, Any]) -> Hook:
     )
 
 
-def _first(fields: Mapping[str, Any], names: tuple[str, ...]) -> str:
+def _first(fields: Values, names: tuple[str, ...]) -> str:
     values = (fields.get(name) for name in names)
     firsts = (one[0] if isinstance(one, list) and one else one for one in values)  # workspace_roots
     return next((one for one in firsts if isinstance(one, str) and one), "")
 
 
-def _name(fields: Mapping[str, Any], names: tuple[str, ...]) -> str:
+def _name(fields: Values, names: tuple[str, ...]) -> str:
     """A path or an identifier. One that no file system could hold is none."""
     value = _first(fields, names)
     return value if len(value) <= LONGEST_NAME and "\0" not in value else ""
 
 
-def _session(fields: Mapping[str, Any]) -> str:
+def _session(fields: Values) -> str:
     """The id of a session, without what looks like a secret: it goes into files and into the store."""
     name = _name(fields, SESSION)
     if len(name) <= HARMLESS or _USUAL_SESSION.fullmatch(name):
@@ -141,9 +142,7 @@ def render_answer(hook: Hook, context: str) -> str:
         return ""
     name = "BeforeAgent" if (event, host) == ("prompt", "gemini") else NAMES.get(event)
     inner = {"hookEventName": name, "additionalContext": context}
-    answer: dict[str, Any] = (
-        {FLAT[host]: context} if host in FLAT else {"hookSpecificOutput": inner}
-    )
+    answer: Json = {FLAT[host]: context} if host in FLAT else {"hookSpecificOutput": inner}
     if (event, host) == ("prompt", "cursor"):
         answer["continue"] = True
     return json.dumps(answer, ensure_ascii=True)  # a host may read a pipe in any encoding

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from bethink.text import STOP_WORDS, TAG
-from bethink.types import NOTHING
+from bethink.types import NOTHING, Json, Values
 
 # Why a line gives no turn: "no speech" for calls and results of tools, thinking and whatever else hosts write down; or what is worth
 # counting by itself, such as a broken line, a prompt of the machine, what Bethink recalled, and what was said while memory was off.
@@ -135,6 +135,9 @@ class Turn(NamedTuple):
     told: tuple[str, ...] = ()  # lines that Bethink told the agent before, as of `hash_words`
 
 
+Taken = Turn | Reason  # what a line gives: a turn, or why it gives none
+
+
 class Position(NamedTuple):
     """How far a transcript was read."""
 
@@ -142,7 +145,7 @@ class Position(NamedTuple):
     offset: int = 0
     line: int = 0
     tail: str = ""
-    state: Mapping[str, Any] = NOTHING  # small, JSON-able, and nothing that was said
+    state: Values = NOTHING  # small, JSON-able, and nothing that was said
 
 
 class TranscriptPage(NamedTuple):
@@ -182,7 +185,7 @@ def hash_words(text: str) -> frozenset[str]:
 # JSON of which nothing can be taken for granted
 
 
-class Fields(dict[str, Any]):
+class Fields(Json):
     """A JSON object: what is missing, or of another type than was asked for, is an empty value."""
 
     def text(self, key: str) -> str:
@@ -449,12 +452,12 @@ class Agent(NamedTuple):
     transcripts: Sequence[str]  # patterns
     servers: Sequence[str]  # files of MCP servers: the first that is there, else the last
     hooks: str  # the file of hooks, or of a plugin that calls us
-    hook: Mapping[str, Any] = NOTHING  # how it calls us at an event
-    last: Mapping[str, Any] = NOTHING  # what differs at the end of a session
-    warm: Mapping[str, Any] = NOTHING  # how it asks the MCP server at a prompt
+    hook: Values = NOTHING  # how it calls us at an event
+    last: Values = NOTHING  # what differs at the end of a session
+    warm: Values = NOTHING  # how it asks the MCP server at a prompt
     grouped: bool = True  # whether a hook stands in a group of hooks
     events: Mapping[str, str] = USUAL_EVENTS  # its name of each event → ours; none with a plugin
-    server: Mapping[str, Any] = MappingProxyType({"command": "$program", "args": "$args"})
+    server: Values = MappingProxyType({"command": "$program", "args": "$args"})
     server_path: Sequence[str] = ("mcpServers", "bethink")
     server_folder: str = ""  # where it is another one
     transcript_folder: str = ""  # where it is another one

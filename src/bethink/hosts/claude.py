@@ -16,16 +16,13 @@ worked out: what was said on an abandoned one was said too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from bethink.hosts.base import (
     MACHINE,
     NO_SPEECH,
     Fields,
-    Reason,
-    Turn,
+    Taken,
     as_time,
     find_block,
     is_notice,
@@ -35,6 +32,7 @@ from bethink.hosts.base import (
 from bethink.hosts.transcript import PLAN, LineTranscript
 from bethink.skills import NAMES as OWN_COMMANDS
 from bethink.text import TAG
+from bethink.types import Values
 
 TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
 # Our skill that answers from memory, in a sub-agent of its own: what it says is known already, and must not confirm itself.
@@ -57,11 +55,11 @@ class ClaudeTranscript(LineTranscript):
     kept = LineTranscript.kept | {"idle": []}
     idle: list[str]  # sub-agents that were only warmed up
 
-    def begin(self, state: Mapping[str, Any]) -> None:
+    def begin(self, state: Values) -> None:
         super().begin(state)
         self.parents: set[str] = set()
 
-    def take(self, entry: Fields) -> Turn | Reason:
+    def take(self, entry: Fields) -> Taken:
         type, session = entry.text("type"), entry.name("sessionId")
         self.locate(entry.get("cwd"), entry.get("gitBranch"), session)
         # Before 2.0.28 sub-agents had no id and stood in the file of the session.
@@ -83,7 +81,7 @@ class ClaudeTranscript(LineTranscript):
             self.set_title(entry.get(TITLES[type]), session)
         return NO_SPEECH
 
-    def say(self, entry: Fields, role: str, texts: list[str], **what: bool) -> Turn | Reason:
+    def say(self, entry: Fields, role: str, texts: list[str], **what: bool) -> Taken:
         session = entry.name("sessionId") or self.session
         if self.agent and session and session not in self.parents:
             self.parents.add(session)
@@ -91,7 +89,7 @@ class ClaudeTranscript(LineTranscript):
         text, at = "\n\n".join(texts), entry.time()
         return self.make_turn(entry.name("uuid"), role, text, at, session=session, **what)
 
-    def take_assistant(self, entry: Fields) -> Turn | Reason:
+    def take_assistant(self, entry: Fields) -> Taken:
         message = entry.object("message")
         if entry.get("isApiErrorMessage") is True or message.get("model") == "<synthetic>":
             return NO_SPEECH
@@ -108,7 +106,7 @@ class ClaudeTranscript(LineTranscript):
             return "injected by Bethink"
         return self.say(entry, "assistant", [*texts, plan] if plan else texts, plan=bool(plan))
 
-    def take_user(self, entry: Fields) -> Turn | Reason:
+    def take_user(self, entry: Fields) -> Taken:
         message = entry.object("message")
         texts = texts_of(message.get("content"))
         results = [one for one in message.objects("content") if one.get("type") == "tool_result"]
@@ -127,7 +125,7 @@ class ClaudeTranscript(LineTranscript):
             texts = [f"{PLAN}\n\n{planned}"]
         return self.say(entry, "user", texts)
 
-    def take_attachment(self, entry: Fields) -> Turn | Reason:
+    def take_attachment(self, entry: Fields) -> Taken:
         attachment = entry.object("attachment")
         kind = attachment.text("type")
         if kind == "queued_command" and attachment.get("commandMode", "prompt") == "prompt":

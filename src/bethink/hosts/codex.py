@@ -19,7 +19,7 @@ from bethink.hosts.base import (
     Fact,
     Fields,
     Reason,
-    Turn,
+    Taken,
     as_name,
     make_id,
     read_object,
@@ -52,7 +52,7 @@ class CodexTranscript(LineTranscript):
     thread: str  # what identities of messages without one are counted in
     messages: int
 
-    def take(self, entry: Fields) -> Turn | Reason:
+    def take(self, entry: Fields) -> Taken:
         type, payload = entry.text("type"), entry.object("payload")
         if type == "response_item":
             return self.take_item(payload, entry)
@@ -81,7 +81,7 @@ class CodexTranscript(LineTranscript):
             self.switch_memory(True, payload.time(), self.session)
         return NO_SPEECH
 
-    def take_item(self, payload: Fields, entry: Fields) -> Turn | Reason:
+    def take_item(self, payload: Fields, entry: Fields) -> Taken:
         type = payload.text("type")
         if type == "message":
             return self.take_message(payload, entry)
@@ -99,7 +99,7 @@ class CodexTranscript(LineTranscript):
             self.add_result(payload.get("call_id"), text, FAILED.search(text[:400]) is not None)
         return NO_SPEECH
 
-    def take_message(self, payload: Fields, entry: Fields) -> Turn | Reason:
+    def take_message(self, payload: Fields, entry: Fields) -> Taken:
         role, texts = payload.text("role"), texts_of(payload.get("content"), OUTPUTS)
         self.messages += role in ("user", "assistant")
         if role == "user":

@@ -15,8 +15,7 @@ from bethink.hosts.base import (
     MACHINE,
     NO_SPEECH,
     Fields,
-    Reason,
-    Turn,
+    Taken,
     as_fields,
     find_folder,
     load_agents,
@@ -44,7 +43,7 @@ def find_directory(environment: Mapping[str, str], home: Path) -> str:
 class CopilotTranscript(LineTranscript):
     host = "copilot"
 
-    def take(self, entry: Fields) -> Turn | Reason:
+    def take(self, entry: Fields) -> Taken:
         type, data = entry.text("type"), entry.object("data")
         id, at = data.name("messageId") or entry.name("id"), entry.time()
         self.agent = data.name("parentToolCallId")

@@ -7,19 +7,9 @@ The chats of the editor (`state.vscdb`) and of the command line (`store.db`) are
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from bethink.hosts.base import (
-    Fields,
-    Reason,
-    Turn,
-    find_block,
-    make_id,
-    remove_blocks,
-    texts_of,
-)
+from bethink.hosts.base import Fields, Taken, find_block, make_id, remove_blocks, texts_of
 from bethink.hosts.transcript import LineTranscript
+from bethink.types import Values
 
 # Blocks that the editor puts around what was typed.
 ADDED = tuple(
@@ -30,7 +20,7 @@ ADDED = tuple(
 class CursorTranscript(LineTranscript):
     host = "cursor"
 
-    def begin(self, state: Mapping[str, Any]) -> None:
+    def begin(self, state: Values) -> None:
         super().begin(state)
         self.session = self.session or self.path.stem
         folders = [folder.name for folder in self.path.parents[:4]]
@@ -39,7 +29,7 @@ class CursorTranscript(LineTranscript):
             self.agent = self.path.stem
             self.session = self.path.stem if above == "agent-transcripts" else above
 
-    def take(self, entry: Fields) -> Turn | Reason:
+    def take(self, entry: Fields) -> Taken:
         role, message = entry.text("role"), entry.object("message")
         for item in message.objects("content"):
             if item.get("type") == "tool_use":

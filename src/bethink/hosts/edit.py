@@ -13,13 +13,14 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput
 from bethink.text import refuse_constant
 from bethink.text.textfile import line_end
+from bethink.types import Values
 
 PROMPT_TOOL = "bethink_prompt"  # the MCP tool that answers a prompt hook
 MOST_STEPS = 1000  # changes of one text; an installation makes about thirty
@@ -403,7 +404,7 @@ def _cut_table(text: str) -> str:
     return text
 
 
-def _change_tables(tree: Any, was: Mapping[str, Any], value: Mapping[str, Any]) -> None:
+def _change_tables(tree: Any, was: Values, value: Values) -> None:
     """Changes of a table only what is to be another value."""
     for key in was.keys() - value.keys():
         del tree[key]

@@ -7,12 +7,11 @@ again: by its id each is given once. A rewind takes nothing back; what was said 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from bethink.hosts.base import MACHINE, NO_SPEECH, Fields, Reason, Turn, texts_of
+from bethink.hosts.base import MACHINE, NO_SPEECH, Fields, Taken, Turn, texts_of
 from bethink.hosts.transcript import LineTranscript
+from bethink.types import Json, Values
 
 RECENT = 32
 SNAPSHOT = "<state_snapshot>"
@@ -25,17 +24,17 @@ class GeminiTranscript(LineTranscript):
     kept = LineTranscript.kept | {"agent": None, "recent": []}
     recent: list[str]  # the messages that the reading before met last
 
-    def begin(self, state: Mapping[str, Any]) -> None:
+    def begin(self, state: Values) -> None:
         super().begin(state)
         self.seen = dict.fromkeys(self.recent)
         if not self.project:
             self.locate(find_project(self.path))
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> Json:
         # A message that is written again when its tools are done must not take them for itself.
         return super().state() | {"recent": list(self.seen)[-RECENT:]}
 
-    def take_all(self, entry: Fields) -> list[Turn | Reason]:
+    def take_all(self, entry: Fields) -> list[Taken]:
         update = entry.object("$set")
         if not update and "sessionId" not in entry:
             return [self.take_message(entry)]
@@ -52,7 +51,7 @@ class GeminiTranscript(LineTranscript):
             self.session = self.session if parent == "chats" else parent
         self.set_title(fields.get("summary"))
 
-    def take_message(self, fields: Fields, copied: bool = False) -> Turn | Reason:
+    def take_message(self, fields: Fields, copied: bool = False) -> Taken:
         type = fields.get("type")
         if type not in ("user", "gemini"):
             return NO_SPEECH

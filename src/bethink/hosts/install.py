@@ -23,7 +23,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bethink import skills
 from bethink.config import data_directory
@@ -31,6 +31,7 @@ from bethink.errors import BethinkError, InvalidInput
 from bethink.hosts.base import find_folder, load_agents
 from bethink.hosts.edit import HostEntry, parse, put_entries, take_entries, value_at
 from bethink.text import textfile
+from bethink.types import Json, Values
 
 NAME = "bethink"
 PARTS = ("mcp", "hooks", "skills")
@@ -71,14 +72,14 @@ class HostFile(NamedTuple):
     text: str | None = None
 
 
-def fill(template: Mapping[str, Any], words: Sequence[str], name: str = "") -> dict[str, Any]:
+def fill(template: Values, words: Sequence[str], name: str = "") -> Json:
     """How an agent starts a command, in its own words."""
     values = {"$program": words[0], "$args": list(words[1:]), "$words": list(words)}
     values |= {"$line": shlex.join(words), "$name": name}
     return {key: values.get(str(value), value) for key, value in template.items()}
 
 
-def make_hook(host: str, place: InstallPlace, event: str) -> dict[str, Any]:
+def make_hook(host: str, place: InstallPlace, event: str) -> Json:
     """An item of an agent's list for an event. With `warm`, Claude Code asks the MCP server that runs anyway, and never both: they run
     at the same time, so neither would know what the other gave."""
     about = AGENTS[host]
@@ -132,7 +133,7 @@ def is_here(host: str, place: InstallPlace) -> bool:
     return there or program is not None
 
 
-def read_settings(path: Path) -> dict[str, Any]:
+def read_settings(path: Path) -> Json:
     """The settings in a file of a host; nothing where there are none, or none that can be understood."""
     try:
         found = parse(textfile.read(path) or "", is_toml(path))

@@ -26,13 +26,14 @@ from bethink.hosts.base import (
     Fields,
     Position,
     Reason,
+    Taken,
     TranscriptPage,
-    Turn,
     as_name,
     read_object,
 )
 from bethink.hosts.transcript import BOUND, Transcript
 
+Row = tuple[Any, ...]  # of `PARTS`
 BUSY = 3_000  # milliseconds to wait for a writer
 UNFINISHED = 200  # parts that are looked at again
 
@@ -70,11 +71,11 @@ class OpencodeTranscript(Transcript):
             again = []
             yield self.end_page(last._replace(state=self.state()))
 
-    def rows(self, where: str, row: int, id: str = "") -> list[tuple[Any, ...]]:
+    def rows(self, where: str, row: int, id: str = "") -> list[Row]:
         """Some rows, read in one go so that no statement stays open."""
         import apsw
 
-        found: list[tuple[Any, ...]] = []
+        found: list[Row] = []
         values = {"row": row, "id": id, "most": self.page_turns, "bound": BOUND}
         try:
             # As in the writer's own process, a lock of a moment is waited for. A WAL is read along, not copied.
@@ -93,7 +94,7 @@ class OpencodeTranscript(Transcript):
             ) from None
         return found
 
-    def take_row(self, found: tuple[Any, ...]) -> Turn | Reason:
+    def take_row(self, found: Row) -> Taken:
         row, id, data, about, session, parent, directory, title = found
         self.lines += 1
         if data is None:
@@ -112,9 +113,7 @@ class OpencodeTranscript(Transcript):
             return self.take_tool(part, part.get("callID") or id)
         return self.take_text(part, message, id, as_name(parent))
 
-    def take_text(
-        self, part: Fields, message: Fields, id: str, parent: str | None
-    ) -> Turn | Reason:
+    def take_text(self, part: Fields, message: Fields, id: str, parent: str | None) -> Taken:
         role = message.text("role")
         if part.get("type") != "text":
             return NO_SPEECH

@@ -11,9 +11,8 @@ speech. Names of speakers in other languages than English are not known here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from bethink.hosts.base import (
     FENCE,
@@ -21,14 +20,14 @@ from bethink.hosts.base import (
     START,
     Fields,
     Position,
-    Reason,
+    Taken,
     TranscriptPage,
-    Turn,
     digest,
     make_id,
     texts_of,
 )
 from bethink.hosts.transcript import LineTranscript, Transcript, read_head
+from bethink.types import Values
 
 ROLES = {
     name: role
@@ -80,14 +79,14 @@ def split_lines(data: bytes) -> list[str]:
 class Chat(Transcript):
     host = "plain"
 
-    def begin(self, state: Mapping[str, Any]) -> None:
+    def begin(self, state: Values) -> None:
         super().begin(state)
         self.name = self.path.name.partition(".")[0]
         self.session = self.session or f"{self.name}-{make_id(self.path.resolve())}"
 
 
 class ChatLines(Chat, LineTranscript):
-    def take(self, entry: Fields) -> Turn | Reason:
+    def take(self, entry: Fields) -> Taken:
         self.locate(entry.get("cwd"), entry.get("branch"))
         role = ROLES.get(entry.text("role").lower(), "")
         text = "\n\n".join(text for text in texts_of(entry.get("content")) if text.strip())
@@ -114,7 +113,7 @@ class ChatText(Chat):
             known = identity if end >= len(results) else ""
             yield self.end_page(Position(known, end, state=self.state()))
 
-    def take_all(self, data: bytes) -> Iterator[Turn | Reason]:
+    def take_all(self, data: bytes) -> Iterator[Taken]:
         """All turns, and for each message without one the reason."""
         text_lines = split_lines(data)
         found = find_speakers(text_lines)

@@ -38,7 +38,7 @@ from bethink.hosts.base import (
     Fact,
     Fields,
     Position,
-    Reason,
+    Taken,
     TranscriptPage,
     Turn,
     as_name,
@@ -49,7 +49,7 @@ from bethink.hosts.base import (
 )
 from bethink.skills import NAMES
 from bethink.text import TAG, suggest_one_of
-from bethink.types import NOTHING
+from bethink.types import NOTHING, Json, Values
 
 HOSTS = ("claude", "codex", "copilot", "gemini", "opencode", "cursor", "plain")
 PEEK = 64 << 10  # bytes of a file that are looked at to tell whose it is
@@ -131,7 +131,7 @@ def take_marks(file: IO[bytes], offset: int) -> tuple[str, str]:
     return digest(first), digest(last)
 
 
-def drop_oldest(kept: dict[str, Any], most: int) -> None:
+def drop_oldest(kept: Json, most: int) -> None:
     while len(kept) > most:
         del kept[next(iter(kept))]
 
@@ -147,7 +147,7 @@ class Transcript:
     page_bytes, page_turns = 2 << 20, 200
     rename: Callable[[str], str] = str  # takes secrets out of the ids that hosts give
     # What a position keeps of a reading, and how each begins. JSON, and nothing that was said.
-    kept: ClassVar[dict[str, Any]] = {
+    kept: ClassVar[Json] = {
         **{"session": "", "project": None, "cwd": None, "branch": None, "used": {}, "calls": {}},
         **{"off": [], "private": [], "hiding": [], "stamps": [], "told": []},
     }
@@ -177,7 +177,7 @@ class Transcript:
         """What is new, in pieces of about `page_bytes` of the file or `page_turns` turns."""
         raise NotImplementedError
 
-    def keep(self, *results: Turn | Reason) -> None:
+    def keep(self, *results: Taken) -> None:
         """Keeps turns and reasons for the page."""
         for one in results:
             if isinstance(one, Turn):
@@ -195,7 +195,7 @@ class Transcript:
         for page in self.pages():
             yield from page.turns
 
-    def begin(self, state: Mapping[str, Any]) -> None:
+    def begin(self, state: Values) -> None:
         """Takes up what `state` kept."""
         self.seen: dict[str, None] = {}
         # Titles of sessions, as lines of this reading say; under "" where they do not say of which.
@@ -203,7 +203,7 @@ class Transcript:
         for name, empty in self.kept.items():
             setattr(self, name, deepcopy(state.get(name, empty)))
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> Json:
         kept = {name: deepcopy(getattr(self, name)) for name in self.kept}
         kept["session"] = self.rename(self.session)
         return {name: value for name, value in kept.items() if value}
@@ -295,7 +295,7 @@ class Transcript:
         session: str | None = None,
         summary: bool = False,
         plan: bool = False,
-    ) -> Turn | Reason:
+    ) -> Taken:
         """The turn, or the reason why there is none. All turns of all hosts come through here."""
         if role == "user" and text.lstrip().startswith(PLAN):
             text, plan = text.partition(BEHIND_PLAN)[0], True
@@ -369,7 +369,7 @@ class Transcript:
 class LineTranscript(Transcript):
     """A transcript with one JSON object per line. Hosts say what a line is in `take`."""
 
-    def take(self, entry: Fields) -> Turn | Reason:
+    def take(self, entry: Fields) -> Taken:
         """The turn of a line or the reason why there is none."""
         raise NotImplementedError
 
@@ -400,7 +400,7 @@ class LineTranscript(Transcript):
             if end != start or changed:
                 yield self.end_page(self.stand(file, end))
 
-    def take_all(self, entry: Fields) -> list[Turn | Reason]:
+    def take_all(self, entry: Fields) -> list[Taken]:
         """The turns of a line, or one reason why it gives none."""
         return [self.take(entry)]
 

@@ -37,8 +37,7 @@ MOST_ITEMS = 100  # of a list that names no other number
 LONGEST_OBJECT = 100_000  # characters as JSON
 LONGEST_TEXT = 5_000_000  # the setting `max_characters` says how long a memory may be
 JSON_TYPES = {"text": "string", "choice": "string", "whole": "integer", SWITCH: "boolean"}
-SWITCH_DEFAULTS = {"yes": True, "null": None}
-SWITCH_TEXTS = {"true": True, "1": True, "false": False, "0": False}
+SWITCH_TEXTS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "null": None}
 
 # Bar, names, value, type with its bounds or choices, default.
 _ARGUMENT = r"""(?x) (\|\ )? ((?:-[\w-]+,?\ ?)*) ((?!=\ )\S*)\ ?
@@ -80,7 +79,7 @@ class Argument(NamedTuple):
     def empty(self) -> Any:
         """The value where none was given."""
         if self.type == SWITCH:
-            return SWITCH_DEFAULTS.get(self.default or "", False)
+            return SWITCH_TEXTS.get(self.default or "false")
         if self.is_list:
             return []
         if self.type == "object":

@@ -300,15 +300,7 @@ def _hash_changes(batch: Batch) -> str:
 
 SHAPES = Path(__file__).with_name("answers.yaml")
 REFERENCE = "#/components/schemas/{shape}"
-ONCE = {
-    "name": "Idempotency-Key",
-    "in": "header",
-    "description": "repeated with the same key, a request is done once",
-    "schema": {"type": "string"},
-}
-ABOUT = (
-    "Long-term memory for coding agents and the people who work with them. Agents use MCP at /mcp."
-)
+FRAME: Json = yaml.safe_load(SHAPES.with_name("openapi.yaml").read_text("utf-8"))
 
 
 class Shape(BaseModel, extra="forbid"):
@@ -321,14 +313,10 @@ def describe() -> Json:
     paths: dict[str, Json] = {}
     for operation in OPERATIONS.values():
         paths.setdefault(BASE + operation.path, {})[operation.method.lower()] = _describe(operation)
-    token = {"type": "http", "scheme": "bearer", "description": "`bethink token create` makes one."}
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": "Bethink", "version": __version__, "description": ABOUT},
-        "paths": paths,
-        "components": {"schemas": _answer_shapes(), "securitySchemes": {"token": token}},
-        "security": [{"token": []}],
-    }
+    found: Json = FRAME["whole"]
+    found["info"]["version"] = __version__
+    found["components"]["schemas"] = _answer_shapes()
+    return {**found, "paths": paths}
 
 
 def _answer_shapes() -> Json:
@@ -374,17 +362,13 @@ def _describe(operation: Operation) -> Json:
         "summary": about.partition(". ")[0].rstrip("."),
         "description": f"{about} Needs a token for {need}.",
         "tags": [operation.group],
-        "parameters": [*parameters, ONCE] if operation.writes else parameters,
+        "parameters": [*parameters, FRAME["once"]] if operation.writes else parameters,
         "responses": {
-            str(operation.status): _content("Done", media, shape),
-            "default": _content("A problem", PROBLEM, {"$ref": REFERENCE.format(shape="Problem")}),
+            str(operation.status): {"description": "Done", "content": {media: {"schema": shape}}},
+            "default": FRAME["problem"],
         },
     }
     if operation.body:
         body = object_schema(operation.body, closed=True)
         found["requestBody"] = {"required": True, "content": {JSON: {"schema": body}}}
     return found
-
-
-def _content(about: str, media: str, schema: Json) -> Json:
-    return {"description": about, "content": {media: {"schema": schema}}}

@@ -554,10 +554,9 @@ def _name_hits(memory: "Bethink", hits: Sequence[Hit]) -> Names:
 def show_answer(memory: "Bethink", arranged: Arranged, more: str, offset: int = 0) -> ShownMemories:
     """An answer in the index-and-details form. `more` says how the reader gets whole texts; `offset` is where it begins."""
     answer = arranged.answer
-    hints = note_lines(answer.hints)
     if not answer.hits:
         other = "" if answer.total else " Try other words, another mode, or no filters."
-        return ShownMemories([], [say_none(answer.total) + other, *hints])
+        return ShownMemories([], [say_none(answer.total) + other])
     names = _name_hits(memory, answer.hits)
     items: Items = []
     for span, together in arranged.topics:
@@ -577,8 +576,7 @@ def show_answer(memory: "Bethink", arranged: Arranged, more: str, offset: int = 
     totals = f"{full} in full, {len(rest)} as a line, {answer.total:,} found."
     if rest:
         totals += f" {more}"
-    shown = _page(items, totals, offset + full + len(rest), answer.total)
-    return shown._replace(notes=[*shown.notes, *hints])
+    return _page(items, totals, offset + full + len(rest), answer.total)
 
 
 def say_none(total: int) -> str:

@@ -97,7 +97,8 @@ def search_memories(memory: Bethink, asked: Any) -> ToolReply:
 
 def arrange(memory: Bethink, answer: Answer, budget: int, offset: int = 0) -> ShownMemories:
     arranged = arrange_answer(memory, answer, max(50, budget - FRAME), HEAD)
-    return show_answer(memory, arranged, WHOLE, offset)
+    shown = show_answer(memory, arranged, WHOLE, offset)
+    return shown._replace(notes=[*shown.notes, *note_lines(answer.hints)])
 
 
 def find_spread(memory: Bethink, query: str, limit: int, offset: int = 0, **how: Any) -> Answer:

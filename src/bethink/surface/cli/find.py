@@ -230,20 +230,18 @@ def stats(args: Namespace, memory: Bethink) -> Result:
     from bethink.features import language
 
     value = memory.stats(memory.scopes if args.this_project else None)._asdict()
-    names = {memory.scope: memory.project.name, **memory.store.scopes()}
+    known = memory.store.scopes()
     every, usage = value["memories"] + value["deleted"], language.report_usage(memory)
     value |= {
         "database": str(memory.store.path),
         "bytes_per_memory": round(value["database_bytes"] / every) if every else 0,
-        "scope_names": {scope: names[scope] for scope in value["by_scope"] if names.get(scope)},
+        "scope_names": {scope: known[scope] for scope in value["by_scope"] if known[scope]},
         "language_model": usage,
     }
     labels = render.label_scopes(memory)
     told = {
         **value,
-        "by_scope": {
-            labels.get(scope, scope): number for scope, number in value["by_scope"].items()
-        },
+        "by_scope": {labels[scope]: number for scope, number in value["by_scope"].items()},
         "scope_names": None,
         "language_model": usage if usage["model"] or usage["tokens"] else None,
     }

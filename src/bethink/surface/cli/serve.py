@@ -21,7 +21,6 @@ from bethink.surface.http import security
 from bethink.surface.http.security import Caller, Grant, Tokens
 from bethink.surface.mcp import Wire, serve_stdio
 from bethink.surface.render import json_text, pick
-from bethink.surface.web import Sessions, load_key
 from bethink.text.when import expiry
 from bethink.types import Json
 
@@ -136,14 +135,16 @@ def announce_server(args: Namespace, address: str, name: str, session: str) -> N
 
 def ui(args: Namespace) -> None:
     port = load_app().free_port(HOST, PORT) if args.port is None else args.port
-    load_key(data_directory())  # one that cannot be used is told before anything is started
+    load_app().site.load_key(data_directory())  # one that cannot be used is told before all else
     vars(args).update(host=HOST, port=port, tls_cert=None, tls_key=None, allow_host=[])
     run_server(args, announce_page, quiet=True)
 
 
 def announce_page(args: Namespace, url: str, name: str, session: str) -> None:
     """Prints an address that signs a browser in, and opens it if that does not take over the terminal."""
-    address = f"{url}/enter?ticket={Sessions(load_key(data_directory())).new_ticket()}"
+    site = load_app().site
+    ticket = site.Sessions(site.load_key(data_directory())).new_ticket()
+    address = f"{url}/enter?ticket={ticket}"
     console.out(json_text({"url": address}, None) if args.format == "json" else address)
     sys.stdout.flush()
     windows = sys.platform in ("darwin", "win32")

@@ -317,11 +317,10 @@ def complete_line(line: str) -> dict[str, str]:
         valued = [one for one in arguments if typed[-1] in one.names and one.value]
         found = {}
         for one in valued or arguments:
+            words = one.choices or (KINDS if one.value == "KIND" else ())
             if one.is_option and not valued:
-                found |= dict.fromkeys(one.names, one.help)
-            else:
-                choices = one.choices or (KINDS if one.value == "KIND" else ())
-                found |= dict.fromkeys(choices, one.help)
+                words = one.names
+            found |= dict.fromkeys(words, one.help)
     return {word: about or word for word, about in found.items() if word.startswith(last)}
 
 

@@ -8,19 +8,16 @@ a browser, and a page stays signed in when the server is started again. A ticket
 reach of scripts and of other sites; a mark belongs to one session. Nothing here knows HTTP.
 """
 
-from __future__ import annotations
-
 import secrets
 import time
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+from itsdangerous import BadData, URLSafeTimedSerializer
 
 from bethink.errors import ConfigError
 from bethink.text import textfile
-
-if TYPE_CHECKING:
-    from itsdangerous import URLSafeTimedSerializer
 
 FILE = "web.key"
 KEY_BYTES = 32
@@ -62,8 +59,6 @@ class Sessions:
         self._left: set[str] = set()
 
     def _signer(self, use: str) -> URLSafeTimedSerializer:
-        from itsdangerous import URLSafeTimedSerializer  # not for commands that open no page
-
         return URLSafeTimedSerializer(self._key, salt=use, signer_kwargs={"digest_method": sha256})
 
     def new_ticket(self) -> str:
@@ -101,8 +96,6 @@ class Sessions:
 
     def _read(self, use: str, offered: str, seconds: int) -> tuple[Any, float] | None:
         """What was signed by us for this use, and when; None where it was not, or is older than that."""
-        from itsdangerous import BadData
-
         sent = offered[:LONGEST].encode("utf-8", "replace")
         try:
             value, at = self._signer(use).loads(sent, max_age=seconds, return_timestamp=True)

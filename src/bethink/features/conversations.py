@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 COLLECTION = "transcripts"
 OPEN = 8  # sessions of one file whose open topic is remembered: one database may hold thousands of sessions
-SUFFIXES = (".jsonl", ".zst", ".md", ".markdown", ".txt", ".db")
+SUFFIXES = ".jsonl .zst .md .markdown .txt .db".split()
 FIRST = (
     20  # turns by which a transcript is known to be of a project; those of sub-agents tell nothing
 )

@@ -227,7 +227,7 @@ _CLAUDE_KINDS = {
     "project": "fact",
     "reference": "document",
 }
-RULE_FILES = ("AGENTS.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md")
+RULE_FILES = "AGENTS.md CLAUDE.md CLAUDE.local.md GEMINI.md".split()
 _OBSERVATION = re.compile(r"(?m)^[ \t]{0,8}[-*] \[([^\W\d_][^\[\]()\n]{1,60})\] +(\S.*)$")
 RELATION = re.compile(r"(?m)^[ \t]{0,8}[-*] ([^\[\]\n]{1,60}?) *\[\[([^\[\]\n]{1,200})\]\].*$")
 _HEADING = re.compile(r"(?m)^#.*$")

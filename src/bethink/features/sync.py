@@ -66,8 +66,8 @@ WRONG = (
     *(OverflowError, OSError, RecursionError),
 )
 # Of which `wrong_field` knows the form, and what follows from other fields.
-_AS_IT_IS = ("id", "scope", "kind", "content_hash", "superseded_by", "path", "unique")
-_READERS = ("note", "markdown", "repomap", "transcript", "analysis", "git", "import")
+_AS_IT_IS = "id scope kind content_hash superseded_by path unique".split()
+_READERS = "note markdown repomap transcript analysis git import".split()
 _BOUNDS = {
     "importance": (0, 10),
     "confidence": (0, 1),
@@ -75,7 +75,7 @@ _BOUNDS = {
     "access_count": (0, 1 << 53),
     "position": (0, 1 << 53),
 }
-_TIMES = ("created_at", "updated_at", "valid_from", "deleted_at", "last_accessed")
+_TIMES = "created_at updated_at valid_from deleted_at last_accessed".split()
 
 VOTES = "usefulness"  # what is summed instead of overruled
 

@@ -26,7 +26,7 @@ from bethink.types import (
 EDITABLE = frozenset(
     "content summary kind importance confidence tags entities expires_at valid_from valid_to answered metadata".split()
 )
-CLEARABLE = frozenset(("expires_at", "valid_from", "valid_to", "answered"))
+CLEARABLE = frozenset("expires_at valid_from valid_to answered".split())
 
 
 def edit_values(
@@ -56,7 +56,7 @@ def edit_values(
         ),
         longest,
     )
-    cleaned = ("content", "kind", "summary", "tags", "entities", "metadata")
+    cleaned = "content kind summary tags entities metadata".split()
     changes = {
         **dict.fromkeys(clear),
         **fields,

@@ -36,7 +36,7 @@ FOREIGN = frozenset(
 FOREIGN_ENDINGS = (".dist-info", ".egg-info")
 # Names by which a folder tells that it is not ours: a virtual environment, a conda environment, a cache (Cargo's `target` too), or another
 # repository, which is a project of its own, or ours checked out once more.
-MARKERS = frozenset(("pyvenv.cfg", "conda-meta", "CACHEDIR.TAG", ".git"))
+MARKERS = frozenset("pyvenv.cfg conda-meta CACHEDIR.TAG .git".split())
 LONGEST_IGNORE = 512 * 1024
 MOST_PATTERNS = 5000
 MOST_WILDCARDS = 3  # in one name: each more multiplies the time that a hostile pattern can take

@@ -356,7 +356,7 @@ LARGEST_BLOCK = 20_000  # characters up to which a code fence or a table stays w
 MOST_LINES = 40_000
 MOST_BARS = 100_000  # a text with more of them is read without tables
 # What a header is made of that is words.
-SPOKEN = ("text", "code_inline", "image", "text_special", "softbreak", "hardbreak")
+SPOKEN = "text code_inline image text_special softbreak hardbreak".split()
 # How well a text can be cut before a line, or after a sentence: from not at all to best.
 WHOLE, CODE, LINE, SENTENCE, DEEP, ITEM, TOP, HEAD = range(8)
 

@@ -39,13 +39,11 @@ PATIENCE, PACE = 0.5, 250_000
 PIECE = 2_048
 UNCLOSED = 1_000  # `<` without `>` in Java or C#, from where on memory grows with the square; in all of java.util no file has 100
 HEAD = 8_192  # characters of a file that tell its language
-VALUES = frozenset(("constant", "field", "variable", "type", "property"))
-CALLABLE = frozenset(("function", "method", "task"))
+VALUES = frozenset("constant field variable type property".split())
+CALLABLE = frozenset("function method task".split())
 OPEN = frozenset(("namespace", "module"))
-KINDS = VALUES | CALLABLE | OPEN
-KINDS |= frozenset(
-    "class interface struct enum union trait record annotation delegate concept macro scope".split()
-)
+TYPES = "class interface struct enum union trait record annotation delegate concept macro scope"
+KINDS = VALUES | CALLABLE | OPEN | {*TYPES.split()}
 PREAMBLE = ("php_tag", "hash_bang_line")
 LISTS = frozenset(
     "lexical_declaration variable_declaration const_declaration var_declaration type_declaration".split()

@@ -27,7 +27,7 @@ from bethink.config import locate_database
 from bethink.errors import BethinkError, InvalidInput, StoreCorrupt
 from bethink.features import readers, sync
 from bethink.features.knowledge import MARKDOWN
-from bethink.features.readers import Reading
+from bethink.features.readers import Names, Reading
 from bethink.features.sync import Given, merge
 from bethink.ingest.files import unify_line_ends
 from bethink.ingest.redact import redact_value
@@ -63,7 +63,6 @@ _SCOPE = re.compile(r"project:[0-9a-f]{16}|container:[0-9a-f]{16}/[^\W_]+(-[^\W_
 _NO_EXPORT = "`bethink export --output FILE` writes one, as JSON or with --jsonl."
 
 Progress = Callable[[int, int], None] | None
-Names = Mapping[str, tuple[str, str]]  # scope → its name and path
 JsonObject = Mapping[str, Any]  # a memory as an export has it
 
 
@@ -141,7 +140,7 @@ def import_file(
     )
     if dry_run:
         return done
-    names: dict[str, tuple[str, str]] = {}
+    names: Names = {}
     for there, scope in scopes.items():
         names |= memory.names_of(scope) or {scope: reading.names.get(there, ("", ""))}
     records = [one.record for one in ((*same, *new) if trusted else new)]

@@ -90,6 +90,7 @@ _KINDS = KIND_ALIASES | dict(
     """.split()
 )
 Row = dict[str, Any]
+Names = dict[str, tuple[str, str]]  # scope → its name and path
 Rows = Iterator[Row | str | None]  # or why one is left; None for one that cannot be read
 
 
@@ -112,7 +113,7 @@ class Reading(NamedTuple):
 
     format: str
     given: list[Given]
-    names: Mapping[str, tuple[str, str]]  # scope → its name and path
+    names: Names
     left: Mapping[str, int]  # why → how many
 
 
@@ -437,7 +438,7 @@ def convert(
     options = memory.write_options(memory.scope, scopes={})
     options = options._replace(now=min(options.now, _to_time(place.stat().st_mtime) or options.now))
     left: Counter[str] = Counter()
-    names: dict[str, tuple[str, str]] = {}
+    names: Names = {}
     made: list[tuple[Given, Row]] = []
     for number, row in enumerate(rows, start=1):
         if number > MOST_ROWS:
@@ -478,7 +479,7 @@ def _make_given(
     fields: Row,
     options: WriteOptions,
     source: Source,
-    names: dict[str, tuple[str, str]],
+    names: Names,
 ) -> Given | str:
     """The memory that a row is, or why it is left."""
     text = _to_text(fields.get("text"))
@@ -519,7 +520,7 @@ def _make_given(
     return Given(Record(made, True), (), redactions, own.saved)
 
 
-def _find_scope(memory: Bethink, fields: Row, names: dict[str, tuple[str, str]]) -> str:
+def _find_scope(memory: Bethink, fields: Row, names: Names) -> str:
     """Where a row belongs: here, to the user, or to another project, which has only a name or a folder there."""
     project, place = _to_text(fields.get("project")), memory.project
     if project.endswith(

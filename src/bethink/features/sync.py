@@ -77,6 +77,7 @@ _BOUNDS = {
 }
 _TIMES = "created_at updated_at valid_from deleted_at last_accessed".split()
 
+Fields = tuple[str, ...]
 VOTES = "usefulness"  # what is summed instead of overruled
 
 
@@ -193,7 +194,7 @@ def note_turns(bundle: Bundle) -> Bundle:
     return bundle._replace(turns=tuple(turns))
 
 
-def check_bundle(value: Any, longest: int) -> tuple[Bundle, tuple[str, ...]]:
+def check_bundle(value: Any, longest: int) -> tuple[Bundle, Ids]:
     """The bundle in a request, if everything in it is in order and names no scope, since the request says which is meant; and the ids of
     memories that were left out, because they hold what would be a secret here."""
     try:
@@ -234,7 +235,7 @@ def _find_wrong(bundle: Bundle, longest: int) -> Iterator[str]:
 
 class Merged(NamedTuple):
     record: Record
-    conflicts: tuple[str, ...] = ()  # fields that both sides changed, in different ways
+    conflicts: Fields = ()  # fields that both sides changed, in different ways
 
 
 def merge(mine: Record, theirs: Record) -> Merged:
@@ -329,7 +330,7 @@ class Peer(Protocol):
 
     def fetch(self, ids: Ids) -> list[Record]: ...
 
-    def take(self, bundle: Bundle, expect: Expected) -> tuple[str, ...]: ...
+    def take(self, bundle: Bundle, expect: Expected) -> Ids: ...
 
     def remove(self, purge: Ids, unlink: Sequence[Link]) -> None:
         """Purges memories, and ends relations."""
@@ -348,9 +349,9 @@ class SyncReport(NamedTuple):
     removed_there: int = 0
     links: int = 0
     # (id, fields) that both peers changed; the later word stands
-    conflicts: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    conflicts: tuple[tuple[str, Fields], ...] = ()
     # ids that were not taken: changed meanwhile, or purged on the other peer
-    left: tuple[str, ...] = ()
+    left: Ids = ()
 
 
 class TooMany(BethinkError):
@@ -397,7 +398,7 @@ class StorePeer:
         own = [one for one in self.store.records(ids) if one.memory.scope == self.scope]
         return [rename_scope(one, {self.scope: ""}) for one in own]
 
-    def take(self, bundle: Bundle, expect: Expected) -> tuple[str, ...]:
+    def take(self, bundle: Bundle, expect: Expected) -> Ids:
         person = getattr(self.store, "person", "")  # whom a team's database acts for
         if person:
             ids = [record.memory.id for record in bundle.records]
@@ -436,7 +437,7 @@ class Sync:
         self.peers = (theirs, mine)  # what cannot be put down far away is not put down here either
         self.agreed: set[str] = set()  # what both peers have in the same version when it is done
         self.left: list[str] = []
-        self.conflicts: list[tuple[str, tuple[str, ...]]] = []
+        self.conflicts: list[tuple[str, Fields]] = []
 
     def run(self, shared: Shared) -> tuple[SyncReport, Shared]:
         """Does it, and says what was done and what both peers have now."""
@@ -535,7 +536,7 @@ class Sync:
         self.agreed |= taken
         return len(taken)
 
-    def _put(self, peer: Peer, records: Sequence[Record], expect: Expected) -> tuple[str, ...]:
+    def _put(self, peer: Peer, records: Sequence[Record], expect: Expected) -> Ids:
         scopes = (("", self.name, ""),) if self.name else ()
         left = peer.take(Bundle(scopes=scopes, records=tuple(records)), expect)
         self.left += left

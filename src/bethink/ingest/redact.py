@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from bethink.text import STOP_WORDS, sha256
 
 Match = re.Match[str]
+Place = tuple[int, int]  # where something begins and ends
 Change = tuple[int, int, str]
 
 RULES = Path(__file__).with_name("data") / "secrets.tsv"
@@ -136,11 +137,11 @@ def _drop_private(text: str) -> tuple[str, int]:
     return joined, len(blocks)
 
 
-def _private_spans(text: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+def _private_spans(text: str) -> tuple[list[Place], list[Place]]:
     """Where private blocks stand, and where closing tags that close nothing."""
     open_tags: list[Match] = []
-    blocks: list[tuple[int, int]] = []
-    strays: list[tuple[int, int]] = []
+    blocks: list[Place] = []
+    strays: list[Place] = []
     for tag in _compile(r"<(/?)private[ \t]{0,8}>", re.IGNORECASE).finditer(text):
         if not tag[1]:
             open_tags.append(tag)
@@ -312,7 +313,7 @@ def _fold(text: str) -> str:
 # Columns of passwords
 
 
-def _columns(text: str, folded: str) -> Iterator[tuple[int, int]]:
+def _columns(text: str, folded: str) -> Iterator[Place]:
     """The cells below a column of passwords, in a Markdown table or a block of CSV."""
     if not any(word in folded for word in _load().words["password"]):
         return

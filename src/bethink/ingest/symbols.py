@@ -69,6 +69,8 @@ class FileOutline(NamedTuple):
 
 # Languages
 
+TableRow = Mapping[str, Any]
+
 
 @cache
 def load_table(name: str) -> dict[str, Any]:
@@ -82,7 +84,7 @@ def load_pattern(name: str) -> re.Pattern[str]:
     return re.compile("|".join(load_table("code")[name]))
 
 
-LANGUAGES: Mapping[str, Mapping[str, Any]] = load_table("languages")
+LANGUAGES: Mapping[str, TableRow] = load_table("languages")
 SUFFIXES = {suffix: name for name, row in LANGUAGES.items() for suffix in row["suffixes"].split()}
 
 

@@ -34,13 +34,16 @@ class Skipped(NamedTuple):
     reason: str
 
 
+Uris = tuple[str, ...]
+
+
 class Synced(NamedTuple):
     """What a sync found and did: sources by what became of them, and memories in number."""
 
-    added: tuple[str, ...] = ()
-    changed: tuple[str, ...] = ()
+    added: Uris = ()
+    changed: Uris = ()
     moved: tuple[tuple[str, str], ...] = ()
-    vanished: tuple[str, ...] = ()
+    vanished: Uris = ()
     unchanged: int = 0
     empty: int = 0  # new sources that hold nothing to remember, or ask to be left out
     skipped: tuple[Skipped, ...] = ()

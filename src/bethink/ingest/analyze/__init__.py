@@ -31,7 +31,7 @@ from bethink.ingest.analyze.tree import (
     unique,
 )
 from bethink.ingest.files import Found
-from bethink.ingest.symbols import load_table, shorten
+from bethink.ingest.symbols import TableRow, load_table, shorten
 from bethink.ingest.sync import Document, Skipped
 from bethink.types import Entity, Passage
 
@@ -79,9 +79,7 @@ def describe_build(tree: Tree) -> Iterator[Finding]:
         yield from islice(_describe_signs(tree, signs["usual"] | row), MOST_PER_SIGN)
 
 
-def _find_words(
-    tree: Tree, path: str, row: Mapping[str, Any]
-) -> Iterator[tuple[int, re.Match[str]]]:
+def _find_words(tree: Tree, path: str, row: TableRow) -> Iterator[tuple[int, re.Match[str]]]:
     """The matches of a row's `words` in a file, each with its line; only inside what its `block` fits, where it has one."""
     text, words = tree.text(path), re.compile(row["words"])
     blocks = re.finditer(row["block"], text) if "block" in row else [re.match("(?s)(.*)", text)]
@@ -93,7 +91,7 @@ def _find_words(
 # Manifests
 
 
-def _describe_manifest(tree: Tree, path: str, row: Mapping[str, Any]) -> Finding | None:
+def _describe_manifest(tree: Tree, path: str, row: TableRow) -> Finding | None:
     """What a manifest says of its project; nothing where it says nothing."""
     text = tree.text(path)
     value = tree.table(path) if path.endswith((".toml", ".json")) else {}
@@ -274,7 +272,7 @@ def _find_ci_steps(tree: Tree) -> Iterator[KnownCommand]:
 # Signs
 
 
-def _describe_signs(tree: Tree, row: Mapping[str, Any]) -> Iterator[Finding]:
+def _describe_signs(tree: Tree, row: TableRow) -> Iterator[Finding]:
     """What a row of the table tells of the files that fit it: one finding a place that shows enough of it."""
     places: dict[str, list[tuple[str, int, str]]] = {}  # place → path, line and what is shown there
     for path, match in tree.find(row["paths"], row["own"]):

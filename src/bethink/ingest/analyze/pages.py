@@ -20,7 +20,7 @@ from bethink.ingest.analyze.tree import (
     make_finding,
 )
 from bethink.ingest.markdown import outline, parse, to_markdown
-from bethink.ingest.symbols import load_table, shorten
+from bethink.ingest.symbols import TableRow, load_table, shorten
 from bethink.types import Entity, Memory
 
 # Bounds on how much is told, set by hand.
@@ -120,10 +120,10 @@ def _find_paragraph(text: str) -> str:
     return next((one for one in found if count_words(one) > 3), "")
 
 
-def _find_topic(name: str) -> Mapping[str, Any] | None:
+def _find_topic(name: str) -> TableRow | None:
     """What a heading, or a path without its suffix, is about."""
     bare = re.sub(r"^[\W\d_]++|(?<![\W_])[\W_]++$", "", name[:200])[:120].lower()
-    rows: list[Mapping[str, Any]] = load_table("analyze")["topic"]
+    rows: list[TableRow] = load_table("analyze")["topic"]
     return next((row for row in rows if re.fullmatch("|".join(row["words"]), bare)), None)
 
 

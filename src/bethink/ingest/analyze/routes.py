@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bethink.ingest.analyze.tree import Finding, Tree, join_words, make_finding, unique
-from bethink.ingest.symbols import SourceFile, load_table
+from bethink.ingest.symbols import SourceFile, TableRow, load_table
 from bethink.types import Entity
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def find_routes(tree: Tree) -> list[Route]:
 # Reading one file
 
 
-def _read_file(tree: Tree, file: str, language: str, rules: Mapping[str, Any]) -> Iterator[Route]:
+def _read_file(tree: Tree, file: str, language: str, rules: TableRow) -> Iterator[Route]:
     """The routes of a file, and what is mounted from elsewhere at a path."""
     text = tree.text(file)
     names = (name for word, name in rules["frameworks"] if word in text)
@@ -164,7 +164,7 @@ def _name_handler(text: str) -> str:
     return names[-1] if names else "inline"
 
 
-def _read_part(role: str, call: Call, rules: Mapping[str, Any]) -> RoutePart | None:
+def _read_part(role: str, call: Call, rules: TableRow) -> RoutePart | None:
     if role == "route":
         return _read_route(call, rules)
     if role == "router":
@@ -179,7 +179,7 @@ def _read_part(role: str, call: Call, rules: Mapping[str, Any]) -> RoutePart | N
     return call.part(role, "args", call.path() or call.prefix(), target, "mounts")
 
 
-def _read_route(call: Call, rules: Mapping[str, Any]) -> RoutePart | None:
+def _read_route(call: Call, rules: TableRow) -> RoutePart | None:
     """A route; none without a handler, nor Django's include("shop.urls"), which is a mount."""
     verb, path = call.text("verb"), call.path()
     handler, owner = call.text("handler"), call.text("owner")
@@ -200,7 +200,7 @@ def _read_route(call: Call, rules: Mapping[str, Any]) -> RoutePart | None:
     return call.part("route", "place", path, name, method)
 
 
-def _find_by_place(tree: Tree, rows: Sequence[Mapping[str, Any]]) -> Iterator[Route]:
+def _find_by_place(tree: Tree, rows: Sequence[TableRow]) -> Iterator[Route]:
     """Routes of frameworks in which the place of a file is its path, and what it exports its methods."""
     for row in rows:
         for file, place in tree.find(row["file"]):

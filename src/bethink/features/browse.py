@@ -20,6 +20,8 @@ from bethink.ingest.reconcile import OPEN
 from bethink.llm import DAYS_REPORTED, open_budget
 from bethink.types import KINDS, STATEMENTS, Entity, Memory, Session, Span
 
+Json = dict[str, Any]
+
 MOST_SESSIONS = 5000  # that are counted by host
 MOST_IDEAS = 1000
 IDEAS = tuple(kind for kind in KINDS if kind != "context")
@@ -37,7 +39,7 @@ def list_turns(
 ) -> tuple[list[tuple[Memory, list[Memory]]], int]:
     """What was said in a conversation, or in one of its topics with its sub-topics, in order, each turn with the ideas that were taken
     from it; and how many turns that are."""
-    here: dict[str, Any] = {"scopes": (of.scope,), "session": of.id}
+    here: Json = {"scopes": (of.scope,), "session": of.id}
     wanted = memory.filter(**here, kinds=("context",), transcribed=True)
     if topic:
         spans = memory.store.spans(of.id, (of.scope,))
@@ -59,7 +61,7 @@ WEEKS = 26  # of the calendar
 MOST_RECENT = 12  # conversations, statements, open ones
 
 
-def catch_up(memory: Bethink, scopes: tuple[str, ...], since: datetime) -> dict[str, Any]:
+def catch_up(memory: Bethink, scopes: tuple[str, ...], since: datetime) -> Json:
     """What happened since a time, newest first: only so much that it can be read."""
     store = memory.store
     statements = memory.filter(scopes=scopes, kinds=STATEMENTS, since=since)
@@ -226,7 +228,7 @@ class _GraphBuilder:
 GROWTH_WEEKS = 12
 
 
-def examine(memory: Bethink) -> dict[str, Any]:
+def examine(memory: Bethink) -> Json:
     """Counts everything of the database. Takes a moment where there is much."""
     overview = memory.stats()
     budget, today = open_budget(memory.config), memory.clock().date()
@@ -247,7 +249,7 @@ def examine(memory: Bethink) -> dict[str, Any]:
     }
 
 
-def _count_captures(memory: Bethink) -> list[dict[str, Any]]:
+def _count_captures(memory: Bethink) -> list[Json]:
     """What the conversations of every agent that anything is known of brought in."""
     sessions = memory.store.sessions(memory.every_scope(), MOST_SESSIONS)
     captured = {host: datetime.fromtimestamp(at, UTC) for host, at in spool.read_captures().items()}
@@ -272,7 +274,7 @@ def _count_captures(memory: Bethink) -> list[dict[str, Any]]:
     return found
 
 
-def _count_growth(memory: Bethink) -> list[dict[str, Any]]:
+def _count_growth(memory: Bethink) -> list[Json]:
     """How many memories each of the last weeks brought, the oldest first; the last is the week that ends now."""
     begin, week = memory.clock() - timedelta(weeks=GROWTH_WEEKS), timedelta(weeks=1)
     weeks = Counter[int]()

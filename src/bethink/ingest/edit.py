@@ -23,6 +23,7 @@ from bethink.types import (
     turn_of,
 )
 
+Fields = dict[str, Any]
 EDITABLE = frozenset(
     "content summary kind importance confidence tags entities expires_at valid_from valid_to answered metadata".split()
 )
@@ -30,8 +31,8 @@ CLEARABLE = frozenset("expires_at valid_from valid_to answered".split())
 
 
 def edit_values(
-    memory: Memory, fields: dict[str, Any], clear: Sequence[str], longest: int, trust: int
-) -> dict[str, Any]:
+    memory: Memory, fields: Fields, clear: Sequence[str], longest: int, trust: int
+) -> Fields:
     """The values that change. A new text brings its own summary, keywords and entities, unless they are given too; and other words are
     believed as far as who says them."""
     if unknown := (set(fields) - EDITABLE) | (set(clear) - CLEARABLE):
@@ -86,7 +87,7 @@ def edit_values(
 NOTED = frozenset("turn role host origin firm commit adr_key".split())
 
 
-def place_embedding_text(memory: Memory, fields: dict[str, Any]) -> dict[str, Any]:
+def place_embedding_text(memory: Memory, fields: Fields) -> Fields:
     """The fields with `embedding_text` in the metadata, where it is kept. New content is embedded itself, unless a text for that comes
     with it; other metadata leave the text as it was; an empty one takes it away. Only of a note they replace all: what a reader noted of
     a turn, a passage or a handoff stays, and nobody says of a turn anew whose it is."""
@@ -112,9 +113,9 @@ def trust_of_version(memory: Memory, events: Sequence[Event], version: int, trus
     return min(memory.trust, trust)
 
 
-def values_of_version(events: Sequence[Event], version: int) -> dict[str, Any]:
+def values_of_version(events: Sequence[Event], version: int) -> Fields:
     """The values that later changes replaced, as they were at a version counted from 1. None means that there was none."""
-    values: dict[str, Any] = {}
+    values: Fields = {}
     for event in events[version:]:
         for name, value in event.before.items():
             if name in EDITABLE:

@@ -34,6 +34,7 @@ from bethink.types import Passage
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
+Fields = dict[str, Any]
 VERSION = 5  # raised when the same file gives other passages, so that everything is read again
 LONGEST_FRONTMATTER = 64 * 1024
 MOST_BRACKETS = 200  # of frontmatter
@@ -247,7 +248,7 @@ def redact_in_place(text: str) -> str:
 # Directives
 
 
-def _read_frontmatter(text: str, warnings: list[str]) -> tuple[dict[str, Any], int, str]:
+def _read_frontmatter(text: str, warnings: list[str]) -> tuple[Fields, int, str]:
     """The fields between two lines `---`, every value a string, a list or a mapping of strings; the line on which the body begins, and
     the body. A text between two rules is no frontmatter."""
     import yaml
@@ -278,7 +279,7 @@ def _read_frontmatter(text: str, warnings: list[str]) -> tuple[dict[str, Any], i
     return named, match[0].count("\n") + 1, text[match.end() :]
 
 
-def _find_comments(body: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
+def _find_comments(body: str) -> Iterator[tuple[int, int, Fields]]:
     """The HTML comments that are directives: first line and the line after it, from 0, and what they say."""
     known = outline(body)
     for line, end in known.comments:
@@ -288,9 +289,9 @@ def _find_comments(body: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
             yield line, end, pairs
 
 
-def _read_pairs(comment: str) -> dict[str, Any]:
+def _read_pairs(comment: str) -> Fields:
     """`vector-index: false` or `bethink: kind=gotcha, tags=a, b` → names and values; nothing where it is an ordinary comment."""
-    found: dict[str, Any] = {}
+    found: Fields = {}
     last = ""
     for piece in re.split(r"[,\n]", comment.strip().removeprefix("bethink:")):
         name, value = (*re.split("[:=]", piece, maxsplit=1), None)[:2]
@@ -307,10 +308,10 @@ def _normalize(name: object) -> str:
     return OTHER_NAMES.get(plain, plain)
 
 
-def _read_directives(fields: Mapping[str, Any], where: str, warnings: list[str]) -> dict[str, Any]:
+def _read_directives(fields: Mapping[str, Any], where: str, warnings: list[str]) -> Fields:
     """The directives among some fields, with a warning for each that cannot be understood. Frontmatter is for everybody: other fields
     are not ours."""
-    found: dict[str, Any] = {}
+    found: Fields = {}
     for given, value in fields.items():
         name = _normalize(given)
         if name in DIRECTIVES:

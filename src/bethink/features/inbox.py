@@ -22,7 +22,7 @@ from bethink.store.transfer import split_pages
 from bethink.text import check_choice
 from bethink.types import PERSONAL, TO_FORGET, TRUST, Change, Filter, Memory, Passage
 
-QUEUES = "contradictions duplicates doubtful questions preferences promotions".split()
+QUEUES = tuple("contradictions duplicates doubtful questions preferences promotions".split())
 PAIRS = ("contradictions", "duplicates")
 SECONDS = 0.06  # for looking at pairs: a few searches' worth
 MOST_COUNTED = 99

@@ -707,7 +707,7 @@ class Bethink:
             ask = ask._replace(mode="keyword", hints=(without_vectors(error),))
             embedder = None
         except JudgeError as error:
-            ask = ask._replace(hints=(*hints, f"{error.message} {error.hint}"))
+            ask = ask._replace(hints=(*hints, error.told))
         return recall(query, ask, self.store, embedder, self.clock(), random.Random(seed))
 
     def list(

@@ -35,6 +35,11 @@ class BethinkError(Exception):
         self.message = message
         self.hint = hint
 
+    @property
+    def told(self) -> str:
+        """What went wrong and what to do next, on one line."""
+        return f"{self.message} {self.hint or ''}".strip()
+
 
 class UsageError(BethinkError):
     exit_code = 2

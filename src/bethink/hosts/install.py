@@ -289,8 +289,7 @@ class Installation:
                 self.left.update(record.folders)
                 self.save(path, None)
         except BethinkError as error:
-            reason = f"{error.message} {error.hint or ''}".strip()
-            return FileOutcome(host, part, path, "failed", (reason,))
+            return FileOutcome(host, part, path, "failed", (error.told,))
         status, diff = plan.name_status(was, untouched), render_difference(path, was, plan.text)
         return FileOutcome(host, part, path, status, plan.reasons, diff, backup)
 

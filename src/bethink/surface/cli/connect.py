@@ -64,15 +64,15 @@ def install(args: Namespace) -> Result:
         offer_model(args, where, notes)
     done = {outcome.host for outcome in outcomes if outcome.status in ("made", "changed")}
     notes += [AGENTS[host].note for host in chosen if host in done and AGENTS[host].note]
-    proof = ["`bethink doctor` proves that it works."] if done else []
-    return describe_outcomes(args, outcomes, notes, proof)
+    proof = "`bethink doctor` proves that it works." if done else ""
+    return describe_files(args, outcomes, notes, proof)
 
 
 def uninstall(args: Namespace) -> Result:
     chosen = asked_hosts(args) or list(AGENTS)
     outcomes = installer.uninstall(chosen, find_place(), args.force, args.dry_run)
     none = "Nothing was installed; --force looks for entries of others, too."
-    return describe_outcomes(args, outcomes, [])._replace(notes=[] if outcomes else [none])
+    return describe_files(args, outcomes, [])._replace(notes=["" if outcomes else none])
 
 
 def ask_or_tell(
@@ -140,12 +140,12 @@ def list_notes(where: InstallPlace, plugins: Mapping[str, str]) -> list[str]:
     return [*notes, *(f"{host} has the plugin {name}, {added}" for host, name in found)]
 
 
-def describe_outcomes(
-    args: Namespace, outcomes: Sequence[FileOutcome], notes: list[str], more: Sequence[str] = ()
+def describe_files(
+    args: Namespace, outcomes: Sequence[FileOutcome], notes: list[str], more: str = ""
 ) -> Result:
     """What became of every file, with its changed lines; skills are told by their folder."""
     if args.dry_run and outcomes:
-        more = ["Nothing was changed. Without --dry-run it is done."]
+        more = "Nothing was changed. Without --dry-run it is done."
     records: list[Json] = []
     lines: list[str] = []
     for one in outcomes:
@@ -163,7 +163,7 @@ def describe_outcomes(
         lines += [f"    {plain(reason)}" for reason in one.reasons]
     failed = any(outcome.status == "failed" for outcome in outcomes)
     value = {"files": records, "notes": notes, "dry_run": args.dry_run}
-    return Result(value, lines, hints=[*notes, *more], code=int(failed))
+    return Result(value, lines, hints=[*notes, more], code=int(failed))
 
 
 # How all of it is doing
@@ -201,8 +201,8 @@ def doctor(args: Namespace) -> Result:
         lines.append(f"{mark}  {finding.check}: {plain(finding.message)}")
         if finding.fix and not finding.ok:
             lines.append(f"         mend: {plain(finding.fix)}")
-    notes = [f"{many(problems, 'problem')} found."] if problems else []
-    return Result(findings, lines, notes=notes, code=int(problems > 0))
+    note = f"{many(problems, 'problem')} found." if problems else ""
+    return Result(findings, lines, notes=[note], code=int(problems > 0))
 
 
 def examine_memory(args: Namespace) -> Iterator[DoctorFinding]:

@@ -167,8 +167,8 @@ def token(args: Namespace) -> Result:
     with open_register(args) as known:
         if args.action == "list":
             found = known.known()
-            hints = [] if found else [f"There are no tokens. {EXAMPLE}"]
-            return Result(list(map(token_record, found)), hints=hints)
+            none = "" if found else f"There are no tokens. {EXAMPLE}"
+            return Result(list(map(token_record, found)), hints=[none])
         if not args.token:
             raise UsageError("Which token is not said.", "bethink token revoke NAME")
         return Result(token_record(known.revoke(args.token, datetime.now(UTC))))

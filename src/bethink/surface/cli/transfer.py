@@ -216,8 +216,8 @@ def import_file(args: Namespace, path: Path) -> Result:
         hints.append("--all-scopes and --personal take in what was left out.")
     if done.added and not args.dry_run:
         hints.append(f"Undo with `bethink import {shlex.quote(args.file)} --undo`.")
-    notes = [] if any(done._replace(format="")) else ["Nothing to remember was found here."]
-    return Result({**done._asdict(), "dry_run": args.dry_run}, notes=notes, hints=hints)
+    note = "" if any(done._replace(format="")) else "Nothing to remember was found here."
+    return Result({**done._asdict(), "dry_run": args.dry_run}, notes=[note], hints=hints)
 
 
 def migrate(args: Namespace) -> Result:

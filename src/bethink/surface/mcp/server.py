@@ -230,10 +230,9 @@ def tool_result(
 def explain(error: Exception, what: str) -> str:
     """What went wrong, in a sentence and with what to do next."""
     if isinstance(error, BethinkError):
-        # A command is for people.
-        is_memory = isinstance(error, NotFound) and "There is no memory" in error.message
-        hint = "search_memories shows ids." if is_memory else error.hint or ""
-        return f"{error.message} {hint}".strip()
+        if isinstance(error, NotFound) and "There is no memory" in error.message:
+            error.hint = "search_memories shows ids."  # a command is for people
+        return error.told
     log.error("%s failed", what, exc_info=error)
     why = "The server's log says why; `bethink doctor` checks the rest."
     return f"{what} failed: {type(error).__name__}. {why}"

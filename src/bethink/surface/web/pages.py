@@ -121,11 +121,6 @@ def _split(text: str) -> list[str]:
     return [part for one in text.split(",") if (part := one.strip())]
 
 
-def explain(error: UsageError) -> str:
-    """What is wrong with what somebody typed, in a sentence."""
-    return f"{error.message} {error.hint or ''}".strip()
-
-
 def send_form(run: Page, page: Callable[[Visit, str, int], Response], visit: Visit) -> Response:
     """Does what a form says. Where that cannot be, its page is shown again with why, and with what was typed."""
     try:
@@ -133,7 +128,7 @@ def send_form(run: Page, page: Callable[[Visit, str, int], Response], visit: Vis
     except Overtaken:
         return page(visit, MEANWHILE, 409)
     except UsageError as error:
-        return page(visit, explain(error), 422)
+        return page(visit, error.told, 422)
 
 
 # Home: what happened since somebody was last here, and what waits for them.
@@ -212,7 +207,7 @@ def show_search(visit: Visit) -> Response:
         if question:
             values["sought"] = find_sought(parse(question, visit.projects.base.clock()))
     except UsageError as error:
-        values["wrong"] = explain(error)
+        values["wrong"] = error.told
     part = visit.query.get("part") == "results"
     template = "results.html" if part else "search.html"
     return visit.show(template, 422 if values["wrong"] else 200, **values)

@@ -329,10 +329,9 @@ def _prose(head: str, tokens: Tokens) -> str:
 def _find_cues(prose: str) -> tuple[Strings, bool | None]:
     """The kinds that a question asks for in so many words, and whether it asks for what is still open."""
     text = " ".join(prose.lower().replace("’", "'").split())
-    cued = []
-    for kind, hint, pattern in _read_cues():
-        if hint in text and re.search(pattern, text):
-            cued.append(kind)
+    cued = [
+        kind for kind, hint, pattern in _read_cues() if hint in text and re.search(pattern, text)
+    ]
     kinds = _distinct([*_find_list_kind(text.split()), *(kind.rstrip("!") for kind in cued)])
     return kinds, False if any(kind.endswith("!") for kind in cued) else None
 

@@ -84,10 +84,8 @@ def suggest_one_of(word: str, choices: Sequence[str]) -> str:
 def check_kind(kind: str | None) -> str | None:
     if kind is None:
         return None
-    plain = types.KIND_ALIASES.get(kind.strip().lower(), kind.strip().lower())
-    if plain not in types.KINDS:
-        raise InvalidInput(f"'{kind}' is not a kind of memory.", suggest_one_of(plain, types.KINDS))
-    return plain
+    plain = kind.strip().lower()
+    return check_choice("kind of memory", types.KIND_ALIASES.get(plain, plain), types.KINDS)
 
 
 def check_range(name: str, value: float | None, low: float, high: float) -> float | None:

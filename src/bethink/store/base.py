@@ -519,7 +519,8 @@ class Store(Reader):
             (number,) = writer.one(f"SELECT count(*) FROM vectors WHERE {some}")
             for table in ("vectors", "span_vectors", "embedding_cache"):
                 writer.run(f"DELETE FROM {table} WHERE {some}")
-            writer.audit("drop_vectors", *([model or "all"] if number else ()))
+            if number:
+                writer.audit("drop_vectors", model or "all")
             return int(number)
 
         return self._write_in(now(), drop)

@@ -234,16 +234,18 @@ class Places(Reader):
         if not wanted:
             return
         sql = f"SELECT {self.entity_scope}, folded, type, id FROM entities WHERE folded = ANY(?)"
-        found = self.run(sql, sorted({folded for *_, (_, folded, _) in wanted}))
-        known = {(scope, folded, type): id for scope, folded, type, id in found}
+        found = self.run(sql, {folded for *_, (_, folded, _) in wanted})
+        known = {tuple(place): id for *place, id in found}
         fresh = []
         for _, _, entity, place in wanted:
             if place not in known:
                 known[place] = self.number("entities")
                 fresh.append(to_row(entity, id=known[place], scope=place[0], folded=place[1]))
         self.put("entities", fresh)
-        named_in = sorted({(key, scope, known[place]) for key, scope, _, place in wanted})
-        given = [{"memory": key, "scope": scope, "entity": id} for key, scope, id in named_in]
+        given = [
+            {"memory": key, "scope": scope, "entity": known[place]}
+            for key, scope, _, place in wanted
+        ]
         self.put("memory_entities", given)
 
     def encode(self, vectors: Sequence[Any]) -> Stored:
@@ -287,7 +289,7 @@ class Places(Reader):
         if not given:
             return
         ends = {end for one, _, _ in given for end in one[:2]}
-        found = self.run("SELECT id, scope FROM memories WHERE id = ANY(?)", sorted(ends))
+        found = self.run("SELECT id, scope FROM memories WHERE id = ANY(?)", ends)
         shelves = {id: self.shelf(scope) for id, scope in found}
         made = []
         for one, at, actor in given:

@@ -411,7 +411,7 @@ class Writer(Places):
         hashes = {content_hash(text) for text in texts} | {row["content_hash"]}
         stones = [
             {"scope": self.shelf(scope), "hash": tombstone(hash, salt), "at": self.at}
-            for hash in sorted(hashes)
+            for hash in hashes
         ]
         self.put("tombstones", stones)
         self.record("purge", row)
@@ -419,12 +419,10 @@ class Writer(Places):
         self.note_purge()
         return 1
 
-    def drop_entities(self, named: Keys | None) -> None:
-        """Takes those of these names out that no memory has any more; of all names, with None."""
-        some = "1 = 1" if named is None else "id = ANY(?)"
+    def drop_entities(self, named: Keys) -> None:
+        """Takes those of these names out that no memory has any more."""
         unnamed = "NOT EXISTS (SELECT 1 FROM memory_entities WHERE entity = entities.id)"
-        values = () if named is None else (named,)
-        self.run(f"DELETE FROM entities WHERE {some} AND {unnamed}", *values)
+        self.run(f"DELETE FROM entities WHERE id = ANY(?) AND {unnamed}", named)
 
     def release(self, gone: Ids) -> None:
         """Takes out the relations of memories that are gone for good. What they replaced goes back to what else replaces it, or is
@@ -453,7 +451,7 @@ class Writer(Places):
         self.drop_vectors(TOPICS, topics)
         for table in ("spans", "sessions", "turns", "sources"):
             self.run(f"DELETE FROM {table} WHERE {inside}")
-        self.drop_entities(None)
+        self.drop_entities(self.column("SELECT id FROM entities"))
         # The cache is keyed by text, not by scope, and kept answers quote any: after a reset they may hold what is gone.
         self.run("DELETE FROM embedding_cache")
         self.expunge([])
@@ -462,5 +460,6 @@ class Writer(Places):
             self.drop_history(None)
         self.settle()
         self.note_purge()
-        self.audit("reset", *([len(found)] if found else ()))
+        if found:
+            self.audit("reset", len(found))
         return len(found)

@@ -48,7 +48,7 @@ CHAIN = (
     "WITH RECURSIVE chain(id) AS (SELECT id FROM memories WHERE id = ? UNION SELECT m.superseded_by FROM memories m"
     " JOIN chain c ON c.id = m.id) SELECT 1 FROM chain WHERE id = ?"
 )
-INDEXED = ("content", "summary", "section", "tags")  # columns whose words are found
+INDEXED = {"content", "summary", "section", "tags"}  # columns whose words are found
 UNTOLD = ("updated_at", "row_hash", "dedup", "content_hash")  # columns that history leaves out
 
 
@@ -220,7 +220,7 @@ class Writer(Places):
         merged = {**old, **changed}
         self._refuse(change, merged, changed)
         changed["row_hash"] = rows.row_hash(merged)
-        reindexed = any(name in changed for name in INDEXED)
+        reindexed = changed.keys() & INDEXED
         if reindexed:
             self.unindex(MEMORIES, [key])
         self.update("memories", changed, "key", key)

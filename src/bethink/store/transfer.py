@@ -246,7 +246,14 @@ def take(
         writer.run("DELETE FROM sessions WHERE id = ?", session.id)
         writer.put_session(session)
     writer.put_spans(bundle.spans)
-    _take_salt(writer, bundle)
+    if bundle.tombstones and bundle.salt != writer.salt():
+        # They are hashes under a secret of their store, so the secret comes with them.
+        if writer.one("SELECT 1 FROM tombstones LIMIT 1"):
+            raise StoreError(
+                "This database remembers purged memories of its own in another way.",
+                "Migrate into an empty database.",
+            )
+        writer.run("UPDATE meta SET value = ? WHERE key = 'salt'", bundle.salt)
     if bundle.gone:
         writer.remove(writer.column("SELECT key FROM memories WHERE id = ANY(?)", bundle.gone))
         writer.release(bundle.gone)
@@ -263,18 +270,6 @@ def take(
             writer.audit(f"take {part}", number)
     writer.settle()
     return left
-
-
-def _take_salt(writer: "Writer", bundle: Bundle) -> None:
-    """Tombstones are hashes under a secret of their store, so the secret comes with them."""
-    if not bundle.tombstones or bundle.salt == writer.salt():
-        return
-    if writer.one("SELECT 1 FROM tombstones LIMIT 1"):
-        raise StoreError(
-            "This database remembers purged memories of its own in another way.",
-            "Migrate into an empty database.",
-        )
-    writer.run("UPDATE meta SET value = ? WHERE key = 'salt'", bundle.salt)
 
 
 def _take_records(

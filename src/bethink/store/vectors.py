@@ -16,7 +16,7 @@ import io
 import os
 import threading
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -104,8 +104,7 @@ class Partition:
         self._read = read
         self._layout = np.dtype([("scale", np.float32), ("numbers", np.int16, (dimensions,))])
 
-    def add(self, rows: Iterable[tuple[int, int, bytes]]) -> None:
-        rows = list(rows)
+    def add(self, rows: list[tuple[int, int, bytes]]) -> None:
         if rows:
             self.last = rows[-1][0]
         # A vector of the wrong size is damaged, or of a model that changed under its name; `check` tells of it.

@@ -91,12 +91,12 @@ def export_records(memory: Bethink, memories: Iterator[Memory]) -> Iterator[dict
             known = {one.memory.id: one for one in memory.store.records(ids, vectors=False)}
         except StoreCorrupt:
             relations, known = [], {}
-        links: dict[str, list[dict[str, str]]] = {}
+        links: defaultdict[str, list[dict[str, str]]] = defaultdict(list)
         for link in relations:
-            links.setdefault(link.source, []).append({"type": link.type, "target": link.target})
+            links[link.source].append({"type": link.type, "target": link.target})
         for one in page:
             value = record_to_json(known.get(one.id, Record(one, _is_unique(one))))
-            yield {**value, "relations": links.get(one.id, [])}
+            yield {**value, "relations": links[one.id]}
 
 
 def import_file(

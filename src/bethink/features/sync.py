@@ -62,8 +62,13 @@ MOST_VOTES, MOST_USES = 10.0, 30
 ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 # What values of another type or shape raise somewhere.
 WRONG = (
-    *(ValueError, KeyError, TypeError, IndexError, AttributeError),
-    *(OverflowError, OSError, RecursionError),
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    OSError,
+    RecursionError,
 )
 # Of which `wrong_field` knows the form, and what follows from other fields.
 _AS_IT_IS = "id scope kind content_hash superseded_by path unique".split()

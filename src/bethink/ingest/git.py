@@ -142,8 +142,8 @@ def _read_commits(data: bytes, mark: bytes) -> Iterator[Commit]:
         if len(fields) < 4:
             return  # git was stopped in the middle of it
         id, at, author, message = fields[:4]
-        files = [name.strip("\n") for name in fields[4:]]
-        files = [file for file in files if file and file.isprintable() and len(file) <= 200]
+        names = map(str.strip, fields[4:])
+        files = [name for name in names if name.isprintable() and 0 < len(name) <= 200]
         files.sort(key=is_aside)  # those that are no tests first
         when = datetime.fromtimestamp(min(max(int(at), 0), LATEST), UTC)
         who = " ".join(author.split())[:80]

@@ -188,8 +188,8 @@ def test_demote_takes_out_the_rule_and_the_mark(cli):
         memory.forget(other, purge=True)  # as a sync does that brings a purge from elsewhere
     assert cli.json("demote", other)["removed"] is True
     assert not (cli.project / ".claude").exists()
-    assert "is not promoted" in cli.fails("demote", id, code=1)
-    assert "no memory and no rule" in cli.fails("demote", "0123456789", code=1)
+    assert "no rule with the id" in cli.fails("demote", id, code=1)
+    assert "no rule with the id" in cli.fails("demote", "0123456789", code=1)
 
 
 def test_suggestions_say_why(cli):

@@ -245,9 +245,9 @@ def demote(memory: Bethink, id: str) -> Demotion:
                 break
         else:
             if not noted:
-                missing = f"There is no memory and no rule whose id is '{id}'."
-                said = f"The memory {one.id} is not promoted." if one else missing
-                raise NotFound(said, "The marks of rules end their lines.")
+                raise NotFound(
+                    f"There is no rule with the id '{id}'.", "Each line of a rule ends with its id."
+                )
             path = noted
         if one and noted:
             kept = {name: value for name, value in one.metadata.items() if name not in MARKS}

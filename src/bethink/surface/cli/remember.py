@@ -50,12 +50,8 @@ HANDOFF_LISTS = {
     "next": "next_steps",
     "memory": "memory_ids",
 }
-# What a yes to a proposal links, and where an outcome tells it.
-DECIDED = {
-    "replaces": ("supersedes", "supersedes"),
-    "answers": ("answers", "settles"),
-    "completes": ("answers", "settles"),
-}
+# What a yes to a proposal links.
+DECIDED = {"replaces": "supersedes", "answers": "answers", "completes": "answers"}
 HANDOFF_EXAMPLE = 'bethink handoff save --summary "The cache is moved, the tests are not"'
 
 
@@ -125,11 +121,12 @@ def add(args: Namespace, memory: Bethink) -> Result:
 def decide_proposals(memory: Bethink, outcome: Outcome) -> Outcome:
     """Lets whoever told a statement say at once what it means for known ones."""
     for proposal in outcome.proposals:
-        type, field = DECIDED.get(proposal.relation, ("", ""))
+        type = DECIDED.get(proposal.relation)
         known = label_memory(memory, memory.one(proposal.id))
         if type and says_yes(f"this may {PROPOSALS[proposal.relation][0]} {known}"):
             memory.link(outcome.id, proposal.id, type)
             left = tuple(one for one in outcome.proposals if one != proposal)
+            field = "supersedes" if type == "supersedes" else "settles"
             done: Json = {field: (*getattr(outcome, field), proposal.id)}
             outcome = outcome._replace(proposals=left, **done)
     return outcome

@@ -50,11 +50,8 @@ from bethink.types import KINDS, Answer, Json, Outcome, Values
 # The same chance in all searches of a process, so that pages fit together.
 SEED = secrets.randbits(32)
 WIDER = 4  # times the limit that is looked at, so that one source does not fill an answer
-OVERVIEW, SESSIONS, TALKED = (
-    1000,
-    4,
-    400,
-)  # of an overview: tokens of the briefing, sessions, tokens of what these were about
+OVERVIEW = 1000  # tokens of the briefing in an overview
+SESSIONS, TALKED = 4, 400  # that an overview names, and tokens of what they were about
 REMEMBERED = 2000  # tokens that the prompt `remember` quotes
 HANDOFF = 1500  # tokens of a handoff, without the memories that it names
 WHOLE = "get_memories gives whole texts."

@@ -191,9 +191,8 @@ def _vector(words: Sequence[str], dimensions: int) -> Matrix:
         for number, share in _features(word):
             vector[(number >> 1) % dimensions] += weight * share * (1 if number & 1 else -1)
     length = float(np.linalg.norm(vector))
-    if (
-        length < 1e-6
-    ):  # No words at all, or words that cancel out: still a unit vector, and always the same one.
+    if length < 1e-6:
+        # No words at all, or words that cancel out: still a unit vector, and always the same one.
         vector[:] = 0
         vector[0] = length = 1.0
     return vector / np.float32(length)

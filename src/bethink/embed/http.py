@@ -20,9 +20,8 @@ BATCH = 32
 WINDOW_CHARACTERS = 6_000
 QUERIES_REMEMBERED = 256
 LARGEST_ANSWER = 256 << 20
-BASELINE = (
-    0.15  # what hosted models give unrelated texts; it matters only in scopes of a few memories
-)
+# What hosted models give unrelated texts. It matters only in scopes of a few memories.
+BASELINE = 0.15
 
 
 def make_error(message: str, hint: str, kind: str) -> EmbeddingError:

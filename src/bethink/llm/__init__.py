@@ -126,8 +126,8 @@ class Model:
 
     def _call(self, task: Task, ask: ModelRequest) -> Json:
         """One call, held before and counted after, whatever becomes of it."""
-        asked = tokens(ask.instruction) + tokens(ask.text) + tokens(json.dumps(ask.schema))
-        asked += OVERHEAD
+        told = (ask.instruction, ask.text, json.dumps(ask.schema))
+        asked = sum(map(tokens, told)) + OVERHEAD
         hold = self.budget.allow(task.purpose, asked + task.tokens)
         usage = Usage(asked)  # of a call that failed: it may have been worked on
         try:

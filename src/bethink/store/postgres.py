@@ -265,7 +265,7 @@ vectors | reindex | {{}} vectors are not what was written. | SELECT count(*) FRO
         return found
 
     def _last_key(self) -> int:
-        return int(self.run("SELECT coalesce(max(key), 0) FROM memories")[0][0])
+        return int(self.column("SELECT coalesce(max(key), 0) FROM memories")[0])
 
     # Writing
 
@@ -390,7 +390,7 @@ vectors | reindex | {{}} vectors are not what was written. | SELECT count(*) FRO
             f" FROM (SELECT * FROM {table} LIMIT {SAMPLE}) t), 0)"
             for table in SIZED
         )
-        return int(self.run(f"SELECT {parts}")[0][0])
+        return int(self.column(f"SELECT {parts}")[0])
 
     def _check_database(self, deep: bool) -> Problems:
         """The walls between tenants."""

@@ -15,6 +15,7 @@ import stat
 import threading
 import time
 import weakref
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import cache
@@ -253,14 +254,12 @@ full-text index | rebuild | {} spans, but {} are indexed. | SELECT a.n, b.n FROM
         rare, pairs = alternatives(
             query, lambda words: self._document_counts(words, scopes), inside
         )
-        weight: dict[int, float] = {}
+        weight = defaultdict[int, float](float)
+        holding = "SELECT rowid FROM memories_fts WHERE memories_fts MATCH ?"
         for group in (rare, pairs):
             for term, value in group:
-                for (key,) in self.run(
-                    "SELECT rowid FROM memories_fts WHERE memories_fts MATCH ?",
-                    restrict(term, searched),
-                ):
-                    weight[key] = weight.get(key, 0.0) + value
+                for key in self.column(holding, restrict(term, searched)):
+                    weight[key] += value
             if len(weight) >= limit:
                 break
         # Among equals the newest come first: keys rise, and the sort keeps the order it is given.

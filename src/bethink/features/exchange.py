@@ -305,8 +305,10 @@ def _own_identity(memory: Bethink, identities: set[str], names: Names) -> str | 
     if project.identity in identities:
         return project.identity
     known = {one: names.get(f"project:{one}", ("", "")) for one in identities}
-    here = [one for one in identities if known[one][1] == str(project.root)]
-    named = [one for one in identities if known[one][0] == project.name]
+    here, named = (
+        [one for one in identities if said in known[one]]
+        for said in (str(project.root), project.name)
+    )
     candidates = (here, list(identities), named)
     return next((found[0] for found in candidates if len(found) == 1), None)
 

@@ -88,7 +88,7 @@ def export_records(memory: Bethink, memories: Iterator[Memory]) -> Iterator[dict
         ids = [one.id for one in page]
         try:
             relations = memory.store.relations(ids)
-            known = {one.memory.id: one for one in memory.store.records(ids, vectors=False)}
+            known = {one.id: one for one in memory.store.records(ids, vectors=False)}
         except StoreCorrupt:
             relations, known = [], {}
         links: defaultdict[str, list[dict[str, str]]] = defaultdict(list)
@@ -122,7 +122,7 @@ def import_file(
         for one in given
         if one.memory.scope in scopes
     ]
-    chosen = list({one.memory.id: one for one in reversed(moved)}.values())[::-1]
+    chosen = list({one.id: one for one in reversed(moved)}.values())[::-1]
     edits, refused = _find_edits(memory.store, chosen, trusted)
     new, same, purged = _find_known(memory.store, chosen)
     done = Imported(
@@ -147,7 +147,7 @@ def import_file(
     put = _put(memory, records, names, file, progress)
     for here, note in edits:
         memory.update(here.id, was=here, content=note.content, kind=note.kind, tags=note.tags)
-    merged = len(put - {one.memory.id for one in new})
+    merged = len(put - {one.id for one in new})
     return done._replace(merged=merged, relations=_relate(memory, new, trusted))
 
 
@@ -197,7 +197,7 @@ def _read_own(file: Path) -> Reading:
         for relation, _ in store.items("relations"):
             links[relation.source].append(relation)
         records = store.items("records", vectors=False)
-        given = [Given(one, tuple(links[one.memory.id])) for one in records]
+        given = [Given(one, tuple(links[one.id])) for one in records]
         names = {key: tuple(redact_value(called)[0]) for key, *called in store.items("scopes")}
     return Reading("database", given, names, {})
 
@@ -335,10 +335,10 @@ def _find_edits(
 ) -> tuple[list[tuple[Memory, Memory]], int]:
     """The edited notes of the user's own vault whose memories are as the notes were written; and how many other notes differ from
     their memories here."""
-    here = {one.id: one for one in store.get([one.memory.id for one in given if one.saved])}
+    here = {one.id: one for one in store.get([one.id for one in given if one.saved])}
     edits, refused = [], 0
     for one in given:
-        known, note = here.get(one.memory.id), one.memory
+        known, note = here.get(one.id), one.memory
         if known is None or known.scope != note.scope or _digest(known) == _digest(note):
             continue
         if trusted and one.saved == _digest(known):
@@ -352,7 +352,7 @@ def _find_known(store: Store, given: Sequence[Given]) -> tuple[list[Given], list
     """The memories that are new and those that are here under their ids, each with the ids that it and others have here or will have;
     and how many were purged. What was told here in the same words is neither."""
     # Where its id is taken by another scope it gets another, always the same, so that it is known when the file is read again.
-    others = {one.memory.id: readers.make_id(one.memory.id, one.memory.scope) for one in given}
+    others = {one.id: readers.make_id(one.id, one.memory.scope) for one in given}
     wanted = [*others, *others.values()]
     there = {one.id: one.scope for page in split_pages(wanted) for one in store.get(page)}
     twins = _find_twins(store, given)
@@ -424,17 +424,17 @@ def _put(
 
 def _put_page(memory: Bethink, page: Sequence[Record], names: Names, place: Path) -> set[str]:
     """Puts in one page, with its vectors and a note of what is new, in one transaction. What is here too is merged, as a sync merges it."""
-    mine = {one.memory.id: one for one in memory.store.records([one.memory.id for one in page])}
+    mine = {one.id: one for one in memory.store.records([one.id for one in page])}
     begun = (Event(memory.clock(), memory.actor, "add", {}, {}),)
     expect: dict[str, bytes | None] = {}
     records = []
     for one in page:
-        here = mine.get(one.memory.id)
+        here = mine.get(one.id)
         record = merge(here, one).record if here else one._replace(events=one.events or begun)
         was = version(here) if here else None
         if version(record) != was:
             records.append(record)
-            expect[one.memory.id] = was
+            expect[one.id] = was
     scopes = tuple((scope, *names[scope]) for scope in sorted({one.memory.scope for one in page}))
     bundle = sync.note_turns(Bundle(scopes=scopes, records=tuple(_embed(memory, records))))
     note = None
@@ -460,12 +460,12 @@ def _embed(memory: Bethink, records: Sequence[Record]) -> list[Record]:
         id: tuple((made["model"], len(one), encode(one)) for one in windows)
         for id, windows in made["vectors"].items()
     }
-    return [one._replace(vectors=fresh.get(one.memory.id, one.vectors)) for one in records]
+    return [one._replace(vectors=fresh.get(one.id, one.vectors)) for one in records]
 
 
 def _relate(memory: Bethink, new: Sequence[Given], trusted: bool) -> int:
     """The relations last, when both ends are there. What a stranger says of memories that were here before is a proposal."""
-    fresh = {one.memory.id for one in new}
+    fresh = {one.id for one in new}
     proposed = {"supersedes": "may_replace", "contradicts": "contradicts"}
     links = dict.fromkeys(
         link

@@ -560,13 +560,13 @@ def _list_names(value: Any) -> list[str]:
 def _relate(made: Sequence[tuple[Given, Row]]) -> list[Given]:
     """Memories with their relations, now that all of a store have their ids; and each that a later one supersedes behind that one, in
     place of that relation."""
-    named = ((fields["id"], one.memory.id) for one, fields in reversed(made) if "id" in fields)
+    named = ((fields["id"], one.id) for one, fields in reversed(made) if "id" in fields)
     ids = {_key(name): id for name, id in named}
-    order = {one.memory.id: (one.memory.created_at, at) for at, (one, _) in enumerate(made)}
+    order = {one.id: (one.memory.created_at, at) for at, (one, _) in enumerate(made)}
     later: dict[str, str] = {}
     links: dict[str, list[Relation]] = {id: [] for id in order}
     for one, fields in made:
-        id = one.memory.id
+        id = one.id
         for word, target in _read_pairs(fields.get("relations")):
             other = ids.get(_key(target), id)
             if word == "supersedes" and order[other] < order[id]:
@@ -579,7 +579,7 @@ def _relate(made: Sequence[tuple[Given, Row]]) -> list[Given]:
             later[id] = by
     given = []
     for one, _ in made:
-        memory = one.memory._replace(superseded_by=later.get(one.memory.id))
+        memory = one.memory._replace(superseded_by=later.get(one.id))
         links_of = tuple(links[memory.id])
         given.append(one._replace(record=Record(memory, True), relations=links_of))
     return given

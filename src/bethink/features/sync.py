@@ -98,6 +98,10 @@ class Given(NamedTuple):
     def memory(self) -> Memory:
         return self.record.memory
 
+    @property
+    def id(self) -> str:
+        return self.record.id
+
 
 # Values. Whether each is of its type was seen when it was read.
 
@@ -213,7 +217,7 @@ def check_bundle(value: Any, longest: int) -> tuple[Bundle, Ids]:
             "Send what another Bethink exported, without a scope: the request names the project.",
         )
     clean = tuple(one for one in bundle.records if not redact_record(one)[1])
-    hidden = tuple(one.memory.id for one in bundle.records if one not in clean)
+    hidden = tuple(one.id for one in bundle.records if one not in clean)
     return bundle._replace(records=clean), hidden
 
 
@@ -228,7 +232,7 @@ def _find_wrong(bundle: Bundle, longest: int) -> Iterator[str]:
             yield "it names a scope"
     for record in bundle.records:
         if field := wrong_field(record, longest) or ("scope" if record.memory.scope else None):
-            yield f"the {field} of the memory {record.memory.id[:36]} is wrong"
+            yield f"the {field} of the memory {record.id[:36]} is wrong"
     for relation, actor in bundle.relations:
         ends = all(map(_is_id, relation[:2]))
         if not (ends and relation.type in RELATIONS and _are_names(actor)):
@@ -388,7 +392,7 @@ class StorePeer:
 
     def outline(self) -> Outline:
         lines = {
-            one.memory.id: OutlineEntry(version(one), one.memory.content_hash, one.unique)
+            one.id: OutlineEntry(version(one), one.memory.content_hash, one.unique)
             for one in self.store.items("records", [self.scope], vectors=False)
             if one.memory.source_type in TOLD and not one.memory.session
         }
@@ -406,7 +410,7 @@ class StorePeer:
     def take(self, bundle: Bundle, expect: Expected) -> Ids:
         person = getattr(self.store, "person", "")  # whom a team's database acts for
         if person:
-            ids = [record.memory.id for record in bundle.records]
+            ids = [record.id for record in bundle.records]
             bundle = sign_bundle(bundle, self.store.records(ids, vectors=False), person)
         scopes, records = (
             tuple(rename_scope(one, {"": self.scope}) for one in part)
@@ -493,7 +497,7 @@ class Sync:
         differing = [id for id in common if id not in self.agreed and id not in self.left]
         for page in split_pages(differing):
             theirs, mine = (
-                {record.memory.id: record for record in peer.fetch(page)} for peer in self.peers
+                {record.id: record for record in peer.fetch(page)} for peer in self.peers
             )
             both = [id for id in page if id in theirs and id in mine]
             done += sum(self._agree(replaced, theirs[id], mine[id]) for id in both)
@@ -536,7 +540,7 @@ class Sync:
         taken: set[str] = set()
         for page in split_pages(lacking):
             records = side.peer.fetch(page)
-            none = {record.memory.id: None for record in records}
+            none = {record.id: None for record in records}
             taken |= none.keys() - set(self._put(other.peer, records, none))
         self.agreed |= taken
         return len(taken)
@@ -571,7 +575,7 @@ def _find_purged(side: Side, other: Side, shared: Shared) -> list[str]:
     """Those memories of this side that both had, and that the other purged since, whatever they say now."""
     missing = [id for id in side.lines if id in shared.ids and id not in other.lines]
     hashes = {
-        record.memory.id: set(map(content_hash, list_texts(record)))
+        record.id: set(map(content_hash, list_texts(record)))
         for page in split_pages(missing)
         for record in side.peer.fetch(page)
     }
@@ -586,7 +590,7 @@ def _shows_end(peer: Peer, memory: Memory) -> bool:
     seen = {memory.id}
     while memory.superseded_by:
         found = peer.fetch([memory.superseded_by])
-        if not found or found[0].memory.id in seen:
+        if not found or found[0].id in seen:
             return False
         memory = found[0].memory
         seen.add(memory.id)

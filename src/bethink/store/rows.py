@@ -134,6 +134,10 @@ class Record(NamedTuple):
     events: tuple[Event, ...] = ()  # oldest first; their numbers do not count
     vectors: Stored = ()
 
+    @property
+    def id(self) -> str:
+        return self.memory.id
+
 
 def stamp(moment: datetime) -> int:
     """Milliseconds since the epoch. A time without a zone is meant in UTC. What is to last for ever often ends with the calendar, and

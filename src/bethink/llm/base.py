@@ -53,12 +53,15 @@ class ModelError(BethinkError):
         self.reason = reason
 
 
+Part = tuple[str, str]  # a label and recorded text
+
+
 class Task(NamedTuple):
     """A question before it is sent. `parts` are pairs of a label and recorded text; only they hold words of others."""
 
     purpose: str
     instruction: str
-    parts: tuple[tuple[str, str], ...]
+    parts: tuple[Part, ...]
     form: Values
     tokens: int = 1500  # the most that the answer may take
 

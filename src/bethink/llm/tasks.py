@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from bethink.llm.base import Task
+from bethink.llm.base import Part, Task
 from bethink.store.words import tokenize
 from bethink.text import STOP_WORDS
 from bethink.types import ENTITY_TYPES, NOTHING, Entity, Values
@@ -39,6 +39,9 @@ class NumberedTurn(NamedTuple):
     text: str
 
 
+Turns = Sequence[NumberedTurn]
+
+
 class CitedIdea(NamedTuple):
     kind: str
     text: str
@@ -55,7 +58,7 @@ class Ideas(NamedTuple):
 
 
 def portions(
-    turns: Sequence[NumberedTurn], characters: int = PORTION_CHARACTERS
+    turns: Turns, characters: int = PORTION_CHARACTERS
 ) -> Iterator[tuple[NumberedTurn, ...]]:
     """Turns in groups that one question can hold. A longer turn is cut into pieces of the same number; nothing is left out."""
     group: list[NumberedTurn] = []
@@ -77,15 +80,11 @@ def _read_instructions() -> dict[str, str]:
     return tomllib.loads((Path(__file__).parent / "instructions.toml").read_text("utf-8"))
 
 
-def _ask(
-    ask: Ask, purpose: str, parts: Sequence[tuple[str, str]], form: Values, tokens: int
-) -> Values:
+def _ask(ask: Ask, purpose: str, parts: Sequence[Part], form: Values, tokens: int) -> Values:
     return ask(Task(purpose, _read_instructions()[purpose], tuple(parts), form, tokens))
 
 
-def find_ideas(
-    ask: Ask, turns: Sequence[NumberedTurn], before: Mapping[str, str] = NOTHING
-) -> Ideas:
+def find_ideas(ask: Ask, turns: Turns, before: Mapping[str, str] = NOTHING) -> Ideas:
     """One portion of a conversation, and the digest of what came before it → the statements worth remembering, and the digest."""
     idea = {
         "kind": IDEA_KINDS,
@@ -105,7 +104,7 @@ def find_ideas(
     return _read_ideas(value, turns, before)
 
 
-def _read_ideas(value: Values, turns: Sequence[NumberedTurn], before: Mapping[str, str]) -> Ideas:
+def _read_ideas(value: Values, turns: Turns, before: Mapping[str, str]) -> Ideas:
     said: dict[int, str] = {}
     for turn in turns:
         said[turn.number] = f"{said.get(turn.number, '')}\n{turn.text}"
@@ -135,7 +134,7 @@ def _read_ideas(value: Values, turns: Sequence[NumberedTurn], before: Mapping[st
 def confirm_topics(ask: Ask, boundaries: Sequence[tuple[int, str, str]]) -> dict[int, bool]:
     """Places where the topic may change, each with its number and what was said before it and after it → by number whether a topic
     begins there. Places that the answer leaves out are not in it."""
-    parts: list[tuple[str, str]] = []
+    parts: list[Part] = []
     for number, before, after in boundaries:
         parts += [(f"place {number}, before", before), (f"place {number}, after", after)]
     form = {"places": [{"number": int, "new_topic": bool}]}
@@ -144,7 +143,7 @@ def confirm_topics(ask: Ask, boundaries: Sequence[tuple[int, str, str]]) -> dict
     return {number: judged[number] for number, *_ in boundaries if number in judged}
 
 
-def name_topic(ask: Ask, turns: Sequence[NumberedTurn]) -> tuple[str, str]:
+def name_topic(ask: Ask, turns: Turns) -> tuple[str, str]:
     """The turns of one topic → its name and summary. Long turns are shortened in the middle, so that all have a say. What the turns do
     not bear out is left out, and so may be all of it."""
     form = {
@@ -176,11 +175,11 @@ def suppose_answer(ask: Ask, question: str) -> str:
     return " ".join(value["passage"].split())[:PASSAGE_CHARACTERS]
 
 
-def _label_turns(turns: Sequence[NumberedTurn]) -> tuple[tuple[str, str], ...]:
+def _label_turns(turns: Turns) -> tuple[Part, ...]:
     return tuple((f"turn {turn.number}, {turn.role}", turn.text) for turn in turns)
 
 
-def _shorten_turns(turns: Sequence[NumberedTurn]) -> list[NumberedTurn]:
+def _shorten_turns(turns: Turns) -> list[NumberedTurn]:
     """The turns within one portion. Those that are too long lose their middle."""
     if sum(len(turn.text) for turn in turns) <= PORTION_CHARACTERS:
         return list(turns)

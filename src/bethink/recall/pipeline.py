@@ -24,6 +24,7 @@ from bethink.recall.score import (
     Profile,
     Ranked,
     Signals,
+    Weights,
     fuse,
     is_question,
     join_pools,
@@ -152,11 +153,11 @@ def recall(
     )
     standing = {one.key: _standing(one, query, held) for one in pool.candidates}
     ranked = _rank(pool.candidates, signals, query, ask, standing, now, rng)
-    read: Mapping[int, dict[str, float]] = {}
+    read: Mapping[int, Weights] = {}
     if reader:
         ranked, read = rerank(ranked, query, standing, store.load, reader)
 
-    def explain(one: Candidate) -> dict[str, float]:
+    def explain(one: Candidate) -> Weights:
         why = _explain(one, signals[one.key], query, ask.weights, now)
         if standing[one.key] != USUAL:
             why["standing"] = standing[one.key]
@@ -191,7 +192,7 @@ def _take_page(
 
 
 def _load_hits(
-    chosen: Ranked, query: Query, store: Store, explain: Callable[[Candidate], dict[str, float]]
+    chosen: Ranked, query: Query, store: Store, explain: Callable[[Candidate], Weights]
 ) -> Hits:
     """The memories behind candidates; of turns that are the very same words, and of what two readers of a file tell, the best."""
     memories = store.load([one.key for _, one in chosen])
@@ -376,7 +377,7 @@ def _explain(
     query: Query,
     profile: Profile,
     now: datetime,
-) -> dict[str, float]:
+) -> Weights:
     """Every signal's part in a score, for `--explain`."""
     parts = {
         **signals._asdict(),

@@ -281,6 +281,7 @@ def _rank_places(scores: Sequence[float | None]) -> dict[int, int]:
 # Score
 
 Ranked = Sequence[tuple[float, Candidate]]  # candidates, each behind its score
+Weights = dict[str, float]  # what each part of a score says or counts, by its name
 
 
 class Profile(NamedTuple):
@@ -426,7 +427,7 @@ def _find_words(candidate: Candidate) -> int:
     return sum(1 << at for at, count in enumerate(candidate.frequencies) if count)
 
 
-def profile_parts(candidate: Candidate, chosen: Profile, now: datetime) -> dict[str, float]:
+def profile_parts(candidate: Candidate, chosen: Profile, now: datetime) -> Weights:
     """What a profile weighs beside relevance, each from 0 to 1."""
     age = max(0.0, now.timestamp() - candidate.last_accessed)
     uses = candidate.access_count + 1
@@ -466,7 +467,7 @@ def rerank(
     standing: Mapping[int, int],
     load: Callable[[Sequence[int]], Mapping[int, Memory]],
     judge: "Judge",
-) -> tuple[Ranked, dict[int, dict[str, float]]]:
+) -> tuple[Ranked, dict[int, Weights]]:
     """The hits in their new order, and of each that was read how well it fits and by how many places it rose. Places are exchanged
     among hits of one standing alone: whatever comes first for another reason than relevance still does."""
     groups: dict[int, list[int]] = {}
@@ -484,7 +485,7 @@ def rerank(
     pairs = [(query.text, show(memories[key].content) if key in memories else "") for key in read]
     fits = dict(zip(read, judge.fit(pairs), strict=True))
     order = list(ranked)
-    why: dict[int, dict[str, float]] = {}
+    why: dict[int, Weights] = {}
     for group in groups.values():
         best = sorted(group, key=lambda place: -_mix(ranked[place][0], fits[ranked[place][1].key]))
         for place, before in zip(group, best, strict=True):

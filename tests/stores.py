@@ -158,7 +158,7 @@ def snapshot(store: Store) -> tuple:
         by_meaning(store, "owl text", everything(*scopes)),
         store.overview()._replace(database_bytes=0),
         store.find_purged([content_hash("gone")]),
-        store.source(HERE, "docs/a.md"),
+        source_of(store, HERE, "docs/a.md"),
         sorted(store.scopes()),
     )
 
@@ -208,6 +208,10 @@ def fill(store: Store) -> dict[str, Memory]:
     write(store, relate=(Relation(told.id, turn.id, "relates_to"),))
     purge(store, gone)
     return known
+
+
+def source_of(store: Store, scope: str, uri: str):
+    return next((one for one in store.sources(scope) if one.uri == uri), None)
 
 
 def tally(store: Store, names=None) -> dict[str, Tally]:

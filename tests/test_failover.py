@@ -145,7 +145,7 @@ def test_a_write_whose_connection_is_cut_at_its_commit_is_there_once(store, prox
     assert (receipt.added, receipt.changed, receipt.outcomes[0].id) == (1, 1, new.id)
     assert {memory.id for memory in store.list(seen())} == {old.id, new.id}
     assert store.get([old.id])[0].usefulness == 1
-    assert store.source(HERE, "docs/birds.md").position == 7
+    assert store.find_source("docs/birds.md")[1].position == 7
     assert [event.action for event in store.history(old.id)] == ["add", "vote"]
     assert by_words(store, "herons") == [new.id]
     assert marks(store, new.id) == 1

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from case_tables import cases
 from http_server import problem, running, served
-from stores import HERE, NOW, make, tell
+from stores import HERE, NOW, make, source_of, tell
 
 from bethink.errors import ConfigError
 from bethink.store.rows import Record
@@ -86,7 +86,7 @@ def test_different_writes_under_one_key_are_all_done(store):
             for name in names:
                 read = Source(name, "markdown", "hash") if part == "sources" else name
                 once.write(Batch(at=NOW, **{part: ((HERE, read),)}))
-        known = [store.source(HERE, name) for name in names]
+        known = [source_of(store, HERE, name) for name in names]
         assert [source and source.hash for source in known] == [hash, hash]
 
 

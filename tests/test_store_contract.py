@@ -26,6 +26,7 @@ from stores import (
     replace,
     seen,
     snapshot,
+    source_of,
     tell,
     vector,
     vectors_of,
@@ -233,7 +234,7 @@ def test_resetting_a_scope_leaves_the_others_and_resetting_everything_leaves_not
     left = store.scan(everything(HERE, OTHER, PERSONAL))
     assert {march[id] for id in ids(left)} == {"other", "mine"}
     assert store.relations(mine) == store.history(mine[0]) == []
-    assert store.source(HERE, "docs/a.md") is None
+    assert source_of(store, HERE, "docs/a.md") is None
     assert by_words(store, "owl", everything()) == by_meaning(store, OWL, everything()) == []
     assert len(by_words(store, "owl", seen(OTHER))) == len(by_meaning(store, OWL, seen(OTHER))) == 1
     assert store.overview().entities == 1
@@ -302,8 +303,8 @@ def test_what_was_purged_or_not_stored_replaces_nothing(store):
     source = Source("docs/a.md", "markdown", "hash-1", 42, {"title": "A"})
     for now in (source, source._replace(hash="hash-2", position=50)):
         write(store, sources=((HERE, now),))
-        assert store.source(HERE, "docs/a.md") == now
-    assert store.source(OTHER, "docs/a.md") is store.source(HERE, "docs/b.md") is None
+        assert source_of(store, HERE, "docs/a.md") == now
+    assert source_of(store, OTHER, "docs/a.md") is source_of(store, HERE, "docs/b.md") is None
 
 
 def test_a_change_keeps_before_and_after_and_a_use_leaves_no_history(store):
@@ -449,7 +450,7 @@ def test_a_purge_takes_names_vectors_and_the_last_memory_of_a_conversation(store
     assert store.list(everything()) == []
     (session,) = store.sessions((HERE,))
     assert (session.title, session.source) == ("", uri)
-    left = store.source(HERE, uri)
+    left = source_of(store, HERE, uri)
     assert left.position == 7
     assert left.metadata["sessions"] == {"s1": {"turns": 1, "scope": HERE}, "s2": state}
     write(store, vanish=((HERE, uri),))

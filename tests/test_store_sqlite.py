@@ -260,7 +260,7 @@ def test_a_database_of_every_earlier_version_opens_as_a_new_one(dump, path, tmp_
     assert store.find_purged([content_hash("The wedding is in May")])
     assert set(store.read_cache([bytes(16)], MODEL)) == {bytes(16)}
     read = Source("docs/deploy.md", "markdown", "hash", 9, {})
-    assert store.source(HERE, "docs/deploy.md") == read
+    assert store.find_source("docs/deploy.md") == (HERE, read)
     assert stores.by_words(store, "sessions redis", filter)[0] == new.id
     ((key, _),) = store.nearest(vector(new.content), MODEL, filter, 1)
     assert store.load([key])[key].id == new.id

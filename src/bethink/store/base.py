@@ -262,10 +262,6 @@ class Store(Reader):
         found = self.find_living(self._scopes([scope]), hashes)
         return {hash: id for (_, hash), id in found.items()}
 
-    def source(self, scope: str, uri: str) -> Source | None:
-        found = self._read(Source, f"{rows.SOURCE} WHERE s.key = ? AND o.uri = ?", scope, uri)
-        return next(iter(found), None)
-
     def find_source(self, uri: str) -> tuple[str, Source] | None:
         """A source by its uri, and the scope that keeps how far it was read: conversations of several projects may share a file."""
         sql = f"{rows.SOURCE} WHERE o.uri = ? ORDER BY o.position DESC, o.id LIMIT 1"

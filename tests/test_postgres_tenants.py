@@ -64,7 +64,7 @@ def test_a_tenant_sees_its_own_rows_and_no_others(two):
     assert one.keys([theirs.id]) == one.load([10**6]) == {}
     assert by_words(one, "owl", everything(HERE, stores.OTHER)) == []
     assert ids(one.scan(everything(HERE, stores.OTHER, PERSONAL))) == ids(mine)
-    assert one.source(HERE, "docs/owl.md") is one.find_source("docs/owl.md") is None
+    assert stores.source_of(one, HERE, "docs/owl.md") is one.find_source("docs/owl.md") is None
     assert one.statistics(Words(("owl",)), (HERE,)).counts == (0,)
     with pytest.raises(NotFound):
         one.resolve(theirs.id)

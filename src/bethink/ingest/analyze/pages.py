@@ -161,6 +161,7 @@ class DecisionRecord(NamedTuple):
     status: str
     date: datetime | None
     replaced_by: Sequence[str]  # references as written: a number or a file's stem
+    replaces: Sequence[str]
     parts: Mapping[str, str]
     lines: tuple[int, int]
 
@@ -214,8 +215,10 @@ def _read_record(tree: Tree, path: str) -> DecisionRecord | None:
     numbered = re.match(table["number"], stem) or re.match(table["number"], title)
     if not stated and "decision" not in parts and not (numbered and parts):
         return None
-    clauses = "\n".join(re.findall(table["replaced"], stated))
-    replaced_by = re.findall(table["reference"], clauses)
+    replaced_by, replaces = (
+        re.findall(table["reference"], "\n".join(re.findall(table[name], stated)))
+        for name in ("replaced", "replaces")
+    )
     statuses = table["status"].items()
     fitting = (name for name, words in statuses if re.search(rf"(?i)\b(?:{words})\b", stated))
     plain = re.sub(table["number"], "", _strip_markup(title), count=1) or stem.replace("-", " ")
@@ -227,6 +230,7 @@ def _read_record(tree: Tree, path: str) -> DecisionRecord | None:
         "superseded" if replaced_by else next(fitting, ""),
         _find_date(f"{fields['date']} {stem}"),
         replaced_by,
+        replaces,
         parts,
         (titled.lines[0], sections[-1].lines[1]),
     )
@@ -255,17 +259,21 @@ def _find_date(text: str) -> datetime | None:
 
 
 def _find_successors(group: Sequence[DecisionRecord]) -> dict[str, DecisionRecord]:
-    """For the records of a folder by path the one that replaces each, as it says itself."""
+    """For the records of a folder by path the one that replaces each: as it says itself, or else as the other says. A proposal
+    may want to replace a record; only what is in force does."""
     known = {str(record.number): record for record in reversed(group)}
     known |= {record.stem.lower(): record for record in group}
-    found = {}
-    for record in group:
-        for reference in record.replaced_by:
+
+    def resolve(references: Sequence[str]) -> Iterator[DecisionRecord]:
+        for reference in references:
             number = re.split("[-_]", reference)[0].lstrip("0")
-            later = known.get(reference.lower()) or known.get(number)
-            if later and later is not record:
-                found[record.path] = later
-    return found
+            if found := known.get(reference.lower()) or known.get(number):
+                yield found
+
+    claims = [(old, new) for new in group for old in resolve(new.replaces)]
+    claims = [(old, new) for old, new in claims if new.status not in ("proposed", "rejected")]
+    claims += [(old, new) for old in group for new in resolve(old.replaced_by)]
+    return {old.path: new for old, new in claims if new is not old}
 
 
 def _describe_record(record: DecisionRecord, later: DecisionRecord | None) -> Finding:

@@ -46,8 +46,8 @@ def test_any_two_texts_get_a_judgement(judge, pair):
 
 
 def test_both_ways_count_and_a_text_that_surely_changes_one_changes_others_less(judge):
-    old = "The daily snapshot is taken after the books are closed."
-    new = "The daily snapshot is taken before the books are closed."
+    old = "The receipt is e-mailed only if the customer asks for it."
+    new = "Every purchase triggers a receipt e-mail automatically."
     assert judge._relate([(old, new)])[0].relation == "same"  # by itself
     assert judge.relate([(old, new)])[0].relation == "replaces"
     new = "Uploads go to the south bucket now."

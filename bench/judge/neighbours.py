@@ -1,19 +1,18 @@
 """Teaches the shipped judge that what stands near in one memory mostly goes on to hold.
 
-    python bench/judge/neighbours.py collect WORK.json --prompts prompts/many.jsonl … [--real ../shared/bench/SET …]
-    python bench/judge/neighbours.py learn WORK.json OUT.npz --dev PAIRS.jsonl [--steps 1200 --rate 1e-4]
-    python bench/judge/neighbours.py ship src/bethink/judge/data/judge.onnx OUT.npz
+    python bench/judge/neighbours.py collect WORK.json --prompts prompts/many.jsonl … [--real ../shared/bench/SET … --talk TALK.jsonl --questions QUESTIONS.jsonl]
+    python bench/judge/neighbours.py learn WORK.json OUT.npz --whole --dev PAIRS.jsonl [--said SAID.jsonl --steps 1300 --rate 2e-4]
+    python bench/judge/neighbours.py ship src/bethink/judge/data OUT.npz …
 
 All memories of an imaginary project hold at once, so of two that stand near each other neither replaces nor repeats the other, and
 neither answers or completes it. `collect` finds such pairs with the embedding model (projects whose names end in -8 are only measured), reads
 the pairs of labelled histories (`notes.py`), and takes pairs of real texts without labels.
-`learn` starts from the weights that ship (`reader.onnx`, `judge.onnx`), leaves the first six layers as they are, and teaches the others:
-labelled pairs as they are labelled, strangers as what must stay, prompts with what applies to them; of real texts the judge goes on to say
-what it said.
-`ship` writes them as the file that ships. Minutes on a GPU.
+`learn` starts from the weights that ship (or those in `--start`) and teaches them: labelled pairs as they are labelled, strangers as what must stay, prompts with what
+applies to them; of real texts the judge goes on to say what it said. With `--whole` all twelve layers learn, and what the first six say of conversations and
+passages (TALK, QUESTIONS) is held to what it was; without, the first six stay as they are. SAID are labelled pairs of real talk (`old`, `new`, `relation`, `held`).
+`ship` writes the mean of several as the files that ship. Minutes on a GPU.
 
-Labelled pairs are few, so a second lesson over the same ones is learned by heart: what ships was taught once from the weights of 0.13
-(1,300 steps, two seeds, then 350 more with the groups of opposites; bench/LOG.md, 2026-11-17).
+Labelled pairs are few, so a second lesson over the same ones is learned by heart: what ships was taught once from the weights of 0.13 (bench/LOG.md, 2026-11-17).
 """
 
 from __future__ import annotations
@@ -30,15 +29,17 @@ import torch
 import torch.nn.functional as F
 import train
 from apply import AppliedLesson, list_asked, read_projects
-from model import LAYERS, READING, RELATIONS, WIDTH, Judge, load, read_shipped, save
-from notes import read_groups, read_histories, split_histories
+from model import READ, READING, RELATIONS, Judge, load, read_shipped, save
+from notes import read_groups, read_histories, read_opposites, split_histories
 from train import INDEX, SYMMETRIC, Data, Pair
+from tune import read_asked, read_spoken
 
 SHIPPED = next(
     path for one in train.HERE.parents if (path := one / "src/bethink/judge/data").is_dir()
 )
 NEAREST = 12  # that `add` asks about
 LONGEST = 320  # characters of one statement
+READ_EACH = {"talk": 64, "asked": 48}  # of what is read, in a step
 CHANGING = [INDEX[name] for name in ("replaces", "same", "answers", "completes")]
 
 
@@ -115,6 +116,10 @@ def collect(args: argparse.Namespace) -> None:
         "strangers": strangers,
         "histories": histories,
         "real": random.sample(real, min(20_000, len(real))),
+        "read": {
+            "talk": read_spoken(args.talk),
+            "asked": read_asked([], args.questions),
+        },
         "prompts": {
             part: list_asked([one for one in projects if one.is_held is held], turned)
             for part, held in (("learn", False), ("held", True))
@@ -128,56 +133,38 @@ def collect(args: argparse.Namespace) -> None:
 
 
 class Cards:
-    """Pairs with what the first layers, which stay as they are, make of them; drawn in a random order that begins again at its end."""
+    """Pairs, drawn in a random order that begins again at its end."""
 
-    def __init__(self, judge: Judge, data: Data, pairs: list[Pair], targets: torch.Tensor) -> None:
-        self.states, self.targets, self.order = read_early(judge, data, pairs), targets, []
+    def __init__(self, pairs: list[Pair], targets: torch.Tensor) -> None:
+        self.pairs, self.targets, self.order = pairs, targets, []
 
     def draw(self, size: int) -> list[int]:
         while len(self.order) < size:
-            self.order = random.sample(range(len(self.states)), len(self.states)) + self.order
+            self.order = random.sample(range(len(self.pairs)), len(self.pairs)) + self.order
         return [self.order.pop() for _ in range(size)]
 
 
-@torch.no_grad()
-def read_early(judge: Judge, data: Data, pairs: list[Pair]) -> list[torch.Tensor]:
-    data.read([text for pair in pairs for text in pair])
-    found: list[torch.Tensor] = [torch.empty(0)] * len(pairs)
+def say(judge: Judge, data: Data, pairs: list[Pair], size: int = 256) -> dict[str, torch.Tensor]:
+    """What the judge says of pairs, by head; those of like length together, because padding costs time."""
     order = sorted(
-        range(len(pairs)), key=lambda at: sum(len(data.tokens(one)) for one in pairs[at])
+        range(len(pairs)), key=lambda at: sum(len(data.tokens(text)) for text in pairs[at])
     )
-    with torch.autocast(data.device, torch.bfloat16, enabled=data.device == "cuda"):
-        for start in range(0, len(order), 512):
-            part = order[start : start + 512]
-            ids, sides, present = data.batch([pairs[at] for at in part])
-            states = judge.read(ids, sides, present).bfloat16()
-            for at, own, length in zip(part, states, present.sum(1).tolist(), strict=True):
-                found[at] = own[:length].clone()
-    return found
-
-
-def say(judge: Judge, states: list[torch.Tensor]) -> dict[str, torch.Tensor]:
-    """What the judge says of pairs, from what the first layers made of them."""
-    whole = torch.nn.utils.rnn.pad_sequence(states, batch_first=True)
-    lengths = torch.tensor([len(own) for own in states], device=whole.device)
-    present = (torch.arange(whole.shape[1], device=whole.device)[None] < lengths[:, None]).long()
-    with torch.autocast(whole.device.type, torch.bfloat16, enabled=whole.is_cuda):
-        seen = judge.sum_up(judge.go_on(whole.float(), present), present)
-        return {name: judge.heads[name](seen).float() for name in ("relation", "applies")}
+    parts = []
+    for start in range(0, len(order), size):
+        with torch.autocast(data.device, torch.bfloat16, enabled=data.device == "cuda"):
+            parts.append(judge(*data.batch([pairs[at] for at in order[start : start + size]])))
+    back = torch.tensor(np.argsort(order), device=data.device)
+    return {
+        name: torch.cat([part.float() for part in own])[back]
+        for name, own in zip(judge.heads, zip(*parts, strict=True), strict=True)
+    }
 
 
 @torch.no_grad()
-def say_all(judge: Judge, states: list[torch.Tensor]) -> dict[str, torch.Tensor]:
+def say_all(judge: Judge, data: Data, pairs: list[Pair]) -> dict[str, torch.Tensor]:
     judge.eval()
-    order = sorted(range(len(states)), key=lambda at: len(states[at]))
-    parts = [
-        say(judge, [states[at] for at in order[start : start + 512]])
-        for start in range(0, len(order), 512)
-    ]
-    back = torch.tensor(np.argsort(order), device=states[0].device)
-    return {
-        name: torch.cat([part[name] for part in parts])[back] for name in ("relation", "applies")
-    }
+    data.read([text for pair in pairs for text in pair])
+    return say(judge, data, pairs, 512)
 
 
 def aim(rows: list[dict]) -> torch.Tensor:
@@ -200,9 +187,9 @@ def turn_round(rows: list[dict]) -> list[dict]:
     return rows + turned
 
 
-def measure(name: str, judge: Judge, held: dict[str, tuple[list[dict], Cards]]) -> None:
-    for part, (rows, cards) in held.items():
-        said = say_all(judge, cards.states)["relation"].softmax(-1).cpu().numpy()
+def measure(name: str, judge: Judge, data: Data, held: dict[str, list[dict]]) -> None:
+    for part, rows in held.items():
+        said = say_all(judge, data, to_pairs(rows))["relation"].softmax(-1).cpu().numpy()
         if rows[0]["relation"]:
             train.report(f"{name} {part}", said, rows)
         else:
@@ -218,9 +205,8 @@ def measure(name: str, judge: Judge, held: dict[str, tuple[list[dict], Cards]]) 
 
 def measure_prompts(name: str, judge: Judge, data: Data, asked: list[tuple]) -> None:
     """How often what applies is the best of what was found, and how often where nineteen of twenty prompts to which nothing applies get nothing."""
-    judge.eval()
     pairs = [(text, one) for text, right, wrong in asked for one in right + wrong[:NEAREST]]
-    said = iter(say_all(judge, read_early(judge, data, pairs))["applies"][:, 0].tolist())
+    said = iter(say_all(judge, data, pairs)["applies"][:, 0].tolist())
     best, silent = [], []
     for _, right, wrong in asked:
         own = [next(said) for _ in right + wrong[:NEAREST]]
@@ -240,6 +226,51 @@ def to_pairs(rows: list[dict]) -> list[Pair]:
     return [(row["old"], row["new"]) for row in rows]
 
 
+class Reading:
+    """What the judge said of conversations and passages before it began to learn, and goes on to say."""
+
+    def __init__(self, judge: Judge, data: Data, read: dict[str, list[Pair]]) -> None:
+        self.held = {name: [tuple(pair) for pair in pairs[::20]] for name, pairs in read.items()}
+        self.cards, self.said = {}, {}
+        for name, pairs in read.items():
+            pairs = [tuple(pair) for at, pair in enumerate(pairs) if at % 20]
+            self.cards[name] = Cards(pairs, torch.empty(0))
+            self.said[name] = say_all(judge, data, pairs)
+        self.before = {name: say_all(judge, data, pairs) for name, pairs in self.held.items()}
+
+    def draw(self) -> list[Pair]:
+        self.drawn = {name: self.cards[name].draw(size) for name, size in READ_EACH.items()}
+        return [self.cards[name].pairs[at] for name, places in self.drawn.items() for at in places]
+
+    def lose(self, now: dict[str, torch.Tensor]) -> torch.Tensor:
+        """How far the answers to what was drawn, which come last, have moved."""
+        sizes = [len(places) for places in self.drawn.values()]
+        lost = torch.zeros((), device=now["kind"].device)
+        for name, start, size in zip(self.drawn, (-sum(sizes), -sizes[1]), sizes, strict=True):
+            own = {head: said[start : (start + size) or None] for head, said in now.items()}
+            was = {head: said[self.drawn[name]] for head, said in self.said[name].items()}
+            lost = lost + differ(name, was, own)
+        return lost
+
+    def measure(self, judge: Judge, data: Data) -> str:
+        now = {name: say_all(judge, data, pairs) for name, pairs in self.held.items()}
+        talk, was = now["talk"], self.before["talk"]
+        same = (talk["kind"].argmax(-1) == was["kind"].argmax(-1)).float().mean().item()
+        worth = (talk["worth"].sigmoid() - was["worth"].sigmoid()).abs().mean().item()
+        fits = (now["asked"]["fits"] - self.before["asked"]["fits"]).abs().mean().item()
+        spread = self.before["asked"]["fits"].std().item()
+        return (
+            f"kinds the same {same:.3f}, worth moved {worth:.4f}, fits {fits:.3f} of {spread:.2f}"
+        )
+
+
+def differ(name: str, was: dict[str, torch.Tensor], now: dict[str, torch.Tensor]) -> torch.Tensor:
+    if name == "asked":
+        return 0.1 * F.mse_loss(now["fits"], was["fits"])
+    kinds = F.kl_div(now["kind"].log_softmax(-1), was["kind"].softmax(-1), reduction="batchmean")
+    return kinds + 0.15 * sum(F.mse_loss(now[head], was[head]) for head in ("worth", "open"))
+
+
 def learn(args: argparse.Namespace) -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     random.seed(args.seed)
@@ -247,7 +278,7 @@ def learn(args: argparse.Namespace) -> None:
     work = json.loads(args.work.read_text("utf-8"))
     data = Data(SHIPPED / "tokenizer.json", device)
     judge = Judge(joined=True)
-    judge.load_state_dict(read_shipped(SHIPPED))
+    judge.load_state_dict(read_shipped(args.start))
     judge.to(device).eval()
     dev = train.read_rows(args.dev) if args.dev else []
     labelled, held_labelled = train.read_pairs([train.HERE / "pairs"], dev)
@@ -260,26 +291,29 @@ def learn(args: argparse.Namespace) -> None:
         [{"old": old, "new": new, "relation": ""} for old, new in work["strangers"][part]]
         for part in ("learn", "held")
     )
+    said, held_said = (
+        [row for path in args.said for row in train.read_rows(path) if row["held"] is held]
+        for held in (False, True)
+    )
 
     def deal(rows: list[dict]) -> Cards:
         named = bool(rows) and bool(rows[0]["relation"])
-        return Cards(judge, data, to_pairs(rows), aim(rows).to(device) if named else torch.empty(0))
+        return Cards(to_pairs(rows), aim(rows).to(device) if named else torch.empty(0))
 
     def pick(rows: list[dict], named: bool) -> list[dict]:
         return [row for row in rows if bool(row["relation"]) == named]
 
     held = {
-        name: (rows, deal(rows))
-        for name, rows in {
-            "dev": dev,
-            "labelled": held_labelled,
-            "groups": held_groups,
-            "histories": pick(held_known, True),
-            "histories, strangers": pick(held_known, False),
-            "strangers": held_strangers,
-        }.items()
-        if rows
+        "dev": dev,
+        "labelled": held_labelled,
+        "groups": held_groups,
+        "opposites": read_opposites(),
+        "histories": pick(held_known, True),
+        "histories, strangers": pick(held_known, False),
+        "strangers": held_strangers,
+        "said": held_said,
     }
+    held = {name: rows for name, rows in held.items() if rows}
     # What is learned: a deck, how many of it a step draws, and how much it counts.
     decks = {
         "labelled": (deal(turn_round(labelled)), 96, 1.0),
@@ -288,6 +322,8 @@ def learn(args: argparse.Namespace) -> None:
         "stay": (deal(pick(known, False)), 128, args.weight),
         "strangers": (deal(strangers), 64, args.weight),
     }
+    if said:
+        decks["said"] = (deal(said), 48, 1.0)
     asked = work["prompts"]["learn"]
     few = random.sample(asked, min(8000, len(asked)))
     kept = {
@@ -295,22 +331,25 @@ def learn(args: argparse.Namespace) -> None:
         "real": ([tuple(pair) for pair in work["real"]], 64),
     }
     for name, (pairs, size) in kept.items():
-        cards = Cards(judge, data, pairs, torch.empty(0))
-        cards.said = say_all(judge, cards.states)["relation"].softmax(-1)
+        cards = Cards(pairs, torch.empty(0))
+        cards.said = say_all(judge, data, pairs)["relation"].softmax(-1)
         decks[name] = (cards, size, 1.0)
-    data.read(
-        [text for one in asked + work["prompts"]["held"] for text in (one[0], *one[1], *one[2])]
-    )
     applied = AppliedLesson(asked, device)
+    reading = Reading(judge, data, work["read"]) if args.whole else None
     if not args.quiet:
-        measure("before", judge, held)
+        measure("before", judge, data, held)
         measure_prompts("before", judge, data, work["prompts"]["held"])
     judge.requires_grad_(False)
     for part in judge.modules():
         if isinstance(part, torch.nn.Dropout):
             part.p = args.dropout
-    for part in (*judge.layers[READING:], judge.heads["relation"], judge.heads["applies"]):
+    # The first six layers, which read conversations, learn only beside what holds them to what they said.
+    taught = judge.layers if reading else judge.layers[READING:]
+    for part in (*taught, judge.heads["relation"], judge.heads["applies"]):
         part.requires_grad_(True)
+    if reading:
+        for name in READ:
+            judge.heads[name].requires_grad_(True)
     free = [one for one in judge.parameters() if one.requires_grad]
     optimiser = torch.optim.AdamW(free, lr=args.rate, weight_decay=0.01, fused=device == "cuda")
     began = time.monotonic()
@@ -320,16 +359,20 @@ def learn(args: argparse.Namespace) -> None:
                 args.rate * min(1, (step + 1) / (0.05 * args.steps)) * (1 - step / args.steps)
             )
         drawn = {name: cards.draw(size) for name, (cards, size, _) in decks.items()}
-        states = [decks[name][0].states[at] for name, places in drawn.items() for at in places]
-        prompted = read_early(judge.eval(), data, applied.draw())
+        pairs = [decks[name][0].pairs[at] for name, places in drawn.items() for at in places]
+        prompted, read = applied.draw(), reading.draw() if reading else []
         judge.train()
-        now = say(judge, states + prompted)
-        lost = args.applies * applied.lose(now["applies"][-len(prompted) :, 0])
+        now = say(judge, data, [*pairs, *prompted, *read])
+        lost = args.applies * applied.lose(
+            now["applies"][len(pairs) : len(pairs) + len(prompted), 0]
+        )
+        if reading:
+            lost = lost + args.reading * reading.lose(now)
         sizes = [len(places) for places in drawn.values()]
-        parts = now["relation"][: len(states)].split(sizes)
+        parts = now["relation"][: len(pairs)].split(sizes)
         for relation, (name, (cards, _, weight)) in zip(parts, decks.items(), strict=True):
             at = torch.tensor(drawn[name], device=device)
-            if name in ("labelled", "groups", "histories"):
+            if len(cards.targets):
                 lost = lost - weight * (cards.targets[at] * relation.log_softmax(-1)).sum(-1).mean()
             elif name in ("stay", "strangers"):
                 # Nearly all are about something else; what adds to another is labelled.
@@ -341,32 +384,24 @@ def learn(args: argparse.Namespace) -> None:
         lost.backward()
         torch.nn.utils.clip_grad_norm_(free, 1.0)
         optimiser.step()
-        if step % 500 == 0:
+        if step % 250 == 0:
             print(step, f"{time.monotonic() - began:.0f} s", round(lost.item(), 3), flush=True)
-    measure("after", judge, held)
+    measure("after", judge, data, held)
     measure_prompts("after", judge, data, work["prompts"]["held"])
-    save(
-        judge,
-        args.out,
-        (
-            *(f"layers.{number}." for number in range(READING, LAYERS)),
-            "heads.relation",
-            "heads.applies",
-        ),
-    )
+    if reading:
+        print(reading.measure(judge, data), flush=True)
+    save(judge, args.out, ("layers.", "heads."))
 
 
 def ship(args: argparse.Namespace) -> None:
-    """Puts taught layers, the mean of several, where the shipped ones were, and writes them as int8."""
-    from export import DEEP, Deeper, write_model
+    """Writes taught weights, the mean of several, as the files that ship."""
+    from export import export
 
     judge = Judge(joined=True)
     taught = [load(path) for path in args.weights]
     mean = {name: sum(one[name] for one in taught) / len(taught) for name in taught[0]}
     judge.load_state_dict(read_shipped(SHIPPED) | mean)
-    ids = torch.ones(2, 8, dtype=torch.long)
-    given = {"states": torch.zeros(2, 8, WIDTH), "present": ids}
-    write_model(Deeper(judge.eval()), given, DEEP, args.out)
+    export(judge, args.out)
 
 
 def main() -> None:
@@ -377,11 +412,17 @@ def main() -> None:
     one.add_argument("--prompts", type=Path, nargs="+", required=True)
     one.add_argument("--real", type=Path, nargs="*", default=[])
     one.add_argument("--most", type=int, default=6000, help="texts of each set")
+    one.add_argument("--talk", type=Path, nargs="*", default=[])
+    one.add_argument("--questions", type=Path, nargs="*", default=[])
     one.set_defaults(run=collect)
     one = commands.add_parser("learn")
     one.add_argument("work", type=Path)
     one.add_argument("out", type=Path)
     one.add_argument("--dev", type=Path)
+    one.add_argument("--start", type=Path, default=SHIPPED, help="folder of the two files")
+    one.add_argument("--whole", action="store_true", help="all layers learn")
+    one.add_argument("--said", type=Path, nargs="*", default=[], help="labelled pairs of real talk")
+    one.add_argument("--reading", type=float, default=1.0, help="weight of what is read")
     one.add_argument("--steps", type=int, default=1500)
     one.add_argument("--rate", type=float, default=4e-5)
     one.add_argument("--weight", type=float, default=1.0, help="of strangers")

@@ -48,3 +48,11 @@ def read_groups(folder: Path = GROUPS) -> tuple[list[dict], list[dict]]:
             ]
             (held if number % HELD_GROUPS == HELD_GROUPS - 1 else learned).extend(rows)
     return learned, held
+
+
+def read_opposites(path: Path = HERE / "opposites-held.jsonl") -> list[dict]:
+    return [
+        {"old": group["old"], "new": one["text"], "relation": one["relation"]}
+        for group in map(json.loads, path.read_text("utf-8").splitlines())
+        for one in group["new"]
+    ]

@@ -51,9 +51,9 @@ OF_ONE = 2  # of them from one conversation or document: what another one says i
 BY_WORDS, NEAREST, READ = 4, 10, 280
 PATIENCE = 0.7  # share of `hook_seconds` after which the judge is not waited for
 # What a statement's nearness (0 for strangers, 1 for the same words) adds to the judge's logit, and where the prompt asks something how
-# surely the words are those of an answer; and the sum that makes a confidence of a half. Set on projects that no model had seen (bench/LOG.md,
+# surely the words are those of an answer. Set on projects that no model had seen (bench/LOG.md,
 # 2026-11-16 and 2026-11-17).
-NEAR, WORDED, EVEN = 2.0, 2.5, 0.4
+NEAR, WORDED = 2.0, 2.5
 TWO = 2  # memories told at most; the second only if half as much doubt is left as the bar allows
 HEAD, LEAST = 4, 12  # tokens around a text, and of the shortest text worth telling
 _COMMAND = re.compile(r"/[\w:.-]{1,80}(?:\s|$)")
@@ -253,7 +253,7 @@ def _find_near(
 def _combine(chance: float, near: float, worded: float) -> float:
     """How surely a statement fits: what the judge says, how near it is, and how surely its words answer the prompt."""
     chance = min(max(chance, 1e-6), 1 - 1e-6)
-    value = math.log(chance / (1 - chance)) + NEAR * near + WORDED * worded - EVEN
+    value = math.log(chance / (1 - chance)) + NEAR * near + WORDED * worded
     return 1 / (1 + math.exp(-value))
 
 

@@ -32,6 +32,7 @@ from bethink.types import TRUST, Change, Memory, Proposal, Relation, supersede
 # done at once. Chosen on 99 written histories that the judge did not learn from (`bench/histories.py`; bench/LOG.md, 2026-11-17).
 REPLACES, SAME, ANSWERS, COMPLETES, RELATES = 0.55, 0.6, 0.35, 0.4, 0.75
 MAYBE = 0.15  # and to be told at all
+STRANGE = 0.95  # and for two to be strangers though one plainly states a change: set by hand
 # Of an answer that names nothing of a question before others: with the weights of 0.14 from .35 on 38 of 86 are right, from
 # here on 13 of 23.
 UNNAMED = 0.6
@@ -171,18 +172,11 @@ def reconcile(
         if old.superseded_by or old.id == new.id or is_evidence(old):
             continue
         judgement = judged.get(old.id)
-        if _stands(judgement) and found.changes(neighbour):
+        if found.stands(judgement) and found.changes(neighbour):
             found.replace(old)
         elif judgement is not None and old.created_at <= new.created_at:
             found.judge(old, judgement)
     return found.verdict()
-
-
-def _stands(judgement: Judgement | None) -> bool:
-    """Whether a stated change ("from A to B", and the known one speaks of A) counts. A judge that is sure that the known one goes on
-    to hold, or speaks of something else, is heard against it."""
-    against = ("same", "refines", "unrelated")
-    return judgement is None or judgement.relation not in against or judgement.probability < RELATES
 
 
 class _Found:
@@ -203,6 +197,15 @@ class _Found:
             *(other for _, other in self.relations),
             *(one.id for one in self.proposals),
         )
+
+    def stands(self, judgement: Judgement | None) -> bool:
+        """Whether a stated change ("from A to B", and the known one speaks of A) counts. A judge that is sure that the known one goes on
+        to hold, or speaks of something else, is heard against it; for the nearest that speaks of A it must be surer."""
+        if judgement is None:
+            return True
+        strange = RELATES if self.supersedes else STRANGE
+        needed = {"same": RELATES, "refines": RELATES, "unrelated": strange}
+        return judgement.probability < needed.get(judgement.relation, 2.0)
 
     def changes(self, neighbour: Neighbour) -> bool:
         """Whether the new memory states a change from one thing to another, and a known one speaks of the former."""

@@ -60,6 +60,7 @@ _PASSING = (
 )
 _REPORT = rf"(?:done\W{{1,3}})?i(?:'ve| have)? (?:also |now )?{_DID}(?!.*\b(?:because|since)\b)"
 _ANNOUNCES = r"\b(?:changed (?:my|our) minds?|on second thoughts?|scratch that)\W{0,3}$"
+_BACK = r"(?i)\b(?:it|that|this|them|they)\b"
 _BACKLOG = r"\b(?:pending|to-?dos?|backlog|outstanding|deferred|future|later|you(?:'ll| will)? (?:still )?(?:need|have) to)\b"
 # What is asked for at another time is not done with the answer, whatever that says; what is only not to be forgotten may be.
 _ANOTHER_TIME = (
@@ -134,7 +135,7 @@ def read_ideas(turns: Sequence[tuple[str, str]], judge: Judge, first: int = 0) -
         alone = kind == "preference" and holds_anywhere(each.statement.text)
         if kind in ("question", "todo") or alone or _begins_another(kind, each, after):
             each = each._replace(text=each.statement.text)
-        if kind != "none":
+        if kind != "none" and not (found and _goes_on(*found[-1][1:], kind, each)):
             found.append((chance, kind, each))
     return [
         Idea(
@@ -147,6 +148,12 @@ def read_ideas(turns: Sequence[tuple[str, str]], judge: Judge, first: int = 0) -
         )
         for chance, kind, each in _keep_different(found)
     ]
+
+
+def _goes_on(kind: str, before: PlacedStatement, own: str, each: PlacedStatement) -> bool:
+    """Whether a sentence only goes on from the one before, which is kept with it: "Marketing signed it off today"."""
+    held = before.turn == each.turn and before.text.endswith(each.statement.text)
+    return held and kind == own and bool(compile_pattern(_BACK).search(each.statement.core))
 
 
 def _begins_another(kind: str, each: PlacedStatement, after: PlacedStatement | None) -> bool:

@@ -216,8 +216,8 @@ def _read_record(tree: Tree, path: str) -> DecisionRecord | None:
     if not stated and "decision" not in parts and not (numbered and parts):
         return None
     replaced_by, replaces = (
-        re.findall(table["reference"], "\n".join(re.findall(table[name], stated)))
-        for name in ("replaced", "replaces")
+        _find_references(stated, "replaced"),
+        _find_references(stated, "replaces"),
     )
     statuses = table["status"].items()
     fitting = (name for name, words in statuses if re.search(rf"(?i)\b(?:{words})\b", stated))
@@ -256,6 +256,12 @@ def _find_date(text: str) -> datetime | None:
         ).replace(tzinfo=UTC)
     except (IndexError, ValueError):  # none, or one that no calendar has
         return None
+
+
+def _find_references(stated: str, relation: str) -> list[str]:
+    """The records to which a status says that one stands in a relation."""
+    table = load_table("records")
+    return re.findall(table["reference"], "\n".join(re.findall(table[relation], stated)))
 
 
 def _find_successors(group: Sequence[DecisionRecord]) -> dict[str, DecisionRecord]:

@@ -91,9 +91,6 @@ def grows_too_fast(action: Callable[[str], object], make: Callable[[int], str]) 
     return ""
 
 
-# Which patterns there are
-
-
 class Used(NamedTuple):
     where: str
     pattern: re.Pattern[str]

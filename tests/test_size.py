@@ -17,17 +17,17 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 271_473,
-    "lines": 38_011,
+    "tokens": 264_331,
+    "lines": 37_414,
     "files": 123,
     "import cycles": 0,
-    "function-level imports of our own": 40,
+    "function-level imports of our own": 34,
     "functions of complexity over 15": 0,
     "class names used twice": 0,
-    "test lines": 25_189,
+    "test lines": 23_998,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
-RUNS = {"add": 26, "search": 22, "hook": 19, "backfill": 35}
+RUNS = {"add": 25, "search": 22, "hook": 19, "backfill": 35}
 
 UNCOUNTED = (tokenize.COMMENT, tokenize.NL, tokenize.ENDMARKER)
 LAYOUT = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)

@@ -36,10 +36,10 @@ pairs) and REAL (no labels) come from real conversations and are not ours to pub
     python bench/judge/join.py mix F.npz C.npz C.npz C.npz D.npz
     python bench/judge/export.py F.npz FOLDER --body BODY
 
-    # What stands near in one memory mostly goes on to hold: the last six layers once more, two seeds and their mean, and what it all counts.
-    python bench/judge/neighbours.py collect WORK.json --prompts prompts/many.jsonl prompts/own.jsonl prompts/implied.jsonl PROMPTS --real REAL …
-    python bench/judge/neighbours.py learn WORK.json A.npz --steps 1300 --rate 1e-4 --applies 3 --seed 1 (and B: --seed 2)
-    python bench/judge/neighbours.py ship src/bethink/judge/data/judge.onnx A.npz B.npz
+    # What stands near in one memory mostly goes on to hold: all layers once more, two seeds and their mean, and what it all counts.
+    python bench/judge/neighbours.py collect WORK.json --prompts prompts/many.jsonl prompts/own.jsonl prompts/implied.jsonl PROMPTS --real REAL … --talk TALK --questions QUESTIONS
+    python bench/judge/neighbours.py learn WORK.json A.npz --start FILES-OF-0.13 --whole --reading 2 --applies 3 --said SAID --steps 1450 --rate 2e-4 --seed 1 (and B: --seed 2)
+    python bench/judge/neighbours.py ship WORK.json src/bethink/judge/data A.npz B.npz --start FILES-OF-0.13
     python bench/judge/weigh.py collect ROWS.json; python bench/judge/weigh.py fit ROWS.json --write
 
 Each task is a `Lesson`: it draws some pairs for a step and says how wrong the answers are. Several models with different

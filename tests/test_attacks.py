@@ -135,7 +135,7 @@ TABLE = {
     "an agent by `update_memory`": (agent_update, Attacked(0, "–", 0, 0, 0)),
     "an agent by the command `add --supersedes`": (agent_command, Attacked(10, "agent", 0, 0, 0)),
     "an issue that the user pasted": (pasted_issue, Attacked(0, "–", 0, 0, 9)),
-    "the assistant repeating a README": (assistant_repeats, Attacked(10, "agent", 0, 0, 1)),
+    "the assistant repeating a README": (assistant_repeats, Attacked(9, "agent", 0, 0, 2)),
     "a turn of three days before": (older_turn, Attacked(10, "user", 0, 0, 1)),
     "an indexed document": (document, Attacked(10, "imported", 0, 0, 9)),
     "a foreign export": (foreign_export, Attacked(10, "imported", 0, 0, 9)),

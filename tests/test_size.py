@@ -17,8 +17,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 264_331,
-    "lines": 37_414,
+    "tokens": 264_334,
+    "lines": 37_415,
     "files": 123,
     "import cycles": 0,
     "function-level imports of our own": 34,

@@ -128,14 +128,14 @@ def read_ideas(turns: Sequence[tuple[str, str]], judge: Judge, first: int = 0) -
     pasted is nobody's word here."""
     placed = list(place_statements(turns, first))
     readings = judge.read([(each.context, each.statement.text) for each in placed])
-    found = []
+    found: list[Found] = []
     following = [*placed[1:], None][: len(placed)]
     for each, after, reading in zip(placed, following, readings, strict=True):
         kind, chance = _name_kind(each, reading)
         alone = kind == "preference" and holds_anywhere(each.statement.text)
         if kind in ("question", "todo") or alone or _begins_another(kind, each, after):
             each = each._replace(text=each.statement.text)
-        if kind != "none" and not (found and _goes_on(*found[-1][1:], kind, each)):
+        if kind != "none" and not (found and _goes_on(found[-1], kind, each)):
             found.append((chance, kind, each))
     return [
         Idea(
@@ -150,8 +150,9 @@ def read_ideas(turns: Sequence[tuple[str, str]], judge: Judge, first: int = 0) -
     ]
 
 
-def _goes_on(kind: str, before: PlacedStatement, own: str, each: PlacedStatement) -> bool:
+def _goes_on(known: Found, kind: str, each: PlacedStatement) -> bool:
     """Whether a sentence only goes on from the one before, which is kept with it: "Marketing signed it off today"."""
+    _, own, before = known
     held = before.turn == each.turn and before.text.endswith(each.statement.text)
     return held and kind == own and bool(compile_pattern(_BACK).search(each.statement.core))
 

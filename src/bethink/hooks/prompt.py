@@ -122,6 +122,9 @@ def choose(
         chosen = _tell_users_word(text, _pick_best(sure, bar), sure, judge)
     else:
         chosen = _pick_by_words(sure, bar)
+    # Beside the user's own statement no turn is told: what was said or pasted in passing may be the opposite.
+    stated = any(map(is_users_word, chosen))
+    chosen = [one for one in chosen if not (stated and one.kind == "context")]
     return chosen, Sought(frozenset(prompt.telling))
 
 

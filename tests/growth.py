@@ -192,9 +192,6 @@ def evaluated(node: ast.expr, names: dict[str, Any]) -> Any:
         return None  # only known while it runs
 
 
-# What is hard for a pattern
-
-
 def killers_for(pattern: re.Pattern[str]) -> list[tuple[str, str]]:
     """Beginnings and repeated units made from the pattern itself: each of its repeats, behind what must stand before it."""
     found: list[tuple[str, str]] = []

@@ -17,8 +17,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 264_365,
-    "lines": 37_418,
+    "tokens": 264_458,
+    "lines": 37_429,
     "files": 123,
     "import cycles": 0,
     "function-level imports of our own": 34,

@@ -10,17 +10,16 @@ finds; without one it is what was told last.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bethink.api import Bethink
 from bethink.config import mask_password
+from bethink.errors import NotFound
 from bethink.features import language
 from bethink.hooks import spool, state
 from bethink.ingest.reconcile import OPEN
 from bethink.llm import DAYS_REPORTED, open_budget
-from bethink.types import KINDS, STATEMENTS, Entity, Memory, Session, Span
-
-Json = dict[str, Any]
+from bethink.types import KINDS, STATEMENTS, Json, Memory, Session, Span
 
 MOST_SESSIONS = 5000  # that are counted by host
 MOST_IDEAS = 1000
@@ -175,7 +174,12 @@ class _GraphBuilder:
         id = ABOUT + name.casefold()
         entities = (entity for one in self._list_about(name) for entity in one.entities)
         same = (one for one in entities if ABOUT + one.name.casefold() == id)
-        self._add(GraphNode(id, *next(same, Entity(name))))
+        if (entity := next(same, None)) is None:
+            raise NotFound(
+                f"Nothing is known about '{name[:80]}'.",
+                "Search for it, and take a name from what is found.",
+            )
+        self._add(GraphNode(id, *entity))
         return id
 
     def _list_about(self, name: str) -> list[Memory]:

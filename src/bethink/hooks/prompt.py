@@ -51,8 +51,7 @@ OF_ONE = 2  # of them from one conversation or document: what another one says i
 BY_WORDS, NEAREST, READ = 4, 10, 280
 PATIENCE = 0.7  # share of `hook_seconds` after which the judge is not waited for
 # What a statement's nearness (0 for strangers, 1 for the same words) adds to the judge's logit, and where the prompt asks something how
-# surely the words are those of an answer. Set on projects that no model had seen (bench/LOG.md,
-# 2026-11-16 and 2026-11-17).
+# surely the words are those of an answer. Set on projects that no model had seen (bench/LOG.md, 2026-11-16 and 2026-11-17).
 NEAR, WORDED = 2.0, 2.5
 TWO = 2  # memories told at most; the second only if half as much doubt is left as the bar allows
 HEAD, LEAST = 4, 12  # tokens around a text, and of the shortest text worth telling

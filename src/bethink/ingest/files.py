@@ -3,12 +3,12 @@
 `walk` leaves out what git ignores, what other tools put there (`node_modules`, virtual environments, caches) and what is
 hidden. Trouble with one file or folder is a `Skipped` with its reason; the rest goes on. Order is the same every time: the
 files of a folder by name, then its folders by name. Symbolic links are not followed: what they lead to inside the project is found
-under its own name.
+under its own name, and a link that leads elsewhere is told.
 
 This module does not know what is in a file, beyond whether it is text.
 """
 
-# ruff: noqa: PTH100, PTH116, PTH118, PTH123, PTH206
+# ruff: noqa: PTH100, PTH110, PTH112, PTH116, PTH118, PTH123, PTH206
 # Paths are strings here: a Path for each folder and name of a large tree costs more than listing it.
 import os
 import re
@@ -132,11 +132,19 @@ def _find_files(top: str, root: str, suffixes: tuple[str, ...]) -> Iterator[Foun
             rules = (_read_rules(Path(folder, ".gitignore"), folder), *rules)
         below = []
         for entry in entries:
-            is_folder = entry.is_dir(follow_symlinks=False)
-            wanted = not entry.is_symlink() and _is_wanted(entry.name, is_folder, suffixes)
+            is_link = entry.is_symlink()
+            is_folder = os.path.isdir(entry.path) if is_link else entry.is_dir()
+            wanted = _is_wanted(entry.name, is_folder, suffixes)
             if not wanted or _is_ignored(entry.path, rules, is_folder):
                 continue
-            if is_folder:
+            if is_link:
+                real = os.path.realpath(entry.path)
+                if not os.path.exists(real) or not (
+                    _is_inside(real, root) or _is_inside(real, top)
+                ):
+                    reason = "symbolic link out of the project or to nothing, which is not followed"
+                    yield Skipped(_uri(entry.path, root), reason)
+            elif is_folder:
                 below.append((entry.path, rules))
             else:
                 yield Found(Path(entry.path), _uri(entry.path, root))

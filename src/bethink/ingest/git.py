@@ -178,7 +178,10 @@ def _run_git(root: Path, arguments: Sequence[str]) -> tuple[bytes, str | None]:
         except (OSError, ValueError):
             return b"", "git is not installed, or the folder is gone"
         output.seek(0)
-        return output.read(MOST_BYTES), trouble  # the newest part
+        data = output.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        trouble = f"the history is larger than {MOST_BYTES:,} bytes; the newest part is used"
+    return data[:MOST_BYTES], trouble
 
 
 # Messages

@@ -215,10 +215,7 @@ def _read_record(tree: Tree, path: str) -> DecisionRecord | None:
     numbered = re.match(table["number"], stem) or re.match(table["number"], title)
     if not stated and "decision" not in parts and not (numbered and parts):
         return None
-    replaced_by, replaces = (
-        _find_references(stated, "replaced"),
-        _find_references(stated, "replaces"),
-    )
+    replaced_by = _find_references(stated, "replaced")
     statuses = table["status"].items()
     fitting = (name for name, words in statuses if re.search(rf"(?i)\b(?:{words})\b", stated))
     plain = re.sub(table["number"], "", _strip_markup(title), count=1) or stem.replace("-", " ")
@@ -230,7 +227,7 @@ def _read_record(tree: Tree, path: str) -> DecisionRecord | None:
         "superseded" if replaced_by else next(fitting, ""),
         _find_date(f"{fields['date']} {stem}"),
         replaced_by,
-        replaces,
+        _find_references(stated, "replaces"),
         parts,
         (titled.lines[0], sections[-1].lines[1]),
     )

@@ -160,8 +160,8 @@ class Cursor:
                 message = {"content": [{"type": "text", "text": text}]}
                 stream.write(json.dumps({"role": role, "message": message}) + "\n")
 
-    def stop(self) -> None:
-        hook = Hook("stop", "cursor", "cursor", self.named, str(self.desk.project))
+    def note(self, event: str = "stop") -> None:
+        hook = Hook(event, "cursor", "cursor", self.named, str(self.desk.project))
         spool.note(hook, self.desk.database)
 
 
@@ -171,7 +171,7 @@ def test_a_host_that_tells_no_times_is_read_past_what_was_said_meanwhile(desk, w
 
     def step(*pairs: tuple[str, str]) -> None:
         cursor.say(*pairs)
-        cursor.stop()
+        cursor.note()
         if worker == "at once":
             desk.work()
         elif worker == "killed":
@@ -196,14 +196,27 @@ def test_a_host_that_names_no_file_teaches_nothing_said_meanwhile(desk, monkeypa
     monkeypatch.setenv("HOME", str(desk.folder))
     cursor = Cursor(desk, ".cursor/projects/shop/agent-transcripts/cursor.jsonl", named=False)
     cursor.say(*SAID[:2])
-    cursor.stop()
+    cursor.note()
     desk.work()
     state.pause_memory(find(desk.project).scope)
     cursor.say(*SAID[2:])
-    cursor.stop()
+    cursor.note()
     state.resume_memory(find(desk.project).scope)
     for said in ((), MORE):
         cursor.say(*said)
-        cursor.stop()
+        cursor.note()
         desk.work()
     assert desk.turns() == TEXTS[:2] + MORE_TEXTS
+
+
+def test_a_prompt_that_is_passed_over_keeps_nothing_back_that_is_said_later(desk):
+    cursor = Cursor(desk)
+    state.pause_memory(project.EVERYWHERE)
+    cursor.say(*SAID)
+    cursor.note("prompt")
+    desk.work()
+    state.resume_memory(project.EVERYWHERE)
+    cursor.note("prompt")
+    cursor.say(*MORE)
+    desk.work()
+    assert desk.turns() == MORE_TEXTS

@@ -38,6 +38,24 @@ def test_a_noted_transcript_becomes_memory_and_a_second_capture_adds_only_what_i
     assert desk.turns() == TEXTS + MORE_TEXTS
 
 
+def test_what_is_read_in_the_middle_of_a_turn_is_read_on_when_its_agent_was_killed(
+    desk, monkeypatch
+):
+    desk.note(desk.talk("a", *SAID[:1]), "prompt")
+    desk.work()  # for another session
+    assert desk.turns() == TEXTS[:1]
+    talk = desk.talk("a", *SAID[1:], append=True)
+    desk.work()
+    assert desk.turns() == TEXTS
+    desk.note(talk)
+    desk.work()
+    assert spool.list_waiting() == [], "the turn is over"
+    desk.note(talk, "prompt")
+    monkeypatch.setattr(worker, "TURN", 0.0)
+    desk.work()
+    assert spool.list_waiting() == [], "no turn is that long"
+
+
 @each("trouble,told", "worker-unreadable")
 def test_what_cannot_be_read_is_tried_again_then_counted(desk, monkeypatch, trouble, told):
     reading, begun = conversations.read_on, []

@@ -1,7 +1,8 @@
 """The worker: reads the transcripts that hooks noted, with the same code as `bethink backfill FILE`, and ends.
 
 It belongs to nobody: it has a lock, a low priority and a time limit, and starts no download. It may be killed at any moment. A page of a
-transcript goes in whole with how far it was read, and an entry leaves the spool only after its transcript was read to the end.
+transcript goes in whole with how far it was read, and an entry leaves the spool only after its transcript was read to the end, and
+one that was noted at a prompt only after its turn: what another session's worker reads meanwhile is not all of it.
 What cannot be read, or never ends, is tried by a few workers and then counted where `doctor` shows it: the transcript is still there for
 `bethink backfill`. What only has to wait (a locked or broken database, settings that cannot be read) stays for the next worker.
 """
@@ -22,6 +23,7 @@ from bethink.features import conversations
 from bethink.hooks import spool, state
 from bethink.hooks.spool import SpoolEntry
 
+TURN = 86_400.0  # seconds for which a turn may go on
 ATTEMPTS = 3  # times that an entry is begun without getting any further
 SECONDS = 600.0  # after which a worker ends; the next one goes on
 GRACE = 60  # seconds beyond the limit after which a worker that hangs is ended
@@ -76,7 +78,7 @@ def _open(database: str, directory: str) -> Bethink:
 
 
 def _work(database: str, path: Path, until: float) -> bool:
-    """Whether an entry is done with: its transcript was read to the end, or nothing can be made of it."""
+    """Whether an entry is done with: its transcript was read to the end and its turn is over, or nothing can be made of it."""
     taken = spool.take(path)
     if taken is None:
         return True
@@ -87,6 +89,9 @@ def _work(database: str, path: Path, until: float) -> bool:
         with _open(database, entry.directory) as memory:
             if not _read(memory, path, entry, until):
                 return False
+        if _may_go_on(entry):
+            spool.write(path, entry._replace(attempts=0))
+            return False
         path.unlink(missing_ok=True)
         return True
     except (StoreError, ConfigError) as error:  # what only has to wait
@@ -103,6 +108,12 @@ def _work(database: str, path: Path, until: float) -> bool:
             unread = f"{entry.transcript or entry.session} was not read: {name}{error}"
             state.note_failure(entry.host, entry.event, unread)
         return True
+
+
+def _may_go_on(entry: SpoolEntry) -> bool:
+    """Whether the turn of an entry may go on. If its agent is killed then, nothing else notes the rest. What is passed over has none."""
+    young = time.time() < entry.noted_at + TURN
+    return entry.event == "prompt" and young and not entry.silent
 
 
 def _read(memory: Bethink, path: Path, entry: SpoolEntry, until: float) -> bool:

@@ -14,7 +14,7 @@ from mcp_types import CallToolRequestParams
 
 from bethink.api import Bethink
 from bethink.embed.http import HttpEmbedder
-from bethink.hooks import state
+from bethink.hooks import spool, state
 from bethink.project import find
 from bethink.surface.mcp import HOOK, TOOLS
 from bethink.surface.mcp.keeper import Keeper, answer_prompt_hook
@@ -96,6 +96,17 @@ def test_the_same_switches_hold(keeper, project, monkeypatch):
     state.resume_memory(state.EVERYWHERE)
     assert asked(keeper, source="schedule_wakeup") == "{}"
     assert DECISION in asked(keeper)
+
+
+def test_a_turn_that_begins_is_noted_in_case_that_its_agent_is_killed(keeper, project, offline):
+    place = {"transcript_path": "/talks/a.jsonl", "cwd": str(project)}
+    asked(keeper, source="schedule_wakeup", **place)
+    asked(keeper, transcript_path="${transcript_path}")
+    assert spool.list_waiting() == []
+    asked(keeper, **place)
+    (entry,) = spool.list_waiting()
+    assert (entry.transcript, entry.event) == ("/talks/a.jsonl", "prompt")
+    assert (entry.directory, entry.database) == (str(project), str(offline / "memory.db"))
 
 
 def test_outside_git_a_folder_is_paused_with_the_servers_project(offline, tmp_path, open_keeper):

@@ -178,9 +178,7 @@ def _tell(hook: Hook, project: Project, config: Config, closing: bool) -> str:
     if hook.event == "prompt" and hook.source in state.PEOPLE:
         with _counting(hook):
             state.note_forgetting(hook.prompt, project.root)
-            # If the agent is killed in this turn, the next hook of any session has its transcript read.
-            if hook.transcript or hook.host in spool.UNNAMED:
-                spool.note(hook, config.database, project)
+        note_turn(hook, project, config.database)
     if projects.is_paused(hook.directory, project.scope):
         return ""
     text = ""
@@ -198,6 +196,13 @@ def _tell(hook: Hook, project: Project, config: Config, closing: bool) -> str:
         with _counting(hook):
             spool.wake(config.database)
     return text
+
+
+def note_turn(hook: Hook, project: Project, database: str) -> None:
+    """Notes the turn that a prompt begins: if the agent is killed in it, the next hook of any session has its transcript read."""
+    if hook.transcript or hook.host in spool.UNNAMED:
+        with _counting(hook):
+            spool.note(hook, database, project)
 
 
 @contextmanager

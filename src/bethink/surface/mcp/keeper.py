@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from bethink import project as projects
 from bethink.api import Bethink
+from bethink.config import locate_database
 from bethink.errors import EmbeddingError
 from bethink.hooks import run, state
 from bethink.types import TRUST, Values
@@ -136,7 +137,7 @@ def answer_prompt_hook(keeper: Keeper, arguments: Values) -> str:
     Claude Code). It answers what `bethink hook prompt` prints, and uses the embedding model if that is on this machine and open
     already; it never waits for it, and sends no prompt anywhere. Like every hook it never fails: what goes wrong is counted.
 
-    Arguments: prompt, session_id, cwd and, if the host gives it, source."""
+    Arguments: prompt, session_id, transcript_path, cwd and, if the host gives it, source."""
     nothing = "{}"  # for an empty text Claude Code tells the model that the hook completed
     if run.is_switched_off():
         return nothing
@@ -150,6 +151,8 @@ def answer_prompt_hook(keeper: Keeper, arguments: Values) -> str:
         if projects.is_paused(hook.directory or str(found.worktree), found.scope):
             return nothing
         memory = keeper.memory(found.worktree, f"hook:{hook.host}")
+        if hook.source in state.PEOPLE:
+            run.note_turn(hook, found, locate_database(memory.config, found))
         here = memory.config.embedding.strip() != "http"
         meaning = here and keeper.has_model(found.worktree)
         return run.answer(hook, memory, meaning=meaning) or nothing

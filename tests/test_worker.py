@@ -38,10 +38,11 @@ def test_a_noted_transcript_becomes_memory_and_a_second_capture_adds_only_what_i
     assert desk.turns() == TEXTS + MORE_TEXTS
 
 
+@pytest.mark.parametrize("event", spool.UNDER_WAY)
 def test_what_is_read_in_the_middle_of_a_turn_is_read_on_when_its_agent_was_killed(
-    desk, monkeypatch
+    desk, monkeypatch, event
 ):
-    desk.note(desk.talk("a", *SAID[:1]), "prompt")
+    desk.note(desk.talk("a", *SAID[:1]), event)
     desk.work()  # for another session
     assert desk.turns() == TEXTS[:1]
     talk = desk.talk("a", *SAID[1:], append=True)
@@ -50,7 +51,7 @@ def test_what_is_read_in_the_middle_of_a_turn_is_read_on_when_its_agent_was_kill
     desk.note(talk)
     desk.work()
     assert spool.list_waiting() == [], "the turn is over"
-    desk.note(talk, "prompt")
+    desk.note(talk, event)
     monkeypatch.setattr(worker, "TURN", 0.0)
     desk.work()
     assert spool.list_waiting() == [], "no turn is that long"
@@ -235,8 +236,9 @@ def test_a_host_that_names_no_transcript_is_asked_for_that_of_the_session(desk, 
     assert desk.work() == 1
     assert desk.turns() == TEXTS
     # An agent that was ended before it wrote anything is no failure.
-    for told in ({"session": "b"}, {"transcript": str(desk.folder / "gone.jsonl")}):
-        hook = Hook("prompt", "claude", directory=str(desk.project), **told)
+    gone = {"transcript": str(desk.folder / "gone.jsonl")}
+    for event, told in (("prompt", {"session": "b"}), ("pre-compact", gone)):
+        hook = Hook(event, "claude", directory=str(desk.project), **told)
         spool.note(hook, desk.database)
     for _ in range(worker.ATTEMPTS):
         desk.work()

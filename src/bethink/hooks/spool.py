@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 NEW, TAKEN = ".json", ".taken"
 UNTIMED = ("cursor",)  # hosts whose transcripts do not tell when something was said
 UNNAMED = ("copilot", "cursor")  # hosts that name the transcript only when a turn is over, or never
+UNDER_WAY = ("prompt", "pre-compact", "post-compact")  # events after which a turn goes on
 NICE = 10
 LOCK = 3  # the file descriptor under which a worker inherits its lock
 

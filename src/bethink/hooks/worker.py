@@ -2,7 +2,7 @@
 
 It belongs to nobody: it has a lock, a low priority and a time limit, and starts no download. It may be killed at any moment. A page of a
 transcript goes in whole with how far it was read, and an entry leaves the spool only after its transcript was read to the end, and
-one that was noted at a prompt only after its turn: what another session's worker reads meanwhile is not all of it.
+one that was noted in a turn only after that: what another session's worker reads meanwhile is not all of it.
 What cannot be read, or never ends, is tried by a few workers and then counted where `doctor` shows it: the transcript is still there for
 `bethink backfill`. What only has to wait (a locked or broken database, settings that cannot be read) stays for the next worker.
 """
@@ -102,8 +102,8 @@ def _work(database: str, path: Path, until: float) -> bool:
         if entry.attempts < ATTEMPTS:
             return False
         path.unlink(missing_ok=True)
-        ended_early = entry.event == "prompt" and isinstance(error, NotFound)
-        if not ended_early:  # or its agent was ended before it wrote anything
+        ended_early = entry.event in spool.UNDER_WAY and isinstance(error, NotFound)
+        if not ended_early:  # or its agent was ended before it wrote anything that its host keeps
             name = "" if isinstance(error, BethinkError) else f"{type(error).__name__}: "
             unread = f"{entry.transcript or entry.session} was not read: {name}{error}"
             state.note_failure(entry.host, entry.event, unread)
@@ -113,7 +113,7 @@ def _work(database: str, path: Path, until: float) -> bool:
 def _may_go_on(entry: SpoolEntry) -> bool:
     """Whether the turn of an entry may go on. If its agent is killed then, nothing else notes the rest. What is passed over has none."""
     young = time.time() < entry.noted_at + TURN
-    return entry.event == "prompt" and young and not entry.silent
+    return entry.event in spool.UNDER_WAY and young and not entry.silent
 
 
 def _read(memory: Bethink, path: Path, entry: SpoolEntry, until: float) -> bool:

@@ -455,8 +455,8 @@ def ask_server(words: Sequence[str]) -> tuple[str, str, str]:
 def check_capture(host: str) -> DoctorFinding:
     at, now = spool.read_captures().get(host), time.time()
     waiting = [entry for entry in spool.list_waiting() if entry.host == host]
-    # The turn of a prompt may still go on.
-    late = [one for one in waiting if one.event != "prompt" and now - one.noted_at > PATIENCE]
+    ended = [one for one in waiting if one.event not in spool.UNDER_WAY]
+    late = [one for one in ended if now - one.noted_at > PATIENCE]
     last = "nothing was captured yet" if at is None else f"last capture {span(now - at)} ago"
     said = f"{last}; waiting: {many(len(waiting), 'transcript')}"
     if at is None and AGENTS[host].note:  # by which it may be explained

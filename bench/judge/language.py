@@ -182,19 +182,28 @@ class Language(nn.Module):
 class Notes(Data):
     """Pairs as the text that the language model is to end."""
 
-    def __init__(self, tokenizer: Tokenizer, device: str) -> None:
-        self.tokenizer, self.device = tokenizer, device
+    def __init__(self, tokenizer: Tokenizer, device: str, most: int = TOKENS) -> None:
+        self.tokenizer, self.device, self.most = tokenizer, device, most
         self.known: dict[str, list[int]] = {}
+
+    def read(self, texts: list[str]) -> None:
+        new = sorted({text for text in texts if text not in self.known})
+        found = self.tokenizer.encode_batch([text[:2000] for text in new])
+        self.known |= {text: one.ids[: self.most] for text, one in zip(new, found, strict=True)}
 
     def tokens(self, text: str) -> list[int]:
         if text not in self.known:
-            self.known[text] = self.tokenizer.encode(text[:2000]).ids[:TOKENS]
+            self.read([text])
         return self.known[text]
+
+    def phrase(self, pair: Pair) -> list[str]:
+        """The texts that the language model reads of a pair, one after the other."""
+        old, new = pair
+        return [BEFORE, old, BETWEEN, new, AFTER]
 
     def batch(self, pairs: list[Pair]) -> tuple[torch.Tensor, ...]:
         rows = [
-            [token for text in (BEFORE, old, BETWEEN, new, AFTER) for token in self.tokens(text)]
-            for old, new in pairs
+            [token for text in self.phrase(pair) for token in self.tokens(text)] for pair in pairs
         ]
         ids = np.zeros((len(rows), max(map(len, rows))), np.int64)
         for at, row in enumerate(rows):

@@ -12,7 +12,7 @@ applies to them; of real texts the judge goes on to say what it said. With `--wh
 passages (TALK, QUESTIONS) is held to what it was; without, the first six stay as they are. SAID are labelled pairs of real talk (`old`, `new`, `relation`, `held`).
 `ship` writes the mean of several as the files that ship. Minutes on a GPU.
 
-Labelled pairs are few, so a second lesson over the same ones is learned by heart: what ships was taught once from the weights of 0.13 (bench/LOG.md, 2026-11-17).
+Labelled pairs are few, so a second lesson over the same ones is learned by heart: the weights of 0.16 were taught once from those of 0.13 (bench/LOG.md, 2026-11-17).
 """
 
 from __future__ import annotations
@@ -131,6 +131,46 @@ def collect(args: argparse.Namespace) -> None:
 
 
 # Learning
+
+
+Rows = dict[
+    str, list[dict]
+]  # pairs with their relation, or "" where they stay, by where they are from
+
+
+def read_known(work: dict, dev: list[dict]) -> tuple[Rows, Rows]:
+    """Pairs to learn, and those that are only measured, `dev` among them."""
+    labelled, held_labelled = train.read_pairs([train.HERE / "pairs"], dev)
+    groups, held_groups = read_groups()
+    notes, held_notes = (
+        [row for rows in part.values() for row in rows]
+        for part in split_histories(work["histories"])
+    )
+    strangers, held_strangers = (
+        [{"old": old, "new": new, "relation": ""} for old, new in work["strangers"][part]]
+        for part in ("learn", "held")
+    )
+
+    def pick(rows: list[dict], named: bool) -> list[dict]:
+        return [row for row in rows if bool(row["relation"]) == named]
+
+    known = {
+        "labelled": labelled,
+        "groups": groups,
+        "histories": pick(notes, True),
+        "stay": pick(notes, False),
+        "strangers": strangers,
+    }
+    held = {
+        "dev": dev,
+        "labelled": held_labelled,
+        "groups": held_groups,
+        "opposites": read_opposites(),
+        "histories": pick(held_notes, True),
+        "histories, strangers": pick(held_notes, False),
+        "strangers": held_strangers,
+    }
+    return known, {name: rows for name, rows in held.items() if rows}
 
 
 class Cards:
@@ -282,16 +322,7 @@ def learn(args: argparse.Namespace) -> None:
     judge.load_state_dict(read_shipped(args.start))
     judge.to(device).eval()
     dev = train.read_rows(args.dev) if args.dev else []
-    labelled, held_labelled = train.read_pairs([train.HERE / "pairs"], dev)
-    groups, held_groups = read_groups()
-    known, held_known = (
-        [row for rows in part.values() for row in rows]
-        for part in split_histories(work["histories"])
-    )
-    strangers, held_strangers = (
-        [{"old": old, "new": new, "relation": ""} for old, new in work["strangers"][part]]
-        for part in ("learn", "held")
-    )
+    known, held = read_known(work, dev)
     said, held_said = (
         [row for path in args.said for row in train.read_rows(path) if row["held"] is held]
         for held in (False, True)
@@ -301,27 +332,15 @@ def learn(args: argparse.Namespace) -> None:
         named = bool(rows) and bool(rows[0]["relation"])
         return Cards(to_pairs(rows), aim(rows).to(device) if named else torch.empty(0))
 
-    def pick(rows: list[dict], named: bool) -> list[dict]:
-        return [row for row in rows if bool(row["relation"]) == named]
-
-    held = {
-        "dev": dev,
-        "labelled": held_labelled,
-        "groups": held_groups,
-        "opposites": read_opposites(),
-        "histories": pick(held_known, True),
-        "histories, strangers": pick(held_known, False),
-        "strangers": held_strangers,
-        "said": held_said,
-    }
-    held = {name: rows for name, rows in held.items() if rows}
+    if held_said:
+        held["said"] = held_said
     # What is learned: a deck, how many of it a step draws, and how much it counts.
     decks = {
-        "labelled": (deal(turn_round(labelled)), 96, 1.0),
-        "groups": (deal(turn_round(groups)), args.groups, 1.0),
-        "histories": (deal(turn_round(pick(known, True))), args.histories, 1.0),
-        "stay": (deal(pick(known, False)), 128, args.weight),
-        "strangers": (deal(strangers), 64, args.weight),
+        "labelled": (deal(turn_round(known["labelled"])), 96, 1.0),
+        "groups": (deal(turn_round(known["groups"])), args.groups, 1.0),
+        "histories": (deal(turn_round(known["histories"])), args.histories, 1.0),
+        "stay": (deal(known["stay"]), 128, args.weight),
+        "strangers": (deal(known["strangers"]), 64, args.weight),
     }
     if said:
         decks["said"] = (deal(said), 48, 1.0)

@@ -36,18 +36,25 @@ pairs) and REAL (no labels) come from real conversations and are not ours to pub
     python bench/judge/join.py mix F.npz C.npz C.npz C.npz D.npz
     python bench/judge/export.py F.npz FOLDER --body BODY
 
-    # What stands near in one memory mostly goes on to hold: all layers once more, two seeds and their mean, and what it all counts.
+    # What stands near in one memory mostly goes on to hold: all layers once more, two seeds and their mean.
     python bench/judge/neighbours.py collect WORK.json --prompts prompts/many.jsonl prompts/own.jsonl prompts/implied.jsonl PROMPTS --real REAL … --talk TALK --questions QUESTIONS
     python bench/judge/neighbours.py learn WORK.json A.npz --start FILES-OF-0.13 --whole --reading 2 --applies 3 --said SAID --steps 1450 --rate 2e-4 --seed 1 (and B: --seed 2)
-    python bench/judge/neighbours.py ship WORK.json src/bethink/judge/data A.npz B.npz --start FILES-OF-0.13
+    python bench/judge/neighbours.py ship WORK.json FILES-OF-0.16 A.npz B.npz --start FILES-OF-0.13
+
+    # A language model of 1.5 B parameters teaches relations and prompts (`teacher.py` says what was otherwise in the runs that ship):
+    # two seeds and their mean, and what it all counts.
+    python bench/judge/teacher.py collect WORK.json DATA.json --prompts prompts/many.jsonl prompts/own.jsonl prompts/implied.jsonl PROMPTS --dev PAIRS
+    python bench/judge/teacher.py teach MODEL.gguf DATA.json SAID.npz --layers 24 --seconds 290 --questions QUESTIONS --body BODY --talk TALK
+    python bench/judge/teacher.py learn DATA.json SAID.npz A.npz --start FILES-OF-0.16 --seconds 400 --seed 1 (and B: --seed 2)
+    python bench/judge/neighbours.py ship WORK.json src/bethink/judge/data A.npz B.npz --start FILES-OF-0.16
     python bench/judge/weigh.py collect ROWS.json; python bench/judge/weigh.py fit ROWS.json --write
 
 Each task is a `Lesson`: it draws some pairs for a step and says how wrong the answers are. Several models with different
 seeds teach one student, which also reads unlabelled pairs (statements that stand near each other and belong to different
 pairs), so that it learns what almost every neighbour in a real memory is: something else.
 
-Needs torch, onnx and tokenizers (extra `bench`); nothing of it is needed at run time. On a GPU a few minutes a command, on two
-cores some hours. Results are written as int8 weights (`.npz`), from which `export.py` makes the files that ship.
+Needs torch, onnx and tokenizers, for `teacher.py` also accelerate, gguf and transformers (extra `bench`); nothing of it is needed
+at run time. On a GPU a few minutes a command, on two cores some hours. Results are written as int8 weights (`.npz`), from which `export.py` makes the files that ship.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 264_609,
-    "lines": 37_449,
+    "tokens": 264_495,
+    "lines": 37_442,
     "files": 123,
     "import cycles": 0,
     "function-level imports of our own": 34,

@@ -1,7 +1,10 @@
-"""Makes the two files that ship: int8 ONNX of a trained judge, its first six layers (`reader.onnx`) and the other six (`judge.onnx`),
-compared with the floats they came from.
+"""Makes the two files that ship, int8 ONNX: `reader.onnx`, the words in their places and the six layers that read conversations and
+passages, and `judge.onnx`, twelve layers of their own over the same words that tell what relates and what applies; compared with the
+floats they came from.
 
     python bench/judge/export.py WEIGHTS.npz FOLDER --body MODEL_DIR [--dev PAIRS.jsonl]
+
+Both come from one joined judge, or the reader from another one: what reads conversations need not move with what compares.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ DEEP = tuple(name for name in OUTPUTS if name not in READ)
 
 
 class Reader(nn.Module):
-    """The first layers with the heads that need no more, and what the others go on with."""
+    """The first layers with the heads that need no more, and the words that the judge begins with."""
 
     def __init__(self, judge: Judge) -> None:
         super().__init__()
@@ -32,9 +35,10 @@ class Reader(nn.Module):
     def forward(
         self, ids: torch.Tensor, sides: torch.Tensor, present: torch.Tensor
     ) -> tuple[torch.Tensor, ...]:
-        states = self.judge.read(ids, sides, present)
+        words = self.judge.embed(ids, sides)
+        states = self.judge.pass_through(words, present, self.judge.layers[: self.judge.reading])
         seen = self.judge.sum_up(states, present)
-        return states, *(self.judge.heads[name](seen) for name in READ)
+        return words, *(self.judge.heads[name](seen) for name in READ)
 
 
 class Deeper(nn.Module):
@@ -42,17 +46,21 @@ class Deeper(nn.Module):
         super().__init__()
         self.judge = judge
 
-    def forward(self, states: torch.Tensor, present: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        seen = self.judge.sum_up(self.judge.go_on(states, present), present)
+    def forward(self, words: torch.Tensor, present: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        seen = self.judge.sum_up(
+            self.judge.pass_through(words, present, self.judge.layers), present
+        )
         return tuple(self.judge.heads[name](seen) for name in DEEP)
 
 
-def export(judge: Judge, folder: Path) -> None:
+def export(judge: Judge, folder: Path, reader: Judge | None = None) -> None:
+    """Writes both files. Where a reader is given, its first layers and heads are those of `reader.onnx`."""
     judge.eval()
+    reader = (reader or judge).eval()
     ids = torch.ones(2, 8, dtype=torch.long)
     given = {"ids": ids, "sides": torch.zeros_like(ids), "present": ids}
-    write_model(Reader(judge), given, ("states", *READ), folder / "reader.onnx")
-    given = {"states": torch.zeros(2, 8, WIDTH), "present": ids}
+    write_model(Reader(reader), given, ("words", *READ), folder / "reader.onnx")
+    given = {"words": torch.zeros(2, 8, WIDTH), "present": ids}
     write_model(Deeper(judge), given, DEEP, folder / "judge.onnx")
 
 
@@ -60,7 +68,7 @@ def write_model(
     model: nn.Module, given: dict[str, torch.Tensor], outputs: tuple[str, ...], path: Path
 ) -> None:
     """Dynamic int8: weights per output channel, activations measured at run time."""
-    long = {name: {0: "rows", 1: "tokens"} for name in ("ids", "sides", "present", "states")}
+    long = {name: {0: "rows", 1: "tokens"} for name in ("ids", "sides", "present", "words")}
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder) / "plain.onnx"
         torch.onnx.export(
@@ -94,8 +102,8 @@ def run(folder: Path, data: train.Data, pairs: list[tuple[str, str]]) -> np.ndar
     started = time.process_time()
     for start in range(0, len(pairs), 12):
         ids, sides, present = (part.numpy() for part in data.batch(pairs[start : start + 12]))
-        (states,) = reader.run(["states"], {"ids": ids, "sides": sides, "present": present})
-        found.append(deeper.run(["relation"], {"states": states, "present": present})[0])
+        (words,) = reader.run(["words"], {"ids": ids, "sides": sides, "present": present})
+        found.append(deeper.run(["relation"], {"words": words, "present": present})[0])
     spent = (time.process_time() - started) / len(pairs) * 1000
     size = sum(path.stat().st_size for path in folder.glob("*.onnx")) / 1e6
     print(f"{size:.1f} MB, {spent:.1f} ms a pair in twelves")

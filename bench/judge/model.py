@@ -91,11 +91,13 @@ class Judge(nn.Module):
 
     def read(self, ids: torch.Tensor, sides: torch.Tensor, present: torch.Tensor) -> torch.Tensor:
         """What the first layers make of the words."""
+        return self.pass_through(self.embed(ids, sides), present, self.layers[: self.reading])
+
+    def embed(self, ids: torch.Tensor, sides: torch.Tensor) -> torch.Tensor:
+        """The words in their places, before any layer: never taught, so the same for every judge."""
         places = torch.arange(ids.shape[1], device=ids.device)
         states = self.words(ids) + self.places(places) + self.sides(sides)
-        return self.pass_through(
-            self.dropout(self.norm(states)), present, self.layers[: self.reading]
-        )
+        return self.dropout(self.norm(states))
 
     def go_on(self, states: torch.Tensor, present: torch.Tensor) -> torch.Tensor:
         """What the other layers make of what the first ones did."""
@@ -217,7 +219,8 @@ def count_layers(state: dict[str, torch.Tensor]) -> int:
 
 
 def read_shipped(folder: Path) -> dict[str, torch.Tensor]:
-    """The weights of a joined judge out of the two files that ship, as floats."""
+    """The weights of a joined judge out of the two files that ship, as floats. From 0.17 on the reader is another model than the judge: then
+    all layers are the judge's own, and the heads of what is read do not belong to them."""
     import onnx
     from onnx import numpy_helper
 

@@ -2,7 +2,7 @@
 
     python bench/judge/neighbours.py collect WORK.json --prompts prompts/many.jsonl … [--real ../shared/bench/SET … --talk TALK.jsonl --questions QUESTIONS.jsonl]
     python bench/judge/neighbours.py learn WORK.json OUT.npz --whole --dev PAIRS.jsonl [--said SAID.jsonl --steps 1300 --rate 2e-4]
-    python bench/judge/neighbours.py ship WORK.json src/bethink/judge/data OUT.npz …
+    python bench/judge/neighbours.py ship src/bethink/judge/data OUT.npz …
 
 All memories of an imaginary project hold at once, so of two that stand near each other neither replaces nor repeats the other, and
 neither answers or completes it. `collect` finds such pairs with the embedding model (projects whose names end in -8 are only measured), reads
@@ -39,7 +39,6 @@ SHIPPED = next(
 )
 NEAREST = 12  # that `add` asks about
 LONGEST = 320  # characters of one statement
-STIFFNESS = 10.0  # of a head, against turning: any from .3 to 30 is as good
 READ_EACH = {"talk": 64, "asked": 48}  # of what is read, in a step
 CHANGING = [INDEX[name] for name in ("replaces", "same", "answers", "completes")]
 
@@ -413,48 +412,17 @@ def learn(args: argparse.Namespace) -> None:
     save(judge, args.out, ("layers.", "heads."))
 
 
-@torch.no_grad()
-def see_early(judge: Judge, data: Data, pairs: list[Pair]) -> torch.Tensor:
-    """What the heads that are told after the first layers see of pairs."""
-    judge.eval()
-    order = sorted(
-        range(len(pairs)), key=lambda at: sum(len(data.tokens(text)) for text in pairs[at])
-    )
-    parts = []
-    for start in range(0, len(order), 64):
-        ids, sides, present = data.batch([pairs[at] for at in order[start : start + 64]])
-        parts.append(judge.sum_up(judge.read(ids, sides, present), present))
-    return torch.cat(parts)[torch.tensor(np.argsort(order))]
-
-
-@torch.no_grad()
-def hold_heads(judge: Judge, before: Judge, data: Data, read: dict[str, list[Pair]]) -> None:
-    """Turns the heads of what is read to say what they said before, by least squares: a head learns slower than what it sees moves."""
-    for part, heads in {"asked": ("fits",), "talk": ("kind", "worth", "open")}.items():
-        pairs = [tuple(pair) for pair in random.sample(read[part], min(6000, len(read[part])))]
-        was, now = (see_early(one, data, pairs) for one in (before, judge))
-        seen = torch.cat([now, torch.ones(len(now), 1)], 1).double()
-        square = seen.T @ seen + STIFFNESS * torch.eye(seen.shape[1], dtype=torch.double)
-        for name in heads:
-            missed = (before.heads[name](was) - judge.heads[name](now)).double()
-            turn = torch.linalg.solve(square, seen.T @ missed).float()
-            judge.heads[name].weight += turn[:-1].T
-            judge.heads[name].bias += turn[-1]
-
-
 def ship(args: argparse.Namespace) -> None:
-    """Writes taught weights, the mean of several, as the files that ship; what is read is held to what `--start` says of it."""
+    """Writes taught weights, the mean of several, as the judge that ships; what reads conversations and passages stays that of `--start`."""
     from export import export
 
-    random.seed(5)
-    before, judge = Judge(joined=True), Judge(joined=True)
-    before.load_state_dict(read_shipped(args.start))
+    start = read_shipped(args.start)
     taught = [load(path) for path in args.weights]
     mean = {name: sum(one[name] for one in taught) / len(taught) for name in taught[0]}
-    judge.load_state_dict(read_shipped(args.start) | mean)
-    data = Data(SHIPPED / "tokenizer.json", "cpu")
-    hold_heads(judge, before, data, json.loads(args.work.read_text("utf-8"))["read"])
-    export(judge, args.out)
+    reader, judge = Judge(joined=True), Judge(joined=True)
+    reader.load_state_dict(start)
+    judge.load_state_dict(start | mean)
+    export(judge, args.out, reader)
 
 
 def main() -> None:
@@ -487,7 +455,6 @@ def main() -> None:
     one.add_argument("--quiet", action="store_true")
     one.set_defaults(run=learn)
     one = commands.add_parser("ship")
-    one.add_argument("work", type=Path)
     one.add_argument("out", type=Path)
     one.add_argument("--start", type=Path, default=SHIPPED, help="folder of the two files")
     one.add_argument("weights", type=Path, nargs="+")

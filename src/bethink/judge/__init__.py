@@ -4,9 +4,9 @@ It answers four questions: how a new text relates to an old one (`relate`), what
 place (`read`), whether a memory applies to a prompt (`apply`), and how well a passage answers a question (`fit`).
 Where the settings allow none (`Config.compares`) words alone decide.
 
-It is one small cross-encoder, int8 ONNX, on this machine's processor; `bench/judge` trains it. It reads
-`[CLS] one text [SEP] other text [SEP]` through twelve layers. Conversations and passages are told after six of them
-(`reader.onnx`), in half the time; what relates and what applies needs the other six (`judge.onnx`), which go on from there. Each
+It is one small cross-encoder in two files, int8 ONNX, on this machine's processor; `bench/judge` trains it. It reads
+`[CLS] one text [SEP] other text [SEP]`. Conversations and passages are told after six layers (`reader.onnx`); what relates and what
+applies needs twelve of its own (`judge.onnx`), which begin with the same words in their places. Each
 pair runs alone, because an int8 model measures its activations over the whole batch: only then does an answer depend on its
 pair and nothing else.
 
@@ -40,7 +40,7 @@ CHARACTERS = 2000  # that are tokenised to find them
 CLS, SEP = 101, 102
 LEAST = 0.001  # a share that is as good as none: set by hand
 DATA = Path(__file__).parent / "data"
-READER, JUDGE = "reader.onnx", "judge.onnx"  # the first six layers, the other six
+READER, JUDGE = "reader.onnx", "judge.onnx"  # words and six layers, twelve layers over such words
 DEEP = {"relation", "applies"}  # what is told after twelve layers
 TURNED = "snowflake-arctic-embed-s@"  # the model whose vectors of prompts `prompts.npy` turns
 # What cannot be, by (whether the old text asks, whether the new one does): a statement answers a question but does not
@@ -150,9 +150,9 @@ class Judge:
             sides = [0] * (len(one) + 2) + [1] * (len(other) + 1)
             rows = {"ids": ids, "sides": sides, "present": [1] * len(ids)}
             given = {name: np.array([row], np.int64) for name, row in rows.items()}
-            found = reader.run(["states"] if deeper else list(heads), given)
+            found = reader.run(["words"] if deeper else list(heads), given)
             if deeper:
-                passed = {"states": found[0], "present": given["present"]}
+                passed = {"words": found[0], "present": given["present"]}
                 found = deeper.run(list(heads), passed)
             return [part[0] for part in found]
 

@@ -71,8 +71,9 @@ if TYPE_CHECKING:
 # A question that names a time prefers memories of that time without shutting the others out. Set by hand; the sets in bench/ hold
 # too few such questions to tune on.
 IN_TIME = 1.25
-# A question resembles other questions more than its answer. And of a conversation, what came out of it counts before what was
-# said: measured 30 days later, when the clock is silent (bench/LOG.md, 2026-11-16).
+# A question resembles other questions more than its answer, and a to-do of a conversation the work more than the report of it. And of a
+# conversation, what came out of it counts before what was said: measured 30 days later, when the clock is silent (bench/LOG.md, 2026-11-16
+# and 2026-11-17).
 ASKED, SAID = 0.8, 0.88
 USUAL = 1  # how a memory stands of which the question says nothing
 # memories that are loaded beyond those asked for, in place of turns that are the same words
@@ -295,8 +296,8 @@ def _narrow_filter(filter: Filter, query: Query) -> Filter:
 
 
 def _preference(candidate: Candidate, query: Query) -> float:
-    """By how much a memory is raised because of the question's own words about time, or lowered because it is a question itself, or
-    only what somebody said on the way to an answer."""
+    """By how much a memory is raised because of the question's own words about time, or lowered because it only asks for something, or
+    is only what somebody said on the way to an answer."""
     created, since, until = candidate.created_at, query.since, query.until
     late = since is None or created >= since.timestamp()
     early = until is None or created < until.timestamp()
@@ -305,7 +306,8 @@ def _preference(candidate: Candidate, query: Query) -> float:
         return value
     if candidate.kind == "context" and candidate.span:
         return value * (SAID if candidate.importance > ASKED_IMPORTANCE else SAID * ASKED)
-    return value * ASKED if candidate.kind == "question" else value
+    waits = candidate.kind == "question" or (candidate.kind == "todo" and candidate.span)
+    return value * ASKED if waits else value
 
 
 def _standing(candidate: Candidate, query: Query, held: frozenset[int]) -> int:

@@ -6,6 +6,7 @@ from stores import make
 from bethink.ingest.extract import entities
 from bethink.ingest.lexicon import contrasts, find_change, mentions, say_the_same
 from bethink.ingest.reconcile import SUBJECT, SUPERSEDED, Neighbour, reconcile, take_headline
+from bethink.judge import RELATED, Judgement
 
 JWT = "Auth uses JWT tokens with 24h expiry"
 MAGIC = "Users sign in with a magic link that is sent by email"
@@ -74,3 +75,16 @@ def test_a_stated_change_replaces_what_is_near_or_names_its_subject():
     assert reconcile(told("We deploy on Monday"), [contrast, real], threshold=0.9).duplicate is real
     before = Neighbour(told(SWITCH.content + "."), 0.99)
     assert reconcile(SWITCH, [before], threshold=0.9).duplicate is before
+
+
+def test_what_a_conversation_made_of_a_trap_does_not_end_what_it_found_out_about_it():
+    trap = "The default GITHUB_TOKEN starts no other workflow on the pull request it makes."
+    mended = "Release Please uses a token of ours now."
+    shares = {**dict.fromkeys(RELATED, 0.0), "replaces": 0.9, "unrelated": 0.1}
+    for kind, session, replaced in cases("reconcile-mended"):
+        old = told(trap, kind="gotcha", session="s1")
+        new, judged = told(mended, kind=kind, session=session), Judgement("replaces", 0.9, shares)
+        known = [Neighbour(old, 0.6)]
+        verdict = reconcile(new, known, threshold=0.9, judged={old.id: judged})
+        assert (verdict.supersedes == (old.id,)) is replaced
+        assert bool(verdict.proposals) is not replaced

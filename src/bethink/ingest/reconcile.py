@@ -270,11 +270,13 @@ class _Found:
         return max(("replaces", replaced), ("completes", settled), key=itemgetter(1))
 
     def _needed_for(self, relation: str, old: Memory) -> float:
-        """How sure the judge must be. What is only thought, or speaks of a thing of another number, replaces nothing; what is to be done
-        itself completes nothing."""
+        """How sure the judge must be. What is only thought, or speaks of a thing of another number, replaces nothing, nor does what a
+        conversation made of a trap end what it found out about it; what is to be done itself completes nothing."""
         if relation == "replaces":
             apart = other_number(old.content, self.new.content)
-            return 1.0 if apart or is_tentative(self.new.content) else REPLACES
+            mended = old.kind == "gotcha" and self.new.kind in ("solution", "decision")
+            both_hold = mended and old.session is not None and old.session == self.new.session
+            return 1.0 if apart or both_hold or is_tentative(self.new.content) else REPLACES
         if relation == "answers":
             named = count_shared_words(old.content, self.new.content) or old.id == self.last
             return ANSWERS if named else UNNAMED

@@ -2,7 +2,8 @@
 and what a sentence of a conversation is.
 
 How the weights that ship were made. BODY is the folder of the embedding model; TALK (labelled statements), MORE (labelled
-pairs) and REAL (no labels) come from real conversations and are not ours to publish.
+pairs) and REAL (no labels) come from real conversations and are not ours to publish (`readings.py` makes a TALK of those who have
+the conversations).
 
     python bench/judge/expand.py                                   # plain pairs out of subjects
     python bench/judge/collect.py ../shared/bench QUESTIONS        # questions and passages of the evaluation sets

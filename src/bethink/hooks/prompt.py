@@ -220,15 +220,15 @@ def _hear_judge(
     known = {one.id: one for one in first}
     jobs = {one.id: read(one) for one in first}
     try:
-        near = {one.id: one for one in _find_near(memory, text) if is_news(one)}
-        jobs |= {id: read(one) for id, one in near.items() if id not in jobs}
+        known |= {one.id: one for one in _find_near(memory, text) if is_news(one)}
+        jobs |= {id: read(one) for id, one in known.items() if id not in jobs}
         done, _ = wait(jobs.values(), max(0.0, until - time.monotonic()))
     except EmbeddingError:
         return []
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
     in_time = {id: job for id, job in jobs.items() if job in done and not job.exception()}
-    heard = [({**near, **known}[id], job.result()[0]) for id, job in in_time.items()]
+    heard = [(known[id], job.result()[0]) for id, job in in_time.items()]
     return [found for found in heard if is_news(found[0])]
 
 

@@ -1,6 +1,8 @@
 """What careful readers say of the statements of real conversations, joined with the conversations: the TALK of `train.py`.
 
-    python bench/judge/readings.py ../shared TALK.jsonl [--leave-out ../shared/understanding/labels]
+    python bench/judge/readings.py FOLDER TALK.jsonl [--leave-out LABELS]
+
+FOLDER holds the session sets in `bench` and the conversations in `transcripts`; sessions that LABELS names are only measured.
 
 The conversations are not ours to publish, so `talk/readings.tsv` names a statement by the hash of its words: session, hash, reader, kind,
 worth, and state at the end of the session. Two readers read each of 104 sessions whole (2026-11-17; they agree in .73, F1, on what is worth

@@ -65,7 +65,7 @@ WAVERING = Judgement("replaces", 0.5, SHARES)
 @each("relation,likelier,less_likely", "judge-weighed", {"Standing": Standing})
 def test_a_judgement_is_weighed_among_all_others(relation, likelier, less_likely):
     more, less = (weigh(WAVERING, one) for one in (likelier, less_likely))
-    assert more.probabilities[relation] > 1.1 * less.probabilities[relation]
+    assert more.probabilities[relation] > 1.2 * less.probabilities[relation]
     for one in (more, less):
         assert sum(one.probabilities.values()) == pytest.approx(1)
         assert one.probability == max(one.probabilities.values())

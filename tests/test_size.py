@@ -17,8 +17,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 264_530,
-    "lines": 37_444,
+    "tokens": 264_498,
+    "lines": 37_443,
     "files": 123,
     "import cycles": 0,
     "function-level imports of our own": 34,

@@ -1,10 +1,9 @@
-"""Makes the two files that ship, int8 ONNX: `reader.onnx`, the words in their places and the six layers that read conversations and
-passages, and `judge.onnx`, twelve layers of their own over the same words that tell what relates and what applies; compared with the
-floats they came from.
+"""Makes the three files that ship, int8 ONNX: `words.onnx`, the words in their places; `reader.onnx`, the six layers over them that read
+conversations and passages; `judge.onnx`, the twelve that tell what relates and what applies; compared with the floats they came from.
 
     python bench/judge/export.py WEIGHTS.npz FOLDER --body MODEL_DIR [--dev PAIRS.jsonl]
 
-Both come from one joined judge, or the reader from another one: what reads conversations need not move with what compares.
+All come from one joined judge, or the reader from another one: what reads conversations need not move with what compares.
 """
 
 from __future__ import annotations
@@ -18,50 +17,45 @@ import numpy as np
 import onnxruntime
 import torch
 import train
-from model import OUTPUTS, READ, WIDTH, Judge, load
+from model import LAYERS, OUTPUTS, READ, READING, WIDTH, Judge, load
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from torch import nn
 
 DEEP = tuple(name for name in OUTPUTS if name not in READ)
 
 
-class Reader(nn.Module):
-    """The first layers with the heads that need no more, and the words that the judge begins with."""
-
+class Words(nn.Module):
     def __init__(self, judge: Judge) -> None:
         super().__init__()
         self.judge = judge
 
-    def forward(
-        self, ids: torch.Tensor, sides: torch.Tensor, present: torch.Tensor
-    ) -> tuple[torch.Tensor, ...]:
-        words = self.judge.embed(ids, sides)
-        states = self.judge.pass_through(words, present, self.judge.layers[: self.judge.reading])
-        seen = self.judge.sum_up(states, present)
-        return words, *(self.judge.heads[name](seen) for name in READ)
+    def forward(self, ids: torch.Tensor, sides: torch.Tensor) -> torch.Tensor:
+        return self.judge.embed(ids, sides)
 
 
-class Deeper(nn.Module):
-    def __init__(self, judge: Judge) -> None:
+class Layers(nn.Module):
+    """Some first layers over the words, and heads that need no more."""
+
+    def __init__(self, judge: Judge, layers: int, heads: tuple[str, ...]) -> None:
         super().__init__()
-        self.judge = judge
+        self.judge, self.count, self.names = judge, layers, heads
 
     def forward(self, words: torch.Tensor, present: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        seen = self.judge.sum_up(
-            self.judge.pass_through(words, present, self.judge.layers), present
-        )
-        return tuple(self.judge.heads[name](seen) for name in DEEP)
+        states = self.judge.pass_through(words, present, self.judge.layers[: self.count])
+        seen = self.judge.sum_up(states, present)
+        return tuple(self.judge.heads[name](seen) for name in self.names)
 
 
 def export(judge: Judge, folder: Path, reader: Judge | None = None) -> None:
-    """Writes both files. Where a reader is given, its first layers and heads are those of `reader.onnx`."""
+    """Writes the files. Where a reader is given, its first layers and heads are those of `reader.onnx`."""
     judge.eval()
     reader = (reader or judge).eval()
     ids = torch.ones(2, 8, dtype=torch.long)
-    given = {"ids": ids, "sides": torch.zeros_like(ids), "present": ids}
-    write_model(Reader(reader), given, ("words", *READ), folder / "reader.onnx")
+    given = {"ids": ids, "sides": torch.zeros_like(ids)}
+    write_model(Words(judge), given, ("words",), folder / "words.onnx")
     given = {"words": torch.zeros(2, 8, WIDTH), "present": ids}
-    write_model(Deeper(judge), given, DEEP, folder / "judge.onnx")
+    write_model(Layers(reader, READING, READ), given, READ, folder / "reader.onnx")
+    write_model(Layers(judge, LAYERS, DEEP), given, DEEP, folder / "judge.onnx")
 
 
 def write_model(
@@ -94,16 +88,16 @@ def write_model(
 def run(folder: Path, data: train.Data, pairs: list[tuple[str, str]]) -> np.ndarray:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
-    reader, deeper = (
+    embed, layers = (
         onnxruntime.InferenceSession(str(folder / name), options, ["CPUExecutionProvider"])
-        for name in ("reader.onnx", "judge.onnx")
+        for name in ("words.onnx", "judge.onnx")
     )
     found = []
     started = time.process_time()
     for start in range(0, len(pairs), 12):
         ids, sides, present = (part.numpy() for part in data.batch(pairs[start : start + 12]))
-        (words,) = reader.run(["words"], {"ids": ids, "sides": sides, "present": present})
-        found.append(deeper.run(["relation"], {"words": words, "present": present})[0])
+        (words,) = embed.run(["words"], {"ids": ids, "sides": sides})
+        found.append(layers.run(["relation"], {"words": words, "present": present})[0])
     spent = (time.process_time() - started) / len(pairs) * 1000
     size = sum(path.stat().st_size for path in folder.glob("*.onnx")) / 1e6
     print(f"{size:.1f} MB, {spent:.1f} ms a pair in twelves")

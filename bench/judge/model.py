@@ -219,14 +219,15 @@ def count_layers(state: dict[str, torch.Tensor]) -> int:
 
 
 def read_shipped(folder: Path) -> dict[str, torch.Tensor]:
-    """The weights of a joined judge out of the two files that ship, as floats. From 0.17 on the reader is another model than the judge: then
-    all layers are the judge's own, and the heads of what is read do not belong to them."""
+    """The weights of a joined judge out of the files that ship, as floats: two up to 0.16, three from then on. Of three the reader is
+    another model than the judge: all layers are the judge's own, and the heads of what is read do not belong to them."""
     import onnx
     from onnx import numpy_helper
 
     found: dict[str, torch.Tensor] = {}
-    for file in ("reader.onnx", "judge.onnx"):
-        graph = onnx.load(str(folder / file)).graph
+    files = [folder / name for name in ("words.onnx", "reader.onnx", "judge.onnx")]
+    for file in filter(Path.exists, files):
+        graph = onnx.load(str(file)).graph
         stored = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
 
         def unpack(name: str, stored: dict = stored) -> np.ndarray:

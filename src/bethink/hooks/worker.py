@@ -1,8 +1,8 @@
 """The worker: reads the transcripts that hooks noted, with the same code as `bethink backfill FILE`, and ends.
 
 It belongs to nobody: it has a lock, a low priority and a time limit, and starts no download. It may be killed at any moment. A page of a
-transcript goes in whole with how far it was read, and an entry leaves the spool only after its transcript was read to the end, and
-one that was noted in a turn only after that: what another session's worker reads meanwhile is not all of it.
+transcript goes in whole with how far it was read, and an entry leaves the spool only after its transcript was read to the end. One that was
+noted in the middle of a turn stays until the turn is over: if the agent is killed, nobody else notes the rest.
 What cannot be read, or never ends, is tried by a few workers and then counted where `doctor` shows it: the transcript is still there for
 `bethink backfill`. What only has to wait (a locked or broken database, settings that cannot be read) stays for the next worker.
 """
@@ -23,7 +23,7 @@ from bethink.features import conversations
 from bethink.hooks import spool, state
 from bethink.hooks.spool import SpoolEntry
 
-TURN = 86_400.0  # seconds for which a turn may go on
+TURN = 86_400.0  # seconds for which a turn may go on: set by hand
 ATTEMPTS = 3  # times that an entry is begun without getting any further
 SECONDS = 600.0  # after which a worker ends; the next one goes on
 GRACE = 60  # seconds beyond the limit after which a worker that hangs is ended
@@ -111,7 +111,7 @@ def _work(database: str, path: Path, until: float) -> bool:
 
 
 def _may_go_on(entry: SpoolEntry) -> bool:
-    """Whether the turn of an entry may go on. If its agent is killed then, nothing else notes the rest. What is passed over has none."""
+    """Whether more of the turn of an entry may follow. What was said while memory was paused is passed over, and nothing follows it."""
     young = time.time() < entry.noted_at + TURN
     return entry.event in spool.UNDER_WAY and young and not entry.silent
 

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
     "tokens": 264_498,
-    "lines": 37_443,
+    "lines": 37_445,
     "files": 123,
     "import cycles": 0,
     "function-level imports of our own": 34,

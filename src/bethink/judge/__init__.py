@@ -143,7 +143,9 @@ class Judge:
         import numpy as np
 
         words, layers = self._load(WORDS), self._load(JUDGE if DEEP.issuperset(heads) else READER)
-        tokens = lru_cache(maxsize=None)(lambda text: self._tokenizer.encode(text[:CHARACTERS])[:TOKENS])
+        tokens = lru_cache(maxsize=None)(
+            lambda text: self._tokenizer.encode(text[:CHARACTERS])[:TOKENS]
+        )
 
         def ask(pair: tuple[str, str]) -> Any:
             one, other = (tokens(text) for text in pair)

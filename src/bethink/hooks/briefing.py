@@ -2,9 +2,10 @@
 decided and learned that matters here, and how to ask for more. Nothing where there is nothing.
 
 It stands in the context of a whole session unasked, so only the word of people and their agents goes in, never that of imported texts or
-tools; and nothing that the host puts there by itself. Questions and decisions of the last weeks count before older ones, those about
-files below the directory before those about others. What was said to be open in a conversation counts as open only if the conversation
-ended with it, or if the user put it off: whatever came after it may have settled it.
+tools; and nothing that the host puts there by itself. What was said in the last days counts before what is older, what is about the
+last session's work before other things, and what is about files below the directory before what is about others. What was said to be
+open in a conversation counts as open only if the conversation ended with it, or if the user put it off: whatever came after it may
+have settled it. What an agent left to do is told for a month; that something is to be pushed or merged, until the next session.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,6 +21,7 @@ from bethink.features import handoffs
 from bethink.hooks import state
 from bethink.hooks.prompt import (
     Context,
+    common_lexemes,
     drop_disputed,
     find_disputes,
     is_always_told,
@@ -28,12 +30,13 @@ from bethink.hooks.prompt import (
 )
 from bethink.hooks.state import Hook
 from bethink.recall.shape import cut, digest_lines, tokens
+from bethink.store.words import tokenize
 from bethink.text import Quote, fence_items, new_marker
 from bethink.types import PERSONAL, PUT_OFF, TRUST, turn_of
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
-    from bethink.types import Memory
+    from bethink.types import Memory, Session
 
 MORE = 'More is in memory: ask with the tool search_memories, or with `bethink recall "QUESTION"`.'
 OPEN = ("question", "todo")
@@ -41,18 +44,32 @@ KEPT = "decision gotcha preference architecture pattern solution conclusion disc
 ON_THE_WAY = ("solution", "conclusion", "discovery")
 POINTING = re.compile(
     r"\W{0,4}(?:(?:ok|okay|so|yes|yeah|but|and|then|also|well)\b\W{1,3}){0,2}"
-    r"(?:that|this|it|its|these|those|they|i|i'm|i'd|my|you|your|note that|he|she|both|neither)\b",
+    r"(?:that|this|it|its|these|those|they|i|i'm|i'd|my|you|your|note that|he|she|both|neither)\b"
+    # What was only found on the way, mended a slip or answered by a number.
+    r"|\W{0,4}(?:(?:confirmed|good|great|perfect|sorry|oops|what was wrong|found it|no,? i mean)\b\W"
+    r"|\d\W{1,3}(?:yes|yeah|yep|no|ok|definitely|sure)\b)",
     re.IGNORECASE,
 )
+BACK = re.compile(r"\b(?:this|that|it|them|these|those)\b", re.IGNORECASE)
+FEW = 4  # telling words of a sentence that says too little beside a word that points back
+# A step of handing over work: told by the digest of its session, and stale with the next one.
+DELIVERS = re.compile(
+    r"\bpush(?:ed|es)? (?:it|them|this|with|when|the (?:branch|commits?|tag)|to (?:origin|main))|\bgit push\b|\bforce-?push"
+    r"|\bahead of origin\b|\b(?:open|create|merge|amend|update)\w* (?:a |the )?(?:prs?|pull requests?|mr)\b|\bgh pr\b"
+    r"|\bcommit (?:it|this|these|them|the changes)\b|\b(?:watch|wait for) (?:the |for )?(?:ci|\w+ (?:job|run|build|pipeline))\b",
+    re.IGNORECASE,
+)
+OPEN_FOR = timedelta(days=30)
 LOOKED = 30  # memories of each kind that are weighed, the newest
 ENDING = 12  # turns at the end of a conversation among which its last exchange is looked for
-MOST_OPEN, MOST_KEPT = 3, 8
+MOST_OPEN, MOST_KEPT = 3, 5
 SHARE = 0.4  # of the budget for the handoff
 LINE = 45  # tokens of one memory
 NEXT, ITEM = 5, 30  # next steps of a handoff that are told, and tokens of each
-# What makes a memory worth telling, beside its importance from 0 to 1. By hand; the sets in bench/ cannot tell.
-RECENT, FADE = 0.8, 21 * 86400.0
-USEFUL, HERE, SURE = 0.3, 0.6, 0.4
+# What makes a memory worth telling, beside its importance from 0 to 1. How fast it fades and what counts as at hand is where most lines speak
+# of what the next session spoke of (bench/LOG.md, 2026-11-17); the others by hand.
+RECENT, FADE = 0.8, 3 * 86400.0
+USEFUL, HERE, SURE, AT_HAND = 0.3, 0.6, 0.4, 0.6
 # A decision or a gotcha changes what an agent does next; a solution rarely comes up again.
 KINDS = {"decision": 0.4, "gotcha": 0.5, "preference": 0.4, "architecture": 0.2, "pattern": 0.2}
 
@@ -65,9 +82,9 @@ def render_briefing(hook: Hook, memory: Bethink, room: int | None = None) -> Con
     marker = new_marker()
     frame = tokens(fence_items([], marker))
     left = budget - frame - tokens(MORE) - 2
-    last = _last_session(hook, memory)
-    said = "\n".join(str(line.quote) for line in last.lines)
-    sections = [last, _handoff(memory, int(left * SHARE)), *_sections(hook, memory, said)]
+    now = _find_present(hook, memory)
+    handoff = _handoff(memory, int(left * SHARE))
+    sections = [_tell_session(now), handoff, *_sections(hook, memory, now)]
     taken: list[list[BriefingLine]] = [[] for _ in sections]
     # In turns, so that no section takes the room of all others.
     for at in range(max(MOST_OPEN, MOST_KEPT)):
@@ -99,8 +116,19 @@ class Section(NamedTuple):
     pace: int = 1  # lines that it takes when it is its turn
 
 
-def _last_session(hook: Hook, memory: Bethink) -> Section:
-    """What the last session before this one was asked, did and left, without the to-dos that were done or taken away since."""
+class Present(NamedTuple):
+    """Where it is told, and what was done last."""
+
+    time: datetime  # of the last session's end, or now
+    place: str  # the directory as files below it begin, "" at the top of the project
+    last: Session | None = None
+    digest: Sequence[str] = ()  # what the last session was asked, did and left
+
+
+def _find_present(hook: Hook, memory: Bethink) -> Present:
+    """The last session before this one with its digest, without the to-dos that were done or taken away since. Who comes back to a
+    project after months finds it as it was left, so what is new counts from that session on."""
+    place = _place(hook, memory)
     for session in memory.store.sessions(memory.scopes, 2):
         if session.id == hook.session:
             continue
@@ -112,10 +140,17 @@ def _last_session(hook: Hook, memory: Bethink) -> Section:
         ]
         told = digest_lines(session, done)
         if told:
-            day = f", {session.started_at:%Y-%m-%d}" if session.started_at else ""
-            lines = [BriefingLine(f"- {line}") for line in told]
-            return Section(f"Last session{day}:", lines, pace=len(lines))
-    return Section("", [])
+            time = session.ended_at or session.started_at or memory.clock()
+            return Present(time, place, session, told)
+    return Present(memory.clock(), place)
+
+
+def _tell_session(now: Present) -> Section:
+    if now.last is None:
+        return Section("", [])
+    day = f", {now.last.started_at:%Y-%m-%d}" if now.last.started_at else ""
+    lines = [BriefingLine(f"- {line}") for line in now.digest]
+    return Section(f"Last session{day}:", lines, pace=len(lines))
 
 
 def _handoff(memory: Bethink, room: int) -> Section:
@@ -137,14 +172,13 @@ def _handoff(memory: Bethink, room: int) -> Section:
     return Section(title, [BriefingLine(told._replace(brief=False))])
 
 
-def _sections(hook: Hook, memory: Bethink, said: str) -> list[Section]:
+def _sections(hook: Hook, memory: Bethink, now: Present) -> list[Section]:
     """What is open and what holds, without the to-dos that the digest has said."""
-    now = memory.clock()
-    place = _place(hook, memory)
-    open_ = _still_open(memory, _best(hook, memory, OPEN, now, place))
+    said = "\n".join(now.digest)
+    open_ = _still_open(memory, _best(hook, memory, OPEN, now), now)
     questions = [one for one in open_ if one.kind == "question"][:MOST_OPEN]
     todos = [one for one in open_ if one.kind == "todo" and one.content.rstrip(".") not in said]
-    todos, kept = todos[:MOST_OPEN], _best(hook, memory, KEPT, now, place)[:MOST_KEPT]
+    todos, kept = todos[:MOST_OPEN], _best(hook, memory, KEPT, now)[:MOST_KEPT]
     chosen = (*questions, *todos, *kept)
     ids = {one.id for one in chosen}
     disputes = [(new.id, old.id) for new, old in find_disputes(memory, chosen) if old.id in ids]
@@ -161,7 +195,7 @@ def _sections(hook: Hook, memory: Bethink, said: str) -> list[Section]:
     ]
 
 
-def _still_open(memory: Bethink, found: Sequence[Memory]) -> list[Memory]:
+def _still_open(memory: Bethink, found: Sequence[Memory], now: Present) -> list[Memory]:
     """What nothing was said after that could have settled it: what somebody noted or put off, and with what a conversation ended."""
     ends: dict[str, list[Memory]] = {}
     kept = []
@@ -170,10 +204,18 @@ def _still_open(memory: Bethink, found: Sequence[Memory]) -> list[Memory]:
             if one.session not in ends:
                 turns = memory.filter(scopes=(one.scope,), session=one.session, kinds=("context",))
                 ends[one.session] = memory.list(filter=turns, limit=ENDING)
-            if not _ends_with(ends[one.session], one):
+            if _is_stale(one, now) or not _ends_with(ends[one.session], one):
                 continue
         kept.append(one)
     return kept
+
+
+def _is_stale(one: Memory, now: Present) -> bool:
+    """Whether it may well have been done by now: an agent left it to do long ago, or as a step of handing over another session's work."""
+    if one.metadata.get("role") == "user":
+        return False
+    earlier = now.last is not None and one.session != now.last.id
+    return now.time - one.created_at > OPEN_FOR or (earlier and bool(DELIVERS.search(one.content)))
 
 
 def _ends_with(turns: Sequence[Memory], idea: Memory) -> bool:
@@ -196,9 +238,7 @@ def _line(one: Memory, short: dict[str, str], disputed: dict[str, str]) -> Brief
     return BriefingLine(quote(one, short, text)._replace(note=note), one.id if whole else "")
 
 
-def _best(
-    hook: Hook, memory: Bethink, kinds: Sequence[str], now: datetime, place: str
-) -> list[Memory]:
+def _best(hook: Hook, memory: Bethink, kinds: Sequence[str], now: Present) -> list[Memory]:
     """The memories of these kinds that are worth telling here, best first; each text once."""
     # One kind of one scope at a time: the index then gives the newest without reading all the others.
     found = [
@@ -213,7 +253,7 @@ def _best(
         and not (hook.source == "resume" and is_own(hook, one))
     ]
     found = drop_disputed(memory, found)
-    worth = {one.id: _worth(one, now, place) for one in found}
+    worth = {one.id: _worth(one, now) for one in found}
     ranked = sorted(found, key=lambda one: -worth[one.id])
     return list({one.content_hash or one.content: one for one in reversed(ranked)}.values())[::-1]
 
@@ -224,18 +264,30 @@ def _is_settled(one: Memory) -> bool:
     if one.source_type != "transcript" or one.kind in OPEN or one.scope == PERSONAL:
         return True
     proposed = one.kind == "decision" and one.metadata.get("role") != "user"
-    return one.kind not in ON_THE_WAY and not proposed and not POINTING.match(one.content)
+    return one.kind not in ON_THE_WAY and not proposed and not _points_back(one.content)
 
 
-def _worth(one: Memory, now: datetime, below: str) -> float:
-    age = max(0.0, (now - one.created_at).total_seconds())
+def _points_back(text: str) -> bool:
+    """Whether a sentence says nothing without what was said before it."""
+    few = len(_telling_words(text)) <= FEW
+    return bool(POINTING.match(text) or (few and BACK.search(text)))
+
+
+def _worth(one: Memory, now: Present) -> float:
+    age = max(0.0, (now.time - one.created_at).total_seconds())
     value = one.importance / 10 + RECENT * math.exp(-age / FADE) + SURE * one.confidence
     value += KINDS.get(one.kind, 0.0)
     value += USEFUL * math.tanh((one.usefulness + math.log1p(one.access_count)) / 3)
     names = [entity.name for entity in one.entities if entity.type == "file"]
-    if below and any(name.startswith(below) for name in (*names, one.path or "")):
+    if now.place and any(name.startswith(now.place) for name in (*names, one.path or "")):
         value += HERE
-    return value
+    words = _telling_words(one.content)
+    shared = words & _telling_words(" ".join(now.digest))
+    return value + AT_HAND * len(shared) / (len(words) or 1)
+
+
+def _telling_words(text: str) -> set[str]:
+    return set(tokenize(text)) - common_lexemes()
 
 
 def _place(hook: Hook, memory: Bethink) -> str:

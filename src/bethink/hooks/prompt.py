@@ -338,7 +338,7 @@ def read_prompt(
 ) -> PromptWords:
     telling, common, foreign = dict[str, float](), dict[str, float](), 0.0
     for word, count in zip(words.lexemes, statistics.counts, strict=True):
-        plain = len(word) == 1 or word in _common() or (word.isdigit() and len(word) < 3)
+        plain = len(word) == 1 or word in common_lexemes() or (word.isdigit() and len(word) < 3)
         usual = BACKGROUND * (USUAL_COMMON if plain else USUAL)
         worth = min(MOST_WORTH, math.log((statistics.memories + BACKGROUND) / (count + usual)))
         (common if plain else telling)[word] = worth
@@ -375,7 +375,7 @@ def confidence(prompt: PromptWords, held: AbstractSet[str], pairs: float) -> flo
 
 
 @cache
-def _common() -> frozenset[str]:
+def common_lexemes() -> frozenset[str]:
     return frozenset(tokenize(" ".join((*COMMON_WORDS, *STOP_WORDS))))
 
 

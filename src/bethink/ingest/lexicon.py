@@ -495,6 +495,21 @@ def other_number(one: str, other: str) -> bool:
     )
 
 
+_NO_TICKET = "(?:AES|ES|GPT|ISO|MD|RFC|RSA|SHA|UTF|X)-"
+
+
+def find_tickets(text: str) -> set[str]:
+    """What a text calls by a ticket's number: "H-01", "#73". That of the pull request that it came with is not meant."""
+    own = re.sub(r"(?i)\b(?:pr|mr|pull request|merge request) #\d+|\(#\d+\)$", " ", text.strip())
+    return set(re.findall(rf"\b(?!{_NO_TICKET})[A-Z]{{1,9}}-\d{{1,6}}\b|(?<!\w)#\d{{1,6}}\b", own))
+
+
+def other_tickets(one: str, other: str) -> bool:
+    """Whether both texts name tickets, and none of them the same."""
+    wanted, told = find_tickets(one), find_tickets(other)
+    return bool(wanted and told) and wanted.isdisjoint(told)
+
+
 def other_part(one: str, other: str) -> bool:
     """Whether two statements speak of parts of a system that stand beside each other, such as frontend and backend."""
     texts = [set(re.findall(r"[a-z]+", text.lower())) for text in (one, other)]

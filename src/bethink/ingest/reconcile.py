@@ -16,10 +16,12 @@ from bethink.ingest.lexicon import (
     count_shared_words,
     differ_in_denial,
     find_change,
+    find_tickets,
     is_tentative,
     mentions,
     other_number,
     other_part,
+    other_tickets,
     say_the_same,
     share_subject,
     tell_apart,
@@ -36,8 +38,10 @@ STRANGE = 0.95  # and for two to be strangers though one plainly states a change
 # Of an answer that names nothing of a question before others: with the weights of 0.14 from .35 on 38 of 86 are right, from
 # here on 13 of 23.
 UNNAMED = 0.6
-# Of a report that shares one word with a to-do, or none, where nothing else stands beside it: set by hand.
-ONE_SHARED, UNSHARED = 0.8, 0.9
+# Of a report that does a to-do, where nothing else stands beside it: by what an agent says, of a commit that shares one word with it, and of
+# one that names its very tickets. Set by hand on the commits of 27 real sessions (bench/LOG.md, 2026-11-17).
+BY_AGENT, ONE_SHARED, NAMED = 0.8, 0.9, 0.2
+NEVER = 1.01
 REDACTED = "[REDACTED:"
 # Characters of what can be one statement. Of the pairs that the judge learned .999 are shorter; among whole turns of
 # conversations, most of them longer, .04 were taken for replaced by others that only spoke of a change (bench/LOG.md, 2026-11-16).
@@ -136,13 +140,18 @@ def may_settle(new: Memory, old: Memory) -> bool:
 
 
 def needed_to_complete(todo: str, report: str, agent: bool = False) -> float:
-    """How probably a report must complete a to-do for it to be done. What an agent says is often no report."""
+    """How probably a report must complete a to-do for it to be done. What an agent says is often no report; what a to-do calls by
+    their numbers ("H-01", "#73") is done by a report of these, and not by one of others."""
     shared = count_shared_words(todo, report)
-    if agent and (not shared or not tells_of_work(report.lower())):
-        return 1.0
-    if not shared:
-        return UNSHARED
-    return COMPLETES if shared > 1 and not agent else ONE_SHARED
+    idle = agent and not tells_of_work(report.lower())
+    if idle or not shared or other_tickets(todo, report):
+        return NEVER
+    wanted = find_tickets(todo)
+    if wanted and wanted <= find_tickets(report):
+        return NAMED
+    if agent:
+        return BY_AGENT
+    return COMPLETES if shared > 1 else ONE_SHARED
 
 
 # The verdict
@@ -276,12 +285,12 @@ class _Found:
             apart = other_number(old.content, self.new.content)
             mended = old.kind == "gotcha" and self.new.kind in ("solution", "decision")
             both_hold = mended and old.session is not None and old.session == self.new.session
-            return 1.0 if apart or both_hold or is_tentative(self.new.content) else REPLACES
+            return NEVER if apart or both_hold or is_tentative(self.new.content) else REPLACES
         if relation == "answers":
             named = count_shared_words(old.content, self.new.content) or old.id == self.last
             return ANSWERS if named else UNNAMED
-        if self.new.kind in ("todo", "question"):
-            return 1.0
+        if self.new.kind in ("todo", "question") or other_tickets(old.content, self.new.content):
+            return NEVER
         agent = self.new.metadata.get("role") == "assistant" and old.kind in ("todo", "problem")
         return needed_to_complete(old.content, self.new.content, True) if agent else COMPLETES
 

@@ -44,6 +44,7 @@ _SEARCHES = ("grep", "glob", "ls", "list", "search", "find")
 _EDITS = tuple("edit multiedit write notebookedit replace create str_replace apply_patch".split())
 # What a shell command does that a colleague would tell: a commit with its subject, a pull request, a run of tests or checks.
 _COMMIT = re.compile(r"\bgit\b[^\n]{0,80}?\bcommit\b([^\n]{0,300}(?:\n[^\n]{0,200})?)")
+_PUSH = re.compile(r"\bgit\b[^\n;&|]{0,80}?\bpush\b(?! --dry-run)")
 _SUBJECT = re.compile(
     r"<<-?[ ]?['\"]?\w{1,20}['\"]?[^\n]{0,20}\n([^\n]{1,200})|m[ =](?:\"([^\"$\n]{1,200})|'([^'\n]{1,200}))"
 )
@@ -111,7 +112,7 @@ _PRIVATE = re.compile(r"(`?)<(/?)private[ \t]{0,8}>", re.IGNORECASE)
 class Fact(NamedTuple):
     """One thing that a tool did."""
 
-    what: str  # commit, pull request, edit; of tests and checks: passed, failed
+    what: str  # commit, push, pull request, merge, edit; of tests and checks: passed, failed
     name: str  # the subject of the commit, the number of the pull request, the path, the command
 
 
@@ -297,7 +298,9 @@ def expect_work(tool: str, arguments: Fields) -> list[Fact]:
     commit, check = _COMMIT.search(line), _CHECK.search(line)
     subject = _SUBJECT.search(commit[1]) if commit else None
     found = [Fact("commit", (subject[subject.lastindex or 1] if subject else ""))] if commit else []
+    found += [Fact("push", "git push")] if _PUSH.search(line) else []
     found += [Fact("pull request", "")] if "pr create" in line or "mr create" in line else []
+    found += [Fact("merge", "pr merge")] if "pr merge" in line or "mr merge" in line else []
     return found + ([Fact("check", check[0])] if check else [])
 
 

@@ -448,6 +448,25 @@ def test_a_session_has_a_digest_that_grows_with_it_and_its_topic_tells_the_commi
         assert conversations.sessions(whole)[0].digest == session.digest
 
 
+def test_what_a_user_picks_from_a_list_is_told_in_its_own_words(memory, tmp_path):
+    options = "Two ways:\n\n- **A**: round prices in the formatter\n- **B**: round prices in the database\n"
+    fill(memory, talk(tmp_path, ("user", "what can we do?"), ("assistant", options)))
+    chosen = ("user", "B sounds good"), ("assistant", "I will do that.")
+    decided = (
+        ("user", "We decided to go with A for the invoices, because they are old."),
+        ("assistant", "Ok."),
+    )
+    file = talk(tmp_path, *chosen, *decided, append=True)
+    fill(memory, file)
+    assert "round prices in the database" in conversations.sessions(memory)[0].digest["asked"]
+    with open_project(tmp_path, database="whole.db") as whole:
+        fill(whole, file)
+        assert conversations.sessions(whole)[0].title == "Round prices in the database"
+    assert any("A (round prices in the formatter) for" in one.content for one in kept(memory))
+    turns = [one.content for one in kept(memory, "context")]
+    assert chosen[0][1] in turns and decided[0][1] in turns  # evidence is kept word for word
+
+
 def test_what_was_put_off_is_left_until_it_is_done_and_greetings_are_none(memory, tmp_path):
     said = [("user", "hello there"), ("assistant", "Hello!")]
     fill(memory, talk(tmp_path, *said))
@@ -455,11 +474,12 @@ def test_what_was_put_off_is_left_until_it_is_done_and_greetings_are_none(memory
     for asked, answer, left in (
         ("Remind me to rename the orders table.", "Noted.", "rename the orders table"),
         ("Now fix the footer.", "I fixed the footer.", "rename the orders table"),
-        ("Do it now.", "I renamed the orders table.", "nothing"),
+        ("Do it now.", "I renamed the orders table.", ""),
     ):
         said += [("user", asked), ("assistant", answer)]
         fill(memory, talk(tmp_path, *said))
-        assert left in conversations.sessions(memory)[0].digest["left"]
+        told = conversations.sessions(memory)[0].digest["left"]
+        assert left in told and bool(left) == bool(told)
     (todo,) = kept(memory, "todo")
     assert todo.answered
 

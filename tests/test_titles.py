@@ -1,13 +1,21 @@
 """Names and summaries of topics: what they say, that they say nothing else, and that no text breaks them."""
 
+import json
 import re
 
-from case_tables import cases, rules
+from case_tables import cases, each, rules
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bethink.hosts.base import Fact
-from bethink.ingest.titles import compose_digest, follow, name, session_title, summarise
+from bethink.ingest.titles import (
+    compose_digest,
+    follow,
+    name,
+    session_title,
+    spell_out,
+    summarise,
+)
 from bethink.recall.shape import tokens
 
 REPORT = "I added a retry with backoff to the payment worker. All 40 tests pass."
@@ -23,6 +31,9 @@ TALK = cases("titles-talk")
         "titles-a-name-comes-from-the": name,
         "titles-a-session-is-told-by": lambda turns: session_title(
             turns, [SHIPPED] if turns[0][1] == "ship it" else []
+        ),
+        "titles-what-a-user-picks-is": lambda listed, said: spell_out(
+            "user", said, [("assistant", listed)]
         ),
     }
 )
@@ -87,7 +98,10 @@ def test_names_and_summaries_are_short_and_hold_only_words_that_were_said(turns,
 
 
 def digest(*turns, work=(), **more):
-    return tuple(compose_digest(follow({}, turns, work, **more)).values())
+    """The lines of a digest; what tools did, they did before the last turn."""
+    return tuple(
+        compose_digest(follow({}, turns, [*[()] * (len(turns) - 1), work], **more)).values()
+    )
 
 
 ASKED = ("user", "hey, can you add retry logic to the payment worker? It drops messages.")
@@ -108,19 +122,46 @@ def test_a_digest_tells_what_was_asked_done_and_left_from_page_to_page():
     which = ("assistant", "I could not reproduce it; which editor do you use?")
     assert digest(ASKED, which, ("user", "vim"))[2] == digest(ASKED)[2]
     plan = ("assistant", "# Plan: Retry with backoff\n\n## Context\n\nThe worker was changed.")
-    assert digest(ASKED, plan, plan=True)[2] == "Retry with backoff"
+    assert digest(ASKED, plan, plan=True)[1:] == ("", "planned: Retry with backoff")
     # It goes on from page to page, and a recap speaks for the whole session.
     done = "the worker retries and PR #9 was opened"
     recap = f"Goal: retries. Done: {done}. Next: rotate the key."
     told = digest(ASKED, ("assistant", "Ok."), work=[COMMIT], recap=recap)
-    assert told == (ASKED_FOR, done, "rotate the key")
+    assert told == (ASKED_FOR, f"{done}; {COMMIT.name}", "rotate the key")
     first = follow({}, [("user", "hi"), ("assistant", "Hello!")])
-    second = follow(first._asdict(), [ASKED, ANSWERED], [COMMIT])
+    second = follow(first._asdict(), [ASKED, ANSWERED], [(), [COMMIT]])
     now = "Now checking the logs of the worker"
     third = follow(second._asdict(), [("user", "thanks"), ("assistant", f"{now}.")])
     assert compose_digest(second)["asked"] == ASKED_FOR
-    assert tuple(compose_digest(third).values()) == (ASKED_FOR, COMMIT.name, now)
-    assert follow(third._asdict(), [], [Fact("commit", "Log retries")]).commits[-1] == "Log retries"
+    left = f"announced: {now.removeprefix('Now ')}; no push"
+    assert tuple(compose_digest(third).values()) == (ASKED_FOR, COMMIT.name, left)
+    log = Fact("commit", "Log retries")
+    assert follow(third._asdict(), [], [[log]]).commits[-1] == log.name
+    # What was kept by an earlier version is read.
+    old = {**json.loads(json.dumps(third._asdict())), "asked": [ASKED[1]]}
+    assert compose_digest(follow(old, [("user", "thanks")]))["asked"].startswith("add retry")
+
+
+def test_of_several_requests_those_are_told_that_led_to_work_and_of_commits_those_of_the_product():
+    asks = ("how do I list the queues?", "round the prices once", "what is a dead letter?")
+    asks += ("move the carts to Redis",)
+    turns = [turn for text in asks for turn in (("user", text), ("assistant", "Ok."))]
+    edit, books = Fact("edit", "a.py"), Fact("commit", "docs: tick off a to-do")
+    work = [(), (), (), [edit], (), (), (), [edit, SHIPPED, books], ()]
+    told = compose_digest(follow({}, turns, work))
+    assert told["asked"] == "; ".join((*asks[:2], asks[3]))
+    assert told["done"] == SHIPPED.name and told["left"] == "no push"
+    reported = [*turns[:-1], ("assistant", REPORT)]
+    for commits, done in (([books], REPORT.partition(".")[0]), ([books, SHIPPED], SHIPPED.name)):
+        course = follow({}, reported, [*work[:7], commits])
+        assert compose_digest(course)["done"] == done
+
+
+@each("work,said,left", "titles-work-that-was-not-pushed")
+def test_work_is_left_until_it_is_pushed_and_merged(work, said, left):
+    facts = [Fact(what.strip(), "#7") for what in work.split(",")]
+    course = follow({}, [ASKED, ANSWERED], [(), facts])
+    assert compose_digest(follow(course._asdict(), [("assistant", said)]))["left"] == left
 
 
 FACTS = st.builds(Fact, st.sampled_from(["commit", "edit", "failed"]), TEXT)
@@ -129,7 +170,7 @@ FACTS = st.builds(Fact, st.sampled_from(["commit", "edit", "failed"]), TEXT)
 @given(TURNS, st.lists(FACTS, max_size=6), TEXT)
 @settings(max_examples=60, deadline=None)
 def test_a_digest_has_at_most_sixty_tokens(turns, work, recap):
-    told = compose_digest(follow({}, turns, work, recap))
-    assert list(told) == ["asked", "done", "left"] and told["left"]
+    told = compose_digest(follow({}, turns, [work], recap))
+    assert list(told) == ["asked", "done", "left"]
     assert tokens("\n".join(f"{name.capitalize()}: {text}" for name, text in told.items())) <= 60
     assert all("\n" not in text for text in told.values())

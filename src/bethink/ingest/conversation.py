@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 from bethink.embed.base import Embedder
-from bethink.hosts.base import Turn, hash_words, shorten
+from bethink.hosts.base import Fact, Turn, hash_words, shorten
 from bethink.ingest.compare import WAITING, WriteOptions, compare, leave_label_out, nearest
 from bethink.ingest.extract import SUMMARY_CHARACTERS, SUMMARY_WORDS, entities, extract
 from bethink.ingest.ideas import (
@@ -48,6 +49,7 @@ from bethink.ingest.titles import (
     read_report,
     says_nothing,
     session_title,
+    spell_out,
     summarise,
 )
 from bethink.ingest.topics import Topic, TopicTurn, arrange, resume_state, segment
@@ -107,10 +109,11 @@ class HeardTurn(NamedTuple):
     turn: Turn
     memory: Memory
     identity: bytes
+    told: str  # with the words of what it picks from a list before it
 
     @property
     def said(self) -> tuple[str, str]:
-        return self.turn.role, self.memory.content
+        return self.turn.role, self.told
 
     @property
     def speaker(self) -> str:
@@ -199,6 +202,7 @@ def _hear_turns(recipe: Recipe) -> tuple[list[HeardTurn], int]:
     identities = [turn_identity(recipe.host, turn.id) for turn in recipe.turns]
     known = recipe.store.find_known_turns(recipe.options.scope, identities)
     heard: dict[bytes, HeardTurn] = {}
+    before = _load_earlier(recipe)
     for turn, own in zip(recipe.turns, identities, strict=True):
         if own in known or own in heard or turn.summary:
             continue
@@ -207,7 +211,9 @@ def _hear_turns(recipe: Recipe) -> tuple[list[HeardTurn], int]:
             text = shorten(redacted.text.strip())
             position = int(recipe.state.get("turns", 0)) + len(heard)
             turn = _without_named_secrets(turn)
-            heard[own] = HeardTurn(turn, _keep_turn(recipe, turn, text, position), own)
+            told = spell_out(turn.role, text, before)
+            heard[own] = HeardTurn(turn, _keep_turn(recipe, turn, text, position), own, told)
+            before = [*before[1 - BEFORE :], (heard[own].speaker, text)]
     return list(heard.values()), sum(own in known for own in identities)
 
 
@@ -364,13 +370,16 @@ def _describe_session(
         return ()
     own = [one for one in heard if one.turn.agent is None]
     spoken, said = [one.turn for one in own], [one.said for one in own]
-    work = [fact for one in heard for fact in one.turn.work]
+    work: list[list[Fact]] = [[]]  # before each turn, and behind the last
+    for one in heard:
+        work[-1] += one.turn.work
+        work += [[]] if one.turn.agent is None else []
     planned = any(turn.plan for turn in spoken[-1:])
     course = follow(known.metadata.get("course", {}), said, work, recap, planned)
     told = {"digest": digest or compose_digest(course, waiting), "course": course._asdict()}
     places = [{"cwd": turn.cwd} for turn in spoken if turn.cwd][:1]
     times = [turn.at for turn in spoken if turn.at]
-    now = session_title(said, work)
+    now = session_title(said, chain.from_iterable(work))
     # One that says something stays.
     title = next(filter(is_telling, (known.title, now)), known.title or now)
     session = known._replace(
@@ -413,8 +422,12 @@ def _find_ideas(
     reader = recipe.options.reader() if advised is None and spoken else None
     read = read_ideas(turns, reader, first) if reader else []
     found, digest = advised or (read, NOTHING)
+    # "Do B" says something with the words in which B was offered, and only then.
     ideas = [
-        idea._replace(turn=idea.turn - first)
+        idea._replace(
+            turn=idea.turn - first,
+            text=spell_out(turns[idea.turn][0], idea.text, turns[: idea.turn]),
+        )
         for idea in found
         if not _is_echo(idea.text, spoken[idea.turn - first].turn)
     ]

@@ -2,8 +2,9 @@
 
 A title is the first request that says something, in the user's words without their politeness, cut where a clause ends or
 else with "…". A summary lists what was asked for, done, decided, concluded and left open, within 600 characters; it is made to
-be read, searched and embedded. A digest is three lines, at most 60 tokens in all: what was asked, what was done by the commits
-by the last report or to which files, and what is said to remain.
+be read, searched and embedded. A digest is three lines, at most 60 tokens in all: the requests that led to most work; the commits, the
+report or the files; what is said to remain, what was announced or planned, and what nobody pushed or merged. What is not known is
+left empty: that nothing is left is said only where the end of the conversation gives reason.
 
 Every word of them stands in a turn, in an idea or in what a tool did; the same turns always give the same. Only the beginning
 of a turn and a bounded number of turns are read. This module knows no store and no model, and of grammar only a few English
@@ -48,6 +49,7 @@ NAME_WIDTH = 72
 CLAUSE = 12  # characters of a clause that can stand for the whole request
 
 TURN_CHARACTERS = 2000
+NEAR = 4  # turns before a choice that may hold the list
 SENTENCES = 4  # of a turn that may be its request
 REQUESTS = 3
 IDEAS = 60  # the newest ones
@@ -58,11 +60,12 @@ ITEM = 200  # characters of one thing in a summary or a digest
 # digest at most 60 tokens.
 SUMMARY_SHARES = {"Focus": 160, "Done": 100, "Decisions": 130, "Conclusions": 90, "Open": 70}
 NEWEST = ("Decisions", "Conclusions", "Open")  # lines that tell what came about last
-DIGEST_SHARES = {"asked": 90, "done": 75, "left": 40}
-COMMITTED = 125  # of commits that are told where there are several
-COMMITS, CHECKS, EDITS, LATER = 4, 4, 4, 2  # that are remembered from page to page
+DIGEST_WIDTH, LEFT_WIDTH, DONE_WIDTH, ASKED_WIDTH = 214, 72, 66, 130
+SEVERAL = 58  # of each of several requests
+COMMITS, CHECKS, EDITS, ASKED = 6, 4, 4, 8  # that are remembered from page to page
 RECAP = 1000  # characters; what a host writes at greater length is no recap
-NOTHING_LEFT = "nothing"
+NOTHING_LEFT, NO_PUSH = "nothing", "no push"
+DID = {"edit": 1, "commit": 2, "pull request": 2}  # what tools did for a request
 
 DECIDED = ("decision", "preference", "architecture", "pattern")
 CONCLUDED = ("conclusion", "solution", "discovery", "gotcha", "fact")
@@ -72,10 +75,10 @@ _POLITE = (
     r"|yes|yeah|yep|no|sure|sorry|please|hey|hi|hello|actually|by the way|btw|looks good"
     r"|(?:quick |one more |another |next |new )?(?:question|task|topic|thing))(?![\w'-])[\s,.!:;…–—-]{1,6})"
     r"|(?:(?:can|could|would|will) (?:you|we)(?: (?:please|maybe|also|just))?|i(?:'d| would) (?:like|love)(?: you)? to|i (?:want|need)(?: you)? to"
-    r"|we (?:want|need|have) to|let'?s|help me(?: to)?|go ahead and)(?![\w'-])\s?)[ ,:;–—]{0,6}"
+    r"|we (?:want|need|have) to|i mean(?:t)?|let'?s|help me(?: to)?|go ahead and)(?![\w'-])\s?)[ ,:;–—]{0,6}"
 )
 # What takes up a choice or an offer that stands elsewhere.
-_CHOOSES = r"\W{0,4}(?:go ahead\b|#?\d{1,2}(?:\W{0,4}$| (?:but|seems?|is|and|please|then|first|sounds|looks|for)\b))"
+_CHOOSES = r"\W{0,4}(?:for both\b|go ahead\b|#?\d{1,2}(?:\W{0,4}$| (?:but|seems?|is|and|please|then|first|sounds|looks|for)\b))"
 # Where a request goes on to reasons, conditions and details that a title can do without.
 _CLAUSE = r"[,;:–—?!](?=\s)|\s(?=\()|\s[-–—](?=\s)|\.(?=\s)|[，；。！？]|\s(?=(?:so that|because|since|which|while|but|and then|if (?:you|we|i|it)|as well as|in order to|so we)\s)"
 # What a title that is cut cannot end with.
@@ -83,17 +86,27 @@ _DANGLING = (
     r"[,;:]?(?: (?:an?|the|of|to|in|on|at|for|with|and|or|but|as|by|from|into|that|this|is|are|not|no|we|i|you|it|its|my|our|your|via|per|about"
     r"|when)\b){1,6}$"
 )
-_OUTPUT = r"[❯$%>] |(?:error|warn(?:ing)?|info|debug|fatal|panic|usage)\b[:(]|[^\s=]+=\S+ [^\s=]+=|[^\n]*\s\\$"
+_OUTPUT = r"[❯$%>] |\[[\w:./-]{2,40}\] |(?:error|warn(?:ing)?|info|debug|fatal|panic|usage)\b[:(]|[^\s=]+=\S+ [^\s=]+=|[^\n]*\s\\$"
 # Words of a project's daily life that would fit any request.
 _VAGUE = frozenset(
     """pr prs description super short stuff lets main latest change changes work working thing bit couple comment comments point points valid way
     correctly somehow exactly time going doing understand quick easy theres wonder related regarding state current project branch repo
     address applicable individual meaningful option dont didnt wont thats whats look looking like little get back seems great one tackle ship
-    commit commits push pushed merge rebase todo todos todays session yes""".split()
+    commit commits committing retry push pushed merge rebase todo todos todays session yes exit""".split()
 )
+# What picks from a list, and what a list has to be picked from: rows, points and headings with a number or a letter.
+_PICKS = (
+    r"(?:^\W{0,4}(?:(?i:ok|okay|yes|yeah|so|let'?s)\b\W{1,3}){0,3}|[.!?;,] |\b(?i:do|with|take|pick|choose|prefer|use|handle|tackle|fix|option|number|to-?do"
+    r"|item|approach|is) )(?:(?i:option|number|to-?do|item) )?(#?(?:\d{1,2}|[A-H]))(?=[\s.,!?;)]{0,4}$"
+    r"|[.,!?;]? (?i:but|seems?|is|and|please|then|first|sounds|looks|for|should|instead|quickly|now|on|in|with|can|it)\b)"
+)
+_LISTED = r"\s{0,6}(?:[-*|] ?)?(?:#{1,6} )?(?:\*\*)?(?i:option |approach )?\(?(\d{1,2}|[A-H])\b(?:\*\*)?\s{0,3}(?:\||[.):]|[—–-] )(?:\*\*)?\s{0,3}(\S.*)"
+_PICKED = r"#?\w{1,2} \((.{4,})\)(?: (?:seems|sounds|looks|is)\b.{0,80}|(.{0,80}))$"
+# The question of an agent, behind which its host writes what the user chose.
+_CHOICE = r"[^\n]{0,400}\b(?:would you (?:like|prefer)|do you (?:want|prefer))\b[^\n]{0,100}\?\n"
 # What asks for work, and does not only ask or answer something.
 _WISHES = (
-    r"\W{0,4}(?:(?:ok|okay|yes|yeah|great|thanks|now|and|also|then|so)\b\W{1,3}){0,3}(?:(?:can|could|would|will) you|let'?s|please|we (?:need|should)"
+    r"\W{0,4}(?:(?:ok|okay|yes|yeah|great|thanks|now|and|also|then|so)\b\W{1,3}){0,3}(?:(?:can|could|would|will) (?:you|we)|let'?s|please|we (?:need|should)"
     r"|i(?:'d| would) (?:like|love)|i (?:want|need)|add|address|build|bump|change|check|clean|convert|create|delete|deploy|document|drop|extend"
     r"|extract|find|fix|handle|implement|improve|investigate|look|make|merge|migrate|move|open|optimi[sz]e|rebase|refactor|release|remove|rename|replace"
     r"|restore|review|rewrite|run|set|simplify|split|switch|test|try|turn|undo|update|upgrade|use|wire|write)\b"
@@ -111,6 +124,18 @@ _REMAINS = (
     r"\b(?:not (?:done |quite )?yet|(?:still|yet) (?:(?:needs?|have|has) )?to|left to do|to be done|remains to|when (?:you(?:'re| are) )?ready|(?:awaiting|pending) (?:your|a|the)"
     r"|you(?:'ll| will)? need to|not (?:been )?(?:committed|pushed|merged|tested|implemented))\b"
 )
+# What says little without the sentence or the request before it.
+_POINTS = r"\b(?:this|that|these|those|it|them)(?:(?: \w+){0,2}\W{0,3}$|[,;?!]| (?:via|in|on|to|for|with|and)\b)"
+_TO_PUSH = r"\b(?:needs?|ready to|not)\b[^.]{0,30}\b(?:force-)?push|\bpush\b[^.]{0,60}\bready\b|\bunpushed\b|\bahead of\b"
+_PUSHED = r"(?<!not )(?<!n't )(?<!be )\bpushed\b"
+_OPENED = r"\bpr (?:#\d+ )?(?:is |was )?(?:opened|created)\b|\bopened (?:the|a) pr\b"
+_MERGED = r"(?<!not )(?<!n't )(?<!be )(?<![\w-])merged\b|\bback to (?:main|master)\b"
+_ALL_DONE = r"\bnothing (?:else|more|further|is left|left|to (?:do|commit))\b|\ball (?:done|set)\b|\btree (?:is )?clean\b|\bclean to merge\b"
+# Subjects of commits beside the work, and of those that only keep books of it.
+_BESIDE = (
+    r"(?:docs|chore|style|test|ci|build)\b[^:]{0,40}:|.{0,60}\b(?:lint|typos?|coderabbit|copilot)\b"
+)
+_BOOKS = r"(?:docs|chore)\b.{0,60}\b(?:to-?dos?|state\.md|roadmap|last activity|progress)\b|wip\b|merge (?:branch|pull)\b"
 
 
 # Titles
@@ -125,7 +150,7 @@ def name(turns: Turns, words: int = NAME_WORDS, commits: Sequence[str] = ()) -> 
     return _shorten(_bare(next(filter(is_telling, told), "") or next(iter(told), "")), words)
 
 
-def session_title(turns: Turns, work: Sequence[Fact] = ()) -> str:
+def session_title(turns: Turns, work: Iterable[Fact] = ()) -> str:
     """A title for a whole session."""
     return name(turns, TITLE_WORDS, [subject for what, subject in work if what == "commit"])
 
@@ -141,6 +166,28 @@ def says_nothing(text: str) -> bool:
     """Whether a turn is a greeting, thanks, an offer of help, a bare yes or no or has no word at all: nobody looks for it."""
     idle = rf"\W*(?:(?:{'|'.join(phrases('idle'))})(?!\w)\W*){{0,6}}$"
     return len(text) < 80 and compile_pattern(idle).match(fold_case(text)) is not None
+
+
+def spell_out(role: str, text: str, before: Turns) -> str:
+    """What is said; by a user with the words of what it picks from a list in one of the last answers: "5 (Fix the rename) first"."""
+
+    def add_words(pick: re.Match[str]) -> str:
+        lists = (_list_items(said) for role, said in reversed(before[-NEAR:]) if role != "user")
+        item = next(filter(None, (items.get(pick[1].lstrip("#")) for items in lists)), "")
+        return f"{pick[0]} ({item})" if item else pick[0]
+
+    picks = role == "user" and len(text) <= ASKS
+    return compile_pattern(_PICKS).sub(add_words, text) if picks else text
+
+
+def _list_items(text: str) -> dict[str, str]:
+    """What stands in a list behind each number or letter, the last list counting; of a row its first cell that says something."""
+    items = {}
+    for line in text[-3 * TURN_CHARACTERS :].split("\n"):
+        if listed := compile_pattern(_LISTED).match(line):
+            words = prose(listed[2].partition(" |")[0].replace("**", ""))
+            items[listed[1]] = _fit(_bare(words[0]), NAME_WIDTH).strip('"“”.…:') if words else ""
+    return items if len(items) > 1 else {}
 
 
 def only_asks(text: str) -> bool:
@@ -165,8 +212,12 @@ def _read_request(text: str) -> list[str]:
     plan = compile_pattern(_PLANNED + _CALLED, re.IGNORECASE).match(text)
     if plan:
         return [plan[1].strip("# ")]
-    text = text[: 2 * TURN_CHARACTERS]
-    return _sentences("\n".join(text.split("\n")[: find_pasted(text)]))
+    # The question of an agent is not what the user says; what a pasted text is called tells what it is about.
+    text = compile_pattern(_CHOICE, re.IGNORECASE).sub("", text[: 2 * TURN_CHARACTERS], 1)
+    lines, start = text.split("\n"), find_pasted(text)
+    pasted = map(compile_pattern(_CALLED).match, lines[start:] if start is not None else [])
+    headings = [one[1] for one in pasted if one and len(one[1].split()) > 2][:1]
+    return _sentences("\n".join(lines[:start])) + headings
 
 
 def _headings(turns: Turns) -> list[str]:
@@ -211,6 +262,10 @@ def _bare(sentence: str) -> str:
     text = sentence.lstrip(" \"'“”‘’,:;!?¿¡–—*_")
     polite = compile_pattern(rf"(?:{_POLITE}){{0,8}}(?=.)").match(fold_case(text))
     rest = text[polite.end() :] if polite else text
+    picked = compile_pattern(_PICKED).match(rest)
+    if picked:
+        more = picked[2] or ""
+        rest = picked[1] + more * _names_something(more)
     return _shorten_paths(compile_pattern(r"(?<!\w)`|`(?!\w)").sub("", rest))
 
 
@@ -229,20 +284,34 @@ def _shorten(text: str, words: int) -> str:
     """The whole text, or as much of it as ends with a clause, or so many words and "…"; with a capital, on one line."""
     text = " ".join(text.split()).strip(" \"'“”,:;!?–—*_").rstrip(".-(")
 
-    def fits(part: str) -> bool:
-        return len(part.split()) <= words and measure_width(part) <= NAME_WIDTH
-
-    if not fits(text):
-        ends = compile_pattern(_CLAUSE).finditer(text[: words * 40])
-        clauses = [text[: end.start()] for end in ends if end.start() > CLAUSE]
-        whole = [one for one in clauses if fits(one) and _names_something(one)]
-        cut = cut_text(text, NAME_WIDTH - 1, words)
-        short = compile_pattern(_DANGLING, re.IGNORECASE).sub("", cut.rstrip("…")) + "…"
-        text = whole[-1].rstrip(" ,;:") if whole else short
+    text = _fit(text, NAME_WIDTH, words)
     first = text.partition(" ")[0].rstrip(",:…").replace("'", "").replace("’", "")
     capital = text[:1].upper()
     plain = first.isalpha() and first.islower() and len(capital) == 1
     return capital + text[1:] if plain else text
+
+
+def _fit(text: str, width: int, words: int = ITEM) -> str:
+    """The whole text; or the longest beginning of it that ends with a clause, says something and fits; or as many words, and "…"."""
+
+    def fits(part: str) -> bool:
+        return len(part.split()) <= words and measure_width(part) <= width
+
+    if fits(text):
+        return text
+    ends = compile_pattern(_CLAUSE).finditer(text[: 2 * ITEM])
+    parts = [part for end in ends if fits(part := text[: end.start()])]
+    clauses = [
+        part.rstrip(" ,;:")
+        for part in parts
+        if measure_width(part) > max(CLAUSE, width // 4)
+        and part.count("(") == part.count(")")
+        and text[len(part)] != ":"
+        and _names_something(part)
+    ]
+    short = cut_text(text, width - 1, words).rstrip("…")
+    short = compile_pattern(_DANGLING, re.IGNORECASE).sub("", short) + "…"
+    return [short, *clauses][-1]
 
 
 # Lines that share a width
@@ -253,13 +322,15 @@ def _join(items: Iterable[str]) -> str:
 
 
 def _choose(items: Sequence[str], width: int, newest: bool = False) -> str:
-    """As many whole items as fit, the first ones or the newest, in their order; of the first of them as much as fits."""
+    """As many items as fit, the first ones or the newest, in their order; of the first of them as much as fits, of others a clause."""
     order = -1 if newest else 1
     chosen: list[str] = []
     for item in items[::order]:
-        item = _join([cut_text(item, min(ITEM, width))])
-        if item and measure_width(_join((*chosen, item))) <= width:
-            chosen.append(item)
+        item, room = _join([item]), width - measure_width(_join((*chosen, "")))
+        told = _fit(item, min(ITEM, room)) if room > CLAUSE else ""
+        clause = not newest and not told.endswith("…")
+        if told and (told == item or not chosen or clause):
+            chosen.append(told)
     return _join(chosen[::order])
 
 
@@ -311,10 +382,22 @@ class Report(NamedTuple):
     left: Sequence[str] = ()
 
 
+class Request(NamedTuple):
+    """What a user asked."""
+
+    text: str
+    wished: bool = False  # for work
+    did: int = 0  # the most that tools did for it
+
+    @property
+    def weight(self) -> float:
+        return self.did + 1.5 * self.wished
+
+
 class Course(NamedTuple):
     """What is known of a session so far: enough to tell its digest, and to go on from at the next page."""
 
-    asked: Sequence[str] = ()  # the first request that says something, and the last ones after it
+    asked: Sequence[Request] = ()  # that say something
     commits: Sequence[str] = ()
     pull: str = ""  # the number of the last pull request
     edits: Sequence[str] = ()  # names of files
@@ -322,6 +405,9 @@ class Course(NamedTuple):
     report: Sequence[str] = ()
     left: Sequence[str] = ()
     recap: bool = False  # whether the report is of the host, which speaks for all of the session
+    unpushed: str = ""  # what says so: an answer, or that nobody saw a push
+    unmerged: bool = False  # the last pull request
+    settled: bool = False  # the end gives reason to say that nothing is left
 
 
 def find_report(turns: Turns) -> Report:
@@ -333,16 +419,21 @@ def find_report(turns: Turns) -> Report:
 
 def read_report(text: str) -> Report:
     """The first sentences that tell of something done, and those that tell what remains."""
-    done, left = list[str](), list[str]()
-    for sentence in prose(text[-3 * TURN_CHARACTERS :]):
+    done, left, remains = list[str](), list[str](), compile_pattern(_REMAINS)
+    for before, sentence in pairwise(["", *prose(text[-3 * TURN_CHARACTERS :])]):
         plain = fold_case(sentence)
         later = compile_pattern(rf"{_NEXT}|{_OFFER}").search(plain)
-        if later or compile_pattern(_REMAINS).search(plain):
-            start = later.start(later.lastindex or 0) if later else 0
-            left.append(sentence[start:].rstrip("?"))
+        clauses = compile_pattern(r"\s[–—-]\s|; ").split(sentence)
+        remaining = [one for one in clauses if remains.search(fold_case(one))][:1]
+        if later or remaining:
+            rest = sentence[later.start(later.lastindex or 0) :] if later else remaining[0]
+            rest = rest.rstrip("?")
+            points = before and compile_pattern(rf"(?:{_POINTS})$").search(rest)
+            left.append(f"{rest} ({before.rstrip('.')})" if points else rest)
         elif tells_of_work(plain) and _is_statement(sentence):
             done.append(sentence.removeprefix("Done: ").removeprefix("Done — "))
     listed = [one.core for one in statements(text) if one.label == "todo"]
+    done = [*done[:1], *(one for one in done[1:] if not one.endswith(":"))]
     return Report(done[:2], (listed or left)[:2])
 
 
@@ -364,27 +455,34 @@ def _is_statement(sentence: str) -> bool:
 def follow(
     known: Mapping[str, Any],
     turns: Turns,
-    work: Sequence[Fact] = (),
+    work: Sequence[Sequence[Fact]] = (),
     recap: str = "",
     plan: bool = False,
 ) -> Course:
-    """What is known after these turns and what tools did meanwhile; `known` is the course before them, as JSON kept it.
+    """What is known after these turns; `known` is the course before them, as JSON kept it, and `work` what tools did before each turn
+    and behind the last one.
 
     `recap` is what the host itself wrote about the session behind the last turn; with `plan` the last turn is a plan that
     nobody has taken up yet.
     """
+    work = [*work, *([()] * (len(turns) + 1 - len(work)))]
+    said = [*turns, ("host", recap)]
     course = Course(**{name: known[name] for name in Course._fields if name in known})
-    outcomes = {name: what == "passed" for what, name in work if what in ("passed", "failed")}
-    commits = [name for what, name in work if what == "commit"]
-    pulls = [name for what, name in work if what == "pull request"]
-    edits = [path.rpartition("/")[2] for what, path in work if what == "edit"]
+    # What was kept before 0.18 are texts alone.
+    before = [Request(one) if isinstance(one, str) else Request(*one) for one in course.asked]
+    facts = [*chain.from_iterable(work)]
+    outcomes = {name: what == "passed" for what, name in facts if what in ("passed", "failed")}
+    commits = [name for what, name in facts if what == "commit"]
+    pulls = [name for what, name in facts if what == "pull request"]
+    edits = [path.rpartition("/")[2] for what, path in facts if what == "edit"]
     course = course._replace(
-        asked=_find_asked(course.asked, turns),
+        asked=_find_asked(before, said, work),
         commits=[*course.commits, *commits][-COMMITS:],
         pull=[course.pull, *pulls][-1],
         edits=list(dict.fromkeys([*course.edits, *edits]))[-EDITS:],
         checks=dict([*{**course.checks, **outcomes}.items()][-CHECKS:]),
     )
+    course = _follow_branch(course, said, work)
     if recap:
         report = read_report(recap)
         return course._replace(report=report.done, left=report.left, recap=True)
@@ -392,19 +490,51 @@ def follow(
         turns = turns[:-1]  # an "ok" leaves what was left before it
     if not turns:
         return course
-    told = find_report(turns).done or course.report
     answers = [*filter(_is_statement, _answers(turns[-1:]))][:1]
-    return course._replace(report=told or answers, left=_find_left(turns, plan), recap=False)
+    told = [] if plan else find_report(turns).done or course.report or answers
+    ended = compile_pattern(f"{_ALL_DONE}|{_PUSHED}|{_MERGED}").search(fold_case(turns[-1][1]))
+    settled, left = turns[-1][0] != "user" and bool(ended), _find_left(turns, plan)
+    return course._replace(report=told, left=left, recap=False, settled=settled)
 
 
-def _find_asked(before: Sequence[str], turns: Turns) -> list[str]:
-    """The first request that says something, and the last ones that ask for something to be done."""
-    told = _requests(turns, len(turns))
-    if not any(map(is_telling, before)):
-        before, told = told[:1] or list(before), told[1:]
-    wishes = compile_pattern(_WISHES)
-    later = [one for one in told if is_telling(one) and wishes.match(fold_case(one))]
-    return [*before[:1], *[*before[1:], *later][-LATER:]]
+def _follow_branch(course: Course, turns: Turns, work: Sequence[Sequence[Fact]]) -> Course:
+    """What of the work was pushed and merged, by what tools did and by what was said."""
+    unpushed, unmerged = course.unpushed, course.unmerged
+    for at, ((role, text), facts) in enumerate(zip(turns, work, strict=False), 1):
+        did, plain = {what for what, _ in facts}, fold_case(text[-TURN_CHARACTERS:])
+        if "commit" in did:
+            unpushed = unpushed or NO_PUSH
+        if did & {"push", "pull request"} or compile_pattern(rf"{_PUSHED}|{_OPENED}").search(plain):
+            unpushed = ""
+        merged = "merge" in did or compile_pattern(_MERGED).search(plain)
+        unmerged = (unmerged or "pull request" in did) and not merged
+        if role == "assistant" and turns[at][0] != "assistant":
+            to_push = compile_pattern(_TO_PUSH)
+            said = (one for one in read_report(text).left if to_push.search(fold_case(one)))
+            unpushed = next(said, unpushed)
+    return course._replace(unpushed=unpushed, unmerged=unmerged)
+
+
+def _find_asked(
+    before: Sequence[Request], turns: Turns, work: Sequence[Sequence[Fact]]
+) -> list[Request]:
+    """The requests that say something, or else the first; with what was done before the next."""
+    found = list(before)
+    for facts, (role, text) in zip(work, turns, strict=False):
+        if found:
+            did = max((DID.get(what, 0) for what, _ in facts), default=0)
+            found[-1] = found[-1]._replace(did=max(found[-1].did, did))
+        told = _read_request(text) if role == "user" else []
+        telling = [*filter(is_telling, told)]
+        wished = [one for one in telling if compile_pattern(_WISHES).match(fold_case(one))]
+        if telling:
+            points = compile_pattern(_POINTS)
+            clear = [one for one in wished if not points.search(fold_case(one))]
+            found = [one for one in found if is_telling(one.text)]
+            found.append(Request((clear or telling)[0], bool(wished)))
+        elif not found:
+            found = [Request(one) for one in told[:1]]
+    return [*found[:1], *found[1:][-ASKED:]]
 
 
 def _find_left(turns: Turns, plan: bool) -> Sequence[str]:
@@ -416,32 +546,68 @@ def _find_left(turns: Turns, plan: bool) -> Sequence[str]:
         answers = all(one.isascii() and " " not in one for one in asked)
         return (_requests(turns[:-1], len(turns))[-1:] if answers else []) or asked
     if plan:
-        return _headings(turns[-1:])
+        return [f"planned: {one}" for one in _headings(turns[-1:])]
     last = read_report(text)
     pattern = compile_pattern(_UNDER_WAY)
     under_way = [one for one in _sentences(text) if pattern.search(fold_case(one))]
     if last.left or last.done or not under_way:
         return last.left
-    return [*filter(_names_something, under_way)][:1] or _requests(turns, len(turns))[-1:]
+    announced = [f"announced: {_bare(one)}" for one in under_way if _names_something(one)][:1]
+    return announced or _requests(turns, len(turns))[-1:]
 
 
 def compose_digest(course: Course, waiting: Sequence[str] = ()) -> dict[str, str]:
-    """What a session was asked, did and left, within 60 tokens. `waiting` are the to-dos of it that nobody did."""
+    """What a session was asked, did and left, within 60 tokens; of what is not known nothing. `waiting` are the to-dos of it that nobody
+    did."""
+    done = min(DONE_WIDTH, measure_width(_tell_done(course, DIGEST_WIDTH)))
+    left = _choose(_list_left(course, waiting), LEFT_WIDTH + DONE_WIDTH - done)
+    room = min(ASKED_WIDTH, DIGEST_WIDTH - done - measure_width(left))
+    asked = _choose(_choose_asked(course.asked, room), room)
+    room = DIGEST_WIDTH - measure_width(asked) - measure_width(left)
+    return {"asked": asked, "done": _tell_done(course, room), "left": left}
+
+
+def _list_left(course: Course, waiting: Sequence[str]) -> list[str]:
+    """What was said to remain and what waits, a check that fails, work that was not pushed or merged; nothing where the end says so."""
     failing = [f"{check} fails" for check, passed in course.checks.items() if not passed]
-    wanted = {
-        "asked": _unlike(map(_bare, course.asked)),
-        "done": list(map(_shorten_paths, _tell_done(course))),
-        "left": _unlike(map(_shorten_paths, (*(course.left or failing[-1:]), *waiting)))
-        or [NOTHING_LEFT],
-    }
-    return _share_out(wanted, DIGEST_SHARES)
+    left = [*(course.left or failing[-1:]), *waiting]
+    if course.unpushed and not any("push" in one for one in left):
+        left.append(course.unpushed)
+    if course.unmerged:
+        left.append(f"PR {course.pull} open")
+    return _unlike(map(_shorten_paths, left)) or [NOTHING_LEFT] * course.settled
 
 
-def _tell_done(course: Course) -> list[str]:
-    """The recap of the host; else the newest commits, as many as fit; else what the report says, or which files were edited."""
-    commits = "" if course.recap else _choose(course.commits, COMMITTED, newest=True)
-    edited = [f"edited {', '.join(course.edits)}"] if course.edits else []
-    told = [commits] if commits else list(course.report) or edited
-    if course.pull and not any(course.pull in one for one in told):
-        told = [f"PR {course.pull}: {_join(told[:1])}".rstrip(": "), *told[1:]]
-    return told
+def _choose_asked(asked: Sequence[Request], width: int) -> list[str]:
+    """The two or three requests that led to most work, of equal ones the first and the newest, in their order. The first is told where
+    another one points to something, or where nothing was done."""
+    by_weight = sorted(range(len(asked)), key=lambda at: (-asked[at].weight, at > 0, -at))
+    ranked = [at for at in by_weight if asked[at].weight or at == 0]
+    best = [asked[at] for at in ranked[:2]]
+    points = any(compile_pattern(_POINTS).search(fold_case(one.text)) for one in best)
+    if points or not any(one.did for one in best):
+        ranked.sort(key=bool)
+    for most in (REQUESTS, 2):
+        whole = _unlike(_bare(asked[at].text) for at in sorted(ranked[:most]))
+        short = [_fit(text, SEVERAL) for text in whole]
+        if len(whole) < 2 or measure_width(_join(whole)) <= width:
+            return whole
+        if measure_width(_join(short)) <= width and "…" not in "".join(short):
+            return short
+    return whole
+
+
+def _tell_done(course: Course, width: int) -> str:
+    """The recap of the host; else the newest commits, those beside the work if there is room; else what the report says, commits that
+    keep books, or which files were edited."""
+    books, beside = compile_pattern(_BOOKS), compile_pattern(_BESIDE)
+    commits = [one for one in course.commits if not books.match(fold_case(one))]
+    commits.sort(key=lambda one: not beside.match(fold_case(one)))
+    by_commits = not course.recap and bool(commits or not course.report)
+    told = [*course.report, *commits[::-1]]
+    told = (commits or list(course.commits)) if by_commits else told
+    told = told or [f"edited {', '.join(course.edits)}"] * bool(course.edits)
+    told = _unlike(map(_shorten_paths, told))
+    known = not course.pull or any(course.pull in one for one in told)
+    pull = "" if known else f"PR {course.pull}: "
+    return (pull + _choose(told, width - len(pull), newest=by_commits)).rstrip(": ")

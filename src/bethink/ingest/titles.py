@@ -423,7 +423,7 @@ def read_report(text: str) -> Report:
     for before, sentence in pairwise(["", *prose(text[-3 * TURN_CHARACTERS :])]):
         plain = fold_case(sentence)
         later = compile_pattern(rf"{_NEXT}|{_OFFER}").search(plain)
-        clauses = compile_pattern(r"\s[–—-]\s|; ").split(sentence)
+        clauses = compile_pattern(r"\s[–—-]\s|; | and (?=will |needs? )").split(sentence)
         remaining = [one for one in clauses if remains.search(fold_case(one))][:1]
         if later or remaining:
             rest = sentence[later.start(later.lastindex or 0) :] if later else remaining[0]

@@ -484,6 +484,19 @@ def test_what_was_put_off_is_left_until_it_is_done_and_greetings_are_none(memory
     assert todo.answered
 
 
+def test_a_todo_is_done_by_the_commit_that_names_its_tickets_and_by_no_other(memory, tmp_path):
+    listed = "## Pending to-dos\n\n- [ ] Security review, first round ({})\n- [ ] Security review, second round ({})\n"
+    subject = "fix(api): address 2 security review findings (H-01, H-06)"
+    call = {"type": "tool_use", "id": "c3", "name": "Bash"}
+    call["input"] = {"command": f"git commit -qm '{subject}'"}
+    result = {"type": "tool_result", "tool_use_id": "c3", "content": f"[main 1a2b3c4] {subject}"}
+    work = ("user", "Do the first one."), ("assistant", [call]), ("user", [result])
+    told = ("user", "What is to do?"), ("assistant", listed.format("H-01, H-06", "H-08, M-07"))
+    fill(memory, talk(tmp_path, *told, *work, ("assistant", "Committed.")))
+    first, later = kept(memory, "todo")
+    assert first.answered and not later.answered
+
+
 def test_a_digest_goes_with_what_is_purged_and_holds_no_secret(memory, tmp_path):
     secret = "Use AKIAIOSFODNN7EXAMPLE and ghp_abcdefghijklmnopqrstuvwxyz0123456789"
     call = {"type": "tool_use", "id": "c2", "name": "Bash"}

@@ -72,6 +72,32 @@ def test_a_briefing_starts_with_what_the_last_session_was_asked_did_and_left(sho
     assert "Left:" not in shop.start(), "what was done or taken away since"
 
 
+def test_what_was_left_is_told_while_it_may_be_open_and_what_is_at_hand_first(shop):
+    left = "I cached the carts.\n\nNext steps:\n\n- [ ] {}\n- [ ] {}\n"
+    told = {}
+    for day, first, second in (
+        ("05-04", "Open a PR for the carts", "Measure the cart page under load"),
+        ("05-05", "Translate the invoices", "Print the labels of parcels"),
+        ("07-01", "Sort the basket", "Round the prices"),
+    ):
+        chat = shop.project / f"{day}.jsonl"
+        said = ("user", "Please cache the carts"), ("assistant", left.format(first, second))
+        time = f"2026-{day}T10:00:00Z"
+        rows = ({"role": role, "content": text, "timestamp": time} for role, text in said)
+        chat.write_text("".join(f"{json.dumps(one)}\n" for one in rows))
+        with shop.memory() as memory:
+            conversations.backfill(memory, [("plain", chat)])
+        told[day] = shop.start()
+    assert "Open a PR for the carts" in told["05-04"]  # the digest says it
+    assert "Open a PR" not in told["05-05"], "a step of handing over is stale with the next session"
+    assert "Measure the cart page" in told["05-05"] and "Measure the cart" not in told["07-01"]
+    for part in ("carts", "parcels", "labels", "invoices", "returns", "taxes"):
+        shop.add(f"The {part} are kept in their own schema", "decision")
+    kept = shop.start().partition("Decided and learned:")[2]
+    assert "The carts are" in kept.splitlines()[1]
+    assert kept.count("schema") == 5 and "The parcels are" not in kept
+
+
 @stories("hooks-stories")
 def test_what_a_session_is_told_and_when_it_is_told_nothing(shop, lines):
     shop.play(lines)

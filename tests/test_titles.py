@@ -133,7 +133,7 @@ def test_a_digest_tells_what_was_asked_done_and_left_from_page_to_page():
     now = "Now checking the logs of the worker"
     third = follow(second._asdict(), [("user", "thanks"), ("assistant", f"{now}.")])
     assert compose_digest(second)["asked"] == ASKED_FOR
-    left = f"announced: {now.removeprefix('Now ')}; no push"
+    left = f"announced: {now.removeprefix('Now ')}; not pushed"
     assert tuple(compose_digest(third).values()) == (ASKED_FOR, COMMIT.name, left)
     log = Fact("commit", "Log retries")
     assert follow(third._asdict(), [], [[log]]).commits[-1] == log.name
@@ -150,7 +150,7 @@ def test_of_several_requests_those_are_told_that_led_to_work_and_of_commits_thos
     work = [(), (), (), [edit], (), (), (), [edit, SHIPPED, books], ()]
     told = compose_digest(follow({}, turns, work))
     assert told["asked"] == "; ".join((*asks[:2], asks[3]))
-    assert told["done"] == SHIPPED.name and told["left"] == "no push"
+    assert told["done"] == SHIPPED.name and told["left"] == "not pushed"
     reported = [*turns[:-1], ("assistant", REPORT)]
     for commits, done in (([books], REPORT.partition(".")[0]), ([books, SHIPPED], SHIPPED.name)):
         course = follow({}, reported, [*work[:7], commits])

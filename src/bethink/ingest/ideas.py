@@ -23,6 +23,7 @@ from bethink.ingest.lexicon import (
     cue_scores,
     fold_case,
     is_tentative,
+    other_tickets,
     word_set,
 )
 from bethink.ingest.sentences import LONGEST, Statement, find_pasted, statements
@@ -335,7 +336,8 @@ def _says(known: PlacedStatement, each: PlacedStatement) -> bool:
     mine, theirs = content_words(each.text), content_words(known.text)
     shared = len(mine & theirs)
     most = shared and shared >= MOST_WORDS * min(len(mine), len(theirs))
-    return bool(most) and not contrasts(each.text, known.text)
+    apart = contrasts(each.text, known.text) or other_tickets(each.text, known.text)
+    return bool(most) and not apart
 
 
 @lru_cache(maxsize=1 << 10)  # each is compared with many

@@ -38,10 +38,10 @@ STRANGE = 0.95  # and for two to be strangers though one plainly states a change
 # Of an answer that names nothing of a question before others: with the weights of 0.14 from .35 on 38 of 86 are right, from
 # here on 13 of 23.
 UNNAMED = 0.6
-# Of a report that does a to-do, where nothing else stands beside it: by what an agent says, of a commit that shares one word with it, and of
-# one that names its very tickets. Set by hand on the commits of 27 real sessions (bench/LOG.md, 2026-11-17).
-BY_AGENT, ONE_SHARED, NAMED = 0.8, 0.9, 0.2
-NEVER = 1.01
+# Of a report that does a to-do, where nothing else stands beside it: by what an agent says, and of a commit that shares one word with it.
+# Set by hand on the commits of 27 real sessions (bench/LOG.md, 2026-11-17).
+BY_AGENT, ONE_SHARED = 0.8, 0.9
+ALWAYS, NEVER = 0.0, 1.01
 REDACTED = "[REDACTED:"
 # Characters of what can be one statement. Of the pairs that the judge learned .999 are shorter; among whole turns of
 # conversations, most of them longer, .04 were taken for replaced by others that only spoke of a change (bench/LOG.md, 2026-11-16).
@@ -148,7 +148,7 @@ def needed_to_complete(todo: str, report: str, agent: bool = False) -> float:
         return NEVER
     wanted = find_tickets(todo)
     if wanted and wanted <= find_tickets(report):
-        return NAMED
+        return ALWAYS
     if agent:
         return BY_AGENT
     return COMPLETES if shared > 1 else ONE_SHARED

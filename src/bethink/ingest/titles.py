@@ -64,7 +64,7 @@ DIGEST_WIDTH, LEFT_WIDTH, DONE_WIDTH, ASKED_WIDTH = 214, 72, 66, 130
 SEVERAL = 58  # of each of several requests
 COMMITS, CHECKS, EDITS, ASKED = 6, 4, 4, 8  # that are remembered from page to page
 RECAP = 1000  # characters; what a host writes at greater length is no recap
-NOTHING_LEFT, NO_PUSH = "nothing", "no push"
+NOTHING_LEFT, NO_PUSH = "nothing", "not pushed"
 DID = {"edit": 1, "commit": 2, "pull request": 2}  # what tools did for a request
 
 DECIDED = ("decision", "preference", "architecture", "pattern")
@@ -301,8 +301,9 @@ def _fit(text: str, width: int, words: int = ITEM) -> str:
         return text
     ends = compile_pattern(_CLAUSE).finditer(text[: 2 * ITEM])
     parts = [part for end in ends if fits(part := text[: end.start()])]
+    dangling = compile_pattern(_DANGLING, re.IGNORECASE)
     clauses = [
-        part.rstrip(" ,;:")
+        dangling.sub("", part.rstrip(" ,;:"))
         for part in parts
         if measure_width(part) > max(CLAUSE, width // 4)
         and part.count("(") == part.count(")")
@@ -310,8 +311,7 @@ def _fit(text: str, width: int, words: int = ITEM) -> str:
         and _names_something(part)
     ]
     short = cut_text(text, width - 1, words).rstrip("…")
-    short = compile_pattern(_DANGLING, re.IGNORECASE).sub("", short) + "…"
-    return [short, *clauses][-1]
+    return [dangling.sub("", short) + "…", *clauses][-1]
 
 
 # Lines that share a width
@@ -420,7 +420,7 @@ def find_report(turns: Turns) -> Report:
 def read_report(text: str) -> Report:
     """The first sentences that tell of something done, and those that tell what remains."""
     done, left, remains = list[str](), list[str](), compile_pattern(_REMAINS)
-    for before, sentence in pairwise(["", *prose(text[-3 * TURN_CHARACTERS :])]):
+    for before, sentence in pairwise(["", *prose(_take_end(text))]):
         plain = fold_case(sentence)
         later = compile_pattern(rf"{_NEXT}|{_OFFER}").search(plain)
         clauses = compile_pattern(r"\s[–—-]\s|; | and (?=will |needs? )").split(sentence)
@@ -435,6 +435,12 @@ def read_report(text: str) -> Report:
     listed = [one.core for one in statements(text) if one.label == "todo"]
     done = [*done[:1], *(one for one in done[1:] if not one.endswith(":"))]
     return Report(done[:2], (listed or left)[:2])
+
+
+def _take_end(text: str) -> str:
+    """The last lines of a long answer, whole ones."""
+    end = text[-3 * TURN_CHARACTERS :]
+    return end if end == text else end.partition("\n")[2] or end
 
 
 def tells_what_remains(sentence: str) -> bool:

@@ -180,10 +180,9 @@ def _sections(hook: Hook, memory: Bethink, now: Present) -> list[Section]:
     todos = [one for one in open_ if one.kind == "todo" and one.content.rstrip(".") not in said]
     todos, kept = todos[:MOST_OPEN], _best(hook, memory, KEPT, now)[:MOST_KEPT]
     chosen = (*questions, *todos, *kept)
-    ids = {one.id for one in chosen}
-    disputes = [(new.id, old.id) for new, old in find_disputes(memory, chosen) if old.id in ids]
-    short = memory.store.abbreviate([*ids, *(new for new, _ in disputes)])
-    disputed = {old: f"disputed by {short[new]}" for new, old in disputes}
+    disputes = find_disputes(memory, chosen)
+    short = memory.store.abbreviate([one.id for one in (*chosen, *(new for new, _ in disputes))])
+    disputed = {old.id: f"disputed by {short[new.id]}" for new, old in disputes}
     told = (
         ("Open questions:", questions, 1),
         ("To do:", todos, 1),

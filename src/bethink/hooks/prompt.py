@@ -27,7 +27,7 @@ from bethink.hooks import state
 from bethink.hooks.state import PEOPLE, Hook
 from bethink.hosts.base import is_notice, remove_blocks
 from bethink.ingest.redact import PRIVATE, redact
-from bethink.recall.pipeline import DISPUTING, dispute, is_nobodys_word, is_users_word
+from bethink.recall.pipeline import DISPUTING, dispute, is_nobodys_word, is_users_word, outranks
 from bethink.recall.shape import Sought, choose_excerpt, citation, tokens
 from bethink.store.words import as_words, query_words, space_out, tokenize
 from bethink.text import COMMON_WORDS, STOP_WORDS, Quote, fence_items, new_marker
@@ -423,23 +423,20 @@ def quote(one: Memory, short: dict[str, str], text: str) -> Quote:
 
 
 def find_disputes(memory: Bethink, memories: Sequence[Memory]) -> list[tuple[Memory, Memory]]:
-    """The pairs (proposed, known) around these memories in which the first was proposed in place of the second, by somebody
-    who is not trusted enough or by a rule that is not sure, as far as both still hold."""
+    """The pairs (proposed, known) around these memories in which the first was proposed in place of the second, which is trusted more or
+    newer, as far as both still hold. What is newer and only may be meant so disputes nothing."""
     related = memory.store.relations([one.id for one in memories])
     pairs = [(one.source, one.target) for one in related if one.type == "may_replace"]
-    ends = sorted({end for pair in pairs for end in pair})
     live = {
         one.id: one
-        for one in (memory.store.get(ends) if ends else ())
+        for one in memory.store.get(sorted({end for pair in pairs for end in pair}))
         if one.deleted_at is None and one.superseded_by is None and one.scope in memory.scopes
     }
-    return [(live[new], live[old]) for new, old in pairs if new in live and old in live]
+    both = [(live[new], live[old]) for new, old in pairs if new in live and old in live]
+    return [pair for pair in both if outranks(*reversed(pair))]
 
 
 def drop_disputed(memory: Bethink, memories: Sequence[Memory]) -> list[Memory]:
     """Without what is only proposed in place of something that is trusted more or newer, which stands for both."""
-    disputes = find_disputes(memory, memories)
-    doubted = {
-        new.id for new, old in disputes if (new.trust, new.created_at) < (old.trust, old.created_at)
-    }
+    doubted = {new.id for new, _ in find_disputes(memory, memories)}
     return [one for one in memories if one.id not in doubted]

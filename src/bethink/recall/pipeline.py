@@ -679,7 +679,7 @@ def _find_disputable(
 def _may_dispute(own: Memory, claim: Memory, now: datetime) -> bool:
     """Whether a statement holds now, and of what a passage speaks of: another project has its own truth."""
     ended = any(end and end <= now for end in (own.valid_to, own.expires_at))
-    return own.scope in (claim.scope, PERSONAL, TEAM) and _outranks(own, claim) and not ended
+    return own.scope in (claim.scope, PERSONAL, TEAM) and outranks(own, claim) and not ended
 
 
 def is_users_word(memory: Memory) -> bool:
@@ -719,7 +719,7 @@ def put_newer_first(hits: Sequence[Hit], limit: int, earlier: Sequence[str] = ()
                 continue
             if (relation.type, relation.source) == ("answers", other.id) and other.id in there:
                 ordered.setdefault(other.id, there[other.id])
-            if relation.type in ("may_replace", "contradicts") and _outranks(other, hit.memory):
+            if relation.type in ("may_replace", "contradicts") and outranks(other, hit.memory):
                 # The relations between the two, as the other sees them.
                 reverse = tuple(
                     (one, hit.memory)
@@ -732,6 +732,6 @@ def put_newer_first(hits: Sequence[Hit], limit: int, earlier: Sequence[str] = ()
     return list(ordered.values())[: max(limit, len(hits))]
 
 
-def _outranks(one: Memory, other: Memory) -> bool:
+def outranks(one: Memory, other: Memory) -> bool:
     live = one.superseded_by is None and one.deleted_at is None
     return live and (one.trust, one.created_at) > (other.trust, other.created_at)

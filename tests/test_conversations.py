@@ -6,7 +6,7 @@ import re
 from datetime import datetime, timedelta
 
 import pytest
-from case_tables import cases
+from case_tables import cases, each
 from transcripts import DAY, claude_line, transcript, written
 
 from bethink.api import Bethink
@@ -17,6 +17,8 @@ from bethink.hooks import state
 from bethink.hooks.briefing import render_briefing
 from bethink.hooks.state import Hook
 from bethink.ingest.edit import find_traces
+from bethink.ingest.reconcile import STATED
+from bethink.judge import RELATED, Judgement
 from bethink.types import PERSONAL
 
 CHOICE = cases("conversations-choice")
@@ -418,6 +420,21 @@ def test_idle_talk_is_not_kept_and_changes_replace(memory, tmp_path, sessions, k
     for number, said in enumerate(sessions):
         fill(memory, talk(tmp_path, *said, session=f"s{number}", days=number))
     assert texts(memory, kind) == expected
+
+
+@each("sessions,says,types,disputed", "conversations-disputes")
+def test_what_one_conversation_tells_and_what_agents_may_mean_disputes_nothing(
+    memory, tmp_path, monkeypatch, sessions, says, types, disputed
+):
+    judged = Judgement(*says, {**dict.fromkeys(RELATED, 0.0), says[0]: says[1]})
+    monkeypatch.setattr("bethink.judge.Judge.relate", lambda _, pairs, *__: [judged] * len(pairs))
+    for number, said in enumerate(sessions):
+        fill(memory, talk(tmp_path, *said, session=f"s{number}", days=number))
+    stated = [one for kind in STATED for one in kept(memory, kind)]
+    assert len(stated) == 2, "both hold"
+    assert sorted(one.type for one in memory.relations(stated[0].id)) == types
+    briefing = render_briefing(Hook("session-start", "claude"), memory).text
+    assert ("disputed by" in briefing) is disputed
 
 
 def test_a_plan_is_the_agents_word_though_the_user_hands_it_over(memory, tmp_path):

@@ -133,7 +133,7 @@ def _judge_each(
     explicit: Sequence[Sequence[str]],
 ) -> list[Verdict]:
     """The verdict on each memory in turn; what an earlier one repeats or replaces is no neighbour of a later one."""
-    known = _load_by_id(store, {id for ids in explicit for id in ids})
+    known = {one.id: one for one in store.get(sorted({id for ids in explicit for id in ids}))}
     told_before = _find_verbatim(memories, options, store) if known else {}
     threshold = options.threshold if options.dedup and options.unique else None
     verdicts: list[Verdict] = []
@@ -169,10 +169,6 @@ def _apply_later(
             yield apply_verdict(later, verdict)
             if verdict.supersedes:
                 return
-
-
-def _load_by_id(store: Store, ids: set[str]) -> dict[str, Memory]:
-    return {one.id: one for one in store.get(sorted(ids))} if ids else {}
 
 
 def _find_verbatim(

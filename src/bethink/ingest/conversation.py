@@ -465,16 +465,16 @@ def _remember_ideas(
         one = spoken[idea.turn]
         memories.append(_keep_idea(recipe, idea, one, topics, numbers[idea.turn]))
         numbers[idea.turn] += 1
-    # What the judge read was told sentence by sentence, what a language model said answer by answer.
+    # What the judge read was told turn by turn, what a language model said answer by answer.
     tellings = {
-        memory.id: -at if idea.telling is None else idea.telling + 1
-        for at, (memory, idea) in enumerate(zip(memories, found, strict=True))
+        memory.id: -idea.turn if idea.telling is None else idea.telling + 1
+        for memory, idea in zip(memories, found, strict=True)
     }
     batch = Batch(at=options.now, actor=options.actor)
     for scope in dict.fromkeys(memory.scope for memory in memories):
         own = [memory for memory in memories if memory.scope == scope]
         batch = _add_compared(recipe, scope, own, tellings, batch)
-    last = max(tellings.values(), default=0) or None
+    last = max((1, *tellings.values()))
     # Of what the last answer calls open it knew all reports.
     waiting = [entry.memory for entry in batch.add if tellings[entry.memory.id] != last]
     done = _find_done(recipe, waiting, spoken)

@@ -1,9 +1,9 @@
 """Tending memory: what is said twice, what disagrees, what has been answered, what has served its time.
 
 `duplicates` and `contradictions` list candidates for somebody to decide. `plan` works out what `consolidate` would do, and
-`apply` does it: everything through history, so that `restore` undoes each step. Documents, code and the turns of
-conversations repeat themselves by nature and are not compared, nor is what was read from one file with what was read from another.
-Where there is a judge it has a say in every pair.
+`apply` does it: everything through history, so that `restore` undoes each step. Documents, code and the turns of conversations repeat
+themselves by nature and are not compared, nor is what one file says with what another does; what was said in one conversation does not
+disagree, as it was compared when it was read. Where there is a judge it has a say in every pair.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from bethink.ingest.reconcile import (
     Neighbour,
     Verdict,
     are_opposed,
+    are_told_together,
     is_answered,
     reconcile,
 )
@@ -143,7 +144,8 @@ def find_opposites(memory: Bethink, around: Surroundings) -> list[Pair]:
     return found + [
         _dispute(one, neighbour.memory, neighbour.similarity, "seems to say otherwise")
         for neighbour in around.near
-        if neighbour.memory.id not in known and _seems_opposed(memory, around, neighbour)
+        if neighbour.memory.id not in known and not are_told_together(one, neighbour.memory)
+        if _seems_opposed(memory, around, neighbour)
     ]
 
 

@@ -284,11 +284,12 @@ class _Found:
     def _needed_for(self, relation: str, old: Memory) -> float:
         """How sure the judge must be. What is only thought, or speaks of a thing of another number, replaces nothing, nor does what a
         conversation made of a trap end what it found out about it; what is to be done itself completes nothing."""
+        mended = old.kind == "gotcha" and self.new.kind in ("solution", "decision")
+        if mended and are_told_together(self.new, old):
+            return NEVER
         if relation == "replaces":
             apart = other_number(old.content, self.new.content)
-            mended = old.kind == "gotcha" and self.new.kind in ("solution", "decision")
-            both_hold = mended and are_told_together(self.new, old)
-            return NEVER if apart or both_hold or is_tentative(self.new.content) else REPLACES
+            return NEVER if apart or is_tentative(self.new.content) else REPLACES
         if relation == "answers":
             named = count_shared_words(old.content, self.new.content) or old.id == self.last
             return ANSWERS if named else UNNAMED

@@ -117,17 +117,7 @@ def test_a_document_comes_behind_what_the_user_says_otherwise(uploads, said, dis
         assert [page[0].memory.id for page in pages] == [hit.memory.id for hit in found], how
 
 
-@pytest.mark.parametrize(
-    ("settle", "told"),
-    [
-        (lambda memory, own, _: memory.forget(own), []),
-        (lambda memory, own, _: memory.update(own, expires_at=memory.clock() - DAY), []),
-        (lambda memory, own, claim: memory.link(own, claim, "relates_to"), ["relates_to"]),
-        (lambda memory, own, claim: memory.link(own, claim, "contradicts"), ["contradicts"]),
-        (None, []),
-    ],
-    ids=["forgotten", "expired", "both hold", "known", "elsewhere"],
-)
+@each("settle,told", "rerank-settled", {"DAY": DAY})
 def test_only_what_holds_there_and_nobody_settled_disputes_a_document(uploads, settle, told):
     (document,) = uploads.list()
     uploads.container = None if settle else "elsewhere"

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from case_tables import each
 from memories import Counting
 from stores import EMBEDDER, HERE, MODEL, everything, purge, tell
 
@@ -160,21 +161,7 @@ def flip(at: int, data: bytes) -> bytes:
     return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
 
 
-@pytest.mark.parametrize(
-    "harm",
-    [
-        Path.unlink,
-        put_folder_in_place,
-        diverge,
-        lambda file: file.write_bytes(b""),
-        lambda file: file.write_bytes(file.read_bytes()[:-9]),
-        lambda file: file.write_bytes(flip(200, file.read_bytes())),
-        lambda file: file.write_bytes(b"x" * file.stat().st_size),
-        lambda file: file.write_bytes(
-            flip(file.read_bytes().index(b"PK\1\2") + 10, file.read_bytes())
-        ),
-    ],
-)
+@each("harm", "scan-harm", globals())
 def test_a_file_that_is_lost_damaged_or_another_databases_changes_nothing(filed, harm):
     store = filed()
     store.close()

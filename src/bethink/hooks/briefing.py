@@ -50,8 +50,9 @@ POINTING = re.compile(
     r"|\d\W{1,3}(?:yes|yeah|yep|no|ok|definitely|sure)\b)",
     re.IGNORECASE,
 )
-BACK = re.compile(r"\b(?:this|that|it|them|these|those)\b", re.IGNORECASE)
-FEW = 4  # telling words of a sentence that says too little beside a word that points back
+# "Let's get this in early": a word that points back near the beginning, and few telling ones.
+BACK = re.compile(r"(?:\S{1,20} ){1,3}(?:this|that|it|them|these|those)\b", re.IGNORECASE)
+FEW = 4
 # A step of handing over work: told by the digest of its session, and stale with the next one.
 DELIVERS = re.compile(
     r"\bpush(?:ed|es)? (?:it|them|this|with|when|the (?:branch|commits?|tag)|to (?:origin|main))|\bgit push\b|\bforce-?push"
@@ -62,14 +63,15 @@ DELIVERS = re.compile(
 OPEN_FOR = timedelta(days=30)
 LOOKED = 30  # memories of each kind that are weighed, the newest
 ENDING = 12  # turns at the end of a conversation among which its last exchange is looked for
-MOST_OPEN, MOST_KEPT = 3, 5
+MOST_OPEN, MOST_KEPT = 3, 8
+MOST_HEARD = 4  # of what is kept: of what agents said in conversations
 SHARE = 0.4  # of the budget for the handoff
 LINE = 45  # tokens of one memory
 NEXT, ITEM = 5, 30  # next steps of a handoff that are told, and tokens of each
 # What makes a memory worth telling, beside its importance from 0 to 1. How fast it fades and what counts as at hand is where most lines speak
 # of what the next session spoke of (bench/LOG.md, 2026-11-17); the others by hand.
 RECENT, FADE = 0.8, 3 * 86400.0
-USEFUL, HERE, SURE, AT_HAND = 0.3, 0.6, 0.4, 0.6
+USEFUL, HERE, SURE, AT_HAND, USERS = 0.3, 0.6, 0.4, 0.6, 0.3
 # A decision or a gotcha changes what an agent does next; a solution rarely comes up again.
 KINDS = {"decision": 0.4, "gotcha": 0.5, "preference": 0.4, "architecture": 0.2, "pattern": 0.2}
 
@@ -178,7 +180,10 @@ def _sections(hook: Hook, memory: Bethink, now: Present) -> list[Section]:
     open_ = _still_open(memory, _best(hook, memory, OPEN, now), now)
     questions = [one for one in open_ if one.kind == "question"][:MOST_OPEN]
     todos = [one for one in open_ if one.kind == "todo" and one.content.rstrip(".") not in said]
-    todos, kept = todos[:MOST_OPEN], _best(hook, memory, KEPT, now)[:MOST_KEPT]
+    kept = _best(hook, memory, KEPT, now)
+    heard = [one for one in kept if one.source_type == "transcript" and one.trust < TRUST["user"]]
+    kept = [one for one in kept if one not in heard[MOST_HEARD:]][:MOST_KEPT]
+    todos = todos[:MOST_OPEN]
     chosen = (*questions, *todos, *kept)
     disputes = find_disputes(memory, chosen)
     short = memory.store.abbreviate([one.id for one in (*chosen, *(new for new, _ in disputes))])
@@ -269,13 +274,13 @@ def _is_settled(one: Memory) -> bool:
 def _points_back(text: str) -> bool:
     """Whether a sentence says nothing without what was said before it."""
     few = len(_telling_words(text)) <= FEW
-    return bool(POINTING.match(text) or (few and BACK.search(text)))
+    return bool(POINTING.match(text) or (few and BACK.match(text)))
 
 
 def _worth(one: Memory, now: Present) -> float:
     age = max(0.0, (now.time - one.created_at).total_seconds())
     value = one.importance / 10 + RECENT * math.exp(-age / FADE) + SURE * one.confidence
-    value += KINDS.get(one.kind, 0.0)
+    value += KINDS.get(one.kind, 0.0) + USERS * (one.trust >= TRUST["user"])
     value += USEFUL * math.tanh((one.usefulness + math.log1p(one.access_count)) / 3)
     names = [entity.name for entity in one.entities if entity.type == "file"]
     if now.place and any(name.startswith(now.place) for name in (*names, one.path or "")):

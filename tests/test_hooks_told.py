@@ -83,12 +83,14 @@ def test_what_was_left_is_told_while_it_may_be_open_and_what_is_at_hand_first(sh
         chat = shop.project / f"{day}.jsonl"
         said = ("user", "Please cache the carts"), ("assistant", left.format(first, second))
         time = f"2026-{day}T10:00:00Z"
-        rows = ({"role": role, "content": text, "timestamp": time} for role, text in said)
+        row = {"timestamp": time, "branch": f"carts-{day}"}
+        rows = ({"role": role, "content": text, **row} for role, text in said)
         chat.write_text("".join(f"{json.dumps(one)}\n" for one in rows))
         with shop.memory() as memory:
             conversations.backfill(memory, [("plain", chat)])
         told[day] = shop.start()
-    assert "Open a PR for the carts" in told["05-04"]  # the digest says it
+    assert "Last session, 2026-05-05, on the branch carts-05-05:" in told["05-05"]
+    assert "Open a PR for the carts" in told["05-04"] and "To do:" not in told["05-04"]
     assert "Open a PR" not in told["05-05"], "a step of handing over is stale with the next session"
     assert "Measure the cart page" in told["05-05"] and "Measure the cart" not in told["07-01"]
     parts = "carts parcels labels invoices returns taxes orders refunds vouchers".split()

@@ -155,6 +155,16 @@ def test_of_several_requests_those_are_told_that_led_to_work_and_of_commits_thos
     for commits, done in (([books], REPORT.partition(".")[0]), ([books, SHIPPED], SHIPPED.name)):
         course = follow({}, reported, [*work[:7], commits])
         assert compose_digest(course)["done"] == done
+    for opened, done in (
+        (
+            ("#7: Round prices", "#8: docs: list the queues"),
+            "PR #7: Round prices; PR #8: docs: list",
+        ),
+        (("#8",), f"PR #8: {SHIPPED.name}"),
+    ):
+        pulls = [Fact("pull request", one) for one in opened]
+        told = compose_digest(follow({}, turns, [*work[:7], [SHIPPED, *pulls]]))
+        assert done in told["done"] and told["left"] == "PR #8 open"
 
 
 @each("work,said,left", "titles-work-that-was-not-pushed")

@@ -5,7 +5,8 @@ It stands in the context of a whole session unasked, so only the word of people 
 tools; and nothing that the host puts there by itself. What was said in the last days counts before what is older, what is about the
 last session's work before other things, and what is about files below the directory before what is about others. What was said to be
 open in a conversation counts as open only if the conversation ended with it, or if the user put it off: whatever came after it may
-have settled it. What an agent left to do is told for a month; that something is to be pushed or merged, until the next session.
+have settled it. What an agent left to do is told for a month, what is to be pushed or merged by the digest alone; what
+was said in conversations for three weeks.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ MORE = 'More is in memory: ask with the tool search_memories, or with `bethink r
 OPEN = ("question", "todo")
 KEPT = "decision gotcha preference architecture pattern solution conclusion discovery".split()
 ON_THE_WAY = ("solution", "conclusion", "discovery")
+STANDING = ("preference", "pattern", "architecture")
 POINTING = re.compile(
     r"\W{0,4}(?:(?:ok|okay|so|yes|yeah|but|and|then|also|well)\b\W{1,3}){0,2}"
     r"(?:that|this|it|its|these|those|they|i|i'm|i'd|my|you|your|note that|he|she|both|neither)\b"
@@ -53,20 +55,20 @@ POINTING = re.compile(
 # "Let's get this in early": a word that points back near the beginning, and few telling ones.
 BACK = re.compile(r"(?:\S{1,20} ){1,3}(?:this|that|it|them|these|those)\b", re.IGNORECASE)
 FEW = 4
-# A step of handing over work: told by the digest of its session, and stale with the next one.
+# A step of handing over work: the digest of its session tells it, and with the next one it is stale.
 DELIVERS = re.compile(
     r"\bpush(?:ed|es)? (?:it|them|this|with|when|the (?:branch|commits?|tag)|to (?:origin|main))|\bgit push\b|\bforce-?push"
     r"|\bahead of origin\b|\b(?:open|create|merge|amend|update)\w* (?:a |the )?(?:prs?|pull requests?|mr)\b|\bgh pr\b"
     r"|\bcommit (?:it|this|these|them|the changes)\b|\b(?:watch|wait for) (?:the |for )?(?:ci|\w+ (?:job|run|build|pipeline))\b",
     re.IGNORECASE,
 )
-OPEN_FOR = timedelta(days=30)
+OPEN_FOR, TOLD_FOR = timedelta(days=30), timedelta(days=21)
 LOOKED = 30  # memories of each kind that are weighed, the newest
 ENDING = 12  # turns at the end of a conversation among which its last exchange is looked for
 MOST_OPEN, MOST_KEPT = 3, 8
-MOST_HEARD = 4  # of what is kept: of what agents said in conversations
+MOST_HEARD = 3  # of what is kept: of what agents said in conversations
 SHARE = 0.4  # of the budget for the handoff
-LINE = 45  # tokens of one memory
+LINE = 80  # tokens of one memory
 NEXT, ITEM = 5, 30  # next steps of a handoff that are told, and tokens of each
 # What makes a memory worth telling, beside its importance from 0 to 1. How fast it fades and what counts as at hand is where most lines speak
 # of what the next session spoke of (bench/LOG.md, 2026-11-17); the others by hand.
@@ -151,6 +153,8 @@ def _tell_session(now: Present) -> Section:
     if now.last is None:
         return Section("", [])
     day = f", {now.last.started_at:%Y-%m-%d}" if now.last.started_at else ""
+    branch = now.last.metadata.get("branch")
+    day += f", on the branch {branch}" if branch not in (None, "main", "master") else ""
     lines = [BriefingLine(f"- {line}") for line in now.digest]
     return Section(f"Last session{day}:", lines, pace=len(lines))
 
@@ -215,11 +219,9 @@ def _still_open(memory: Bethink, found: Sequence[Memory], now: Present) -> list[
 
 
 def _is_stale(one: Memory, now: Present) -> bool:
-    """Whether it may well have been done by now: an agent left it to do long ago, or as a step of handing over another session's work."""
-    if one.metadata.get("role") == "user":
-        return False
-    earlier = now.last is not None and one.session != now.last.id
-    return now.time - one.created_at > OPEN_FOR or (earlier and bool(DELIVERS.search(one.content)))
+    """Whether it may well have been done by now: an agent left it to do long ago, or as a step of handing over its work."""
+    old = now.time - one.created_at > OPEN_FOR or DELIVERS.search(one.content)
+    return bool(old) and one.metadata.get("role") != "user"
 
 
 def _ends_with(turns: Sequence[Memory], idea: Memory) -> bool:
@@ -253,7 +255,7 @@ def _best(hook: Hook, memory: Bethink, kinds: Sequence[str], now: Present) -> li
         if one.trust >= TRUST["agent"]
         and not one.answered
         and not is_always_told(one)
-        and _is_settled(one)
+        and _is_settled(one, now)
         and not (hook.source == "resume" and is_own(hook, one))
     ]
     found = drop_disputed(memory, found)
@@ -262,13 +264,16 @@ def _best(hook: Hook, memory: Bethink, kinds: Sequence[str], now: Present) -> li
     return list({one.content_hash or one.content: one for one in reversed(ranked)}.values())[::-1]
 
 
-def _is_settled(one: Memory) -> bool:
+def _is_settled(one: Memory, now: Present) -> bool:
     """Whether it can be told without the conversation that it was said in. What an agent found or mended on its way is told by the
-    digest, what it decided is its proposal, and a sentence that points back says nothing by itself."""
+    digest, what it decided is its proposal, and a sentence that points back, or is too long to be told whole, says nothing by itself.
+    What was only said weeks before the last session is told when a prompt asks for it."""
     if one.source_type != "transcript" or one.kind in OPEN or one.scope == PERSONAL:
         return True
     proposed = one.kind == "decision" and one.metadata.get("role") != "user"
-    return one.kind not in ON_THE_WAY and not proposed and not _points_back(one.content)
+    old = one.kind not in STANDING and now.time - one.created_at > TOLD_FOR
+    passing = one.kind in ON_THE_WAY or proposed or old
+    return not (passing or _points_back(one.content) or tokens(one.content) > LINE)
 
 
 def _points_back(text: str) -> bool:

@@ -49,6 +49,7 @@ _SUBJECT = re.compile(
     r"<<-?[ ]?['\"]?\w{1,20}['\"]?[^\n]{0,20}\n([^\n]{1,200})|m[ =](?:\"([^\"$\n]{1,200})|'([^'\n]{1,200}))"
 )
 _COMMITTED = re.compile(r"^\[[^\]\n]{1,200} [0-9a-f]{7,40}\] ([^\n]{1,200})$", re.MULTILINE)
+_TITLE = re.compile(r"(?:--title|-t)[ =](?:\"([^\"$\n]{1,200})|'([^'\n]{1,200}))")
 _PULL = re.compile(
     r"https://[^\s/]{1,100}(?:/[^\s/]{1,100}){2,4}/(?:pull|merge_requests)/(\d{1,9})\b"
 )
@@ -113,7 +114,7 @@ class Fact(NamedTuple):
     """One thing that a tool did."""
 
     what: str  # commit, push, pull request, merge, edit; of tests and checks: passed, failed
-    name: str  # the subject of the commit, the number of the pull request, the path, the command
+    name: str  # the subject of the commit, number and title of the pull request, the path, the command
 
 
 class Turn(NamedTuple):
@@ -299,7 +300,9 @@ def expect_work(tool: str, arguments: Fields) -> list[Fact]:
     subject = _SUBJECT.search(commit[1]) if commit else None
     found = [Fact("commit", (subject[subject.lastindex or 1] if subject else ""))] if commit else []
     found += [Fact("push", "git push")] if _PUSH.search(line) else []
-    found += [Fact("pull request", "")] if "pr create" in line or "mr create" in line else []
+    if "pr create" in line or "mr create" in line:
+        title = _TITLE.search(line)
+        found.append(Fact("pull request", (title[title.lastindex or 1] if title else "")))
     found += [Fact("merge", "pr merge")] if "pr merge" in line or "mr merge" in line else []
     return found + ([Fact("check", check[0])] if check else [])
 
@@ -316,7 +319,7 @@ def confirm_work(expected: Iterable[Fact], output: str, failed: bool) -> list[Fa
         elif what == "commit":
             names = _COMMITTED.findall(output) or names
         elif what == "pull request":
-            names = [f"#{number}" for number in _PULL.findall(output)[-1:]]
+            names = [f"#{number}: {name}".rstrip(": ") for number in _PULL.findall(output)[-1:]]
         found += [Fact(what, one) for text in names if (one := as_name(text, 1000))]
     return found
 

@@ -378,6 +378,7 @@ def _describe_session(
     course = follow(known.metadata.get("course", {}), said, work, recap, planned)
     told = {"digest": digest or compose_digest(course, waiting), "course": course._asdict()}
     places = [{"cwd": turn.cwd} for turn in spoken if turn.cwd][:1]
+    branches = [{"branch": turn.branch} for turn in spoken if turn.branch][-1:]
     times = [turn.at for turn in spoken if turn.at]
     now = session_title(said, chain.from_iterable(work))
     # One that says something stays.
@@ -388,7 +389,7 @@ def _describe_session(
         source=recipe.source.uri,
         started_at=min(times, default=None),
         ended_at=max(times, default=None),
-        metadata={**(places[0] if places else {}), **known.metadata, **told},
+        metadata={**dict(*places), **known.metadata, **dict(*branches), **told},
     )
     return (session,)
 

@@ -60,9 +60,9 @@ ITEM = 200  # characters of one thing in a summary or a digest
 # digest at most 60 tokens.
 SUMMARY_SHARES = {"Focus": 160, "Done": 100, "Decisions": 130, "Conclusions": 90, "Open": 70}
 NEWEST = ("Decisions", "Conclusions", "Open")  # lines that tell what came about last
-DIGEST_WIDTH, LEFT_WIDTH, DONE_WIDTH, ASKED_WIDTH = 214, 72, 66, 130
+DIGEST_WIDTH, LEFT_WIDTH, DONE_WIDTH, ASKED_WIDTH = 214, 72, 90, 110
 SEVERAL = 58  # of each of several requests
-COMMITS, CHECKS, EDITS, ASKED = 6, 4, 4, 8  # that are remembered from page to page
+COMMITS, PULLS, CHECKS, EDITS, ASKED = 6, 3, 4, 4, 8  # that are remembered from page to page
 RECAP = 1000  # characters; what a host writes at greater length is no recap
 NOTHING_LEFT, NO_PUSH = "nothing", "not pushed"
 DID = {"edit": 1, "commit": 2, "pull request": 2}  # what tools did for a request
@@ -301,9 +301,8 @@ def _fit(text: str, width: int, words: int = ITEM) -> str:
         return text
     ends = compile_pattern(_CLAUSE).finditer(text[: 2 * ITEM])
     parts = [part for end in ends if fits(part := text[: end.start()])]
-    dangling = compile_pattern(_DANGLING, re.IGNORECASE)
     clauses = [
-        dangling.sub("", part.rstrip(" ,;:"))
+        part.rstrip(" ,;:")
         for part in parts
         if measure_width(part) > max(CLAUSE, width // 4)
         and part.count("(") == part.count(")")
@@ -311,7 +310,8 @@ def _fit(text: str, width: int, words: int = ITEM) -> str:
         and _names_something(part)
     ]
     short = cut_text(text, width - 1, words).rstrip("…")
-    return [dangling.sub("", short) + "…", *clauses][-1]
+    short = compile_pattern(_DANGLING, re.IGNORECASE).sub("", short) + "…"
+    return [short, *clauses][-1]
 
 
 # Lines that share a width
@@ -399,7 +399,7 @@ class Course(NamedTuple):
 
     asked: Sequence[Request] = ()  # that say something
     commits: Sequence[str] = ()
-    pull: str = ""  # the number of the last pull request
+    pulls: Sequence[str] = ()  # number and title of each pull request
     edits: Sequence[str] = ()  # names of files
     checks: Mapping[str, bool] = NOTHING  # command → whether it passed the last time
     report: Sequence[str] = ()
@@ -423,17 +423,17 @@ def read_report(text: str) -> Report:
     for before, sentence in pairwise(["", *prose(_take_end(text))]):
         plain = fold_case(sentence)
         later = compile_pattern(rf"{_NEXT}|{_OFFER}").search(plain)
-        clauses = compile_pattern(r"\s[–—-]\s|; | and (?=will |needs? )").split(sentence)
+        clauses = compile_pattern(r"\s[–—-]\s|; ").split(sentence)
         remaining = [one for one in clauses if remains.search(fold_case(one))][:1]
         if later or remaining:
             rest = sentence[later.start(later.lastindex or 0) :] if later else remaining[0]
             rest = rest.rstrip("?")
             points = before and compile_pattern(rf"(?:{_POINTS})$").search(rest)
             left.append(f"{rest} ({before.rstrip('.')})" if points else rest)
-        elif tells_of_work(plain) and _is_statement(sentence):
-            done.append(sentence.removeprefix("Done: ").removeprefix("Done — "))
+        elif tells_of_work(plain) and _is_statement(sentence) and not (done and plain[-1] == ":"):
+            told = sentence.removeprefix("Done: ").removeprefix("Done — ")
+            done.append(compile_pattern(_DANGLING, re.IGNORECASE).sub("", told.rstrip(":")))
     listed = [one.core for one in statements(text) if one.label == "todo"]
-    done = [*done[:1], *(one for one in done[1:] if not one.endswith(":"))]
     return Report(done[:2], (listed or left)[:2])
 
 
@@ -484,7 +484,7 @@ def follow(
     course = course._replace(
         asked=_find_asked(before, said, work),
         commits=[*course.commits, *commits][-COMMITS:],
-        pull=[course.pull, *pulls][-1],
+        pulls=[*course.pulls, *pulls][-PULLS:],
         edits=list(dict.fromkeys([*course.edits, *edits]))[-EDITS:],
         checks=dict([*{**course.checks, **outcomes}.items()][-CHECKS:]),
     )
@@ -580,7 +580,7 @@ def _list_left(course: Course, waiting: Sequence[str]) -> list[str]:
     if course.unpushed and not any("push" in one for one in left):
         left.append(course.unpushed)
     if course.unmerged:
-        left.append(f"PR {course.pull} open")
+        left += [f"PR {one.partition(':')[0]} open" for one in course.pulls[-1:]]
     return _unlike(map(_shorten_paths, left)) or [NOTHING_LEFT] * course.settled
 
 
@@ -604,16 +604,18 @@ def _choose_asked(asked: Sequence[Request], width: int) -> list[str]:
 
 
 def _tell_done(course: Course, width: int) -> str:
-    """The recap of the host; else the newest commits, those beside the work if there is room; else what the report says, commits that
-    keep books, or which files were edited."""
+    """The recap of the host; else the newest pull requests and commits, those beside the work if there is room; else what the report
+    says, commits that keep books, or which files were edited."""
     books, beside = compile_pattern(_BOOKS), compile_pattern(_BESIDE)
     commits = [one for one in course.commits if not books.match(fold_case(one))]
     commits.sort(key=lambda one: not beside.match(fold_case(one)))
+    pulls = list(course.pulls)
+    if len(commits) == len(pulls) == 1 and ":" not in pulls[0]:
+        pulls = [f"{pulls[0]}: {commits[0]}"]
+    commits = [one for one in commits if not any(one in pull for pull in pulls)]
+    commits += [f"PR {one}" for one in pulls]
     by_commits = not course.recap and bool(commits or not course.report)
     told = [*course.report, *commits[::-1]]
     told = (commits or list(course.commits)) if by_commits else told
     told = told or [f"edited {', '.join(course.edits)}"] * bool(course.edits)
-    told = _unlike(map(_shorten_paths, told))
-    known = not course.pull or any(course.pull in one for one in told)
-    pull = "" if known else f"PR {course.pull}: "
-    return (pull + _choose(told, width - len(pull), newest=by_commits)).rstrip(": ")
+    return _choose(_unlike(map(_shorten_paths, told)), width, newest=by_commits)

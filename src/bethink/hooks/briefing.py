@@ -187,6 +187,9 @@ def _sections(hook: Hook, memory: Bethink, now: Present) -> list[Section]:
     kept = _best(hook, memory, KEPT, now)
     heard = [one for one in kept if one.source_type == "transcript" and one.trust < TRUST["user"]]
     kept = [one for one in kept if one not in heard[MOST_HEARD:]][:MOST_KEPT]
+    # What one conversation said stands together, in its order: "A for …" before "B for the others".
+    first = {one.session or one.id: at for at, one in reversed([*enumerate(kept)])}
+    kept.sort(key=lambda one: (first[one.session or one.id], one.position or 0))
     todos = todos[:MOST_OPEN]
     chosen = (*questions, *todos, *kept)
     disputes = find_disputes(memory, chosen)

@@ -61,6 +61,7 @@ ITEM = 200  # characters of one thing in a summary or a digest
 SUMMARY_SHARES = {"Focus": 160, "Done": 100, "Decisions": 130, "Conclusions": 90, "Open": 70}
 NEWEST = ("Decisions", "Conclusions", "Open")  # lines that tell what came about last
 DIGEST_WIDTH, LEFT_WIDTH, DONE_WIDTH, ASKED_WIDTH = 214, 72, 90, 110
+LEFT_MOST = 96
 SEVERAL = 58  # of each of several requests
 COMMITS, PULLS, CHECKS, EDITS, ASKED = 6, 3, 4, 4, 8  # that are remembered from page to page
 RECAP = 1000  # characters; what a host writes at greater length is no recap
@@ -566,7 +567,7 @@ def compose_digest(course: Course, waiting: Sequence[str] = ()) -> dict[str, str
     """What a session was asked, did and left, within 60 tokens; of what is not known nothing. `waiting` are the to-dos of it that nobody
     did."""
     done = min(DONE_WIDTH, measure_width(_tell_done(course, DIGEST_WIDTH)))
-    left = _choose(_list_left(course, waiting), LEFT_WIDTH + DONE_WIDTH - done)
+    left = _choose(_list_left(course, waiting), min(LEFT_MOST, LEFT_WIDTH + DONE_WIDTH - done))
     room = min(ASKED_WIDTH, DIGEST_WIDTH - done - measure_width(left))
     asked = _choose(_choose_asked(course.asked, room), room)
     room = DIGEST_WIDTH - measure_width(asked) - measure_width(left)

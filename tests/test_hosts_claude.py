@@ -7,12 +7,25 @@ from case_tables import cases
 from transcripts import CLAUDE, SESSION, claude_line, read, stored, table, written
 
 from bethink import hosts
+from bethink.hosts.base import START
 
+TASK = '{"task_id":"b1","description":"Run the tests","task_type":"local_bash"}'
 RECALLED = "<bethink-memory id=7>We use MySQL.</bethink-memory id=7>"
 
 
 def says(number: int, text: str, **more: object) -> dict:
     return claude_line(number, [{"type": "text", "text": text}], "assistant", **more)
+
+
+def queue(number: int, operation: str, content: str | None = None, **more: object) -> dict:
+    at = {"timestamp": f"2026-05-04T09:{number:02}:00.000Z", "sessionId": "s1"}
+    said = {} if content is None else {"content": content}
+    return {"type": "queue-operation", "operation": operation, **at, **said, **more}
+
+
+def attached(number: int, prompt: str) -> dict:
+    attachment = {"type": "queued_command", "prompt": prompt, "commandMode": "prompt"}
+    return claude_line(number, "", attachment=attachment) | {"type": "attachment"}
 
 
 def texts(turns):
@@ -101,3 +114,22 @@ def test_only_a_persons_words_are_left_and_calls_of_bethink_leave_no_trace(tmp_p
     answer = claude_line(1, [*used, {"type": "text", "text": "Done."}], "assistant")
     (turn,), _ = read(written(tmp_path / "s.jsonl", answer))
     assert (turn.tools, turn.files) == (("Bash",), ())
+
+
+def test_what_was_typed_while_the_agent_worked_is_a_turn_once_however_the_file_is_read(tmp_path):
+    for rule, expected, lines in cases("hosts-queue", globals()):
+        turns, _ = read(written(tmp_path / "s1.jsonl", *lines))
+        assert [(turn.line, turn.text) for turn in turns] == expected, rule
+        position, grown = START, []
+        for number in range(1, len(lines) + 1):
+            path = written(tmp_path / "s1.jsonl", *lines[:number], end="\n" * (number % 2))
+            some, transcript = read(path, position, "claude")
+            position, grown = stored(transcript.position), grown + some
+        assert grown == turns, rule
+    lines = [queue(2, "enqueue", "not in euros"), queue(4, "remove"), says(5, "cents it is")]
+    (turn, _), _ = read(written(tmp_path / "s1.jsonl", *lines))
+    assert (turn.role, turn.session, turn.at) == (
+        "user",
+        "s1",
+        datetime(2026, 5, 4, 9, 4, tzinfo=UTC),
+    )

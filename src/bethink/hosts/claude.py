@@ -4,11 +4,17 @@ Identity is the `uuid` of the line. A fork copies lines into a new file under th
 compaction leaves everything before it where it was; its summary comes as a turn that says so. One answer of the model is several
 lines, one per content block, each with its own uuid: each text among them is one turn.
 
-Not every word of a person is in a `user` line with text. Taken as the user's are also: prompts typed while the agent was busy
-(`queued_command`; what 2.0 and early 2.1 wrote only as a `queue-operation` is passed over), arguments of slash commands, answers to the agent's questions and
-the reason given when a tool call was refused, which both are hidden in tool results. A plan presented for approval is the agent's
-word, though it is written as a tool call, and so is the one that a fresh context is told to implement. The prompt of a sub-agent is not the user's: it is machine-made, only what
-the sub-agent answers is given.
+Not every word of a person is in a `user` line with text. Taken as the user's are also: prompts typed while the agent was busy, arguments
+of slash commands, answers to the agent's questions and the reason given when a tool call was refused, which both are hidden in tool
+results. A plan presented for approval is the agent's word, though it is written as a tool call, and so is the one that a fresh context
+is told to implement. The prompt of a sub-agent is not the user's: it is machine-made, only what the sub-agent answers is given.
+
+What is typed while the agent is busy waits in a queue. `queue-operation` lines have its words (`enqueue`) and tell what became of it:
+by `dequeue` it became a prompt with a line of its own, by `popAll` it went back into the editor, and by `remove` the model was given it
+within its turn. Of the last, newer versions write a `queued_command`, and a file that has any needs nothing else; those before
+(2.1.49 does not, 2.1.114 does) write no more, so it is a turn as soon as the model says something later and none came: at the line of its
+words, with the time of its removal. Which one was removed is not told. It is the first that was typed, for slash commands wait, and so
+do notices of background tasks, until the turn is over. A last one that the model never answered is not given.
 
 `memory-mode` lines are obeyed, in a sub-agent's file those of its session. Which lines form the live branch of a conversation is not
 worked out: what was said on an abandoned one was said too.
@@ -16,7 +22,9 @@ worked out: what was said on an abandoned one was said too.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 from bethink.hosts.base import (
     MACHINE,
@@ -26,10 +34,11 @@ from bethink.hosts.base import (
     as_time,
     find_block,
     is_notice,
+    read_object,
     remove_blocks,
     texts_of,
 )
-from bethink.hosts.transcript import PLAN, LineTranscript
+from bethink.hosts.transcript import PLAN, LineTranscript, open_transcript, read_line
 from bethink.skills import NAMES as OWN_COMMANDS
 from bethink.text import TAG
 from bethink.types import Values
@@ -44,6 +53,9 @@ SETTINGS = frozenset(
     "reload-plugins remote-control rename resume rewind sandbox stats status statusline tasks terminal-setup theme todos upgrade usage "
     "vim".split()
 )
+# What nobody said, and slash commands, which wait for the end of the turn; how much that waits is remembered.
+REPORT, COMMAND = re.compile(r"<(?!/?private)[a-z]"), re.compile(r"\s*/[\w:-]{1,80}(?:\s|$)")
+QUEUED, DEQUEUED = 32, -1
 PLANS = ("exitplanmode", "exit_plan_mode")
 REFUSED = "The user doesn't want to proceed with this tool use."
 REASONS = ("the user said:\n", "The user provided the following reason for the rejection:")
@@ -52,12 +64,18 @@ NOTE = "\n\nNote: The user's next message may contain a correction or preference
 
 class ClaudeTranscript(LineTranscript):
     host = "claude"
-    kept = LineTranscript.kept | {"idle": []}
+    kept = LineTranscript.kept | {"idle": [], "queued": [], "given": [], "attached": False}
     idle: list[str]  # sub-agents that were only warmed up
+    queued: list[list[Any]]  # what waits: where its line begins, its number; 0 of a slash command
+    given: list[list[Any]]  # what of it the model was given, and when
+    attached: bool  # whether this version writes down what it gives the model
 
     def begin(self, state: Values) -> None:
         super().begin(state)
         self.parents: set[str] = set()
+
+    def take_all(self, entry: Fields) -> list[Taken]:
+        return [*self.take_given(entry), self.take(entry)]
 
     def take(self, entry: Fields) -> Taken:
         type, session = entry.text("type"), entry.name("sessionId")
@@ -71,6 +89,8 @@ class ClaudeTranscript(LineTranscript):
             return self.take_user(entry)
         if type == "attachment":
             return self.take_attachment(entry)
+        if type == "queue-operation":
+            self.follow_queue(entry)
         if type == "system" and entry.get("subtype") == "away_summary":
             text = entry.text("content").removesuffix("(disable recaps in /config)")
             return self.say(entry, "assistant", [text], summary=True)
@@ -121,6 +141,8 @@ class ClaudeTranscript(LineTranscript):
             self.idle.append(self.agent)
         texts = find_typed(texts) + find_answers(entry.object("toolUseResult"), results)
         planned = entry.text("planContent")
+        if texts and not results and not self.agent:
+            self.begin_prompt(texts)
         if texts and planned and not texts[0].startswith(PLAN):
             texts = [f"{PLAN}\n\n{planned}"]
         return self.say(entry, "user", texts)
@@ -128,6 +150,8 @@ class ClaudeTranscript(LineTranscript):
     def take_attachment(self, entry: Fields) -> Taken:
         attachment = entry.object("attachment")
         kind = attachment.text("type")
+        if kind == "queued_command":
+            self.attached, self.queued, self.given = True, [], []
         if kind == "queued_command" and attachment.get("commandMode", "prompt") == "prompt":
             return self.say(entry, "user", find_typed(texts_of(attachment.get("prompt"))))
         given = attachment.get("content")
@@ -136,6 +160,55 @@ class ClaudeTranscript(LineTranscript):
             return NO_SPEECH
         self.hear_memory(content)
         return "injected by Bethink"
+
+    def follow_queue(self, entry: Fields) -> None:
+        """Takes note of what waits, and of what the model was given of it."""
+        operation, spoken = entry.text("operation"), [one for one in self.queued if one[1] > 0]
+        if operation == "enqueue" and not self.attached:
+            text = "\n\n".join(find_typed(texts_of(entry.get("content"))))
+            if text and not REPORT.match(text) and "task_id" not in (read_object(text) or ()):
+                number = 0 if COMMAND.match(text) else self.number
+                self.queued = [*self.queued, [self.offset, number]][-QUEUED:]
+        elif operation == "remove" and spoken:
+            self.queued.remove(spoken[0])
+            if entry.text("reason") in ("", "absorbed_mid_turn"):
+                self.given.append([*spoken[0], entry.text("timestamp")])
+        elif operation == "popAll":
+            (self.queued or self.given).clear()
+        elif operation == "dequeue":
+            for one in [one for one in self.queued if one[1] != DEQUEUED][:1]:
+                one[1] = DEQUEUED
+
+    def begin_prompt(self, texts: list[str]) -> None:
+        """A prompt begins only when nothing waits, or with what waited: what else does is of a session that was broken off. And what
+        comes as a prompt was not given before: it was a notice that was removed."""
+        left = [one for one in self.queued if one[1] != DEQUEUED]
+        self.queued = left if len(left) < len(self.queued) else []
+        self.given = [one for one in self.given if self.read_queued(one)[1] != texts]
+
+    def take_given(self, entry: Fields) -> list[Taken]:
+        """What was typed and given to the model before it said this."""
+        aside = entry.get("isSidechain") is True or entry.name("agentId")
+        if entry.get("type") != "assistant" or aside:
+            return []
+        now, here, self.agent = entry.text("timestamp"), self.number, None
+        before = [one for one in self.given if one[2] < now]
+        self.given = [one for one in self.given if one not in before]
+        found: list[Taken] = []
+        for one in before:
+            self.number = one[1]
+            line, texts = self.read_queued(one)
+            found.append(self.say(line, "user", texts))
+        self.number = here
+        return found
+
+    def read_queued(self, one: list[Any]) -> tuple[Fields, list[str]]:
+        """The line of what was given, as of then, and its words: a position keeps only where they stand."""
+        offset, _, at = one
+        with open_transcript(self.path) as file:
+            file.seek(offset)
+            line = Fields(read_object(read_line(file)[0]) or (), timestamp=at)
+        return line, find_typed(texts_of(line.get("content")))
 
     def obey_parent(self, session: str) -> None:
         """A sub-agent works in a file of its own, while memory is switched in that of its session."""

@@ -169,7 +169,7 @@ class Transcript:
         self.found: list[Turn] = []
         self.skipped: Counter[str] = Counter()
         self.lines = 0
-        self.number = 0  # of the line or message that is being read
+        self.number = self.offset = 0  # of the line or message that is being read; where it begins
         self.agent: str | None = None  # the sub-agent that it belongs to
         self.begin(position.state)
 
@@ -390,6 +390,7 @@ class LineTranscript(Transcript):
                     self.skipped["half-written last line"] += 1
                     break
                 self.lines, self.number, end = self.lines + 1, self.number + 1, file.tell()
+                self.offset = end - len(data or b"")
                 if entry is None:
                     self.keep("too long" if data is None else "broken line")
                 else:

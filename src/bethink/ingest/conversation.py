@@ -288,11 +288,13 @@ def _find_topics(
     for topic in found:
         first, last = spoken[topic.first].turn, spoken[topic.last].turn
         parent = None if topic.parent is None else spans[topic.parent].id
-        lines, began = (first.line, last.line), first.at or recipe.options.now
+        # What was typed while the agent spoke stands before it in the file.
+        end, began = max(first.line, last.line), first.at or recipe.options.now
+        lines = first.line, end
         span = Span(new_id(), scope, recipe.session, parent, "", "", lines, topic.depth, began)
         before = known.get(open_ids.get(str(topic.depth), "")) if topic.continues else None
         if before:
-            span = before._replace(lines=(before.lines[0], last.line))
+            span = before._replace(lines=(before.lines[0], max(before.lines[1], end)))
         spans.append(span)
         of_turn |= {one.turn.id: span.id for one in spoken[topic.first : topic.last + 1]}
     said = [one.memory.id for one in spoken if not says_nothing(one.memory.content)]

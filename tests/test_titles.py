@@ -12,6 +12,7 @@ from bethink.ingest.titles import (
     compose_digest,
     follow,
     name,
+    only_asks,
     session_title,
     spell_out,
     summarise,
@@ -165,6 +166,12 @@ def test_of_several_requests_those_are_told_that_led_to_work_and_of_commits_thos
         pulls = [Fact("pull request", one) for one in opened]
         told = compose_digest(follow({}, turns, [*work[:7], [SHIPPED, *pulls]]))
         assert done in told["done"] and told["left"] == "PR #8 open"
+
+
+def test_a_turn_that_asks_or_thinks_tells_nothing():
+    thought = "I think about moving them into the database."
+    assert only_asks(f"Where do we keep the carts? {thought}") and only_asks("Please move them.")
+    assert not only_asks(f"We keep the carts in Redis. {thought}")
 
 
 @each("work,said,left", "titles-work-that-was-not-pushed")

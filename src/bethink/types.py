@@ -39,7 +39,7 @@ ENTITY_TYPES = ("project", "technology", "concept", "person", "file", "symbol")
 MODES = ("hybrid", "vector", "keyword")
 PERSONAL = "personal"
 SAID_IN = "said_in"  # in the metadata of what is personal: the scope of the conversation in which it was said
-PUT_OFF = "put_off"  # in the metadata of a to-do: the user said that it is for another time
+PUT_OFF = "put_off"  # in the metadata of a to-do: somebody said that it is for another time
 TEAM = "team"  # what everybody sees who shares a PostgreSQL database's tenant, in every project
 
 # How far a memory's text is believed. Tool output, imports and what a user pasted from elsewhere stay below what a person

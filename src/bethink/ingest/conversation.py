@@ -354,8 +354,11 @@ def _list_waiting(recipe: Recipe, batch: Batch) -> list[str]:
     known = recipe.store.list(filter._replace(now=recipe.options.now), TODOS)
     made = [entry.memory for entry in batch.add if not entry.memory.answered]
     done = {change.id for change in batch.change}
-    waiting = [one for one in (*made[::-1], *known) if PUT_OFF in one.metadata]
-    return [one.content for one in waiting if one.id not in done]
+    return [
+        one.content
+        for one in (*made[::-1], *known)
+        if PUT_OFF in one.metadata and one.metadata.get("role") == "user" and one.id not in done
+    ]
 
 
 def _describe_session(
@@ -564,7 +567,7 @@ def _keep_idea(recipe: Recipe, idea: Idea, heard: HeardTurn, topics: Topics, num
     own = recipe.options.personal and preferred and holds_anywhere(idea.text)
     if own:
         metadata[SAID_IN] = recipe.options.scope
-    if speaker == "user" and idea.kind == "todo" and puts_off(idea.text):
+    if idea.put_off or (speaker == "user" and idea.kind == "todo" and puts_off(idea.text)):
         metadata[PUT_OFF] = True
     passage = Passage(
         idea.text,

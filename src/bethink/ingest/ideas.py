@@ -68,6 +68,7 @@ _ANOTHER_TIME = (
     r"(?:^|[,;] )later\b|\blater\W{0,3}$|\b(?:eventually(?! consistent)|some day|at some point|next (?:week|month|sprint|session)|tomorrow"
     r"|in a follow-?up|not now|remind (?:me|us) to|(?:on|to) (?:the|my|our) (?:to-?do list|backlog)(?! \w))\b"
 )
+_MAY = r"(?:can|may) i\b|(?:could|should|shall) (?:i|we)\b"  # asks leave, and gives nothing to do
 _LATER = rf"{_ANOTHER_TIME}|\b(?:later|next time|remember to|don'?t forget)\b"
 
 # How somebody wants others to work with them, in any project: they ask it of whoever works, about the work itself. Who says "we" speaks of
@@ -97,6 +98,7 @@ class Idea(NamedTuple):
     telling: int | None = (
         None  # number of the language model's answer; None where the judge read it
     )
+    put_off: bool = False  # a to-do for another time: what is said next does not do it
 
 
 class PlacedStatement(NamedTuple):
@@ -146,6 +148,7 @@ def read_ideas(turns: Sequence[tuple[str, str]], judge: Judge, first: int = 0) -
             chance >= CLEAR or each.speaker == "user",
             round(chance, 2),
             entities(each.text),
+            put_off=kind == "todo" and _is_put_off(each),
         )
         for chance, kind, each in _keep_different(found)
     ]
@@ -284,22 +287,33 @@ def _name_waiting(each: PlacedStatement, reading: StatementReading) -> str | Non
     """The question or the to-do that a statement is, "none" where nothing waits any more; None for every other statement."""
     statement, user = each.statement, each.speaker == "user"
     if statement.label == "todo":
-        # A list of what waits apart from this work; what is next in this work is soon done.
-        heading = fold_case(statement.heading)
-        backlog = compile_pattern(_BACKLOG).search(heading)
-        return "todo" if each.last or backlog else "none"
+        # What is next in this work is soon done.
+        return "todo" if each.last or _is_put_off(each) else "none"
     if each.last and not user and tells_what_remains(statement.core):
         return "todo"
     put_off = puts_off(statement.text)
     likeliest = max(reading.kinds, key=reading.kinds.__getitem__)
     if put_off and reading.kinds["todo"] >= PUT_OFF_TODO:
         likeliest = "todo"
+    elif likeliest == "todo" and user:
+        if is_tentative(statement.core):
+            return "none"
+        if asks(statement.text) and compile_pattern(_MAY).match(fold_case(statement.core)):
+            likeliest = "question"
     if likeliest not in ("question", "todo"):
         return None
     stays = likeliest == "question" or put_off or reading.open >= STILL_OPEN
     later = compile_pattern(_ANOTHER_TIME).search(fold_case(statement.text))
     done = each.replied and (likeliest == "question" or not later or asks(statement.text))
     return likeliest if user and stays and not done else "none"
+
+
+def _is_put_off(each: PlacedStatement) -> bool:
+    """Whether a user puts it off, or it stands in a list of what waits apart from this work."""
+    if each.speaker == "user":
+        return puts_off(each.statement.text)
+    heading = fold_case(each.statement.heading)
+    return each.statement.label == "todo" and bool(compile_pattern(_BACKLOG).search(heading))
 
 
 def puts_off(text: str) -> bool:

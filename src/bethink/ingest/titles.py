@@ -26,6 +26,7 @@ from bethink.ingest.lexicon import (
     is_file,
     is_identifier,
     is_path,
+    is_tentative,
     phrases,
     plain_words,
     tells_of_work,
@@ -101,7 +102,7 @@ _PICKS = (
     r"|item|approach|is) )(?:(?i:option|number|to-?do|item) )?(#?(?:\d{1,2}|[A-H]))(?=[\s.,!?;)]{0,4}$"
     r"|[.,!?;]? (?i:but|seems?|is|and|please|then|first|sounds|looks|for|should|instead|quickly|now|on|in|with|can|it)\b)"
 )
-_LISTED = r"\s{0,6}(?:[-*|] ?)?(?:#{1,6} )?(?:\*\*)?(?i:option |approach )?\(?(\d{1,2}|[A-H])\b(?:\*\*)?\s{0,3}(?:\||[.):]|[—–-] )(?:\*\*)?\s{0,3}(\S.*)"
+_LISTED = r"\s{0,6}(?:[-*|] ?)?(?:\[.\] )?(?:#{1,6} )?(?:\*\*)?(?i:option |approach )?\(?(\d{1,2}|[A-H])\b(?:\*\*)?\s{0,3}(?:\||[.):]|[—–-] )(?:\*\*)?\s{0,3}(?:\[.\] )?(\S.*)"
 _PICKED = r"#?\w{1,2} \((.{4,})\)(?: (?:seems|sounds|looks|is)\b.{0,80}|(.{0,80}))$"
 # The question of an agent, behind which its host writes what the user chose.
 _CHOICE = r"[^\n]{0,400}\b(?:would you (?:like|prefer)|do you (?:want|prefer))\b[^\n]{0,100}\?\n"
@@ -182,21 +183,28 @@ def spell_out(role: str, text: str, before: Turns) -> str:
 
 
 def _list_items(text: str) -> dict[str, str]:
-    """What stands in a list behind each number or letter, the last list counting; of a row its first cell that says something."""
+    """What stands in a list behind each number or letter, the last list counting, or in which box; of a row its first cell that says
+    something."""
+    lines = text[-3 * TURN_CHARACTERS :].split("\n")
+    listed = [found.groups() for line in lines if (found := compile_pattern(_LISTED).match(line))]
+    boxes = [line.partition("] ")[2] for line in lines if line.lstrip().startswith("- [ ] ")]
     items = {}
-    for line in text[-3 * TURN_CHARACTERS :].split("\n"):
-        if listed := compile_pattern(_LISTED).match(line):
-            words = prose(listed[2].partition(" |")[0].replace("**", ""))
-            items[listed[1]] = _fit(_bare(words[0]), NAME_WIDTH).strip('"“”.…:') if words else ""
+    for name, item in listed or ((str(at), box) for at, box in enumerate(boxes, 1)):
+        words = prose(item.partition(" |")[0].replace("**", ""))
+        items[name] = _fit(_bare(words[0]), NAME_WIDTH).strip('"“”.…:') if words else ""
     return items if len(items) > 1 else {}
 
 
 def only_asks(text: str) -> bool:
-    """Whether a short turn holds questions and wishes and nothing else: it resembles what is asked for, and tells nothing of it."""
+    """Whether a short turn holds questions, wishes and thoughts and nothing else: it resembles what is asked for, and tells nothing of
+    it."""
     told = prose(text) if len(text) <= ASKS else []
     wishes = compile_pattern(_WISHES)
     return bool(told) and all(
-        one.rstrip(" *_\"')").endswith(("?", "？")) or wishes.match(fold_case(one)) for one in told
+        one.rstrip(" *_\"')").endswith(("?", "？"))
+        or wishes.match(fold_case(one))
+        or is_tentative(one)
+        for one in told
     )
 
 

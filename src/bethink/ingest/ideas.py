@@ -292,20 +292,24 @@ def _name_waiting(each: PlacedStatement, reading: StatementReading) -> str | Non
     if each.last and not user and tells_what_remains(statement.core):
         return "todo"
     put_off = puts_off(statement.text)
-    likeliest = max(reading.kinds, key=reading.kinds.__getitem__)
-    if put_off and reading.kinds["todo"] >= PUT_OFF_TODO:
-        likeliest = "todo"
-    elif likeliest == "todo" and user:
-        if is_tentative(statement.core):
-            return "none"
-        if asks(statement.text) and compile_pattern(_MAY).match(fold_case(statement.core)):
-            likeliest = "question"
+    likeliest = _name_likeliest(statement, reading, put_off)
     if likeliest not in ("question", "todo"):
         return None
     stays = likeliest == "question" or put_off or reading.open >= STILL_OPEN
     later = compile_pattern(_ANOTHER_TIME).search(fold_case(statement.text))
     done = each.replied and (likeliest == "question" or not later or asks(statement.text))
     return likeliest if user and stays and not done else "none"
+
+
+def _name_likeliest(statement: Statement, reading: StatementReading, put_off: bool) -> str:
+    """What the judge calls it most. What is put off is to be done; who asks leave gives nothing to do, nor does who only thinks of it."""
+    likeliest = max(reading.kinds, key=reading.kinds.__getitem__)
+    if put_off and reading.kinds["todo"] >= PUT_OFF_TODO:
+        return "todo"
+    if likeliest != "todo" or is_tentative(statement.core):
+        return "none" if likeliest == "todo" else likeliest
+    asked = asks(statement.text) and compile_pattern(_MAY).match(fold_case(statement.core))
+    return "question" if asked else "todo"
 
 
 def _is_put_off(each: PlacedStatement) -> bool:

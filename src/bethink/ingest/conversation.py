@@ -84,7 +84,7 @@ ECHO = 0.85  # share of an idea's words by which it is what memory told: of six 
 _TURNS = r"\b(?:not|no longer|never|instead|anymore|n't|switch\w*|mov\w+|chang\w+|replac\w+|wrong|outdated)\b"
 BEFORE = 6  # earlier turns that ideas and topics are read in the light of
 # A commit that only begins work, or speaks of the to-do itself, does not do it.
-_BEGINS = r"\b(?:start\w*|begin\w*|wip|plan\w*|to-?dos?|draft\w*)\b"
+_BEGINS = r"\b(?:start\w*|begin\w*|wip|plan\w*|to-?dos?|draft\w*|reverts?|not)\b"
 MENDED = ("todo", "problem")  # kinds that work puts an end to
 REPORTS = 12  # commits and reports of a page that may tell of something done
 FILES = 8  # files of a turn that it is filed under
@@ -520,7 +520,9 @@ def _find_done(
     return {
         old.id: turn.id
         for (old, text, turn), judgement in zip(wanted, judged, strict=True)
-        if judgement.probabilities["completes"] >= needed_to_complete(old.content, text)
+        # The subject of a commit says the same as a to-do: what was to be done.
+        if judgement.probabilities["completes"] + judgement.probabilities["same"]
+        >= needed_to_complete(old.content, text)
     }
 
 

@@ -99,6 +99,9 @@ def test_what_was_left_is_told_while_it_may_be_open_and_what_is_at_hand_first(sh
     kept = shop.start().partition("Decided and learned:")[2]
     assert "The carts are" in kept.splitlines()[1]
     assert kept.count("schema") == 8 and "The parcels are" not in kept
+    for part in parts[:4]:
+        shop.add(f"Rename the {part} table", "todo")
+    assert "To do (3 of 4):" in shop.start()
 
 
 @stories("hooks-stories")

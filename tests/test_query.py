@@ -59,6 +59,7 @@ def test_identifiers_and_entities_are_found_in_what_surrounds_them():
 
 
 OPEN = "open questions|unanswered questions about auth|what is still open?|what’s still unresolved|what remains unanswered"
+TO_DO = "open todos for the parser|what is left to do|what is still to do?"
 
 
 def test_a_clear_cue_names_the_kinds_and_open_questions_have_no_answer():
@@ -66,8 +67,9 @@ def test_a_clear_cue_names_the_kinds_and_open_questions_have_no_answer():
         query = ask(raw)
         assert query.kinds == kinds and set(kinds) <= set(KINDS)
         assert query.answered is None
-    for raw in OPEN.split("|"):
-        assert (ask(raw).kinds, ask(raw).answered) == (("question",), False)
+    for kind, asked in (("question", OPEN), ("todo", TO_DO)):
+        for raw in asked.split("|"):
+            assert (ask(raw).kinds, ask(raw).answered) == ((kind,), False)
     # A kind alone is still something to search for.
     query = ask("kind:decision")
     assert (query.kinds, query.text, query.expression) == (("decision",), "decision", None)

@@ -46,7 +46,7 @@ ON_THE_WAY = ("solution", "conclusion", "discovery")
 STANDING = ("preference", "pattern", "architecture")
 POINTING = re.compile(
     r"\W{0,4}(?:(?:ok|okay|so|yes|yeah|but|and|then|also|well)\b\W{1,3}){0,2}"
-    r"(?:that|this|it|its|these|those|they|i|i'm|i'd|my|you|your|note that|he|she|both|neither)\b"
+    r"(?:that|this|it|its|these|those|they|i|i'm|i'd|my|you|your|note that|he|she|both|neither|unless i)\b"
     # What was only found on the way, mended a slip or answered by a number.
     r"|\W{0,4}(?:(?:confirmed|good|great|perfect|sorry|oops|what was wrong|found it|no,? i mean)\b\W"
     r"|\d\W{1,3}(?:yes|yeah|yep|no|ok|definitely|sure)\b)",
@@ -190,6 +190,7 @@ def _sections(hook: Hook, memory: Bethink, now: Present) -> list[Section]:
     # What one conversation said stands together, in its order: "A for …" before "B for the others".
     first = {one.session or one.id: at for at, one in reversed([*enumerate(kept)])}
     kept.sort(key=lambda one: (first[one.session or one.id], one.position or 0))
+    some = f" ({MOST_OPEN} of {len(todos)})" if len(todos) > MOST_OPEN else ""
     todos = todos[:MOST_OPEN]
     chosen = (*questions, *todos, *kept)
     disputes = find_disputes(memory, chosen)
@@ -197,7 +198,7 @@ def _sections(hook: Hook, memory: Bethink, now: Present) -> list[Section]:
     disputed = {old.id: f"disputed by {short[new.id]}" for new, old in disputes}
     told = (
         ("Open questions:", questions, 1),
-        ("To do:", todos, 1),
+        (f"To do{some}:", todos, 1),
         ("Decided and learned:", kept, 2),
     )
     return [

@@ -17,8 +17,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 268_034,
-    "lines": 37_839,
+    "tokens": 268_054,
+    "lines": 37_843,
     "files": 123,
     "import cycles": 0,
     "function-level imports of our own": 34,

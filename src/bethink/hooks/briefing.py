@@ -184,13 +184,8 @@ def _sections(hook: Hook, memory: Bethink, now: Present) -> list[Section]:
     open_ = _still_open(memory, _best(hook, memory, OPEN, now), now)
     questions = [one for one in open_ if one.kind == "question"][:MOST_OPEN]
     todos = [one for one in open_ if one.kind == "todo" and one.content.rstrip(".") not in said]
-    kept = _best(hook, memory, KEPT, now)
-    heard = [one for one in kept if one.source_type == "transcript" and one.trust < TRUST["user"]]
-    kept = [one for one in kept if one not in heard[MOST_HEARD:]][:MOST_KEPT]
-    # What one conversation said stands together, in its order: "A for …" before "B for the others".
-    first = {one.session or one.id: at for at, one in reversed([*enumerate(kept)])}
-    kept.sort(key=lambda one: (first[one.session or one.id], one.position or 0))
-    some = f" ({MOST_OPEN} of {len(todos)})" if len(todos) > MOST_OPEN else ""
+    kept = _choose_kept(_best(hook, memory, KEPT, now))
+    count = f" ({MOST_OPEN} of {len(todos)})" if len(todos) > MOST_OPEN else ""
     todos = todos[:MOST_OPEN]
     chosen = (*questions, *todos, *kept)
     disputes = find_disputes(memory, chosen)
@@ -198,13 +193,22 @@ def _sections(hook: Hook, memory: Bethink, now: Present) -> list[Section]:
     disputed = {old.id: f"disputed by {short[new.id]}" for new, old in disputes}
     told = (
         ("Open questions:", questions, 1),
-        (f"To do{some}:", todos, 1),
+        (f"To do{count}:", todos, 1),
         ("Decided and learned:", kept, 2),
     )
     return [
         Section(title, [_line(one, short, disputed) for one in some], pace)
         for title, some, pace in told
     ]
+
+
+def _choose_kept(found: Sequence[Memory]) -> list[Memory]:
+    """The first of what holds, few of what agents said in conversations. What one conversation said stands together, in its order:
+    "A for …" before "B for the others"."""
+    heard = [one for one in found if one.source_type == "transcript" and one.trust < TRUST["user"]]
+    kept = [one for one in found if one not in heard[MOST_HEARD:]][:MOST_KEPT]
+    first = {one.session or one.id: at for at, one in reversed([*enumerate(kept)])}
+    return sorted(kept, key=lambda one: (first[one.session or one.id], one.position or 0))
 
 
 def _still_open(memory: Bethink, found: Sequence[Memory], now: Present) -> list[Memory]:

@@ -105,7 +105,7 @@ _PICKS = (
 _LISTED = r"\s{0,6}(?:[-*|] ?)?(?:\[.\] )?(?:#{1,6} )?(?:\*\*)?(?i:option |approach )?\(?(\d{1,2}|[A-H])\b(?:\*\*)?\s{0,3}(?:\||[.):]|[—–-] )(?:\*\*)?\s{0,3}(?:\[.\] )?(\S.*)"
 _PICKED = r"#?\w{1,2} \((.{4,})\)(?: (?:seems|sounds|looks|is)\b.{0,80}|(.{0,80}))$"
 # The question of an agent, behind which its host writes what the user chose.
-_CHOICE = r"^[^\n]{0,400}\b(?:would you (?:like|prefer)|do you (?:want|prefer))\b[^\n]{0,100}\?\n"
+_CHOICE = r"(?i)^[^\n]{0,400}\b(?:would you (?:like|prefer)|do you (?:want|prefer))\b.{0,100}\?\n"
 # What asks for work, and does not only ask or answer something.
 _WISHES = (
     r"\W{0,4}(?:(?:ok|okay|yes|yeah|great|thanks|now|and|also|then|so)\b\W{1,3}){0,3}(?:(?:can|could|would|will) (?:you|we)|let'?s|please|we (?:need|should)"
@@ -222,9 +222,7 @@ def _read_request(text: str) -> list[str]:
     if plan:
         return [plan[1].strip("# ")]
     # The question of an agent is not what the user says; what a pasted text is called tells what it is about.
-    text = compile_pattern(_CHOICE, re.IGNORECASE | re.MULTILINE).sub(
-        "", text[: 2 * TURN_CHARACTERS], 1
-    )
+    text = compile_pattern(_CHOICE).sub("", text[: 2 * TURN_CHARACTERS], 1)
     lines, start = text.split("\n"), find_pasted(text)
     pasted = map(compile_pattern(_CALLED).match, lines[start:] if start is not None else [])
     headings = [one[1] for one in pasted if one and len(one[1].split()) > 2][:1]

@@ -520,6 +520,7 @@ def test_a_todo_is_done_by_the_commit_that_names_its_tickets_or_says_it_again(me
         told += [("user", "Go on."), ("assistant", [call]), ("user", [result])]
     fill(memory, talk(tmp_path, *told, ("assistant", "Committed.")))
     assert [bool(one.answered) for one in kept(memory, "todo")] == [True, False, True]
+    assert not any(one.answered for one in kept(memory, "question")), "no item of a list answers it"
 
 
 def test_a_digest_goes_with_what_is_purged_and_holds_no_secret(memory, tmp_path):

@@ -17,14 +17,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 268_050,
-    "lines": 37_843,
+    "tokens": 268_067,
+    "lines": 37_844,
     "files": 123,
     "import cycles": 0,
     "function-level imports of our own": 34,
     "functions of complexity over 15": 0,
     "class names used twice": 0,
-    "test lines": 24_215,
+    "test lines": 24_216,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 25, "search": 22, "hook": 19, "backfill": 35}

@@ -292,7 +292,8 @@ class _Found:
             return NEVER if apart or is_tentative(self.new.content) else REPLACES
         if relation == "answers":
             named = count_shared_words(old.content, self.new.content) or old.id == self.last
-            return ANSWERS if named else UNNAMED
+            listed = self.on_the_way and self.new.kind == "todo"  # an item of an agent's list
+            return NEVER if listed else ANSWERS if named else UNNAMED
         if self.new.kind in ("todo", "question") or other_tickets(old.content, self.new.content):
             return NEVER
         agent = self.on_the_way and old.kind in ("todo", "problem")

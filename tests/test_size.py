@@ -17,8 +17,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 268_067,
-    "lines": 37_844,
+    "tokens": 268_100,
+    "lines": 37_846,
     "files": 123,
     "import cycles": 0,
     "function-level imports of our own": 34,

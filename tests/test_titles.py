@@ -12,9 +12,9 @@ from bethink.ingest.titles import (
     compose_digest,
     follow,
     name,
+    name_picks,
     only_asks,
     session_title,
-    spell_out,
     summarise,
 )
 from bethink.recall.shape import tokens
@@ -33,7 +33,7 @@ TALK = cases("titles-talk")
         "titles-a-session-is-told-by": lambda turns: session_title(
             turns, [SHIPPED] if turns[0][1] == "ship it" else []
         ),
-        "titles-what-a-user-picks-is": lambda listed, said: spell_out(
+        "titles-what-a-user-picks-is": lambda listed, said: name_picks(
             "user", said, [("assistant", listed)]
         ),
     }

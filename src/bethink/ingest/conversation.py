@@ -45,11 +45,11 @@ from bethink.ingest.titles import (
     follow,
     is_telling,
     name,
+    name_picks,
     only_asks,
     read_report,
     says_nothing,
     session_title,
-    spell_out,
     summarise,
 )
 from bethink.ingest.topics import Topic, TopicTurn, arrange, resume_state, segment
@@ -83,7 +83,7 @@ from bethink.types import (
 ECHO = 0.85  # share of an idea's words by which it is what memory told: of six words all, by hand
 _TURNS = r"\b(?:not|no longer|never|instead|anymore|n't|switch\w*|mov\w+|chang\w+|replac\w+|wrong|outdated)\b"
 BEFORE = 6  # earlier turns that ideas and topics are read in the light of
-# A commit that only begins work, or speaks of the to-do itself, does not do it.
+# A commit that only begins work or takes it back, or speaks of the to-do itself, does not do it; nor does what denies it.
 _BEGINS = r"\b(?:start\w*|begin\w*|wip|plan\w*|to-?dos?|draft\w*|reverts?|not)\b"
 MENDED = ("todo", "problem")  # kinds that work puts an end to
 REPORTS = 12  # commits and reports of a page that may tell of something done
@@ -211,7 +211,7 @@ def _hear_turns(recipe: Recipe) -> tuple[list[HeardTurn], int]:
             text = shorten(redacted.text.strip())
             position = int(recipe.state.get("turns", 0)) + len(heard)
             turn = _without_named_secrets(turn)
-            told = spell_out(turn.role, text, before)
+            told = name_picks(turn.role, text, before)
             heard[own] = HeardTurn(turn, _keep_turn(recipe, turn, text, position), own, told)
             before = [*before[1 - BEFORE :], (heard[own].speaker, text)]
     return list(heard.values()), sum(own in known for own in identities)
@@ -432,7 +432,7 @@ def _find_ideas(
     ideas = [
         idea._replace(
             turn=idea.turn - first,
-            text=spell_out(turns[idea.turn][0], idea.text, turns[: idea.turn]),
+            text=name_picks(turns[idea.turn][0], idea.text, turns[: idea.turn]),
         )
         for idea in found
         if not _is_echo(idea.text, spoken[idea.turn - first].turn)
@@ -569,7 +569,7 @@ def _keep_idea(recipe: Recipe, idea: Idea, heard: HeardTurn, topics: Topics, num
     own = recipe.options.personal and preferred and holds_anywhere(idea.text)
     if own:
         metadata[SAID_IN] = recipe.options.scope
-    if idea.put_off or (speaker == "user" and idea.kind == "todo" and puts_off(idea.text)):
+    if idea.put_off:
         metadata[PUT_OFF] = True
     passage = Passage(
         idea.text,
@@ -614,9 +614,9 @@ def _ask_ideas(
                 # What a user pasted is nobody's word here.
                 if at >= first and (role != "user" or is_said(idea.text, text)):
                     sure = FIRM if idea.firm else TENTATIVE
-                    found.append(
-                        Idea(idea.kind, idea.text, at, idea.firm, sure, idea.entities, number)
-                    )
+                    later = (idea.kind, role) == ("todo", "user") and puts_off(idea.text)
+                    own = idea.kind, idea.text, at, idea.firm, sure, idea.entities, number, later
+                    found.append(Idea(*own))
     except ModelError:
         return None
     return sorted(found, key=lambda idea: idea.turn), digest

@@ -61,13 +61,14 @@ ITEM = 200  # characters of one thing in a summary or a digest
 # digest at most 60 tokens.
 SUMMARY_SHARES = {"Focus": 160, "Done": 100, "Decisions": 130, "Conclusions": 90, "Open": 70}
 NEWEST = ("Decisions", "Conclusions", "Open")  # lines that tell what came about last
-DIGEST_WIDTH, LEFT_WIDTH, DONE_WIDTH, ASKED_WIDTH = 214, 72, 90, 110
-LEFT_MOST = 96
+# By hand, on the digests of 22 sessions; what is left may take the room of what was done.
+DIGEST_WIDTH, LEFT_WIDTH, LEFT_MOST, DONE_WIDTH, ASKED_WIDTH = 214, 72, 96, 90, 110
 SEVERAL = 58  # of each of several requests
 COMMITS, PULLS, CHECKS, EDITS, ASKED = 6, 3, 4, 4, 8  # that are remembered from page to page
 RECAP = 1000  # characters; what a host writes at greater length is no recap
 NOTHING_LEFT, NO_PUSH = "nothing", "not pushed"
-DID = {"edit": 1, "commit": 2, "pull request": 2}  # what tools did for a request
+# What tools did for a request, and that it asks for work: which requests are told. By hand.
+DID, WISHED = {"edit": 1, "commit": 2, "pull request": 2}, 1.5
 
 DECIDED = ("decision", "preference", "architecture", "pattern")
 CONCLUDED = ("conclusion", "solution", "discovery", "gotcha", "fact")
@@ -170,7 +171,7 @@ def says_nothing(text: str) -> bool:
     return len(text) < 80 and compile_pattern(idle).match(fold_case(text)) is not None
 
 
-def spell_out(role: str, text: str, before: Turns) -> str:
+def name_picks(role: str, text: str, before: Turns) -> str:
     """What is said; by a user with the words of what it picks from a list in one of the last answers: "5 (Fix the rename) first"."""
 
     def add_words(pick: re.Match[str]) -> str:
@@ -396,11 +397,11 @@ class Request(NamedTuple):
 
     text: str
     wished: bool = False  # for work
-    did: int = 0  # the most that tools did for it
+    did: int = 0  # the most that tools did for it, of DID
 
     @property
     def weight(self) -> float:
-        return self.did + 1.5 * self.wished
+        return self.did + WISHED * self.wished
 
 
 class Course(NamedTuple):

@@ -173,7 +173,8 @@ class Store(Reader):
 
     def get(self, ids: Ids) -> Memories:
         """The memories of these ids that exist, in the order asked for."""
-        found = {memory.id: memory for memory in self._memories("m.id = ANY(?)", ids)}
+        some = self._memories("m.id = ANY(?)", ids) if ids else []
+        found = {memory.id: memory for memory in some}
         return [found[id] for id in ids if id in found]
 
     def history(self, id: str) -> list[Event]:

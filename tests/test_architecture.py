@@ -7,7 +7,7 @@ import sys
 
 import pytest
 from case_tables import cases
-from test_size import SOURCE, find_imports, name_module
+from source_tree import ROOT, SOURCE, count_cycles, find_imports, is_for_types, name_module
 
 # Who may import whom: a module sees only modules of a lower level, function-level imports included.
 LEVELS = """
@@ -43,18 +43,42 @@ def test_imports_point_down() -> None:
         assert not upwards, f"{name} imports {sorted(upwards)}, which stand above it"
 
 
-def test_only_the_store_knows_sql_files_stay_small_and_every_level_names_modules() -> None:
-    for driver, allowed in (
-        # The last reads a database of that host.
-        ("import apsw", ("store", "surface.cli.connect", "hosts.opencode")),
-        (r"(import|from) psycopg", ("store.p",)),
-        ("import sqlite3", ()),
-    ):
-        guilty = [path for path in MODULES if re.search(driver, path.read_text("utf-8"))]
-        assert [name for name in map(name_module, guilty) if not name.startswith(allowed)] == []
+def test_modules_do_not_import_in_circles() -> None:
+    known = set(map(name_module, MODULES))
+    graph: dict[str, set[str]] = {}
+    for path in MODULES:
+        tree = ast.parse(path.read_text("utf-8"))
+        for node in ast.walk(tree):
+            if is_for_types(node):
+                node.body = [ast.Pass()]
+        graph[name_module(path)] = find_imports(tree, known) - {name_module(path)}
+    assert count_cycles(graph) == 0
+
+
+@pytest.mark.parametrize(
+    ("driver", "allowed"),
+    [
+        # hosts.opencode reads a database of that host.
+        pytest.param("import apsw", ("store", "surface.cli.connect", "hosts.opencode"), id="apsw"),
+        pytest.param(r"(import|from) psycopg", ("store.p",), id="psycopg"),
+        pytest.param("import sqlite3", (), id="sqlite3"),
+    ],
+)
+def test_only_the_store_imports_a_database_driver(driver: str, allowed: tuple[str, ...]) -> None:
+    guilty = [path for path in MODULES if re.search(driver, path.read_text("utf-8"))]
+    assert [name for name in map(name_module, guilty) if not name.startswith(allowed)] == []
+
+
+def test_every_level_names_modules_that_exist() -> None:
     assert set(RANKS) - set(map(name_module, MODULES)) == set()
-    lengths = {name_module(path): path.read_text("utf-8").count("\n") for path in MODULES}
-    assert {name: lines for name, lines in lengths.items() if lines > 800} == {}
+
+
+def test_no_tracked_file_uses_the_first_product_name() -> None:
+    first = "reco" + "llect"
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
+    names = [name for name in listed.stdout.decode().split("\0") if (ROOT / name).is_file()]
+    texts = {name: name.lower().encode() + (ROOT / name).read_bytes().lower() for name in names}
+    assert [name for name, text in texts.items() if first.encode() in text] == []
 
 
 @pytest.mark.parametrize(("module", "heavy"), cases("architecture-late"))

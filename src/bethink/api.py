@@ -35,6 +35,7 @@ from bethink.store.places import EMBEDDING_TEXT, embedded_text
 from bethink.store.rows import stamp
 from bethink.text import as_entity, check_choice, check_kind, check_range
 from bethink.types import (
+    AUTOMATIC,
     EVERYTHING,
     MODES,
     NOTHING,
@@ -261,10 +262,12 @@ class Bethink:
         supersedes: Sequence[str] = (),
         source: str | None = None,
         dedup: bool | None = None,
+        automatic: str | None = None,
         allow_purged: bool = False,
     ) -> Outcome:
-        """Remembers one statement. Says `duplicate` or `near_duplicate`, and of what, when it is known already. With `embedding_text`
-        that is embedded in place of the content."""
+        """Store one statement. `duplicate` means that the same text is stored already; `near_duplicate` that a stored memory says the
+        same, and keeps these words as a version. `dedup` and `automatic` override the settings of these names. `embedding_text` is
+        embedded in place of the content."""
         passage = Passage(
             content=content,
             kind=check_kind(kind),
@@ -279,8 +282,15 @@ class Bethink:
             | ({EMBEDDING_TEXT: embedding_text} if embedding_text else {}),
             supersedes=tuple(self.resolve(id) for id in supersedes),
         )
-        where = {"personal": personal, "team": team, "allow_purged": allow_purged}
-        return self.add_many([passage], source=source, dedup=dedup, **where).outcomes[0]
+        return self.add_many(
+            [passage],
+            personal=personal,
+            team=team,
+            source=source,
+            dedup=dedup,
+            automatic=automatic,
+            allow_purged=allow_purged,
+        ).outcomes[0]
 
     def add_many(
         self,
@@ -290,9 +300,10 @@ class Bethink:
         team: bool = False,
         source: str | None = None,
         dedup: bool | None = None,
+        automatic: str | None = None,
         allow_purged: bool = False,
     ) -> Receipt:
-        """Remembers several statements in one transaction."""
+        """Store several statements in one transaction."""
         if team and not self.shared:
             raise InvalidInput(
                 "This database is yours alone; there is no team in it.",
@@ -300,7 +311,8 @@ class Bethink:
             )
         options = self.write_options(
             PERSONAL if personal else TEAM if team else self.scope,
-            dedup=dedup is not False,
+            dedup=self.config.dedup if dedup is None else dedup,
+            automatic=check_choice("automatic", automatic or self.config.automatic, AUTOMATIC),
             allow_purged=allow_purged,
         )
         for passage in passages:
@@ -363,6 +375,8 @@ class Bethink:
             now=self.clock(),
             actor=self.actor,
             trust=self.trust,
+            dedup=self.config.dedup,
+            automatic=self.config.automatic,
             threshold=self.config.dedup_threshold,
             longest=self.config.max_characters,
             judge=lambda: self.judge,

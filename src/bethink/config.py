@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.errors import ConfigError
 from bethink.text import suggest
-from bethink.types import MODES, NOTHING, Strings, Values
+from bethink.types import AUTOMATIC, MODES, NOTHING, Strings, Values
 
 if TYPE_CHECKING:
     from bethink.project import Project
@@ -67,6 +67,9 @@ embedding_model   Model asked for at that endpoint.
 model_timeout 0.1..600   Seconds for one answer of an embedding endpoint or a language model.
 mode {"|".join(MODES)}   How `search` looks: by meaning and words, by meaning only, by words only.
 fusion {"|".join(FUSIONS)}   How the signals of a hybrid search are brought together.
+dedup true|false   Whether a statement in the same or other words is kept once, with its other wordings in its history.
+dedup_threshold 0..1   Cosine from which a text in the same words counts as a repetition.
+automatic {"|".join(AUTOMATIC)}   What a new statement may do to known ones by itself: `full` retires, merges and closes on certain signals; `mark` only marks older statements; `off` compares nothing.
 limit 1..1000   How many hits a search returns.
 min_similarity -1..1   Vector gate: cosines below it do not take part in a search; -1 lets all in.
 threshold 0..1   Final bar: hits with a lower score (0 to 1) are not returned.
@@ -118,6 +121,9 @@ class Config(NamedTuple):
     model_timeout: float = 60.0
     mode: str = "hybrid"
     fusion: str = "adaptive"
+    dedup: bool = True
+    dedup_threshold: float = 0.9
+    automatic: str = "full"
     limit: int = 10
     min_similarity: float = -1.0
     threshold: float = 0.0
@@ -138,7 +144,6 @@ class Config(NamedTuple):
     judge: bool = True  # whether the packaged model reads conversations and judges statements
     # of an answer in the index-and-details form, where a call names no number
     max_tokens: int = 1000
-    dedup_threshold: float = 0.9  # cosine from which two memories say the same
     # after which `consolidate` retires turns that nothing was taken from
     keep_context_days: int = 365
     threads: int = 0  # for the local models; 0 uses every core
@@ -200,6 +205,8 @@ def check(key: str, value: Any) -> Any:
     """The value in its setting's type, or a ValueError that says what would be accepted."""
     setting = SETTINGS[key]
     kind = type(Config._field_defaults[key])
+    if kind is bool:
+        return _check_switch(value)
     if kind in (int, float):
         return _check_number(kind, value, setting)
     if kind is tuple:
@@ -214,6 +221,15 @@ def check(key: str, value: Any) -> Any:
     if setting.choices and value not in setting.choices:
         raise ValueError("expected one of " + ", ".join(setting.choices))
     return value
+
+
+def _check_switch(value: Any) -> bool:
+    words = {"true": True, "yes": True, "on": True, "1": True}
+    words |= {"false": False, "no": False, "off": False, "0": False}
+    found = value if isinstance(value, bool) else words.get(str(value).lower())
+    if found is None:
+        raise ValueError("expected true or false")
+    return found
 
 
 def _check_number(kind: type, value: Any, setting: Setting) -> Any:

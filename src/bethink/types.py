@@ -37,6 +37,7 @@ KIND_ALIASES = {
 RELATIONS = ("supersedes", "builds_on", "contradicts", "answers", "relates_to", "may_replace")
 ENTITY_TYPES = ("project", "technology", "concept", "person", "file", "symbol")
 MODES = ("hybrid", "vector", "keyword")
+AUTOMATIC = ("full", "mark", "off")  # how much a new statement may do to known ones by itself
 PERSONAL = "personal"
 SAID_IN = "said_in"  # in the metadata of what is personal: the scope of the conversation in which it was said
 PUT_OFF = "put_off"  # in the metadata of a to-do: somebody said that it is for another time
@@ -150,6 +151,8 @@ class Memory(NamedTuple):
     entities: tuple[Entity, ...] = ()
     metadata: Values = NOTHING
     trust: int = TRUST["user"]
+    # Ids of live memories that say something newer about the same thing. Derived from relations when a memory is read, never stored.
+    newer: Strings = ()
 
     @property
     def path(self) -> str | None:
@@ -281,6 +284,8 @@ class Outcome(NamedTuple):
     redactions: int = 0
     proposals: tuple[Proposal, ...] = ()
     settles: Strings = ()  # questions answered, problems solved, to-dos done by it
+    marks: Strings = ()  # older statements about the same thing, which stay valid and come after it
+    similar: str | None = None  # the known memory that is most like it, if one is much like it
 
 
 class Receipt(NamedTuple):

@@ -1,9 +1,9 @@
-"""Tending memory: what is said twice, what disagrees, what has been answered, what has served its time.
+"""Tending memory: duplicates, contradictions, answered questions, memories that have served their time.
 
-`duplicates` and `contradictions` list candidates for somebody to decide. `plan` works out what `consolidate` would do, and
-`apply` does it: everything through history, so that `restore` undoes each step. Documents, code and the turns of conversations repeat
-themselves by nature and are not compared, nor is what one file says with what another does; what was said in one conversation does not
-disagree, as it was compared when it was read. Where there is a judge it has a say in every pair.
+`duplicates` and `contradictions` list pairs for a person to decide, only where nine in ten are right (bench/LOG.md, 2026-11-18).
+`plan` works out what `consolidate` would do, and `apply` does it: everything through history, so that `restore` undoes each step. Documents,
+code and turns of conversations repeat themselves by nature and are not compared. Nor is what one file says with what another says, or what
+`analyze` inferred with anything; statements of one conversation were compared when it was read.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from bethink.api import Bethink
-from bethink.ingest.compare import find_standings, is_one_statement, nearest, relate_memories
-from bethink.ingest.lexicon import say_the_same, tell_apart
+from bethink.ingest.compare import is_one_statement, nearest, weigh_neighbours
+from bethink.ingest.effects import Effect
+from bethink.ingest.lexicon import adds_nothing, say_the_same
+from bethink.ingest.reconcile import DISPUTES as SURELY_DISPUTED
 from bethink.ingest.reconcile import (
-    MAYBE,
     OPEN,
     OPPOSED,
-    RELATES,
     Neighbour,
     Verdict,
     are_opposed,
@@ -29,7 +29,6 @@ from bethink.ingest.reconcile import (
     reconcile,
 )
 from bethink.ingest.reconcile import SAME as SURELY_SAME
-from bethink.judge import Judgement
 from bethink.store.transfer import split_pages
 from bethink.types import STATEMENTS, Change, Filter, Memory, Relation, supersede
 
@@ -39,8 +38,11 @@ ALIKE = 0.6  # nearness from which two statements are worth a look
 JUDGED = 0.4  # and from which the judge is asked: one in ten that say the same is below (pairs of 2026-11)
 NEAREST = 8  # that a statement is compared with
 SAME, MARKED, PROPOSED = "says the same", "marked as contradicting", "may replace the other"
-SURE = (SAME, MARKED, PROPOSED)
-DISPUTES = ("contradicts", "may_replace")  # relations that wait for somebody to decide
+SURE = (SAME, MARKED)
+DISPUTES = ("contradicts", "may_replace")  # relations of a dispute
+INFERRED = (
+    "analysis"  # source of statements that `analyze` inferred: never set against a person's note
+)
 
 Progress = Callable[[int, int], None]
 
@@ -63,17 +65,17 @@ class Step(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """A statement, those nearest to it, the types of its relations to others, and what the judge says of the newer of each pair, both by
-    the id of the other."""
+    """A statement, those nearest to it, the types of its relations and the judged effects, both by the id of the other."""
 
     memory: Memory
     near: Sequence[Neighbour]
     related: Mapping[str, set[str]]
-    judged: Mapping[str, Judgement]
+    judged: Mapping[str, Effect]
 
-    def says(self, id: str, *relations: str, least: float = MAYBE) -> bool:
+    def chance(self, id: str, *effects: str) -> float:
+        """Probability that the later of this statement and another has one of these effects on the earlier."""
         found = self.judged.get(id)
-        return found is not None and found.relation in relations and found.probability >= least
+        return sum(found[name] for name in effects) if found else 0.0
 
 
 # What to look at
@@ -109,40 +111,36 @@ def _list_pairs(
 
 
 def find_twins(memory: Bethink, around: Surroundings) -> list[Pair]:
-    """Those older ones of its neighbours that say the same as a statement, or nearly so, and are not related to it."""
+    """Return the older neighbours that say the same as a statement and are not related to it."""
     found = []
     for neighbour in around.near:
         other = neighbour.memory
         if other.id >= around.memory.id or other.id in around.related:
             continue
         keep, drop = sorted((around.memory, other), key=_worth, reverse=True)
-        sure = (
-            neighbour.similarity >= memory.config.dedup_threshold
-            and say_the_same(drop.content, keep.content)
-        ) or (
-            around.says(other.id, "same", least=SURELY_SAME)
-            and not tell_apart(drop.content, keep.content)
+        same_words = neighbour.similarity >= memory.config.dedup_threshold and say_the_same(
+            drop.content, keep.content
         )
-        judgement = around.judged.get(other.id)
-        differs = judgement and judgement.relation != "same" and judgement.probability >= RELATES
-        if sure or (neighbour.nearness >= ALIKE and not differs):
-            reason = SAME if sure else "much alike, but something differs"
-            found.append(Pair(keep, drop, neighbour.similarity, reason))
+        same_meaning = around.chance(other.id, "same") >= SURELY_SAME and adds_nothing(
+            drop.content, keep.content
+        )
+        if same_words or same_meaning:
+            found.append(Pair(keep, drop, neighbour.similarity, SAME))
     return found
 
 
 def find_opposites(memory: Bethink, around: Surroundings) -> list[Pair]:
-    """What is known to contradict a statement or was proposed in its place, and those of its neighbours that seem to."""
+    """Return known contradictions of a statement, and neighbours that surely cannot hold beside it."""
     one = around.memory
-    known = [id for id, types in around.related.items() if types.intersection(DISPUTES)]
+    known = [id for id, types in around.related.items() if "contradicts" in types]
     found = [
-        _dispute(one, other, 1.0, MARKED if "contradicts" in around.related[other.id] else PROPOSED)
+        _dispute(one, other, 1.0, MARKED)
         for other in memory.store.get(sorted(known))
         if other.deleted_at is None and other.superseded_by is None and other.scope in memory.scopes
-        if not (one.answered or other.answered)  # what was open is settled
+        if not (one.answered or other.answered)  # an open item that was closed disputes nothing
     ]
     return found + [
-        _dispute(one, neighbour.memory, neighbour.similarity, "seems to say otherwise")
+        _dispute(one, neighbour.memory, neighbour.similarity, PROPOSED)
         for neighbour in around.near
         if neighbour.memory.id not in known and not are_told_together(one, neighbour.memory)
         if _seems_opposed(memory, around, neighbour)
@@ -150,10 +148,15 @@ def find_opposites(memory: Bethink, around: Surroundings) -> list[Pair]:
 
 
 def _seems_opposed(memory: Bethink, around: Surroundings, neighbour: Neighbour) -> bool:
-    """By the judge where there is one; the rules take many for opposed that are about two things."""
+    """Decide by the judge where there is one; by words many seem opposed that are about two things."""
+    other = neighbour.memory
+    if not around.related.get(other.id, set()).issubset(DISPUTES):
+        return False
     if memory.judge:
-        return around.says(neighbour.memory.id, "contradicts", "replaces")
-    return neighbour.nearness >= OPPOSED and are_opposed(around.memory, neighbour.memory)
+        open_items = {around.memory.kind, other.kind} & set(OPEN)
+        chance = around.chance(other.id, "replaces", "changes")
+        return not open_items and chance >= SURELY_DISPUTED
+    return neighbour.nearness >= OPPOSED and are_opposed(around.memory, other)
 
 
 # Consolidation
@@ -228,9 +231,9 @@ def _find_changed(survey: Sequence[Surroundings]) -> Iterator[Step]:
     for around in survey:
         for neighbour in around.near:
             old, new = sorted((around.memory, neighbour.memory), key=attrgetter("created_at"))
-            if judgement := around.judged.get(neighbour.memory.id):
-                known, judged = neighbour._replace(memory=old), {old.id: judgement}
-                verdict = reconcile(new, [known], threshold=None, judged=judged)
+            if effect := around.judged.get(neighbour.memory.id):
+                known = neighbour._replace(memory=old)
+                verdict = reconcile(new, [known], threshold=None, effects={old.id: effect})
             else:
                 later = neighbour.memory.created_at > around.memory.created_at
                 settled = later and is_answered(old, neighbour)
@@ -312,12 +315,13 @@ def survey(
             if neighbour.memory.id != one.id
             and neighbour.memory.kind in COMPARED
             and not (one.source_type in READ and neighbour.memory.source_type in READ)
+            and INFERRED not in (one.source_type, neighbour.memory.source_type)
         ]
         yield Surroundings(one, near, related[one.id], _ask(memory, one, near))
 
 
-def _ask(memory: Bethink, one: Memory, near: Sequence[Neighbour]) -> dict[str, Judgement]:
-    """What the judge says of a statement and its neighbours, by the id of each."""
+def _ask(memory: Bethink, one: Memory, near: Sequence[Neighbour]) -> dict[str, Effect]:
+    """Return the judged effect between a statement and each neighbour, by the neighbour's id."""
     wanted = [
         neighbour
         for neighbour in near
@@ -326,9 +330,7 @@ def _ask(memory: Bethink, one: Memory, near: Sequence[Neighbour]) -> dict[str, J
     ]
     if not wanted or not is_one_statement(one) or memory.judge is None:
         return {}
-    pairs = [(one, other.memory) for other in wanted]
-    judged = relate_memories(memory.judge, pairs, find_standings(one, wanted))
-    return {other.memory.id: judgement for other, judgement in zip(wanted, judged, strict=True)}
+    return weigh_neighbours(memory.judge, one, wanted)
 
 
 def _worth(memory: Memory) -> tuple[float, ...]:

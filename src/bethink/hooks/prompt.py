@@ -419,7 +419,8 @@ def cut_excerpt(one: Memory, sought: Sought, room: int) -> str:
 def quote(one: Memory, short: dict[str, str], text: str) -> Quote:
     origin = f"session {one.session[:8]}" if one.session else citation(one)
     about = short.get(one.id, one.id), one.kind, one.trust, origin, one.created_at
-    return Quote(*about, text, "answered" if one.answered else "", brief=True)
+    note = f"newer: {', '.join(short.get(id, id) for id in one.newer)}" if one.newer else ""
+    return Quote(*about, text, "answered" if one.answered else note, brief=True)
 
 
 def find_disputes(memory: Bethink, memories: Sequence[Memory]) -> list[tuple[Memory, Memory]]:

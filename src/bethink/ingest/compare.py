@@ -1,4 +1,4 @@
-"""A new statement against the few known ones about the same subject: which those are, what the judge says, and the verdict.
+"""A new statement against the few known ones about the same subject: find them, weigh each pair, return the verdict.
 
 Bounded work: at most `KNOWN` known statements for each new one, `MOST_PAIRS` pairs for the judge in one batch, and no text that is
 longer than a statement. Nothing here writes, and nothing runs inside a transaction.
@@ -12,13 +12,20 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from bethink.embed.base import Embedder
-from bethink.ingest.lexicon import count_shared_words, find_change
+from bethink.ingest.effects import (
+    EFFECTS,
+    Effect,
+    Position,
+    Side,
+    collect_features,
+    find_rivals,
+    weigh_effect,
+)
+from bethink.ingest.lexicon import find_change
 from bethink.ingest.reconcile import (
-    MAYBE,
     OPEN,
     STATED,
-    SUBJECT,
-    Effects,
+    BatchParts,
     Neighbour,
     Verdict,
     apply_verdict,
@@ -27,7 +34,7 @@ from bethink.ingest.reconcile import (
     reconcile,
     take_headline,
 )
-from bethink.judge import RELATED, Judge, Judgement, Standing, describe_place
+from bethink.judge import Judge
 from bethink.store.base import Store
 from bethink.types import NOTHING, STATEMENTS, Change, Filter, Memory, Relation
 
@@ -39,17 +46,11 @@ BY_NAME, WAITING = 3, 4  # of them that only share a name with it, and that wait
 NEAR, NEAREST = 0.15, 3
 MOST_PAIRS = 512  # that the judge is asked about in one write: some seconds of one core
 FEWEST = 2  # words of what can be a statement
-# How probably a note must matter in a month to change another or be changed: what passes, such as the progress of an agent, does not. Of
-# 104 replacements among notes of working chatter 24 are left, of 95 written ones 94 (bench/LOG.md, 2026-11-16).
-WORTH = 0.3
-# And how probably one that would not matter must be a to-do, a question or a problem to be done or answered by another: .93 of what is
-# written as such is, of 24 steps of working chatter 8 are (bench/LOG.md, 2026-11-16).
-WAITS = 0.4
-PLAIN = 0.9  # a plain answer, such as a bare command, is worth what its question is: set by hand
+# Nearness from which a text that states a change is compared with a known one, where no judge is at hand.
+SUBJECT = 0.25
 SPOKEN = ("note", "transcript")  # sources in which one thing replies to another
-CHANGING = ("replaces", "same", "answers", "completes")
 _TODO_LABEL = re.compile(r"\A\W{0,9}(?:to-?do|fixme|next|remaining)\b\W{0,3}(?=\w)", re.IGNORECASE)
-STRANGERS = Judgement("unrelated", 1.0, {name: float(name == "unrelated") for name in RELATED})
+STRANGERS: Effect = {name: float(name == "keep") for name in EFFECTS}
 
 
 class WriteOptions(NamedTuple):
@@ -60,6 +61,7 @@ class WriteOptions(NamedTuple):
     actor: str = "user"
     trust: int = 3
     dedup: bool = True
+    automatic: str = "full"  # what may happen to known memories: one of types.AUTOMATIC
     threshold: float = 0.9
     unique: bool = True  # told once per scope; passages of a source may repeat
     longest: int = 200_000
@@ -98,7 +100,8 @@ def compare(
 ) -> Comparison:
     """Each memory against what is stored and against those before it, but for those of the same telling: who told them
     together knew of each. `explicit` are the ids that each is said outright to replace."""
-    judge = options.judge() if embedder and any(map(is_one_statement, memories)) else None
+    judging = embedder and options.automatic != "off" and any(map(is_one_statement, memories))
+    judge = options.judge() if judging else None
     near = [
         _neighbours(memory, own, options, store, embedder, judge is not None)
         for memory, own in zip(memories, vectors, strict=True)
@@ -115,7 +118,7 @@ def compare(
     ]
     for at, memory in enumerate(memories):
         if verdicts[at].duplicate is None:
-            parts += _apply_later(memory, near[at], judged[at])
+            parts += _apply_later(memory, near[at], judged[at], options.automatic)
     return Comparison(
         verdicts,
         tuple(change for part in parts for change in part.change),
@@ -126,7 +129,7 @@ def compare(
 def _judge_each(
     memories: Sequence[Memory],
     near: Sequence[Sequence[Neighbour]],
-    judged: Sequence[Mapping[str, Judgement]],
+    judged: Sequence[Mapping[str, Effect]],
     last: Sequence[str | None],
     options: WriteOptions,
     store: Store,
@@ -145,9 +148,10 @@ def _judge_each(
             memory,
             [one for one in near[at] if one.memory.id not in gone],
             threshold=None if replaced else threshold,
-            judged=judged[at],
+            effects=judged[at],
             explicit=replaced,
             last=last[at],
+            automatic=options.automatic,
         )
         if replaced and memory.content_hash in told_before:
             # Somebody says of what was told before that it replaces something.
@@ -158,14 +162,19 @@ def _judge_each(
 
 
 def _apply_later(
-    memory: Memory, near: Sequence[Neighbour], judged: Mapping[str, Judgement]
-) -> Iterator[Effects]:
-    """What those that were told after a memory, and are known before it, as when an earlier conversation is read last, mean for it."""
+    memory: Memory, near: Sequence[Neighbour], judged: Mapping[str, Effect], automatic: str
+) -> Iterator[BatchParts]:
+    """Yield the effects that known later statements have on an earlier one, as when an earlier conversation is read last."""
     for one in near:
         later = one.memory
         if later.created_at > memory.created_at and later.id in judged:
-            told = {memory.id: judged[later.id]}
-            verdict = reconcile(later, [one._replace(memory=memory)], threshold=None, judged=told)
+            verdict = reconcile(
+                later,
+                [one._replace(memory=memory)],
+                threshold=None,
+                effects={memory.id: judged[later.id]},
+                automatic=automatic,
+            )
             yield apply_verdict(later, verdict)
             if verdict.supersedes:
                 return
@@ -327,81 +336,52 @@ def _ask(
     memories: Sequence[Memory],
     near: Sequence[Sequence[Neighbour]],
     last: Sequence[str | None],
-) -> list[dict[str, Judgement]]:
-    """What the judge says of each new memory and its neighbours. The nearest of all are asked about first."""
-    found: list[dict[str, Judgement]] = [{} for _ in memories]
-    wanted = []
-    for at, memory in enumerate(memories):
-        if is_one_statement(memory):
-            known = _same_subject(memory, near[at])[:KNOWN]
-            standings = find_standings(memory, known, last[at])
-            wanted += [
-                (number, at, one.memory, standing)
-                for number, (one, standing) in enumerate(zip(known, standings, strict=True))
-            ]
-    wanted = sorted(wanted, key=lambda each: each[:2])[:MOST_PAIRS]
-    pairs = [(old, memories[at]) for _, at, old, _ in wanted]
-    judged = relate_memories(judge, pairs, [standing for *_, standing in wanted])
-    for (_, at, other, _), judgement in zip(wanted, judged, strict=True):
-        found[at][other.id] = judgement
-    return found
-
-
-def relate_memories(
-    judge: Judge, pairs: Sequence[tuple[Memory, Memory]], standings: Sequence[Standing]
-) -> list[Judgement]:
-    """What the judge says of the later of each two memories. What is to be done is read without the word that says so, and where nobody would
-    miss one of two notes nothing changes."""
-    told = [sorted(pair, key=lambda one: one.created_at) for pair in pairs]
-    texts = [(leave_label_out(old), new.content) for old, new in told]
-    judged = judge.relate(texts, standings) if texts else []
-    passing = _find_passing(judge, told, judged)
+) -> list[dict[str, Effect]]:
+    """Return the effects of each new memory on its neighbours, by their ids. The nearest of all are judged first."""
+    known = [
+        _same_subject(memory, near[at])[:KNOWN] if is_one_statement(memory) else []
+        for at, memory in enumerate(memories)
+    ]
+    wanted = [(number, at) for at, found in enumerate(known) for number in range(len(found))]
+    for _, at in sorted(wanted)[MOST_PAIRS:]:
+        known[at].pop()
     return [
-        STRANGERS if (old.id, new.id) in passing else judgement
-        for (old, new), judgement in zip(told, judged, strict=True)
+        weigh_neighbours(judge, memory, found, before) if found else {}
+        for memory, found, before in zip(memories, known, last, strict=True)
     ]
 
 
-def _find_passing(
-    judge: Judge, pairs: Sequence[Sequence[Memory]], judgements: Sequence[Judgement]
-) -> set[tuple[str, str]]:
-    """The ids of those pairs of notes in which nothing changes: nobody would miss the new one in a month, or nobody would miss the old one,
-    in which nothing waits to be answered or done."""
-    notes = [
-        (old, new)
-        for (old, new), judgement in zip(pairs, judgements, strict=True)
-        if sum(judgement.probabilities[name] for name in CHANGING) >= MAYBE
-        and new.source_type == "note"
-        and not (old.kind == "question" and judgement.probabilities["answers"] >= PLAIN)
-    ]
-    said = {one.id: one.content for pair in notes for one in pair}
-    alone = describe_place("user")
-    readings = dict(zip(said, judge.read([(alone, text) for text in said.values()]), strict=True))
-
-    def matters(old: Memory) -> bool:
-        waits = old.kind in OPEN or sum(readings[old.id].kinds[name] for name in OPEN) >= WAITS
-        return readings[old.id].worth >= WORTH or waits
-
+def weigh_neighbours(
+    judge: Judge, memory: Memory, near: Sequence[Neighbour], last: str | None = None
+) -> dict[str, Effect]:
+    """Return the effect of the later on the earlier of a memory and each neighbour, by the neighbour's id."""
+    pairs = [sorted((one.memory, memory), key=lambda each: each.created_at) for one in near]
+    sides = [(_make_side(old), _make_side(new)) for old, new in pairs]
+    judged = judge.relate([(old.text, new.text) for old, new in sides])
+    found = zip(near, sides, judged, find_positions(near, last), find_rivals(judged), strict=True)
     return {
-        (old.id, new.id) for old, new in notes if readings[new.id].worth < WORTH or not matters(old)
+        one.memory.id: weigh_effect(collect_features(old, new, judgement, position, rival))
+        for one, (old, new), judgement, position, rival in found
     }
 
 
+def _make_side(memory: Memory) -> Side:
+    names = frozenset(entity.name for entity in memory.entities)
+    return Side(leave_label_out(memory), memory.kind, names)
+
+
 def leave_label_out(memory: Memory) -> str:
-    """What is to be done without the word that says so: reports are read beside what was wanted."""
+    """Return a to-do without its label: reports are compared with the work itself."""
     return _TODO_LABEL.sub("", memory.content) if memory.kind == "todo" else memory.content
 
 
-def find_standings(
-    new: Memory, near: Sequence[Neighbour], last: str | None = None
-) -> list[Standing]:
-    """How a statement stands to each of those that it is compared with, among all of them; `last` is the one that it was told right after."""
+def find_positions(near: Sequence[Neighbour], last: str | None = None) -> list[Position]:
+    """Return the place of each neighbour among all of them; `last` is the id of the statement right before the new one."""
     nearest = [*sorted((one.nearness for one in near), reverse=True), 0.0]
     return [
-        Standing(
+        Position(
             one.nearness,
             one.nearness - nearest[one.nearness == nearest[0]],
-            count_shared_words(one.memory.content, new.content),
             one.memory.id == last,
         )
         for one in near

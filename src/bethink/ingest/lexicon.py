@@ -259,6 +259,7 @@ def say_the_same(one: str, other: str) -> bool:
         len(mine) <= len(theirs)
         and (len(mine) == len(theirs) or len({*mine} - STOP_WORDS) >= FEWEST)
         and remove_marks(one) == one
+        and find_code_tokens(one) <= find_code_tokens(other)
         # In order: what calls is not what is called.
         and all(_stem(word) == _stem(its) for word, its in zip(mine, theirs, strict=False))
         and (_TURNING | _NEGATIONS).isdisjoint(theirs[len(mine) :])
@@ -310,6 +311,8 @@ def _stem(word: str) -> str:
 
 
 def _strip(word: str) -> str:
+    if not re.search(r"[aeiouy]", word):  # an abbreviation: "https" is no plural of "http"
+        return word
     return re.sub(r"([b-df-hj-np-tv-z])\1$", r"\1", _INFLECTION.sub("", word))
 
 
@@ -377,6 +380,10 @@ def is_tentative(text: str) -> bool:
 def count_shared_words(one: str, other: str) -> int:
     """Telling words that both hold."""
     return len(_telling_words(one) & _telling_words(other))
+
+
+def count_telling_words(text: str) -> int:
+    return len(_telling_words(text))
 
 
 _ADDRESS = r"https?://\S+"  # its words name where something is, not what
@@ -479,6 +486,140 @@ def _leaves_name_out(one: str, other: str) -> bool:
 def _numbers(text: str) -> set[str]:
     words = (_NUMBER_WORDS.get(word) for word in re.findall(r"[a-z]+", text.lower()))
     return {*_NUMBER.findall(text), *filter(None, words)}
+
+
+_UNITS = {
+    word: value
+    for value, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen"
+        " nineteen".split()
+    )
+} | {
+    word: 10 * value
+    for value, word in enumerate(
+        "twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2
+    )
+}
+_MULTIPLES = {"hundred": 100, "thousand": 1000, "million": 1_000_000}
+
+
+def find_quantities(text: str) -> set[str]:
+    """Numbers of a text in digits, those in words included: "twenty thousand" is "20000". A single "one" is hardly ever a number."""
+    found = {re.sub(r"(?<=\d)[,'](?=\d{3})", "", number) for number in _NUMBER.findall(text)}
+    value, counting = 0, False
+    for word in [*re.findall(r"[a-z]+", text.lower()), ""]:
+        if word in _UNITS:
+            value, counting = value + _UNITS[word], True
+        elif word in _MULTIPLES and counting:
+            value *= _MULTIPLES[word]
+        elif counting:
+            found |= {str(value)} if value != 1 else set()
+            value, counting = 0, False
+    return found
+
+
+_SIGNS = frozenset("/\\_=<>|&$#@+*~^%{}[]`:")
+_SENTENCE_MARKS = ".,;:!?()\"'“”‘’`*"
+
+
+def find_code_tokens(text: str) -> set[str]:
+    """Tokens in which every sign and every capital counts: paths, options, versions, operators, identifiers, addresses."""
+    tokens = (token.strip(_SENTENCE_MARKS) or token for token in text.split())
+    return {token for token in tokens if _is_code_token(token)}
+
+
+def _is_code_token(token: str) -> bool:
+    inner = token[1:]
+    return (
+        not _SIGNS.isdisjoint(token)
+        or (token.startswith("-") and len(token) > 1)
+        or "." in inner
+        or (any(map(str.isdigit, token)) and any(map(str.isalpha, token)))
+        or (any(map(str.isupper, inner)) and any(map(str.islower, token)))
+    )
+
+
+# Words that begin a reason, an exception or a condition.
+_CLAUSES = re.compile(
+    r"\b(?:because|since|so that|due to|in order to|otherwise|unless|except|only|until|if|when|but|while|although|weil|außer|nur|parce que"
+    r"|sauf|seulement|porque|salvo|excepto|solo|sólo)\b",
+    re.IGNORECASE,
+)
+
+
+def adds_nothing(new: str, old: str) -> bool:
+    """Return True if a rewording has no detail that the old text lacks: no number, no code, no name, no reason, exception or condition."""
+    return (
+        find_quantities(new) <= find_quantities(old)
+        and find_code_tokens(new) <= find_code_tokens(old)
+        and not tell_apart(new, old)
+        and (not _CLAUSES.search(new) or _CLAUSES.search(old) is not None)
+    )
+
+
+def is_correction(new: str, old: str) -> bool:
+    """Return True if two texts are letter for letter nearly the same and differ in signs, capitals or single letters, not in numbers."""
+    mine, theirs = (re.sub(r"[\W_]+", "", text).lower() for text in (new, old))
+    if (
+        new == old
+        or _NUMBER.findall(new) != _NUMBER.findall(old)
+        or len(mine) > 4 * LONGEST_IDENTIFIER
+    ):
+        return False
+    return SequenceMatcher(None, mine, theirs, autojunk=False).ratio() >= 0.95
+
+
+_SEPARATORS = re.compile(
+    r"[,;:()（），；、]|[.!?]\s+\S|[。！？]\s*\S|\s[–—-]\s|\b(?:and|but|while|whereas|und|aber|et|mais|y|pero|e|mas)\b",
+    re.IGNORECASE,
+)
+_REASON = re.compile(
+    r"[,;]?\s*\b(?:because|since|so that|due to|weil|parce que|porque)\b.*",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def makes_one_claim(text: str) -> bool:
+    """Return True if a text certainly makes a single claim, its reason aside. Of 322 replaced statements 81 % do, of 242 that changed in
+    part 3 %."""
+    return _SEPARATORS.search(_REASON.sub("", text.strip().rstrip(".!。"))) is None
+
+
+def count_separators(text: str) -> int:
+    """Count signs and words that join clauses: the more, the more claims a text may make."""
+    return text.count(",") + text.count(";") + text.count(" and ")
+
+
+_CHANGE_WORDS = re.compile(
+    r"(?i)\b(?:no longer|instead|not .{0,20}any ?more|moved|switched|replaced|dropped|from now on|now|since|back to|became|changed|anymore"
+    r"|as of|these days|gone|retired|used to)\b"
+)
+
+
+def speaks_of_change(text: str) -> bool:
+    return _CHANGE_WORDS.search(text) is not None
+
+
+# Verbs that only link a thing with its value, by their first six letters as in `_telling_words`.
+_LINKING = {
+    word[:6]
+    for word in "run runs running live lives host hosted deploy deployed store stored stores write written go goes work works based kept keep"
+    " keeps handle handled handles manage managed build built sits uses via".split()
+}
+
+
+def says_old_value_is_over(new: str, old: str) -> bool:
+    """Return True if the new text states a change away from the old value, and names everything else that the old text speaks of.
+
+    "We moved billing from MySQL to Postgres" ends "We use MySQL for billing", and leaves "Reports read MySQL at night" alone."""
+    change = find_change(new)
+    if change is None or not mentions(old, change[0]):
+        return False
+    before, after = change
+    if after and mentions(old, after):
+        return False
+    rest = _telling_words(old) - _telling_words(before) - _LINKING
+    return bool(rest or _telling_words(before)) and rest <= _telling_words(new)
 
 
 def other_number(one: str, other: str) -> bool:

@@ -21,7 +21,7 @@ from bethink.embed.base import Embedder
 from bethink.errors import InvalidInput
 from bethink.ingest.compare import Comparison, WriteOptions, compare
 from bethink.ingest.extract import classify, extract, find_label, keywords
-from bethink.ingest.reconcile import STATED, holds_one_statement
+from bethink.ingest.reconcile import REPEATED, STATED, holds_one_statement
 from bethink.ingest.redact import redact, redact_value
 from bethink.judge import Judge, asks, describe_place
 from bethink.store.base import Store
@@ -367,15 +367,16 @@ def fold_changes(batch: Batch) -> Batch:
     """The batch with what it changes of its own new memories written at once: what replaces or answers them came with them."""
     new = {entry.memory.id for entry in batch.add}
     fields: dict[str, dict[str, Any]] = {id: {} for id in new}
+    later = [change for change in batch.change if change.action == REPEATED]
     for change in batch.change:
-        if change.id in new:
+        if change.id in new and change not in later:
             fields[change.id].update(change.fields)
     return batch._replace(
         add=tuple(
             entry._replace(memory=entry.memory._replace(**fields[entry.memory.id]))
             for entry in batch.add
         ),
-        change=tuple(change for change in batch.change if change.id not in new),
+        change=tuple(change for change in batch.change if change.id not in new or change in later),
     )
 
 
@@ -405,6 +406,8 @@ def _tell_outcomes(
                 supersedes=verdict.supersedes,
                 settles=verdict.settles,
                 proposals=verdict.proposals,
+                marks=verdict.marks,
+                similar=verdict.similar.memory.id if verdict.similar else None,
             )
         yield outcome._replace(redactions=one.redactions)
 

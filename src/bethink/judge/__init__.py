@@ -16,15 +16,13 @@ Every write imports this file, so NumPy and the model arrive with the first pair
 
 from __future__ import annotations
 
-import json
 import math
-import operator
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from bethink.config import data_directory
 from bethink.embed.base import open_session, open_tokenizer
@@ -39,7 +37,6 @@ KINDS = (
 TOKENS = 128  # of each text, as in training; the rest of a longer one is not read
 CHARACTERS = 2000  # that are tokenised to find them
 CLS, SEP = 101, 102
-LEAST = 0.001  # a share that is as good as none: set by hand
 DATA = Path(__file__).parent / "data"
 WORDS, READER, JUDGE = "words.onnx", "reader.onnx", "judge.onnx"
 DEEP = {"relation", "applies"}  # what is told after twelve layers
@@ -66,15 +63,6 @@ class StatementReading(NamedTuple):
     open: float  # that what it asks, wants or complains of is still open when the conversation ends
 
 
-class Standing(NamedTuple):
-    """How two texts stand to each other among all that the new one is compared with."""
-
-    nearness: float  # from 0, strangers, to 1, the same
-    lead: float  # over the nearest of the others
-    shared: int  # telling words
-    follows: bool = False  # the new one was told right after the old one
-
-
 Pairs = Sequence[tuple[str, str]]
 
 
@@ -91,19 +79,8 @@ class Judge:
         self._load(WORDS)
         self._load(READER)
 
-    def relate(self, pairs: Pairs, standings: Sequence[Standing] = ()) -> list[Judgement]:
-        """What each new text, the second of its pair, is to the old one. Where it is said how they stand among others, that is weighed, too:
-        many notes of a project look like a change of another, and the one that is meant stands out."""
-        found = self._relate(pairs)
-        # What says the same says it the other way round as well (354 of 355 pairs that do). Where it does not, that is believed.
-        same = [at for at, one in enumerate(found) if one.relation == "same"]
-        turned = self._relate([pairs[at][::-1] for at in same])
-        for at, other in zip(same, turned, strict=True):
-            if other.relation in ("replaces", "contradicts"):
-                found[at] = other
-        return list(map(weigh, found, standings, find_rivals(pairs, found))) if standings else found
-
-    def _relate(self, pairs: Pairs) -> list[Judgement]:
+    def relate(self, pairs: Pairs) -> list[Judgement]:
+        """Return how each new text, the second of its pair, relates to the old one, seen alone."""
         return [
             read_logits(logits, IMPOSSIBLE.get((asks(old), asks(new)), ()))
             for (old, new), (logits,) in zip(pairs, self._ask(pairs, ("relation",)), strict=True)
@@ -205,47 +182,6 @@ def read_logits(logits: Any, impossible: Sequence[str]) -> Judgement:
     return _judgement(dict(zip(RELATED, (shares / shares.sum()).tolist(), strict=True)))
 
 
-def weigh(judgement: Judgement, standing: Standing, rival: float = 0.0) -> Judgement:
-    """What a judgement comes to among others. What changes nothing shares what is left."""
-    shares = {}
-    for name, weights in read_weights().items():
-        evidence = list_evidence(name, judgement, standing, rival)
-        shares[name] = _chance(sum(map(operator.mul, evidence, weights)))
-    most = max(1.0, sum(shares.values()))
-    kept = {name: one for name, one in judgement.probabilities.items() if name not in shares}
-    left = (1 - sum(shares.values()) / most) / (sum(kept.values()) or 1.0)
-    return _judgement(
-        {name: shares[name] / most if name in shares else kept[name] * left for name in RELATED}
-    )
-
-
-def list_evidence(
-    name: str, judgement: Judgement, standing: Standing, rival: float
-) -> tuple[float, ...]:
-    """What speaks for a relation and against it. A share says more, or less, where no word is shared and where the new text follows the
-    old one; `rival` is how surely the new one changes another text."""
-    own, strange = (_log_odds(judgement.probabilities[one]) for one in (name, "unrelated"))
-    unshared, follows = float(not standing.shared), float(standing.follows)
-    place = (standing.nearness, standing.lead, min(standing.shared, 4), unshared, follows)
-    both = (own * unshared, own * follows, unshared * follows)
-    return (own, strange, *place, *both, _log_odds(rival), 1.0)
-
-
-def find_rivals(pairs: Pairs, found: Sequence[Judgement]) -> list[float]:
-    """Of each pair the largest share of a change that its new text has in another pair."""
-    shares = [max(one.probabilities[name] for name in read_weights()) for one in found]
-    best: dict[str, list[float]] = {}
-    for (_, new), share in zip(pairs, shares, strict=True):
-        best[new] = sorted((*best.get(new, (0.0, 0.0)), share), reverse=True)[:2]
-    return [best[new][share == best[new][0]] for (_, new), share in zip(pairs, shares, strict=True)]
-
-
-@cache
-def read_weights() -> dict[str, list[float]]:
-    """For each relation that changes something what each piece of evidence counts; `bench/judge/weigh.py` fits them."""
-    return cast(dict[str, list[float]], json.loads((DATA / "weights.json").read_text("utf-8")))
-
-
 def _judgement(shares: Mapping[str, float]) -> Judgement:
     best = max(shares, key=shares.__getitem__)
     return Judgement(best, shares[best], shares)
@@ -256,11 +192,6 @@ def _shares(logits: Any) -> Any:
 
     raised = np.exp(logits - logits.max())
     return raised / raised.sum()
-
-
-def _log_odds(share: float) -> float:
-    kept = min(max(share, LEAST), 1 - LEAST)
-    return math.log(kept / (1 - kept))
 
 
 def _chance(logit: float) -> float:

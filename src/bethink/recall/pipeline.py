@@ -719,6 +719,8 @@ def put_newer_first(hits: Sequence[Hit], limit: int, earlier: Sequence[str] = ()
                 continue
             if (relation.type, relation.source) == ("answers", other.id) and other.id in there:
                 ordered.setdefault(other.id, there[other.id])
+            if relation.type == "relates_to" and other.id in there and outranks(other, hit.memory):
+                ordered.setdefault(other.id, there[other.id])
             if relation.type in ("may_replace", "contradicts") and outranks(other, hit.memory):
                 # The relations between the two, as the other sees them.
                 reverse = tuple(

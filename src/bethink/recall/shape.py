@@ -25,7 +25,7 @@ TITLE = 80  # characters of a signature in a title
 # What a memory tells in JSON, in this order.
 FIELDS = """
 id kind scope content summary source path lines section session created_at updated_at importance confidence usefulness access_count
-last_accessed valid_from valid_to expires_at deleted_at superseded_by answered tags keywords entities metadata trust
+last_accessed valid_from valid_to expires_at deleted_at superseded_by newer answered tags keywords entities metadata trust
 """.split()
 OVERHEAD = 12  # tokens of punctuation and labels around one item
 LEAST = 20  # tokens of a text that is worth showing

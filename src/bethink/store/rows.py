@@ -39,6 +39,9 @@ _READ_FROM = {
     "source": "o.uri",
     "source_type": TYPE,
     "lines": "m.line_start",
+    "newer": "(SELECT string_agg(r.source, ',') FROM relations r JOIN memories n ON n.id = r.source WHERE r.target = m.id"
+    " AND r.type = 'may_replace' AND n.superseded_by IS NULL AND n.deleted_at IS NULL AND n.trust >= m.trust"
+    " AND n.created_at >= m.created_at)",
     "entities": "(SELECT {} FROM memory_entities me JOIN entities e ON e.id = me.entity WHERE me.memory = m.key)",
 }
 _FIELDS = ", ".join(_READ_FROM.get(name, f"m.{name}") for name in Memory._fields)
@@ -94,7 +97,7 @@ TIMES = frozenset(
 JSONS = ("tags", "keywords", "metadata")
 # Fields of a memory that a Change may set directly.
 EDITABLE = {*Memory._fields} - {
-    *"id scope access_count source source_type lines position entities".split()
+    *"id scope access_count source source_type lines position entities newer".split()
 }
 
 # What a change and a purge look at. Each name is a column in both databases.
@@ -176,7 +179,7 @@ def to_row(item: Any, **own: Any) -> dict[str, Any]:
     row = {
         name: to_column(name, value)
         for name, value in item._asdict().items()
-        if name not in ("lines", "entities", "source_type")
+        if name not in ("lines", "entities", "source_type", "newer")
     }
     if hasattr(item, "lines"):
         row["line_start"], row["line_end"] = item.lines or (None, None)
@@ -225,6 +228,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("metadata", "before", "after"), _read_json),
     **dict.fromkeys(("tags", "keywords"), lambda text: tuple(_read_json(text))),
     "answered": lambda value: None if value is None else bool(value),
+    "newer": lambda text: tuple(sorted(text.split(","))) if text else (),
     "entities": _read_entities,
 }
 

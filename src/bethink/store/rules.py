@@ -215,6 +215,9 @@ class Writer(Places):
             raise NotFound(
                 f"There is no memory {change.id}.", "`bethink list` shows what there is."
             )
+        if change.action == "repeat":
+            self._keep_wording(old, change.fields["content"])
+            return
         key, scope = old["key"], old["scope"]
         changed = self._find_changed_columns(change, old)
         merged = {**old, **changed}
@@ -237,6 +240,16 @@ class Writer(Places):
                 before["entities"], after["entities"] = was, now
         self.record(change.action, old, before, after)
         self.audit(change.action, change.id)
+
+    def _keep_wording(self, row: Row, text: str) -> None:
+        """Keep other words for the same statement as a version in its history. The memory itself stays as it is."""
+        known = self.run("SELECT after FROM history WHERE memory = ?", row["key"])
+        if text in (json.loads(after or "{}").get("content") for (after,) in known):
+            return
+        own, other = {"content": row["content"]}, {"content": text}
+        self.record("repeat", row, own, other)
+        self.record("keep", row, other, own)
+        self.audit("repeat", row["id"])
 
     def _find_changed_columns(self, change: Change, old: Row) -> Json:
         """The columns that get another value."""

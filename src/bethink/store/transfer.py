@@ -153,6 +153,7 @@ def sign_bundle(bundle: Bundle, known: Sequence[Record], person: str) -> Bundle:
 def record_to_json(record: Record) -> Json:
     """A record as the JSON object of an export."""
     value = _to_json(record.memory)
+    del value["newer"]  # derived
     value["history"] = list(map(_to_json, record.events))
     for event in value["history"]:
         del event["number"]
@@ -166,7 +167,8 @@ def record_from_json(value: Row) -> Record:
     A ValueError, KeyError, TypeError or AttributeError where it is none."""
     events = from_json(tuple[Event, ...], value.get("history"))
     vectors = from_json(Stored, value.get("vectors"))
-    return Record(from_json(Memory, value), value.get("unique") is not False, events, vectors)
+    known = {name: one for name, one in value.items() if name != "newer"}
+    return Record(from_json(Memory, known), value.get("unique") is not False, events, vectors)
 
 
 def bundle_to_json(bundle: Bundle) -> Json:

@@ -336,7 +336,7 @@ def arrange_answer(
 def short_ids(memory: "Bethink", found: Iterable[Memory], related: Iterable[str] = ()) -> Names:
     """Ids as short as they can be told: of memories, of what replaced them, and of what else is named. Where memories of every
     project are shown, what the projects are called too."""
-    ids = [id for one in found for id in (one.id, one.superseded_by) if id]
+    ids = [id for one in found for id in (one.id, one.superseded_by, *one.newer) if id]
     names = memory.store.abbreviate([*ids, *related])
     return {**names, **label_scopes(memory)} if memory.everywhere else names
 
@@ -401,16 +401,22 @@ def _outcome_lines(
             return f"[{names[id]}]{beside}"
         return f"{names[id]}{beside}{gap}{one_line(found[id].summary or found[id].content, 80)}"
 
-    id, near = outcome.id, ""
+    id = outcome.id
     if outcome.status == "purged":
         return ["not stored: this text was purged by a person"]
+    lines = [f"already stored as {name_memory(id)}"]
     if outcome.status == "near_duplicate":
-        near = f" ({outcome.similarity or 0:.2f})"
-    lines = [f"{'much like' if near else 'duplicate of'} {name_memory(id, near)}"]
+        lines = [f"same as {name_memory(id)}", "these words are kept as a version of it"]
     if outcome.status == "added":
         lines = [f"added {name_memory(id, f' {found[id].kind}', '  ')}"]
-    lines += [f"replaces {name_memory(id)}" for id in outcome.supersedes]
-    lines += [f"settles {name_memory(id)}" for id in outcome.settles]
+    lines += [f"replaces {name_memory(old)}" for old in outcome.supersedes]
+    lines += [f"closes {name_memory(old)}" for old in outcome.settles]
+    lines += [f"newer than {name_memory(old)}" for old in outcome.marks]
+    if outcome.marks:
+        step = PROPOSALS["replaces"][1 + quoted].format(new=names[id], old=names[outcome.marks[0]])
+        lines.append(f"both stay valid; to retire the older one: {step.removeprefix('if so, ')}")
+    if outcome.similar and outcome.similar not in _affected(outcome):
+        lines.append(f"very similar to {name_memory(outcome.similar)}")
     for known in outcome.proposals:
         word, *steps = PROPOSALS[known.relation]
         step = WAITS if quoted and known.reason == "less trusted" else steps[quoted]
@@ -421,7 +427,13 @@ def _outcome_lines(
 
 def _touched(outcome: Outcome) -> list[str]:
     """The known memories that an outcome speaks of."""
-    return [*outcome.supersedes, *outcome.settles, *(one.id for one in outcome.proposals)]
+    similar = [outcome.similar] if outcome.similar else []
+    return list(dict.fromkeys((*_affected(outcome), *similar)))
+
+
+def _affected(outcome: Outcome) -> list[str]:
+    proposed = [one.id for one in outcome.proposals]
+    return [*outcome.supersedes, *outcome.settles, *outcome.marks, *proposed]
 
 
 def note_lines(hints: Sequence[str]) -> list[str]:
@@ -452,6 +464,8 @@ def quote_memory(memory: Memory, names: Names, text: str | None = None, **more: 
     """A memory as an item, with what keeps it from being believed, if anything does."""
     closed = {"todo": "done", "problem": "solved"}.get(memory.kind, "answered")
     state = closed if memory.answered else ""
+    if memory.newer:
+        state = f"newer: {', '.join(names.get(id, id) for id in memory.newer)}"
     if memory.superseded_by:
         state = f"replaced by {names.get(memory.superseded_by, memory.superseded_by)}"
     if memory.deleted_at:

@@ -94,6 +94,7 @@ def add(args: Namespace, memory: Bethink) -> Result:
         **pick(args, "personal team supersedes"),
         source=args.source or args.file,
         dedup=False if args.no_dedup else None,
+        automatic=args.automatic,
         allow_purged=args.force,
     )
     if outcome.status == "purged":
@@ -105,11 +106,7 @@ def add(args: Namespace, memory: Bethink) -> Result:
         outcome = decide_proposals(memory, outcome)
     known = hidden = ""
     if outcome.status == "near_duplicate":
-        id = short_id(memory, outcome.id)
-        change = f"update {id} --content …" if args.for_agent else f"edit {id}"
-        known = (
-            f"Nothing was added. `bethink {change}` changes the known one; --no-dedup keeps both."
-        )
+        known = "Add --no-dedup to store it as a memory of its own."
     if outcome.redactions:
         parts = many(outcome.redactions, "private or secret part")
         hidden = f"{parts} taken out before storing."

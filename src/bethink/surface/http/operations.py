@@ -117,6 +117,7 @@ def add(memory: View, asked: Any) -> Json:
         personal=asked.personal,
         source=asked.source,
         dedup=asked.dedup,
+        automatic=asked.automatic,
         allow_purged=asked.force,
     )
     outcomes = list(map(render.plain_outcome, receipt.outcomes))

@@ -134,7 +134,9 @@ def store_memories(memory: Bethink, asked: Any) -> Reply:
     for personal in (True, False):
         group = [at for at, item in enumerate(items) if item["personal"] == personal]
         if group:
-            receipt = memory.add_many([passages[at] for at in group], personal=personal)
+            receipt = memory.add_many(
+                [passages[at] for at in group], personal=personal, automatic=asked.automatic
+            )
             outcomes.update(zip(group, receipt.outcomes, strict=True))
             hints += receipt.hints
     told = [outcomes[at] for at in range(len(items))]

@@ -1,0 +1,151 @@
+"""The effect of a new statement on a known one: a probability for each, from the judge's opinion and the words of both.
+
+The judge sees two texts alone, and many notes about one component look like a change of each other. Here its opinion is weighed
+together with everything else that is known about the pair: how near the two are, how much nearer than other notes, which words they
+share, which numbers and negations differ, and whether the new note changes another one more clearly. The weights are a multinomial
+logistic regression over named features (`data/effects.json`), fitted by `bench/judge/effects.py` on written project histories in which
+most notes are true together. Pure: texts and numbers in, probabilities out.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from bethink.ingest.lexicon import (
+    DATA,
+    count_separators,
+    count_shared_words,
+    count_telling_words,
+    differ_in_denial,
+    find_change,
+    is_tentative,
+    other_number,
+    other_part,
+    speaks_of_change,
+    tell_apart,
+)
+from bethink.judge import RELATED, Judgement
+
+# Effects of a new statement: the known one still holds (keep), is over (replaces), changes in part (changes), says the same (same), is
+# answered (answers) or done (completes).
+EFFECTS = ("keep", "replaces", "changes", "same", "answers", "completes")
+LEAST = 0.001  # the smallest probability that is told apart from zero
+MOST_SHARED = 4  # shared words beyond this number say nothing more
+
+
+class Position(NamedTuple):
+    """Place of a known statement among those that a new one is compared with."""
+
+    nearness: float  # 0 for strangers, 1 for the same text
+    lead: float  # over the nearest of the others
+    follows: bool = False  # the new one was written right after it
+
+
+class Side(NamedTuple):
+    """One of two statements: its text, its kind, and the names of its entities."""
+
+    text: str
+    kind: str
+    entities: frozenset[str] = frozenset()
+
+
+class Weights(NamedTuple):
+    features: tuple[str, ...]
+    mean: tuple[float, ...]
+    scale: tuple[float, ...]
+    coefficients: Mapping[str, tuple[float, ...]]
+    intercepts: Mapping[str, float]
+
+
+Effect = Mapping[str, float]  # probability of each of EFFECTS
+
+
+def find_rivals(judgements: Sequence[Judgement]) -> list[float]:
+    """Return, for each pair of one new statement, the largest change share among its other pairs."""
+    shares = [
+        max(one.probabilities[name] for name in ("replaces", "same", "answers", "completes"))
+        for one in judgements
+    ]
+    return [
+        max((share for at, share in enumerate(shares) if at != own), default=0.0)
+        for own in range(len(shares))
+    ]
+
+
+def collect_features(
+    old: Side, new: Side, judgement: Judgement, position: Position, rival: float
+) -> dict[str, float]:
+    """Named evidence about one pair, the input of the regression."""
+    odds = {name: log_odds(judgement.probabilities[name]) for name in RELATED}
+    shared = count_shared_words(old.text, new.text)
+    alone = float(not shared)
+    return {
+        **{f"judge_{name}": value for name, value in odds.items()},
+        "nearness": position.nearness,
+        "lead": position.lead,
+        "shared": float(min(shared, MOST_SHARED)),
+        "nothing_shared": alone,
+        "follows": float(position.follows),
+        "rival": log_odds(rival),
+        "replaces_unshared": odds["replaces"] * alone,
+        "replaces_near": odds["replaces"] * position.nearness,
+        "shared_of_old": shared / max(1, count_telling_words(old.text)),
+        "shared_of_new": shared / max(1, count_telling_words(new.text)),
+        "old_length": len(old.text) / 100,
+        "new_length": len(new.text) / 100,
+        "length_ratio": math.log(max(1, len(new.text)) / max(1, len(old.text))),
+        "told_apart": float(tell_apart(new.text, old.text)),
+        "other_number": float(other_number(new.text, old.text)),
+        "other_part": float(other_part(new.text, old.text)),
+        "states_change": float(find_change(new.text) is not None),
+        "denial_differs": float(differ_in_denial(new.text, old.text)),
+        "new_speaks_of_change": float(speaks_of_change(new.text)),
+        "old_speaks_of_change": float(speaks_of_change(old.text)),
+        "old_question": float(old.kind == "question"),
+        "old_todo": float(old.kind == "todo"),
+        "old_problem": float(old.kind == "problem"),
+        "new_open": float(new.kind in ("todo", "question")),
+        "tentative": float(is_tentative(new.text)),
+        "shared_entities": float(len(old.entities & new.entities)),
+        "old_separators": float(count_separators(old.text)),
+        "new_separators": float(count_separators(new.text)),
+    }
+
+
+def weigh_effect(features: Mapping[str, float]) -> Effect:
+    """Return the probability of each effect for the features of one pair."""
+    weights = read_weights()
+    values = [
+        (features[name] - mean) / scale
+        for name, mean, scale in zip(weights.features, weights.mean, weights.scale, strict=True)
+    ]
+    scores = {
+        name: weights.intercepts[name]
+        + sum(value * one for value, one in zip(values, weights.coefficients[name], strict=True))
+        for name in EFFECTS
+    }
+    highest = max(scores.values())
+    raised = {name: math.exp(score - highest) for name, score in scores.items()}
+    total = sum(raised.values())
+    return {name: value / total for name, value in raised.items()}
+
+
+@cache
+def read_weights() -> Weights:
+    stored: dict[str, Any] = json.loads((DATA / "effects.json").read_text("utf-8"))
+    return Weights(
+        tuple(stored["features"]),
+        tuple(stored["mean"]),
+        tuple(stored["scale"]),
+        {name: tuple(values) for name, values in stored["coefficients"].items()},
+        stored["intercepts"],
+    )
+
+
+def log_odds(share: float) -> float:
+    kept = min(max(share, LEAST), 1 - LEAST)
+    return math.log(kept / (1 - kept))

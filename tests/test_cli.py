@@ -7,7 +7,7 @@ import json
 import pytest
 
 from bethink import Bethink
-from bethink.surface.cli.console import AGENTS
+from bethink.caller import MARKERS
 from bethink.text import NOTICE, TAG
 from bethink.types import Passage, Source
 
@@ -98,7 +98,7 @@ def test_an_agent_gets_marks_origins_and_clean_text(cli, hostile, words):
     assert "\nuser, note:user" not in text
 
 
-@pytest.mark.parametrize("variable", AGENTS)
+@pytest.mark.parametrize("variable", MARKERS)
 def test_data_formats_stay_as_they_are_for_agents(cli, hostile, monkeypatch, variable):
     before = cli.json("search", "deploy note")
     monkeypatch.setenv(variable, "1")

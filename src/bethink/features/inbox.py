@@ -12,15 +12,17 @@ from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from bethink import consent
 from bethink.api import Bethink
-from bethink.errors import InvalidInput
+from bethink.consent import Phrase
+from bethink.errors import InvalidInput, NeedsPerson
 from bethink.features import promotion, tending
 from bethink.features.tending import COMPARED, Pair
 from bethink.ingest.reconcile import BELIEVED
 from bethink.recall.shape import citation
 from bethink.store.transfer import split_pages
 from bethink.text import check_choice
-from bethink.types import PERSONAL, TO_FORGET, TRUST, Change, Filter, Memory, Passage
+from bethink.types import PERSONAL, TRUST, Change, Filter, Forgotten, Memory, Passage
 
 QUEUES = tuple("contradictions duplicates doubtful questions preferences promotions".split())
 PAIRS = ("contradictions", "duplicates")
@@ -98,15 +100,22 @@ def _singles(memory: Bethink, queue: str, limit: int, start: int) -> Iterator[tu
         found = promotion.candidates(memory, most)
     else:
         listed = memory.list(filter=memory.filter(**FILTERS[queue]), limit=most)
-        if queue == "doubtful":
-            # By words, which have an index: a filter by tags reads every memory there is.
-            tagged = memory.search(
-                f"tags:{TO_FORGET}", mode="keyword", limit=most, threshold=0.0, related=False
-            )
-            unwanted = [hit.memory for hit in tagged.hits if TO_FORGET in hit.memory.tags]
-            listed = [*unwanted, *(one for one in listed if TO_FORGET not in one.tags)]
         found = [(one, _why(queue, one)) for one in listed]
+        if queue == "doubtful":
+            requested = _find_requested(memory)
+            ids = {one.id for one, _ in requested}
+            found = [*requested, *(item for item in found if item[0].id not in ids)]
     yield from ((one, reason) for one, reason in found[start:] if queue not in _read_kept(one))
+
+
+def _find_requested(memory: Bethink) -> list[tuple[Memory, str]]:
+    """The memories of this project that an agent asks to forget or purge, each with the reason to decide."""
+    requests = {one.id: one for one in consent.list_requests(memory.store)}
+    return [
+        (one, f"an agent asks to {requests[one.id].action} it")
+        for one in memory.store.get(sorted(requests))
+        if one.scope in memory.scopes and one.deleted_at is None
+    ]
 
 
 def _read_kept(one: Memory) -> set[str]:
@@ -120,8 +129,6 @@ def _why(queue: str, one: Memory) -> str:
         return "not settled yet"
     if queue == "preferences":
         return f"told in every project since you said it in a conversation: {citation(one)}"
-    if TO_FORGET in one.tags:
-        return "an agent would forget it"
     if one.trust == TRUST["quarantined"]:
         return "quarantined: no search shows it"
     return f"on nobody's word: read from {one.source}"
@@ -163,6 +170,18 @@ def _pairs(memory: Bethink, queue: str, limit: int, start: int, seconds: float) 
 # Acts
 
 
+def grant(memory: Bethink, phrase: Phrase) -> Forgotten:
+    """Does what an agent asked for, on the phrase that the user sent. Nothing happens for one that is unknown, used or expired."""
+    ids = consent.find_granted(memory.store, phrase, memory.clock())
+    found = memory.store.get(ids)
+    if phrase.action == "purge" and found:
+        done = promotion.purge(memory, found)
+    else:
+        done = memory.forget(*(one.id for one in found))
+    consent.close(memory.store, ids)
+    return done
+
+
 def decide(memory: Bethink, name: str, ids: Sequence[str]) -> Done:
     """Does something with an item or several, or takes it back."""
     chosen = ACTS[check_choice("act", name, tuple(ACTS))]
@@ -201,6 +220,7 @@ def unbind(memory: Bethink, id: str) -> Memory:
 
 
 def _trust(memory: Bethink, id: str) -> None:
+    consent.close(memory.store, [id])
     memory.write(change=(Change(id, BELIEVED, {"trust": memory.trust}),))
 
 
@@ -242,7 +262,7 @@ Run = Callable[..., object]
 def _replace(memory: Bethink, other: str, one: str) -> None:
     """The second holds instead of the first. Who is trusted less than its teller could only propose that."""
     if memory.trust < memory.one(other).trust:
-        raise InvalidInput(
+        raise NeedsPerson(
             f"The memory {other} is the user's own word, which only the user replaces.",
             "Signed in by `bethink ui` on the user's machine, this page does it.",
         )

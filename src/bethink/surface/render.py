@@ -16,6 +16,7 @@ from datetime import datetime
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bethink.consent import MINUTES
 from bethink.recall.shape import (
     OVERHEAD,
     Dual,
@@ -33,6 +34,7 @@ from bethink.text import Quote, fence_items, new_marker
 from bethink.types import (
     PERSONAL,
     Answer,
+    Forgotten,
     Hit,
     Json,
     Memory,
@@ -422,6 +424,17 @@ def _outcome_lines(
 def _touched(outcome: Outcome) -> list[str]:
     """The known memories that an outcome speaks of."""
     return [*outcome.supersedes, *outcome.settles, *(one.id for one in outcome.proposals)]
+
+
+def describe_request(done: Forgotten) -> list[str]:
+    """How the user grants what an agent asked to forget or purge; nothing where it asked for nothing."""
+    if not done.phrase:
+        return []
+    ways = (
+        f"Only the user can confirm this: by sending exactly `{done.phrase}` as a message within {MINUTES} minutes, in the inbox of the"
+        " web page (`bethink ui`), or in their own terminal. Tell the user which memories it is about."
+    )
+    return [ways]
 
 
 def note_lines(hints: Sequence[str]) -> list[str]:

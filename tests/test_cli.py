@@ -122,7 +122,7 @@ def test_what_an_agent_tells_by_a_command_is_the_agents_word(cli, monkeypatch, k
     assert "user's own word" in cli.fails("update", old, "--content", "Other", *words, code=2)
     file = cli.project / "file.json"
     cli.ok("export", "--output", str(file))
-    assert "Only the user" in cli.fails("import", str(file), "--trusted", *words, code=2)
+    assert "is for people" in cli.fails("import", str(file), "--trusted", *words, code=2)
     monkeypatch.delenv(known_by, raising=False)
     assert cli.json("get", old)[0]["superseded_by"] is None
     cli.ok("link", new["id"], "supersedes", old)

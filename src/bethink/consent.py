@@ -55,11 +55,14 @@ def ask(store: Store, action: str, ids: Sequence[str], actor: str, now: datetime
     """Notes what an agent asks for, and returns the phrase that grants it. Asking again for the same gives the same phrase."""
     known = list_requests(store)
     at = now.timestamp()
+    groups: dict[str, list[Request]] = {}
     for one in known:
-        if one.action == action and one.expires > at:
-            if {other.id for other in known if other.code == one.code} == set(ids):
-                return one.phrase
-    used = {one.code for one in known}
+        groups.setdefault(one.code, []).append(one)
+    for group in groups.values():
+        is_same = {one.id for one in group} == set(ids) and group[0].action == action
+        if is_same and group[0].expires > at:
+            return group[0].phrase
+    used = groups.keys()
     code = _make_code()
     while code in used:
         code = _make_code()

@@ -200,7 +200,7 @@ def test_an_agent_keeps_a_replacement_that_the_user_made(shop, quiet):
 
 
 def phrase_of(answer: str) -> str:
-    return re.search(r"`(bethink (?:forget|purge) \w{4})`", answer)[1]
+    return re.search(r"`(bethink forget [A-Z2-9]{4}(?: --purge)?)`", answer)[1]
 
 
 def test_an_agent_hides_its_own_note(shop, quiet):
@@ -410,6 +410,55 @@ def test_a_hook_that_an_agents_command_starts_grants_nothing(shop, decided, envi
     assert read(shop, decided).deleted_at is None
 
 
+@pytest.mark.parametrize(
+    ("lines", "is_forged"),
+    [
+        pytest.param([["claude"], ["zsh"]], False, id="the host"),
+        pytest.param(
+            [["/bin/sh", "-c", "/usr/bin/bethink hook prompt --host claude"], ["claude"]],
+            False,
+            id="the host by a shell",
+        ),
+        pytest.param(
+            [["/bin/sh", "/p/bin/bethink-hook", "prompt"], ["codex"], ["node", "/usr/bin/codex"]],
+            False,
+            id="a plugin",
+        ),
+        pytest.param(
+            [["bash", "-c", "echo {} | bethink hook prompt"], ["claude"]], True, id="a pipe"
+        ),
+        pytest.param(
+            [["python", "ask.py"], ["bash", "-c", "python ask.py"], ["claude"]], True, id="a script"
+        ),
+        pytest.param(
+            [["claude", "-p", "x"], ["bash", "-c", "claude -p x"], ["claude"]],
+            True,
+            id="an agent of an agent",
+        ),
+        pytest.param([["zsh"], ["sshd"]], False, id="a person"),
+    ],
+)
+def test_a_hook_is_believed_if_the_agents_host_started_it(quiet, monkeypatch, lines, is_forged):
+    monkeypatch.setattr(caller, "list_ancestors", lambda: iter(lines))
+    assert caller.is_hook_forged() == is_forged
+
+
+@pytest.mark.parametrize("act", ["forget", "trust", "keep-doubtful"])
+def test_a_token_decides_nothing_about_the_users_word_in_the_inbox(shop, decided, act):
+    as_agent(shop, "forget_memories", ids=[decided])
+    before = read(shop, decided)
+    with agents_memory(shop) as memory, pytest.raises(NeedsPerson):
+        inbox.decide(memory, act, [decided])
+    assert read(shop, decided) == before
+
+
+def test_a_personal_preference_is_bound_to_a_project_by_the_user_alone(shop, quiet):
+    with shop.memory() as memory:
+        id = memory.add("I prefer small commits", kind="preference", personal=True).id
+    with agents_memory(shop) as memory, pytest.raises(NeedsPerson):
+        inbox.bind(memory, id)
+
+
 def test_a_hook_of_a_detached_command_grants_nothing(shop, decided, monkeypatch):
     phrase = phrase_of(as_agent(shop, "forget_memories", ids=[decided]))
     monkeypatch.setenv("CLAUDECODE", "1")
@@ -435,7 +484,7 @@ def test_a_hook_of_a_detached_command_grants_nothing(shop, decided, monkeypatch)
             ["/usr/share/cursor/cursor", "--type=renderer"], False, id="the editor Cursor"
         ),
         pytest.param(["/home/claude/venv/bin/python", "run.py"], False, id="a user called claude"),
-        pytest.param(["vim", "/work/claude"], False, id="a file called claude"),
+        pytest.param(["vim", "notes/claude"], False, id="a file called claude"),
         pytest.param(["bash"], False, id="a shell"),
     ],
 )
@@ -524,9 +573,31 @@ def test_an_agents_forget_command_asks_the_user(cli, monkeypatch, options):
     monkeypatch.setenv("CLAUDECODE", "1")
     result = cli("forget", id, *options)
     assert result.code == 0 and result.out.startswith("proposed ")
-    assert phrase_of(result.err).startswith("bethink purge" if options else "bethink forget")
+    assert phrase_of(result.err).endswith("--purge") == bool(options)
     monkeypatch.delenv("CLAUDECODE")
     assert cli.json("get", id)[0]["deleted_at"] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "left"),
+    [pytest.param([], 1, id="forget"), pytest.param(["--purge", "--yes"], 0, id="purge")],
+)
+def test_a_person_grants_a_request_by_running_its_phrase(cli, monkeypatch, options, left):
+    id = cli.add(DECISION)
+    monkeypatch.setenv("CLAUDECODE", "1")
+    phrase = phrase_of(cli("forget", id, *options).err)
+    assert "not the id of a memory" in cli.fails(*phrase.split()[1:], code=1)
+    monkeypatch.delenv("CLAUDECODE")
+    cli.ok(*phrase.split()[1:], *options[1:])
+    assert cli.json("list") == []
+    assert len(cli.json("list", "--include-deleted")) == left
+
+
+def test_a_phrase_to_forget_does_not_purge(shop, decided):
+    with agents_memory(shop) as memory:
+        phrase = memory.forget(decided).phrase
+    shop.ask(f"{phrase} --purge")
+    assert read(shop, decided).deleted_at is None
 
 
 def test_a_person_forgets_by_the_command_at_once(cli):

@@ -52,15 +52,15 @@ def find_agent(thorough: bool = True) -> str:
 def is_hook_forged() -> bool:
     """Whether an agent's command, rather than the agent's host, started this hook or MCP server.
 
-    Hosts start hooks themselves, or through a shell that does nothing else. An agent that runs `bethink hook` to play the user's part
-    does so from a script or a composed command.
+    Hosts start hooks themselves, or through a shell that does nothing else. An agent that plays the user's part runs the hook from a
+    script or a composed command, or runs another agent and sends it a message.
     """
-    between: list[Sequence[str]] = []
-    for words in list_ancestors():
-        if is_agent_program(words):
-            return not all(map(_is_launcher, between))
-        between.append(words)
-    return bool(between) and any(os.environ.get(name) for name in MARKERS)
+    lines = list(list_ancestors())
+    agents = [at for at, words in enumerate(lines) if is_agent_program(words)]
+    if not agents:
+        return bool(lines) and any(os.environ.get(name) for name in MARKERS)
+    is_nested = agents[-1] - agents[0] >= len(agents)  # something else stands between two agents
+    return is_nested or not all(map(_is_launcher, lines[: agents[0]]))
 
 
 def is_agent_program(words: Sequence[str]) -> bool:

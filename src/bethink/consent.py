@@ -1,7 +1,7 @@
 """Requests of agents that wait for a person: to forget or purge memories that are not the agent's to remove.
 
-A request is bound to the ids that it names. A person grants it in a terminal, on the web page, or by sending its phrase, such as
-`bethink forget K7QX`, as a message to the agent: the prompt hook sees messages, and an agent cannot send one. A phrase works once,
+A request is bound to the ids that it names. A person grants it on the web page or by its phrase, such as `bethink forget K7QX`: as a
+command in their own terminal, or as a message to the agent, which the prompt hook sees and an agent cannot send. A phrase works once,
 for a few minutes, and for its own ids alone; the request waits in the inbox until somebody decides.
 """
 
@@ -22,7 +22,7 @@ MINUTES = 15  # for which a phrase works
 NOTE = "request:"
 # The whole message: one that quotes the phrase, or asks about it, confirms nothing.
 _PHRASE = re.compile(
-    rf"[\s`'\"]*bethink +(forget|purge) +([a-z0-9]{{{CODE_LENGTH}}})[\s`'\".]*", re.I
+    rf"[\s`'\"]*bethink +forget +([a-z0-9]{{{CODE_LENGTH}}})( +--purge)?[\s`'\".]*", re.IGNORECASE
 )
 
 
@@ -37,7 +37,7 @@ class Request(NamedTuple):
 
     @property
     def phrase(self) -> str:
-        return f"bethink {self.action} {self.code}"
+        return f"bethink forget {self.code}{' --purge' if self.action == 'purge' else ''}"
 
 
 class Phrase(NamedTuple):
@@ -48,7 +48,7 @@ class Phrase(NamedTuple):
 def read_phrase(message: str) -> Phrase | None:
     """The phrase that a message is, if it is one and nothing else."""
     found = _PHRASE.fullmatch(message)
-    return Phrase(found[1].lower(), found[2].upper()) if found else None
+    return Phrase("purge" if found[2] else "forget", found[1].upper()) if found else None
 
 
 def ask(store: Store, action: str, ids: Sequence[str], actor: str, now: datetime) -> str:

@@ -204,6 +204,7 @@ def bind(memory: Bethink, id: str) -> Memory:
             f"The memory {one.id} is not personal; it belongs to a project.",
             "`bethink list --personal` shows what holds in every project.",
         )
+    _check_own(memory, one)
     same = {name: getattr(one, name) for name in BOUND}
     passage = Passage(**same, supersedes=(one.id,))
     return memory.one(memory.add_many([passage], source=one.source, dedup=False).outcomes[0].id)
@@ -259,14 +260,24 @@ def _not_both(memory: Bethink, one: str, other: str) -> None:
 Run = Callable[..., object]
 
 
-def _replace(memory: Bethink, other: str, one: str) -> None:
-    """The second holds instead of the first. Who is trusted less than its teller could only propose that."""
-    if memory.trust < memory.one(other).trust:
+def _check_own(memory: Bethink, one: Memory) -> None:
+    """Refuses who is trusted less than a memory to decide about it."""
+    if memory.trust < one.trust:
         raise NeedsPerson(
-            f"The memory {other} is the user's own word, which only the user replaces.",
+            f"The memory {one.id} is the user's own word, about which only the user decides.",
             "Signed in by `bethink ui` on the user's machine, this page does it.",
         )
+
+
+def _replace(memory: Bethink, other: str, one: str) -> None:
+    """The second holds instead of the first."""
+    _check_own(memory, memory.one(other))
     memory.link(one, other, "supersedes")
+
+
+def _forget(memory: Bethink, id: str) -> None:
+    _check_own(memory, memory.one(id))
+    memory.forget(id)
 
 
 # What can be decided: its name, the queues it is for, what stands on its button, its key, what is said when it was done, and when it was
@@ -300,7 +311,7 @@ _RUNS: dict[str, tuple[Run, Run]] = {
     ),
     "bind": (bind, unbind),
     "promote": (promotion.promote, promotion.demote),
-    "forget": (Bethink.forget, Bethink.restore),
+    "forget": (_forget, Bethink.restore),
 }
 
 

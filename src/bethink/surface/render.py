@@ -431,8 +431,8 @@ def describe_request(done: Forgotten) -> list[str]:
     if not done.phrase:
         return []
     ways = (
-        f"Only the user can confirm this: by sending exactly `{done.phrase}` as a message within {MINUTES} minutes, in the inbox of the"
-        " web page (`bethink ui`), or in their own terminal. Tell the user which memories it is about."
+        f"Only the user can confirm this: by sending `{done.phrase}` and nothing else as a message within {MINUTES} minutes, by running"
+        " that in their own terminal, or in the inbox of the web page (`bethink ui`). Tell the user which memories it is about."
     )
     return [ways]
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace as Namespace
 
+from bethink import consent
 from bethink.api import Bethink
 from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
 from bethink.features import handoffs, inbox, promotion
@@ -172,7 +173,7 @@ def link(args: Namespace, memory: Bethink) -> Result:
 
 
 def forget(args: Namespace, memory: Bethink) -> Result:
-    found = memory.get(*args.id, count=False)
+    found = find_requested(args, memory) or memory.get(*args.id, count=False)
     if args.purge:
         return purge(args, memory, found)
     labels = {one.id: label_memory(memory, one) for one in found}
@@ -192,6 +193,14 @@ def forget(args: Namespace, memory: Bethink) -> Result:
         warnings=done.hints,
         hints=[undo, *describe_request(done), *rules],
     )
+
+
+def find_requested(args: Namespace, memory: Bethink) -> list[Memory]:
+    """The memories that an agent asks to forget, where a person types the code of that request in place of an id."""
+    if not memory.is_person or len(args.id) > 1:
+        return []
+    phrase = consent.Phrase("purge" if args.purge else "forget", args.id[0].upper())
+    return memory.store.get(consent.find_granted(memory.store, phrase, memory.clock()))
 
 
 def name_reach(args: Namespace) -> str:

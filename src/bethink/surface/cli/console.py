@@ -105,9 +105,9 @@ def parse(command: str, words: Sequence[str]) -> Namespace:
         raise UsageError(error.message, error.hint or more) from None
     args.gives = read_section(command)["Gives"].split()
     args.format = args.format or ("json" if args.json else "text")
-    args.agent = "--for-agent" if args.for_agent else find_agent(command, args.given)
+    args.run_by = "--for-agent" if args.for_agent else find_agent(command, args.given)
     # An agent reads what is printed, unless somebody uses a terminal inside it.
-    args.for_agent = args.for_agent or (bool(args.agent) and not sys.stdout.isatty())
+    args.for_agent = args.for_agent or (bool(args.run_by) and not sys.stdout.isatty())
     for name, value in args.given.items():
         # Python smuggles in bytes that are no UTF-8 as lone surrogates, which nothing can store.
         text = " ".join(value) if isinstance(value, list) else str(value)
@@ -144,10 +144,10 @@ def find_agent(command: str, given: Iterable[str]) -> str:
 
 def refuse_agent(command: str, args: Namespace) -> None:
     """Refuses an agent what only people may run."""
-    refused = find_refused(command, args.given) if args.agent else ""
+    refused = find_refused(command, args.given) if args.run_by else ""
     if refused:
         raise NeedsPerson(
-            f"`bethink {refused}` is for people, and an agent runs it ({args.agent}).",
+            f"`bethink {refused}` is for people, and an agent runs it ({args.run_by}).",
             "Run it in your own terminal, outside the agent, or use the web page: bethink ui",
         )
 
@@ -391,7 +391,7 @@ def open_memory(args: Namespace, make: bool = False) -> "Iterator[Bethink]":
 
     if not make:
         check_database(args)
-    actor = "agent:shell" if args.agent else "user"
+    actor = "agent:shell" if args.run_by else "user"
     with (
         Bar(args, "fetching the embedding model, once", count=size) as bar,
         Bethink(

@@ -102,7 +102,7 @@ def add(args: Namespace, memory: Bethink) -> Result:
             "This text was purged, so it is not taken in again.",
             "Add --force to remember it all the same.",
         )
-    if args.format == "text" and not args.agent and has_terminal():
+    if args.format == "text" and not args.run_by and has_terminal():
         outcome = decide_proposals(memory, outcome)
     known = hidden = ""
     if outcome.status == "near_duplicate":
@@ -320,7 +320,7 @@ def demote(args: Namespace, memory: Bethink) -> Result:
 
 def edit(args: Namespace, memory: Bethink) -> Result:
     was = memory.one(args.id)
-    if args.agent:
+    if args.run_by:
         raise UsageError(
             "`edit` opens an editor, which an agent cannot use.",
             f"bethink update {args.id} --content TEXT",

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cli_runner import run_at_terminal
 from hooking import context
 from http_server import V1, body, problem, running
 from memories import use_tool
@@ -20,7 +21,7 @@ from bethink.hooks.run import run
 from bethink.surface.cli import COMMANDS
 from bethink.surface.cli.console import find_refused
 from bethink.surface.mcp.keeper import Keeper, answer_prompt_hook
-from bethink.types import EDITABLE, FIELD_RULES, TRUST, Memory, Passage, Source
+from bethink.types import EDITABLE, FIELD_RULES, TRUST, Memory, Passage, Relation, Source
 
 DECISION = "We use PostgreSQL for the billing service, because of its locks."
 LATER = datetime(2031, 5, 1, tzinfo=UTC)
@@ -131,7 +132,7 @@ def test_a_vote_that_is_refused_stops_no_other(shop, decided):
     with agents_memory(shop) as memory:
         own = memory.add("The cache holds sessions.", kind="fact").id
     ratings = [{"id": decided, "value": -1}, {"id": own, "value": -1}]
-    assert "only the user votes down" in as_agent(shop, "rate_memories", ratings=ratings)
+    assert "user's own word" in as_agent(shop, "rate_memories", ratings=ratings)
     assert read(shop, own).usefulness == -1
 
 
@@ -194,6 +195,21 @@ def test_an_agent_keeps_a_replacement_that_the_user_made(shop, quiet):
         memory.link(new, old, "supersedes")
     with agents_memory(shop) as memory, pytest.raises(NeedsPerson, match="hid or replaced"):
         memory.unlink(new, old, "supersedes")
+
+
+def test_a_relation_that_retires_the_users_word_is_refused_below_every_surface(shop, decided):
+    with agents_memory(shop) as memory:
+        new = memory.add("We use MongoDB for billing.", kind="decision").id
+        with pytest.raises(NeedsPerson, match="successor"):
+            memory.write(relate=(Relation(new, decided, "supersedes"),))
+
+
+def test_an_agent_takes_back_no_relation_of_the_users_word(shop, decided):
+    other = shop.add("Deployments run from main.", "decision")
+    with shop.memory() as memory:
+        memory.link(decided, other, "contradicts")
+    with agents_memory(shop) as memory, pytest.raises(NeedsPerson, match="relation"):
+        memory.unlink(decided, other, "contradicts")
 
 
 # Forgetting
@@ -552,6 +568,11 @@ def test_a_terminal_inside_an_agent_does_not_make_it_a_person(cli, monkeypatch):
     cli.add(DECISION)
     monkeypatch.setenv("CLAUDECODE", "1")
     assert "is for people" in cli.fails("reset", stdin="y\n", terminal=True, code=2)
+
+
+def test_what_an_agent_stores_at_a_terminal_is_the_agents_word(cli):
+    run_at_terminal(cli, "add", DECISION, CLAUDECODE="1")
+    assert [one["trust"] for one in cli.json("list")] == [TRUST["agent"]]
 
 
 @pytest.mark.parametrize(

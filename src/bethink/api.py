@@ -553,11 +553,6 @@ class Bethink:
         """Says that a memory was useful (or, below zero, was not). Counts as a use of it."""
         memory = self.one(id)
         check_range("vote", value, -100, 100)
-        if value < 0 and memory.trust > self.trust:
-            raise NeedsPerson(
-                f"The memory {memory.id} is the user's own word, which only the user votes down.",
-                f"Store what is true now with supersedes {memory.id}: it waits in the inbox until the user confirms it.",
-            )
         vote = Change(memory.id, "vote", {"vote": value})
         return self._write_to(memory, change=(vote,), access=(memory.id,))
 

@@ -172,14 +172,10 @@ def _pairs(memory: Bethink, queue: str, limit: int, start: int, seconds: float) 
 
 def grant(memory: Bethink, phrase: Phrase) -> Forgotten:
     """Does what an agent asked for, on the phrase that the user sent. Nothing happens for one that is unknown, used or expired."""
-    ids = consent.find_granted(memory.store, phrase, memory.clock())
-    found = memory.store.get(ids)
-    if phrase.action == "purge" and found:
-        done = promotion.purge(memory, found)
-    else:
-        done = memory.forget(*(one.id for one in found))
-    consent.close(memory.store, ids)
-    return done
+    found = memory.store.get(consent.find_granted(memory.store, phrase, memory.clock()))
+    if phrase.action == "purge":
+        return promotion.purge(memory, found)
+    return memory.forget(*(one.id for one in found))
 
 
 def decide(memory: Bethink, name: str, ids: Sequence[str]) -> Done:

@@ -254,11 +254,11 @@ def test_an_agent_neither_rewrites_nor_ends_what_the_user_said_and_only_proposes
     old, new = shop.add(OLD, "decision"), shop.add("We use MongoDB.", "decision")
     changes = [{"content": "We use MongoDB."}, {"summary": "MongoDB"}, {"valid_to": DECIDED}]
     changes += [{"expires_at": DECIDED + timedelta(days=9)}, {"answered": True}]
+    changes += [{"importance": 3.0}, {"kind": "context"}]
     with agents_memory(shop) as memory:
         for fields in changes:
             with pytest.raises(InvalidInput, match="user's own word"):
                 memory.update(old, **fields)
-        memory.update(old, importance=3.0)
         assert memory.one(old).trust == TRUST["user"]
         assert memory.link(new, old, "supersedes").type == "may_replace"
         assert memory.one(old).superseded_by is None

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from bethink import Bethink
-from bethink.surface.cli.console import AGENTS
+from bethink.caller import MARKERS
 from bethink.text import NOTICE, TAG
 from bethink.types import Passage, Source
 
@@ -98,7 +98,7 @@ def test_an_agent_gets_marks_origins_and_clean_text(cli, hostile, words):
     assert "\nuser, note:user" not in text
 
 
-@pytest.mark.parametrize("variable", AGENTS)
+@pytest.mark.parametrize("variable", MARKERS)
 def test_data_formats_stay_as_they_are_for_agents(cli, hostile, monkeypatch, variable):
     before = cli.json("search", "deploy note")
     monkeypatch.setenv(variable, "1")
@@ -122,7 +122,7 @@ def test_what_an_agent_tells_by_a_command_is_the_agents_word(cli, monkeypatch, k
     assert "user's own word" in cli.fails("update", old, "--content", "Other", *words, code=2)
     file = cli.project / "file.json"
     cli.ok("export", "--output", str(file))
-    assert "Only the user" in cli.fails("import", str(file), "--trusted", *words, code=2)
+    assert "is for people" in cli.fails("import", str(file), "--trusted", *words, code=2)
     monkeypatch.delenv(known_by, raising=False)
     assert cli.json("get", old)[0]["superseded_by"] is None
     cli.ok("link", new["id"], "supersedes", old)

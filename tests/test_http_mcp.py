@@ -62,8 +62,10 @@ def test_every_tool_works_in_both_eras(served, era):
 @pytest.mark.parametrize("era", ERAS)
 def test_a_token_for_reading_calls_only_tools_that_read(served, era):
     """Whatever a tool is called and says of itself, the store refuses what it would change."""
-    token = served.token(f"reads-{era}", "read", [served.projects.home.root])
-    id = served.add(f"Kept in {era}")
+    home = [served.projects.home.root]
+    token = served.token(f"reads-{era}", "read", home)
+    writer = served.client(served.token(f"writes-{era}", "write", home))
+    id = served.add(f"Kept in {era}", writer)  # what an agent with a token for writing could change
 
     async def talk():
         async with connected(served, token, era) as client:

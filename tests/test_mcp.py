@@ -19,7 +19,6 @@ from memories import use_tool
 from bethink import Bethink, __version__
 from bethink.config import Config
 from bethink.features import inbox
-from bethink.hooks import state
 from bethink.hosts.base import extract_speech
 from bethink.recall.shape import tokens
 from bethink.surface import OPERATIONS
@@ -182,25 +181,24 @@ def test_the_project_is_analysed_on_request(tmp_path):
         assert "added" not in talk.store_memories(analyze="git")
 
 
-def test_the_users_own_word_is_forgotten_when_the_user_says_so(talk, place, monkeypatch):
+def test_the_users_own_word_waits_in_the_inbox_when_an_agent_would_forget_it(talk, place):
     with direct(place) as memory:
-        ids = [memory.add(text).id for text in ("We use Redis", "We use Kafka")]
-    said = talk.forget_memories(ids=ids[:1])
-    assert "is the user's own word; it waits in the inbox" in said
-    talk.forget_memories(ids=ids[:1])
+        id = memory.add("We use Redis").id
+    assert "only the user can confirm this" in talk.forget_memories(ids=[id]).lower()
     with direct(place) as memory:
-        assert memory.one(ids[0]).deleted_at is None
+        assert memory.one(id).deleted_at is None
         (item,) = inbox.list_queue(memory, "doubtful").items
-        assert (item.memories[0].id, item.reason) == (ids[0], "an agent would forget it")
-        inbox.decide(memory, "forget", ids[:1])
-        assert not memory.restore(ids[0]).tags
+        assert (item.memories[0].id, item.reason) == (id, "an agent asks to forget it")
+        inbox.decide(memory, "forget", [id])
         assert not inbox.list_queue(memory, "doubtful").items
-        root = memory.project.root
-    monkeypatch.setenv("BETHINK_HOME", str(place[2]))
-    state.note_forgetting("Don't forget to remove the import.", root)
-    assert "waits in the inbox" in talk.forget_memories(ids=ids[1:])
-    state.note_forgetting("Please forget what I said about Kafka.", root)
-    assert "forgotten [" in talk.forget_memories(ids=ids[1:])
+
+
+def test_a_tool_changes_no_field_of_the_users_own_word(talk, place):
+    with direct(place) as memory:
+        id = memory.add("We use Kafka", kind="decision").id
+    assert "user's own word" in talk.refused("update_memory", id=id, kind="context")
+    with direct(place) as memory:
+        assert memory.one(id).kind == "decision"
 
 
 NAMES = {"MOST": "'{}' has 10,000 items; {} are the most in one call.", "MOST_IDS": 50}

@@ -268,7 +268,7 @@ def test_another_text_is_embedded_in_place_of_the_content_redacted_guarded_and_p
     assert token not in text
     hashing.trust = TRUST["agent"]
     for fields in ({"embedding_text": "x"}, {"metadata": {"embedding_text": "x"}}):
-        with pytest.raises(InvalidInput, match="its embedding_text is for the user to change"):
+        with pytest.raises(InvalidInput, match="its metadata is for the user to change"):
             hashing.update(id, **fields)
     hashing.trust = TRUST["user"]
     model = hashing.embedder.model

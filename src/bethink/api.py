@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from bethink import config as configuration
-from bethink import ingest
+from bethink import consent, ingest
 from bethink import project as projects
 from bethink.config import Config, locate_database
 from bethink.embed import LazyModel, without_vectors
@@ -23,6 +23,7 @@ from bethink.errors import (
     EmbeddingError,
     InvalidInput,
     JudgeError,
+    NeedsPerson,
     NotFound,
     StoreBusy,
     StoreError,
@@ -42,7 +43,6 @@ from bethink.types import (
     PERSONAL,
     RELATIONS,
     TEAM,
-    TO_FORGET,
     TRUST,
     Answer,
     Batch,
@@ -58,6 +58,7 @@ from bethink.types import (
     Relation,
     Session,
     Source,
+    is_agent,
     supersede,
 )
 
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
 
 Done = TypeVar("Done")
 TEXTS = {"content", "metadata"}  # what vectors are made of
+PERSON_HINT = "The user does it in their own terminal, or on the web page: bethink ui"
 CANDIDATES = 5  # sessions that are named at most where a prefix fits several
 
 
@@ -117,7 +119,7 @@ class Bethink:
         embedder: Embedder | None = None,
         judge: Judge | None = None,
         actor: str = "user",
-        trust: int = TRUST["user"],
+        trust: int | None = None,
         everywhere: bool = False,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         on_pull: Callable[[int, int | None], None] | None = None,
@@ -132,7 +134,9 @@ class Bethink:
             # Scopes are shown and stored.
             raise InvalidInput("The name of the container holds a secret.", "Use another name.")
         self.container, self.everywhere = container, everywhere
-        self.actor, self.trust, self.clock = actor, trust, clock
+        most = TRUST["agent" if is_agent(actor) else "user"]
+        self.actor, self.clock = actor, clock
+        self.trust = most if trust is None else min(trust, most)
         self.store: Store = store or open_store(self.config, self.project)
         self.project = self._recognise_folder(self.project)
         self._model = LazyModel(self.config, embedder, on_pull)
@@ -167,6 +171,16 @@ class Bethink:
     def close(self) -> None:
         """Closes the database. A `with` block does it by itself."""
         self.store.close()
+
+    @property
+    def is_person(self) -> bool:
+        """Whether a person writes here, rather than an agent."""
+        return self.trust >= TRUST["user"]
+
+    def require_person(self, what: str) -> None:
+        """Refuses an agent something that only a person may do."""
+        if not self.is_person:
+            raise NeedsPerson(f"{what} is for the user, not for an agent.", PERSON_HINT)
 
     # Scopes
 
@@ -304,6 +318,8 @@ class Bethink:
         allow_purged: bool = False,
     ) -> Receipt:
         """Store several statements in one transaction."""
+        if allow_purged:
+            self.require_person("Storing a text again that was purged")
         if team and not self.shared:
             raise InvalidInput(
                 "This database is yours alone; there is no team in it.",
@@ -440,8 +456,11 @@ class Bethink:
         first: tuple[Change, ...] = (),
     ) -> Memory:
         given = {name: value for name, value in fields.items() if value is not None}
-        self._refuse_rewriting(memory, given, clear)
         changes = ingest.edit.edit_values(memory, given, clear, self.config.max_characters, trust)
+        if not self.is_person and all(
+            getattr(memory, name) == new for name, new in changes.items()
+        ):
+            return memory
         new = memory._replace(**{name: changes[name] for name in changes.keys() & TEXTS})
         vectors = self.vectors_of([new]) if embedded_text(new) != embedded_text(memory) else {}
         change = (*first, Change(memory.id, "update", changes))
@@ -451,26 +470,6 @@ class Bethink:
         """Puts the parts of a batch in. Returns the memory as it is then."""
         self.write(**parts)
         return self.store.get([memory.id])[0]
-
-    def _refuse_rewriting(
-        self, memory: Memory, fields: dict[str, Any], clear: Sequence[str]
-    ) -> None:
-        """An agent cannot put other words into a user's mouth, nor end what the user said."""
-        ending = {"content", "summary", "expires_at", "valid_to"}
-        if memory.kind not in ("question", "problem", "todo"):
-            ending.add("answered")
-        changed = ending & {
-            *clear,
-            *(name for name, value in fields.items() if getattr(memory, name, None) != value),
-        }
-        metadata = fields.get("metadata", memory.metadata)
-        if metadata.get(EMBEDDING_TEXT) != memory.metadata.get(EMBEDDING_TEXT):
-            changed.add(EMBEDDING_TEXT)
-        if changed and self.trust < memory.trust:
-            raise InvalidInput(
-                f"The memory {memory.id} is the user's own word; its {', '.join(sorted(changed))} is for the user to change.",
-                f"Store what is true now with supersedes {memory.id}: it waits in the inbox until the user confirms it.",
-            )
 
     def vectors_of(self, memories: Sequence[Memory]) -> dict[str, Any]:
         """The parts of a batch that give memories new vectors; nothing where there is no model."""
@@ -487,35 +486,39 @@ class Bethink:
         """Where else conversations say what is to be purged."""
         return ingest.edit.find_traces(self.store, purged, self.every_scope())
 
-    def forget(self, *ids: str, purge: bool = False, asked: bool = False) -> Forgotten:
+    def forget(self, *ids: str, purge: bool = False) -> Forgotten:
         """Hides memories (`restore` brings them back), or with `purge` removes every trace of them for good, and with them what their
-        conversation holds in the very same words. An agent only proposes it of what is trusted more than the agent, unless its
-        user `asked` for it."""
+        conversation holds in the very same words. An agent hides what is trusted no more than the agent. The rest, and every
+        purge, is a request that waits in the inbox; `phrase` is what the user can send as a message to grant it."""
         found = self.store.get([self.resolve(id) for id in ids])
-        wanted = [one for one in found if self.trust >= one.trust or asked]
-        proposed = [one for one in found if one not in wanted]
-        change = [
-            Change(one.id, "propose", {"tags": (*one.tags, TO_FORGET)})
-            for one in proposed
-            if TO_FORGET not in one.tags and one.deleted_at is None
-        ]
-        gone = tuple(one.id for one in wanted)
-        if purge and wanted:
-            gone += tuple(one.id for one in self.find_traces(wanted).same)
+        allowed = [one for one in found if self._may_remove(one, purge)]
+        gone = tuple(one.id for one in allowed)
+        changes: tuple[Change, ...] = ()
+        if purge and allowed:
+            gone += tuple(one.id for one in self.find_traces(allowed).same)
         else:
+            living = [one for one in allowed if one.deleted_at is None]
             hidden = {"deleted_at": self.clock()}
-            for one in wanted:
-                tags = tuple(tag for tag in one.tags if tag != TO_FORGET)
-                if one.deleted_at is None:
-                    change.append(Change(one.id, "forget", {**hidden, "tags": tags}))
-        receipt = self.write(change=tuple(change), purge=gone if purge else ())
-        return Forgotten(gone, receipt.hints, tuple(one.id for one in proposed))
+            changes = tuple(Change(one.id, "forget", hidden) for one in living)
+        receipt = self.write(change=changes, purge=gone if purge else ())
+        consent.close(self.store, gone)
+        proposed = tuple(one.id for one in found if not self._may_remove(one, purge))
+        phrase = ""
+        if proposed:
+            action = "purge" if purge else "forget"
+            phrase = consent.ask(self.store, action, proposed, self.actor, self.clock())
+        return Forgotten(gone, receipt.hints, proposed, phrase)
+
+    def _may_remove(self, memory: Memory, purge: bool) -> bool:
+        """Whether a memory may be hidden or purged from here without asking a person."""
+        return self.is_person or (memory.trust <= self.trust and not purge)
 
     def restore(self, id: str, version: int | None = None) -> Memory:
         """Brings a forgotten or replaced memory back, opens one again that was settled, or brings back an earlier version of its
         text (`version` as numbered by `history`). One that is forgotten and replaced is as replaced afterwards as it was when it
         was forgotten. What had replaced or settled it stays beside it, and is not asked about again."""
         memory = self.one(id)
+        self._refuse_overruling(memory)
         if version is not None:
             return self._restore_version(memory, version)
         undone = ""
@@ -533,6 +536,16 @@ class Bethink:
         gone = self._relations_to(memory.id, undone, "may_replace") if undone else []
         beside = {Relation(one.source, memory.id, "relates_to") for one in gone}
         return self._write_to(memory, change=(change,), unrelate=tuple(gone), relate=tuple(beside))
+
+    def _refuse_overruling(self, memory: Memory) -> None:
+        """Refuses an agent to bring back what a person hid or replaced, even if an agent had said it."""
+        hidden = ("deleted_at", "superseded_by")
+        if self.is_person or not any(getattr(memory, name) for name in hidden):
+            return
+        events = self.store.history(memory.id)
+        by = [event.actor for event in events if any(event.after.get(name) for name in hidden)]
+        if by and not is_agent(by[-1]):
+            self.require_person("Bringing back what the user hid or replaced")
 
     def _restore_version(self, memory: Memory, version: int) -> Memory:
         events = self.store.history(memory.id)
@@ -569,7 +582,8 @@ class Bethink:
             related = ["may_replace", "contradicts"]
         elif type == "supersedes":
             changes = (supersede(old.id, new),)
-            if new.kind == "general" and old.kind in ingest.reconcile.STATED:
+            inherits = new.kind == "general" and old.kind in ingest.reconcile.STATED
+            if inherits and new.trust <= self.trust:
                 changes += (Change(new.id, "update", {"kind": old.kind}),)
         elif type == "answers" and not old.answered:
             changes = (Change(old.id, "answer", {"answered": True}),)
@@ -589,6 +603,7 @@ class Bethink:
             )
         changes = tuple[Change, ...]()
         if type == "supersedes" and self.one(target).superseded_by == relation.source:
+            self._refuse_overruling(self.one(target))
             changes = (Change(relation.target, "restore", {"superseded_by": None}),)
         elif type == "answers" and not others:
             changes = (Change(relation.target, "reopen", {"answered": False}),)
@@ -604,8 +619,12 @@ class Bethink:
         self.write(access=tuple(ids))
 
     def write(self, **parts: Any) -> Receipt:
-        """Puts the parts of a `Batch` in, now and on this actor's word."""
-        return self.store.write(Batch(at=self.clock(), actor=self.actor, **parts))
+        """Puts the parts of a `Batch` in, now and on this actor's word. An agent changes nothing that a person said."""
+        batch = Batch(at=self.clock(), actor=self.actor, **parts)
+        if not self.is_person and (touched := ingest.edit.touched_ids(batch)):
+            known = {one.id: one for one in self.store.get(sorted(touched))}
+            ingest.edit.check_authority(batch, known, self.trust)
+        return self.store.write(batch)
 
     # Reading
 
@@ -783,4 +802,5 @@ class Bethink:
 
     def reset(self, scopes: Sequence[str] | None = None) -> int:
         """Forgets everything, or everything in some scopes, beyond recovery. Returns how many memories that were."""
+        self.require_person("Removing all memories")
         return self.store.reset(scopes)

@@ -3,6 +3,7 @@
     BethinkError            something could not be done; exit code 1
     ├── UsageError            the request itself is wrong; exit code 2
     │   ├── InvalidInput      a value that cannot be stored or searched
+    │   │   └── NeedsPerson   an agent asked for something that only a person may do
     │   ├── NotFound          no memory, session or file of that name; exit code 1
     │   ├── Ambiguous         an id prefix that fits several memories; exit code 1
     │   └── ConfigError       a settings file that cannot be used
@@ -46,6 +47,10 @@ class UsageError(BethinkError):
 
 
 class InvalidInput(UsageError):
+    pass
+
+
+class NeedsPerson(InvalidInput):
     pass
 
 

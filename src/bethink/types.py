@@ -46,6 +46,12 @@ TEAM = "team"  # what everybody sees who shares a PostgreSQL database's tenant, 
 # How far a memory's text is believed. Tool output, imports and what a user pasted from elsewhere stay below what a person
 # or their agent said: they never enter a briefing and never count as the user's word.
 TRUST = {"user": 3, "agent": 2, "import": 1, "tool": 1, "pasted": 1, "quarantined": 0}
+AGENT_ACTORS = ("agent", "token")  # actors that are not a person, or cannot prove that they are
+
+
+def is_agent(actor: str) -> bool:
+    """Whether an actor, such as `agent:claude-code`, is an agent."""
+    return actor.partition(":")[0] in AGENT_ACTORS
 
 
 # One file can be read in several ways, each under a name of its own, so that one reading does not replace another.
@@ -159,6 +165,49 @@ class Memory(NamedTuple):
         """The file a passage came from, or None for what was told."""
         is_file = self.source_type in (*FILES, "transcript")
         return path_of(self.source) if is_file else None
+
+
+# Who may change each field of a stored memory. Every field of `Memory` has one entry; a test fails for one without.
+#   edit    people; agents only on memories that are trusted no further than the agent
+#   settle  the same, and an agent may also close or reopen an open item that a person stored
+#   count   anyone; on a person's memory an agent may only add to it
+#   store   nobody by name: operations such as forget, restore and link set it, under the rule of `edit`
+FIELD_RULES = {
+    "id": "store",
+    "scope": "store",
+    "kind": "edit",
+    "content": "edit",
+    "summary": "edit",
+    "created_at": "store",
+    "updated_at": "store",
+    "importance": "edit",
+    "confidence": "edit",
+    "usefulness": "count",
+    "access_count": "count",
+    "last_accessed": "count",
+    "valid_from": "edit",
+    "valid_to": "edit",
+    "expires_at": "edit",
+    "deleted_at": "store",
+    "superseded_by": "store",
+    "answered": "settle",
+    "content_hash": "store",
+    "source": "store",
+    "source_type": "store",
+    "lines": "store",
+    "position": "store",
+    "section": "store",
+    "span": "store",
+    "session": "store",
+    "tags": "edit",
+    "keywords": "store",
+    "entities": "edit",
+    "metadata": "edit",
+    "trust": "store",
+    "newer": "store",
+}
+EDITABLE = frozenset(name for name, rule in FIELD_RULES.items() if rule in ("edit", "settle"))
+OPEN_KINDS = ("question", "problem", "todo")  # kinds that can be settled
 
 
 class Session(NamedTuple):
@@ -300,16 +349,13 @@ class Receipt(NamedTuple):
         return sum(outcome.status == "added" for outcome in self.outcomes)
 
 
-TO_FORGET = "to-forget"  # the tag of a memory that an agent would forget, and that is not its own
-
-
 class Forgotten(NamedTuple):
-    """What was hidden or purged: the ids of all that went, of those that only the user may let go, and what the caller should
-    know."""
+    """Result of forgetting or purging: the ids that went, and those that wait for a person because an agent asked for it."""
 
     ids: Strings
     hints: Strings = ()
     proposed: Strings = ()
+    phrase: str = ""  # that the user can send as a message to confirm what is proposed
 
 
 class Event(NamedTuple):

@@ -112,6 +112,8 @@ def import_file(
 ) -> Imported:
     """Takes in what a file, folder or database holds of this project; with `personal` what is personal too, with `all_scopes`
     everything."""
+    if trusted:
+        memory.require_person("Saying that a file is the user's own")
     reading = _read_place(memory, file, text_column)
     given = [
         _check(one, at, file, memory, trusted) for at, one in enumerate(reading.given, start=1)
@@ -490,6 +492,7 @@ def undo(memory: Bethink, place: Path, dry_run: bool) -> dict[str, int]:
     """Removes what imports of a file or folder added, as if it had never come: a later import brings it again. What was changed
     since stays, and what a team has got is forgotten instead, lest it come again from there. Gives how many of each; nothing where
     nothing was imported from there."""
+    memory.require_person("Taking an import back")
     name = _name_import(place)
     pages = [json.loads(note) for note in memory.store.list_notes(name) if note]
     if not pages:

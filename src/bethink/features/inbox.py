@@ -12,15 +12,17 @@ from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from bethink import consent
 from bethink.api import Bethink
-from bethink.errors import InvalidInput
+from bethink.consent import Phrase
+from bethink.errors import InvalidInput, NeedsPerson
 from bethink.features import promotion, tending
 from bethink.features.tending import COMPARED, Pair
 from bethink.ingest.reconcile import BELIEVED
 from bethink.recall.shape import citation
 from bethink.store.transfer import split_pages
 from bethink.text import check_choice
-from bethink.types import PERSONAL, TO_FORGET, TRUST, Change, Filter, Memory, Passage
+from bethink.types import PERSONAL, TRUST, Change, Filter, Forgotten, Memory, Passage
 
 QUEUES = tuple("contradictions duplicates doubtful questions preferences promotions".split())
 PAIRS = ("contradictions", "duplicates")
@@ -98,15 +100,22 @@ def _singles(memory: Bethink, queue: str, limit: int, start: int) -> Iterator[tu
         found = promotion.candidates(memory, most)
     else:
         listed = memory.list(filter=memory.filter(**FILTERS[queue]), limit=most)
-        if queue == "doubtful":
-            # By words, which have an index: a filter by tags reads every memory there is.
-            tagged = memory.search(
-                f"tags:{TO_FORGET}", mode="keyword", limit=most, threshold=0.0, related=False
-            )
-            unwanted = [hit.memory for hit in tagged.hits if TO_FORGET in hit.memory.tags]
-            listed = [*unwanted, *(one for one in listed if TO_FORGET not in one.tags)]
         found = [(one, _why(queue, one)) for one in listed]
+        if queue == "doubtful":
+            requested = _find_requested(memory)
+            ids = {one.id for one, _ in requested}
+            found = [*requested, *(item for item in found if item[0].id not in ids)]
     yield from ((one, reason) for one, reason in found[start:] if queue not in _read_kept(one))
+
+
+def _find_requested(memory: Bethink) -> list[tuple[Memory, str]]:
+    """The memories of this project that an agent asks to forget or purge, each with the reason to decide."""
+    requests = {one.id: one for one in consent.list_requests(memory.store)}
+    return [
+        (one, f"an agent asks to {requests[one.id].action} it")
+        for one in memory.store.get(sorted(requests))
+        if one.scope in memory.scopes and one.deleted_at is None
+    ]
 
 
 def _read_kept(one: Memory) -> set[str]:
@@ -120,8 +129,6 @@ def _why(queue: str, one: Memory) -> str:
         return "not settled yet"
     if queue == "preferences":
         return f"told in every project since you said it in a conversation: {citation(one)}"
-    if TO_FORGET in one.tags:
-        return "an agent would forget it"
     if one.trust == TRUST["quarantined"]:
         return "quarantined: no search shows it"
     return f"on nobody's word: read from {one.source}"
@@ -163,6 +170,14 @@ def _pairs(memory: Bethink, queue: str, limit: int, start: int, seconds: float) 
 # Acts
 
 
+def grant(memory: Bethink, phrase: Phrase) -> Forgotten:
+    """Does what an agent asked for, on the phrase that the user sent. Nothing happens for one that is unknown, used or expired."""
+    found = memory.store.get(consent.find_granted(memory.store, phrase, memory.clock()))
+    if phrase.action == "purge":
+        return promotion.purge(memory, found)
+    return memory.forget(*(one.id for one in found))
+
+
 def decide(memory: Bethink, name: str, ids: Sequence[str]) -> Done:
     """Does something with an item or several, or takes it back."""
     chosen = ACTS[check_choice("act", name, tuple(ACTS))]
@@ -185,6 +200,7 @@ def bind(memory: Bethink, id: str) -> Memory:
             f"The memory {one.id} is not personal; it belongs to a project.",
             "`bethink list --personal` shows what holds in every project.",
         )
+    _check_own(memory, one)
     same = {name: getattr(one, name) for name in BOUND}
     passage = Passage(**same, supersedes=(one.id,))
     return memory.one(memory.add_many([passage], source=one.source, dedup=False).outcomes[0].id)
@@ -201,6 +217,7 @@ def unbind(memory: Bethink, id: str) -> Memory:
 
 
 def _trust(memory: Bethink, id: str) -> None:
+    consent.close(memory.store, [id])
     memory.write(change=(Change(id, BELIEVED, {"trust": memory.trust}),))
 
 
@@ -239,14 +256,24 @@ def _not_both(memory: Bethink, one: str, other: str) -> None:
 Run = Callable[..., object]
 
 
-def _replace(memory: Bethink, other: str, one: str) -> None:
-    """The second holds instead of the first. Who is trusted less than its teller could only propose that."""
-    if memory.trust < memory.one(other).trust:
-        raise InvalidInput(
-            f"The memory {other} is the user's own word, which only the user replaces.",
+def _check_own(memory: Bethink, one: Memory) -> None:
+    """Refuses who is trusted less than a memory to decide about it."""
+    if memory.trust < one.trust:
+        raise NeedsPerson(
+            f"The memory {one.id} is the user's own word, about which only the user decides.",
             "Signed in by `bethink ui` on the user's machine, this page does it.",
         )
+
+
+def _replace(memory: Bethink, other: str, one: str) -> None:
+    """The second holds instead of the first."""
+    _check_own(memory, memory.one(other))
     memory.link(one, other, "supersedes")
+
+
+def _forget(memory: Bethink, id: str) -> None:
+    _check_own(memory, memory.one(id))
+    memory.forget(id)
 
 
 # What can be decided: its name, the queues it is for, what stands on its button, its key, what is said when it was done, and when it was
@@ -280,7 +307,7 @@ _RUNS: dict[str, tuple[Run, Run]] = {
     ),
     "bind": (bind, unbind),
     "promote": (promotion.promote, promotion.demote),
-    "forget": (Bethink.forget, Bethink.restore),
+    "forget": (_forget, Bethink.restore),
 }
 
 

@@ -119,6 +119,7 @@ def _sync_markdown(
 
 def remove_import(memory: Bethink, path: Path, dry_run: bool) -> Synced:
     """Retires what was taken in from a Markdown file, a folder of them or a repo map, as if its files had vanished."""
+    memory.require_person("Taking an import back")
     place = path.resolve().as_posix()
     for collection in (f"import:{place}", f"repo-map:{place}"):
         if memory.store.sources(memory.scope, redact_name(collection)):

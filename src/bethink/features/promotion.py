@@ -91,7 +91,8 @@ def find_rules(one: Memory) -> str:
 
 
 def promote(memory: Bethink, id: str, target: str | None = None) -> Promotion:
-    """Writes a memory into a file of rules and marks it. `target` is claude or agents."""
+    """Writes a memory into a file of rules and marks it. `target` is claude or agents. Agents obey rules, so a person makes them."""
+    memory.require_person("Making a memory a rule")
     _check_promotable(memory.one(id))
     root = memory.project.worktree
     has_agents = (root / AGENTS).exists() and not (root / ".claude").is_dir()
@@ -231,6 +232,7 @@ def _rewrite(root: Path, path: str, id: str, line: str | None = None) -> tuple[b
 
 def demote(memory: Bethink, id: str) -> Demotion:
     """Takes a rule out of its file and the mark off its memory. Works for rules whose memory is not here, too."""
+    memory.require_person("Taking a rule out")
     root = memory.project.worktree
     with textfile.alone(root):
         try:
@@ -255,13 +257,12 @@ def demote(memory: Bethink, id: str) -> Demotion:
     return Demotion(wanted, path, found, removed)
 
 
-def purge(memory: Bethink, found: Sequence[Memory], asked: bool = False) -> Forgotten:
+def purge(memory: Bethink, found: Sequence[Memory]) -> Forgotten:
     """Removes every trace of memories, and of what their conversations hold in the very same words: first from the rules that
-    agents read. What is trusted more than who purges is only proposed, and its rule stays, unless its user `asked` for it."""
-    same = memory.find_traces(found).same
-    going = [one for one in (*found, *same) if asked or memory.trust >= one.trust]
+    agents read. An agent only asks for it, and the rules stay."""
+    going = (*found, *memory.find_traces(found).same) if memory.is_person else ()
     rules = withdraw_rules(memory, going)
-    done = memory.forget(*(one.id for one in found), purge=True, asked=asked)
+    done = memory.forget(*(one.id for one in found), purge=True)
     return done._replace(hints=(*rules, *done.hints))
 
 

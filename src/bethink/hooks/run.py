@@ -28,6 +28,7 @@ from bethink.errors import BethinkError
 from bethink.hooks import spool, state
 from bethink.hooks.state import Hook
 from bethink.text import COMMON_WORDS, STOP_WORDS
+from bethink.types import TRUST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -45,6 +46,7 @@ NOTED = ("stop", "subagent-stop", "pre-compact", "post-compact", "session-end")
 EMPTIED = ("compact", "clear")  # sources of a session that has lost its context
 # Where a host's session began.
 HOMES = ("CLAUDE_PROJECT_DIR", "CURSOR_PROJECT_DIR", "COPILOT_PROJECT_DIR", "GEMINI_PROJECT_DIR")
+LONGEST_PHRASE = 100  # characters of a prompt that may grant an agent's request
 LONG = 2000  # characters of a prompt that surely says something
 KEEP = (
     "Keep in the summary: decisions with their reasons, open questions, problems with what solved them, what is half done, and the next"
@@ -175,27 +177,66 @@ def _note(hook: Hook, project: Project, database: str) -> str:
 
 def _tell(hook: Hook, project: Project, config: Config, closing: bool) -> str:
     """What to tell a session. Whatever else is done for it is no reason to keep that back if it fails."""
+    exists = "://" in config.database or Path(config.database).exists()
     if hook.event == "prompt" and hook.source in state.PEOPLE:
-        with _counting(hook):
-            state.note_forgetting(hook.prompt, project.root)
         note_turn(hook, project, config.database)
+        if exists and is_phrase(hook.prompt):
+            with _open(hook, project, config, closing) as memory:
+                return grant_request(hook, memory)
     if projects.is_paused(hook.directory, project.scope):
         return ""
     text = ""
-    exists = "://" in config.database or Path(config.database).exists()
     if exists and _is_wanted(hook, config):
-        from bethink.api import Bethink
-
-        quick = config._replace(busy_timeout=min(BUSY, config.busy_timeout))
-        memory = Bethink(directory=project.worktree, config=quick, actor=f"hook:{hook.host}")
-        text = answer(hook, memory)
-        if closing:  # a process of its own ends without: that might first put the writes of others into the database file
-            memory.close()
+        with _open(hook, project, config, closing) as memory:
+            text = answer(hook, memory)
     if hook.event == "session-start":  # what a session that was killed left behind is read
         state.remove_old_deliveries()
         with _counting(hook):
             spool.wake(config.database)
     return text
+
+
+@contextmanager
+def _open(hook: Hook, project: Project, config: Config, closing: bool) -> Iterator[Bethink]:
+    """The memory of a project, for a hook that does not wait long for a lock."""
+    from bethink.api import Bethink
+
+    quick = config._replace(busy_timeout=min(BUSY, config.busy_timeout))
+    memory = Bethink(directory=project.worktree, config=quick, actor=f"hook:{hook.host}")
+    yield memory
+    if closing:  # a process of its own ends without: that might first put the writes of others into the database file
+        memory.close()
+
+
+def is_phrase(prompt: str) -> bool:
+    """Whether a prompt is the phrase that grants an agent's request, such as `bethink forget K7QX`."""
+    if len(prompt) > LONGEST_PHRASE or "bethink" not in prompt.lower():
+        return False
+    from bethink.consent import read_phrase
+
+    return read_phrase(prompt) is not None
+
+
+def grant_request(hook: Hook, memory: Bethink) -> str:
+    """Grants the request whose phrase the user sent, and tells the agent what became of it."""
+    from bethink import caller
+    from bethink.consent import read_phrase
+    from bethink.features import inbox
+
+    phrase = read_phrase(hook.prompt)
+    if phrase is None:
+        return ""
+    if caller.is_hook_forged():
+        refused = "This confirmation came from a command, not from a message of the user: nothing was changed."
+        return state.render_answer(hook, refused)
+    memory.actor, memory.trust, memory.everywhere = "user", TRUST["user"], True
+    done = inbox.grant(memory, phrase)
+    if not done.ids:
+        unknown = f"No open request has the code {phrase.code}, or it has expired: nothing was changed. Ask for it again if it is still wanted."
+        return state.render_answer(hook, unknown)
+    word = "purged for good" if phrase.action == "purge" else "forgotten"
+    text = f"The user confirmed it: {word} are {', '.join(done.ids)}."
+    return state.render_answer(hook, " ".join([text, *done.hints]))
 
 
 def note_turn(hook: Hook, project: Project, database: str) -> None:

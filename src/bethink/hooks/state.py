@@ -1,6 +1,5 @@
 """What a host told a hook, in one shape (`Hook`), how each host wants to be answered, and the small files that hooks keep: what went
-wrong, for `doctor`; which memories a session was given already; and what the user asked to forget. It also writes the file of pauses,
-which `project` reads.
+wrong, for `doctor`; and which memories a session was given already. It also writes the file of pauses, which `project` reads.
 
 Hosts name the same things differently; their names end here. Whatever comes on stdin is read as far as it can be: a missing or wrongly
 typed value is an empty one. Only what is no JSON object at all is an error. This module knows no store, and stands apart from `hosts/`,
@@ -231,32 +230,6 @@ def read_failures() -> list[Failure]:
 def clear_failures() -> None:
     with suppress(OSError):
         failures_file().unlink()
-
-
-# Whether the user asked to forget something
-
-FORGETTING = re.compile(
-    r"(?<!not )(?<!n't )(?<!n’t )(?<!never )\b(?:forget|erase|unlearn|vergiss|vergesse|olvida|oublie|esquece|dimentica)\b"
-    r"|\b(?:delete|remove|drop|hide|purge|discard)\b[^.!?\n]{0,80}\b(?:memory|memories|bethink)\b",
-    re.IGNORECASE,
-)
-# Seconds for which the user's request holds: a turn of an agent may take that long. Set by hand.
-ASKED_SECONDS = 3600.0
-
-
-def asked_file(root: Path) -> Path:
-    return folder() / "asked" / f"{digest(str(root))}.json"
-
-
-def note_forgetting(prompt: str, root: Path) -> None:
-    """Notes that the user's prompt asks to forget something of a project: then the agent may do so."""
-    if FORGETTING.search(prompt[:10_000]):
-        write_json(asked_file(root), {"at": time.time()})
-
-
-def is_forgetting_asked(root: Path) -> bool:
-    kept = read_json(asked_file(root)) or {}
-    return time.time() - float(kept.get("at", 0)) < ASKED_SECONDS
 
 
 # What a session was given

@@ -1,10 +1,10 @@
-"""Changes to a memory that exists: the same redaction and extraction as for a new one, an earlier version of it, what it goes back to
-when what replaced it does not any more, and where else a conversation says what is to be purged. Nothing here writes."""
+"""Changes to a memory that exists: who may make them, the same redaction and extraction as for a new one, an earlier version of it,
+and where else a conversation says what is to be purged. Nothing here writes."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bethink.errors import InvalidInput
+from bethink.errors import InvalidInput, NeedsPerson
 from bethink.ingest.extract import entities, keywords, summarize
 from bethink.ingest.pipeline import clean_passage
 from bethink.store.base import Store
@@ -12,10 +12,16 @@ from bethink.store.places import EMBEDDING_TEXT, content_hash
 from bethink.store.rows import from_history
 from bethink.text import as_entity, check_kind, check_range
 from bethink.types import (
+    EDITABLE,
     EVERYTHING,
+    FIELD_RULES,
     IDEAS,
+    OPEN_KINDS,
     PERSONAL,
     SAID_IN,
+    TRUST,
+    Batch,
+    Change,
     Event,
     Filter,
     Memory,
@@ -24,10 +30,73 @@ from bethink.types import (
 )
 
 Fields = dict[str, Any]
-EDITABLE = frozenset(
-    "content summary kind importance confidence tags entities expires_at valid_from valid_to answered metadata".split()
-)
 CLEARABLE = frozenset("expires_at valid_from valid_to answered".split())
+
+
+# Who may change what
+
+
+def touched_ids(batch: Batch) -> set[str]:
+    """The memories that exist already and that a batch changes, removes or relates."""
+    added = {entry.memory.id for entry in batch.add}
+    related = {id for one in (*batch.relate, *batch.unrelate) for id in one[:2]}
+    return ({one.id for one in batch.change} | {*batch.purge} | related) - added
+
+
+def check_authority(batch: Batch, known: Mapping[str, Memory], trust: int) -> None:
+    """Refuses a batch in which an agent changes what a person said, or purges anything.
+
+    `known` holds the memories that the batch touches. Agents add and propose: on a memory that is trusted more than they are, the
+    fields that `FIELD_RULES` names for them may change, and relations may be added that retire nothing."""
+    if trust >= TRUST["user"]:
+        return
+    if batch.purge:
+        raise NeedsPerson(
+            "Purging cannot be undone, so an agent cannot do it.",
+            "An agent's request to purge waits for the user.",
+        )
+    for change in batch.change:
+        old = known.get(change.id)
+        if old and old.trust > trust:
+            _check_change(old, change)
+    for one in batch.relate:
+        target = known.get(one.target)
+        if one.type == "supersedes" and target and target.trust > trust:
+            raise own_word(target, "successor")
+    for one in batch.unrelate:
+        source = known.get(one.source)
+        if source and source.trust > trust:
+            raise own_word(source, "relation")
+
+
+def _check_change(old: Memory, change: Change) -> None:
+    """Refuses an agent's change of a person's memory, unless the rules of its fields allow it."""
+    refused = []
+    for name, value in change.fields.items():
+        rule = "count" if name == "vote" else FIELD_RULES[name]
+        if rule == "count":
+            allowed = name == "vote" and value >= 0
+        elif rule == "settle":
+            allowed = old.kind in OPEN_KINDS or value == getattr(old, name)
+        else:
+            allowed = value == getattr(old, name)
+        if not allowed:
+            refused.append(name)
+    if refused:
+        # A new text brings a new hash, new keywords and so on: name what was asked for.
+        named = [name for name in refused if name in EDITABLE] or refused
+        raise own_word(old, ", ".join(sorted(named)))
+
+
+def own_word(memory: Memory, part: str) -> NeedsPerson:
+    """The refusal to let an agent change a part of a person's memory."""
+    return NeedsPerson(
+        f"The memory {memory.id} is the user's own word; its {part} is for the user to change.",
+        f"Store what is true now with supersedes {memory.id}: it waits in the inbox until the user confirms it.",
+    )
+
+
+# New values
 
 
 def edit_values(

@@ -16,6 +16,7 @@ from datetime import datetime
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bethink.consent import MINUTES
 from bethink.recall.shape import (
     OVERHEAD,
     Dual,
@@ -33,6 +34,7 @@ from bethink.text import Quote, fence_items, new_marker
 from bethink.types import (
     PERSONAL,
     Answer,
+    Forgotten,
     Hit,
     Json,
     Memory,
@@ -434,6 +436,17 @@ def _touched(outcome: Outcome) -> list[str]:
 def _affected(outcome: Outcome) -> list[str]:
     proposed = [one.id for one in outcome.proposals]
     return [*outcome.supersedes, *outcome.settles, *outcome.marks, *proposed]
+
+
+def describe_request(done: Forgotten) -> list[str]:
+    """How the user grants what an agent asked to forget or purge; nothing where it asked for nothing."""
+    if not done.phrase:
+        return []
+    ways = (
+        f"Only the user can confirm this: by sending `{done.phrase}` and nothing else as a message within {MINUTES} minutes, by running"
+        " that in their own terminal, or in the inbox of the web page (`bethink ui`). Tell the user which memories it is about."
+    )
+    return [ways]
 
 
 def note_lines(hints: Sequence[str]) -> list[str]:

@@ -14,12 +14,13 @@ from pathlib import Path
 from types import SimpleNamespace as Namespace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TextIO
 
-from bethink import config
+from bethink import caller, config
 from bethink import project as projects
 from bethink.config import Config
-from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
+from bethink.errors import BethinkError, InvalidInput, NeedsPerson, NotFound, UsageError
 from bethink.project import Project
 from bethink.recall.shape import to_json
+from bethink.surface import read_words
 from bethink.surface.arguments import (
     Argument,
     make_asked,
@@ -40,17 +41,12 @@ from bethink.surface.render import (
     width,
 )
 from bethink.text import Quote, clean, fence_text, is_english, replace_broken, suggest
-from bethink.types import TRUST
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
 
 LONGEST = 4 * 5_000_000  # bytes: no setting allows a longer memory
 EVERY = 0.1  # seconds between two reports
-# What agents set for the commands that they run: Claude Code, Codex, Gemini CLI, opencode, Cursor, Copilot CLI, any other.
-AGENTS = """
-CLAUDECODE CODEX_THREAD_ID CODEX_SANDBOX CODEX_SANDBOX_NETWORK_DISABLED CODEX_CI GEMINI_CLI OPENCODE CURSOR_AGENT COPILOT_CLI AI_AGENT
-""".split()
 
 
 # A path has bytes of its own, and a search takes any input.
@@ -109,9 +105,9 @@ def parse(command: str, words: Sequence[str]) -> Namespace:
         raise UsageError(error.message, error.hint or more) from None
     args.gives = read_section(command)["Gives"].split()
     args.format = args.format or ("json" if args.json else "text")
+    args.run_by = "--for-agent" if args.for_agent else find_agent(command, args.given)
     # An agent reads what is printed, unless somebody uses a terminal inside it.
-    is_agent = any(os.environ.get(name) for name in AGENTS)
-    args.for_agent = args.for_agent or (is_agent and not sys.stdout.isatty())
+    args.for_agent = args.for_agent or (bool(args.run_by) and not sys.stdout.isatty())
     for name, value in args.given.items():
         # Python smuggles in bytes that are no UTF-8 as lone surrogates, which nothing can store.
         text = " ".join(value) if isinstance(value, list) else str(value)
@@ -120,6 +116,40 @@ def parse(command: str, words: Sequence[str]) -> Namespace:
                 f"The {name} is not valid UTF-8.", "Check the encoding of your terminal."
             )
     return args
+
+
+# What an agent may run
+
+
+def find_refused(command: str, given: Iterable[str]) -> str:
+    """What of a command only people may run: the command itself or one of the arguments that were given; nothing if agents may, too.
+    A command that is not listed is for people."""
+    rules = read_words("agents")
+    names = [name.replace("_", "-") for name in given]
+    used = {f"{command} --{name}" for name in names} | {
+        f"{command} {name.upper()}" for name in names
+    }
+    if not used.isdisjoint(rules["harmless"].split(", ")):
+        return ""
+    if command not in rules["read"].split() + rules["append"].split():
+        return command
+    return next((one for one in rules["person with"].split(", ") if one in used), "")
+
+
+def find_agent(command: str, given: Iterable[str]) -> str:
+    """The agent that runs a command. What only reads is not worth a look at other processes."""
+    is_read = command in read_words("agents")["read"].split() and not find_refused(command, given)
+    return caller.find_agent(thorough=not is_read)
+
+
+def refuse_agent(command: str, args: Namespace) -> None:
+    """Refuses an agent what only people may run."""
+    refused = find_refused(command, args.given) if args.run_by else ""
+    if refused:
+        raise NeedsPerson(
+            f"`bethink {refused}` is for people, and an agent runs it ({args.run_by}).",
+            "Run it in your own terminal, outside the agent, or use the web page: bethink ui",
+        )
 
 
 def render_help(command: str) -> str:
@@ -361,7 +391,7 @@ def open_memory(args: Namespace, make: bool = False) -> "Iterator[Bethink]":
 
     if not make:
         check_database(args)
-    actor = "agent:shell" if args.for_agent else "user"
+    actor = "agent:shell" if args.run_by else "user"
     with (
         Bar(args, "fetching the embedding model, once", count=size) as bar,
         Bethink(
@@ -370,7 +400,6 @@ def open_memory(args: Namespace, make: bool = False) -> "Iterator[Bethink]":
             container=args.container,
             everywhere=getattr(args, "all_projects", False),
             actor=actor,
-            trust=TRUST[actor.partition(":")[0]],
             clock=lambda: datetime.now(LOCAL),  # times are shown in it too
             on_pull=bar,
         ) as memory,

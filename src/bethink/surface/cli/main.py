@@ -60,6 +60,7 @@ def run(words: list[str]) -> int:
     if args.help or args.version:
         sys.stdout.write(console.render_help(command) if args.help else version())
         return 0
+    console.refuse_agent(command, args)
     do, opens = console.load(command)
     if not opens:
         return console.present(args, do(args))

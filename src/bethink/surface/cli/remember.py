@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace as Namespace
 
+from bethink import consent
 from bethink.api import Bethink
 from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
 from bethink.features import handoffs, inbox, promotion
-from bethink.hooks import state
 from bethink.recall.shape import plain as plain_memory
 from bethink.surface import operations, render
 from bethink.surface.arguments import read_times
@@ -32,6 +32,7 @@ from bethink.surface.cli.console import (
 from bethink.surface.render import (
     PROPOSALS,
     describe_outcomes,
+    describe_request,
     label_memory,
     many,
     one_line,
@@ -102,7 +103,7 @@ def add(args: Namespace, memory: Bethink) -> Result:
             "This text was purged, so it is not taken in again.",
             "Add --force to remember it all the same.",
         )
-    if args.format == "text" and not args.for_agent and has_terminal():
+    if args.format == "text" and not args.run_by and has_terminal():
         outcome = decide_proposals(memory, outcome)
     known = hidden = ""
     if outcome.status == "near_duplicate":
@@ -169,26 +170,34 @@ def link(args: Namespace, memory: Bethink) -> Result:
 
 
 def forget(args: Namespace, memory: Bethink) -> Result:
-    found = memory.get(*args.id, count=False)
-    asked = state.is_forgetting_asked(memory.project.root)
+    found = find_requested(args, memory) or memory.get(*args.id, count=False)
     if args.purge:
-        return purge(args, memory, found, asked)
+        return purge(args, memory, found)
     labels = {one.id: label_memory(memory, one) for one in found}
-    done = memory.forget(*labels, asked=asked)
+    done = memory.forget(*labels)
     status = {id: "proposed" if id in done.proposed else "forgotten" for id in labels}
-    waits = "The user's own word waits in the inbox until the user says so there or runs `bethink forget`."
     rules = [
         f"Agents still read it in {path}: `bethink demote {short_id(memory, one.id)}` takes it out."
         for one in found
         if (path := promotion.find_rules(one))
     ]
-    undo = f"Undo with `bethink restore {short_id(memory, found[0].id)}{name_reach(args)}`."
+    undo = ""
+    if done.ids:
+        undo = f"Undo with `bethink restore {short_id(memory, done.ids[0])}{name_reach(args)}`."
     return Result(
         [{"id": id, "status": how} for id, how in status.items()],
         [f"{how} {labels[id]}" for id, how in status.items()],
         warnings=done.hints,
-        hints=[undo, waits if done.proposed else "", *rules],
+        hints=[undo, *describe_request(done), *rules],
     )
+
+
+def find_requested(args: Namespace, memory: Bethink) -> list[Memory]:
+    """The memories that an agent asks to forget, where a person types the code of that request in place of an id."""
+    if not memory.is_person or len(args.id) > 1:
+        return []
+    phrase = consent.Phrase("purge" if args.purge else "forget", args.id[0].upper())
+    return memory.store.get(consent.find_granted(memory.store, phrase, memory.clock()))
 
 
 def name_reach(args: Namespace) -> str:
@@ -197,20 +206,16 @@ def name_reach(args: Namespace) -> str:
     return container + (" --all-projects" if args.all_projects else "")
 
 
-def purge(args: Namespace, memory: Bethink, found: Sequence[Memory], asked: bool) -> Result:
+def purge(args: Namespace, memory: Bethink, found: Sequence[Memory]) -> Result:
+    if not memory.is_person:
+        return request_purge(memory, found)
     left = memory.find_traces(found)
     every = {one.id: label_memory(memory, one) for one in (*found, *left.same)}
     rest = {short_id(memory, one.id): one.position < IDEAS for one in left.rest}
     if not args.yes:
         console.talk("\n".join(every.values()))
     confirm(args, f"Purging {many(len(every), 'memory')} cannot be undone.")
-    for one in (*found, *left.same):
-        if one.trust > memory.trust and not asked:
-            raise InvalidInput(
-                f"{every[one.id]} is the user's own word, which an agent cannot purge.",
-                "The user purges it, in a terminal or after asking the agent to forget it.",
-            )
-    done = promotion.purge(memory, found, asked)
+    done = promotion.purge(memory, found)
     turn, idea = "The turn it was taken from still says it", "What was taken from it still says so"
     return Result(
         [{"id": id, "status": "purged"} for id in every],
@@ -220,6 +225,16 @@ def purge(args: Namespace, memory: Bethink, found: Sequence[Memory], asked: bool
             f"{turn if is_turn else idea}: `bethink forget {id} --purge{name_reach(args)}`."
             for id, is_turn in rest.items()
         ],
+    )
+
+
+def request_purge(memory: Bethink, found: Sequence[Memory]) -> Result:
+    """An agent's request to purge, which waits for the user."""
+    done = promotion.purge(memory, found)
+    return Result(
+        [{"id": one.id, "status": "proposed"} for one in found],
+        [f"proposed {label_memory(memory, one)}" for one in found],
+        hints=describe_request(done),
     )
 
 
@@ -302,7 +317,7 @@ def demote(args: Namespace, memory: Bethink) -> Result:
 
 def edit(args: Namespace, memory: Bethink) -> Result:
     was = memory.one(args.id)
-    if args.for_agent:
+    if args.run_by:
         raise UsageError(
             "`edit` opens an editor, which an agent cannot use.",
             f"bethink update {args.id} --content TEXT",

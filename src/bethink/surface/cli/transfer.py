@@ -198,11 +198,6 @@ def import_settings(args: Namespace, path: Path) -> Result:
 
 
 def import_file(args: Namespace, path: Path) -> Result:
-    if args.trusted and args.for_agent:
-        raise UsageError(
-            "Only the user can say that a file is theirs: --trusted is not for agents.",
-            f"bethink import {args.file}",
-        )
     with open_memory(args, make=not args.dry_run) as memory, Bar(args, "importing") as bar:
         done = exchange.import_file(
             memory,

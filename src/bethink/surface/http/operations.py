@@ -139,7 +139,8 @@ def update(memory: View, asked: Any) -> Memory:
 
 def forget(memory: View, asked: Any) -> Json:
     """Hides a memory from every search; `restore` brings it back. With `purge` it is gone for good, and with it what its conversation
-    holds in the very same words."""
+    holds in the very same words. A token hides what agents stored; the user's own word, and every purge, waits for its owner:
+    `status` is `proposed`."""
     found = memory.get(asked.id, count=False)
     id = found[0].id
     remains = memory.find_traces(found).rest if asked.purge else ()
@@ -150,7 +151,7 @@ def forget(memory: View, asked: Any) -> Json:
         "status": status,
         "also": [other for other in done.ids if other != id],
         "remains": [one.id for one in remains],
-        "hints": done.hints,
+        "hints": [*render.describe_request(done), *done.hints],
     }
 
 

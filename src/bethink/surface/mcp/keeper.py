@@ -148,9 +148,11 @@ def answer_prompt_hook(keeper: Keeper, arguments: Values) -> str:
         found = projects.find(keeper.directory)
         if hook.directory and os.path.isdir(hook.directory):  # noqa: PTH112  (false, not an error, for what no file can be named)
             found = run.find_project(hook, str(found.worktree))
+        memory = keeper.memory(found.worktree, f"hook:{hook.host}")
+        if hook.source in state.PEOPLE and run.is_phrase(hook.prompt):
+            return run.grant_request(hook, memory)
         if projects.is_paused(hook.directory or str(found.worktree), found.scope):
             return nothing
-        memory = keeper.memory(found.worktree, f"hook:{hook.host}")
         if hook.source in state.PEOPLE:
             run.note_turn(hook, found, locate_database(memory.config, found))
         here = memory.config.embedding.strip() != "http"

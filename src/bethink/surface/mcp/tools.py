@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from bethink.api import Bethink
-from bethink.errors import InvalidInput, NotFound
+from bethink.errors import InvalidInput, NeedsPerson, NotFound
 from bethink.features import conversations, handoffs, knowledge
-from bethink.hooks import state
 from bethink.hooks.briefing import render_briefing
 from bethink.hooks.state import Hook
 from bethink.ingest.files import Found, read_text, walk
@@ -33,6 +32,7 @@ from bethink.surface.render import (
     arrange_answer,
     cut_to,
     describe_outcomes,
+    describe_request,
     describe_value,
     many,
     note_lines,
@@ -158,21 +158,25 @@ def update_memory(memory: Bethink, asked: Any) -> list[str]:
 
 
 def forget_memories(memory: Bethink, asked: Any) -> list[str]:
-    wanted = state.is_forgetting_asked(memory.project.root)
-    done = memory.forget(*dict.fromkeys(asked.ids), asked=wanted)
+    done = memory.forget(*dict.fromkeys(asked.ids))
     short = memory.store.abbreviate([*done.ids, *done.proposed])
-    waits = "is the user's own word; it waits in the inbox until the user runs: bethink forget {}"
     lines = [f"forgotten [{short[id]}]" for id in done.ids]
-    lines += [f"[{short[id]}] {waits.format(short[id])}" for id in done.proposed]
+    lines += [f"[{short[id]}] is the user's own word and was not changed" for id in done.proposed]
     back = ["`bethink restore ID` brings a memory back."] if done.ids else []
-    return [*lines, *back, *note_lines(done.hints)]
+    return [*lines, *back, *note_lines([*describe_request(done), *done.hints])]
 
 
 def rate_memories(memory: Bethink, asked: Any) -> list[str]:
     # An unknown id is an error before anything is done.
     votes = [(memory.resolve(rating["id"]), rating["value"]) for rating in asked.ratings]
-    rated = [memory.vote(id, value) for id, value in votes]
-    return [f"votes {one.usefulness:+g} for [{short_id(memory, one.id)}]" for one in rated]
+    lines = []
+    for id, value in votes:
+        try:
+            rated = memory.vote(id, value)
+            lines.append(f"votes {rated.usefulness:+g} for [{short_id(memory, id)}]")
+        except NeedsPerson as error:
+            lines += note_lines([error.told])
+    return lines
 
 
 def store_handoff(memory: Bethink, asked: Any) -> list[str]:

@@ -1,0 +1,112 @@
+"""Who started this process: a person, an agent's command, or an agent's host.
+
+Agents set variables for the commands that they run. A command may unset them, so the processes above this one are looked at too. Both
+are evidence, not proof: a program that runs with the user's rights can do whatever the user can.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+# Variables of Claude Code, Codex, Gemini CLI, opencode, Cursor and Copilot CLI, and the one that others agreed on.
+MARKERS = (
+    "CLAUDECODE",
+    "CODEX_THREAD_ID",
+    "CODEX_SANDBOX",
+    "CODEX_SANDBOX_NETWORK_DISABLED",
+    "CODEX_CI",
+    "GEMINI_CLI",
+    "OPENCODE",
+    "CURSOR_AGENT",
+    "COPILOT_CLI",
+    "AI_AGENT",
+)
+# The program of an agent, or the script of one that a runtime such as node executes.
+_PROGRAM = re.compile(
+    r"(?:^|[/\\])(?:claude|codex|gemini|opencode|copilot|cursor-agent)(?:\.(?:exe|cmd|[cm]?js))?$"
+    r"|[/\\](?:claude|cursor-agent)[/\\]versions[/\\]"
+    r"|[/\\](?:@anthropic-ai[/\\]claude-code|@openai[/\\]codex|@google[/\\]gemini-cli|@github[/\\]copilot|opencode-ai)[/\\]"
+)
+_RUNTIMES = re.compile(r"(?:^|[/\\])(?:node|bun|deno)(?:\.exe)?$")
+# A command line that starts a hook or the MCP server, and nothing else that could write to its stdin.
+_LAUNCHES = re.compile(r"bethink.*(?:hook|mcp)|(?:hook|mcp).*bethink", re.DOTALL)
+_COMPOSED = re.compile(r"[|<;&\n`]|\$\(")
+MOST_ANCESTORS = 64
+
+
+def find_agent(thorough: bool = True) -> str:
+    """The agent whose command this process is: the variable or the program that tells. Empty for a person. Only a `thorough` look
+    at the processes above finds an agent that unset its variables; where there is no /proc that takes some milliseconds."""
+    for name in MARKERS:
+        if os.environ.get(name):
+            return name
+    if not thorough:
+        return ""
+    return next((words[0] for words in list_ancestors() if is_agent_program(words)), "")
+
+
+def is_hook_forged() -> bool:
+    """Whether an agent's command, rather than the agent's host, started this hook or MCP server.
+
+    Hosts start hooks themselves, or through a shell that does nothing else. An agent that plays the user's part runs the hook from a
+    script or a composed command, or runs another agent and sends it a message.
+    """
+    lines = list(list_ancestors())
+    agents = [at for at, words in enumerate(lines) if is_agent_program(words)]
+    if not agents:
+        return bool(lines) and any(os.environ.get(name) for name in MARKERS)
+    is_nested = agents[-1] - agents[0] >= len(agents)  # something else stands between two agents
+    return is_nested or not all(map(_is_launcher, lines[: agents[0]]))
+
+
+def is_agent_program(words: Sequence[str]) -> bool:
+    """Whether a command line is that of an agent."""
+    is_script = len(words) > 1 and _RUNTIMES.search(words[0])
+    return any(_PROGRAM.search(word) for word in words[: 2 if is_script else 1])
+
+
+def _is_launcher(words: Sequence[str]) -> bool:
+    text = " ".join(words)
+    return bool(_LAUNCHES.search(text)) and not _COMPOSED.search(text)
+
+
+def list_ancestors() -> Iterator[list[str]]:
+    """The command lines of the processes above this one, the nearest first; nothing where the system does not tell."""
+    read = _read_proc if Path("/proc/self/stat").exists() else _ask_ps
+    process = os.getppid()
+    for _ in range(MOST_ANCESTORS):
+        if process <= 0 or sys.platform == "win32":
+            return
+        parent, words = read(process)
+        if words:
+            yield words
+        process = parent
+
+
+def _read_proc(process: int) -> tuple[int, list[str]]:
+    """The parent and the command line of a process, on Linux."""
+    folder = Path("/proc") / str(process)
+    try:
+        # The name of the program stands in parentheses, and may hold some itself.
+        parent = int((folder / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()[1])
+        words = (folder / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+    except (OSError, ValueError, IndexError):
+        return 0, []
+    return parent, [word for word in words if word]
+
+
+def _ask_ps(process: int) -> tuple[int, list[str]]:
+    """The same on other systems."""
+    import subprocess
+
+    try:
+        asked = ["ps", "-o", "ppid=,args=", "-p", str(process)]
+        found = subprocess.run(asked, capture_output=True, text=True, timeout=2, check=True).stdout
+        parent, _, line = found.strip().partition(" ")
+        return int(parent), line.split()
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return 0, []

@@ -1,0 +1,99 @@
+"""Requests of agents that wait for a person: to forget or purge memories that are not the agent's to remove.
+
+A request is bound to the ids that it names. A person grants it on the web page or by its phrase, such as `bethink forget K7QX`: as a
+command in their own terminal, or as a message to the agent, which the prompt hook sees and an agent cannot send. A phrase works once,
+for a few minutes, and for its own ids alone; the request waits in the inbox until somebody decides.
+"""
+
+import json
+import re
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from bethink.store.base import Store
+from bethink.store.transfer import Bundle
+from bethink.types import Strings
+
+ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"  # without what looks alike: I, L, O, 0, 1
+CODE_LENGTH = 4
+MINUTES = 15  # for which a phrase works
+NOTE = "request:"
+# The whole message: one that quotes the phrase, or asks about it, confirms nothing.
+_PHRASE = re.compile(
+    rf"[\s`'\"]*bethink +forget +([a-z0-9]{{{CODE_LENGTH}}})( +--purge)?[\s`'\".]*", re.IGNORECASE
+)
+
+
+class Request(NamedTuple):
+    """One memory that an agent wants to be forgotten or purged. Those of one call share a code."""
+
+    id: str
+    action: str  # forget or purge
+    code: str
+    actor: str
+    expires: float  # of the code, in seconds since the epoch
+
+    @property
+    def phrase(self) -> str:
+        return f"bethink forget {self.code}{' --purge' if self.action == 'purge' else ''}"
+
+
+class Phrase(NamedTuple):
+    action: str
+    code: str
+
+
+def read_phrase(message: str) -> Phrase | None:
+    """The phrase that a message is, if it is one and nothing else."""
+    found = _PHRASE.fullmatch(message)
+    return Phrase("purge" if found[2] else "forget", found[1].upper()) if found else None
+
+
+def ask(store: Store, action: str, ids: Sequence[str], actor: str, now: datetime) -> str:
+    """Notes what an agent asks for, and returns the phrase that grants it. Asking again for the same gives the same phrase."""
+    known = list_requests(store)
+    at = now.timestamp()
+    groups: dict[str, list[Request]] = {}
+    for one in known:
+        groups.setdefault(one.code, []).append(one)
+    for group in groups.values():
+        is_same = {one.id for one in group} == set(ids) and group[0].action == action
+        if is_same and group[0].expires > at:
+            return group[0].phrase
+    used = groups.keys()
+    code = _make_code()
+    while code in used:
+        code = _make_code()
+    requests = [Request(id, action, code, actor, at + 60 * MINUTES) for id in ids]
+    for one in requests:
+        store.take(Bundle(), note=(NOTE + one.id, json.dumps(one._asdict())))
+    return requests[0].phrase
+
+
+def _make_code() -> str:
+    import secrets  # and with it hashlib, which no search needs
+
+    return "".join(secrets.choice(ALPHABET) for _ in range(CODE_LENGTH))
+
+
+def list_requests(store: Store) -> list[Request]:
+    """Every request that nobody decided about."""
+    return [Request(**json.loads(note)) for note in store.list_notes(NOTE) if note]
+
+
+def find_granted(store: Store, phrase: Phrase, now: datetime) -> Strings:
+    """The ids that a phrase is about; none if it is unknown, used or expired."""
+    at = now.timestamp()
+    return tuple(
+        one.id
+        for one in list_requests(store)
+        if (one.action, one.code) == phrase and one.expires > at
+    )
+
+
+def close(store: Store, ids: Collection[str]) -> None:
+    """Ends the requests about these memories."""
+    for id in ids:
+        if store.read_note(NOTE + id):
+            store.take(Bundle(), note=(NOTE + id, ""))

@@ -1,12 +1,11 @@
-"""From the text of one turn to statements that can be read on their own, and where what a user pasted begins."""
+"""From the text of one turn to statements that can be read on their own."""
 
 from case_tables import cases, rules
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bethink.ingest import sentences
-from bethink.ingest.ideas import is_said
-from bethink.ingest.sentences import LONGEST, MOST, find_pasted, is_mostly_pasted, statements
+from bethink.ingest.sentences import LONGEST, MOST, statements
 
 
 def texts(turn):
@@ -26,7 +25,6 @@ def labels(turn):
         "sentences-labels": labels,
         "sentences-texts": texts,
         "sentences-what-only-goes-on-to": lambda turn: bool(statements(turn)),
-        "pasted-pasted": find_pasted,
     }
 )
 def test_a_turn_is_read_as_people_mean_it(function, given, expected):
@@ -36,15 +34,10 @@ def test_a_turn_is_read_as_people_mean_it(function, given, expected):
 NOISE = cases("sentences-noise", globals())
 
 
-def test_what_is_no_prose_is_left_out_and_what_the_user_writes_is_the_users():
+def test_what_is_no_prose_is_left_out():
     for noise in [noise for _, noise in NOISE]:
         said = "We keep SQLite for the cache."
         assert texts(f"{said}\n\n{noise}\n") == [said]
-    for text in cases("pasted-own"):
-        assert find_pasted(text) is None and not is_mostly_pasted(text)
-    turn = "We stay with PostgreSQL. What do you make of this?\n\nThe team moves to MySQL soon."
-    assert is_said("We stay with PostgreSQL", turn)
-    assert not is_said("The team moves to MySQL", turn)
 
 
 def test_the_core_is_what_says_something_new_and_a_long_statement_is_cut_at_a_word():

@@ -46,7 +46,8 @@ def test_code_gives_no_name_nothing_said_gives_nothing_and_a_session_has_the_lon
     for pasted in cases("titles-code-and-the-output-of"):
         turns = [("user", pasted), ("assistant", "It counts attempts per process.")]
         assert name(turns) == "The payment worker never stops retrying"
-        assert summarise(turns).startswith("Focus: the payment worker never stops retrying")
+        # What may be pasted names a topic, but is not told as what the user asked.
+        assert summarise(turns) == "Focus: It counts attempts per process"
     for turns in ([], [("user", "")], [("user", "  \n"), ("assistant", "")]):
         assert name(turns) == session_title(turns) == summarise(turns) == ""
     assert name([("user", "```\nPriceFormatter(rounding=2)\n```")])
@@ -71,7 +72,7 @@ def test_a_summary_says_each_thing_once_and_keeps_the_newest_of_many_ideas():
     assert all(rule.format(number) in line for number in kept)
     long = "the importer decodes every cell of a spreadsheet " * 30
     ideas = [("decision", long, False), ("conclusion", f"so {long}", False)]
-    found = summarise([("user", long)], [*ideas, ("question", f"why {long}", True)])
+    found = summarise([("user", f"please speed it up: {long}")], [*ideas, ("question", f"why {long}", True)])
     assert len(found) <= 600
     heads = [line.partition(":")[0] for line in found.splitlines()]
     assert heads == ["Focus", "Decisions", "Conclusions", "Open"]

@@ -82,7 +82,8 @@ BLOCKS = (
         "bash-stderr user-prompt-submit-hook session-start-hook ide_opened_file ide_selection "
         "ide_diagnostics new-diagnostics environment_context user_instructions collaboration_mode "
         "turn_aborted user_shell_command skills_instructions current_datetime session_context "
-        "hook_context"
+        "hook_context system_instruction system-instruction heartbeat agent-message "
+        "recommended_plugins available_skills"
     ).split(),
     "permissions instructions",
 )
@@ -95,7 +96,11 @@ NOTICES = (
     "[Request interrupted by user",
     "# AGENTS.md instructions for ",
     "Base directory for this skill: ",
+    "Another Claude session sent a message",
+    "The user wants to clarify these questions.",
 )
+# How a host begins its summary of a conversation that it goes on with; where the file marks it as a summary, it is one.
+CONTINUED = "This session is being continued from a previous conversation"
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _MODE = re.compile(
     r"^[ \t]{0,8}(?:<!--[ \t]{0,8})?memory-mode:[ \t]{0,8}(on|off)[ \t]{0,8}(?:-->)?[ \t]{0,8}$",
@@ -135,6 +140,9 @@ class Turn(NamedTuple):
     plan: bool = False  # the agent's own plan: shown for approval, or handed back to it as a prompt
     work: tuple[Fact, ...] = ()  # what tools did since the turn before
     told: tuple[str, ...] = ()  # lines that Bethink told the agent before, as of `hash_words`
+    asked: tuple[
+        str, ...
+    ] = ()  # questions of the agent that it answers; the text has each above its answer
 
 
 Taken = Turn | Reason  # what a line gives: a turn, or why it gives none

@@ -101,7 +101,7 @@ class ClaudeTranscript(LineTranscript):
             self.set_title(entry.get(TITLES[type]), session)
         return NO_SPEECH
 
-    def say(self, entry: Fields, role: str, texts: list[str], **what: bool) -> Taken:
+    def say(self, entry: Fields, role: str, texts: list[str], **what: Any) -> Taken:
         session = entry.name("sessionId") or self.session
         if self.agent and session and session not in self.parents:
             self.parents.add(session)
@@ -139,13 +139,14 @@ class ClaudeTranscript(LineTranscript):
             return MACHINE
         if self.agent and "Warmup" in map(str.strip, texts):
             self.idle.append(self.agent)
-        texts = find_typed(texts) + find_answers(entry.object("toolUseResult"), results)
+        result = entry.object("toolUseResult")
+        texts = find_typed(texts) + find_answers(result, results)
         planned = entry.text("planContent")
         if texts and not results and not self.agent:
             self.begin_prompt(texts)
         if texts and planned and not texts[0].startswith(PLAN):
             texts = [f"{PLAN}\n\n{planned}"]
-        return self.say(entry, "user", texts)
+        return self.say(entry, "user", texts, asked=find_questions(result))
 
     def take_attachment(self, entry: Fields) -> Taken:
         attachment = entry.object("attachment")
@@ -263,13 +264,18 @@ def find_argument(text: str) -> str:
     return "" if silent else find_block(text, "command-args") or ""
 
 
+def find_questions(result: Fields) -> tuple[str, ...]:
+    """The questions of the agent that a tool result answers."""
+    return tuple(result.object("answers")) if "questions" in result else ()
+
+
 def find_answers(result: Fields, results: list[Fields]) -> list[str]:
     """What the user said in tool results: answers to questions, and why a call was refused."""
     answers = result.object("answers")
-    if answers and "questions" in result:
+    if find_questions(result):
         said = {asked: ", ".join(texts_of(answer)) or answer for asked, answer in answers.items()}
         return [f"{asked}\n{answer}" for asked, answer in said.items()]
-    found = []
+    found: list[str] = []
     for item in results:
         text = "\n".join(texts_of(item.get("content")))
         if text.startswith(REFUSED):

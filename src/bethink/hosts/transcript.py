@@ -295,10 +295,13 @@ class Transcript:
         session: str | None = None,
         summary: bool = False,
         plan: bool = False,
+        asked: tuple[str, ...] = (),
     ) -> Taken:
         """The turn, or the reason why there is none. All turns of all hosts come through here."""
         if role == "user" and text.lstrip().startswith(PLAN):
             text, plan = text.partition(BEHIND_PLAN)[0], True
+        if role == "user" and not summary and text.lstrip().startswith(base.CONTINUED):
+            return base.MACHINE
         session = self.rename(session or self.session or self.path.name.partition(".")[0])
         speech = base.extract_speech(text)
         if not speech.text or role not in self.speakers:
@@ -326,7 +329,9 @@ class Transcript:
         tools, files, *work = nothing if summary else self.used.pop(self.channel, nothing)
         place = self.number, self.cwd, self.branch, tuple(tools), tuple(files), self.agent
         done = tuple(Fact(*fact) for fact in work)
-        return Turn(id, session, role, text, at, *place, summary, plan, done, tuple(self.told))
+        return Turn(
+            id, session, role, text, at, *place, summary, plan, done, tuple(self.told), asked
+        )
 
     def obey_user(self, text: str, at: datetime | None, session: str) -> tuple[str, bool]:
         """What of the user's turn may be given, and whether it opens a `<private>` that hides what follows. The tag switches memory

@@ -19,6 +19,7 @@ from bethink.ingest.compare import WAITING, WriteOptions, compare, leave_label_o
 from bethink.ingest.extract import SUMMARY_CHARACTERS, SUMMARY_WORDS, entities, extract
 from bethink.ingest.ideas import (
     TODOS,
+    Asked,
     Idea,
     content_words,
     holds_anywhere,
@@ -36,9 +37,10 @@ from bethink.ingest.pipeline import (
     make_entries,
     make_memory,
 )
+from bethink.ingest.provenance import find_own
 from bethink.ingest.reconcile import may_settle, needed_to_complete
 from bethink.ingest.redact import redact, redact_value
-from bethink.ingest.sentences import cut_text, is_mostly_pasted
+from bethink.ingest.sentences import cut_text
 from bethink.ingest.titles import (
     RECAP,
     compose_digest,
@@ -235,7 +237,7 @@ def _keep_turn(recipe: Recipe, turn: Turn, text: str, position: int) -> Memory:
     """A turn as it was said, under the files that were touched and the things that it names."""
     options = recipe.options
     speaker = "agent" if turn.plan or turn.role != "user" else "user"
-    pasted = speaker == "user" and is_mostly_pasted(text)
+    pasted = speaker == "user" and not find_own(text, turn.asked).whole
     metadata = {
         "role": turn.role,
         "turn": turn.id,
@@ -422,11 +424,12 @@ def _find_ideas(
     before = _load_earlier(recipe)
     turns = before + [(one.speaker, one.memory.content) for one in spoken]
     first = len(before)
+    asked = {at: one.turn.asked for at, one in enumerate(spoken, first)}
     advised = None
     if recipe.model and spoken:
-        advised = _ask_ideas(recipe.model, turns, first, session.digest or NOTHING)
+        advised = _ask_ideas(recipe.model, turns, first, session.digest or NOTHING, asked)
     reader = recipe.options.reader() if advised is None and spoken else None
-    read = read_ideas(turns, reader, first) if reader else []
+    read = read_ideas(turns, reader, first, asked) if reader else []
     found, digest = advised or (read, NOTHING)
     # "Do B" says something with the words in which B was offered, and only then.
     ideas = [
@@ -596,7 +599,11 @@ def _keep_idea(recipe: Recipe, idea: Idea, heard: HeardTurn, topics: Topics, num
 
 
 def _ask_ideas(
-    model: Model, turns: Sequence[tuple[str, str]], first: int, digest: Mapping[str, str]
+    model: Model,
+    turns: Sequence[tuple[str, str]],
+    first: int,
+    digest: Mapping[str, str],
+    asked: Asked,
 ) -> tuple[list[Idea], Mapping[str, str]] | None:
     """The ideas of the turns from `first` on, those before being only heard; and the digest, which told of what came before, as
     it is after them."""
@@ -612,7 +619,7 @@ def _ask_ideas(
                 at = idea.turns[-1]
                 role, text = turns[at]
                 # What a user pasted is nobody's word here.
-                if at >= first and (role != "user" or is_said(idea.text, text)):
+                if at >= first and (role != "user" or is_said(idea.text, text, asked[at])):
                     sure = FIRM if idea.firm else TENTATIVE
                     later = (idea.kind, role) == ("todo", "user") and puts_off(idea.text)
                     own = idea.kind, idea.text, at, idea.firm, sure, idea.entities, number, later

@@ -9,9 +9,10 @@ This module knows no store and no clock; the judge is given.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
+from types import MappingProxyType
 from typing import NamedTuple
 
 from bethink.config import Config
@@ -26,7 +27,8 @@ from bethink.ingest.lexicon import (
     other_tickets,
     word_set,
 )
-from bethink.ingest.sentences import LONGEST, Statement, find_pasted, statements
+from bethink.ingest.provenance import find_own
+from bethink.ingest.sentences import LONGEST, Statement, statements
 from bethink.ingest.titles import only_asks, tells_what_remains
 from bethink.judge import Judge, StatementReading, asks, describe_place
 from bethink.types import Entity
@@ -88,6 +90,10 @@ _OF_A_PROJECT = (
 )
 
 
+Asked = Mapping[int, tuple[str, ...]]  # turn → questions of the agent that it answers
+NO_QUESTIONS: Asked = MappingProxyType({})
+
+
 class Idea(NamedTuple):
     kind: str  # of LASTING, question or todo; or what a language model calls it
     text: str  # words of its turn
@@ -126,10 +132,15 @@ def open_reader(config: Config, judge: Judge | None = None) -> Judge | None:
     return reader
 
 
-def read_ideas(turns: Sequence[tuple[str, str]], judge: Judge, first: int = 0) -> list[Idea]:
-    """The ideas of a conversation in order, each statement from the turn `first` on read in its place by the judge. What a user
-    pasted is nobody's word here."""
-    placed = list(place_statements(turns, first))
+def read_ideas(
+    turns: Sequence[tuple[str, str]],
+    judge: Judge,
+    first: int = 0,
+    asked: Asked = NO_QUESTIONS,
+) -> list[Idea]:
+    """The ideas of a conversation in order, each statement from the turn `first` on read in its place by the judge. Of a user's turn
+    only the user's own words are read; `asked` has the questions of the agent that a turn answers."""
+    placed = list(place_statements(turns, first, asked))
     readings = judge.read([(each.context, each.statement.text) for each in placed])
     found: list[Found] = []
     following = [*placed[1:], None][: len(placed)]
@@ -180,7 +191,11 @@ def holds_anywhere(text: str) -> bool:
 # Statements in their place
 
 
-def place_statements(turns: Sequence[tuple[str, str]], first: int = 0) -> Iterator[PlacedStatement]:
+def place_statements(
+    turns: Sequence[tuple[str, str]],
+    first: int = 0,
+    asked: Asked = NO_QUESTIONS,
+) -> Iterator[PlacedStatement]:
     """The statements from the turn `first` on that say something, each with the words around it."""
     said = [statements(text) if role in SPEAKERS else [] for role, text in turns]
     texts = list(map(_put_together, said))
@@ -188,30 +203,36 @@ def place_statements(turns: Sequence[tuple[str, str]], first: int = 0) -> Iterat
     runs = [list(run) for _, run in groupby(range(len(turns)), key=lambda at: turns[at][0])]
     for before, run, after in zip([[], *runs], runs, [*runs[1:], []], strict=False):
         role = turns[run[0]][0]
-        asked = " ".join(texts[turn] for turn in before[-1:]).split()
+        heard = " ".join(texts[turn] for turn in before[-1:]).split()
         # What an assistant was asked begins with it; what a user answers ends with it.
-        asked = asked[:ASKED] if role == "assistant" else asked[-ASKED:]
+        heard = heard[:ASKED] if role == "assistant" else heard[-ASKED:]
         reply = " ".join(texts[turn] for turn in after[:1]).split()[:REPLIED_WITH]
         replied = sum(_says_something(one) for turn in after for one in said[turn]) > 1
         last = role == "user" or not after
         for turn in filter(lambda turn: turn >= first, run):
             speaker = "working" if role == "assistant" and turn != run[-1] else role
-            for at in _list_own(said[turn], turns[turn][1], speaker):
-                place = _describe_place(speaker, said[turn], at, asked, reply)
-                text = _grow(said[turn], at)
-                yield PlacedStatement(turn, speaker, said[turn][at], place, text, replied, last)
+            own = said[turn]
+            if role == "user":
+                own = _find_own_statements(turns[turn][1], asked.get(turn, ()))
+            for at in _list_telling(own, speaker):
+                place = _describe_place(speaker, own, at, heard, reply)
+                text = _grow(own, at)
+                yield PlacedStatement(turn, speaker, own[at], place, text, replied, last)
 
 
-def _list_own(said: Sequence[Statement], text: str, speaker: str) -> list[int]:
-    """The places of those statements of a turn that say something and are the speaker's own: not what a user pasted, nor what an
-    assistant says of the moment while it works."""
-    pasted = find_pasted(text) if speaker == "user" else None
+def _find_own_statements(text: str, asked: tuple[str, ...]) -> list[Statement]:
+    """The statements of a turn that are the user's own word."""
+    own = find_own(text, asked)
+    before = "\n".join(text.split("\n")[: own.lines])
+    return [each for each in statements(before) if own.hold(each.text)]
+
+
+def _list_telling(said: Sequence[Statement], speaker: str) -> list[int]:
+    """The places of those statements that say something, without what an assistant says of the moment while it works."""
     return [
         at
         for at, each in enumerate(said)
-        if _says_something(each)
-        and (pasted is None or each.line < pasted)
-        and not (speaker == "working" and _is_passing(each))
+        if _says_something(each) and not (speaker == "working" and _is_passing(each))
     ]
 
 
@@ -368,11 +389,10 @@ def content_words(text: str) -> frozenset[str]:
     )
 
 
-def is_said(idea: str, turn: str) -> bool:
-    """Whether the user's own part of a turn, and not only what was pasted into it, holds most words of an idea."""
-    start = find_pasted(turn)
-    if start is None:
+def is_said(idea: str, turn: str, asked: tuple[str, ...] = ()) -> bool:
+    """Return True if the user's own part of a turn, and not what was pasted into it, holds most words of an idea."""
+    own = find_own(turn, asked)
+    if own.whole:
         return True
-    own = content_words("\n".join(turn.split("\n")[:start]))
     words = content_words(idea)
-    return 2 * len(words & own) > len(words)
+    return 2 * len(words & content_words(own.text)) > len(words)

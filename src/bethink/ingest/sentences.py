@@ -5,11 +5,6 @@ labels ("Next steps", "Root cause: …", "- [ ] …") say outright what stands b
 
 This module knows Markdown and how agents and people write it. It does not know what a decision is, who speaks, or what
 was said in other turns. Every pattern is bounded; the time is linear in the text.
-
-Part of what a user sends was written by somebody else: an issue, a page, a log, a mail, another person's words. People announce what
-they paste ("look at this", "can you answer this?", "the README says:"), or it shows by its form: a document with headings behind a
-sentence of their own, the headings of an issue, the head of a mail, lines of a chat. From there on all of the turn counts as pasted,
-because a pasted text can end in any words.
 """
 
 from __future__ import annotations
@@ -32,7 +27,7 @@ READ = 100_000  # characters of a turn that are read; the rest is kept without b
 ANNOUNCED = ("decision", "todo", "problem", "conclusion", "solution", "question", "context")
 
 _FENCE = r"\s{0,12}(`{3,}|~{3,})([^`]*)$"
-_ITEM = r"\s*(?:[-*+•]|\(?\d{1,3}[.)])\s+(?:\[([ xX])\]\s+)?(\S.*)$"
+ITEM = r"\s*(?:[-*+•]|\(?\d{1,3}[.)])\s+(?:\[([ xX])\]\s+)?(\S.*)$"
 _HEADING = r"\s{0,3}#{1,6}\s+(\S.*)$"
 # A line, or the end of a paragraph, that says what comes next: "**Next steps:**", "Next steps:", "Here is what is left:".
 _LEAD = r"\s*(?:(\*\*|__)([^*_\n]{2,80}?):?\1:?|([A-Za-z][^\n:.?!]{1,80}):)\s*$"
@@ -115,15 +110,15 @@ def statements(text: str) -> list[Statement]:
 
 def prose(text: str) -> list[str]:
     """The sentences of a text without code, output, quotations and markup."""
-    said = (one for block in _blocks(text) for one in split_sentences(_plain(block.text)))
+    said = (one for block in _blocks(text) for one in split_sentences(plain(block.text)))
     return [one for one in said if any(map(str.isalnum, one))]
 
 
 # Blocks
 
 
-def _find_noise(lines: list[str]) -> Iterator[bool]:
-    """Which lines are no prose."""
+def find_noise(lines: list[str]) -> Iterator[bool]:
+    """For each line whether it is no prose."""
     fence = ""
     diff = False
     for before, line in pairwise(["", *lines]):
@@ -148,7 +143,7 @@ def _is_code(line: str, before: str) -> bool:
     if line.startswith(("    ", "\t")) and (
         bare.endswith((";", "{", "}", ",", ")", ":")) or "=" in bare
     ):
-        return not compile_pattern(_ITEM).match(line) and not compile_pattern(_ITEM).match(before)
+        return not compile_pattern(ITEM).match(line) and not compile_pattern(ITEM).match(before)
     if "`" in bare or "](" in bare:
         bare = compile_pattern(rf"{_CODE}|\]\([^)\s]{{0,600}}\)").sub(" ", bare)
     signs = len(compile_pattern(r"[{}()\[\];=<>|\\&$#@^~]").findall(bare))
@@ -165,10 +160,10 @@ def _blocks(text: str) -> Iterator[ProseBlock]:
     above = Above()
     held: list[tuple[int, str]] = []
     listed, box = False, None
-    for at, (line, noise) in enumerate(zip(lines, _find_noise(lines), strict=True)):
+    for at, (line, noise) in enumerate(zip(lines, find_noise(lines), strict=True)):
         out = noise or not line.strip()
         heading = None if out else compile_pattern(_HEADING).match(line)
-        item = None if out else compile_pattern(_ITEM).match(line)
+        item = None if out else compile_pattern(ITEM).match(line)
         if held and (out or heading or item):
             label = box or above.announce_kind(listed)
             text = " ".join(line for _, line in held)
@@ -178,7 +173,7 @@ def _blocks(text: str) -> Iterator[ProseBlock]:
         if out:
             yield from above.read_row(at, line)
         elif heading:
-            above = Above(_plain(heading[1].rstrip("# \t")))
+            above = Above(plain(heading[1].rstrip("# \t")))
         elif item:
             held, listed = [(at, item[2])], True
             box = {" ": "todo", "x": "none"}.get((item[1] or "").lower())
@@ -205,18 +200,18 @@ class Above:
         """Whether a line says what comes below it. One that stands below a list ends what was said above the list."""
         led = compile_pattern(_LEAD).match(line)
         if led or (self.listed and not line.startswith((" ", "\t"))):
-            self.lead, self.listed = _plain(led[2] or led[3]) if led else "", False
+            self.lead, self.listed = plain(led[2] or led[3]) if led else "", False
         return led is not None
 
     def pass_block(self, last: str, item: bool) -> None:
         """Notes that a block has ended, with this line."""
         if not item and (led := compile_pattern(_LED).search(last)):
-            self.lead, self.listed = _plain(led[1]), False
+            self.lead, self.listed = plain(led[1]), False
         self.listed = self.listed or item
 
     def read_row(self, at: int, line: str) -> Iterator[ProseBlock]:
         """Takes a line that is no prose: below "Pending to-dos:" a row of a table is an item, below anything else it is nothing."""
-        cells = [_plain(cell) for cell in line.strip().strip("|").split("|")]
+        cells = [plain(cell) for cell in line.strip().strip("|").split("|")]
         if not line.strip().startswith("|") or len(cells) < 2:
             self.ruled = False
         elif compile_pattern(r"[\s|:-]+$").match(line):
@@ -241,7 +236,7 @@ def _state_block(block: ProseBlock, before: str) -> Iterator[Statement]:
         heading, kind = label, announced
     if fold_case(heading).strip(" :") in phrases("report_headings"):
         return
-    for number, sentence in enumerate(split_sentences(_plain(block.text))):
+    for number, sentence in enumerate(split_sentences(plain(block.text))):
         if _states_nothing(sentence):
             continue
         pointing = compile_pattern(_POINTING).match(fold_case(sentence)) is not None
@@ -258,7 +253,7 @@ def _state_block(block: ProseBlock, before: str) -> Iterator[Statement]:
 def read_label(text: str) -> str:
     """The word or two before a colon or in bold that a block begins with."""
     label = compile_pattern(_LABELLED).match(text)
-    return _plain(label[1] or label[2] or label[3]) if label else ""
+    return plain(label[1] or label[2] or label[3]) if label else ""
 
 
 def _states_nothing(sentence: str) -> bool:
@@ -295,7 +290,7 @@ def _goes_on(text: str, begin: int, stop: re.Match[str]) -> bool:
     return shortened or (small and not word[-1:].isalpha())
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Without markup that is not said: emphasis, links, pictures, ticks and numbers of points. Code keeps its back-ticks."""
     if "](" in text:
         text = compile_pattern(r"!\[[^\]\n]{0,200}\]\([^)\s]{0,600}\)").sub("", text)
@@ -327,66 +322,3 @@ def cut_text(text: str, width: int, words: int = 0, wide: int = WIDE) -> str:
         # Where words are not set apart, the last space may be far away.
         short = whole if whole and not (is_unspaced(short[-1]) and 2 * len(whole) < end) else short
     return text if len(short) >= len(" ".join(text.split())) else short.rstrip(" ,;:.-–—(…") + "…"
-
-
-# What was pasted
-
-SHOWN = 20_000  # characters that are looked at: what begins later is not taken for an idea either
-
-_TEXT = (
-    r"(?:issues?|tickets?|bug reports?|errors?|logs?|output|e-?mails?|mails?|messages?|reports?|reviews?|comments?|articles?|pages?"
-    r"|docs?|documentation|readme|threads?|posts?|transcripts?|discussions?|feedback|answers?|responses?|chats?|wiki|notes|text"
-    r"|proposals?|rfcs?|descriptions?|question)"
-)
-_THIS = r"(?:this|these|the following|what follows|below)"
-# What stands in the last sentence before something that is pasted.
-_LEADS = (
-    rf"\b(?:look(?:ing)? at|see|read|check(?: out)?|consider|review|summari[sz]e|translate|explain|answer|analy[sz]e|comment on|respond to"
-    rf"|reply to|reading|think (?:of|about)|make of) (?:{_THIS}\b|(?:the|that|my|our|his|her|their) {_TEXT}\b)"
-    rf"|\b(?:fix|solve|handle|triage|deal with) (?:the following|what follows|(?:this|the|that|their) {_TEXT}\b)"
-    r"|\b(?:have|take) a look\b|\bwhat (?:does|do) (?:this|these|it|that) mean\b|\bcheck this out\b|\bany idea what\b"
-    rf"|\b(?:here(?:'s| is| are)|this is|these are|i (?:got|found|received|saw)|we (?:got|received)|from) (?:the |an? |some |this |their |his |her )?"
-    rf"(?:[\w-]+ ){{0,3}}{_TEXT}\b|\b(?:got|found|saw|received) (?:this|these)\b|\b(?:quote|forwarded|copied|pasted?|copy of)\b"
-    r"|\b(?:schau|sieh|lies|beantworte|übersetze)\b.{0,30}\b(?:an|das|dies|dir)\b|\bhier (?:ist|sind) (?:das|die|der|ein)\b"
-)
-# The words of somebody else begin on this very line.
-_SAYS = rf"\b(?:{_TEXT}|he|she|they|[A-Z]\w+) (?:says?|said|wrote|writes|reads?|states|replied|answered|reported)\s*:"
-_FOREIGN = (
-    r"(?: {0,3}#{1,6} +|\*\*)?(?:issue|pr|pull request|ticket|bug)\b(?: no\.?)? ?#?\d+"
-    r"| {0,3}#{1,6} +(?:issue|bug|description|steps to reproduce|expected|actual|environment|reproduction|changelog|release notes"
-    r"|installation|install|usage|getting started|license|table of contents|abstract|motivation|references|contributing)\b"
-    r"|.{0,60}\b(?:opened|commented|reported|posted|asked|authored) (?:by|on|this|\d+ \w+ ago)\b"
-    r"|(?:from|subject|sent|to|date|von|betreff|gesendet): \S.{0,200}$"
-    r"|\[?\d{1,2}:\d\d(?::\d\d)?(?: ?[ap]m)?\]?[ ,-]{1,3}@?[\w.-]{2,30}:\s"
-)
-
-
-def find_pasted(text: str) -> int | None:
-    """The line of a user's turn, from 0, from which on it was written by somebody else, or None."""
-    own = False  # the user has said something of their own
-    lead = False  # and announced what follows
-    foreign = 0
-    for at, line in enumerate(text[:SHOWN].split("\n")):
-        if not line.strip():
-            continue
-        if lead or compile_pattern(_SAYS).search(line[:400]):
-            return at
-        is_foreign = bool(compile_pattern(_FOREIGN, re.IGNORECASE).match(line[:400]))
-        heading = bool(compile_pattern(_HEADING).match(line)) or line.strip() == "---"
-        if heading and (own or is_foreign or foreign):
-            return 0 if foreign and not own else at
-        foreign += is_foreign
-        if foreign > 1:
-            return 0
-        own = own or not (heading or is_foreign)
-        last = compile_pattern(r"[^.!?]*[.!?:]?\s*$").search(line[-300:])
-        lead = bool(last and compile_pattern(_LEADS, re.IGNORECASE).search(last[0]))
-    return None
-
-
-def is_mostly_pasted(text: str) -> bool:
-    """Whether at least half of a turn was written by somebody else."""
-    start = find_pasted(text)
-    if start is None:
-        return False
-    return 2 * len("\n".join(text.split("\n")[:start])) <= len(text)

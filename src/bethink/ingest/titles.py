@@ -32,9 +32,9 @@ from bethink.ingest.lexicon import (
     tells_of_work,
     word_set,
 )
+from bethink.ingest.provenance import find_own
 from bethink.ingest.sentences import (
     cut_text,
-    find_pasted,
     measure_width,
     prose,
     statements,
@@ -149,7 +149,7 @@ def name(turns: Turns, words: int = NAME_WORDS, commits: Sequence[str] = ()) -> 
     what was committed first, what an answer is called, or how it begins."""
     bare = [text.strip("`~ \n") for _, text in turns[:1]]
     answered = (*commits[:1], *_headings(turns), *_answers(turns), *filter(None, bare))
-    told = [*_requests(turns, 1), *answered]
+    told = [*_requests(turns, 1), *_read_pasted(turns), *answered]
     return _shorten(_bare(next(filter(is_telling, told), "") or next(iter(told), "")), words)
 
 
@@ -222,12 +222,18 @@ def _read_request(text: str) -> list[str]:
     plan = compile_pattern(_PLANNED + _CALLED, re.IGNORECASE).match(text)
     if plan:
         return [plan[1].strip("# ")]
-    # The question of an agent is not what the user says; what a pasted text is called tells what it is about.
+    # The question of an agent is not what the user says.
     text = compile_pattern(_CHOICE).sub("", text[: 2 * TURN_CHARACTERS], 1)
-    lines, start = text.split("\n"), find_pasted(text)
-    pasted = map(compile_pattern(_CALLED).match, lines[start:] if start is not None else [])
-    headings = [one[1] for one in pasted if one and len(one[1].split()) > 2][:1]
-    return _sentences("\n".join(lines[:start])) + headings
+    return _sentences(find_own(text).text.replace("\n", "\n\n"))
+
+
+def _read_pasted(turns: Turns) -> list[str]:
+    """What a text is called that a user pasted, or how the turn begins: no request, but it tells what a conversation is about."""
+    asked = [text[: 2 * TURN_CHARACTERS] for role, text in turns if role == "user"]
+    headings = [one for text in asked for one in compile_pattern(rf"^{_CALLED}").findall(text)]
+    return [one for one in headings if len(one.split()) > 2][:1] + [
+        one for text in asked[:1] for one in _sentences(text)
+    ]
 
 
 def _headings(turns: Turns) -> list[str]:

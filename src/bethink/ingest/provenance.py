@@ -1,0 +1,390 @@
+"""Whose words a user's turn holds: the user's own, or what was pasted, quoted or reported.
+
+The rule is an allow-list. A turn, or a part of one, is the user's word only if it can be seen to be:
+
+- a short line of plain prose, typed alone;
+- or lines in which the user speaks to the agent: of themselves ("I want"), to it ("you", "please"), or by instructions ("use", "never",
+  "should"), and lists below such a line.
+
+Everything else is pasted, and so is all that follows the first sign of somebody else: a line with the structure of a document, a chat, a
+ticket, a mail, a log or code; a sentence that announces a text ("look at this:"); reported speech ("Eve thinks that"). A pasted text
+can end in any words, so nothing behind it is believed. A statement in quotation marks, and one that is asked about ("Is that true?"),
+is nobody's claim.
+
+In doubt a text is pasted. It is kept with its turn all the same; it only does not count as the user's word.
+
+`data/voices.toml` holds the words. This module knows no store, no judge and no other turns; its time is linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache, lru_cache
+from typing import NamedTuple
+
+from bethink.ingest.lexicon import DATA, compile_pattern, fold_case
+from bethink.ingest.sentences import ITEM, find_noise, measure_width, plain, split_sentences
+
+READ = 20_000  # characters of a turn that are read; what begins later is not the user's word
+# A line that needs nothing but to stand alone. Of 177 statements of users that were labelled in real sessions, 9 of 10 stand in such lines.
+SHORT_SENTENCES, SHORT_WIDTH = 3, 420
+LONG_WIDTH, MOST_LINES = 2_500, 30  # nobody types more to an agent at once
+QUOTED_WORDS = 5  # of a quotation that can be a statement; a shorter one is a name
+QUOTED_WIDE = 12  # the same in characters of a script without spaces
+LABEL_WORDS = 4  # before a colon that makes a line a field: "Summary: …"
+CHECK_WORDS = 9  # of a question that only asks whether something is so
+WRAPPED = 55  # characters of a line that an editor, and not a person, broke in mid-sentence
+INTRODUCTION_WORDS = 10  # of a sentence that does no more than announce a text
+BEHIND_COLON = 3  # words behind a colon that can be a statement
+
+# The beginning of a line by which somebody else's text is known, beside what is no prose at all (`sentences.find_noise`).
+_FOREIGN = (
+    r"\s*(?:"
+    r"#{1,6}\s|[=~_-]{2,}\s*$|--\s*$|\*\*[^*]+\*\*:?\s*$|__[^_]+__:?\s*$"  # headings, rules, signatures
+    r"|//|/\*|\*/|\*\s\S.*\*/|<!--|\"\"\"|'''|;;|--\s\S|%%"  # comments
+    r"|[{}\[\]],?\s*$|[{\[]\s*[\"'{\[]|\[[A-Z][A-Z _-]{2,20}\]\s"  # data, marks
+    r"|[\"'][\w .-]{1,40}[\"']\s*:"
+    r"|(?:[*|\\/]\s?)*[0-9a-f]{7,40}\s|commit [0-9a-f]{7,40}\b"  # commits
+    r"|(?:feat|fix|chore|docs|refactor|perf|tests?|build|ci|style|revert)(?:\([^)\n]{1,40}\))?!?:\s"
+    r"|\[?[A-Z][A-Z0-9]{1,9}-\d+\]?\s*[:|–—-]"  # tickets
+    r"|(?:issue|pr|pull request|ticket|bug|merge request)\s#?\d+\s*[:–—-]"
+    r"|[-*+•]\s+\[[ xX]\]\s"  # boxes
+    r"|\[?\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?:\s?[ap]m)?\]?(?:\s|$)"  # times and dates
+    r"|\[?\d{1,4}[./-]\d{1,2}[./-]\d{2,4}[,\sT]"
+    r"|@[\w.-]{2,30}[:,]?\s(?=.*:\s)|<@?[\w.-]{2,30}>\s|\(\w{2,20}\)\s[A-Z]"  # people who chat
+    r"|\S{1,40}[\w.-]*@[\w.-]+[:~][^\s]*[$#%>]|[\w~/.-]{0,40}[$❯➜]\s"  # a shell
+    r"|\w+(?:,\w+)+\s*$|\d+,\w"  # rows
+    r"|(?:def|class|func|function|fn|import|from \S+ import|const|let|var|public|private|return|package|using|SELECT|INSERT)\s\S+.*[({;:=]"
+    r"|https?://\S+\s*$"
+    r")"
+)
+# "eve  10:42 AM", "Eve — Today at 10:42", "eve commented 2 hours ago", "Answer by eve (score 42)"
+_STAMPED = (
+    r"[ \t]{0,8}(?:\S{1,20}[ \t]{1,4}){1,5}\(?\d{1,2}:\d\d(?: ?[ap]m)?\)?[ \t]{0,4}$"
+    r"|.{0,60}\b(?:opened|commented|reported|posted|asked|authored|reviewed|edited|answered)\b.{0,40}\b(?:ago|by|on)\b.{0,30}$"
+    r"|.{0,60}\(score \d{1,6}\):?[ \t]{0,4}$"
+)
+_LABEL = r"\s*[*_]{0,2}(\w[^\s:]*(?: [^\s:]+){0,3}?)\s?[*_]{0,2}[:：][*_]{0,2}(?:\s|$|(?<=：))"
+_NOT_OURS = r"(?:hi|hello|hey|hallo|hola|bonjour|salut|ciao|olá)\s+(?!claude|codex|copilot|gemini|cursor|agent|there\b)[\w.-]+(?:\s[\w.-]+)?\s*,"
+_SIGNED = r"[ \t.!?。][—–~-]{1,2} ?@?[A-Z][\w.-]{1,30}(?: [A-Z][\w.-]{1,30})?[ \t]{0,4}$"
+_SOURCE = r"\(\s*(?:from|source|via|per|see|quelle|siehe|aus|laut|source|selon|d'après|fuente|según|fonte|来源|出典)\b|(?<!\w)(?:source|quelle|fuente|fonte|via|ref)\s*:|(?:来源|出典)[:：]"
+_QUOTED = (
+    r"\"([^\"\n]{1,600})\"|“([^“”\n]{1,600})”|„([^„“”\n]{1,600})[“”]|«([^«»\n]{1,600})»"
+    r"|「([^「」\n]{1,600})」|『([^『』\n]{1,600})』|`([^`\n]{1,600})`"
+    r"|(?<!\w)'((?:[^'\n]|(?<=\w)'(?=\w)){1,600})'(?!\w)|(?<!\w)‘((?:[^‘’\n]|(?<=\w)’(?=\w)){1,600})’(?!\w)"
+)
+# "Can you fix this?" alone on its line speaks of the text above or below it.
+_POINTS = r"(?:\W*(?:can|could|would|will|please|pls|so|and|how|what|why|who|do|does|should|you|i|we|me|help|to|about|with)\b\W*){0,6}(?:\w+\W+){0,2}(?:this|that|these|those|above)\b(?:\W+(?:please|for me|now|one|too|first|mean\w*|for us|happen\w*|up))?\W*$"
+
+# A thought or a wish that is put as a question.
+_ASKS_WITHIN = r"\bi (?:wonder|want|think|thought|would like)\b|, (?:but |and |so )?(?:could|can|should|would|shall) (?:we|you|i|it)\b|\b(?:can|could|would) you\b"
+
+
+class OwnWords(NamedTuple):
+    """The part of a turn that is the user's word."""
+
+    text: str = ""  # its sentences, one a line, without markup
+    lines: int = 0  # of the turn, from its first, in which it stands
+    whole: bool = False  # nothing in the turn is somebody else's
+
+    def hold(self, sentence: str) -> bool:
+        """Return True if a sentence of the turn, as `sentences` gives it, is in this part."""
+        known = _normalise(sentence.removesuffix("…"))
+        return bool(known) and f" {known}" in f" {_normalise(self.text)}"
+
+
+@lru_cache(maxsize=64)
+def find_own(turn: str, asked: tuple[str, ...] = ()) -> OwnWords:
+    """The user's own words in a turn that came from the user. `asked` are the questions of the agent that it answers, which its text
+    repeats, each above its answer."""
+    if any(f"{question}\n" in turn for question in asked):
+        return _read_answers(turn, asked)
+    lines, rest = _read_lines(turn)
+    if rest == SIGNED_BY_ANOTHER:
+        return OwnWords()
+    alone = len(lines) == 1 and rest == NOTHING_ELSE
+    own: list[str] = []
+    led = False  # the user speaks in the line above the list
+    width = 0
+    whole = rest == NOTHING_ELSE
+    for at, line in enumerate(lines):
+        last = at == len(lines) - 1
+        followed = rest != NOTHING_ELSE if last else not lines[at + 1].item
+        read = _read_line(line, alone, followed)
+        width += measure_width(line.text)
+        if read.disowns:
+            own.clear()
+        small = width <= LONG_WIDTH and at < MOST_LINES
+        field = rest != NOTHING_ELSE and compile_pattern(_LABEL).match(line.text)
+        typed = led or directs(line.text) if line.item else _is_typed(line, read, alone)
+        if not small or field or not typed:
+            return OwnWords("\n".join(own), line.number)
+        own += read.own
+        if read.ends or (read.disowns and not last):
+            return OwnWords("\n".join(own), line.number + 1)
+        whole = whole and not read.foreign
+        led = led if line.item else any(map(speaks, read.read))
+    return OwnWords("\n".join(own), lines[-1].number + 1 if lines else 0, whole)
+
+
+def _read_answers(turn: str, asked: tuple[str, ...]) -> OwnWords:
+    """The answers to an agent's questions, with what was asked: a question says what "Both" means. What the agent stated beside its
+    question stays the agent's word."""
+    starts = sorted((turn.find(f"{one}\n"), one) for one in asked if f"{one}\n" in turn)
+    ends = [*(start for start, _ in starts[1:]), len(turn)]
+    own: list[str] = []
+    whole = True
+    for (start, question), end in zip(starts, ends, strict=True):
+        answer = find_own(turn[start + len(question) : end].strip())
+        questions = [one for one in split_sentences(plain(question)) if one.endswith(("?", "？"))]
+        own += [*questions, answer.text] if answer.text else []
+        whole = whole and answer.whole
+    return OwnWords("\n".join(own), turn.count("\n") + 1, whole)
+
+
+def _normalise(text: str) -> str:
+    return " ".join(compile_pattern(r"\w+").findall(text))
+
+
+# Lines
+
+NOTHING_ELSE, FOREIGN_REST, SIGNED_BY_ANOTHER = "nothing", "foreign", "signed"
+
+
+class Line(NamedTuple):
+    number: int  # in its turn, from 0
+    text: str
+    item: bool  # of a list
+
+
+def _read_lines(turn: str) -> tuple[list[Line], str]:
+    """The lines of a turn up to the first with a foreign structure, and what stands behind them."""
+    lines = turn[:READ].split("\n")
+    found: list[Line] = []
+    before = ""
+    for at, (text, noise) in enumerate(zip(lines, find_noise(lines), strict=True)):
+        if not text.strip() or compile_pattern(r"\s*\[Image").match(text):
+            before = text if not text.strip() else before
+            continue
+        if noise or _is_foreign(text) or _is_wrapped(before, text):
+            attributed = text.strip() == "--"
+            return found, SIGNED_BY_ANOTHER if attributed else FOREIGN_REST
+        item = compile_pattern(ITEM).match(text)
+        if found and _takes_leave(text, lines):
+            return found, SIGNED_BY_ANOTHER
+        if item and _is_foreign(item[2]):
+            return found, FOREIGN_REST
+        found.append(Line(at, item[2] if item else text.strip(), bool(item)))
+        before = text
+    return found, NOTHING_ELSE if len(turn) <= READ else FOREIGN_REST
+
+
+def _is_foreign(line: str) -> bool:
+    """Return True for a line that has the structure of a document, a chat, a ticket, a mail, a log or code."""
+    head = line[:400]
+    if compile_pattern(_FOREIGN).match(head):
+        return True
+    if compile_pattern(_STAMPED, re.IGNORECASE).match(head) and not directs(head):
+        return True
+    folded = fold_case(head)
+    if _at_start("greets", folded) or compile_pattern(_NOT_OURS).match(folded):
+        return True
+    label = compile_pattern(_LABEL).match(head)
+    return bool(label) and not _is_own_label(label[1]) if label else False
+
+
+def _is_own_label(label: str) -> bool:
+    """Return True for what people write before a colon themselves: "Note", "please do this"."""
+    folded = fold_case(label)
+    return _whole("announces", folded) or speaks(label) or _at_start("openers", folded)
+
+
+def _is_wrapped(before: str, line: str) -> bool:
+    """Return True if an editor or a terminal broke a sentence before this line."""
+    ends = before.rstrip()[-1:] in tuple(".!?:;,)。！？：") and before.rstrip()[-1:] != ","
+    long = len(before.strip()) >= WRAPPED and not ends
+    return long and line.lstrip()[:1].islower() and not compile_pattern(ITEM).match(line)
+
+
+def _takes_leave(line: str, lines: list[str]) -> bool:
+    """Return True for "Best," above a name, or with one behind it, at the end of a letter."""
+    bare = fold_case(line).strip()
+    if not _whole("leaves", bare.strip(" ,.!-–—")):
+        return False
+    following = [one for one in lines if one.strip()]
+    return bare.endswith(",") or following[-1].strip() != line.strip()
+
+
+def _is_typed(line: Line, read: ReadLine, alone: bool) -> bool:
+    """Return True if a line can be seen to be the user's: it is short and stands alone, or the user speaks in it."""
+    if alone and len(read.read) <= SHORT_SENTENCES and measure_width(line.text) <= SHORT_WIDTH:
+        return True
+    spoken = [speaks(one) or asks(one) for one in read.read]
+    if read.ends and not spoken[-1]:
+        spoken.pop()
+    return bool(spoken) and (spoken[0] or 2 * sum(spoken) >= len(spoken))
+
+
+# Sentences
+
+
+class ReadLine(NamedTuple):
+    own: list[str]  # the sentences that may be the user's
+    read: list[str]  # all sentences up to the one that ends them
+    disowns: bool = False  # what stands before it is not the user's word
+    ends: bool = False  # nor is what stands behind it
+    foreign: bool = False  # some of it is somebody else's
+
+
+def _read_line(line: Line, alone: bool, followed: bool) -> ReadLine:
+    """The user's sentences of a line, which may be `followed` by others that are no list."""
+    text = plain(line.text)
+    folded = fold_case(text)
+    sentences = split_sentences(text)
+    signed = compile_pattern(_SIGNED).search(text) or compile_pattern(_SOURCE).search(folded)
+    if signed or (not alone and compile_pattern(_POINTS).match(folded)):
+        return ReadLine([], sentences, disowns=True, ends=True)
+    quoted = _find_quotations(text)
+    own: list[str] = []
+    disowns = foreign = False
+    for at, sentence in enumerate(sentences):
+        above = followed and at == len(sentences) - 1
+        if _is_check(sentence):
+            own, disowns, foreign = [], True, True
+        elif _is_foreign_speech(sentence) or _announces_text(sentence, above):
+            return ReadLine(own, sentences[: at + 1], disowns, ends=True)
+        elif any(_overlap(one, sentence) for one in quoted):
+            foreign = True
+        elif not _claims_by_question(sentence):
+            own.append(sentence)
+    return ReadLine(own, sentences, disowns, foreign=foreign)
+
+
+def _find_quotations(text: str) -> list[str]:
+    """The quotations that are long enough for a statement."""
+    found = []
+    for match in compile_pattern(_QUOTED).finditer(text):
+        inside = next(filter(None, match.groups()), "")
+        words = compile_pattern(r"[^\W\d_]{2,}").findall(inside)
+        wide = sum(character > "\u2e7f" for character in inside)
+        code = match[0][0] == "`" and len(words) < len(inside.split())
+        if (len(words) >= QUOTED_WORDS or wide >= QUOTED_WIDE) and not code:
+            found.append(inside)
+    return found
+
+
+def _overlap(quotation: str, sentence: str) -> bool:
+    """Return True if a quotation stands in a sentence, begins in it or ends in it, or if all of the sentence is quoted."""
+    return quotation[:20] in sentence or quotation[-20:] in sentence or sentence in quotation
+
+
+def _split_at_colon(sentence: str) -> tuple[str, str]:
+    """A sentence before and behind its first colon, if what stands behind it can be a statement."""
+    colon = compile_pattern(r"[:：](?:\s|$|(?<=：))").search(sentence)
+    if not colon:
+        return sentence, ""
+    behind = sentence[colon.end() :]
+    long = len(behind.split()) >= BEHIND_COLON or measure_width(behind) >= 3 * QUOTED_WIDE
+    return sentence[: colon.start()], behind if long else ""
+
+
+def _is_check(sentence: str) -> bool:
+    """Return True for a question whether something is so: "Is that true?", "we use X, right?"."""
+    folded = fold_case(sentence)
+    if not _matches("checks", folded) and not compile_pattern(r"\bis \w+ right\?").search(folded):
+        return False
+    short = len(folded.split()) <= CHECK_WORDS
+    return short or sentence.rstrip().endswith(("?", "？")) or _at_start("checks", folded)
+
+
+def _is_foreign_speech(sentence: str) -> bool:
+    """Return True if a sentence reports what somebody else said or wrote, or passes it on."""
+    folded = fold_case(sentence)
+    if _matches("passes_on", folded):
+        return True
+    return _matches("hearsay", folded) and _matches(
+        "hearsay", _pattern("not_hearsay").sub(" ", folded)
+    )
+
+
+def _announces_text(sentence: str, above: bool) -> bool:
+    """Return True if a text of somebody else follows: behind the colon of a sentence, or below one that stands `above` other lines."""
+    words = fold_case(sentence)
+    if above and sentence.rstrip().endswith((":", "：")):
+        return True
+    if above and len(sentence.split()) <= INTRODUCTION_WORDS and _matches("introduces", words):
+        return True
+    before, behind = _split_at_colon(sentence)
+    return bool(behind) and (_matches("introduces", fold_case(before)) or not _is_own_label(before))
+
+
+def _claims_by_question(sentence: str) -> bool:
+    """Return True for a statement with a question mark: "We use X now?"."""
+    return sentence.rstrip().endswith(("?", "？")) and not asks(sentence)
+
+
+def asks(sentence: str) -> bool:
+    """Return True for a question that claims nothing."""
+    text = sentence.rstrip()
+    if not text.endswith(("?", "？")):
+        return False
+    folded = fold_case(text).lstrip(" ¿\"'")
+    opener = _pattern("openers").match(folded)
+    rest = folded[opener.end() :].lstrip(" ,.!-") if opener else folded
+    inner = compile_pattern(_ASKS_WITHIN).search(folded)
+    return (
+        bool(inner)
+        or _at_start("asks", folded)
+        or _at_start("asks", rest)
+        or text[-2:-1] > "\u2e7f"
+    )
+
+
+def speaks(text: str) -> bool:
+    """Return True if a text speaks to the agent: of its writer, to its reader, or of what is to be done."""
+    return _matches("speaks", fold_case(text)) or directs(text)
+
+
+def directs(text: str) -> bool:
+    """Return True if a text begins as an instruction or an answer, or says what should be."""
+    folded = fold_case(text).strip(" *_\"'(")
+    if _at_start("openers", folded) or _matches("speaks", folded):
+        return True
+    return _at_start("verbs", folded)
+
+
+# Words
+
+
+def _matches(name: str, text: str) -> bool:
+    return _pattern(name).search(text) is not None
+
+
+def _at_start(name: str, text: str) -> bool:
+    return _pattern(name).match(text.lstrip()) is not None
+
+
+def _whole(name: str, text: str) -> bool:
+    return _pattern(name).fullmatch(text.strip()) is not None
+
+
+@cache
+def _voices() -> dict[str, str]:
+    return tomllib.loads((DATA / "voices.toml").read_text("utf-8"))
+
+
+@cache
+def _pattern(name: str) -> re.Pattern[str]:
+    """The phrases of a list as one pattern."""
+    phrases = {" ".join(one.split()) for one in _voices()[name].split(",")} - {""}
+    return re.compile("|".join(map(_to_pattern, sorted(phrases, key=len, reverse=True))))
+
+
+def _to_pattern(phrase: str) -> str:
+    text = re.escape(phrase.removesuffix("*"))
+    if phrase[0] > "\u2e7f":
+        return text
+    before = r"(?<!\w)" if phrase[0].isalnum() else ""
+    after = r"(?!\w)" if phrase[-1].isalnum() else ""
+    return f"{before}{text}{after}"

@@ -247,9 +247,9 @@ def _take_session(
 
 
 def _date_turns(turns: list[Turn], file: Path, now: datetime) -> list[Turn]:
-    """Turns of which the host tells no time are as old as their file."""
+    """The turns with their dates, none of them later than now. Turns of which the host tells no time are as old as their file."""
     if any(turn.at for turn in turns):
-        return turns
+        return [turn._replace(at=min(turn.at, now) if turn.at else None) for turn in turns]
     written = min(datetime.fromtimestamp(file.stat().st_mtime, UTC), now)
     return [turn._replace(at=written) for turn in turns]
 

@@ -276,8 +276,8 @@ def _check(one: Given, number: int, file: Path, memory: Bethink, trusted: bool) 
     if wrong := sync.wrong_field(one.record, memory.config.max_characters):
         raise _refuse(number, file, f"its {wrong} is not in order")
     record, redactions = sync.redact_record(one.record)
-    if not trusted:
-        record = sync.limit_stranger(record, memory.clock())
+    now = memory.clock()
+    record = sync.cap_times(record, now) if trusted else sync.limit_stranger(record, now)
     return one._replace(record=record, redactions=one.redactions + redactions)
 
 

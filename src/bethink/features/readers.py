@@ -436,7 +436,7 @@ def convert(
     """Rows as records of ours, with ids that are always the same, so that an import may be repeated."""
     source = Source(redact_name(f"import:{format}:{place.resolve().as_posix()}"))
     options = memory.write_options(memory.scope, scopes={})
-    options = options._replace(now=min(options.now, _to_time(place.stat().st_mtime) or options.now))
+    written = min(options.now, _to_time(place.stat().st_mtime) or options.now)
     left: Counter[str] = Counter()
     names: Names = {}
     made: list[tuple[Given, Row]] = []
@@ -449,6 +449,7 @@ def convert(
             left[row if isinstance(row, str) else UNREADABLE] += 1
             continue
         fields = _name_fields(row, text_column)
+        fields["created"] = _to_time(fields.get("created")) or written
         one = _make_given(memory, fields, options, source, names)
         if isinstance(one, str):
             left[one] += 1
@@ -498,7 +499,7 @@ def _make_given(
         tags=tags,
         entities=tuple(map(as_entity, _list_names(fields.get("entities")))),
         section=_to_text(fields.get("section"))[:LONGEST_EXTRA] or None,
-        created_at=_to_time(fields.get("created")),
+        created_at=fields["created"],
         expires_at=_to_time(fields.get("expires")),
         metadata=fields["metadata"],
     )

@@ -174,10 +174,9 @@ def redact_record(record: Record) -> tuple[Record, int]:
 def limit_stranger(record: Record, now: datetime) -> Record:
     """A record as far as it is believed when nobody vouches for the file: as an import, said by nobody of this machine, of no later
     date than now, with few votes and uses, and without the history that it claims."""
-    memory = record.memory
+    memory = cap_times(record, now).memory
     told = memory.source_type == "note"
     memory = memory._replace(
-        **{name: min(at, now) for name in _TIMES if (at := getattr(memory, name))},
         usefulness=max(-MOST_VOTES, min(memory.usefulness, MOST_VOTES)),
         access_count=min(memory.access_count, MOST_USES),
         trust=min(memory.trust, TRUST["import"]),
@@ -186,6 +185,13 @@ def limit_stranger(record: Record, now: datetime) -> Record:
         entities=tuple(one for one in memory.entities if one.type in ENTITY_TYPES),
     )
     return record._replace(memory=memory, events=())
+
+
+def cap_times(record: Record, now: datetime) -> Record:
+    """A record of no later date than now."""
+    times = {name: getattr(record.memory, name) for name in _TIMES}
+    capped = {name: min(at, now) for name, at in times.items() if at}
+    return record._replace(memory=record.memory._replace(**capped))
 
 
 # A bundle of another machine

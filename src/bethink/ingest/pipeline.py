@@ -296,8 +296,8 @@ def _batch_of_sources(
 
 
 def make_memory(passage: Passage, source: Source, options: WriteOptions, position: int) -> Memory:
-    """A passage as the memory that it becomes."""
-    created = passage.created_at or options.now
+    """A passage as the memory that it becomes, of no later date than now: a date ahead of time would outrank what is said today."""
+    created = min(passage.created_at or options.now, options.now)
     return Memory(
         id=new_id(),
         scope=options.scope,

@@ -12,6 +12,7 @@ from bethink import hosts
 from bethink.features import conversations
 from bethink.ingest.ideas import is_said
 from bethink.ingest.provenance import find_own
+from bethink.surface.cli.main import main
 from bethink.types import TRUST
 
 HOUR = timedelta(hours=1)
@@ -27,6 +28,10 @@ def read_turns(shop, *texts, session="talk", began=None):
     with shop.memory() as memory:
         list(conversations.read_on(memory, file, "claude"))
         return list(memory.export(memory.filter(include_superseded=True)))
+
+
+def command(*words):
+    assert main([str(word) for word in words]) == 0
 
 
 @pytest.mark.parametrize("form", [pytest.param(form, id=form.name) for form in FORMS])
@@ -162,18 +167,16 @@ def test_a_turn_of_long_ago_keeps_its_date(shop):
 
 
 @pytest.mark.parametrize("trusted", [False, True], ids=["plain", "trusted"])
-def test_an_imported_memory_is_dated_no_later_than_now(shop, cli, trusted):
+def test_an_imported_memory_is_dated_no_later_than_now(shop, trusted):
     shop.add("We deploy the shop from the main branch.", "decision")
-    file = shop.project.parent / "out.jsonl"
-    assert cli("--project", shop.project, "export", "--jsonl", "--output", file).code == 0
+    file, other = shop.project.parent / "out.jsonl", shop.project.parent / "other.db"
+    command("--project", shop.project, "export", "--jsonl", "--output", file)
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     ahead = [{**one, "created_at": "2099-01-01T00:00:00Z"} for one in lines]
     file.write_text("\n".join(map(json.dumps, ahead)))
-    other = shop.project.parent / "other.db"
     flags = ["--trusted"] if trusted else []
-    where = ("--database", other, "--project", shop.project)
-    assert cli(*where, "import", file, *flags).code == 0
-    listed = json.loads(cli(*where, "list", "--json").out)
-    found = listed if isinstance(listed, list) else listed["memories"]
-    assert [one["created_at"] for one in found if one["created_at"] > "2098"] == []
+    command("--database", other, "--project", shop.project, "import", file, *flags)
+    with shop.memory(database=other) as memory:
+        found = list(memory.export(memory.filter()))
     assert found
+    assert [one for one in found if one.created_at > datetime.now(UTC)] == []

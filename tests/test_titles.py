@@ -72,7 +72,9 @@ def test_a_summary_says_each_thing_once_and_keeps_the_newest_of_many_ideas():
     assert all(rule.format(number) in line for number in kept)
     long = "the importer decodes every cell of a spreadsheet " * 30
     ideas = [("decision", long, False), ("conclusion", f"so {long}", False)]
-    found = summarise([("user", f"please speed it up: {long}")], [*ideas, ("question", f"why {long}", True)])
+    found = summarise(
+        [("user", f"please speed it up: {long}")], [*ideas, ("question", f"why {long}", True)]
+    )
     assert len(found) <= 600
     heads = [line.partition(":")[0] for line in found.splitlines()]
     assert heads == ["Focus", "Decisions", "Conclusions", "Open"]

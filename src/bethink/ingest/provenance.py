@@ -33,6 +33,7 @@ LONG_WIDTH, MOST_LINES = 2_500, 30  # nobody types more to an agent at once
 QUOTED_WORDS = 5  # of a quotation that can be a statement; a shorter one is a name
 QUOTED_WIDE = 12  # the same in characters of a script without spaces
 LABEL_WORDS = 4  # before a colon that makes a line a field: "Summary: …"
+TEASER_WORDS = 3  # of a question that is about the statement behind it
 CHECK_WORDS = 9  # of a question that only asks whether something is so
 WRAPPED = 55  # characters of a line that an editor, and not a person, broke in mid-sentence
 INTRODUCTION_WORDS = 10  # of a sentence that does no more than announce a text
@@ -52,11 +53,13 @@ _FOREIGN = (
     r"|[-*+•]\s+\[[ xX]\]\s"  # boxes
     r"|\[?\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?:\s?[ap]m)?\]?(?:\s|$)"  # times and dates
     r"|\[?\d{1,4}[./-]\d{1,2}[./-]\d{2,4}[,\sT]"
-    r"|@[\w.-]{2,30}[:,]?\s(?=.*:\s)|<@?[\w.-]{2,30}>\s|\(\w{2,20}\)\s[A-Z]"  # people who chat
+    r"|@[\w.-]{2,30}[:,]?\s(?=.*:\s)|<@?[\w.-]{2,30}>\s|\(\w{2,20}\)\s[A-Z\u2e80-\U0003ffff]"  # people who chat
     r"|\S{1,40}[\w.-]*@[\w.-]+[:~][^\s]*[$#%>]|[\w~/.-]{0,40}[$❯➜]\s"  # a shell
     r"|\w+(?:,\w+)+\s*$|\d+,\w"  # rows
     r"|(?:def|class|func|function|fn|import|from \S+ import|const|let|var|public|private|return|package|using|SELECT|INSERT)\s\S+.*[({;:=]"
-    r"|https?://\S+\s*$"
+    r"|\[(?!Image)[^\]\n]{1,40}\]\s+\S|@?\w[\w.-]{0,20}(?: \w[\w.-]{0,20})?\s?[>|]\s"  # tags, people who chat
+    r"|Merge (?:pull request|branch|remote)|Sent from |Get Outlook|Begin forwarded"
+    r"|https?://\S+\s*$|https?://\S+\s+[A-Z\u2e80-\U0003ffff]|(?:Re|RE|Aw|AW|Fwd|FWD|Fw|FW|Wg|WG): "
     r")"
 )
 # "eve  10:42 AM", "Eve — Today at 10:42", "eve commented 2 hours ago", "Answer by eve (score 42)"
@@ -68,6 +71,10 @@ _STAMPED = (
 _LABEL = r"\s*[*_]{0,2}(\w[^\s:]*(?: [^\s:]+){0,3}?)\s?[*_]{0,2}[:：][*_]{0,2}(?:\s|$|(?<=：))"
 _NOT_OURS = r"(?:hi|hello|hey|hallo|hola|bonjour|salut|ciao|olá)\s+(?!claude|codex|copilot|gemini|cursor|agent|there\b)[\w.-]+(?:\s[\w.-]+)?\s*,"
 _SIGNED = r"[ \t.!?。][—–~-]{1,2} ?@?[A-Z][\w.-]{1,30}(?: [A-Z][\w.-]{1,30})?[ \t]{0,4}$"
+# "Use X. (Eve in #billing)", "… ^ this is from the wiki"
+_ATTRIBUTED = (
+    r"[.!?。]\s{0,3}\([^()\n]{2,80}\)[ \t]{0,4}$|(?:^|\s)\^{1,3}(?:\s|$)|\b[A-Z]\w{1,20} here[.!,:]"
+)
 _SOURCE = r"\(\s*(?:from|source|via|per|see|quelle|siehe|aus|laut|source|selon|d'après|fuente|según|fonte|来源|出典)\b|(?<!\w)(?:source|quelle|fuente|fonte|via|ref)\s*:|(?:来源|出典)[:：]"
 _QUOTED = (
     r"\"([^\"\n]{1,600})\"|“([^“”\n]{1,600})”|„([^„“”\n]{1,600})[“”]|«([^«»\n]{1,600})»"
@@ -77,6 +84,21 @@ _QUOTED = (
 # "Can you fix this?" alone on its line speaks of the text above or below it.
 _POINTS = r"(?:\W*(?:can|could|would|will|please|pls|so|and|how|what|why|who|do|does|should|you|i|we|me|help|to|about|with)\b\W*){0,6}(?:\w+\W+){0,2}(?:this|that|these|those|above)\b(?:\W+(?:please|for me|now|one|too|first|mean\w*|for us|happen\w*|up))?\W*$"
 
+# The end of a clause whose content somebody else answers for: "Eve's opinion is that …", "the consensus was that …".
+_CONTENT = (
+    r"(?<=\s)(?!(?:some|any|every|no)?thing\b)(?:is|was|are|were|been|\w{2,20}(?:ed|ing)|sure|certain|view|opinion|claim|idea|belief|impression|decision|consensus|agreement"
+    r"|news|word|announcement|statement|suggestion|proposal|mail|message|report|note|post|comment|meeting|thread|policy)\s+that\s(?=\w)"
+)
+_OWN_CONTENT = r"(?:\W|and|but|so|also|ok|yes|no){0,6}(?:we|i|our|my|the (?:problem|issue|reason|point|goal|thing|trick|plan|rule|catch|result|downside|risk|difference|fix|solution|bug|cause))\b"
+# A word that a sentence begins with, in the midst of one: another text begins there.
+_BEGINS_ANEW = r"[\w)\]] +(?:We|The|Our|All|It|This|These|There|They|You|Your|Always|Never|Please|Every|Each|Use|Do|Don't|No)(?= +[a-z])|[\d)] +[A-Z][a-z]+(?= +[a-z])"
+_THIS_TEXT = (
+    r"\b(?:this|these|that|the following)\s+(?:sentences?|texts?|paragraphs?|lines?|passages?|messages?|e?mails?|notes?|comments?|titles?"
+    r"|statements?|claims?|quotes?|snippets?|posts?|documents?|pages?|tickets?|issues?|reports?)\b"
+)
+_THIS_BELOW = r"\b(?:this|these)\b(?! (?:point|time|way|repo|repository|project|branch|pr|session|week|is|are|should|must|needs?)\b)"
+# A question about what somebody says or believes.
+_DOUBTS = r"\b(?:whether|claims?|believes?|sure|certain|true)\b"
 # A thought or a wish that is put as a question.
 _ASKS_WITHIN = r"\bi (?:wonder|want|think|thought|would like)\b|, (?:but |and |so )?(?:could|can|should|would|shall) (?:we|you|i|it)\b|\b(?:can|could|would) you\b"
 
@@ -167,10 +189,12 @@ def _read_lines(turn: str) -> tuple[list[Line], str]:
         if not text.strip() or compile_pattern(r"\s*\[Image").match(text):
             before = text if not text.strip() else before
             continue
-        if noise or _is_foreign(text) or _is_wrapped(before, text):
-            attributed = text.strip() == "--"
+        if noise or _is_reaction(text) or _is_foreign(text) or _is_wrapped(before, text):
+            attributed = text.strip() == "--" or _is_reaction(text)
             return found, SIGNED_BY_ANOTHER if attributed else FOREIGN_REST
         item = compile_pattern(ITEM).match(text)
+        if not found and _is_salutation(text) and any(map(str.strip, lines[at + 1 :])):
+            return found, FOREIGN_REST
         if found and _takes_leave(text, lines):
             return found, SIGNED_BY_ANOTHER
         if item and _is_foreign(item[2]):
@@ -194,6 +218,11 @@ def _is_foreign(line: str) -> bool:
     return bool(label) and not _is_own_label(label[1]) if label else False
 
 
+def _is_reaction(line: str) -> bool:
+    """Return True for what a chat shows below a message: "👍 3"."""
+    return any(one > "\U0001f000" for one in line) and not any(map(str.isalpha, line))
+
+
 def _is_own_label(label: str) -> bool:
     """Return True for what people write before a colon themselves: "Note", "please do this"."""
     folded = fold_case(label)
@@ -205,6 +234,11 @@ def _is_wrapped(before: str, line: str) -> bool:
     ends = before.rstrip()[-1:] in tuple(".!?:;,)。！？：") and before.rstrip()[-1:] != ","
     long = len(before.strip()) >= WRAPPED and not ends
     return long and line.lstrip()[:1].islower() and not compile_pattern(ITEM).match(line)
+
+
+def _is_salutation(line: str) -> bool:
+    """Return True for the first line of a letter: few words and a comma."""
+    return line.rstrip().endswith((",", "，")) and len(line.split()) <= LABEL_WORDS + 1
 
 
 def _takes_leave(line: str, lines: list[str]) -> bool:
@@ -242,23 +276,28 @@ def _read_line(line: Line, alone: bool, followed: bool) -> ReadLine:
     text = plain(line.text)
     folded = fold_case(text)
     sentences = split_sentences(text)
-    signed = compile_pattern(_SIGNED).search(text) or compile_pattern(_SOURCE).search(folded)
-    if signed or (not alone and compile_pattern(_POINTS).match(folded)):
+    signed = any(compile_pattern(one).search(text) for one in (_SIGNED, _ATTRIBUTED))
+    if (
+        signed
+        or compile_pattern(_SOURCE).search(folded)
+        or (not alone and compile_pattern(_POINTS).match(folded))
+    ):
         return ReadLine([], sentences, disowns=True, ends=True)
     quoted = _find_quotations(text)
     own: list[str] = []
-    disowns = foreign = False
+    foreign = False
     for at, sentence in enumerate(sentences):
         above = followed and at == len(sentences) - 1
-        if _is_check(sentence):
-            own, disowns, foreign = [], True, True
+        teaser = at == 0 and len(sentences) > 1 and _is_short_question(sentence)
+        if teaser or _is_check(sentence):
+            return ReadLine([], sentences[: at + 1], disowns=True, ends=True)
         elif _is_foreign_speech(sentence) or _announces_text(sentence, above):
-            return ReadLine(own, sentences[: at + 1], disowns, ends=True)
+            return ReadLine(own, sentences[: at + 1], ends=True)
         elif any(_overlap(one, sentence) for one in quoted):
             foreign = True
         elif not _claims_by_question(sentence):
             own.append(sentence)
-    return ReadLine(own, sentences, disowns, foreign=foreign)
+    return ReadLine(own, sentences, foreign=foreign)
 
 
 def _find_quotations(text: str) -> list[str]:
@@ -280,8 +319,10 @@ def _overlap(quotation: str, sentence: str) -> bool:
 
 
 def _split_at_colon(sentence: str) -> tuple[str, str]:
-    """A sentence before and behind its first colon, if what stands behind it can be a statement."""
-    colon = compile_pattern(r"[:：](?:\s|$|(?<=：))").search(sentence)
+    """A sentence before and behind its first colon, or a dash before a capital, if what stands behind it can be a statement."""
+    colon = compile_pattern(
+        r"[:：](?:\s|$|(?<=：))|——|\s[-–—]{1,2}\s(?=[A-Z][a-z]|[\u2e80-\U0003ffff])"
+    ).search(sentence)
     if not colon:
         return sentence, ""
     behind = sentence[colon.end() :]
@@ -292,16 +333,31 @@ def _split_at_colon(sentence: str) -> tuple[str, str]:
 def _is_check(sentence: str) -> bool:
     """Return True for a question whether something is so: "Is that true?", "we use X, right?"."""
     folded = fold_case(sentence)
+    question = sentence.rstrip().endswith(("?", "？"))
+    if question and compile_pattern(_DOUBTS).search(folded):
+        return True
     if not _matches("checks", folded) and not compile_pattern(r"\bis \w+ right\?").search(folded):
         return False
     short = len(folded.split()) <= CHECK_WORDS
-    return short or sentence.rstrip().endswith(("?", "？")) or _at_start("checks", folded)
+    return short or question or _at_start("checks", folded)
+
+
+def _is_short_question(sentence: str) -> bool:
+    """Return True for a question that needs what follows it to be understood: "True? …"."""
+    few = len(sentence.split()) <= TEASER_WORDS
+    return few and sentence.rstrip().endswith(("?", "？"))
 
 
 def _is_foreign_speech(sentence: str) -> bool:
     """Return True if a sentence reports what somebody else said or wrote, or passes it on."""
     folded = fold_case(sentence)
-    if _matches("passes_on", folded):
+    if _matches("passes_on", folded) or _at_start("supposes", folded):
+        return True
+    content = compile_pattern(_CONTENT).search(folded)
+    if content and not speaks(folded[: content.start()]):
+        return not compile_pattern(_OWN_CONTENT).match(folded)
+    anew = compile_pattern(_BEGINS_ANEW).search(sentence)
+    if anew and _pattern("openers").sub("", fold_case(sentence[: anew.start() + 1])).strip(" ,.!"):
         return True
     return _matches("hearsay", folded) and _matches(
         "hearsay", _pattern("not_hearsay").sub(" ", folded)
@@ -311,12 +367,18 @@ def _is_foreign_speech(sentence: str) -> bool:
 def _announces_text(sentence: str, above: bool) -> bool:
     """Return True if a text of somebody else follows: behind the colon of a sentence, or below one that stands `above` other lines."""
     words = fold_case(sentence)
-    if above and sentence.rstrip().endswith((":", "：")):
-        return True
-    if above and len(sentence.split()) <= INTRODUCTION_WORDS and _matches("introduces", words):
+    short = len(sentence.split()) <= INTRODUCTION_WORDS
+    if above and (sentence.rstrip().endswith((":", "：")) or (short and _introduces(words))):
         return True
     before, behind = _split_at_colon(sentence)
-    return bool(behind) and (_matches("introduces", fold_case(before)) or not _is_own_label(before))
+    lead = fold_case(before)
+    foreign = _matches("introduces", lead) or compile_pattern(_THIS_TEXT).search(lead)
+    return bool(behind) and (bool(foreign) or not _is_own_label(before))
+
+
+def _introduces(words: str) -> bool:
+    """Return True if a short line points at what stands below it."""
+    return _matches("introduces", words) or bool(compile_pattern(_THIS_BELOW).search(words))
 
 
 def _claims_by_question(sentence: str) -> bool:

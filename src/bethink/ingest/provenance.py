@@ -31,7 +31,7 @@ READ = 20_000  # characters of a turn that are read; what begins later is not th
 SHORT_SENTENCES, SHORT_WIDTH = 3, 420
 LONG_WIDTH, MOST_LINES = 2_500, 30  # nobody types more to an agent at once
 QUOTED_WORDS = 5  # of a quotation that can be a statement; a shorter one is a name
-QUOTED_WIDE = 12  # the same in characters of a script without spaces
+QUOTED_WIDE = 8  # the same in characters of a script without spaces
 LABEL_WORDS = 4  # before a colon that makes a line a field: "Summary: …"
 TEASER_WORDS = 3  # of a question that is about the statement behind it
 CHECK_WORDS = 9  # of a question that only asks whether something is so
@@ -44,7 +44,7 @@ _FOREIGN = (
     r"\s*(?:"
     r"#{1,6}\s|[=~_-]{2,}\s*$|--\s*$|\*\*[^*]+\*\*:?\s*$|__[^_]+__:?\s*$"  # headings, rules, signatures
     r"|//|/\*|\*/|\*\s\S.*\*/|<!--|\"\"\"|'''|;;|--\s\S|%%"  # comments
-    r"|[{}\[\]],?\s*$|[{\[]\s*[\"'{\[]|\[[A-Z][A-Z _-]{2,20}\]\s"  # data, marks
+    r"|[{}\[\]],?\s*$|[{\[]\s*[\"'{\[]"  # data
     r"|[\"'][\w .-]{1,40}[\"']\s*:"
     r"|(?:[*|\\/]\s?)*[0-9a-f]{7,40}\s|commit [0-9a-f]{7,40}\b"  # commits
     r"|(?:feat|fix|chore|docs|refactor|perf|tests?|build|ci|style|revert)(?:\([^)\n]{1,40}\))?!?:\s"
@@ -55,8 +55,10 @@ _FOREIGN = (
     r"|\[?\d{1,4}[./-]\d{1,2}[./-]\d{2,4}[,\sT]"
     r"|@[\w.-]{2,30}[:,]?\s(?=.*:\s)|<@?[\w.-]{2,30}>\s|\(\w{2,20}\)\s[A-Z\u2e80-\U0003ffff]"  # people who chat
     r"|\S{1,40}[\w.-]*@[\w.-]+[:~][^\s]*[$#%>]|[\w~/.-]{0,40}[$❯➜]\s"  # a shell
-    r"|\w+(?:,\w+)+\s*$|\d+,\w"  # rows
-    r"|(?:def|class|func|function|fn|import|from \S+ import|const|let|var|public|private|return|package|using|SELECT|INSERT)\s\S+.*[({;:=]"
+    r"|\w+(?:,\w+)+\s*$|\d+,\w|\d{1,3}/\s|[$\w.\[\]-]+\s?=\s?\S"  # rows, numbers of a thread, assignments
+    r"|(?:closes|fixes|resolves|refs) #?\d+|(?:Closes|Fixes|Resolves|Refs) \S*#\d+"
+    r"|(?:def|class|func|function|fn|public|private|return|SELECT|INSERT)\s\S.{0,300}(?:[({;]|\):)\s{0,4}$"
+    r"|(?:const|let|var)\s\w+\s?=|(?:import|from)\s[\w.{}]+(?:\s(?:import|as)\s\S.*|;)?$"
     r"|\[(?!Image)[^\]\n]{1,40}\]\s+\S|@?\w[\w.-]{0,20}(?: \w[\w.-]{0,20})?\s?[>|]\s"  # tags, people who chat
     r"|Merge (?:pull request|branch|remote)|Sent from |Get Outlook|Begin forwarded"
     r"|https?://\S+\s*$|https?://\S+\s+[A-Z\u2e80-\U0003ffff]|(?:Re|RE|Aw|AW|Fwd|FWD|Fw|FW|Wg|WG): "
@@ -90,6 +92,11 @@ _CONTENT = (
     r"|news|word|announcement|statement|suggestion|proposal|mail|message|report|note|post|comment|meeting|thread|policy)\s+that\s(?=\w)"
 )
 _OWN_CONTENT = r"(?:\W|and|but|so|also|ok|yes|no){0,6}(?:we|i|our|my|the (?:problem|issue|reason|point|goal|thing|trick|plan|rule|catch|result|downside|risk|difference|fix|solution|bug|cause))\b"
+# Another person, of whom a statement about the work does not speak; and where a text is from.
+_OTHERS = r"\b(?:he|she|his|her|him|hers)\b"
+_FROM_TEXT = (
+    r"\W{0,4}from (?:the|our|a|an|his|my|their|\w+'s)\b(?! (?:now|here|start|beginning|next))"
+)
 # A word that a sentence begins with, in the midst of one: another text begins there.
 _BEGINS_ANEW = r"[\w)\]] +(?:We|The|Our|All|It|This|These|There|They|You|Your|Always|Never|Please|Every|Each|Use|Do|Don't|No)(?= +[a-z])|[\d)] +[A-Z][a-z]+(?= +[a-z])"
 _THIS_TEXT = (
@@ -97,8 +104,10 @@ _THIS_TEXT = (
     r"|statements?|claims?|quotes?|snippets?|posts?|documents?|pages?|tickets?|issues?|reports?)\b"
 )
 _THIS_BELOW = r"\b(?:this|these)\b(?! (?:point|time|way|repo|repository|project|branch|pr|session|week|is|are|should|must|needs?)\b)"
+_THIS_ITSELF = r"\bthis\b(?=\W{0,3}(?:$|(?:is|are|still|true|correct|right|valid|mean|here)\b))"
+_SENTENCE = r"\W{0,3}(?!I\b)(?:[A-Z][a-z']{0,20}\s+(?:\S{1,40}\s+)?[a-z]|[\u2e80-\U0003ffff])"  # how one begins
 # A question about what somebody says or believes.
-_DOUBTS = r"\b(?:whether|claims?|believes?|sure|certain|true)\b"
+_DOUBTS = r"\b(?:whether|claims?|believes?|(?<!make )sure|certain|true)\b"
 # A thought or a wish that is put as a question.
 _ASKS_WITHIN = r"\bi (?:wonder|want|think|thought|would like)\b|, (?:but |and |so )?(?:could|can|should|would|shall) (?:we|you|i|it)\b|\b(?:can|could|would) you\b"
 
@@ -139,7 +148,7 @@ def find_own(turn: str, asked: tuple[str, ...] = ()) -> OwnWords:
             own.clear()
         small = width <= LONG_WIDTH and at < MOST_LINES
         field = rest != NOTHING_ELSE and compile_pattern(_LABEL).match(line.text)
-        typed = led or directs(line.text) if line.item else _is_typed(line, read, alone)
+        typed = led or speaks(line.text) if line.item else _is_typed(line, read, alone)
         if not small or field or not typed:
             return OwnWords("\n".join(own), line.number)
         own += read.own
@@ -209,13 +218,13 @@ def _is_foreign(line: str) -> bool:
     head = line[:400]
     if compile_pattern(_FOREIGN).match(head):
         return True
-    if compile_pattern(_STAMPED, re.IGNORECASE).match(head) and not directs(head):
+    if compile_pattern(_STAMPED, re.IGNORECASE).match(head) and not speaks(head):
         return True
     folded = fold_case(head)
     if _at_start("greets", folded) or compile_pattern(_NOT_OURS).match(folded):
         return True
     label = compile_pattern(_LABEL).match(head)
-    return bool(label) and not _is_own_label(label[1]) if label else False
+    return label is not None and not _is_own_label(label[1])
 
 
 def _is_reaction(line: str) -> bool:
@@ -226,14 +235,15 @@ def _is_reaction(line: str) -> bool:
 def _is_own_label(label: str) -> bool:
     """Return True for what people write before a colon themselves: "Note", "please do this"."""
     folded = fold_case(label)
-    return _whole("announces", folded) or speaks(label) or _at_start("openers", folded)
+    return _announces(folded) or speaks(label) or _at_start("openers", folded)
 
 
 def _is_wrapped(before: str, line: str) -> bool:
     """Return True if an editor or a terminal broke a sentence before this line."""
-    ends = before.rstrip()[-1:] in tuple(".!?:;,)。！？：") and before.rstrip()[-1:] != ","
-    long = len(before.strip()) >= WRAPPED and not ends
-    return long and line.lstrip()[:1].islower() and not compile_pattern(ITEM).match(line)
+    bare = before.strip()
+    if len(bare) < WRAPPED or bare.endswith(tuple(".!?:;)。！？：")):
+        return False
+    return line.lstrip()[:1].islower() and not compile_pattern(ITEM).match(line)
 
 
 def _is_salutation(line: str) -> bool:
@@ -252,7 +262,8 @@ def _takes_leave(line: str, lines: list[str]) -> bool:
 
 def _is_typed(line: Line, read: ReadLine, alone: bool) -> bool:
     """Return True if a line can be seen to be the user's: it is short and stands alone, or the user speaks in it."""
-    if alone and len(read.read) <= SHORT_SENTENCES and measure_width(line.text) <= SHORT_WIDTH:
+    sentences = len(split_sentences(plain(line.text)))
+    if alone and sentences <= SHORT_SENTENCES and measure_width(line.text) <= SHORT_WIDTH:
         return True
     spoken = [speaks(one) or asks(one) for one in read.read]
     if read.ends and not spoken[-1]:
@@ -276,24 +287,21 @@ def _read_line(line: Line, alone: bool, followed: bool) -> ReadLine:
     text = plain(line.text)
     folded = fold_case(text)
     sentences = split_sentences(text)
-    signed = any(compile_pattern(one).search(text) for one in (_SIGNED, _ATTRIBUTED))
-    if (
-        signed
-        or compile_pattern(_SOURCE).search(folded)
-        or (not alone and compile_pattern(_POINTS).match(folded))
-    ):
+    signs = ((_SIGNED, text), (_ATTRIBUTED, text), (_SOURCE, folded), (_OTHERS, folded))
+    points = not alone and compile_pattern(_POINTS).match(folded)
+    if points or any(compile_pattern(sign).search(where) for sign, where in signs):
         return ReadLine([], sentences, disowns=True, ends=True)
     quoted = _find_quotations(text)
     own: list[str] = []
     foreign = False
     for at, sentence in enumerate(sentences):
         above = followed and at == len(sentences) - 1
-        teaser = at == 0 and len(sentences) > 1 and _is_short_question(sentence)
+        teaser = at == 0 and len(sentences) > 1 and _is_teaser(sentence)
         if teaser or _is_check(sentence):
             return ReadLine([], sentences[: at + 1], disowns=True, ends=True)
-        elif _is_foreign_speech(sentence) or _announces_text(sentence, above):
+        if _is_foreign_speech(sentence) or _announces_text(sentence, above):
             return ReadLine(own, sentences[: at + 1], ends=True)
-        elif any(_overlap(one, sentence) for one in quoted):
+        if any(_overlap(one, sentence) for one in quoted):
             foreign = True
         elif not _claims_by_question(sentence):
             own.append(sentence)
@@ -326,7 +334,7 @@ def _split_at_colon(sentence: str) -> tuple[str, str]:
     if not colon:
         return sentence, ""
     behind = sentence[colon.end() :]
-    long = len(behind.split()) >= BEHIND_COLON or measure_width(behind) >= 3 * QUOTED_WIDE
+    long = len(behind.split()) >= BEHIND_COLON or measure_width(behind) >= 4 * QUOTED_WIDE
     return sentence[: colon.start()], behind if long else ""
 
 
@@ -342,16 +350,20 @@ def _is_check(sentence: str) -> bool:
     return short or question or _at_start("checks", folded)
 
 
-def _is_short_question(sentence: str) -> bool:
-    """Return True for a question that needs what follows it to be understood: "True? …"."""
-    few = len(sentence.split()) <= TEASER_WORDS
-    return few and sentence.rstrip().endswith(("?", "？"))
+def _is_teaser(sentence: str) -> bool:
+    """Return True for a question about the statement behind it: "True? …", "Which part of this is wrong? …"."""
+    words = len(sentence.split())
+    points = compile_pattern(_THIS_ITSELF).search(fold_case(sentence)) and words <= CHECK_WORDS
+    few = words <= TEASER_WORDS and not asks(sentence)
+    return sentence.rstrip().endswith(("?", "？")) and bool(few or points)
 
 
 def _is_foreign_speech(sentence: str) -> bool:
     """Return True if a sentence reports what somebody else said or wrote, or passes it on."""
     folded = fold_case(sentence)
     if _matches("passes_on", folded) or _at_start("supposes", folded):
+        return True
+    if compile_pattern(_FROM_TEXT).match(folded):
         return True
     content = compile_pattern(_CONTENT).search(folded)
     if content and not speaks(folded[: content.start()]):
@@ -372,8 +384,19 @@ def _announces_text(sentence: str, above: bool) -> bool:
         return True
     before, behind = _split_at_colon(sentence)
     lead = fold_case(before)
+    if not behind or _announces(lead):
+        return False
     foreign = _matches("introduces", lead) or compile_pattern(_THIS_TEXT).search(lead)
-    return bool(behind) and (bool(foreign) or not _is_own_label(before))
+    # A whole sentence behind a colon is a text, whoever speaks before it.
+    whole = compile_pattern(_SENTENCE).match(behind)
+    return bool(foreign or whole) or not _is_own_label(before)
+
+
+def _announces(lead: str) -> bool:
+    """Return True for the user's own words before a colon: "note", "oh, one more thing"."""
+    phrase = list(_pattern("announces").finditer(lead))[-1:]
+    ends = [one for one in phrase if not lead[one.end() :].strip(" *_")]
+    return any(" " in one[0] or not lead[: one.start()].strip(" *_") for one in ends)
 
 
 def _introduces(words: str) -> bool:
@@ -404,16 +427,11 @@ def asks(sentence: str) -> bool:
 
 
 def speaks(text: str) -> bool:
-    """Return True if a text speaks to the agent: of its writer, to its reader, or of what is to be done."""
-    return _matches("speaks", fold_case(text)) or directs(text)
-
-
-def directs(text: str) -> bool:
-    """Return True if a text begins as an instruction or an answer, or says what should be."""
+    """Return True if a text speaks to the agent: of its writer, to its reader, or of what is to be done; or if it begins as an answer
+    or an instruction."""
     folded = fold_case(text).strip(" *_\"'(")
-    if _at_start("openers", folded) or _matches("speaks", folded):
-        return True
-    return _at_start("verbs", folded)
+    begins = _at_start("openers", folded) or _at_start("verbs", folded)
+    return begins or _matches("speaks", folded)
 
 
 # Words

@@ -50,7 +50,7 @@ _FOREIGN = (
     r"|(?:feat|fix|chore|docs|refactor|perf|tests?|build|ci|style|revert)(?:\([^)\n]{1,40}\))?!?:\s"
     r"|\[?[A-Z][A-Z0-9]{1,9}-\d+\]?\s*[:|–—-]"  # tickets
     r"|(?:issue|pr|pull request|ticket|bug|merge request)\s#?\d+\s*[:–—-]"
-    r"|[-*+•]\s+\[[ xX]\]\s"  # boxes
+    r"|[-*+•]\s+\[[ xX]\]\s|\+\s|.{0,200}\(#\d+\)\s*$|@\w+\s+[A-Z\u2e80-\U0003ffff]"  # boxes, added lines, titles of commits, marks
     r"|\[?\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?:\s?[ap]m)?\]?(?:\s|$)"  # times and dates
     r"|\[?\d{1,4}[./-]\d{1,2}[./-]\d{2,4}[,\sT]"
     r"|@[\w.-]{2,30}[:,]?\s(?=.*:\s)|<@?[\w.-]{2,30}>\s|\(\w{2,20}\)\s[A-Z\u2e80-\U0003ffff]"  # people who chat
@@ -76,6 +76,7 @@ _SIGNED = r"[ \t.!?。][—–~-]{1,2} ?@?[A-Z][\w.-]{1,30}(?: [A-Z][\w.-]{1,30}
 # "Use X. (Eve in #billing)", "… ^ this is from the wiki"
 _ATTRIBUTED = (
     r"[.!?。]\s{0,3}\([^()\n]{2,80}\)[ \t]{0,4}$|(?:^|\s)\^{1,3}(?:\s|$)|\b[A-Z]\w{1,20} here[.!,:]"
+    r"|[.!?。]\s{0,3}(?:<-|←|/?cc\b|[#@]\w).{0,60}$"
 )
 _SOURCE = r"\(\s*(?:from|source|via|per|see|quelle|siehe|aus|laut|source|selon|d'après|fuente|según|fonte|来源|出典)\b|(?<!\w)(?:source|quelle|fuente|fonte|via|ref)\s*:|(?:来源|出典)[:：]"
 _QUOTED = (
@@ -87,11 +88,8 @@ _QUOTED = (
 _POINTS = r"(?:\W*(?:can|could|would|will|please|pls|so|and|how|what|why|who|do|does|should|you|i|we|me|help|to|about|with)\b\W*){0,6}(?:\w+\W+){0,2}(?:this|that|these|those|above)\b(?:\W+(?:please|for me|now|one|too|first|mean\w*|for us|happen\w*|up))?\W*$"
 
 # The end of a clause whose content somebody else answers for: "Eve's opinion is that …", "the consensus was that …".
-_CONTENT = (
-    r"(?<=\s)(?!(?:some|any|every|no)?thing\b)(?:is|was|are|were|been|\w{2,20}(?:ed|ing)|sure|certain|view|opinion|claim|idea|belief|impression|decision|consensus|agreement"
-    r"|news|word|announcement|statement|suggestion|proposal|mail|message|report|note|post|comment|meeting|thread|policy)\s+that\s(?=\w)"
-)
-_OWN_CONTENT = r"(?:\W|and|but|so|also|ok|yes|no){0,6}(?:we|i|our|my|the (?:problem|issue|reason|point|goal|thing|trick|plan|rule|catch|result|downside|risk|difference|fix|solution|bug|cause))\b"
+_CONTENT = r"(?<=\w\s)(?<!so\s)(?<!note\s)(?<!remember\s)(?<!like\s)(?<!of\s)(?<!for\s)(?<!to\s)(?<!do\s)(?<!after\s)(?<!than\s)that\s(?!is\b|was\b|are\b|way\b|would\b|should\b|might\b|can\b|will\b|has\b|have\b)(?=\w)"
+_OWN_CONTENT = r"\bso (?:many|much|few)\b|^(?:\W|and|but|so|also|ok|yes|no){0,6}(?:we|i|our|my|the (?:problem|issue|reason|point|goal|thing|trick|plan|rule|catch|result|downside|risk|difference|fix|solution|bug|cause))\b"
 # Another person, of whom a statement about the work does not speak; and where a text is from.
 _OTHERS = r"\b(?:he|she|his|her|him|hers)\b"
 _FROM_TEXT = (
@@ -235,6 +233,8 @@ def _is_reaction(line: str) -> bool:
 def _is_own_label(label: str) -> bool:
     """Return True for what people write before a colon themselves: "Note", "please do this"."""
     folded = fold_case(label)
+    if folded.endswith("-by"):
+        return False
     return _announces(folded) or speaks(label) or _at_start("openers", folded)
 
 
@@ -366,8 +366,9 @@ def _is_foreign_speech(sentence: str) -> bool:
     if compile_pattern(_FROM_TEXT).match(folded):
         return True
     content = compile_pattern(_CONTENT).search(folded)
-    if content and not speaks(folded[: content.start()]):
-        return not compile_pattern(_OWN_CONTENT).match(folded)
+    before = folded[: content.start()] if content else ""
+    if before and not speaks(before) and not compile_pattern(_OWN_CONTENT).search(before):
+        return True
     anew = compile_pattern(_BEGINS_ANEW).search(sentence)
     if anew and _pattern("openers").sub("", fold_case(sentence[: anew.start() + 1])).strip(" ,.!"):
         return True

@@ -27,7 +27,7 @@ from bethink.ingest.lexicon import DATA, compile_pattern, fold_case
 from bethink.ingest.sentences import ITEM, find_noise, measure_width, plain, split_sentences
 
 READ = 20_000  # characters of a turn that are read; what begins later is not the user's word
-# A line that needs nothing but to stand alone: 8 of 10 statements of users in labelled real sessions stand in such (bench/LOG.md, 2026-11-18).
+# A line that needs nothing but to stand alone: 7 of 10 statements of users in labelled real sessions stand in such (bench/LOG.md, 2026-11-18).
 SHORT_SENTENCES, SHORT_WIDTH = 3, 420
 LONG_WIDTH, MOST_LINES = 2_500, 30  # nobody types more to an agent at once
 QUOTED_WORDS = 5  # of a quotation that can be a statement; a shorter one is a name

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 
 import pytest
 from case_tables import cases
-from http_server import OPERATIONS, V1, body, problem, running, served
+from http_server import OPERATIONS, V1, body, home_at, problem, running, served
 
 from bethink import Bethink
 from bethink.errors import BethinkError
 from bethink.surface.http import app, security
-from bethink.surface.http.security import Caller
+from bethink.surface.http.security import Caller, Grant
 from bethink.types import TRUST
 
 __all__ = ["served"]
@@ -150,6 +150,69 @@ def test_another_project_cannot_be_named_and_looks_as_if_it_did_not_exist(caller
     for name in ("other", scope):
         seen = found_ids(callers["everything"], "/memories", project=name)
         assert seen == {ids["other"], ids["personal"]}
+
+
+@pytest.fixture(scope="module")
+def attics(tmp_path_factory):
+    """A server with a memory in a container of each of two projects: clients by what their token is for, and the ids."""
+    folder = tmp_path_factory.mktemp("attics")
+    for name in ("shop", "other"):
+        (folder / name).mkdir()
+    with home_at(folder) as home, running(home, folder / "shop") as here:
+        tokens = {
+            "shop": here.token("shop", "write", [folder / "shop"]),
+            "other": here.token("other", "write", [folder / "other"]),
+            "every": here.token("every", "read"),
+        }
+        clients = {name: here.client(token) for name, token in tokens.items()}
+        ids = {}
+        for name in ("shop", "other"):
+            told = {"memories": [{"content": f"Okapi hay of {name}"}], "container": "attic"}
+            added = body(clients[name].post(f"{V1}/memories", json=told), 201)
+            ids[name] = added["outcomes"][0]["id"]
+        yield clients, ids
+
+
+@pytest.mark.parametrize(
+    ("who", "sees"),
+    [
+        pytest.param("shop", {"shop"}, id="a token of one project"),
+        pytest.param("other", {"other"}, id="a token of another project"),
+        pytest.param("every", {"shop", "other"}, id="a token of every project"),
+    ],
+)
+def test_a_token_finds_what_lies_in_containers_of_its_own_projects_alone(attics, who, sees):
+    clients, ids = attics
+    found = found_ids(clients[who], query="okapi", all_projects="true")
+    assert found == {ids[name] for name in sees}
+
+
+@pytest.mark.parametrize("who", ["shop", "other"])
+def test_a_token_lists_containers_of_its_own_projects_alone(attics, who):
+    clients, _ = attics
+    listed = body(clients[who].get(f"{V1}/projects"))["items"]
+    containers = [one["name"] for one in listed if one["scope"].startswith("container:")]
+    assert containers == [f"{who}/attic"]
+
+
+@pytest.mark.parametrize(
+    ("scope", "seen"),
+    [
+        pytest.param("project:shop", True, id="its project"),
+        pytest.param("container:shop/attic", True, id="a container of its project"),
+        pytest.param("project:shop2", False, id="a project whose id begins alike"),
+        pytest.param("container:shop2/attic", False, id="a container of one that begins alike"),
+        pytest.param("container:other/attic", False, id="a container of another project"),
+        pytest.param("container:other/shop/attic", False, id="a container that names its project"),
+        pytest.param("container:attic", False, id="a container of no project"),
+        pytest.param("project:", False, id="no project"),
+        pytest.param("personal", False, id="what is personal"),
+        pytest.param("team", True, id="what is the whole team's"),
+    ],
+)
+def test_a_token_of_one_project_sees(scope, seen):
+    caller = Caller("x", "x", "read", (Grant("project:shop", "", "shop"),), personal=False)
+    assert caller.sees(scope) is seen
 
 
 def test_neither_ids_nor_relations_lead_out_of_what_a_token_sees(callers, two):

@@ -443,7 +443,7 @@ def _put_page(memory: Bethink, page: Sequence[Record], names: Names, place: Path
     if added := [id for id, was in expect.items() if was is None]:
         told = {"at": memory.clock().isoformat(), "ids": added}
         note = (_name_import(place) + added[0], json.dumps(told))
-    return expect.keys() - set(memory.store.take(bundle, expect=expect, note=note))
+    return expect.keys() - set(memory.writer.take(bundle, expect=expect, note=note))
 
 
 def _embed(memory: Bethink, records: Sequence[Record]) -> list[Record]:
@@ -481,7 +481,7 @@ def _relate(memory: Bethink, new: Sequence[Given], trusted: bool) -> int:
         (link, memory.actor) for link in links if link.source in there and link.target in there
     ]
     for page in split_pages(whole):
-        memory.store.take(Bundle(relations=tuple(page)))
+        memory.writer.take(Bundle(relations=tuple(page)))
     return len(whole)
 
 
@@ -506,9 +506,9 @@ def undo(memory: Bethink, place: Path, dry_run: bool) -> dict[str, int]:
     if not dry_run:
         now = memory.clock()
         memory.write(change=tuple(Change(id, "forget", {"deleted_at": now}) for id in hidden))
-        memory.store.take(Bundle(gone=tuple(gone)))
+        memory.writer.take(Bundle(gone=tuple(gone)))
         for page in pages:
-            memory.store.take(Bundle(), note=(name + page["ids"][0], ""))
+            memory.writer.take(Bundle(), note=(name + page["ids"][0], ""))
     kept = len(there) - len(unchanged)
     return {"removed": len(gone), "kept": kept, "forgotten": len(hidden)}
 

@@ -283,7 +283,7 @@ def mend_memory(args: Namespace, memory: Bethink) -> None:
                 one.chmod(0o700 if one.is_dir() else 0o600)
                 console.note(args, f"fixed: {one} is for you alone")
     if any(problem.repair in ("rebuild", "reindex") for problem in problems):
-        memory.store.rebuild()
+        memory.writer.rebuild()
         console.note(args, "fixed: made the full-text index anew")
     with suppress(EmbeddingError), Bar(args, "embedding") as bar:
         if memory.reindex(progress=bar):

@@ -165,7 +165,7 @@ def _name_unrouted(error: HTTPException, scope: Scope) -> Refusal:
 
 class Agents:
     """MCP over streamable HTTP: the same server as on stdin, one request at a time and nothing kept for a client in between. With a
-    token for reading, the store refuses what a tool would change."""
+    token for reading, a tool that would change something is refused."""
 
     def __init__(self, projects: Projects) -> None:
         self.manager = StreamableHTTPSessionManager(

@@ -220,6 +220,11 @@ class Bethink:
         """The configured model, opened when first needed; None when it cannot be had, and then `hints` says why."""
         return self._model.embedder
 
+    @property
+    def local_embedder(self) -> Embedder | None:
+        """The configured model if it runs in this process and is there already; else None. For hooks, which send no prompt anywhere."""
+        return self._model.local
+
     @cached_property
     def judge(self) -> Judge | None:
         """What tells how a new statement relates to a known one; None where there is no such model."""

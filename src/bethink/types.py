@@ -500,3 +500,8 @@ class Answer(NamedTuple):
     mode: str
     profile: str = "relevance"
     hints: Strings = ()
+
+
+def is_remote(model: object) -> bool:
+    """Return True unless a model declares, by `remote = False`, that no text leaves this process through it."""
+    return getattr(model, "remote", True) is not False

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
+from contextlib import ExitStack
 from datetime import UTC, datetime
 
 import pytest
@@ -380,6 +383,91 @@ def test_more_clients_than_it_takes_are_told_to_come_back(alone, monkeypatch):
         with one:
             one.sendall(HEAD + b"\r\n")
             assert answer_on(one).startswith(b"HTTP/1.1 200")
+
+
+ELSEWHERE = "127.0.0.2"  # another address of this machine
+
+
+@pytest.fixture
+def flooded(alone, monkeypatch):
+    """A server that takes four clients, two of one address, and four connections of one address that say nothing."""
+    monkeypatch.setattr(app, "CONNECTIONS", 4)
+    monkeypatch.setattr(app, "PER_ADDRESS", 2)
+    with ExitStack() as stack:
+        idle = [stack.enter_context(alone.connect()) for _ in range(4)]
+        yield alone, idle
+
+
+@pytest.mark.parametrize("source", [ELSEWHERE, "127.0.0.1"], ids=["another", "the same"])
+def test_half_open_connections_of_one_address_do_not_keep_out_a_client_of(flooded, source):
+    here, _ = flooded
+    with here.connect(source) as late:
+        late.sendall(HEAD + b"\r\n")
+        assert answer_on(late).startswith(b"HTTP/1.1 200")
+
+
+def test_an_address_over_its_limit_loses_the_connections_that_were_idle_longest(flooded):
+    _, idle = flooded
+    assert [answer_on(one) for one in idle[:2]] == [b"", b""]
+    for one in idle[2:]:
+        one.sendall(HEAD + b"\r\n")
+        assert answer_on(one).startswith(b"HTTP/1.1 200")
+
+
+def begin_request(here, link):
+    """Sends a request but for its last byte, and waits until the server reads it."""
+    text = json.dumps({"memories": [{"content": "Slowly said"}]}).encode()
+    head = (
+        f"POST {V1}/memories HTTP/1.1\r\nHost: 127.0.0.1\r\nExpect: 100-continue\r\n"
+        f"Authorization: Bearer {here.session}\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(text)}\r\n\r\n"
+    )
+    link.sendall(head.encode())
+    assert link.recv(100).startswith(b"HTTP/1.1 100")
+    link.sendall(text[:-1])
+    return text[-1:]
+
+
+def test_a_request_that_is_being_answered_is_not_hung_up_on(alone, monkeypatch):
+    monkeypatch.setattr(app, "PER_ADDRESS", 2)
+    with alone.connect() as busy, ExitStack() as stack:
+        last = begin_request(alone, busy)
+        for _ in range(3):
+            stack.enter_context(alone.connect())
+        busy.sendall(last)
+        assert answer_on(busy).startswith(b"HTTP/1.1 201")
+
+
+def test_an_address_that_is_answered_on_every_connection_gets_no_more(alone, monkeypatch):
+    monkeypatch.setattr(app, "PER_ADDRESS", 1)
+    with alone.connect() as busy:
+        begin_request(alone, busy)
+        with alone.connect() as late:
+            assert answer_on(late) == b""
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="no openssl to make a certificate with")
+def test_a_client_that_never_finishes_the_tls_handshake_counts(offline, tmp_path, monkeypatch):
+    make = "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 1 -subj /CN=localhost"
+    subprocess.run(make.split(), cwd=tmp_path, capture_output=True, check=True)
+    monkeypatch.setattr(app, "PER_ADDRESS", 2)
+    tls = str(tmp_path / "cert.pem"), str(tmp_path / "key.pem")
+    with running(offline, tmp_path / "project", tls=tls) as here, ExitStack() as stack:
+        silent = [stack.enter_context(here.connect()) for _ in range(4)]
+        assert [answer_on(one) for one in silent[:2]] == [b"", b""]
+
+
+@pytest.mark.parametrize(
+    ("host", "owner"),
+    [
+        pytest.param("192.0.2.7", "192.0.2.7", id="IPv4"),
+        pytest.param("::ffff:192.0.2.7", "192.0.2.7", id="IPv4 in IPv6"),
+        pytest.param("2001:db8:1:2:3::4", "2001:db8:1:2::/64", id="IPv6 by its network"),
+        pytest.param("fe80::1%eth0", "fe80::/64", id="IPv6 of a link"),
+    ],
+)
+def test_connections_are_counted_by(host, owner):
+    assert app.find_owner(host) == owner
 
 
 def test_wrong_tokens_are_slowed_down(monkeypatch):

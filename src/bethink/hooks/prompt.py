@@ -30,7 +30,7 @@ from bethink.recall.pipeline import DISPUTING, dispute, is_nobodys_word, is_user
 from bethink.recall.shape import Sought, choose_excerpt, citation, tokens
 from bethink.store.words import as_words, query_words, space_out, tokenize
 from bethink.text import COMMON_WORDS, STOP_WORDS, Quote, fence_items, new_marker
-from bethink.types import ASKED_IMPORTANCE, BUILTIN, STATEMENTS, is_remote
+from bethink.types import ASKED_IMPORTANCE, BUILTIN, STATEMENTS, is_remote, is_untrusted_import
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -104,7 +104,7 @@ def choose(
 
     def is_news(one: Memory) -> bool:
         echo = _is_echo(one, said, "question" in answer.query.kinds)
-        known = one.id in given.ids or is_always_told(one) or echo
+        known = one.id in given.ids or is_always_told(one) or echo or is_untrusted_import(one)
         return not known and (given.emptied or not is_own(hook, one))
 
     by_words = [(hit.memory, _weigh(prompt, hit)) for hit in answer.hits if is_news(hit.memory)]

@@ -6,6 +6,7 @@ import pytest
 from hooking import shop
 
 from bethink import Bethink
+from bethink.errors import NeedsPerson
 from bethink.features import exchange
 from bethink.types import TRUST
 
@@ -138,13 +139,13 @@ def test_a_plain_import_never_lowers_what_is_known(shop, export):
     assert one.trust == TRUST["user"]
 
 
-def test_an_import_is_believed_no_further_than_who_imports_it(shop, export):
+def test_an_agent_cannot_vouch_for_a_file(shop, export):
     file = export()
     take(shop, file)
-    with shop.memory(trust=TRUST["agent"]) as memory:
+    with shop.memory(trust=TRUST["agent"]) as memory, pytest.raises(NeedsPerson):
         exchange.import_file(memory, file, trusted=True)
     (one,) = stored(shop)
-    assert one.trust == TRUST["agent"]
+    assert one.trust == TRUST["import"]
 
 
 def test_what_was_forgotten_here_stays_as_it_is(shop, export):

@@ -129,7 +129,7 @@ def import_file(
     chosen = list({one.id: one for one in reversed(moved)}.values())[::-1]
     edits, refused = _find_edits(memory.store, chosen, trusted)
     new, same, twins, purged = _find_known(memory.store, chosen)
-    doubted = _find_doubted(memory, (*same, *twins)) if trusted else []
+    doubted = _find_doubted(memory.store, (*same, *twins)) if trusted else []
     done = Imported(
         added=len(new),
         known=len(moved) - len(edits) - refused - len(new) - purged,
@@ -386,12 +386,12 @@ def _find_known(
     return new, same, told, len(given) - len(ids)
 
 
-def _find_doubted(memory: Bethink, known: Sequence[Given]) -> list[tuple[Memory, int]]:
-    """The memories here that the user's own file believes more, each with how far; no further than the user's own word goes."""
-    here = {one.id: one for page in split_pages(known) for one in memory.store.get(_ids(page))}
+def _find_doubted(store: Store, known: Sequence[Given]) -> list[tuple[Memory, int]]:
+    """The memories here that the user's own file believes more, each with how far."""
+    here = {one.id: one for page in split_pages(known) for one in store.get(_ids(page))}
     wanted: dict[str, int] = {}
     for one in known:
-        wanted[one.id] = max(wanted.get(one.id, 0), min(one.memory.trust, memory.trust))
+        wanted[one.id] = max(wanted.get(one.id, 0), one.memory.trust)
     return [
         (here[id], trust)
         for id, trust in wanted.items()

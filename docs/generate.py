@@ -599,7 +599,7 @@ def _others(here: Stage) -> Iterator[str]:
     yield "## The other commands"
     yield (
         "`update`, `restore` and `vote` print the changed memory. `config` without a key prints an array of them. `completion` prints"
-        ' `{"shell", "script"}`, and `demo` an array of `{"command", "output", "exit"}`. `import` of an export prints `{"added", "known", "merged", "edited", "purged", "left_out", "redactions", "relations", "format", "kinds", "left", "dry_run"}`, with --undo `{"removed", "kept", "dry_run"}`.'
+        ' `{"shell", "script"}`, and `demo` an array of `{"command", "output", "exit"}`. `import` of an export prints `{"added", "known", "merged", "believed", "edited", "purged", "left_out", "redactions", "relations", "format", "kinds", "left", "dry_run"}`, with --undo `{"removed", "kept", "forgotten", "doubted", "dry_run"}`.'
     )
     for name, words in runs:
         value = here.run(*words)

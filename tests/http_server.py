@@ -46,10 +46,10 @@ class Running:
         """Whoever started the server."""
         return self.client(self.session)
 
-    def connect(self) -> socket.socket:
+    def connect(self, source: str = "127.0.0.1") -> socket.socket:
         """A connection, for bytes that no well-behaved client would send."""
         port = int(self.address.rpartition(":")[2])
-        return socket.create_connection(("127.0.0.1", port), timeout=30)
+        return socket.create_connection(("127.0.0.1", port), timeout=30, source_address=(source, 0))
 
     def token(self, name, scope="read", folders=None, personal=False, now=None, **more) -> str:
         found = map(projects.find, folders or ())
@@ -79,7 +79,7 @@ def running(home: Path, directory: Path, *, port=0, tls=()):
     admission = security.make_admission("127.0.0.1", (), security.Tokens(file), session)
     bound = app.listen("127.0.0.1", port)
     started = threading.Event()
-    server = uvicorn.Server(app.configure(app.build(owned, admission, started.set), *tls))
+    server = uvicorn.Server(app.configure(app.build(owned, admission, started.set), bound, *tls))
     thread = threading.Thread(target=server.run, args=([bound],), daemon=True)
     address = f"http{'s' if tls else ''}://127.0.0.1:{bound.getsockname()[1]}"
     thread.start()

@@ -69,6 +69,13 @@ def test_only_the_store_imports_a_database_driver(driver: str, allowed: tuple[st
     assert [name for name in map(name_module, guilty) if not name.startswith(allowed)] == []
 
 
+def test_memories_are_changed_through_the_writer_alone() -> None:
+    """`memory.store` may be a `ReadStore`, which has none of these."""
+    change = r"\bmemory\.store\.(write|take|rebuild|drop_vectors|reset|backup|close|run)\b"
+    guilty = [path for path in MODULES if re.search(change, path.read_text("utf-8"))]
+    assert [*map(name_module, guilty)] == []
+
+
 def test_every_level_names_modules_that_exist() -> None:
     assert set(RANKS) - set(map(name_module, MODULES)) == set()
 

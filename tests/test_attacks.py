@@ -138,7 +138,7 @@ TABLE = {
     "the assistant repeating a README": (assistant_repeats, Attacked(9, "agent", 0, 0, 1)),
     "a turn of three days before": (older_turn, Attacked(10, "user", 0, 0, 1)),
     "an indexed document": (document, Attacked(10, "imported", 0, 0, 9)),
-    "a foreign export": (foreign_export, Attacked(10, "imported", 0, 0, 9)),
+    "a foreign export": (foreign_export, Attacked(10, "imported", 0, 0, 0)),
 }
 
 

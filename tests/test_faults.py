@@ -181,6 +181,40 @@ def test_a_database_that_may_not_be_written_is_never_changed(public, folder_mode
     store.close()
 
 
+@pytest.fixture
+def unclosed(public, tmp_path):
+    """Copies a database as a killed process leaves it, all of it still in the log, to a folder in which nothing can be written."""
+
+    def copy(*suffixes: str) -> Path:
+        store = SqliteStore(tmp_path / "memory.db")
+        tell(store, "an owl")
+        for suffix in ("", *suffixes):
+            shutil.copyfile(tmp_path / f"memory.db{suffix}", public / f"memory.db{suffix}")
+            (public / f"memory.db{suffix}").chmod(0o444 if ROOT else 0o400)
+        store.close()
+        public.chmod(0o555 if ROOT else 0o500)
+        return public / "memory.db"
+
+    yield copy
+    public.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    "suffixes",
+    [
+        pytest.param(("-wal", "-shm"), id="with the index of its log"),
+        pytest.param(("-wal",), id="without the index of its log"),
+    ],
+)
+def test_an_unclosed_database_in_a_folder_that_cannot_be_written_is_searched(unclosed, suffixes):
+    path = unclosed(*suffixes)
+    before = {file.name: file.read_bytes() for file in path.parent.iterdir()}
+    told = Worker(store_worker.use_as_nobody, str(path)).hear()
+    assert told["list"] == told["search"] == ["ok", ["an owl"]]
+    assert told["add"][0] == "StoreReadOnly"
+    assert {file.name: file.read_bytes() for file in path.parent.iterdir()} == before
+
+
 def test_a_lock_held_for_too_long_is_busy_and_not_broken(offline, tmp_path):
     path = tmp_path / "memory.db"
     SqliteStore(path).close()

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
+from contextlib import ExitStack
 from datetime import UTC, datetime
 
 import pytest
 from case_tables import cases
-from http_server import OPERATIONS, V1, body, problem, running, served
+from http_server import OPERATIONS, V1, body, home_at, problem, running, served
 
 from bethink import Bethink
 from bethink.errors import BethinkError
 from bethink.surface.http import app, security
-from bethink.surface.http.security import Caller
+from bethink.surface.http.security import Caller, Grant
 from bethink.types import TRUST
 
 __all__ = ["served"]
@@ -152,6 +155,69 @@ def test_another_project_cannot_be_named_and_looks_as_if_it_did_not_exist(caller
         assert seen == {ids["other"], ids["personal"]}
 
 
+@pytest.fixture(scope="module")
+def attics(tmp_path_factory):
+    """A server with a memory in a container of each of two projects: clients by what their token is for, and the ids."""
+    folder = tmp_path_factory.mktemp("attics")
+    for name in ("shop", "other"):
+        (folder / name).mkdir()
+    with home_at(folder) as home, running(home, folder / "shop") as here:
+        tokens = {
+            "shop": here.token("shop", "write", [folder / "shop"]),
+            "other": here.token("other", "write", [folder / "other"]),
+            "every": here.token("every", "read"),
+        }
+        clients = {name: here.client(token) for name, token in tokens.items()}
+        ids = {}
+        for name in ("shop", "other"):
+            told = {"memories": [{"content": f"Okapi hay of {name}"}], "container": "attic"}
+            added = body(clients[name].post(f"{V1}/memories", json=told), 201)
+            ids[name] = added["outcomes"][0]["id"]
+        yield clients, ids
+
+
+@pytest.mark.parametrize(
+    ("who", "sees"),
+    [
+        pytest.param("shop", {"shop"}, id="a token of one project"),
+        pytest.param("other", {"other"}, id="a token of another project"),
+        pytest.param("every", {"shop", "other"}, id="a token of every project"),
+    ],
+)
+def test_a_token_finds_what_lies_in_containers_of_its_own_projects_alone(attics, who, sees):
+    clients, ids = attics
+    found = found_ids(clients[who], query="okapi", all_projects="true")
+    assert found == {ids[name] for name in sees}
+
+
+@pytest.mark.parametrize("who", ["shop", "other"])
+def test_a_token_lists_containers_of_its_own_projects_alone(attics, who):
+    clients, _ = attics
+    listed = body(clients[who].get(f"{V1}/projects"))["items"]
+    containers = [one["name"] for one in listed if one["scope"].startswith("container:")]
+    assert containers == [f"{who}/attic"]
+
+
+@pytest.mark.parametrize(
+    ("scope", "seen"),
+    [
+        pytest.param("project:shop", True, id="its project"),
+        pytest.param("container:shop/attic", True, id="a container of its project"),
+        pytest.param("project:shop2", False, id="a project whose id begins alike"),
+        pytest.param("container:shop2/attic", False, id="a container of one that begins alike"),
+        pytest.param("container:other/attic", False, id="a container of another project"),
+        pytest.param("container:other/shop/attic", False, id="a container that names its project"),
+        pytest.param("container:attic", False, id="a container of no project"),
+        pytest.param("project:", False, id="no project"),
+        pytest.param("personal", False, id="what is personal"),
+        pytest.param("team", True, id="what is the whole team's"),
+    ],
+)
+def test_a_token_of_one_project_sees(scope, seen):
+    caller = Caller("x", "x", "read", (Grant("project:shop", "", "shop"),), personal=False)
+    assert caller.sees(scope) is seen
+
+
 def test_neither_ids_nor_relations_lead_out_of_what_a_token_sees(callers, two):
     ids, _ = two
     for method, path, fields in cases("http-security-ids-of-other-projects-are"):
@@ -174,23 +240,37 @@ def test_neither_ids_nor_relations_lead_out_of_what_a_token_sees(callers, two):
     assert len(body(everything.get(path))["related"]) == 1
 
 
-def test_a_store_for_reading_refuses_every_write_but_a_use(callers, two, served):
+WRITES = [
+    pytest.param(lambda view, id: view.add("sneaked in"), id="add"),
+    pytest.param(lambda view, id: view.update(id, content="changed"), id="update"),
+    pytest.param(lambda view, id: view.forget(id), id="forget"),
+    pytest.param(lambda view, id: view.forget(id, purge=True), id="purge"),
+    pytest.param(lambda view, id: view.vote(id, 1), id="vote"),
+    pytest.param(lambda view, id: view.reset(), id="reset"),
+    pytest.param(lambda view, id: view.backup("/tmp/x.db"), id="backup"),
+    pytest.param(lambda view, id: view.reindex(full=True), id="reindex"),
+    pytest.param(lambda view, id: view.write(), id="an empty batch"),
+]
+
+
+@pytest.fixture
+def view(served):
+    """The memory as a token for reading sees it, with more trust than any token has."""
     view = served.projects.view(Caller("x", "x", "read", hash="x"))
     view.trust = TRUST["user"]
-    (one,) = view.get(two[0]["shop"])  # counts a use
-    for act in (
-        lambda: view.add("sneaked in"),
-        lambda: view.update(one.id, content="changed"),
-        lambda: view.forget(one.id),
-        lambda: view.forget(one.id, purge=True),
-        lambda: view.vote(one.id, 1),
-        lambda: view.reset(),
-        lambda: view.backup("/tmp/x.db"),
-        lambda: view.store.drop_vectors(),
-        lambda: view.store.rebuild(),
-    ):
-        with pytest.raises(BethinkError, match="may only read"):
-            act()
+    return view
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_a_token_for_reading_refuses(view, two, write):
+    with pytest.raises(BethinkError, match="may only read"):
+        write(view, two[0]["shop"])
+
+
+def test_a_token_for_reading_counts_a_use(view, two):
+    before = view.one(two[0]["shop"]).access_count
+    view.get(two[0]["shop"])
+    assert view.one(two[0]["shop"]).access_count == before + 1
 
 
 def asked(here, host: str, **headers: str) -> int:
@@ -303,6 +383,91 @@ def test_more_clients_than_it_takes_are_told_to_come_back(alone, monkeypatch):
         with one:
             one.sendall(HEAD + b"\r\n")
             assert answer_on(one).startswith(b"HTTP/1.1 200")
+
+
+ELSEWHERE = "127.0.0.2"  # another address of this machine
+
+
+@pytest.fixture
+def flooded(alone, monkeypatch):
+    """A server that takes four clients, two of one address, and four connections of one address that say nothing."""
+    monkeypatch.setattr(app, "CONNECTIONS", 4)
+    monkeypatch.setattr(app, "PER_ADDRESS", 2)
+    with ExitStack() as stack:
+        idle = [stack.enter_context(alone.connect()) for _ in range(4)]
+        yield alone, idle
+
+
+@pytest.mark.parametrize("source", [ELSEWHERE, "127.0.0.1"], ids=["another", "the same"])
+def test_half_open_connections_of_one_address_do_not_keep_out_a_client_of(flooded, source):
+    here, _ = flooded
+    with here.connect(source) as late:
+        late.sendall(HEAD + b"\r\n")
+        assert answer_on(late).startswith(b"HTTP/1.1 200")
+
+
+def test_an_address_over_its_limit_loses_the_connections_that_were_idle_longest(flooded):
+    _, idle = flooded
+    assert [answer_on(one) for one in idle[:2]] == [b"", b""]
+    for one in idle[2:]:
+        one.sendall(HEAD + b"\r\n")
+        assert answer_on(one).startswith(b"HTTP/1.1 200")
+
+
+def begin_request(here, link):
+    """Sends a request but for its last byte, and waits until the server reads it."""
+    text = json.dumps({"memories": [{"content": "Slowly said"}]}).encode()
+    head = (
+        f"POST {V1}/memories HTTP/1.1\r\nHost: 127.0.0.1\r\nExpect: 100-continue\r\n"
+        f"Authorization: Bearer {here.session}\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(text)}\r\n\r\n"
+    )
+    link.sendall(head.encode())
+    assert link.recv(100).startswith(b"HTTP/1.1 100")
+    link.sendall(text[:-1])
+    return text[-1:]
+
+
+def test_a_request_that_is_being_answered_is_not_hung_up_on(alone, monkeypatch):
+    monkeypatch.setattr(app, "PER_ADDRESS", 2)
+    with alone.connect() as busy, ExitStack() as stack:
+        last = begin_request(alone, busy)
+        for _ in range(3):
+            stack.enter_context(alone.connect())
+        busy.sendall(last)
+        assert answer_on(busy).startswith(b"HTTP/1.1 201")
+
+
+def test_an_address_that_is_answered_on_every_connection_gets_no_more(alone, monkeypatch):
+    monkeypatch.setattr(app, "PER_ADDRESS", 1)
+    with alone.connect() as busy:
+        begin_request(alone, busy)
+        with alone.connect() as late:
+            assert answer_on(late) == b""
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="no openssl to make a certificate with")
+def test_a_client_that_never_finishes_the_tls_handshake_counts(offline, tmp_path, monkeypatch):
+    make = "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 1 -subj /CN=localhost"
+    subprocess.run(make.split(), cwd=tmp_path, capture_output=True, check=True)
+    monkeypatch.setattr(app, "PER_ADDRESS", 2)
+    tls = str(tmp_path / "cert.pem"), str(tmp_path / "key.pem")
+    with running(offline, tmp_path / "project", tls=tls) as here, ExitStack() as stack:
+        silent = [stack.enter_context(here.connect()) for _ in range(4)]
+        assert [answer_on(one) for one in silent[:2]] == [b"", b""]
+
+
+@pytest.mark.parametrize(
+    ("host", "owner"),
+    [
+        pytest.param("192.0.2.7", "192.0.2.7", id="IPv4"),
+        pytest.param("::ffff:192.0.2.7", "192.0.2.7", id="IPv4 in IPv6"),
+        pytest.param("2001:db8:1:2:3::4", "2001:db8:1:2::/64", id="IPv6 by its network"),
+        pytest.param("fe80::1%eth0", "fe80::/64", id="IPv6 of a link"),
+    ],
+)
+def test_connections_are_counted_by(host, owner):
+    assert app.find_owner(host) == owner
 
 
 def test_wrong_tokens_are_slowed_down(monkeypatch):

@@ -82,7 +82,7 @@ def test_different_writes_under_one_key_are_all_done(store):
         tell(store, f"Of {name}", source=name, source_type="markdown")
     for part, hash in (("sources", "hash"), ("vanish", None)):
         for _ in range(2):  # the second time under the same key
-            once = http_api.write_once(store, part)
+            once = http_api.OnceStore(store, part)
             for name in names:
                 read = Source(name, "markdown", "hash") if part == "sources" else name
                 once.write(Batch(at=NOW, **{part: ((HERE, read),)}))

@@ -170,7 +170,12 @@ class Bethink:
 
     def close(self) -> None:
         """Closes the database. A `with` block does it by itself."""
-        self.store.close()
+        self.writer.close()
+
+    @property
+    def writer(self) -> Store:
+        """The store, for changing it. `store` is for reading: a caller who may only read has a `ReadStore` there."""
+        return self.store
 
     @property
     def is_person(self) -> bool:
@@ -214,6 +219,11 @@ class Bethink:
     def embedder(self) -> Embedder | None:
         """The configured model, opened when first needed; None when it cannot be had, and then `hints` says why."""
         return self._model.embedder
+
+    @property
+    def local_embedder(self) -> Embedder | None:
+        """The configured model if it runs in this process and is there already; else None. For hooks, which send no prompt anywhere."""
+        return self._model.local
 
     @cached_property
     def judge(self) -> Judge | None:
@@ -422,7 +432,7 @@ class Bethink:
         # Without a model what was told is kept all the same.
         receipt = self._do_with_model(
             lambda embedder: ingest.pipeline.ingest(
-                groups, options, self.store, embedder, self.recent, replace_sources, moved
+                groups, options, self.writer, embedder, self.recent, replace_sources, moved
             )
         )
         return receipt._replace(hints=(*receipt.hints, *self.hints))
@@ -616,15 +626,16 @@ class Bethink:
 
     def touch(self, ids: Sequence[str]) -> None:
         """Counts a use of these memories."""
-        self.write(access=tuple(ids))
+        self.store.touch(ids, self.clock(), self.actor)
 
     def write(self, **parts: Any) -> Receipt:
         """Puts the parts of a `Batch` in, now and on this actor's word. An agent changes nothing that a person said."""
+        writer = self.writer
         batch = Batch(at=self.clock(), actor=self.actor, **parts)
         if not self.is_person and (touched := ingest.edit.touched_ids(batch)):
             known = {one.id: one for one in self.store.get(sorted(touched))}
             ingest.edit.check_authority(batch, known, self.trust)
-        return self.store.write(batch)
+        return writer.write(batch)
 
     # Reading
 
@@ -784,7 +795,7 @@ class Bethink:
             raise self._model.explain_missing()
         try:
             return ingest.pipeline.reindex(
-                self.store, embedder, self.recent, self.write, full, progress
+                self.writer, embedder, self.recent, self.write, full, progress
             )
         except EmbeddingError as error:
             self._model.rest(error)
@@ -798,9 +809,10 @@ class Bethink:
 
     def backup(self, path: str | Path) -> int:
         """A complete copy in one new file, while others go on writing. Returns its size in bytes."""
-        return self.store.backup(str(Path(path).expanduser()))
+        return self.writer.backup(str(Path(path).expanduser()))
 
     def reset(self, scopes: Sequence[str] | None = None) -> int:
         """Forgets everything, or everything in some scopes, beyond recovery. Returns how many memories that were."""
+        writer = self.writer
         self.require_person("Removing all memories")
-        return self.store.reset(scopes)
+        return writer.reset(scopes)

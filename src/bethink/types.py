@@ -56,17 +56,18 @@ def is_agent(actor: str) -> bool:
 
 # One file can be read in several ways, each under a name of its own, so that one reading does not replace another.
 BUILTIN = "builtin:"  # what an agent's host puts into its context anyway: found by a search, never told unasked
-READINGS = ("code:", "analysis:", "repo-map:", BUILTIN)
+# Before the source of what an untrusted file brought: it never counts as something that was read or said here.
+IMPORTED = "import:"
+READINGS = (IMPORTED, "code:", "analysis:", "repo-map:", BUILTIN)
 
 
 FILES = ("markdown", "repomap", "analysis")  # what sources are that were read from files
 
 
 def path_of(uri: str) -> str:
-    """The file that a uri speaks of."""
+    """The file that a uri speaks of. What was imported may have been read in any other way before."""
     for prefix in READINGS:
-        if uri.startswith(prefix):
-            return uri[len(prefix) :]
+        uri = uri.removeprefix(prefix)
     return uri
 
 
@@ -500,3 +501,14 @@ class Answer(NamedTuple):
     mode: str
     profile: str = "relevance"
     hints: Strings = ()
+
+
+def is_untrusted_import(memory: Memory) -> bool:
+    """Return True for what a file brought that nobody vouched for (`import` without `--trusted`)."""
+    source = f"{memory.source}:"  # a note has the bare word
+    return memory.trust <= TRUST["import"] and source.startswith(IMPORTED)
+
+
+def is_remote(model: object) -> bool:
+    """Return True unless a model declares, by `remote = False`, that no text leaves this process through it."""
+    return getattr(model, "remote", True) is not False

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 from bethink.config import Config, data_directory
 from bethink.embed.base import Bytes, Embedder, Matrix
 from bethink.errors import EmbeddingError
+from bethink.types import is_remote
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
@@ -104,6 +105,20 @@ class LazyModel:
         return self._embedder
 
     @property
+    def local(self) -> Embedder | None:
+        """The embedder if it runs in this process and needs no download; else None. Nothing is fetched, nothing is sent."""
+        if self._failure and not self.is_due:
+            return None
+        try:
+            found = self._embedder or self._given or open_embedder(self._config)
+        except EmbeddingError:
+            return None
+        if found is None or is_remote(found):
+            return None
+        self._embedder = found
+        return found
+
+    @property
     def is_due(self) -> bool:
         """Whether it failed, and so long ago that it is tried again."""
         return bool(self._failure) and time.monotonic() - self._failed_at >= ASK_AGAIN
@@ -150,6 +165,8 @@ _LONGEST_WORD = 64
 
 
 class HashingEmbedder:
+    remote = False
+
     def __init__(self, dimensions: int = DIMENSIONS) -> None:
         self.dimensions = dimensions
         self.model = f"hashing-{dimensions}"

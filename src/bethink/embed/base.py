@@ -41,6 +41,9 @@ Tokens = list[int]  # the numbers of a text's pieces
 
 
 class Embedder(Protocol):
+    remote: bool
+    """Whether it hands text to another process or machine. An embedder that does not say so counts as remote (`types.is_remote`)."""
+
     model: str
     """Identity kept beside every vector: the model's name and revision. Vectors of different identities never meet."""
 

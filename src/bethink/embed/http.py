@@ -29,6 +29,8 @@ def make_error(message: str, hint: str, kind: str) -> EmbeddingError:
 
 
 class HttpEmbedder:
+    remote = True  # an address of this machine may be a proxy or a tunnel
+
     def __init__(self, url: str, model: str, timeout: float = 60.0) -> None:
         self._endpoint = post.Endpoint(
             "embedding", url, "/embeddings", KEY_VARIABLES, "api.openai.com", timeout, make_error

@@ -48,6 +48,8 @@ class Runtime(NamedTuple):
 
 
 class LocalEmbedder:
+    remote = False
+
     def __init__(self, model: LocalModel, directory: Path, threads: int = 0) -> None:
         self.model = identify(model, directory)
         self.baseline, self.unrelated = model.baseline, model.unrelated

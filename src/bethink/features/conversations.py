@@ -204,7 +204,7 @@ def _take(
             "collection": COLLECTION,
         }
     )
-    memory.store.write(
+    memory.writer.write(
         batch._replace(expect=((home, place.uri, expected),), sources=((home, source),))
     )
     return home, total

@@ -6,8 +6,8 @@ older version; what other programs wrote is for `readers`.
 A memory keeps its id where that is free. One that is known, by its id or by its text, stays as it is, and what was purged does not come
 back; so the same file may be read any number of times, and an import that was stopped goes on when it is repeated. Who wrote a file is
 not known, so its memories are believed no further than other imports and change nothing that was here. `trusted` says that the file is
-one's own: then histories come along, those of known memories are merged, and a note of a vault that somebody edited becomes a new
-version of its memory. What a record may hold is for `sync`.
+one's own: then histories come along, those of known memories are merged, what is known is believed as far as the file says, and a note
+of a vault that somebody edited becomes a new version of its memory. What a record may hold is for `sync`.
 """
 
 import json
@@ -30,10 +30,11 @@ from bethink.features.knowledge import MARKDOWN
 from bethink.features.readers import Names, Reading
 from bethink.features.sync import Given, merge
 from bethink.ingest.files import unify_line_ends
+from bethink.ingest.reconcile import BELIEVED
 from bethink.ingest.redact import redact_value
 from bethink.store.base import Store
 from bethink.store.places import content_hash
-from bethink.store.rows import Record, Stored
+from bethink.store.rows import Record, Stored, stamp
 from bethink.store.sqlite import open_copy
 from bethink.store.transfer import (
     PAGE,
@@ -72,6 +73,7 @@ class Imported(NamedTuple):
     added: int
     known: int  # by id or text
     merged: int  # known ones whose histories were made one
+    believed: int  # known ones that are trusted more than before
     edited: int  # notes of a vault, each of which became a new version of its memory
     purged: int  # that were purged here, and stay so
     left_out: int  # of other projects, or personal
@@ -126,11 +128,13 @@ def import_file(
     ]
     chosen = list({one.id: one for one in reversed(moved)}.values())[::-1]
     edits, refused = _find_edits(memory.store, chosen, trusted)
-    new, same, purged = _find_known(memory.store, chosen)
+    new, same, twins, purged = _find_known(memory.store, chosen)
+    doubted = _find_doubted(memory.store, (*same, *twins)) if trusted else []
     done = Imported(
         added=len(new),
         known=len(moved) - len(edits) - refused - len(new) - purged,
         merged=0,
+        believed=len(doubted),
         edited=len(edits),
         purged=purged,
         left_out=len(given) - len(moved),
@@ -147,6 +151,7 @@ def import_file(
         names |= memory.names_of(scope) or {scope: reading.names.get(there, ("", ""))}
     records = [one.record for one in ((*same, *new) if trusted else new)]
     put = _put(memory, records, names, file, progress)
+    _believe(memory, doubted, file)
     for here, note in edits:
         memory.update(here.id, was=here, content=note.content, kind=note.kind, tags=note.tags)
     merged = len(put - {one.id for one in new})
@@ -350,9 +355,11 @@ def _find_edits(
     return edits, refused
 
 
-def _find_known(store: Store, given: Sequence[Given]) -> tuple[list[Given], list[Given], int]:
-    """The memories that are new and those that are here under their ids, each with the ids that it and others have here or will have;
-    and how many were purged. What was told here in the same words is neither."""
+def _find_known(
+    store: Store, given: Sequence[Given]
+) -> tuple[list[Given], list[Given], list[Given], int]:
+    """The memories that are new, those that are here under their ids, and those that were told here in the same words, each with the ids
+    that it and others have here or will have; and how many were purged."""
     # Where its id is taken by another scope it gets another, always the same, so that it is known when the file is read again.
     others = {one.id: readers.make_id(one.id, one.memory.scope) for one in given}
     wanted = [*others, *others.values()]
@@ -360,20 +367,40 @@ def _find_known(store: Store, given: Sequence[Given]) -> tuple[list[Given], list
     twins = _find_twins(store, given)
     purged = store.find_purged([one.memory.content_hash for one in given])
     ids = dict(twins)
-    new, same = [], []
+    new, same, told = [], [], []
     for one in given:
         memory = one.memory
         is_free = there.get(memory.id, memory.scope) == memory.scope
         id = memory.id if is_free else others[memory.id]
         if id in there:
             same.append(one)
-        elif memory.id in twins or memory.content_hash in purged:
+        elif memory.id in twins:
+            told.append(one)
+            continue
+        elif memory.content_hash in purged:
             continue
         else:
             new.append(one)
         ids[memory.id] = id
-    new, same = ([_rename(one, ids) for one in found] for found in (new, same))
-    return new, same, len(given) - len(ids)
+    new, same, told = ([_rename(one, ids) for one in found] for found in (new, same, told))
+    return new, same, told, len(given) - len(ids)
+
+
+def _find_doubted(store: Store, known: Sequence[Given]) -> list[tuple[Memory, int]]:
+    """The memories here that the user's own file believes more, each with how far."""
+    here = {one.id: one for page in split_pages(known) for one in store.get(_ids(page))}
+    wanted: dict[str, int] = {}
+    for one in known:
+        wanted[one.id] = max(wanted.get(one.id, 0), one.memory.trust)
+    return [
+        (here[id], trust)
+        for id, trust in wanted.items()
+        if id in here and here[id].deleted_at is None and here[id].trust < trust
+    ]
+
+
+def _ids(given: Sequence[Given]) -> list[str]:
+    return [one.id for one in given]
 
 
 def _find_twins(store: Store, given: Sequence[Given]) -> dict[str, str]:
@@ -432,7 +459,7 @@ def _put_page(memory: Bethink, page: Sequence[Record], names: Names, place: Path
     records = []
     for one in page:
         here = mine.get(one.id)
-        record = merge(here, one).record if here else one._replace(events=one.events or begun)
+        record = _merge_known(here, one) if here else one._replace(events=one.events or begun)
         was = version(here) if here else None
         if version(record) != was:
             records.append(record)
@@ -442,8 +469,23 @@ def _put_page(memory: Bethink, page: Sequence[Record], names: Names, place: Path
     note = None
     if added := [id for id, was in expect.items() if was is None]:
         told = {"at": memory.clock().isoformat(), "ids": added}
-        note = (_name_import(place) + added[0], json.dumps(told))
-    return expect.keys() - set(memory.store.take(bundle, expect=expect, note=note))
+        note = (_name_page(place, told), json.dumps(told))
+    return expect.keys() - set(memory.writer.take(bundle, expect=expect, note=note))
+
+
+def _merge_known(here: Record, given: Record) -> Record:
+    """One record from a known memory and the file's. How far it is believed changes by a word of its own in the history (`_believe`)."""
+    trusted_alike = given._replace(memory=given.memory._replace(trust=here.memory.trust))
+    return merge(here, trusted_alike).record
+
+
+def _believe(memory: Bethink, doubted: Sequence[tuple[Memory, int]], place: Path) -> None:
+    """Believe what was known as far as the user's own file does, with a note by which `undo` takes that back."""
+    for page in split_pages(doubted):
+        memory.write(change=tuple(Change(one.id, BELIEVED, {"trust": to}) for one, to in page))
+        before = {one.id: one.trust for one, _ in page}
+        told = {"at": memory.clock().isoformat(), "ids": [], "believed": before}
+        memory.writer.take(Bundle(), note=(_name_page(place, told), json.dumps(told)))
 
 
 def _embed(memory: Bethink, records: Sequence[Record]) -> list[Record]:
@@ -481,7 +523,7 @@ def _relate(memory: Bethink, new: Sequence[Given], trusted: bool) -> int:
         (link, memory.actor) for link in links if link.source in there and link.target in there
     ]
     for page in split_pages(whole):
-        memory.store.take(Bundle(relations=tuple(page)))
+        memory.writer.take(Bundle(relations=tuple(page)))
     return len(whole)
 
 
@@ -490,27 +532,43 @@ def _relate(memory: Bethink, new: Sequence[Given], trusted: bool) -> int:
 
 def undo(memory: Bethink, place: Path, dry_run: bool) -> dict[str, int]:
     """Removes what imports of a file or folder added, as if it had never come: a later import brings it again. What was changed
-    since stays, and what a team has got is forgotten instead, lest it come again from there. Gives how many of each; nothing where
-    nothing was imported from there."""
+    since stays, and what a team has got is forgotten instead, lest it come again from there. What was here before and is believed for
+    the file's sake is believed as little as it was. Gives how many of each; nothing where nothing was imported from there."""
     memory.require_person("Taking an import back")
-    name = _name_import(place)
-    pages = [json.loads(note) for note in memory.store.list_notes(name) if note]
+    found = memory.store.list_notes(_name_import(place))
+    pages = sorted((json.loads(note) for note in found if note), key=lambda page: str(page["at"]))
     if not pages:
         return {}
-    added = {id: datetime.fromisoformat(page["at"]) for page in pages for id in page["ids"]}
-    there = memory.store.get(added)
-    unchanged = [one.id for one in there if one.updated_at <= added[one.id]]
+    added = {id for page in pages for id in page["ids"]}
+    believed: dict[str, int] = {}
+    last: dict[str, int] = {}  # when an import of this place last touched a memory
+    for page in pages:
+        at = stamp(datetime.fromisoformat(page["at"]))
+        for id, trust in page.get("believed", {}).items():
+            believed.setdefault(id, trust)
+        last |= dict.fromkeys((*page["ids"], *page.get("believed", ())), at)
+    there = memory.store.get(list(last))
+    untouched = [one.id for one in there if stamp(one.updated_at) <= last[one.id]]
+    unchanged = [id for id in untouched if id in added]
+    doubted = [id for id in untouched if id not in added]
     shared = sync.list_exchanged(memory.store)
     gone = [id for id in unchanged if id not in shared]
     hidden = [id for id in unchanged if id in shared]
     if not dry_run:
         now = memory.clock()
         memory.write(change=tuple(Change(id, "forget", {"deleted_at": now}) for id in hidden))
-        memory.store.take(Bundle(gone=tuple(gone)))
+        memory.write(change=tuple(Change(id, "doubt", {"trust": believed[id]}) for id in doubted))
+        memory.writer.take(Bundle(gone=tuple(gone)))
         for page in pages:
-            memory.store.take(Bundle(), note=(name + page["ids"][0], ""))
-    kept = len(there) - len(unchanged)
-    return {"removed": len(gone), "kept": kept, "forgotten": len(hidden)}
+            memory.writer.take(Bundle(), note=(_name_page(place, page), ""))
+    kept = len(there) - len(untouched)
+    counts = {"removed": len(gone), "kept": kept, "forgotten": len(hidden)}
+    return {**counts, "doubted": len(doubted)}
+
+
+def _name_page(place: Path, page: Mapping[str, Any]) -> str:
+    """The name of the note about a page of an import: by its first new memory, or by its time."""
+    return _name_import(place) + (page["ids"][0] if page["ids"] else f"{BELIEVED}:{page['at']}")
 
 
 def _name_import(place: Path) -> str:

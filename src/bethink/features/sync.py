@@ -43,6 +43,7 @@ from bethink.store.transfer import (
 )
 from bethink.types import (
     ENTITY_TYPES,
+    IMPORTED,
     KINDS,
     RELATIONS,
     TRUST,
@@ -175,12 +176,13 @@ def limit_stranger(record: Record, now: datetime) -> Record:
     """A record as far as it is believed when nobody vouches for the file: as an import, said by nobody of this machine, of no later
     date than now, with few votes and uses, and without the history that it claims."""
     memory = cap_times(record, now).memory
-    told = memory.source_type == "note"
+    source = memory.source.removeprefix(IMPORTED)
+    told = memory.source_type == "note" and source == memory.source
     memory = memory._replace(
         usefulness=max(-MOST_VOTES, min(memory.usefulness, MOST_VOTES)),
         access_count=min(memory.access_count, MOST_USES),
         trust=min(memory.trust, TRUST["import"]),
-        source="import" if told and not memory.source.startswith("import:") else memory.source,
+        source=IMPORTED.rstrip(":") if told else IMPORTED + source,
         source_type=memory.source_type if memory.source_type in _READERS else "import",
         entities=tuple(one for one in memory.entities if one.type in ENTITY_TYPES),
     )

@@ -21,7 +21,6 @@ from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from bethink.embed import open_embedder
 from bethink.errors import EmbeddingError
 from bethink.hooks import state
 from bethink.hooks.state import PEOPLE, Hook
@@ -31,7 +30,14 @@ from bethink.recall.pipeline import DISPUTING, dispute, is_nobodys_word, is_user
 from bethink.recall.shape import Sought, choose_excerpt, citation, tokens
 from bethink.store.words import as_words, query_words, space_out, tokenize
 from bethink.text import COMMON_WORDS, STOP_WORDS, Quote, fence_items, new_marker
-from bethink.types import ASKED_IMPORTANCE, BUILTIN, STATEMENTS, TRUST
+from bethink.types import (
+    ASKED_IMPORTANCE,
+    BUILTIN,
+    STATEMENTS,
+    TRUST,
+    is_remote,
+    is_untrusted_import,
+)
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -105,9 +111,9 @@ def choose(
 
     def is_news(one: Memory) -> bool:
         echo = _is_echo(one, said, "question" in answer.query.kinds)
-        known = one.id in given.ids or is_always_told(one) or echo
+        known = one.id in given.ids or is_always_told(one) or echo or is_untrusted_import(one)
         if one.kind == "context" and one.trust <= TRUST["pasted"]:
-            return False  # a turn with words of somebody else: they were told once, and nobody vouches for them
+            return False  # a turn with pasted words, which nobody vouches for
         return not known and (given.emptied or not is_own(hook, one))
 
     by_words = [(hit.memory, _weigh(prompt, hit)) for hit in answer.hits if is_news(hit.memory)]
@@ -171,9 +177,11 @@ def _weigh(prompt: PromptWords, hit: Hit) -> float:
 
 
 def _find_judge(memory: Bethink) -> Judge | None:
-    """The judge, where the model that finds what it reads is on this machine: a hook sends no prompt anywhere."""
-    elsewhere = memory.config.embedding.strip() in ("none", "", "hashing", "http")
-    return None if elsewhere else memory.judge
+    """Return the judge if it and the embedder run in this process: a hook sends no prompt anywhere."""
+    judge = memory.judge
+    if judge is None or is_remote(judge) or memory.local_embedder is None:
+        return None
+    return judge
 
 
 def _weigh_by_meaning(
@@ -208,10 +216,6 @@ def _hear_judge(
     """The first and the nearest statements that are news, each with the judge's chance; those that were read in time. The judge opens
     its model and reads the first while the other model finds the nearest."""
     until = time.monotonic() + PATIENCE * memory.config.hook_seconds
-    try:
-        open_embedder(memory.config)  # fetches no missing model, as `memory.embedder` would
-    except EmbeddingError:
-        return []
     from concurrent.futures import ThreadPoolExecutor, wait
 
     pool = ThreadPoolExecutor(memory.config.threads or os.cpu_count() or 1)
@@ -238,8 +242,9 @@ def _find_near(memory: Bethink, text: str) -> list[Memory]:
     """The statements nearest to a prompt."""
     from bethink.judge import turn_prompt
 
-    store, embedder = memory.store, memory.embedder
-    assert embedder is not None
+    store, embedder = memory.store, memory.local_embedder
+    if embedder is None:
+        return []
     vector = turn_prompt(embedder.query(text), embedder.model)
     found = store.nearest(vector, embedder.model, memory.filter(kinds=STATEMENTS), NEAREST)
     return list(store.load(dict(found)).values())

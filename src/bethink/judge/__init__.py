@@ -69,6 +69,8 @@ Pairs = Sequence[tuple[str, str]]
 class Judge:
     """Loads a model when it is first asked. One session serves any number of threads."""
 
+    remote = False
+
     def __init__(self, threads: int = 0) -> None:
         self._threads = threads or os.cpu_count() or 1
         self._lock = threading.Lock()

@@ -83,6 +83,9 @@ class RawAnswer(NamedTuple):
 
 
 class Provider(Protocol):
+    remote: bool
+    """Whether it hands text to another process or machine. One that does not say so counts as remote (`types.is_remote`)."""
+
     name: str
     """Provider and model, for people to read."""
 

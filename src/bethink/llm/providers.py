@@ -36,6 +36,7 @@ class HttpProvider:
     """A model behind HTTP."""
 
     KIND = URL = PATH = VARIABLE = OWNER = MODEL = ""
+    remote = True
 
     def __init__(self, url: str, model: str, timeout: float = 60.0) -> None:
         self._model = model or self.MODEL
@@ -160,6 +161,7 @@ class ClaudeCli:
     """
 
     PROGRAM, MODEL = "claude", "haiku"
+    remote = True
 
     def __init__(self, url: str, model: str, timeout: float) -> None:
         self._model = model or self.MODEL

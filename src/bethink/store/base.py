@@ -504,6 +504,10 @@ class Store(Reader):
     def write(self, batch: Batch) -> Receipt:
         return self._write_in(batch, lambda writer: writer.apply())
 
+    def touch(self, ids: Ids, at: datetime, actor: str) -> None:
+        """Count a use of these memories."""
+        self.write(Batch(at=at, actor=actor, access=tuple(ids)))
+
     def rebuild(self) -> int:
         """Makes the full-text index and the word counts anew from the texts."""
         return self._write_in(now(), lambda writer: writer.rebuild())

@@ -77,7 +77,8 @@ class PostgresWriter(Writer):
     circle. Tenants do not wait for one another."""
 
     def __init__(self, connection: Connection, who: Who, batch: Batch) -> None:
-        super().__init__(batch, sign_actor(batch.actor, who.person))
+        # A client chooses its own name: for whom it acts comes from `who`, never from that name.
+        super().__init__(batch, sign_actor(batch.actor.partition(" for ")[0], who.person))
         self.connection, self.who = connection, who
         self.done: dict[str, Rows] = {}
         row = self.one("SELECT last, sealed FROM tenants FOR UPDATE")
@@ -410,24 +411,37 @@ vectors | reindex | {{}} vectors are not what was written. | SELECT count(*) FRO
         return dict(zip(("tenant", *TOKEN), found[0], strict=True)) if found else None
 
     def list_tokens(self) -> list[Row]:
-        """The tokens of this tenant, oldest first."""
+        """The tokens of this tenant that this role may see, oldest first."""
         found = self.run(f"SELECT {', '.join(TOKEN)} FROM tokens ORDER BY created, id")
         return [{"tenant": self.name, **dict(zip(TOKEN, row, strict=True))} for row in found]
 
     def add_token(self, row: Row) -> None:
+        """Store a token. The database refuses one for another person unless an administrator adds it."""
+        name, person = row["name"], row.get("person", "")
+
         def add(writer: Writer) -> None:
-            named = "SELECT 1 FROM tokens WHERE name = ? AND id <> ? AND revoked IS NULL"
-            if writer.one(named, name := row["name"], row["id"]):
+            if person != self.person and not writer.one("SELECT administers()")[0]:
+                raise InvalidInput(
+                    f"Only an administrator creates tokens for others; this role is bound to '{self.person}'.",
+                    f"bethink token create --name {name} --person {self.person}",
+                )
+            # A token of that name may belong to somebody else and be invisible here, so the index decides.
+            values = [row.get(column, "") for column in TOKEN]
+            added = writer.one(
+                f"WITH added AS (INSERT INTO tokens({', '.join(TOKEN)}) VALUES ({rows.marks(values)})"
+                " ON CONFLICT DO NOTHING RETURNING id) SELECT id FROM added",
+                *values,
+            )
+            if added is None:
                 raise InvalidInput(
                     f"There is a token named '{name}' already.",
                     f"Name it otherwise, or `bethink token revoke {name}`.",
                 )
-            writer.put("tokens", [{column: row.get(column, "") for column in TOKEN}], key="id")
 
         self._write_in(now(), add)
 
     def revoke_token(self, id: str, at: int) -> None:
-        sql = "UPDATE tokens SET revoked = coalesce(revoked, ?) WHERE id = ?"
+        sql = "UPDATE tokens SET revoked = ? WHERE id = ? AND revoked IS NULL"
         self._write_in(now(), lambda writer: writer.run(sql, at, id))
 
     def backup(self, path: str) -> int:

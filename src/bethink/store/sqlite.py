@@ -45,6 +45,7 @@ from bethink.types import Batch, Filter, Query, Ranking, Receipt
 if TYPE_CHECKING:
     from bethink.store.vectors import VectorIndex
 
+WITHOUT_LOCKS = "unix-none" if os.name == "posix" else "win32-none"  # a VFS of SQLite
 SCHEMA = 6  # the number of the newest migration
 APPLICATION = 0x52636F6C  # "Rcol", so that another program's database is never taken for ours
 MIGRATIONS = Path(__file__).parent / "migrations" / "sqlite"
@@ -404,26 +405,35 @@ def connect(path: Path, timeout: float) -> Connection:
 
 
 def _open_unwritable(path: Path) -> Connection:
-    """A connection for reading where SQLite cannot make the files that it coordinates readers and writers with."""
+    """Open a connection for reading where SQLite cannot make the files that it coordinates readers and writers with.
+
+    What a process that did not close the database wrote last is in its log. While the shared index of the log is there, somebody may
+    still write, and SQLite reads by that index. Without it nobody has the database open: no lock is needed, and with an exclusive
+    connection SQLite keeps an index of the log in memory.
+    """
+    address, flags = path.absolute().as_uri(), apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    if not _has_log(path):
+        return Connection(f"{address}?immutable=1", flags=flags)
+    if Path(f"{path}-shm").exists():
+        return Connection(address, flags=flags)
+    connection = Connection(f"{address}?vfs={WITHOUT_LOCKS}", flags=flags)
+    connection.pragma("locking_mode", "EXCLUSIVE")
+    return connection
+
+
+def _has_log(path: Path) -> bool:
+    """Whether something may have been written that is in the log alone."""
     log = Path(f"{path}-wal")
-    if log.exists() and log.stat().st_size:
-        raise StoreError(
-            f"{path} was not closed, and what was written last cannot be read where nothing can be written.",
-            f"Copy it with {log.name} to a folder of yours, and set `database` to the copy.",
-        )
-    return Connection(
-        f"{path.absolute().as_uri()}?immutable=1",
-        flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI,
-    )
+    return log.exists() and log.stat().st_size > 0
 
 
 def open_unchanged(path: Path) -> Connection:
     """A connection that writes nothing, not even beside the file: to read a database in WAL mode SQLite makes files there, unless it
-    is told that nobody writes to it, which a missing log says."""
+    is told that nobody writes to it, which a missing log says, or it cannot."""
     with path.open("rb") as stream:
         header = stream.read(20)
-    log = Path(f"{path}-wal")
-    if header[18:19] == b"\x02" and not (log.exists() and log.stat().st_size):
+    in_wal_mode = header[18:19] == b"\x02"
+    if in_wal_mode and not (_has_log(path) and os.access(path.parent, os.W_OK)):
         return _open_unwritable(path)
     return Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
 

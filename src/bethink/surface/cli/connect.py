@@ -38,7 +38,7 @@ from bethink.surface.cli.console import Bar, Result, open_memory, project
 from bethink.surface.cli.tend import edit_file
 from bethink.surface.render import many, plain, span, style
 from bethink.text import textfile
-from bethink.types import Json, Strings
+from bethink.types import Json, Strings, is_remote
 
 LONGEST = 240  # characters of a line in a difference; some settings are one line
 STAYING = ("unchanged", "kept", "failed")  # what becomes of a file that is not changed
@@ -267,7 +267,8 @@ def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
         yield report("model", "", error.message, error.hint or "bethink model pull")
         return
     model = embedder.model if embedder else None
-    yield report("model", str(model))
+    sent = " (remote: gets the texts of memories and your questions)"
+    yield report("model", f"{model}{sent if embedder and is_remote(embedder) else ''}")
     missing = memory.store.count_unembedded(model) if model else 0
     said = f"{many(missing, 'memory')} without a vector of {model}" if missing else ""
     yield report("vectors of the model", "all are there", said, "bethink reindex")
@@ -283,7 +284,7 @@ def mend_memory(args: Namespace, memory: Bethink) -> None:
                 one.chmod(0o700 if one.is_dir() else 0o600)
                 console.note(args, f"fixed: {one} is for you alone")
     if any(problem.repair in ("rebuild", "reindex") for problem in problems):
-        memory.store.rebuild()
+        memory.writer.rebuild()
         console.note(args, "fixed: made the full-text index anew")
     with suppress(EmbeddingError), Bar(args, "embedding") as bar:
         if memory.reindex(progress=bar):

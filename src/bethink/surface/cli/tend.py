@@ -52,7 +52,7 @@ from bethink.surface.render import (
 )
 from bethink.text import textfile
 from bethink.text.when import expiry
-from bethink.types import KINDS, MODES, PERSONAL, Json
+from bethink.types import KINDS, MODES, PERSONAL, Json, is_remote
 
 NAMED = 20  # steps of one kind before "and more"
 STEP_WORDS = read_words("steps")
@@ -347,7 +347,8 @@ def play(args: Namespace, folder: Path) -> list[dict[str, object]]:
     with open_memory(Namespace(**{**vars(args), **place}), make=True) as memory:
         model = memory.embedder if memory.config.embedding != "hashing" else None
     none = "There is no embedding model, so this demo finds memories by their words only."
-    about = f"Meaning comes from {model.model}, on this machine." if model else none
+    where = "at the endpoint of your settings" if is_remote(model) else "on this machine"
+    about = f"Meaning comes from {model.model}, {where}." if model else none
     say(f"\n# {about}")
     steps: list[dict[str, object]] = []
     ids = {"key": "a1B2" * 9}  # which looks like one

@@ -40,10 +40,10 @@ from bethink.surface.arguments import (
     value_schema,
 )
 from bethink.surface.http import operations
-from bethink.surface.http.projects import GuardedStore, Projects, View
+from bethink.surface.http.projects import Projects, View
 from bethink.surface.http.security import Caller, as_refusal, read_refusals, refuse
 from bethink.text import replace_broken
-from bethink.types import KINDS, RELATIONS, Batch, Json, Values
+from bethink.types import KINDS, RELATIONS, Batch, Json, Receipt, Values
 
 BASE = "/api/v1"
 LARGEST_BODY = 8 * 1024 * 1024
@@ -257,27 +257,31 @@ def answer_once(memory: View, run: Run, asked: Any, key: str) -> Any:
     the same transaction. So even where a process dies between its writes and the answer, what was written is not written again.
     """
     name = ANSWER + sha256(f"{memory.caller.id}\0{key}".encode()).hexdigest()[:32]
-    sent, store = json.dumps([memory.scope, asked.given], sort_keys=True), memory.store
+    sent, store = json.dumps([memory.scope, asked.given], sort_keys=True), memory.writer
     hash = sha256(sent.encode()).hexdigest()
     if kept := store.read_note(name):
         found = json.loads(kept)
         if found["asked"] != hash:
             raise refuse("used-key")
         return found["value"]
-    memory.store = write_once(store, name)
+    memory.store = cast(Store, OnceStore(store, name))
     value = to_json(run(memory, asked))
     answer = {"at": stamp(memory.clock()), "asked": hash, "value": value}
     store.take(Bundle(), note=(name, json.dumps(answer)))
     return value
 
 
-def write_once(store: Store, key: str) -> Store:
-    """A store whose writes are done once for each key."""
+class OnceStore:
+    """A store whose writes are done once for each key. Everything else is the store's own."""
 
-    def guard(batch: Batch) -> Batch:
-        return batch._replace(once=f"{key}:{_hash_changes(batch)}")
+    def __init__(self, store: Store, key: str) -> None:
+        self._store, self._key = store, key
 
-    return cast(Store, GuardedStore(store, guard))
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def write(self, batch: Batch) -> Receipt:
+        return self._store.write(batch._replace(once=f"{self._key}:{_hash_changes(batch)}"))
 
 
 def _hash_changes(batch: Batch) -> str:

@@ -6,6 +6,7 @@ requests that run, within a bound, with the databases closed and nothing left be
 """
 
 import asyncio
+import ipaddress
 import logging
 import os
 import signal
@@ -13,9 +14,10 @@ import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import h11
 import uvicorn
@@ -165,7 +167,7 @@ def _name_unrouted(error: HTTPException, scope: Scope) -> Refusal:
 
 class Agents:
     """MCP over streamable HTTP: the same server as on stdin, one request at a time and nothing kept for a client in between. With a
-    token for reading, the store refuses what a tool would change."""
+    token for reading, a tool that would change something is refused."""
 
     def __init__(self, projects: Projects) -> None:
         self.manager = StreamableHTTPSessionManager(
@@ -181,6 +183,9 @@ class Agents:
 # On an address
 
 CONNECTIONS = 512  # clients at once; set by hand, half of the files that a process may usually open
+# Of one address at once, also such as have not finished the TLS handshake. Set by hand: no address fills the server, and a proxy has room.
+PER_ADDRESS = CONNECTIONS // 2
+NETWORK = 64  # leading bits of an IPv6 address by which it counts: its holder has all that begin so
 HEADERS_WITHIN = 10.0  # seconds to say what one wants; set by hand, a slow phone needs about one
 FULL = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
@@ -205,7 +210,7 @@ def serve(
     shown = f"[{host}]" if ":" in host else host
     address = f"{scheme}://{shown}:{bound.getsockname()[1]}"
     built = build(projects, admission, lambda: started(address))
-    configured = configure(built, *tls)
+    configured = configure(built, bound, *tls)
     try:
         configured.load()
     except (OSError, ValueError) as error:  # ssl's errors are among them
@@ -224,7 +229,7 @@ def serve(
 
 
 def configure(
-    built: ASGIApp, certificate: str | None = None, key: str | None = None
+    built: ASGIApp, door: "Door", certificate: str | None = None, key: str | None = None
 ) -> uvicorn.Config:
     """How uvicorn is to serve: nothing about itself in answers, no trust in what proxies say, an end that does not take forever."""
     return uvicorn.Config(
@@ -235,7 +240,8 @@ def configure(
         proxy_headers=False,
         ws="none",
         lifespan="on",
-        http=BoundedProtocol,
+        loop="asyncio",  # others do not accept through `Door`
+        http=cast(type[asyncio.Protocol], partial(BoundedProtocol, door)),
         timeout_graceful_shutdown=int(GRACE),
         timeout_keep_alive=15,
         ssl_certfile=certificate,
@@ -243,15 +249,67 @@ def configure(
     )
 
 
+class Door(socket.socket):
+    """A listening socket with a limit on the connections of each address, so that none of them can fill the server.
+
+    Over the limit it hangs up on the connection of that address that has been idle for longest, and on the new one if a request is
+    being answered on every other. It counts sockets as they are accepted: a client that never finishes the TLS handshake counts too.
+    """
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.protocols: dict[int, BoundedProtocol] = {}  # by the number of the socket
+        self._accepted: dict[int, tuple[str, socket.socket]] = {}  # by the same, oldest first
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        connection, address = super().accept()
+        owner = find_owner(address[0])
+        own = [number for number, (who, _) in self.accepted.items() if who == owner]
+        if len(own) >= PER_ADDRESS and not self._hang_up(own):
+            connection.close()
+            raise ConnectionAbortedError  # which asyncio passes over
+        self._accepted[connection.fileno()] = (owner, connection)
+        return connection, address
+
+    @property
+    def accepted(self) -> dict[int, tuple[str, socket.socket]]:
+        """The connections that are open and were not hung up on, by the number of the socket."""
+        self._accepted = {
+            number: one for number, one in self._accepted.items() if one[1].fileno() == number
+        }
+        return self._accepted
+
+    def _hang_up(self, numbers: Sequence[int]) -> bool:
+        """End the first of these connections that is idle. Returns whether there was one."""
+        for number in numbers:
+            protocol = self.protocols.get(number)
+            if protocol is None or protocol.idle:
+                _, connection = self._accepted.pop(number)
+                with suppress(OSError):  # it has ended already
+                    connection.shutdown(socket.SHUT_RDWR)
+                return True
+        return False
+
+
 class BoundedProtocol(H11Protocol):
     """uvicorn's HTTP with two bounds that it lacks: on how many clients are connected, and on how long one of them may
     take to send the head of its request. Without them, a few hundred clients that send nothing keep everybody else out."""
 
     _head_due: asyncio.TimerHandle | None = None
+    _number = -1
+
+    def __init__(self, door: Door, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._door = door
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if len(self.connections) > CONNECTIONS:
+        self._number = transport.get_extra_info("socket").fileno()
+        self._door.protocols[self._number] = self
+        accepted = list(self._door.accepted)  # perhaps some that came after this one
+        if self._number not in accepted:  # hung up on before it came here
+            transport.abort()
+        elif accepted.index(self._number) >= CONNECTIONS:
             transport.write(FULL)
             transport.close()
         else:
@@ -264,7 +322,14 @@ class BoundedProtocol(H11Protocol):
         elif self._head_due is None:
             self._expect_head()
 
+    @property
+    def idle(self) -> bool:
+        """Whether no request is being answered: none came yet, or the last one has its answer."""
+        return self.cycle is None or self.cycle.response_complete
+
     def connection_lost(self, exc: Exception | None) -> None:
+        if self._door.protocols.get(self._number) is self:
+            del self._door.protocols[self._number]
         self._stop_waiting()
         super().connection_lost(exc)
 
@@ -277,11 +342,21 @@ class BoundedProtocol(H11Protocol):
             self._head_due = None
 
 
-def listen(host: str, port: int) -> socket.socket:
+def find_owner(host: str) -> str:
+    """The address, or the network of an IPv6 address, under which connections are counted."""
+    address = ipaddress.ip_address(host.partition("%")[0])
+    if isinstance(address, ipaddress.IPv4Address):
+        return str(address)
+    if address.ipv4_mapped:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.ip_network((address, NETWORK), strict=False))
+
+
+def listen(host: str, port: int) -> Door:
     """A socket bound to the address, or a sentence about why there is none."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # With the protocol named, asyncio knows that it may send small answers at once.
-    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    bound = Door(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -2,7 +2,7 @@
 are doing.
 
 What a request gets is a view for its caller: the project that it may see and, if allowed, what is personal; with a token for
-reading, a store that refuses to write. Threads are few and lasting, because the store keeps a connection for each.
+reading, a store without writers. Threads are few and lasting, because the store keeps a connection for each.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from bethink.features import browse
 from bethink.ingest.redact import redact
 from bethink.project import Project
 from bethink.store.base import Store
+from bethink.store.readonly import ReadStore
 from bethink.store.transfer import team_scope
 from bethink.surface.http.security import SESSION, Caller, Grant, Tokens, refuse
 from bethink.surface.mcp.keeper import Keeper, Opened
-from bethink.types import PERSONAL, TRUST, Batch, Filter, Json, Passage, Receipt, Strings
+from bethink.types import PERSONAL, TRUST, Filter, Json, Passage, Receipt, Strings
 from bethink.types import TEAM as EVERYBODY
 
 if TYPE_CHECKING:
@@ -42,8 +43,6 @@ LONGEST_TEAM_NAME = 200
 # Before the name of a project that several people share, however each of them keeps it.
 BY_NAME = "team:"
 UNKNOWN = "agent:unknown"
-# What a store can do besides writing that changes what is there.
-CHANGING = ("rebuild", "drop_vectors", "backup", "reset", "take", "close")
 NOWHERE = Path("/dev/null")  # the folder of a project whose own is not known: nothing can lie in it
 
 Result = TypeVar("Result")
@@ -59,6 +58,12 @@ class View(Bethink):
 
     caller = SESSION
     server: Projects
+
+    @property
+    def writer(self) -> Store:
+        if not self.caller.may_write:
+            raise refuse("read-only")
+        return super().writer
 
     @property
     def reads_files(self) -> bool:
@@ -93,26 +98,6 @@ class View(Bethink):
                 else {}
             )
         return super().names_of(scope)
-
-
-class GuardedStore:
-    """A store whose writes are changed before they are done; without a guard, one for those who may only read. Counting a use is part
-    of reading."""
-
-    def __init__(self, store: Store, guard: Callable[[Batch], Batch] | None = None) -> None:
-        self._store, self._guard = store, guard
-
-    def __getattr__(self, name: str) -> Any:
-        if name in CHANGING and not self._guard:
-            raise refuse("read-only")
-        return getattr(self._store, name)
-
-    def write(self, batch: Batch) -> Receipt:
-        if batch != Batch(at=batch.at, actor=batch.actor, access=batch.access):
-            if not self._guard:
-                raise refuse("read-only")
-            batch = self._guard(batch)
-        return self._store.write(batch)
 
 
 class Projects(Keeper):
@@ -169,7 +154,7 @@ class Projects(Keeper):
         memory.trust = TRUST["user" if caller.owner and not agent else "agent"]
         memory.server, memory.store = self, self.store_of(caller)
         if not caller.may_write:
-            memory.store = cast(Store, GuardedStore(memory.store))
+            memory.store = cast(Store, ReadStore(memory.store))
         return memory
 
     def list_visible(self, caller: Caller) -> list[Grant]:

@@ -134,7 +134,7 @@ def open_model(memory: Bethink, ready: threading.Event) -> None:
 
 def answer_prompt_hook(keeper: Keeper, arguments: Values) -> str:
     """The prompt hook without a process: a host that can calls it as a tool of the server that runs anyway (`"type": "mcp_tool"` in
-    Claude Code). It answers what `bethink hook prompt` prints, and uses the embedding model if that is on this machine and open
+    Claude Code). It answers what `bethink hook prompt` prints, and uses the embedding model if that runs in this process and is open
     already; it never waits for it, and sends no prompt anywhere. Like every hook it never fails: what goes wrong is counted.
 
     Arguments: prompt, session_id, transcript_path, cwd and, if the host gives it, source."""
@@ -155,8 +155,7 @@ def answer_prompt_hook(keeper: Keeper, arguments: Values) -> str:
             return nothing
         if hook.source in state.PEOPLE:
             run.note_turn(hook, found, locate_database(memory.config, found))
-        here = memory.config.embedding.strip() != "http"
-        meaning = here and keeper.has_model(found.worktree)
+        meaning = keeper.has_model(found.worktree)
         return run.answer(hook, memory, meaning=meaning) or nothing
     except Exception as error:  # noqa: BLE001 - the outermost boundary of a hook
         run.count_failure("prompt", HOST, f"{type(error).__name__}: {error}")

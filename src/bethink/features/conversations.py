@@ -291,8 +291,7 @@ def _find_project(
 ) -> projects.Project | None:
     """The project of the directory that a conversation began in, also when that is gone by now; None where nothing tells."""
     began = next((turn.cwd for turn in turns if turn.cwd), None) or transcript.project
-    project = projects.find(Path(began)) if began else None
-    return projects.of_team(project) if project and memory.shared else project
+    return memory.recognise(projects.find(Path(began))) if began else None
 
 
 # Looking

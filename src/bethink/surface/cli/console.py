@@ -436,7 +436,20 @@ def find_folder(name: str) -> Path:
 
 
 def project(args: Namespace) -> Project:
+    """The project that the arguments name, for commands that need no database."""
     return projects.find(directory(args))
+
+
+def known_project(args: Namespace) -> Project:
+    """The same as the database knows it, for commands that keep its scope elsewhere and have to work without a database too."""
+    found = project(args)
+    with suppress(BethinkError):
+        if "://" in (path := config.locate_database(settings(args), found)) or Path(path).exists():
+            with open_memory(
+                Namespace(**{**vars(args), "quiet": True, "container": None})
+            ) as memory:
+                return memory.project
+    return found
 
 
 def settings(args: Namespace) -> Config:

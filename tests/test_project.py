@@ -433,6 +433,63 @@ def test_a_forged_note_does_not_take_over_a_project_of_version_0_18(
     assert recall(repository) == ["We deployed with 0.18"]
 
 
+# Joining
+
+
+def test_a_clone_continues_a_project_that_the_user_joins(cli, tmp_path):
+    make_repository(tmp_path / "old")
+    cli.ok("add", "We deploy from main", "--project", str(tmp_path / "old"))
+    git(tmp_path, "clone", str(tmp_path / "old"), "clone")
+    here = ("--project", str(tmp_path / "clone"))
+    assert cli.json("list", *here) == []
+    assert cli.json("join", "old", *here)["memories"] == 1
+    assert [one["content"] for one in cli.json("list", *here)] == ["We deploy from main"]
+
+
+def test_another_repository_continues_the_one_in_its_place_if_the_user_says_so(cli, tmp_path):
+    make_repository(tmp_path / "old")
+    here = ("--project", str(tmp_path / "old"))
+    cli.ok("add", "We deploy from main", *here)
+    shutil.rmtree(tmp_path / "old")
+    make_repository(tmp_path / "old")
+    assert cli.json("list", *here) == []
+    cli.ok("join", *here)
+    assert len(cli.json("list", *here)) == 1
+
+
+def test_a_folder_leaves_its_project(cli):
+    cli.add("We deploy from main")
+    scope = cli.json("list")[0]["scope"]
+    assert cli.json("join", "--leave")["left"] == {"scope": scope, "memories": 1}
+    assert cli.json("list") == []
+    cli.ok("join", scope)
+    assert len(cli.json("list")) == 1
+
+
+def test_an_agent_may_not_say_which_project_a_folder_is(cli, tmp_path):
+    make_repository(tmp_path / "old")
+    cli.ok("add", "We deploy from main", "--project", str(tmp_path / "old"))
+    assert "not for agents" in cli.fails("join", "old", "--for-agent", code=2)
+
+
+def test_only_a_project_that_is_known_can_be_joined(cli):
+    assert "no other project 'old'" in cli.fails("join", "old", code=1)
+
+
+def test_a_name_of_several_projects_is_not_guessed(cli, tmp_path):
+    for parent in ("a", "b"):
+        (tmp_path / parent / "old").mkdir(parents=True)
+        cli.ok("add", "We deploy", "--project", str(tmp_path / parent / "old"))
+    assert "Name one by its scope" in cli.fails("join", "old", code=1)
+
+
+def test_doctor_names_a_damaged_entry(cli):
+    cli.add("We deploy from main")
+    (registry.folder() / f"{'0' * 32}.json").write_text("nonsense")
+    found = cli("doctor").out
+    assert "PROBLEM  registry" in found and "0" * 32 in found
+
+
 # The registry
 
 
@@ -450,10 +507,10 @@ def test_a_lost_registry_is_made_anew_from_the_database(repository, home, tmp_pa
     "damage",
     [
         pytest.param(b"", id="empty"),
-        pytest.param(b'{"place": "/', id="cut off"),
+        pytest.param(b'{"made": 1, "rec', id="cut off"),
         pytest.param(b"[]", id="another value"),
-        pytest.param(b'{"place": "/x", "made": 1, "records": []}', id="another place"),
-        pytest.param(b'{"place": "/x", "made": 1, "records": [{"id": "../.."}]}', id="no id"),
+        pytest.param(b'{"made": 1, "records": [{"id": "../.."}]}', id="no id"),
+        pytest.param(b'{"made": 1, "records": ["text"]}', id="no record"),
         pytest.param(b"[" * 200_000, id="deep"),
     ],
 )
@@ -489,7 +546,7 @@ def test_a_repository_that_cannot_be_written_is_known_by_its_place(repository, t
 
 
 def test_an_interrupted_registration_is_done_again(repository, tell, recall, monkeypatch):
-    def stop(_):
+    def stop(*_):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):

@@ -164,6 +164,14 @@ def join(project: Project, identity: str, team: str = "") -> Project:
     return of_team(project._replace(identity=identity, team=team, confirmed=True))
 
 
+def find_joined(team: str) -> str:
+    """Return the id of the project on this machine that the user joined to a team's, "" where there is none."""
+    wanted = team_identity(team)
+    found = (record for entry in registry.list_entries() for record in reversed(entry.records))
+    joined = (one.id for one in found if one.team and team_identity(one.team) == wanted)
+    return next(joined, "")
+
+
 def leave(project: Project) -> Project:
     """Register a folder as a new project, apart from the one it was. Raises OSError where that cannot be written."""
     fresh = registry.register_new(project.place, project.common)

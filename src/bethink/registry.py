@@ -39,13 +39,12 @@ class Record(NamedTuple):
     id: str
     mark: str = ""  # "" where none could be written: then the place alone counts
     team: str = ""  # what a team calls it, if the user joined it
-    moved_to: str = ""  # the place where it was found later
+    moved: bool = False  # whether it was found at another place since
 
 
 class Entry(NamedTuple):
-    """The projects of one place, the latest last."""
+    """The projects of one place, the latest last. The place itself is not written down: a folder may be named like a secret."""
 
-    place: str
     records: tuple[Record, ...] = ()
     made: int = 0  # ids that were derived from this place and registered
     damage: str = ""  # a digest of the file, if it cannot be understood
@@ -68,9 +67,7 @@ def look_up(place: str, git: Path | None) -> Record | None:
     entry = read(place)
     if git:
         for record in reversed(entry.records):
-            if record.mark and _has_mark(git, record.mark):
-                if record.moved_to and _may_be_at(record.moved_to, record.mark):
-                    continue  # this is the copy that stayed behind
+            if record.mark and _has_mark(git, record.mark) and _is_here(record, place, git):
                 return record
     unmarked = [record for record in entry.records if not record.mark]
     if unmarked:
@@ -78,14 +75,20 @@ def look_up(place: str, git: Path | None) -> Record | None:
     return next((record for record, _ in _find_moved(place, git)), None) if git else None
 
 
-def _find_moved(place: str, git: Path) -> Iterator[tuple[Record, Entry]]:
-    """Projects whose mark this git directory carries and that are gone from where they were registered."""
+def _is_here(record: Record, place: str, git: Path) -> bool:
+    """Whether a project that was found elsewhere since came back; otherwise this is a copy that stayed behind."""
+    if not record.moved:
+        return True
+    last, _ = _read_mark(git, record.mark)
+    return last != place and not _may_be_at(last, record.mark)
+
+
+def _find_moved(place: str, git: Path) -> Iterator[tuple[Record, str]]:
+    """Projects whose mark this git directory carries and that are gone from where they were registered, with that place."""
     for mark, earlier, _ in read_marks(git):
-        entry = read(earlier) if earlier != place else Entry(place)
-        for record in entry.records:
-            places = filter(None, (earlier, record.moved_to))
-            if record.mark == mark and not any(_may_be_at(one, mark) for one in places):
-                yield record, entry
+        for record in read(earlier).records if earlier != place else ():
+            if record.mark == mark and not record.moved and not _may_be_at(earlier, mark):
+                yield record, earlier
 
 
 def derive_id(place: str) -> str:
@@ -111,7 +114,7 @@ def _load_key(where: str) -> bytes:
     fresh = secrets.token_bytes(32)
     partial = path.with_name(f".key.{os.getpid()}-{secrets.token_hex(4)}")
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_folder()
         with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(fresh)
         if path.exists() and path.stat().st_size < 32:
@@ -134,10 +137,11 @@ def _load_key(where: str) -> bytes:
 
 def register(place: str, git: Path | None, id: str, team: str = "") -> None:
     """Registers a project at a place, in place of the one that lives there. Raises OSError where nothing can be written."""
+    _make_folder()
     with textfile.alone(folder()):
         entry, before = read(place), look_up(place, git)
         if before and before.id == id:
-            known = before in entry.records and not before.moved_to
+            known = before in entry.records and not before.moved
             if known and before.team == team and (before.mark or not git):
                 return
             mark = before.mark
@@ -149,11 +153,11 @@ def register(place: str, git: Path | None, id: str, team: str = "") -> None:
             mark = _write_mark(git, mark or secrets.token_hex(16), place, id)
         kept = [one for one in entry.records if one.mark and one != before and one.id != id]
         made = entry.made + (id == derive_id(place))
-        write(Entry(place, (*kept, Record(id, mark, team)), made))
+        write(place, Entry((*kept, Record(id, mark, team)), made))
         for record, earlier in moved:
-            left = record._replace(moved_to=place)
-            rows = (left if one == record else one for one in earlier.records)
-            write(earlier._replace(records=tuple(rows)))
+            left = read(earlier)
+            rows = (one._replace(moved=True) if one == record else one for one in left.records)
+            write(earlier, left._replace(records=tuple(rows)))
 
 
 def register_new(place: str, git: Path | None) -> str:
@@ -166,6 +170,13 @@ def register_new(place: str, git: Path | None) -> str:
 # The files
 
 
+def _make_folder() -> None:
+    """Make the folder of the registry, for its owner alone like those above it that are missing."""
+    missing = [one for one in (folder(), *folder().parents) if not one.is_dir()]
+    for one in reversed(missing):
+        one.mkdir(mode=0o700, exist_ok=True)
+
+
 def file_of(place: str) -> Path:
     name = sha256(place.encode("utf-8", "surrogateescape")).hexdigest()[:32]
     return folder() / f"{name}.json"
@@ -176,24 +187,19 @@ def read(place: str) -> Entry:
     try:
         data = _read_bytes(file_of(place))
     except OSError:
-        return Entry(place)
-    entry = _parse(data)
-    return entry if entry and entry.place == place else Entry(place, damage=_digest(data))
+        return Entry()
+    return _parse(data) or Entry(damage=sha256(data).hexdigest())
 
 
-def write(entry: Entry) -> None:
-    """Writes an entry whole. A damaged one is kept beside it."""
-    path = file_of(entry.place)
-    if read(entry.place).damage:
+def write(place: str, entry: Entry) -> None:
+    """Writes the entry of a place whole. A damaged one is kept beside it."""
+    path = file_of(place)
+    if read(place).damage:
         path.replace(path.with_suffix(".damaged"))
-    value = {
-        "place": entry.place,
-        "made": entry.made,
-        "records": [record._asdict() for record in entry.records],
-    }
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    records = [record._asdict() for record in entry.records]
+    _make_folder()
     with textfile.replace(path) as stream:
-        json.dump(value, stream)
+        json.dump({"made": entry.made, "records": records}, stream)
 
 
 def list_entries() -> list[Entry]:
@@ -212,23 +218,23 @@ def _scan() -> Iterator[tuple[Path, Entry | None]]:
             entry = _parse(_read_bytes(path))
         except OSError:
             entry = None
-        yield path, entry if entry and file_of(entry.place) == path else None
+        yield path, entry
 
 
 def _parse(data: bytes) -> Entry | None:
     try:
         value = json.loads(data)
         records = tuple(_parse_record(one) for one in value["records"])
-        return Entry(str(value["place"]), records, int(value["made"]))
-    except (ValueError, TypeError, KeyError, RecursionError):
+        return Entry(records, int(value["made"]))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
 
 
 def _parse_record(value: Any) -> Record:
-    record = Record(**{name: str(value[name]) for name in Record._fields if name in value})
-    if len(record.id) != ID_LENGTH or not _HEX.issuperset(record.id + record.mark):
-        raise ValueError(record.id)
-    return record
+    id, mark, team = (str(value.get(name, "")) for name in ("id", "mark", "team"))
+    if len(id) != ID_LENGTH or not _HEX.issuperset(id + mark):
+        raise ValueError(f"{id!r} is not an id")
+    return Record(id, mark, team, bool(value.get("moved")))
 
 
 def _read_bytes(path: Path) -> bytes:
@@ -237,10 +243,6 @@ def _read_bytes(path: Path) -> bytes:
         raise FileNotFoundError(path)
     with path.open("rb") as stream:
         return stream.read(LARGEST)
-
-
-def _digest(data: bytes) -> str:
-    return sha256(data).hexdigest()
 
 
 # Marks
@@ -256,9 +258,14 @@ def read_marks(git: Path) -> Iterator[tuple[str, str, str]]:
     for name in filter(_HEX.issuperset, names):
         with suppress(OSError):
             if _has_mark(git, name):
-                text = _read_bytes(git / MARKS / name).decode("utf-8", "surrogateescape")
-                id, _, place = text.rstrip("\n").partition("\n")
-                yield name, place, id
+                yield name, *_read_mark(git, name)
+
+
+def _read_mark(git: Path, mark: str) -> tuple[str, str]:
+    """The place where a mark was written, and the id it was written for."""
+    text = _read_bytes(git / MARKS / mark).decode("utf-8", "surrogateescape")
+    id, _, place = text.rstrip("\n").partition("\n")
+    return place, id
 
 
 def _write_mark(git: Path, mark: str, place: str, id: str) -> str:

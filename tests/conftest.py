@@ -107,6 +107,7 @@ def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("BETHINK_HOME", str(home))
     monkeypatch.setenv("BETHINK_EMBEDDING", "hashing")
     monkeypatch.setenv("BETHINK_OFFLINE", "1")
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
     monkeypatch.chdir(project)
     return home
 

@@ -103,8 +103,13 @@ def test_a_file_that_grows_is_forked_cut_off_or_replaced_gives_each_turn_once(me
     assert len(kept(memory, "context")) == len(said) + 4
 
 
-def test_a_conversation_goes_to_its_project_though_one_file_holds_several(memory, tmp_path):
-    file = talk(tmp_path, *CHOICE)
+def test_a_conversation_goes_to_its_project_though_one_file_holds_several(
+    memory, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    file = tmp_path / "claude" / "projects" / "-p" / "s1.jsonl"
+    file.parent.mkdir(parents=True)
+    talk(tmp_path, *CHOICE).rename(file)
     other = talk(tmp_path, *CHANGE, session="s2", project="bakery").read_text()
     file.write_text(file.read_text() + other)
     assert fill(memory, file).turns == len(CHOICE) + len(CHANGE)
@@ -356,7 +361,8 @@ def test_the_commands_read_name_list_and_show_conversations_of_one_project_or_al
     # Those of every project are listed with their project.
     (tmp_path / "tea").mkdir()
     other, later = tmp_path / "b.jsonl", DAY + timedelta(days=9)
-    cli.ok("backfill", transcript(other, "b1", tmp_path / "tea", *CHANGE, began=later))
+    transcript(other, "b1", tmp_path / "tea", *CHANGE, began=later)
+    cli.ok("backfill", other, "--trusted")
     assert "b1" not in [one["id"] for one in cli.json("topics")]
     every = cli.json("topics", "--all-projects")
     assert every[0]["id"] == "b1" and all(one["topics"] for one in every)

@@ -228,10 +228,7 @@ def test_a_host_that_names_no_transcript_is_asked_for_that_of_the_session(desk, 
     assert (session.id, session.host) == ("ses_1", "opencode")
     assert (spool.list_waiting(), state.read_failures()) == ([], [])
     assert list(spool.read_captures()) == ["opencode"]
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(desk.folder / "claude"))
-    kept = desk.folder / "claude" / "projects" / "-p" / "a.jsonl"
-    kept.parent.mkdir(parents=True)
-    desk.talk("a", *SAID).rename(kept)
+    desk.talk("a", *SAID)
     spool.note(Hook("stop", "claude", session="a", directory=str(desk.project)), desk.database)
     assert desk.work() == 1
     assert desk.turns() == TEXTS

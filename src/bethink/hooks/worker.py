@@ -126,7 +126,13 @@ def _read(memory: Bethink, path: Path, entry: SpoolEntry, until: float) -> bool:
     for embed in (True, False):
         try:
             parts = conversations.read_on(
-                memory, transcript, entry.host, embed=embed, silent=silent
+                memory,
+                transcript,
+                entry.host,
+                embed=embed,
+                silent=silent,
+                named=False,
+                environment={**os.environ, **entry.places},
             )
             for number, _ in enumerate(parts):
                 if not number and entry.attempts > 1:
@@ -145,7 +151,7 @@ def _find_transcript(entry: SpoolEntry) -> Path:
     """The file to read. A host that names none is asked for the one of the session."""
     if entry.transcript:
         return Path(entry.transcript)
-    for path in hosts.locate(entry.host, os.environ, Path.home()):
+    for path in hosts.locate(entry.host, {**os.environ, **entry.places}, Path.home()):
         if entry.session in str(path) or path.suffix == ".db":
             return path
     raise NotFound(

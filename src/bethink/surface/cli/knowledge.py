@@ -9,7 +9,7 @@ from typing import Any
 
 from bethink import config
 from bethink.api import Bethink
-from bethink.errors import NotFound
+from bethink.errors import NotFound, UsageError
 from bethink.features import conversations, knowledge
 from bethink.features.knowledge import FileStep, PartReport
 from bethink.hosts.install import AGENTS, is_here, record_file
@@ -61,6 +61,11 @@ def analyze(args: Namespace, memory: Bethink) -> Result:
 
 
 def backfill(args: Namespace, memory: Bethink) -> Result:
+    if args.trusted and args.for_agent:
+        raise UsageError(
+            "Only the user can say that conversations are theirs: --trusted is not for agents.",
+            f"bethink backfill {args.path or '--all'}",
+        )
     since = moment(args.since, memory.clock()) if args.since else None
     path = Path(args.path).expanduser() if args.path else None
     if path or args.all:
@@ -85,7 +90,9 @@ def backfill(args: Namespace, memory: Bethink) -> Result:
 
         # Of the one file that was asked for, what is wrong with it is an error.
         strict = path in [file for _, file in found]
-        done = conversations.backfill(memory, watch(), embed=not args.no_embed, strict=strict)
+        done = conversations.backfill(
+            memory, watch(), embed=not args.no_embed, strict=strict, trusted=args.trusted
+        )
     value = {
         "transcripts": len(found),
         "file": str(found[0][1]) if len(found) == 1 else None,
@@ -95,9 +102,16 @@ def backfill(args: Namespace, memory: Bethink) -> Result:
         "topics": done.topics,
         "sessions": len(done.sessions),
         "skipped": done.skipped,
+        "imported": done.imported,
         "failed": [{"file": file, "reason": reason} for file, reason in done.failed],
     }
-    return Result(value, hints=memory.hints)
+    hints = [*memory.hints]
+    if done.imported:
+        hints.append(
+            f"{many(done.imported, 'conversation')} may be a stranger's: no agent keeps the file here, and it speaks of another project."
+            f" It was imported into {memory.project.name} as nobody's word; --trusted takes in conversations of yours."
+        )
+    return Result(value, hints=hints)
 
 
 # Setting a project up in one step

@@ -143,11 +143,9 @@ class Bethink:
 
     def recognise(self, project: projects.Project) -> projects.Project:
         """Return a project under the id by which this database knows its folder: its own, or that of the team it was joined to."""
-        root = ingest.redact.redact_name(str(project.root))
         known = () if project.confirmed else tuple(self.store.items("scopes"))
-        return (projects.recognise_team if self.shared else projects.recognise)(
-            project, known, root
-        )
+        recognise = projects.recognise_team if self.shared else projects.recognise
+        return recognise(project, known, lambda path: ingest.redact.redact_name(path))
 
     def rest_model(self, error: EmbeddingError) -> None:
         """From now on this one works by words alone, and says why; copies of it do not."""

@@ -14,7 +14,7 @@ between. A file of pauses that cannot be understood counts as a pause, since som
 import os
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -65,15 +65,15 @@ def container_name(name: str) -> str:
 
 def find(directory: Path | None = None) -> Project:
     """Return the project that a directory, by default the current one, belongs to. Registers nothing."""
-    located = _locate(directory)
+    located = locate(directory)
     record = registry.look_up(located.place, located.common)
     if record:
         return located._replace(identity=record.id, team=record.team, confirmed=True)
     return located._replace(identity=registry.derive_id(located.place))
 
 
-def _locate(directory: Path | None) -> Project:
-    """The project of a directory without its id."""
+def locate(directory: Path | None = None) -> Project:
+    """Return the project of a directory without its id, for those who need no more than its folder. Touches nothing of ours."""
     try:
         start = (directory or Path.cwd()).resolve()
     except FileNotFoundError:
@@ -123,10 +123,12 @@ def pin(project: Project) -> None:
             registry.register(project.place, project.common, id, project.team)
 
 
-def recognise(project: Project, scopes: Iterable[tuple[str, str, str]], root: str) -> Project:
+def recognise(
+    project: Project, scopes: Iterable[tuple[str, str, str]], clean: Callable[[str], str]
+) -> Project:
     """Return an unregistered project under the id by which a database knows it, and register that.
 
-    `scopes` are the key, name and path of what the database holds, and `root` is the project's folder as it would be written there. An id
+    `scopes` are the key, name and path of what the database holds, and `clean` makes a path as it would be written there. An id
     that the folder claims (the note of an earlier version, a hash of its path, a mark of ours) counts only if the database
     has that project in this very folder.
     """
@@ -136,10 +138,13 @@ def recognise(project: Project, scopes: Iterable[tuple[str, str, str]], root: st
         key.removeprefix("project:"): path for key, _, path in scopes if key.startswith("project:")
     }
     claims = [one for one in earlier_identities(project) if one in known]
-    claimed = [one for one in claims if known[one] == root or _is_checkout(known[one], project)]
+    here = str(project.root)
+    claimed = [
+        one for one in claims if known[one] == clean(here) or _is_checkout(known[one], project)
+    ]
     if not claimed and _counts_by_path(project):
-        here = [one for one, path in known.items() if path == root]
-        claimed = here if len(here) == 1 else []
+        at_path = [one for one, path in known.items() if path == here]
+        claimed = at_path if len(at_path) == 1 else []
     confirmed = project._replace(confirmed=True)
     if claimed:
         confirmed = confirmed._replace(identity=claimed[0])
@@ -148,14 +153,16 @@ def recognise(project: Project, scopes: Iterable[tuple[str, str, str]], root: st
     return confirmed
 
 
-def recognise_team(project: Project, scopes: Iterable[tuple[str, str, str]], root: str) -> Project:
+def recognise_team(
+    project: Project, scopes: Iterable[tuple[str, str, str]], clean: Callable[[str], str]
+) -> Project:
     """Return a project as a team's database knows it. One that was used there by its name before joining was an act of the user goes on."""
     if not project.team and not project.confirmed:
         known = {key: path for key, _, path in scopes}
-        if known.get(f"project:{team_identity(project.name)}") == root:
+        if known.get(f"project:{team_identity(project.name)}") == clean(str(project.root)):
             with suppress(OSError):
                 return join(project, project.identity, project.name)
-    return of_team(recognise(project, scopes, root))
+    return of_team(recognise(project, scopes, clean))
 
 
 def join(project: Project, identity: str, team: str = "") -> Project:
@@ -180,7 +187,7 @@ def leave(project: Project) -> Project:
 
 def _is_checkout(path: str, project: Project) -> bool:
     """Whether a path that the database has for a project is another checkout of this repository."""
-    return bool(path) and project.common is not None and _locate(Path(path)).place == project.place
+    return bool(path) and project.common is not None and locate(Path(path)).place == project.place
 
 
 def _counts_by_path(project: Project) -> bool:

@@ -15,7 +15,6 @@ project (`project.recognise`).
 
 import json
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
@@ -111,8 +110,8 @@ def _load_key(where: str) -> bytes:
     with suppress(OSError):
         if len(key := path.read_bytes()) >= 32:
             return key
-    fresh = secrets.token_bytes(32)
-    partial = path.with_name(f".key.{os.getpid()}-{secrets.token_hex(4)}")
+    fresh = os.urandom(32)
+    partial = path.with_name(f".key.{os.getpid()}-{os.urandom(4).hex()}")
     try:
         _make_folder()
         with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
@@ -150,7 +149,7 @@ def register(place: str, git: Path | None, id: str, team: str = "") -> None:
         moved = [one for one in _find_moved(place, git) if one[0].id == id] if git else []
         # The mark comes first: an entry without its mark would disown the repository.
         if git:
-            mark = _write_mark(git, mark or secrets.token_hex(16), place, id)
+            mark = _write_mark(git, mark or os.urandom(16).hex(), place, id)
         kept = [one for one in entry.records if one.mark and one != before and one.id != id]
         made = entry.made + (id == derive_id(place))
         write(place, Entry((*kept, Record(id, mark, team)), made))
@@ -162,7 +161,7 @@ def register(place: str, git: Path | None, id: str, team: str = "") -> None:
 
 def register_new(place: str, git: Path | None) -> str:
     """Registers a project under an id that nothing else has, and returns it."""
-    id = secrets.token_hex(ID_LENGTH // 2)
+    id = os.urandom(ID_LENGTH // 2).hex()
     register(place, git, id)
     return id
 

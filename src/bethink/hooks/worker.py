@@ -68,7 +68,7 @@ def _drain(database: str, until: float) -> int:
 def _open(database: str, directory: str) -> Bethink:
     """The memory seen from where a session works, or worked: the directory may be gone."""
     where, embedder = Path(directory or "/"), None
-    own = config.load(project.find(where).root, {"database": database})
+    own = config.load(project.locate(where).root, {"database": database})
     own = own._replace(threads=own.threads or 1)  # nobody waits for this work
     with suppress(EmbeddingError):  # a download is for people to start
         embedder = open_embedder(own)

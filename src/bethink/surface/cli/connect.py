@@ -35,7 +35,7 @@ from bethink.llm.base import end_process
 from bethink.project import EVERYWHERE, read_pauses
 from bethink.store.sqlite import OLDEST_SQLITE
 from bethink.surface.cli import console
-from bethink.surface.cli.console import Bar, Result, open_memory, project, unjoined
+from bethink.surface.cli.console import Bar, Result, directory, open_memory, project, unjoined
 from bethink.surface.cli.tend import edit_file
 from bethink.surface.render import many, plain, span, style
 from bethink.text import textfile
@@ -215,7 +215,9 @@ def examine_memory(args: Namespace) -> Iterator[DoctorFinding]:
     yield report("sqlite", library, risk, "pip install -U apsw")
     part = "settings"
     try:
-        warnings = config.load(project(args).root, {"database": args.database}).warnings
+        warnings = config.load(
+            projects.locate(directory(args)).root, {"database": args.database}
+        ).warnings
         for warning in warnings:
             yield report(part, "", warning, "Mend or unset the variable.")
         if not warnings:

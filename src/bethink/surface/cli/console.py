@@ -465,7 +465,7 @@ def known_project(args: Namespace) -> Project:
 
 def settings(args: Namespace) -> Config:
     """The settings alone, for commands that need no database."""
-    loaded = config.load(project(args).root, {"database": args.database})
+    loaded = config.load(projects.locate(directory(args)).root, {"database": args.database})
     for warning in loaded.warnings:
         warn(args, warning)
     return loaded

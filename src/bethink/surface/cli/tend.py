@@ -23,7 +23,7 @@ from bethink.hooks.run import read_message
 from bethink.hooks.run import run as run_hook
 from bethink.hooks.state import pause_memory, resume_memory
 from bethink.hosts import edit
-from bethink.project import EVERYWHERE, Pause, Project, read_pauses
+from bethink.project import EVERYWHERE, Pause, Project, locate, read_pauses
 from bethink.surface import SECTIONS, read_words
 from bethink.surface.cli import COMMANDS, console
 from bethink.surface.cli.console import (
@@ -31,6 +31,7 @@ from bethink.surface.cli.console import (
     Bar,
     Result,
     confirm,
+    directory,
     find_folder,
     known_project,
     open_memory,
@@ -76,7 +77,7 @@ def config(args: Namespace) -> Result:
 
 
 def change_setting(args: Namespace, key: str) -> Result:
-    root = project(args).root if args.project_file else None
+    root = locate(directory(args)).root if args.project_file else None
     path = configuration.project_file(root) if root else configuration.user_file()
     if root and key in configuration.PERSONAL:
         raise UsageError(

@@ -186,7 +186,7 @@ def import_settings(args: Namespace, path: Path) -> Result:
     told = dict(readers.to_object(text or ""))
     if text and not told:
         raise InvalidInput(f"{path} holds no settings.", "It should hold a JSON object.")
-    root, known = project(args).root, settings(args).origins
+    root, known = projects.locate(directory(args)).root, settings(args).origins
     taken: Json = {}
     left: dict[str, str] = {}
     for name, variable, key in _SETTINGS:
@@ -262,12 +262,12 @@ def join_moved(source: Store) -> None:
 
 def sync(args: Namespace, memory: Bethink) -> Result:
     team = getattr(args, "with") or memory.config.team
-    name = name_in_team(args, memory)
     if not team:
         raise UsageError(
             "No team is named.",
             "bethink sync --with https://memory.example --as NAME, or bethink config team …",
         )
+    name = name_in_team(args, memory)
     # Scope here → scope there, and the name that people know it by.
     scopes = {memory.scope: (team_scope(name), name)}
     if args.container:

@@ -12,6 +12,7 @@ from typing import Self
 import pytest
 from hypothesis import settings
 
+from bethink import registry
 from bethink.embed import models
 from bethink.embed.local import LocalEmbedder
 from bethink.errors import EmbeddingError
@@ -95,6 +96,17 @@ def lasting(
     make = BACKENDS[request.param]
     with contextlib.ExitStack() as stack:
         yield lambda: stack.enter_context(make(tmp_path_factory.mktemp("lasting"))).open()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_registry_of_the_users(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keeps the registry of whoever runs the tests out of those that need no home."""
+    usual, instead = registry.folder, tmp_path_factory.mktemp("registry")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            registry, "folder", lambda: usual() if os.environ.get("BETHINK_HOME") else instead
+        )
+        yield
 
 
 @pytest.fixture

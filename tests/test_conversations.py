@@ -684,7 +684,7 @@ def test_the_user_may_vouch_for_a_transcript(cli, tmp_path):
 
 def test_an_agent_cannot_vouch_for_a_transcript(cli, tmp_path):
     file = transcript(tmp_path / "a.jsonl", "a1", cli.project, *CHOICE)
-    assert "not for agents" in cli.fails("--for-agent", "backfill", file, "--trusted", code=2)
+    assert "is for people" in cli.fails("--for-agent", "backfill", file, "--trusted", code=2)
 
 
 def test_a_transcript_that_an_agent_names_is_nobodys_word(cli, tmp_path):

@@ -469,7 +469,7 @@ def test_a_folder_leaves_its_project(cli):
 def test_an_agent_may_not_say_which_project_a_folder_is(cli, tmp_path):
     make_repository(tmp_path / "old")
     cli.ok("add", "We deploy from main", "--project", str(tmp_path / "old"))
-    assert "not for agents" in cli.fails("join", "old", "--for-agent", code=2)
+    assert "is for people" in cli.fails("join", "old", "--for-agent", code=2)
 
 
 def test_only_a_project_that_is_known_can_be_joined(cli):

@@ -296,7 +296,7 @@ def test_the_name_of_a_project_in_the_team_is_given_once(cli, team, monkeypatch)
     cli.add("Told on the laptop")
     where = ("sync", "--with", team.urls[0])
     assert "bethink sync --as shop" in cli.fails(*where, code=2)
-    assert "not for agents" in cli.fails(*where, "--as", "shop", "--for-agent", code=2)
+    assert "is for people" in cli.fails(*where, "--as", "shop", "--for-agent", code=2)
     assert cli.json(*where, "--as", "shop")["pushed"] == 1
     assert cli.json(*where)["pushed"] == 0
 

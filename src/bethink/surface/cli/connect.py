@@ -25,7 +25,7 @@ from bethink import __version__, config, registry
 from bethink import project as projects
 from bethink.api import Bethink
 from bethink.embed import models, open_embedder
-from bethink.errors import Ambiguous, BethinkError, EmbeddingError, NotFound, UsageError
+from bethink.errors import Ambiguous, BethinkError, EmbeddingError, NotFound
 from bethink.hooks import spool, state
 from bethink.hosts import install as installer
 from bethink.hosts.edit import PROMPT_TOOL
@@ -298,11 +298,6 @@ def mend_memory(args: Namespace, memory: Bethink) -> None:
 
 
 def join(args: Namespace) -> Result:
-    if args.for_agent:
-        raise UsageError(
-            "Only the user can say which project a folder is: `join` is not for agents.",
-            "Ask the user to run `bethink join`.",
-        )
     with open_memory(args, make=True) as memory:
         before, here = memory.project, project(args)
         try:

@@ -9,7 +9,7 @@ from typing import Any
 
 from bethink import config
 from bethink.api import Bethink
-from bethink.errors import NotFound, UsageError
+from bethink.errors import NotFound
 from bethink.features import conversations, knowledge
 from bethink.features.knowledge import FileStep, PartReport
 from bethink.hosts.install import AGENTS, is_here, record_file
@@ -61,11 +61,6 @@ def analyze(args: Namespace, memory: Bethink) -> Result:
 
 
 def backfill(args: Namespace, memory: Bethink) -> Result:
-    if args.trusted and args.for_agent:
-        raise UsageError(
-            "Only the user can say that conversations are theirs: --trusted is not for agents.",
-            f"bethink backfill {args.path or '--all'}",
-        )
     since = moment(args.since, memory.clock()) if args.since else None
     path = Path(args.path).expanduser() if args.path else None
     if path or args.all:

@@ -303,11 +303,6 @@ def name_in_team(args: Namespace, memory: Bethink) -> str:
             f"Say it once: bethink sync --as {shlex.quote(memory.project.name)}",
         )
     if given and given != known:
-        if args.for_agent:
-            raise UsageError(
-                "Only the user can say which project of the team this is: --as is not for agents.",
-                "bethink sync",
-            )
         here = projects.find(directory(args))
         with suppress(OSError):  # then it has to be said again
             projects.join(here, here.identity, given)

@@ -466,6 +466,14 @@ def test_a_folder_leaves_its_project(cli):
     assert len(cli.json("list")) == 1
 
 
+def test_a_process_that_runs_on_does_not_undo_a_join(open_memory, tmp_path, repository):
+    with open_memory(repository) as memory:
+        project.join(project.find(repository), "ab" * 8, "shop")
+        memory.add("We deploy from main")
+    found = project.find(repository)
+    assert (found.identity, found.team) == ("ab" * 8, "shop")
+
+
 def test_an_agent_may_not_say_which_project_a_folder_is(cli, tmp_path):
     make_repository(tmp_path / "old")
     cli.ok("add", "We deploy from main", "--project", str(tmp_path / "old"))

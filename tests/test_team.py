@@ -16,6 +16,7 @@ import test_web_session
 from http_server import V1, body, problem
 from test_http_serve import started
 from test_web_session import FORM
+from trees import git
 
 from bethink import project
 
@@ -273,6 +274,24 @@ def test_a_folder_that_version_0_18_used_by_its_name_stays_joined(act, monkeypat
         act("anna", "add", "We deployed with 0.18")
     assert find_contents(act("anna", "list")) == {"We deployed with 0.18"}
     assert act("ben", "list") == []
+
+
+def test_the_same_path_on_another_machine_is_another_project(act, cli, monkeypatch, tmp_path):
+    act("anna", "add", "We deploy on Fridays")
+    monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "machine of ben"))
+    monkeypatch.setenv("BETHINK_USER", "ben")
+    assert cli.json("list", "--project", str(tmp_path / "anna" / "shop")) == []
+
+
+def test_a_moved_repository_stays_in_the_team(act, tmp_path):
+    (tmp_path / "anna" / "shop").mkdir(parents=True)
+    git(tmp_path / "anna" / "shop", "init")
+    act("anna", "join", "shop")
+    act("anna", "add", "We deploy on Fridays")
+    (tmp_path / "anna" / "shop").rename(tmp_path / "anna" / "work")
+    assert find_contents(act("anna", "list", folder="work")) == {"We deploy on Fridays"}
+    act("anna", "add", "We deploy on Mondays", folder="work")
+    assert len(act("anna", "list", folder="work")) == 2
 
 
 def test_what_is_personal_is_not_shared(act):

@@ -117,14 +117,18 @@ def team_identity(name: str) -> str:
 def pin(project: Project) -> None:
     """Register a project with its first write. Where the registry cannot be written, its id is derived again the next time."""
     if project.confirmed and project.place:
-        own = registry.look_up(project.place, project.common)
-        id = own.id if own else project.identity
+        known = registry.look_up(project.place, project.common)
+        # The user may have joined it to another project since this process found it.
+        own = known or registry.Record(project.identity, team=project.team)
         with suppress(OSError):
-            registry.register(project.place, project.common, id, project.team)
+            registry.register(project.place, project.common, own.id, own.team)
 
 
 def recognise(
-    project: Project, scopes: Iterable[tuple[str, str, str]], clean: Callable[[str], str]
+    project: Project,
+    scopes: Iterable[tuple[str, str, str]],
+    clean: Callable[[str], str],
+    shared: bool = False,
 ) -> Project:
     """Return an unregistered project under the id by which a database knows it, and register that.
 
@@ -142,7 +146,7 @@ def recognise(
     claimed = [
         one for one in claims if known[one] == clean(here) or _is_checkout(known[one], project)
     ]
-    if not claimed and _counts_by_path(project):
+    if not claimed and _counts_by_path(project, shared):
         at_path = [one for one, path in known.items() if path == here]
         claimed = at_path if len(at_path) == 1 else []
     confirmed = project._replace(confirmed=True)
@@ -162,7 +166,7 @@ def recognise_team(
         if known.get(f"project:{team_identity(project.name)}") == clean(str(project.root)):
             with suppress(OSError):
                 return join(project, project.identity, project.name)
-    return of_team(recognise(project, scopes, clean))
+    return of_team(recognise(project, scopes, clean, shared=True))
 
 
 def join(project: Project, identity: str, team: str = "") -> Project:
@@ -190,11 +194,12 @@ def _is_checkout(path: str, project: Project) -> bool:
     return bool(path) and project.common is not None and locate(Path(path)).place == project.place
 
 
-def _counts_by_path(project: Project) -> bool:
-    """Whether the folder alone says which project it is: outside git, where its entry was lost, and where no registry can be kept."""
+def _counts_by_path(project: Project, shared: bool) -> bool:
+    """Whether the path alone says which project it is: outside git, where its entry was lost, and where no registry can be kept. On
+    another machine of the team the same path may be something else."""
     if not registry.is_usable():
         return True
-    return project.common is None and registry.read(project.place).is_empty
+    return not shared and project.common is None and registry.read(project.place).is_empty
 
 
 def earlier_identities(project: Project) -> list[str]:

@@ -593,7 +593,7 @@ def _others(here: Stage) -> Iterator[str]:
         ("model list", ("model", "list")),
         ("reindex", ("reindex",)),
         ("backup", ("backup", str(here.folder / "copy.db"))),
-        ("sync", ("sync", "--with", str(here.folder / "team.db"))),
+        ("sync", ("sync", "--with", str(here.folder / "team.db"), "--as", "shop")),
         ("reset", ("reset", "--scope", "personal", "--yes")),
     )
     yield "## The other commands"

@@ -1,5 +1,6 @@
 """What the tests of the capture side share: a home, a project with a transcript that grows, and what became of it."""
 
+import os
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -31,8 +32,9 @@ class Desk:
     def talk(
         self, name: str, *said: tuple[str, str], began: datetime | None = None, append: bool = False
     ) -> Path:
-        """A transcript of Claude Code about the project, from a minute ago unless told otherwise."""
-        file, began = self.folder / f"{name}.jsonl", began or datetime.now(UTC)
+        """A transcript of Claude Code about the project, where that keeps it, from a minute ago unless told otherwise."""
+        kept = Path(os.environ.get("CLAUDE_CONFIG_DIR", self.folder)) / "projects" / "-p"
+        file, began = kept / f"{name}.jsonl", began or datetime.now(UTC)
         return transcript(file, name, self.project, *said, began=began, append=append)
 
     def hook(self, file: Path | str, event: str = "stop", **more: Any) -> Hook:

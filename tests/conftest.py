@@ -12,6 +12,7 @@ from typing import Self
 import pytest
 from hypothesis import settings
 
+from bethink import registry
 from bethink.embed import models
 from bethink.embed.local import LocalEmbedder
 from bethink.errors import EmbeddingError
@@ -97,6 +98,17 @@ def lasting(
         yield lambda: stack.enter_context(make(tmp_path_factory.mktemp("lasting"))).open()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_registry_of_the_users(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keeps the registry of whoever runs the tests out of those that need no home."""
+    usual, instead = registry.folder, tmp_path_factory.mktemp("registry")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            registry, "folder", lambda: usual() if os.environ.get("BETHINK_HOME") else instead
+        )
+        yield
+
+
 @pytest.fixture
 def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home and a project of this test's own, with the embedder that needs no model. Returns the home."""
@@ -107,6 +119,7 @@ def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("BETHINK_HOME", str(home))
     monkeypatch.setenv("BETHINK_EMBEDDING", "hashing")
     monkeypatch.setenv("BETHINK_OFFLINE", "1")
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
     monkeypatch.chdir(project)
     return home
 

@@ -277,3 +277,45 @@ if __name__ == "__main__":
     text = PRIVACY.read_text()
     before, behind = text.partition(BEGIN)[0], text.partition(END)[2]
     PRIVACY.write_text(before + BEGIN + rendered() + END + behind)
+
+
+# Folders that pass themselves off as another project
+
+
+def bring_worktree(folder, shop):
+    (folder / "g").mkdir()
+    (folder / ".git").write_text("gitdir: g\n")
+    (folder / "g" / "commondir").write_text("../../shop/.git\n")
+    (folder / "g" / "gitdir").write_text("../.git\n")
+
+
+def bring_note(folder, shop):
+    (folder / ".git").mkdir()
+    (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    with shop.memory() as memory:
+        note = f"{memory.project.identity}\n/nowhere\n"
+    (folder / ".git" / "bethink-project").write_text(note)
+
+
+def bring_link(folder, shop):
+    (folder / ".git").symlink_to(shop.project / ".git")
+
+
+@pytest.mark.parametrize(
+    "bring",
+    [
+        pytest.param(bring_worktree, id="a worktree that names its repository"),
+        pytest.param(bring_note, id="a forged id"),
+        pytest.param(bring_link, id="a link to the repository"),
+    ],
+)
+def test_an_unpacked_folder_does_not_take_over_a_project(shop, bring):
+    shop.add("We deploy from main", "decision")
+    folder = shop.project.parent / "unpacked"
+    folder.mkdir()
+    bring(folder, shop)
+    with Bethink(directory=folder) as memory:
+        assert memory.list() == []
+        memory.add("We deploy from the stranger's branch", kind="decision")
+    with shop.memory() as memory:
+        assert [one.content for one in memory.list()] == ["We deploy from main"]

@@ -19,7 +19,7 @@ from bethink.hooks.state import Hook
 from bethink.ingest.edit import find_traces
 from bethink.ingest.reconcile import STATED
 from bethink.judge import RELATED, Judgement
-from bethink.types import PERSONAL
+from bethink.types import PERSONAL, TRUST
 
 CHOICE = cases("conversations-choice")
 DOUBT = cases("conversations-doubt")
@@ -103,8 +103,13 @@ def test_a_file_that_grows_is_forked_cut_off_or_replaced_gives_each_turn_once(me
     assert len(kept(memory, "context")) == len(said) + 4
 
 
-def test_a_conversation_goes_to_its_project_though_one_file_holds_several(memory, tmp_path):
-    file = talk(tmp_path, *CHOICE)
+def test_a_conversation_goes_to_its_project_though_one_file_holds_several(
+    memory, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    file = tmp_path / "claude" / "projects" / "-p" / "s1.jsonl"
+    file.parent.mkdir(parents=True)
+    talk(tmp_path, *CHOICE).rename(file)
     other = talk(tmp_path, *CHANGE, session="s2", project="bakery").read_text()
     file.write_text(file.read_text() + other)
     assert fill(memory, file).turns == len(CHOICE) + len(CHANGE)
@@ -356,7 +361,8 @@ def test_the_commands_read_name_list_and_show_conversations_of_one_project_or_al
     # Those of every project are listed with their project.
     (tmp_path / "tea").mkdir()
     other, later = tmp_path / "b.jsonl", DAY + timedelta(days=9)
-    cli.ok("backfill", transcript(other, "b1", tmp_path / "tea", *CHANGE, began=later))
+    transcript(other, "b1", tmp_path / "tea", *CHANGE, began=later)
+    cli.ok("backfill", other, "--trusted")
     assert "b1" not in [one["id"] for one in cli.json("topics")]
     every = cli.json("topics", "--all-projects")
     assert every[0]["id"] == "b1" and all(one["topics"] for one in every)
@@ -604,3 +610,84 @@ def test_how_a_person_wants_to_work_follows_them_and_can_be_bound_to_a_project(m
     # What purges the words purges them where they were said, too.
     memory.forget(own.id, purge=True)
     assert not any(way == one.content for one in memory.list(limit=50))
+
+
+# Files that may be a stranger's
+
+
+@pytest.fixture
+def bakery(memory, tmp_path):
+    """A second project in the same database."""
+    with open_project(tmp_path, "bakery") as other:
+        other.add("We bake at night")
+        yield other
+
+
+def test_a_transcript_that_names_another_project_does_not_reach_it(memory, bakery, tmp_path):
+    fill(memory, talk(tmp_path, *CHANGE, project="bakery"))
+    assert texts(bakery) == ["We bake at night"]
+    assert len(kept(memory, "context")) == len(CHANGE)
+
+
+def test_a_transcript_that_names_another_project_is_nobodys_word(memory, bakery, tmp_path):
+    done = fill(memory, talk(tmp_path, *CHOICE, *CHANGE, project="bakery"))
+    assert done.ideas and done.imported == 1
+    assert {one.trust for one in kept(memory)} == {TRUST["import"]}
+
+
+def test_a_strangers_preference_does_not_become_personal(memory, bakery, tmp_path):
+    said = ("user", "I always want short answers, please never use emojis in any project.")
+    fill(memory, talk(tmp_path, said, project="bakery"))
+    assert memory.list(filter=memory.filter(scopes=(PERSONAL,))) == []
+
+
+def test_a_strangers_session_does_not_change_one_of_the_same_id(memory, bakery, tmp_path):
+    fill(memory, talk(tmp_path, *CHOICE))
+    (before,) = conversations.sessions(memory)
+    forged = tmp_path / "download.jsonl"
+    said = transcript(forged, "s1", tmp_path / "bakery", *CHANGE).read_text()
+    forged.write_text(said.replace("s1-0", "s1-9"))  # other messages
+    fill(memory, forged)
+    assert before in conversations.sessions(memory)
+    assert len(conversations.sessions(memory)) == 2
+
+
+def test_a_strangers_copy_does_not_keep_the_users_own_words_out(memory, tmp_path, monkeypatch):
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    own = tmp_path / "claude" / "projects" / "-p" / "s1.jsonl"
+    transcript(own, "s1", tmp_path / "shop", *CHOICE)
+    copy = tmp_path / "download.jsonl"
+    copy.write_text(own.read_text().replace(str(tmp_path / "shop"), str(tmp_path / "bakery")))
+    assert fill(memory, copy).imported == 1
+    assert fill(memory, own).turns == len(CHOICE)
+    assert TRUST["user"] in {one.trust for one in kept(memory, "context")}
+
+
+def test_a_strangers_copy_does_not_bring_back_what_was_purged(memory, bakery, tmp_path):
+    file = talk(tmp_path, *CHOICE)
+    fill(memory, file)
+    memory.forget(*(one.id for one in kept(memory) if "MySQL" in one.content), purge=True)
+    copy = tmp_path / "download.jsonl"
+    copy.write_text(file.read_text().replace(str(tmp_path / "shop"), str(tmp_path / "bakery")))
+    assert fill(memory, copy).imported == 1
+    assert not [text for text in texts(memory) if "MySQL" in text]
+
+
+def test_the_user_may_vouch_for_a_transcript(cli, tmp_path):
+    (tmp_path / "tea").mkdir()
+    file = transcript(tmp_path / "a.jsonl", "a1", tmp_path / "tea", *CHOICE)
+    assert cli.json("backfill", file)["imported"] == 1
+    assert cli.json("backfill", file, "--trusted")["imported"] == 0
+    told = cli.json("list", "--kind", "context", "--project", str(tmp_path / "tea"))
+    assert {one["trust"] for one in told} == {TRUST["user"], TRUST["agent"]}
+
+
+def test_an_agent_cannot_vouch_for_a_transcript(cli, tmp_path):
+    file = transcript(tmp_path / "a.jsonl", "a1", cli.project, *CHOICE)
+    assert "is for people" in cli.fails("--for-agent", "backfill", file, "--trusted", code=2)
+
+
+def test_a_transcript_that_an_agent_names_is_nobodys_word(cli, tmp_path):
+    file = transcript(tmp_path / "a.jsonl", "a1", cli.project, *CHOICE)
+    assert cli.json("--for-agent", "backfill", file)["imported"] == 1
+    assert {one["trust"] for one in cli.json("list", "--all")} == {TRUST["import"]}

@@ -63,3 +63,46 @@ def test_the_newest_comes_first_and_what_is_not_there_is_said_in_a_sentence(tmp_
     (tmp_path / "x.bin").write_bytes(b"\0\1\2")
     with pytest.raises(InvalidInput, match="no transcript of a known host"):
         hosts.read(tmp_path / "x.bin")
+
+
+@pytest.mark.parametrize(
+    "host,path,kept",
+    [
+        pytest.param("claude", ".claude/projects/-p/a.jsonl", True, id="claude"),
+        pytest.param(
+            "claude", ".claude/projects/-p/a/subagents/b.jsonl", True, id="claude's agents"
+        ),
+        pytest.param("claude", ".claude/a.jsonl", False, id="another folder of claude"),
+        pytest.param("claude", ".claude/projects/-p/../../a.jsonl", False, id="a way out"),
+        pytest.param("claude", "Downloads/.claude/projects/-p/a.jsonl", False, id="a like folder"),
+        pytest.param("claude", ".codex/sessions/rollout-1.jsonl", False, id="another host's"),
+        pytest.param("codex", ".codex/sessions/2026/01/rollout-1.jsonl", True, id="codex"),
+        pytest.param("codex", ".codex/archived_sessions/rollout-1.jsonl.zst", True, id="archived"),
+        pytest.param("copilot", ".copilot/session-state/a/events.jsonl", True, id="copilot"),
+        pytest.param("gemini", ".gemini/tmp/p/chats/a.jsonl", True, id="gemini"),
+        pytest.param("cursor", ".cursor/projects/p/agent-transcripts/a.jsonl", True, id="cursor"),
+        pytest.param("opencode", ".local/share/opencode/opencode.db", True, id="opencode"),
+        pytest.param("plain", "chat.md", False, id="no host keeps chats"),
+    ],
+)
+def test_a_transcript_is_an_agents_own_where_that_keeps_them(tmp_path, host, path, kept):
+    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / path).touch()
+    assert hosts.is_kept(host, tmp_path / path, {}, tmp_path) == kept
+
+
+def test_an_agents_folder_may_be_a_link(tmp_path):
+    (tmp_path / "disk" / "-p").mkdir(parents=True)
+    (tmp_path / "disk" / "-p" / "a.jsonl").touch()
+    (tmp_path / ".claude").mkdir()
+    (tmp_path / ".claude" / "projects").symlink_to(tmp_path / "disk")
+    file = tmp_path / ".claude" / "projects" / "-p" / "a.jsonl"
+    assert hosts.is_kept("claude", file, {}, tmp_path)
+
+
+def test_a_link_to_a_file_elsewhere_is_not_an_agents_own(tmp_path):
+    (tmp_path / "download.jsonl").touch()
+    file = tmp_path / ".claude" / "projects" / "-p" / "a.jsonl"
+    file.parent.mkdir(parents=True)
+    file.symlink_to(tmp_path / "download.jsonl")
+    assert not hosts.is_kept("claude", file, {}, tmp_path)

@@ -162,7 +162,8 @@ def test_it_serves_its_owner_and_ends_after_what_runs_with_nothing_left_behind(c
         assert "Bethink serves shop at http://127.0.0.1:" in said and "Traceback" not in said
         assert not any(one in said for one in ("rcl_", "deploy"))  # stderr is no terminal here
         assert "GET /api/v1/search 200" in said
-        assert sorted(path.name for path in cli.home.iterdir()) == ["memory.db", "tokens.json"]
+        left = sorted(path.name for path in cli.home.iterdir())
+        assert left == ["memory.db", "projects", "tokens.json"]
     assert len(cli.json("list", "--all")) == 501
 
 

@@ -176,5 +176,5 @@ def test_a_token_comes_from_the_environment_and_is_never_shown(cli, served, monk
     ):
         if token:
             monkeypatch.setenv("BETHINK_TOKEN", token)
-        told = cli.fails("sync", "--with", served.address, code=code)
+        told = cli.fails("sync", "--with", served.address, "--as", "shop", code=code)
         assert said in told and (not token or token not in told)

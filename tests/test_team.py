@@ -16,6 +16,9 @@ import test_web_session
 from http_server import V1, body, problem
 from test_http_serve import started
 from test_web_session import FORM
+from trees import git
+
+from bethink import project
 
 STORE = "sqlite"  # these tests say themselves where another is meant
 SHOP = {"project": "team:shop"}
@@ -194,7 +197,7 @@ def test_a_laptop_comes_in_step_by_address_and_by_database(cli, team, tmp_path, 
     monkeypatch.setenv("BETHINK_TOKEN", token(cli, "anna", "--scope", "write", "--team", "shop"))
     monkeypatch.delenv("BETHINK_DATABASE")
     told = cli.add("Told on the laptop")
-    assert cli.json("sync", "--with", team.urls[0])["pushed"] == 1
+    assert cli.json("sync", "--with", team.urls[0], "--as", "shop")["pushed"] == 1
     again = cli.json("sync", "--with", team.urls[0])
     assert (again["pushed"], again["pulled"]) == (0, 0)
     here = postgres.shared().act_as(os.environ["BETHINK_TENANT"], "")
@@ -212,35 +215,109 @@ def test_a_laptop_comes_in_step_by_address_and_by_database(cli, team, tmp_path, 
     assert {one["content"] for one in cli.json("list")} == {"Told on the laptop", "Told on another"}
 
 
-def test_a_project_is_shared_by_its_name_and_what_is_personal_is_not(cli, monkeypatch, tmp_path):
-    """Each acts in a folder of their own that is called the same; history and audit trail name the person."""
+@pytest.fixture
+def act(cli, monkeypatch, tmp_path):
+    """Runs a command as a person, in a folder of theirs."""
     postgres.use(monkeypatch)
 
-    def act(person: str, *words: str, folder: str = "shop"):
+    def run(person: str, *words: str, folder: str = "shop"):
         place = tmp_path / person / folder
         place.mkdir(parents=True, exist_ok=True)
         monkeypatch.setenv("BETHINK_USER", person)
         return cli.json(*words, "--project", str(place))
 
+    return run
+
+
+def find_contents(hits):
+    return {hit["content"] for hit in hits}
+
+
+def test_people_who_joined_a_project_share_it(cli, act):
+    """Each acts in a folder of their own; history and audit trail name the person."""
+    act("anna", "join", "shop")
+    act("ben", "join", "shop", folder="work")
     id = act("anna", "add", "We deploy on Fridays")["id"]
-    act("ben", "update", id, "--importance", "9")
+    act("ben", "update", id, "--importance", "9", folder="work")
     assert [event["actor"] for event in act("anna", "history", id)] == ["anna", "ben"]
     told = [(line["person"], line["changes"]) for line in cli.json("audit")]
     assert told == [("ben", {"update": [id]}), ("anna", {"add": [id]})]
     assert f"add {id}" in cli.ok("audit", "--limit", "5")
+
+
+def test_a_folder_does_not_join_a_project_by_its_name(cli, act, tmp_path):
+    act("anna", "join", "shop")
+    act("anna", "add", "We deploy on Fridays")
+    assert act("ben", "search", "fridays") == []
+    act("ben", "add", "Unpacked: deploy on Mondays")
+    assert find_contents(act("anna", "list")) == {"We deploy on Fridays"}
+    warning = cli("list", "--project", str(tmp_path / "ben" / "shop")).err
+    assert "`bethink join shop` joins it" in warning
+
+
+def test_doctor_says_that_a_folder_was_not_joined(cli, act, tmp_path):
+    act("anna", "join", "shop")
+    act("anna", "add", "We deploy on Fridays")
+    act("ben", "list")
+    found = json.loads(cli("doctor", "--json", "--project", str(tmp_path / "ben" / "shop")).out)
+    (about,) = [one for one in found if one["check"] == "project"]
+    assert (about["ok"], about["fix"]) == (False, "bethink join shop")
+
+
+def test_a_folder_that_version_0_18_used_by_its_name_stays_joined(act, monkeypatch):
+    with monkeypatch.context() as patch:  # as it was found and registered then
+        patch.setattr(
+            project,
+            "recognise_team",
+            lambda one, *_: one._replace(identity=project.team_identity(one.name)),
+        )
+        act("anna", "add", "We deployed with 0.18")
+    assert find_contents(act("anna", "list")) == {"We deployed with 0.18"}
+    assert act("ben", "list") == []
+
+
+def test_the_same_path_on_another_machine_is_another_project(act, cli, monkeypatch, tmp_path):
+    act("anna", "add", "We deploy on Fridays")
+    monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "machine of ben"))
+    monkeypatch.setenv("BETHINK_USER", "ben")
+    assert cli.json("list", "--project", str(tmp_path / "anna" / "shop")) == []
+
+
+def test_a_moved_repository_stays_in_the_team(act, tmp_path):
+    (tmp_path / "anna" / "shop").mkdir(parents=True)
+    git(tmp_path / "anna" / "shop", "init")
+    act("anna", "join", "shop")
+    act("anna", "add", "We deploy on Fridays")
+    (tmp_path / "anna" / "shop").rename(tmp_path / "anna" / "work")
+    assert find_contents(act("anna", "list", folder="work")) == {"We deploy on Fridays"}
+    act("anna", "add", "We deploy on Mondays", folder="work")
+    assert len(act("anna", "list", folder="work")) == 2
+
+
+def test_what_is_personal_is_not_shared(act):
+    act("anna", "join", "shop")
+    act("ben", "join", "shop")
+    act("anna", "add", "We deploy on Fridays")
     act("anna", "add", "I like tea on Fridays", "--personal")
     act("anna", "add", "The office is closed on Fridays", "--team")
     act("anna", "add", "Another project's Fridays", folder="other")
     everybodys = {"The office is closed on Fridays"}
     shared = everybodys | {"We deploy on Fridays"}
-    for person, folder, seen in (
-        ("anna", "shop", shared | {"I like tea on Fridays"}),
-        ("ben", "shop", shared),
-        ("ben", "elsewhere", everybodys),
-    ):
-        hits = act(person, "search", "fridays", folder=folder)
-        assert {hit["content"] for hit in hits} == seen
+    assert find_contents(act("anna", "search", "fridays")) == shared | {"I like tea on Fridays"}
+    assert find_contents(act("ben", "search", "fridays")) == shared
+    assert find_contents(act("ben", "search", "fridays", folder="elsewhere")) == everybodys
     assert act("ben", "stats")["by_scope"].get("personal") is None
+
+
+def test_the_name_of_a_project_in_the_team_is_given_once(cli, team, monkeypatch):
+    monkeypatch.setenv("BETHINK_TOKEN", token(cli, "anna", "--scope", "write", "--team", "shop"))
+    monkeypatch.delenv("BETHINK_DATABASE")
+    cli.add("Told on the laptop")
+    where = ("sync", "--with", team.urls[0])
+    assert "bethink sync --as shop" in cli.fails(*where, code=2)
+    assert "is for people" in cli.fails(*where, "--as", "shop", "--for-agent", code=2)
+    assert cli.json(*where, "--as", "shop")["pushed"] == 1
+    assert cli.json(*where)["pushed"] == 0
 
 
 def test_your_own_database_has_no_team_and_no_command_prints_a_password(cli):

@@ -19,6 +19,7 @@ from bethink.features import conversations
 from bethink.hooks import spool, state, worker
 from bethink.hooks.prompt import is_own
 from bethink.hooks.state import Hook
+from bethink.types import TRUST
 
 
 def test_a_noted_transcript_becomes_memory_and_a_second_capture_adds_only_what_is_new(desk):
@@ -228,10 +229,7 @@ def test_a_host_that_names_no_transcript_is_asked_for_that_of_the_session(desk, 
     assert (session.id, session.host) == ("ses_1", "opencode")
     assert (spool.list_waiting(), state.read_failures()) == ([], [])
     assert list(spool.read_captures()) == ["opencode"]
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(desk.folder / "claude"))
-    kept = desk.folder / "claude" / "projects" / "-p" / "a.jsonl"
-    kept.parent.mkdir(parents=True)
-    desk.talk("a", *SAID).rename(kept)
+    desk.talk("a", *SAID)
     spool.note(Hook("stop", "claude", session="a", directory=str(desk.project)), desk.database)
     assert desk.work() == 1
     assert desk.turns() == TEXTS
@@ -345,3 +343,30 @@ def test_one_process_holds_the_lock_and_keeps_nothing_of_the_session(desk, monke
     assert {name for name, value in found.items() if value == "kept"} == kept
     assert found["BETHINK_HOOKS"] == "off"
     assert all(Path(part).is_absolute() for part in found["PYTHONPATH"].split(os.pathsep))
+
+
+def test_a_transcript_that_a_hook_names_elsewhere_is_nobodys_word(desk):
+    file = desk.talk("a", *SAID)
+    desk.note(file.rename(desk.folder / "a.jsonl"))
+    desk.work()
+    with desk.memory() as memory:
+        assert {one.trust for one in memory.list(limit=100)} == {TRUST["import"]}
+
+
+def test_a_link_in_the_agents_folder_counts_for_what_it_leads_to(desk):
+    file = desk.talk("a", *SAID)
+    elsewhere = file.rename(desk.folder / "a.jsonl")
+    file.symlink_to(elsewhere)
+    desk.note(file)
+    desk.work()
+    with desk.memory() as memory:
+        assert {one.trust for one in memory.list(limit=100)} == {TRUST["import"]}
+
+
+def test_a_worker_finds_transcripts_where_their_session_keeps_them(desk, monkeypatch):
+    """It may have been started by a session of which the environment names another folder."""
+    desk.note(desk.talk("a", *SAID))
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(desk.folder / "another"))
+    desk.work()
+    with desk.memory() as memory:
+        assert TRUST["user"] in {one.trust for one in memory.list(limit=100)}

@@ -105,7 +105,7 @@ def test_a_worker_survives_its_agent_and_holds_nothing_of_it(desk):
         assert not [name for name in held.values() if name.startswith(("pipe:", "/dev/pts"))]
         environment = (process / "environ").read_bytes().split(b"\0")
         assert b"BETHINK_HOOKS=off" in environment
-        assert not [one for one in environment if one.startswith(b"CLAUDE")]
+        assert not [one for one in environment if one.startswith((b"CLAUDECODE", b"CLAUDE_CODE"))]
         assert workers(desk) == [worker]
     finally:
         writer.close()

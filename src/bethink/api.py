@@ -129,7 +129,6 @@ class Bethink:
         if database:
             self.config = self.config._replace(database=str(database))
         self.shared = self.config.shared
-        self.project = projects.of_team(self.project) if self.shared else self.project
         if container and ingest.redact.redact(container).text != container:
             # Scopes are shown and stored.
             raise InvalidInput("The name of the container holds a secret.", "Use another name.")
@@ -138,19 +137,15 @@ class Bethink:
         self.actor, self.clock = actor, clock
         self.trust = most if trust is None else min(trust, most)
         self.store: Store = store or open_store(self.config, self.project)
-        self.project = self._recognise_folder(self.project)
+        self.project = self.recognise(self.project)
         self._model = LazyModel(self.config, embedder, on_pull)
         self._judge = judge
 
-    def _recognise_folder(self, project: projects.Project) -> projects.Project:
-        """The project under the id by which the database knows its folder, if it was put under git since."""
-        if earlier := projects.earlier_identities(project):
-            root = ingest.redact.redact_name(str(project.root))
-            for key, _, path in self.store.items("scopes"):
-                identity = key.removeprefix("project:")
-                if path == root and identity in earlier:
-                    return project._replace(identity=identity)
-        return project
+    def recognise(self, project: projects.Project) -> projects.Project:
+        """Return a project under the id by which this database knows its folder: its own, or that of the team it was joined to."""
+        known = () if project.confirmed else tuple(self.store.items("scopes"))
+        recognise = projects.recognise_team if self.shared else projects.recognise
+        return recognise(project, known, lambda path: ingest.redact.redact_name(path))
 
     def rest_model(self, error: EmbeddingError) -> None:
         """From now on this one works by words alone, and says why; copies of it do not."""

@@ -1,10 +1,10 @@
 """Which project a directory belongs to, and so which scopes a command sees; and when memory is paused there.
 
 A repository is one project: all its worktrees and sub-directories share its git common directory, which is read from git's own
-files rather than by running git. The first write puts the project's id into a file in that directory (`pin`), so the
-memories of a repository that is moved or renamed are still its own. A clone has no such file; a copy has one, but the original
-has the same, so the copy counts as another project. Outside git a project is the nearest folder with `.bethink/`, else the
-directory itself, and is known by its path. Only the id is stored with memories.
+files rather than by running git. Outside git a project is the nearest folder with `.bethink/`, else the directory itself. The id comes
+from our registry, never from the folder: `find` looks it up, the first write registers it (`pin`), and a folder that an earlier version
+or a lost registry knew is recognised by the database (`recognise`). In a team's database a project is the team's only after the user
+joined it. Only the id is stored with memories.
 
 While memory is paused, in a project or everywhere, hooks neither tell nor note anything. A transcript goes on meanwhile, so every
 pause is kept with its times, also after it ended: whoever reads a transcript, now or in a year, passes over what was said in
@@ -14,17 +14,18 @@ between. A file of pauses that cannot be understood counts as a pause, since som
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bethink import registry
 from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput
 from bethink.text import sha256
 
-NOTE = "bethink-project"  # in the git common directory: the id, and where that directory lay when it was written
+OLD_NOTE = "bethink-project"  # in a git directory: the id of a project until version 0.18
 LONGEST = 100_000  # bytes that are read of a file: those of git that are asked for are far smaller
 _ID = re.compile(r"[0-9a-f]{16}")
 EVERYWHERE = "everywhere"  # the scope of a pause that holds in every project
@@ -36,6 +37,9 @@ class Project(NamedTuple):
     identity: str
     name: str
     common: Path | None = None  # the git common directory
+    place: str = ""  # by which the registry knows it; "" for one without a folder here
+    team: str = ""  # what a team calls it, once the user joined that
+    confirmed: bool = False  # whether the registry, or the database after it, was asked for its id
 
     @property
     def scope(self) -> str:
@@ -60,101 +64,171 @@ def container_name(name: str) -> str:
 
 
 def find(directory: Path | None = None) -> Project:
-    """The project that a directory, by default the current one, belongs to. Writes nothing."""
+    """Return the project that a directory, by default the current one, belongs to. Registers nothing."""
+    located = locate(directory)
+    record = registry.look_up(located.place, located.common)
+    if record:
+        return located._replace(identity=record.id, team=record.team, confirmed=True)
+    return located._replace(identity=registry.derive_id(located.place))
+
+
+def locate(directory: Path | None = None) -> Project:
+    """Return the project of a directory without its id, for those who need no more than its folder. Touches nothing of ours."""
     try:
         start = (directory or Path.cwd()).resolve()
     except FileNotFoundError:
         start = Path("/")  # the current directory was removed under us
-    for folder in (start, *start.parents):
-        git = folder / ".git"
-        common = _common_directory(git)
-        if common == git and (git.is_symlink() or git.is_file()):
-            return Project(folder, folder, _hash(git), folder.name)
-        if common is not None:
-            root = common.parent if common.name == ".git" else folder
-            return Project(root, folder, _identity(common), root.name or "root", common)
-    marked = (
-        folder
-        for folder in (start, *start.parents)
-        if os.path.isdir(folder / ".bethink") and folder != Path.home()  # noqa: PTH112  (false, not an error, below an unreadable folder)
-    )
-    root = next(marked, start)
-    return Project(root, root, _hash(root), root.name or "root")
+    folders = (start, *start.parents)
+    for folder in folders:
+        git = _read_git(folder / ".git")
+        if git is None:
+            continue
+        if git.common is None:
+            return _make(folder, folder, None)
+        root = git.common.parent if git.common.name == ".git" else folder
+        return _make(root, folder, git.common)
+    for folder in folders:
+        if is_git_directory(folder):
+            return _make(folder, folder, folder)
+        if os.path.isdir(folder / ".bethink") and folder != Path.home():  # noqa: PTH112  (false, not an error, below an unreadable folder)
+            return _make(folder, folder, None)
+    return _make(start, start, None)
+
+
+def _make(root: Path, worktree: Path, common: Path | None) -> Project:
+    place = root if common is None or common.name == ".git" else common
+    return Project(root, worktree, "", root.name or "root", common, str(place))
 
 
 def of_team(project: Project) -> Project:
-    """The project as a team knows it: by its name, since everybody keeps it in another folder."""
-    return project._replace(identity=team_identity(project.name), common=None)
+    """The project as a team's database knows it: by the name that the user joined, since everybody keeps it in another folder. One that
+    was not joined is nobody else's: a folder may be called anything."""
+    return project._replace(identity=team_identity(project.team)) if project.team else project
 
 
 def team_identity(name: str) -> str:
     return sha256(f"team:{name.strip().casefold()}".encode()).hexdigest()[:16]
 
 
-def is_gone(path: Path) -> bool:
-    """Whether nothing is there. What only cannot be looked at may be there."""
-    try:
-        path.stat()
-    except (OSError, ValueError) as error:
-        return isinstance(error, FileNotFoundError | NotADirectoryError)
-    return False
-
-
-# The id of a repository
+# Registering
 
 
 @lru_cache(maxsize=64)  # every write asks for it
 def pin(project: Project) -> None:
-    """Notes a repository's id where all its worktrees find it. A repository that cannot be written is known by its path."""
-    common = project.common
-    if common is None or _read_note(common) == (project.identity, str(common)):
-        return
-    partial = common / f".{NOTE}.{os.getpid()}"
-    with suppress(OSError):
-        text = f"{project.identity}\n{common}\n"
-        partial.write_bytes(text.encode("utf-8", "surrogateescape"))
-        partial.replace(common / NOTE)
+    """Register a project with its first write. Where the registry cannot be written, its id is derived again the next time."""
+    if project.confirmed and project.place:
+        known = registry.look_up(project.place, project.common)
+        # The user may have joined it to another project since this process found it.
+        own = known or registry.Record(project.identity, team=project.team)
+        with suppress(OSError):
+            registry.register(project.place, project.common, own.id, own.team)
 
 
-def earlier_identities(project: Project) -> tuple[str, ...]:
-    """By what a repository without a note may have been known: by its folder, before it was put under git or by an older version."""
-    if project.common is None or _noted_identity(project.common):
-        return ()
-    return _hash(project.root), _hash(project.common)
+def recognise(
+    project: Project,
+    scopes: Iterable[tuple[str, str, str]],
+    clean: Callable[[str], str],
+    shared: bool = False,
+) -> Project:
+    """Return an unregistered project under the id by which a database knows it, and register that.
+
+    `scopes` are the key, name and path of what the database holds, and `clean` makes a path as it would be written there. An id
+    that the folder claims (the note of an earlier version, a hash of its path, a mark of ours) counts only if the database
+    has that project in this very folder.
+    """
+    if project.confirmed:
+        return project
+    known = {
+        key.removeprefix("project:"): path for key, _, path in scopes if key.startswith("project:")
+    }
+    claims = [one for one in earlier_identities(project) if one in known]
+    here = str(project.root)
+    claimed = [
+        one for one in claims if known[one] == clean(here) or _is_checkout(known[one], project)
+    ]
+    if not claimed and _counts_by_path(project, shared):
+        at_path = [one for one, path in known.items() if path == here]
+        claimed = at_path if len(at_path) == 1 else []
+    confirmed = project._replace(confirmed=True)
+    if claimed:
+        confirmed = confirmed._replace(identity=claimed[0])
+        with suppress(OSError):
+            registry.register(project.place, project.common, claimed[0])
+    return confirmed
 
 
-def _identity(common: Path) -> str:
-    """The noted id. Until there is one, a hash of the path and of when git made the directory: who comes to the place of a
-    repository that was moved away is another project."""
-    if noted := _noted_identity(common):
-        return noted
-    made = 0
-    with suppress(OSError):
-        # git writes this file once, and whoever restores a backup keeps its time
-        made = int((common / "description").stat().st_mtime)
-    return _hash(common, f"\0{made}")
+def recognise_team(
+    project: Project, scopes: Iterable[tuple[str, str, str]], clean: Callable[[str], str]
+) -> Project:
+    """Return a project as a team's database knows it. One that was used there by its name before joining was an act of the user goes on."""
+    if not project.team and not project.confirmed:
+        known = {key: path for key, _, path in scopes}
+        if known.get(f"project:{team_identity(project.name)}") == clean(str(project.root)):
+            with suppress(OSError):
+                return join(project, project.identity, project.name)
+    return of_team(recognise(project, scopes, clean, shared=True))
 
 
-def _noted_identity(common: Path) -> str | None:
-    identity, place = _read_note(common)
-    if identity and place != str(common) and _read_note(Path(place))[0] == identity:
-        return None  # a copy: the original is still where it was
-    return identity
+def join(project: Project, identity: str, team: str = "") -> Project:
+    """Register a folder as a known project, which only the user may ask for. Raises OSError where that cannot be written."""
+    registry.register(project.place, project.common, identity, team)
+    return of_team(project._replace(identity=identity, team=team, confirmed=True))
 
 
-def _read_note(common: Path) -> tuple[str | None, str]:
-    try:
-        identity, _, place = read_start(common / NOTE).partition("\n")
-    except (OSError, ValueError):
-        return None, ""
-    return (identity, place) if _ID.fullmatch(identity) else (None, "")
+def find_joined(team: str) -> str:
+    """Return the id of the project on this machine that the user joined to a team's, "" where there is none."""
+    wanted = team_identity(team)
+    found = (record for entry in registry.list_entries() for record in reversed(entry.records))
+    joined = (one.id for one in found if one.team and team_identity(one.team) == wanted)
+    return next(joined, "")
+
+
+def leave(project: Project) -> Project:
+    """Register a folder as a new project, apart from the one it was. Raises OSError where that cannot be written."""
+    fresh = registry.register_new(project.place, project.common)
+    return project._replace(identity=fresh, team="", confirmed=True)
+
+
+def _is_checkout(path: str, project: Project) -> bool:
+    """Whether a path that the database has for a project is another checkout of this repository."""
+    return bool(path) and project.common is not None and locate(Path(path)).place == project.place
+
+
+def _counts_by_path(project: Project, shared: bool) -> bool:
+    """Whether the path alone says which project it is: outside git, where its entry was lost, and where no registry can be kept. On
+    another machine of the team the same path may be something else."""
+    if not registry.is_usable():
+        return True
+    return not shared and project.common is None and registry.read(project.place).is_empty
+
+
+def earlier_identities(project: Project) -> list[str]:
+    """The ids that an unregistered folder claims: anybody could have written them there, or computed them."""
+    found = [_hash(project.root)]
+    if common := project.common:
+        with suppress(OSError, ValueError):
+            found.insert(0, read_start(common / OLD_NOTE).partition("\n")[0])
+        with suppress(OSError):  # of a repository that could not be written to
+            found.append(_hash(common, f"\0{int((common / 'description').stat().st_mtime)}"))
+        found.append(_hash(common))
+        found += [id for _, place, id in registry.read_marks(common) if place == project.place]
+    else:
+        found.append(_hash(project.root / ".git"))
+    return list(filter(_ID.fullmatch, found))
 
 
 def _hash(path: Path, more: str = "") -> str:
+    """The id that earlier versions gave to a path."""
     return sha256(f"{path}{more}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 # git's own files
+
+
+class Repository(NamedTuple):
+    """What a `.git` leads to."""
+
+    common: Path | None  # None: to a repository that does not name this checkout
 
 
 def read_start(file: Path) -> str:
@@ -165,39 +239,52 @@ def read_start(file: Path) -> str:
         return stream.read(LONGEST).decode("utf-8", "surrogateescape").strip()
 
 
-def _common_directory(git: Path) -> Path | None:
-    """The directory that all worktrees of a repository share; None where there is no repository.
+def _read_git(git: Path) -> Repository | None:
+    """The repository of a checkout; None where there is none.
 
     A `.git` that is a file or a link leads to a repository elsewhere. Anybody can write one, so it counts only if that repository
-    names this checkout too; otherwise `.git` itself is returned, and the checkout is a project of its own, known by its path."""
+    names this checkout too; otherwise the checkout is a project by itself."""
     try:
         if not git.exists():
             return None
         if git.is_symlink():
-            return git
+            return Repository(None)
         if git.is_dir():
-            return git.resolve() if (git / "HEAD").exists() else None
+            return Repository(git.resolve()) if (git / "HEAD").exists() else None
         text = read_start(git)
         if not text.startswith("gitdir:"):
             return None
         own = (git.parent / text[len("gitdir:") :].strip()).resolve()
         if not own.exists():
             return None
-        return _leads_back(own, git) or git
+        return Repository(_leads_back(own, git))
     except (OSError, ValueError):
         return None
 
 
 def _leads_back(own: Path, git: Path) -> Path | None:
-    """The common directory, if git's own folder of a checkout points back: that of a worktree by `gitdir`, of a submodule by its settings."""
-    if common := read_start(own / "commondir"):
-        back = own / read_start(own / "gitdir")
-        return (own / common).resolve() if back.resolve() == git.resolve() else None
+    """The common directory, if it names the checkout: that of a worktree in its `worktrees`, of a submodule in its settings.
+
+    `own` is git's folder of the checkout. That of a worktree has to lie in the common directory: one that lies anywhere else
+    can name any repository as its own."""
+    if named := read_start(own / "commondir"):
+        common = (own / named).resolve()
+        back = (own / read_start(own / "gitdir")).resolve()
+        listed = own.parent == common / "worktrees" and is_git_directory(common)
+        return common if listed and back == git.resolve() else None
     settings = read_start(own / "config")
     worktree = re.search(r"^[ \t]*worktree[ \t]*=[ \t]*(\S.*)$", settings, re.MULTILINE)
     if worktree and (own / worktree[1].strip().strip('"')).resolve() == git.parent.resolve():
         return own
     return None
+
+
+def is_git_directory(folder: Path) -> bool:
+    """Whether a folder is what git keeps a repository in."""
+    try:
+        return (folder / "HEAD").is_file() and (folder / "objects").is_dir()
+    except OSError:
+        return False
 
 
 # When memory is paused there
@@ -253,7 +340,12 @@ def is_covered(
     scopes = {pause.scope for pause in pauses if pause.holds(at)}
     if not scopes or EVERYWHERE in scopes or scope in scopes:
         return bool(scopes)
-    return directory is not None and find(Path(directory) if directory else None).scope in scopes
+    if directory is None:
+        return False
+    project = find(Path(directory) if directory else None)
+    # One that is not registered yet may have been paused under the id that an earlier version gave it.
+    earlier = () if project.confirmed else earlier_identities(project)
+    return any(f"project:{one}" in scopes for one in (project.identity, *earlier))
 
 
 def has_pause_turned(since: float) -> bool:

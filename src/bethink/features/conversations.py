@@ -2,7 +2,9 @@
 
 Each transcript is a source that remembers how far it was read. A page of it goes in whole, with everything derived from it,
 in one transaction; stopping at any moment loses nothing and repeating changes nothing. A transcript belongs to the project
-it was spoken in, whichever project this is run from.
+it was spoken in, whichever project this is run from, if it lies where its agent keeps its own. Any other file may come from a stranger
+and name any folder and any session: it is believed only if a person reads it in the very project that it speaks of. Otherwise it is an
+import into the project this is run from, and nobody's word.
 """
 
 from __future__ import annotations
@@ -21,10 +23,11 @@ from bethink import project as projects
 from bethink.api import Bethink
 from bethink.errors import BethinkError, NotFound, Overtaken
 from bethink.features import language
-from bethink.hosts.base import NAMED, OFF, Position
+from bethink.hosts.base import NAMED, OFF, Position, make_id
 from bethink.ingest.redact import redact_name, redact_value
 from bethink.project import Pause, is_covered, read_pauses
-from bethink.types import NOTHING, Batch, Memory, Session, Source, Span
+from bethink.store.places import turn_identity
+from bethink.types import NOTHING, TRUST, Batch, Memory, Session, Source, Span
 
 if TYPE_CHECKING:
     from bethink.hosts.base import TranscriptPage, Turn
@@ -49,6 +52,7 @@ class Indexed(NamedTuple):
     ideas: int = 0
     known: int = 0  # ideas that were known already
     topics: int = 0
+    imported: int = 0  # conversations that may be a stranger's
     sessions: tuple[str, ...] = ()
     skipped: Mapping[str, int] = NOTHING  # lines that are no turns, by reason
     failed: tuple[tuple[str, str], ...] = ()  # (file, why)
@@ -63,7 +67,7 @@ class Indexed(NamedTuple):
         )
 
 
-COUNTED = Indexed._fields[:8]
+COUNTED = Indexed._fields[:9]
 
 
 def find(
@@ -120,12 +124,14 @@ def backfill(
     *,
     embed: bool = True,
     strict: bool = False,
+    trusted: bool = False,
 ) -> Indexed:
-    """Reads transcripts on from where each was left. One that cannot be read does not stop the others, unless `strict`."""
+    """Reads transcripts on from where each was left. One that cannot be read does not stop the others, unless `strict`. With
+    `trusted` the user vouches that they are conversations of theirs, wherever they lie."""
     done = Indexed()
     for host, path in transcripts:
         try:
-            for part in read_on(memory, path, host, embed=embed):
+            for part in read_on(memory, path, host, embed=embed, trusted=trusted):
                 done = done.plus(part)
         except Overtaken:
             continue  # somebody else reads it
@@ -144,16 +150,25 @@ def read_on(
     *,
     embed: bool = True,
     silent: bool = False,
+    trusted: bool = False,
+    named: bool = True,
+    environment: Mapping[str, str] = os.environ,
 ) -> Iterator[Indexed]:
     """What is new in one transcript, page by page. What was said while memory was paused is
-    passed over; with `silent` also what the host gives no time for."""
+    passed over; with `silent` also what the host gives no time for. `environment` says where hosts keep theirs, and `named` that a
+    person named the file, `trusted` that they vouch for it."""
     uri = redact_name(str(path.resolve()))  # a folder or a file may be named like a secret
     home, source = memory.store.find_source(uri) or (None, Source(uri, "transcript"))
     left = source.metadata.get("position")
+    states = dict(source.metadata.get("sessions") or {})
+    told = host or source.metadata.get("host") or _detect(path)
+    own = trusted or hosts.is_kept(told, path, environment, Path.home())
+    if own and any(state.get("import") for state in states.values()):
+        left, states = None, {}  # taken in as a stranger's before, and not any more
     transcript = hosts.read(path, Position(**left) if left else Position(), host or None)
     transcript.rename = redact_name
-    states = dict(source.metadata.get("sessions") or {})
-    reading = OpenTranscript(memory, transcript, states, read_pauses(), silent, embed)
+    named = named and memory.trust >= TRUST["user"]
+    reading = OpenTranscript(memory, transcript, states, read_pauses(), silent, embed, own, named)
     expected, pages = source.position, 0
     for pages, page in enumerate(transcript.pages(), 1):  # noqa: B007
         place = Source(uri, "transcript", position=page.position.offset)
@@ -173,6 +188,8 @@ class OpenTranscript(NamedTuple):
     pauses: Sequence[Pause]
     silent: bool  # whether what the host gives no time for is passed over
     embed: bool
+    own: bool  # whether the file is the agent's own, or the user vouches for it
+    named: bool  # whether a person named the file
 
     def is_paused(self, turn: Turn, scope: str) -> bool:
         if turn.at is None:
@@ -219,12 +236,18 @@ def _take_session(
 
     memory, transcript = reading.memory, reading.transcript
     state = dict(reading.states.pop(session, None) or {})  # the sessions spoken in last stand last
-    known = state.get("scope")
-    scope, names = (str(known), {}) if known else _scope(memory, transcript, turns)
+    known = str(state.get("scope") or "")
+    stranger = _is_strange(reading, turns, state)
+    if known and bool(state.get("import")) == stranger:
+        scope, names = known, {}
+    elif stranger:
+        scope, names = memory.scope, memory.names_of(memory.scope)
+    else:
+        scope, names = _scope(memory, transcript, turns)
     heard = [turn for turn in turns if not reading.is_paused(turn, scope)]
     passed = len(turns) - len(heard)
     done = Indexed(skipped={OFF: passed} if passed else {})
-    kept = {"scope": scope}
+    kept = {"scope": scope, **({"import": "yes"} if stranger else {})}
     title = transcript.title_of(session) or ""
     if passed or state.get("quiet"):
         kept["quiet"], title = "yes", ""
@@ -234,16 +257,44 @@ def _take_session(
         return Batch(at=memory.clock(), actor=memory.actor, scopes=names), done
     heard = _date_turns(heard, transcript.path, memory.clock())
     before = state if "turns" in state else {}
-    options = memory.write_options(
-        scope, scopes=names, personal=not memory.shared or bool(memory.config.user)
-    )
+    personal = not stranger and (not memory.shared or bool(memory.config.user))
+    options = memory.write_options(scope, scopes=names, personal=personal)
+    name, trust = session, TRUST["user"]
+    if stranger:
+        mark = make_id(place.uri)[:8]
+        name, trust = f"{session}-{mark}", TRUST["import"]
+        heard = _tell_apart(reading, heard, scope, mark)
     embedder = memory.embedder if reading.embed else None
     model = language.open_language_model(memory) if memory.config.llm else None
-    page = session, transcript.host, place, heard, title, before, options
-    made = prepare(Recipe(*page, memory.store, embedder, memory.recent, model))
+    page = name, transcript.host, place, heard, title, before, options
+    made = prepare(Recipe(*page, memory.store, embedder, memory.recent, model, trust))
     reading.states[session] = made.state | kept
-    counts = {name: getattr(made, name) for name in made._fields if name in COUNTED}
-    return made.batch, done.plus(Indexed(**counts, sessions=(session,)))
+    counts = {count: getattr(made, count) for count in made._fields if count in COUNTED}
+    return made.batch, done.plus(Indexed(**counts, imported=int(stranger), sessions=(name,)))
+
+
+def _is_strange(reading: OpenTranscript, turns: Sequence[Turn], state: Mapping[str, Any]) -> bool:
+    """Whether a conversation may be a stranger's: its file is not the agent's own, and no person read it in the project it speaks of."""
+    if reading.own:
+        return False
+    if state.get("import") or not reading.named:
+        return True
+    here = reading.memory.project.scope
+    if known := state.get("scope"):
+        return known not in (here, reading.memory.scope)
+    project = _find_project(reading.memory, reading.transcript, turns)
+    return project is not None and project.scope != here
+
+
+def _tell_apart(
+    reading: OpenTranscript, turns: Sequence[Turn], scope: str, mark: str
+) -> list[Turn]:
+    """The turns of a stranger's file under ids that no turn of an agent's own has, so that it can neither pass for one nor keep one
+    out. Those that are known from the agent's own, or were purged, are left out."""
+    host, store = reading.transcript.host, reading.memory.store
+    known = store.find_known_turns(scope, [turn_identity(host, turn.id) for turn in turns])
+    fresh = (turn for turn in turns if turn_identity(host, turn.id) not in known)
+    return [turn._replace(id=f"{mark}:{turn.id}") for turn in fresh]
 
 
 def _date_turns(turns: list[Turn], file: Path, now: datetime) -> list[Turn]:
@@ -291,8 +342,7 @@ def _find_project(
 ) -> projects.Project | None:
     """The project of the directory that a conversation began in, also when that is gone by now; None where nothing tells."""
     began = next((turn.cwd for turn in turns if turn.cwd), None) or transcript.project
-    project = projects.find(Path(began)) if began else None
-    return projects.of_team(project) if project and memory.shared else project
+    return memory.recognise(projects.find(Path(began))) if began else None
 
 
 # Looking

@@ -22,6 +22,7 @@ from shlex import quote
 from typing import Any, NamedTuple
 
 from bethink import project as projects
+from bethink import registry
 from bethink.api import Bethink
 from bethink.config import locate_database
 from bethink.errors import BethinkError, InvalidInput, StoreCorrupt
@@ -302,7 +303,7 @@ def _choose_scopes(
         if _identity(scope) == own:
             chosen[scope] = memory.project.container(container) if slash else memory.scope
         elif all_scopes and _SCOPE.fullmatch(scope):
-            chosen[scope] = _find_by_path(scope, names)
+            chosen[scope] = _find_by_path(memory, scope, names)
     return chosen
 
 
@@ -320,12 +321,12 @@ def _own_identity(memory: Bethink, identities: set[str], names: Names) -> str | 
     return next((found[0] for found in candidates if len(found) == 1), None)
 
 
-def _find_by_path(scope: str, names: Names) -> str:
+def _find_by_path(memory: Bethink, scope: str, names: Names) -> str:
     """The scope of a project that has its folder on this machine, by the id that the folder has; else as it is called in the file."""
     path = names.get(f"project:{_identity(scope)}", ("", ""))[1]
-    if not path or projects.is_gone(Path(path)):
+    if not path or registry.is_gone(Path(path)):
         return scope
-    found = projects.find(Path(path))
+    found = memory.recognise(projects.find(Path(path)))
     projects.pin(found)
     return scope.replace(_identity(scope), found.identity, 1)
 

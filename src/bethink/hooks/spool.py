@@ -16,7 +16,7 @@ import fcntl
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -26,6 +26,7 @@ from bethink.errors import BethinkError
 from bethink.hooks import state
 from bethink.project import is_paused
 from bethink.text import sha256
+from bethink.types import NOTHING
 
 if TYPE_CHECKING:
     from bethink.hooks.state import Hook
@@ -44,6 +45,10 @@ KEPT = frozenset(
     "CLAUDE_CONFIG_DIR CODEX_HOME COPILOT_HOME GEMINI_CLI_HOME OPENCODE_DB OPENAI_API_KEY OPENAI_TOKEN_MEMORY_EMBEDDINGS "
     "ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN ANTHROPIC_BASE_URL HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY SSL_CERT_FILE SSL_CERT_DIR".split()
 )
+# What says where hosts keep their transcripts. The worker may have been started by a session with other values.
+PLACES = (
+    "CLAUDE_CONFIG_DIR CODEX_HOME COPILOT_HOME GEMINI_CLI_HOME OPENCODE_DB XDG_DATA_HOME".split()
+)
 KEPT_PREFIXES = ("BETHINK_", "XDG_", "LC_", "PYTHON", "PG")
 
 
@@ -59,6 +64,7 @@ class SpoolEntry(NamedTuple):
     database: str
     silent: bool = False  # of a host that tells no times: whether what is unread was said while memory was paused
     attempts: int = 0  # begun by a worker without getting any further
+    places: Mapping[str, str] = NOTHING  # of `PLACES`, as the session has them
 
 
 def folder() -> Path:
@@ -87,12 +93,16 @@ def note(hook: Hook, database: str, project: Project | None = None) -> None:
         before = read(path), read(path.with_suffix(TAKEN))
         silent = silent or any(one.silent for one in before if one)
     directory = str(project.worktree) if project else hook.directory
-    place = transcript, session, directory
-    write(path, SpoolEntry(host, *place, event, time.time(), full_name(database), silent))
+    entry = SpoolEntry(
+        host, transcript, session, directory, event, time.time(), full_name(database), silent
+    )
+    write(
+        path, entry._replace(places={one: os.environ[one] for one in PLACES if one in os.environ})
+    )
 
 
 def write(path: Path, entry: SpoolEntry) -> None:
-    state.write_json(path, entry._asdict())
+    state.write_json(path, {**entry._asdict(), "places": dict(entry.places)})
 
 
 def full_name(database: str) -> str:

@@ -68,7 +68,7 @@ def _drain(database: str, until: float) -> int:
 def _open(database: str, directory: str) -> Bethink:
     """The memory seen from where a session works, or worked: the directory may be gone."""
     where, embedder = Path(directory or "/"), None
-    own = config.load(project.find(where).root, {"database": database})
+    own = config.load(project.locate(where).root, {"database": database})
     own = own._replace(threads=own.threads or 1)  # nobody waits for this work
     with suppress(EmbeddingError):  # a download is for people to start
         embedder = open_embedder(own)
@@ -126,7 +126,13 @@ def _read(memory: Bethink, path: Path, entry: SpoolEntry, until: float) -> bool:
     for embed in (True, False):
         try:
             parts = conversations.read_on(
-                memory, transcript, entry.host, embed=embed, silent=silent
+                memory,
+                transcript,
+                entry.host,
+                embed=embed,
+                silent=silent,
+                named=False,
+                environment={**os.environ, **entry.places},
             )
             for number, _ in enumerate(parts):
                 if not number and entry.attempts > 1:
@@ -145,7 +151,7 @@ def _find_transcript(entry: SpoolEntry) -> Path:
     """The file to read. A host that names none is asked for the one of the session."""
     if entry.transcript:
         return Path(entry.transcript)
-    for path in hosts.locate(entry.host, os.environ, Path.home()):
+    for path in hosts.locate(entry.host, {**os.environ, **entry.places}, Path.home()):
         if entry.session in str(path) or path.suffix == ".db":
             return path
     raise NotFound(

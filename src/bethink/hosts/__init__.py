@@ -6,6 +6,6 @@ base  transcript                                   what readers share; whose a t
 install  edit                                      connecting agents: their files, and the text in them
 """
 
-from bethink.hosts.transcript import HOSTS, detect, load_reader, locate, read
+from bethink.hosts.transcript import HOSTS, detect, is_kept, load_reader, locate, read
 
-__all__ = ["HOSTS", "detect", "load_reader", "locate", "read"]
+__all__ = ["HOSTS", "detect", "is_kept", "load_reader", "locate", "read"]

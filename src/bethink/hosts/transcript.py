@@ -25,6 +25,7 @@ from copy import deepcopy
 from datetime import datetime
 from functools import partial
 from importlib import import_module
+from itertools import takewhile
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, ClassVar
@@ -480,3 +481,32 @@ def locate(host: str, environment: Mapping[str, str], home: Path) -> list[Path]:
             if path.name != "journal.jsonl":
                 found[path] = path.stat().st_mtime
     return sorted(found, key=lambda path: (-found[path], path))
+
+
+def is_kept(host: str, path: Path, environment: Mapping[str, str], home: Path) -> bool:
+    """Whether a file lies where a host keeps its own transcripts. A link counts for what it leads to."""
+    about = base.load_agents().get(host)
+    if about is None:
+        return False
+    named = {environment.get("OPENCODE_DB", "")} if host == "opencode" else set()
+    for places in (environment, {}):
+        folder = base.find_folder(about.transcript_folder or about.folder, places, home)
+        if any(_matches(path, folder, pattern) for pattern in {*about.transcripts, *named} - {""}):
+            return True
+    return False
+
+
+def _matches(path: Path, folder: Path, pattern: str) -> bool:
+    """Whether a pattern in a folder names a file, wherever links on the way to that folder lead."""
+    parts = pattern.split("/")
+    fixed = list(takewhile(lambda part: "*" not in part, parts[:-1]))
+    try:
+        real, top = path.resolve(), folder.joinpath(*fixed).resolve()
+        below = real.relative_to(top).as_posix()
+    except (OSError, ValueError, RuntimeError):
+        return False
+    pieces = re.split(r"(\*\*/|\*)", "/".join(parts[len(fixed) :]))
+    wild = {"**/": "(?:.*/)?", "*": "[^/]*"}
+    return (
+        re.fullmatch("".join(wild.get(one) or re.escape(one) for one in pieces), below) is not None
+    )

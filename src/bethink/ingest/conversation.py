@@ -137,6 +137,7 @@ class Recipe(NamedTuple):
     embedder: Embedder | None
     recent: Recent
     model: Model | None = None
+    trust: int = TRUST["user"]  # the most that anything in the transcript is believed
 
     def make_vectors(self, memories: Sequence[Memory]) -> Vectors:
         texts = [embedded_text(memory) for memory in memories]
@@ -260,7 +261,7 @@ def _keep_turn(recipe: Recipe, turn: Turn, text: str, position: int) -> Memory:
         session=recipe.session,
         position=position,
     )
-    trust = TRUST["pasted" if pasted else speaker]
+    trust = min(recipe.trust, TRUST["pasted" if pasted else speaker])
     return make_memory(passage, recipe.source, options._replace(trust=trust), position)
 
 
@@ -587,7 +588,7 @@ def _keep_idea(recipe: Recipe, idea: Idea, heard: HeardTurn, topics: Topics, num
         metadata=metadata,
     )
     cleaned, _ = clean_passage(passage, recipe.options.longest)
-    options = recipe.options._replace(trust=TRUST[speaker])
+    options = recipe.options._replace(trust=min(recipe.trust, TRUST[speaker]))
     if own:
         options = options._replace(scope=PERSONAL)
     source = Source(evidence.source, evidence.source_type)

@@ -163,7 +163,7 @@ def _read_rules_above(path: str, root: str) -> tuple[Rules, ...]:
     """The rules that the folders above a start hold for it. Rules that ignore the start itself give way: it was asked for."""
     if not _is_inside(path, root):
         return ()
-    excluded = project.find(Path(root)).root / ".git" / "info" / "exclude"
+    excluded = project.locate(Path(root)).root / ".git" / "info" / "exclude"
     rules: tuple[Rules, ...] = (_read_rules(excluded, root),)
     above = root
     for name in os.path.relpath(path, root).split(os.sep) if path != root else ():

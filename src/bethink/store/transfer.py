@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from itertools import filterfalse
-from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
@@ -456,8 +455,8 @@ def map_scopes(source: "Store", target: "Store") -> dict[str, str]:
         return {}
     before = json.loads(source.read_note(SCOPES) or "{}") if from_team else {}
     names = {
-        key: before.get(key) or _find_scope(key, name, path, to_team)
-        for key, name, path in source.items("scopes")
+        key: before.get(key) or _find_scope(key, name, to_team)
+        for key, name, _ in source.items("scopes")
     }
     for key in names:
         owner, _, container = key.removeprefix("container:").partition("/")
@@ -468,10 +467,10 @@ def map_scopes(source: "Store", target: "Store") -> dict[str, str]:
     return {key: new for key, new in names.items() if new and wanted[new] == 1 and key != new}
 
 
-def _find_scope(key: str, name: str, path: str, to_team: bool) -> str:
-    """What the other kind of database calls a project: a team's by its name, a person's by its folder; "" if as here."""
+def _find_scope(key: str, name: str, to_team: bool) -> str:
+    """What the other kind of database calls a project: a team's by its name, a person's by the folder that was joined; "" if as here."""
     team = team_scope(name)
     if to_team:
         return team if key.startswith("project:") and name else ""
-    is_here = name and path and key == team and Path(path).is_dir()
-    return projects.find(Path(path)).scope if is_here else ""
+    joined = projects.find_joined(name) if name and key == team else ""
+    return f"project:{joined}" if joined else ""

@@ -21,20 +21,21 @@ from typing import NamedTuple
 
 import apsw
 
-from bethink import __version__, config
+from bethink import __version__, config, registry
+from bethink import project as projects
 from bethink.api import Bethink
 from bethink.embed import models, open_embedder
-from bethink.errors import BethinkError, EmbeddingError, NotFound
+from bethink.errors import Ambiguous, BethinkError, EmbeddingError, NotFound
 from bethink.hooks import spool, state
 from bethink.hosts import install as installer
 from bethink.hosts.edit import PROMPT_TOOL
 from bethink.hosts.install import AGENTS, FileOutcome, InstallPlace
-from bethink.ingest.redact import redact
+from bethink.ingest.redact import redact, redact_name
 from bethink.llm.base import end_process
 from bethink.project import EVERYWHERE, read_pauses
 from bethink.store.sqlite import OLDEST_SQLITE
 from bethink.surface.cli import console
-from bethink.surface.cli.console import Bar, Result, open_memory, project
+from bethink.surface.cli.console import Bar, Result, directory, open_memory, project, unjoined
 from bethink.surface.cli.tend import edit_file
 from bethink.surface.render import many, plain, span, style
 from bethink.text import textfile
@@ -214,7 +215,9 @@ def examine_memory(args: Namespace) -> Iterator[DoctorFinding]:
     yield report("sqlite", library, risk, "pip install -U apsw")
     part = "settings"
     try:
-        warnings = config.load(project(args).root, {"database": args.database}).warnings
+        warnings = config.load(
+            projects.locate(directory(args)).root, {"database": args.database}
+        ).warnings
         for warning in warnings:
             yield report(part, "", warning, "Mend or unset the variable.")
         if not warnings:
@@ -236,6 +239,7 @@ def examine_memory(args: Namespace) -> Iterator[DoctorFinding]:
                 loose = textfile.may_others(folder, 0o077)
                 seen = f"others can look into {folder}" if loose else ""
                 yield report(name, f"{folder} is yours", seen, FIX)
+            yield from examine_project(memory)
             yield from check_model(memory, args.deep)
             lost = () if memory.reader else LOST
             yield report("reader", "finds the ideas in conversations", *lost)
@@ -289,6 +293,81 @@ def mend_memory(args: Namespace, memory: Bethink) -> None:
     with suppress(EmbeddingError), Bar(args, "embedding") as bar:
         if memory.reindex(progress=bar):
             console.note(args, "fixed: embedded what had no vector")
+
+
+# Which project a folder is
+
+
+def join(args: Namespace) -> Result:
+    with open_memory(args, make=True) as memory:
+        before, here = memory.project, project(args)
+        try:
+            if args.leave:
+                after = projects.leave(here)
+            elif memory.shared:
+                after = projects.join(here, here.identity, args.name or here.name)
+            else:
+                after = projects.join(here, find_project(memory, args.name), here.team)
+        except OSError as error:
+            raise BethinkError(
+                f"The registry of projects in {registry.folder()} cannot be written: {error.strerror or error}.",
+                "Check permissions and free space.",
+            ) from error
+        scopes = {"joined": after.scope, "left": before.scope}
+        counts = {
+            name: memory.store.count(memory.filter(scopes=(scope,)))
+            for name, scope in scopes.items()
+        }
+    name = after.team or after.name
+    line = f"{after.root} is {name} ({after.scope}), with {many(counts['joined'], 'memory')}"
+    stays = f"{many(counts['left'], 'memory')} of {before.scope} stay there: `bethink join {before.scope}` goes back."
+    left = counts["left"] and before.scope != after.scope
+    value = {
+        "project": name,
+        "scope": after.scope,
+        "team": after.team or None,
+        "memories": counts["joined"],
+        "left": {"scope": before.scope, "memories": counts["left"]} if left else None,
+    }
+    return Result(value, [line], hints=[stays] if left else [])
+
+
+def find_project(memory: Bethink, name: str | None) -> str:
+    """The id of a project that the database knows by its name or its scope; by default one that was in this folder, or is called like it."""
+    here, root = memory.project, redact_name(str(memory.project.root))
+    others = [
+        (key, title, path)
+        for key, title, path in memory.store.items("scopes")
+        if key.startswith("project:") and key != here.scope
+    ]
+    wanted = name or redact_name(here.name)
+    found = [] if name else [key for key, _, path in others if path == root]
+    found = found or [key for key, title, _ in others if wanted in (key, title)]
+    if not found:
+        raise NotFound(
+            f"There is no other project '{wanted}' in {memory.store.path}.",
+            "`bethink stats` lists the projects.",
+        )
+    if len(found) > 1:
+        raise Ambiguous(
+            f"{len(found)} projects are called '{wanted}': {', '.join(found)}.",
+            f"Name one by its scope: bethink join {found[0]}",
+        )
+    return str(found[0].removeprefix("project:"))
+
+
+def examine_project(memory: Bethink) -> Iterator[DoctorFinding]:
+    """Which project the folder is, and whether the registry can be read."""
+    here = memory.project
+    team = f", the team's {here.team}" if here.team and memory.shared else ""
+    yield report("project", f"{here.root} is {here.scope}{team}", *unjoined(memory))
+    for path in registry.list_damaged():
+        yield report(
+            "registry",
+            "",
+            f"{path} cannot be understood",
+            "Run `bethink doctor` in the project that lost its memories, which mends the file; otherwise remove it.",
+        )
 
 
 # How agents are connected

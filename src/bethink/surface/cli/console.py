@@ -5,6 +5,7 @@ as it is, but for a terminal."""
 import errno
 import importlib
 import os
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -404,9 +405,19 @@ def open_memory(args: Namespace, make: bool = False) -> "Iterator[Bethink]":
             on_pull=bar,
         ) as memory,
     ):
-        for warning in memory.config.warnings:
+        for warning in (*memory.config.warnings, *unjoined(memory)[:1]):
             warn(args, warning)
         yield memory
+
+
+def unjoined(memory: "Bethink") -> tuple[str, ...]:
+    """Say that a team has a project of this folder's name which the user did not join, and how to join it."""
+    here = memory.project
+    namesake = f"project:{projects.team_identity(here.name)}"
+    if not memory.shared or here.team or namesake not in memory.store.scopes():
+        return ()
+    fix = f"bethink join {shlex.quote(here.name)}"
+    return f"This folder is not the team's project {here.name}; `{fix}` joins it.", fix
 
 
 def check_database(args: Namespace) -> None:
@@ -436,12 +447,25 @@ def find_folder(name: str) -> Path:
 
 
 def project(args: Namespace) -> Project:
+    """The project that the arguments name, for commands that need no database."""
     return projects.find(directory(args))
+
+
+def known_project(args: Namespace) -> Project:
+    """The same as the database knows it, for commands that keep its scope elsewhere and have to work without a database too."""
+    found = project(args)
+    with suppress(BethinkError):
+        if "://" in (path := config.locate_database(settings(args), found)) or Path(path).exists():
+            with open_memory(
+                Namespace(**{**vars(args), "quiet": True, "container": None})
+            ) as memory:
+                return memory.project
+    return found
 
 
 def settings(args: Namespace) -> Config:
     """The settings alone, for commands that need no database."""
-    loaded = config.load(project(args).root, {"database": args.database})
+    loaded = config.load(projects.locate(directory(args)).root, {"database": args.database})
     for warning in loaded.warnings:
         warn(args, warning)
     return loaded

@@ -85,7 +85,9 @@ def backfill(args: Namespace, memory: Bethink) -> Result:
 
         # Of the one file that was asked for, what is wrong with it is an error.
         strict = path in [file for _, file in found]
-        done = conversations.backfill(memory, watch(), embed=not args.no_embed, strict=strict)
+        done = conversations.backfill(
+            memory, watch(), embed=not args.no_embed, strict=strict, trusted=args.trusted
+        )
     value = {
         "transcripts": len(found),
         "file": str(found[0][1]) if len(found) == 1 else None,
@@ -95,9 +97,16 @@ def backfill(args: Namespace, memory: Bethink) -> Result:
         "topics": done.topics,
         "sessions": len(done.sessions),
         "skipped": done.skipped,
+        "imported": done.imported,
         "failed": [{"file": file, "reason": reason} for file, reason in done.failed],
     }
-    return Result(value, hints=memory.hints)
+    hints = [*memory.hints]
+    if done.imported:
+        hints.append(
+            f"{many(done.imported, 'conversation')} may be a stranger's: no agent keeps the file here, and it speaks of another project."
+            f" It was imported into {memory.project.name} as nobody's word; --trusted takes in conversations of yours."
+        )
+    return Result(value, hints=hints)
 
 
 # Setting a project up in one step

@@ -10,13 +10,12 @@ from pathlib import Path
 from types import SimpleNamespace as Namespace
 from typing import Any
 
-from bethink import project as projects
 from bethink.config import data_directory
 from bethink.errors import InvalidInput, NotFound, UsageError
 from bethink.post import is_address, is_this_machine
 from bethink.store.transfer import team_scope
 from bethink.surface.cli import console
-from bethink.surface.cli.console import LOCAL, Result, directory, project, settings
+from bethink.surface.cli.console import LOCAL, Result, directory, known_project, project, settings
 from bethink.surface.http import security
 from bethink.surface.http.security import Caller, Grant, Tokens
 from bethink.surface.mcp import Wire, serve_stdio
@@ -187,7 +186,7 @@ def open_register(args: Namespace) -> closing[Tokens]:
 def create_token(args: Namespace) -> Result:
     if args.container:
         raise InvalidInput("A token is for whole projects.", "Leave --container out.")
-    own = projects.of_team(project(args)) if settings(args).shared else project(args)
+    own = known_project(args)
     granted = [Grant(team_scope(name), "", name.strip()) for name in args.team]
     granted = granted or [Grant(own.scope, str(own.root), own.name)]
     now = datetime.now(LOCAL)

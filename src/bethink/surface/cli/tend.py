@@ -23,7 +23,7 @@ from bethink.hooks.run import read_message
 from bethink.hooks.run import run as run_hook
 from bethink.hooks.state import pause_memory, resume_memory
 from bethink.hosts import edit
-from bethink.project import EVERYWHERE, Pause, read_pauses
+from bethink.project import EVERYWHERE, Pause, Project, locate, read_pauses
 from bethink.surface import SECTIONS, read_words
 from bethink.surface.cli import COMMANDS, console
 from bethink.surface.cli.console import (
@@ -31,7 +31,9 @@ from bethink.surface.cli.console import (
     Bar,
     Result,
     confirm,
+    directory,
     find_folder,
+    known_project,
     open_memory,
     out,
     project,
@@ -75,7 +77,7 @@ def config(args: Namespace) -> Result:
 
 
 def change_setting(args: Namespace, key: str) -> Result:
-    root = project(args).root if args.project_file else None
+    root = locate(directory(args)).root if args.project_file else None
     path = configuration.project_file(root) if root else configuration.user_file()
     if root and key in configuration.PERSONAL:
         raise UsageError(
@@ -127,7 +129,7 @@ def as_typed(value: Any) -> str:
 
 
 def pause(args: Namespace) -> Result:
-    span, here = getattr(args, "for"), project(args)
+    span, here = getattr(args, "for"), local_project(args)
     scope, name = (EVERYWHERE, "") if args.everywhere else (here.scope, here.name)
     now = datetime.now(LOCAL)
     end = expiry(span, now) if span else None
@@ -140,8 +142,14 @@ def pause(args: Namespace) -> Result:
     )
 
 
+def local_project(args: Namespace) -> Project:
+    """The project as hooks see it, whose database may be a team's. One that an earlier version knew is registered first."""
+    known_project(args)
+    return project(args)
+
+
 def resume(args: Namespace) -> Result:
-    ended = resume_memory(EVERYWHERE if args.everywhere else project(args).scope)
+    ended = resume_memory(EVERYWHERE if args.everywhere else local_project(args).scope)
     left = [one for one in read_pauses() if one.holds(time.time())]
     still = "Memory is still paused everywhere; `bethink resume --everywhere` ends that."
     return Result(

@@ -5,7 +5,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace as Namespace
@@ -13,6 +13,7 @@ from typing import Any, TextIO
 from urllib.parse import urlencode
 
 from bethink import post
+from bethink import project as projects
 from bethink.api import Bethink, open_store
 from bethink.config import check, locate_database, mask_password, project_file
 from bethink.errors import (
@@ -40,6 +41,7 @@ from bethink.features.sync import (
 from bethink.post import PostError
 from bethink.project import container_name
 from bethink.recall.shape import plain
+from bethink.store.base import Store
 from bethink.store.rows import Ids, Record
 from bethink.store.transfer import (
     Bundle,
@@ -52,7 +54,15 @@ from bethink.store.transfer import (
 from bethink.store.transfer import migrate as move_everything
 from bethink.surface import read_words, render
 from bethink.surface.cli import console
-from bethink.surface.cli.console import Bar, Result, check_database, open_memory, project, settings
+from bethink.surface.cli.console import (
+    Bar,
+    Result,
+    check_database,
+    directory,
+    open_memory,
+    project,
+    settings,
+)
 from bethink.surface.cli.knowledge import run_sync, synced_result
 from bethink.surface.cli.tend import edit_file
 from bethink.surface.operations import make_filter
@@ -176,7 +186,7 @@ def import_settings(args: Namespace, path: Path) -> Result:
     told = dict(readers.to_object(text or ""))
     if text and not told:
         raise InvalidInput(f"{path} holds no settings.", "It should hold a JSON object.")
-    root, known = project(args).root, settings(args).origins
+    root, known = projects.locate(directory(args)).root, settings(args).origins
     taken: Json = {}
     left: dict[str, str] = {}
     for name, variable, key in _SETTINGS:
@@ -232,6 +242,8 @@ def migrate(args: Namespace) -> Result:
         Bar(args, "memories") as bar,
     ):
         moved = move_everything(source, target, origin, progress=bar)
+        if wanted.shared and not config.shared:
+            join_moved(source)
     numbers = {part: tally.number for part, tally in moved.parts.items()}
     value = {"from": origin, "to": goal, **pick(moved, "taken resumed"), "verified": True}
     lines = render.describe_value({**value, "parts": numbers})
@@ -239,14 +251,23 @@ def migrate(args: Namespace) -> Result:
     return Result(value, lines, hints=[f"bethink config database {goal}"])
 
 
+def join_moved(source: Store) -> None:
+    """Join the folders whose projects were moved into a team's database to what they are called there."""
+    for key, name, path in source.items("scopes"):
+        found = projects.find(Path(path)) if path and Path(path).is_dir() else None
+        if found and found.confirmed and found.scope == key and name:
+            with suppress(OSError):  # then `bethink join` does it
+                projects.join(found, found.identity, name)
+
+
 def sync(args: Namespace, memory: Bethink) -> Result:
     team = getattr(args, "with") or memory.config.team
-    name = (getattr(args, "as") or memory.project.name).strip()
-    if not team or not name:
+    if not team:
         raise UsageError(
-            "Which team is not said, or what it calls this project.",
+            "No team is named.",
             "bethink sync --with https://memory.example --as NAME, or bethink config team …",
         )
+    name = name_in_team(args, memory)
     # Scope here → scope there, and the name that people know it by.
     scopes = {memory.scope: (team_scope(name), name)}
     if args.container:
@@ -271,6 +292,21 @@ def sync(args: Namespace, memory: Bethink) -> Result:
     value["left"] = [id for one in reports for id in one.left]
     hints = [hint for name, hint in SYNC_HINTS.items() if value[name]]
     return Result(value, notes=["" if any(value.values()) else "in step already"], hints=hints)
+
+
+def name_in_team(args: Namespace, memory: Bethink) -> str:
+    """The name that the team has for this project. The user says it once: a folder may be called anything."""
+    known, given = memory.project.team, (getattr(args, "as") or "").strip()
+    if not given and not known:
+        raise UsageError(
+            f"It is not known what the team calls {memory.project.name}.",
+            f"Say it once: bethink sync --as {shlex.quote(memory.project.name)}",
+        )
+    if given and given != known:
+        here = projects.find(directory(args))
+        with suppress(OSError):  # then it has to be said again
+            projects.join(here, here.identity, given)
+    return given or known
 
 
 @contextmanager

@@ -110,10 +110,9 @@ class Projects(Keeper):
         super().__init__(directory, *place)
         self.checkup = Checkup(self)
         self.tokens: Tokens  # of those who may call
-        found = projects.find(directory)
-        self.config = configuration.load(found.root, {"database": self.database})
-        self.shared = self.config.shared  # then projects are known by name
-        self.home = projects.of_team(found) if self.shared else found
+        self.started_in = projects.find(directory)
+        self.config = configuration.load(self.started_in.root, {"database": self.database})
+        self.shared = self.config.shared
         self.ended = False  # whether everything was closed at the end
         # A database that several tenants share has a store for each of their people.
         self._store_for = lru_cache(CALLERS)(self._act_as)
@@ -177,17 +176,17 @@ class Projects(Keeper):
         return store if whose == (store.name, store.person) else store.act_as(*whose)
 
     @property
+    def home(self) -> Project:
+        """The project that the server was started for."""
+        return self.base.project
+
+    @property
     def base(self) -> Bethink:
         """The memory of the server's own project, without anybody's limits."""
         return self._open(None).memory
 
     def _open(self, directory: Path | None) -> Opened:
-        def make() -> View:
-            memory = View(directory=self.home.worktree, config=self.config)
-            memory.project = self.home
-            return memory
-
-        return self._keep((), make)
+        return self._keep((), lambda: View(directory=self.started_in.worktree, config=self.config))
 
     def close(self, patience: float) -> bool:
         self.checkup.end()
@@ -203,7 +202,8 @@ class Projects(Keeper):
         grant = self._find_grant(caller, name)
         if grant.scope == self.home.scope and self._knows_folder(caller):
             return self.home
-        found = projects.find(Path(grant.root)) if grant.root and not caller.tenant else None
+        folder = Path(grant.root) if grant.root and not caller.tenant else None
+        found = self.base.recognise(projects.find(folder)) if folder else None
         if found is None or found.scope != grant.scope:
             return Project(NOWHERE, NOWHERE, grant.scope.removeprefix("project:"), grant.name)
         if locate_database(self.config, found) != locate_database(self.config, self.home):
@@ -280,7 +280,7 @@ class Checkup:
 
     def _ask_doctor(self) -> list[Json]:
         """What `bethink doctor` says about the server's own project."""
-        home, database = self._projects.home, self._projects.database
+        home, database = self._projects.started_in, self._projects.database
         # -P: the project's own folder must not be where Python looks for us.
         command = [sys.executable, "-P", "-m", "bethink", "doctor", "--json"]
         command += ["--database", database] if database else []

@@ -144,9 +144,6 @@ TUNING = [
     ("Go for the backend; Python for scripts.", "Go backend", None),
     ("We use Celery to send mails.", "Celery mails", None),
     ("The mobile team ships on Mondays, the web team on Wednesdays.", "mobile team Mondays", None),
-]
-
-UNSEEN = [
     (
         "The invoices live in MariaDB because accounting's reports are written for it.",
         "invoices in MariaDB",
@@ -291,4 +288,239 @@ UNSEEN = [
     ("English in code; German in the user interface.", "German user interface", None),
     ("We use ffmpeg to cut the trailers.", "ffmpeg trailers", None),
     ("Fridays are for reviews, no deploys.", "Friday reviews", None),
+    (
+        "Keep the websocket gateway on Node 18 for now; uWebSockets segfaults on 20.",
+        "websocket gateway Node 18",
+        "uWebSockets segfaults on 20",
+    ),
+    (
+        "I went with msgpack on the internal bus, JSON parsing ate 15% of the CPU.",
+        "msgpack",
+        "JSON parsing ate 15% of the CPU",
+    ),
+    (
+        "The retention job runs hourly instead of nightly, because a nightly run blocked the backups for two hours.",
+        "retention job",
+        "a nightly run blocked the backups for two hours",
+    ),
+    (
+        "squash merges only, bisecting through wip commits was hell",
+        "squash merges",
+        "bisecting through wip commits was hell",
+    ),
+    (
+        "We mirror crates.io internally; builds must not depend on the internet.",
+        "crates mirror",
+        "builds must not depend on the internet",
+    ),
+    (
+        "Tenants are capped at 50 webhooks in order not to starve the small ones.",
+        "webhook cap per tenant",
+        "in order not to starve the small ones",
+    ),
+    (
+        "To stay under the Lambda limit, PDFs are rendered page by page.",
+        "PDF page by page",
+        "To stay under the Lambda limit",
+    ),
+    (
+        "The team picked Linear over Jira for its keyboard shortcuts.",
+        "Linear",
+        "for its keyboard shortcuts",
+    ),
+    (
+        "CSV exports use semicolons, as Excel in Germany expects them.",
+        "CSV semicolons",
+        "Excel in Germany expects them",
+    ),
+    (
+        "The old importer stays read-only until the auditors sign off, they want to be able to compare.",
+        "old importer read-only",
+        "they want to be able to compare",
+    ),
+    (
+        "Terraform state lives in GCS with locking on, two people once applied at the same time.",
+        "Terraform state in GCS",
+        "two people once applied at the same time",
+    ),
+    (
+        "We no longer cache permissions, a revoked user kept access for an hour.",
+        "permission cache",
+        "a revoked user kept access for an hour",
+    ),
+    (
+        "Cursor pagination everywhere: offset queries took seconds past page 200.",
+        "cursor pagination",
+        "offset queries took seconds past page 200",
+    ),
+    (
+        "The SDK is written in TypeScript, given that most partners are on Node.",
+        "SDK in TypeScript",
+        "most partners are on Node",
+    ),
+    (
+        "Rate limits are per key and not per IP, since whole offices share an address.",
+        "rate limit per key",
+        "whole offices share an address",
+    ),
+    (
+        "The mobile app pins certificates, a requirement of the bank.",
+        "certificate pinning",
+        "a requirement of the bank",
+    ),
+    (
+        "All cron jobs moved into the scheduler service so somebody gets paged when one fails.",
+        "cron jobs in the scheduler",
+        "so somebody gets paged when one fails",
+    ),
+    (
+        "Fastly was chosen on the grounds that it purges within a second.",
+        "Fastly",
+        "it purges within a second",
+    ),
+    (
+        "Alpine images are banned: musl broke our DNS lookups twice.",
+        "Alpine images",
+        "musl broke our DNS lookups twice",
+    ),
+    (
+        "Support asked for it, hence the export button for raw events.",
+        "export button for raw events",
+        "Support asked for it",
+    ),
+    (
+        "We render mails on the server. Outlook mangles everything the builder produces.",
+        "server-side mails",
+        "Outlook mangles everything the builder produces",
+    ),
+    (
+        "The feature store is plain Parquet, that is enough for the next two years.",
+        "feature store Parquet",
+        "that is enough for the next two years",
+    ),
+    (
+        "Translations are frozen on Thursdays which gives the translators a full day.",
+        "translation freeze",
+        "which gives the translators a full day",
+    ),
+    (
+        "After the data loss in May every table has a nightly dump.",
+        "nightly table dump",
+        "the data loss in May",
+    ),
+    (
+        "Wir haben Kafka abgeschafft, damit weniger Leute Bereitschaft haben.",
+        "Kafka abgeschafft",
+        "damit weniger Leute Bereitschaft haben",
+    ),
+    ("The proxy listens on 8443 as of June.", "proxy port", None),
+    ("Invoices go out on the first, reminders on the fifteenth.", "invoices on the first", None),
+    (
+        "The staging cluster has three nodes: two in Paris and one in Lyon.",
+        "staging cluster nodes",
+        None,
+    ),
+    ("We use Figma to draw the wireframes.", "Figma", None),
+    ("The beta is open to all customers since last Monday.", "beta open", None),
+    ("Logs are rotated daily; metrics are kept for a year.", "log rotation", None),
+]
+
+UNSEEN = [
+    (
+        "The scraper sleeps two seconds between pages because the shop blocked us in spring.",
+        "scraper sleeps",
+        "the shop blocked us in spring",
+    ),
+    (
+        "Moved the thumbnails off Lambda, cold starts made the gallery jerky.",
+        "thumbnails off Lambda",
+        "cold starts made the gallery jerky",
+    ),
+    (
+        "We only hire in UTC-1 to UTC+3. Stand-ups at midnight burnt people out.",
+        "hiring time zones",
+        "Stand-ups at midnight burnt people out",
+    ),
+    (
+        "The admin UI is server-rendered: nobody on the team enjoys React.",
+        "admin UI",
+        "nobody on the team enjoys React",
+    ),
+    ("GPU jobs go to Lambda Labs due to the price.", "GPU jobs", "the price"),
+    (
+        "The desktop client bundles its own Python so that IT departments need not install one.",
+        "bundled Python",
+        "so that IT departments need not install one",
+    ),
+    (
+        "Passwords are checked against the leak list to comply with the bank's rules.",
+        "password leak list",
+        "to comply with the bank's rules",
+    ),
+    (
+        "Since the French team joined, all meetings are in English.",
+        "meetings in English",
+        "the French team joined",
+    ),
+    (
+        "No in-app purchases (Apple takes thirty percent).",
+        "in-app purchases",
+        "Apple takes thirty percent",
+    ),
+    ("The archive stays on tape, for cost reasons.", "archive on tape", "for cost reasons"),
+    (
+        "Tests may not use sleep, it made the suite flaky.",
+        "sleep in tests",
+        "it made the suite flaky",
+    ),
+    (
+        "The beta ring is ten customers; with more we drowned in tickets.",
+        "beta ring",
+        "with more we drowned in tickets",
+    ),
+    (
+        "Kotlin replaced Java in the Android app, mainly because of coroutines.",
+        "Kotlin",
+        "coroutines",
+    ),
+    (
+        "Our vendor stopped patching 9.x, therefore we run the fork.",
+        "fork",
+        "Our vendor stopped patching 9.x",
+    ),
+    (
+        "Every metric has a unit in its name, otherwise dashboards mix seconds and milliseconds.",
+        "unit in metric names",
+        "otherwise dashboards mix seconds and milliseconds",
+    ),
+    (
+        "Protobuf schemas live in their own repo, that way both teams can review a change.",
+        "protobuf repo",
+        "that way both teams can review a change",
+    ),
+    (
+        "Node pools are spot instances, which cuts the bill by 60 percent.",
+        "spot instances",
+        "cuts the bill by 60 percent",
+    ),
+    (
+        "We answer reviews within a day as unanswered ones hurt our ranking.",
+        "answer reviews",
+        "unanswered ones hurt our ranking",
+    ),
+    (
+        "The map uses vector tiles; raster looked blurry on retina screens.",
+        "vector tiles",
+        "raster looked blurry on retina screens",
+    ),
+    (
+        "Two regions, Frankfurt and Dublin, on account of the data residency clause.",
+        "two regions",
+        "the data residency clause",
+    ),
+    ("The reports are built in dbt.", "reports dbt", None),
+    ("The wiki is in Confluence; the tickets are in Jira.", "wiki Confluence", None),
+    ("Maintenance windows are on Sundays, 2 to 4 in the morning.", "maintenance window", None),
+    ("Use Blender to render the product pictures.", "Blender", None),
+    ("The firmware has two slots: A is active, B takes the update.", "firmware slots", None),
 ]

@@ -19,6 +19,8 @@ LONGEST = 2_000  # characters of a text that are looked at
 SHORTEST = 3  # characters of a reason
 EXPLANATION_WORDS = 4  # of what follows a prohibition and a colon, to be its reason; set by hand
 
+# A character of a sentence, or a stop inside of a name or a number.
+_WITHIN = r"(?:[^.!?\n]|[.!?](?=\S))"
 # The end of a clause: of its sentence, or of what stands in parentheses.
 _END = r"(?=[.!?…](?:\s|$)|\)|\s[—–]\s|\s--?\s|;\s|\n|$)"
 _CLAUSE = rf"(?P<reason>.+?){_END}"
@@ -47,10 +49,10 @@ _FINITE = (
 _JUDGING = (
     r"\b(?:too \w+|cannot|can['’]t|could(?:n['’]t| not)|won['’]t|would(?:n['’]t| not)?|did(?:n['’]t| not)|must not|mustn['’]t"
     r"|(?:do|does)(?:n['’]t| not) (?:support|work|scale|handle|have|offer|allow|know|fit|like|want|run|understand|speak|cover)"
-    r"|nobody (?:can|could|knows?|knew|want(?:s|ed)|understands?|understood|reads?|uses?d?)|impossible|unable|slow(?:er|ly)?|faster"
-    r"|cheaper|expensive|easier|harder|better|worse|simpler|safer|painful|unreliable|out of memory|ran out|runs out|gave nothing"
+    r"|nobody (?:[\w ]{3,20} )?(?:can|could|knows?|knew|want(?:s|ed)|understands?|understood|reads?|uses?d?|likes?|enjoys?)|impossible|unable|slow(?:er|ly)?|faster"
+    r"|cheaper|expensive|easier|harder|better|worse|simpler|safer|painful|out of memory|ran out|runs out|gave nothing"
     r"|fail(?:s|ed|ing)|crash(?:es|ed)|breaks|broke|lost|leak(?:s|ed)|costs? (?:too|us|more|less|an?|\d+|two|three|half|twice)|hangs|hung|times out|timed out|locked up|kept \w+ing"
-    r"|(?:doubled|tripled|exploded|without (?:any|a|tuning|trouble)|already (?:know|have|use)s?))\b"
+    r"|hell|flaky|blurry|buggy|noisy|brittle|fragile|clumsy|confusing|useless|un(?:readable|usable|stable|reliable)|annoy\w*|enough|(?:want|need)s? to|(?:doubled|tripled|exploded|without (?:any|a|tuning|trouble)|already (?:know|have|use)s?))\b"
 )
 _OBJECT = r"(?:the |an? |our )?[\w-]+(?:[.!,]|$| (?:in|on|at|for|from|into)\b(?! (?:sync|line|check|shape|order)\b))"
 # Verbs of a purpose. "To keep sessions in Redis" says what a thing does; "to keep them small" says what for.
@@ -87,19 +89,22 @@ _MARKED = (
     # To make rollbacks safe, a release never drops a column.
     rf"(?:^|(?<=[.!?]\s))(?P<reason>(?:in order )?to {_PURPOSE}\b[^,;:\n]{{2,120}}?)(?=,\s|\s(?:we|i|our|every|each|all|nobody)\s)",
     # … because the ledger needs serializable transactions
-    rf"(?:\b(?:because(?: of)?|due to|owing to|thanks to|on account of|given (?:that|how)|considering that|seeing that|now that"
+    rf"(?:\b(?:because(?: of)?|due to|owing to|thanks to|on account of|on (?:the )?grounds (?:that|of)|given (?:that|how)|considering that|seeing that|now that"
     rf"|in (?:view|light) of)|,\s(?:given|considering))\s+{_CLAUSE}",
     # … since the docs team knows Go templates
     rf"\bsince\s+(?!{_TEMPORAL})(?P<reason>(?=[^.;\n]*?(?:{_FINITE}|\w{{3,}}s\b)).+?){_END}",
     # … as the bundle is a third of the size
     rf"(?<!such)(?<!same)(?<!just)(?<!well)(?<!soon)(?<!long)(?<!far)\s+as\s+(?P<reason>(?=\S+\s\S+\s\S)(?:[\w'’-]+\s+){{1,6}}?{_AUXILIARY}\b.*?){_END}",
+    # …, as Excel in Germany expects them
+    rf",\s+as\s+(?!usual|before|always|well|discussed|agreed|mentioned|described|of\b|an?\b|in\b|on\b)"
+    rf"(?P<reason>(?:[\w'’-]+\s+){{1,5}}?\w{{3,}}s\s[\w'’-]+.*?){_END}",
     # MySQL locked up under load, that's why …; the reason comes first.
-    r"(?:^|(?<=[.!?]\s))(?P<reason>[^.!?\n]{8,240}?)(?:[,;.]|\s[—–-])\s*(?:and )?"
+    rf"(?:^|(?<=[.!?]\s))(?P<reason>{_WITHIN}{{8,240}}?)(?:[,;.]|\s[—–-])\s*(?:and )?"
     r"(?:that(?:['’]s| is) why|this is why|which is why|hence|therefore|thus|consequently|as a result|for (?:that|this) reason"
     r"|so(?! that\b| far\b| as to\b| (?:\w+ ){1,2}(?:can|could|notice|know|see)\b))\s",
     # … so that plans look the same everywhere; … so we notice when it hangs
     rf"\b(?P<reason>(?:so that|so as to|in order (?:not )?to|in order that|lest)\s.+?){_END}",
-    rf"(?<=\w)(?<!\bok)(?<!and) (?P<reason>so (?:we|you|they|it|everyone|people|users?|nobody|the \w+)\s.+?){_END}",
+    rf"(?<=\w)(?<!\bok)(?<!and) (?P<reason>so (?:we|you|they|it|everyone|everybody|somebody|someone|people|users?|nobody|the \w+)\s.+?){_END}",
     rf",\s(?P<reason>so (?:\w+ ){{1,2}}(?:can|could|notice|know|see)\b.+?){_END}",
     # … to keep them small
     rf"\b(?!{_TAKES_INFINITIVE}\s)[\w`\"'’)]+,?\s(?P<reason>to {_PURPOSE}\b.+?){_END}",
@@ -114,10 +119,15 @@ _MARKED = (
     # … for consistency; … for the sake of the shops; … for easier parsing
     rf"\b(?P<reason>for (?:the sake of .+?|(?:[\w-]+ ){{0,2}}{_QUALITY}|(?:easier|better|faster|cheaper|lower|simpler|safer|less|fewer) [\w-]+"
     rf"(?: [\w-]+)?)){_END}",
+    # The team picked Linear over Jira for its keyboard shortcuts.
+    rf"\b(?:chose|chosen|pick(?:ed)?|prefer(?:red)?|selected|went with|bought|took)\b[^.;\n]*?\s(?P<reason>for (?:its|their|the)\s.+?){_END}",
+    # …, a requirement of the bank
+    rf",\s(?P<reason>(?:an? )?(?:requirement|request|wish|demand|rule|condition|recommendation) (?:of|by|from)\s.+?){_END}",
     # …, for provenance
     r",\s(?P<reason>for (?!now\b|the moment\b|the time being\b|example\b|instance\b|once\b|ever\b|all\b|\d)(?:[\w'’-]+ ){0,3}[\w'’-]+)[.!]?$",
     # Following the certificate outage, …; … after the leak in March
-    rf"(?:^|(?<=[.!?]\s))(?P<reason>(?:after|following) (?:the|an?|our|last|two|several)\b[^,;.\n]{{0,40}}?{_MISHAP}[^,;.\n]*)(?=,)",
+    rf"(?:^|(?<=[.!?]\s))(?P<reason>(?:after|following) (?:the|an?|our|last|two|several)\b[^,;.\n]{{0,40}}?{_MISHAP}"
+    rf"[^,;.\n]*?)(?=,|\s(?:we|i|every|each|all|our|the)\s)",
     rf"\b(?P<reason>(?:after|following) (?:the|an?|our|last|two|several)\b[^,;.\n]{{0,40}}?{_MISHAP}.*?){_END}",
 )
 _FOREIGN = (
@@ -133,16 +143,16 @@ _FOREIGN = (
     rf"\b(?:porque|ya que|puesto que|debido a(?:l| que)?|gracias a(?:l)?)\s+{_CLAUSE}",
     rf"\b(?P<reason>(?:para (?:que|evitar|mantener|reducir)|de lo contrario)\b.+?){_END}",
 )
-# Where a second clause stands that may explain the first.
+# Where a second clause is that may explain the first.
 _SECOND_CLAUSE = (
     # No ORM: the queries became impossible to read. Behind a colon or a dash, or in parentheses.
-    r"^(?P<statement>[^.!?\n]{4,200}?)(?::\s|\s[—–]\s|\s--?\s|\s\()(?P<reason>[^.!?\n()]{8,240})",
+    rf"^(?P<statement>{_WITHIN}{{4,200}}?)(?::\s|\s[—–]\s|\s--?\s|\s\()(?P<reason>(?:(?![()]){_WITHIN}){{8,240}})",
     # Uploads go straight to S3; the API pods ran out of memory.
-    r"^(?P<statement>[^.!?\n;]{4,200}?);\s(?P<reason>[^.!?\n]{8,240})",
+    rf"^(?P<statement>{_WITHIN}{{4,200}}?);\s(?P<reason>{_WITHIN}{{8,240}})",
     # pnpm it is, npm was too slow on the monorepo.
-    r"^(?P<statement>[^.!?\n]{3,200}?),\s(?P<reason>(?!and\b|or\b|but\b|not\b|no\b|which\b|who\b|where\b|when\b|if\b|with\b)[^.!?\n]{8,200})",
+    rf"^(?P<statement>{_WITHIN}{{3,200}}?),\s(?P<reason>(?!(?:and|or|but|not|no|which|who|where|when|if|with)\b){_WITHIN}{{8,200}})",
     # We signed with Adyen. Stripe doesn't support iDEAL refunds.
-    r"^(?P<statement>[^.!?\n]{4,200}?)[.!]\s+(?P<reason>[^.!?\n]{8,240})",
+    rf"^(?P<statement>{_WITHIN}{{4,200}}?)[.!]\s+(?P<reason>{_WITHIN}{{8,240}})",
 )
 _FORBIDS = r"^(?:no|never|do not|don['’]t|avoid|not) \w"
 # A statement without a finite verb: No Kubernetes. Postgres it is. On-call is a week, not a day.
@@ -179,6 +189,15 @@ def find_implied_reason(statement: str) -> str | None:
             if found and _is_finite(found["reason"]) and _judges(found["reason"]):
                 return _clean(found["reason"])
     return None
+
+
+def list_second_clauses(statement: str) -> list[str]:
+    """The clauses of a statement beside its first one, for a reader that understands more than their words."""
+    found = (
+        pattern.search(line) for line in _lines(statement) for pattern in _compiled(_SECOND_CLAUSE)
+    )
+    clauses = (_clean(match["reason"]) for match in found if match)
+    return list(dict.fromkeys(filter(None, clauses)))
 
 
 def _lines(text: str) -> Iterator[str]:

@@ -19,7 +19,6 @@ OTHERS = (
 )
 PASSAGES = ("document",)
 LOOKED = 10  # hits among which the statement is chosen; set by hand
-ABOUT = 0.5  # share of the best score from which on a hit is about the same subject; set by hand
 CLEARLY = 1.15  # how much better another hit must fit to count before a decision, or before one with a reason; set by hand
 AS_WELL = 0.9  # share of its score from which on a newer statement is quoted in place of an older one; set by hand
 NEAR = 2  # turns on either side of a statement that may say why
@@ -72,10 +71,7 @@ def _find_statements(memory: Bethink, subject: str, kinds: Sequence[str]) -> lis
     """What of some kinds fits a subject by itself, and not only by what it is related to."""
     filter = memory.filter(kinds=tuple(kinds))
     answer = memory.search(subject, filter=filter, limit=LOOKED, related=False)
-    if UNFIT in answer.hints:
-        return []
-    best = max((hit.score for hit in answer.hits), default=0.0)
-    return [hit for hit in answer.hits if hit.score >= best * ABOUT]
+    return [] if UNFIT in answer.hints else list(answer.hits)
 
 
 def _choose(hits: Sequence[Hit]) -> Hit:

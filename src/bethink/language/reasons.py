@@ -154,6 +154,11 @@ _SECOND_CLAUSE = (
     # We signed with Adyen. Stripe doesn't support iDEAL refunds.
     rf"^(?P<statement>{_WITHIN}{{4,200}}?)[.!]\s+(?P<reason>{_WITHIN}{{8,240}})",
 )
+# What ends with the things that follow: two slots, these steps, the order.
+_ANNOUNCES = (
+    r"\b(?:\d+|two|three|four|five|six|seven|several|some|these|the following|as follows|namely|steps?|rules?|order|stages?|parts?|todo|to do"
+    r"|clarified|question|answer|result)\W*(?:[\w-]+\W*){0,2}$"
+)
 _FORBIDS = r"^(?:no|never|do not|don['’]t|avoid|not) \w"
 # A statement without a finite verb: No Kubernetes. Postgres it is. On-call is a week, not a day.
 _VERBLESS = (
@@ -225,12 +230,11 @@ def _judges(clause: str) -> bool:
 
 
 def _is_explained(head: str, tail: str) -> bool:
-    """Whether a clause behind a colon or a dash explains what comes before it, and is not just what that names."""
+    """Whether a clause behind a colon or a dash explains what comes before it, and is not just what that names or counts."""
     if _matches(_FORBIDS, head) and len(tail.split()) >= EXPLANATION_WORDS:
         return True
     states = _is_finite(head) or _matches(_VERBLESS, head)
-    background = rf"\b(?:{_PAST_FORMS}|was|were|had|wants?|wanted|must)\b"
-    return states and _is_finite(tail) and (_judges(tail) or _matches(background, tail))
+    return states and _is_finite(tail) and not _matches(_ANNOUNCES, head)
 
 
 def _clean(reason: str) -> str | None:

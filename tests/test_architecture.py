@@ -11,7 +11,7 @@ from source_tree import ROOT, SOURCE, count_cycles, find_imports, is_for_types, 
 
 # Who may import whom: a module sees only modules of a lower level, function-level imports included.
 LEVELS = """
-    errors types text skills surface
+    errors types text skills surface language
     config post registry project caller embed.base llm.base hosts.base hosts.edit
     store embed llm hosts judge
     ingest recall consent

@@ -58,6 +58,38 @@ def test_a_question_gets_first_what_it_asks_for_also_when_it_only_points(memory)
         assert bool(answer.hints) == (not expected)
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "which decisions did we make on Friday?",
+        "what did we decide on Friday?",
+        "show me the decisions we took last Friday",
+        "what did the team agree on last Friday?",
+        "what did we settle on on Friday?",
+        "what choices did we make on Friday?",
+        "Which decisions were made between Thursday and Saturday?",
+    ],
+)
+def test_a_question_for_the_decisions_of_a_day_lists_all_of_them(tmp_path, question):
+    decided = [
+        "Invoices are numbered per year from now on.",
+        "Going with Redis over Memcached.",
+        "The API stays on v1 until March.",
+        "Switched CI to GitHub Actions.",
+        "We won't support IE11.",
+    ]
+    with opened(tmp_path) as (memory, set_clock):
+        set_clock(NOW - timedelta(days=9))
+        memory.add("Dropped support for Python 3.9.", dedup=False)
+        for minute, text in enumerate(decided):
+            set_clock(NOW - timedelta(days=5, minutes=-minute))
+            memory.add(text, dedup=False)
+        memory.add("The staging database has 4 GB of RAM.", dedup=False)
+        set_clock(NOW)
+        memory.add("Moved error tracking to Sentry.", dedup=False)
+        assert set(texts(memory.search(question))) == set(decided)
+
+
 def test_where_nothing_was_told_then_what_speaks_of_that_day_is_found(tmp_path):
     with opened(tmp_path) as (memory, _):
         forecast = "Forecast on 25 October was off by an hour"

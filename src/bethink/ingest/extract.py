@@ -267,31 +267,36 @@ def _is_thing(word: str) -> bool:
 
 def classify(text: str) -> tuple[str, float]:
     """The kind that the wording speaks for, and how firmly it was said. The confidence is the memory's, not the rule's."""
-    text = text[:CUE_PREFIX].strip()
-    sentences = prose(text)
-    kept = [sentence for sentence in sentences if not _is_filler(sentence)]
-    said = "\n".join(kept) or text
-    if sentences and not kept:
-        return "context", _confidence(said, "context")
-    scores = _score_kinds(text, said if len(kept) < len(sentences) else text, kept)
+    said, scores = _read_cues(text)
     kind = max(scores, key=lambda name: scores[name], default="general")
     if scores.get(kind, 0) < CLEAR or (kind == "fact" and len(said.split()) < 3):
         kind = "general"
     return kind, _confidence(said, kind)
 
 
-def _score_kinds(text: str, said: str, sentences: list[str]) -> dict[str, float]:
-    """How much cue phrases, a label and question marks speak for each kind."""
-    scores = cue_scores(said)
+def score_kinds(text: str) -> dict[str, float]:
+    """How much the wording speaks for each kind; nothing for a kind that it does not speak for."""
+    return _read_cues(text)[1]
+
+
+def _read_cues(text: str) -> tuple[str, dict[str, float]]:
+    """The sentences that say something, and how much cue phrases, a label and question marks speak for each kind."""
+    text = text[:CUE_PREFIX].strip()
+    sentences = prose(text)
+    kept = [sentence for sentence in sentences if not _is_filler(sentence)]
+    said = "\n".join(kept) or text
+    if sentences and not kept:
+        return said, {"context": CLEAR}
+    scores = cue_scores(said if len(kept) < len(sentences) else text)
     rest = compile_pattern(r"(?m)^[ \t]*(?:#{1,6}\s|>).*$").sub("", text).strip()
-    if not sentences and scores.get("problem", 0) < 3 and rest and _first_line(text) != text:
-        return {"code": CLEAR}
+    if not kept and scores.get("problem", 0) < 3 and rest and _first_line(text) != text:
+        return said, {"code": CLEAR}
     if label := find_label(text):
         scores[label] = scores.get(label, 0) + 6
-    if asked := sum(one.rstrip("\"')*_` ").endswith(("?", "？")) for one in sentences):
+    if asked := sum(one.rstrip("\"')*_` ").endswith(("?", "？")) for one in kept):
         # A question that ends a long report is an offer rather than what the report is about.
-        scores["question"] = scores.get("question", 0) + (4 if 2 * asked >= len(sentences) else 1.5)
-    return scores
+        scores["question"] = scores.get("question", 0) + (4 if 2 * asked >= len(kept) else 1.5)
+    return said, scores
 
 
 def _is_filler(sentence: str) -> bool:

@@ -10,7 +10,6 @@ with it.
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -20,7 +19,8 @@ from bethink.embed import submit_ahead
 from bethink.embed.base import Embedder
 from bethink.errors import InvalidInput
 from bethink.ingest.compare import Comparison, WriteOptions, compare
-from bethink.ingest.extract import classify, extract, find_label, keywords
+from bethink.ingest.extract import extract, find_label, keywords
+from bethink.ingest.kinds import choose_kind
 from bethink.ingest.reconcile import REPEATED, STATED, holds_one_statement
 from bethink.ingest.redact import redact, redact_value
 from bethink.judge import Judge, asks, describe_place
@@ -45,12 +45,6 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
 Group = tuple[Source, Sequence[Passage]]
-
-# How probably a note is a to-do to be one, and how improbably for its words not to count. Of 50 written to-dos 47 are found (27 by
-# their words), of 620 other notes 3 are taken for one (9) (bench/LOG.md, 2026-11-16).
-WANTED, UNWANTED = 0.75, 0.25
-# What is to be done each time, and what a commit says it did.
-_RECURS = r"(?i)\b(?:each|every|always|never|whenever|any)\b|^(?:build|chore|ci|docs|feat|fix|perf|refactor|revert|style|test)(?:\([^)]*\))?!?:"
 
 
 class Read(NamedTuple):
@@ -144,23 +138,18 @@ def _make_memories(
 ) -> list[Memory]:
     return [
         make_memory(extract(passage), one.source, options, one.position)
-        for one, passage in zip(fresh, _recognise_todos(fresh, judge), strict=True)
+        for one, passage in zip(fresh, _recognise_kinds(fresh, judge), strict=True)
     ]
 
 
-def _recognise_todos(read: Sequence[Read], judge: Judge | None) -> list[Passage]:
-    """The passages; a note that wants something done is a to-do, and one that only sounds like it is none, whatever its words are.
-    What is wanted each time is a rule. What its teller gave a kind, or labelled, keeps it."""
+def _recognise_kinds(read: Sequence[Read], judge: Judge | None) -> list[Passage]:
+    """The passages, each note of one statement with the kind that the judge and its words speak for."""
     found = [one.passage for one in read]
     notes = [at for at, one in enumerate(read) if judge and _needs_kind(one)]
-    told = [(describe_place("user"), found[at].content) for at in notes]
-    readings = judge.read(told) if judge and told else []
-    for at, reading in zip(notes, readings, strict=True):
-        chance, text = reading.kinds["todo"], found[at].content
-        if chance >= WANTED and not re.search(_RECURS, text):
-            found[at] = found[at]._replace(kind="todo")
-        elif chance < UNWANTED and classify(text)[0] == "todo":
-            found[at] = found[at]._replace(kind="fact")
+    texts = [found[at].content for at in notes]
+    readings = judge.read([(describe_place("user"), text) for text in texts]) if judge else []
+    for at, text, reading in zip(notes, texts, readings, strict=True):
+        found[at] = found[at]._replace(kind=choose_kind(text, reading))
     return found
 
 

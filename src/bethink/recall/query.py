@@ -29,8 +29,12 @@ OPERATORS = {"AND": "and", "OR": "or", "NOT": "not"}
 BINDING = {"close": 0, "or": 1, "and": 2, "not": 3}
 BESIDE = 4
 
-_LISTED = "decision conclusion question problem solution todo gotcha preference handoff".split()
-LIST_NOUNS = {f"{kind}s": kind for kind in _LISTED} | {"to-dos": "todo", "discoveries": "discovery"}
+_LISTED = "decision conclusion question problem solution todo gotcha preference handoff fact pattern".split()
+LIST_NOUNS = {f"{kind}s": kind for kind in _LISTED} | {
+    "to-dos": "todo",
+    "discoveries": "discovery",
+    "choices": "decision",
+}
 ASKING = WORDS["asking"] | LIST_NOUNS.keys()
 # What makes a question one about code: then code is not kept behind notes and decisions.
 _ABOUT_CODE = (
@@ -352,7 +356,7 @@ def _find_list_kind(words: list[str]) -> list[str]:
     """The kind that a question begins with: "list all decisions", "gotchas about X"."""
     noun, after = [*dropwhile(WORDS["list_leads"].__contains__, words), "", ""][:2]
     name = noun.rstrip(".,:;?!")
-    ends = noun != name or not after or after in WORDS["list_followers"]
+    ends = noun != name or not after or after.rstrip(".,:;?!") in WORDS["list_followers"]
     return [LIST_NOUNS[name]] if ends and name in LIST_NOUNS else []
 
 

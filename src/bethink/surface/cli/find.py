@@ -7,13 +7,12 @@ from typing import Any
 
 from bethink.api import Bethink
 from bethink.errors import UsageError
-from bethink.recall.pipeline import UNFIT
 from bethink.recall.shape import plain, plain_hit
 from bethink.surface import operations, render
 from bethink.surface.cli.console import Result, offer_languages, read_text
 from bethink.surface.render import cell, date, date_and_time, describe_value, one_line
 from bethink.text import replace_broken
-from bethink.types import Hit, Json, Memory, Strings
+from bethink.types import Memory
 
 NO_LIMIT = 2**62
 BEGIN = (
@@ -71,63 +70,38 @@ def ask(
     return told._replace(notes=shown.notes, items=shown.items)
 
 
-# Why something is as it is: the decision about a subject, its reason, what it replaced, and the line where it was said.
+# Why something is as it is
 
-DECIDED = ("decision", "preference", "conclusion", "solution")
-LOOKED = 5  # hits among which a decision counts before what somebody prefers or found; set by hand
-ABOUT = 0.5  # share of the best score from which on a hit is about the same; set by hand
-NEAR = 2  # turns on either side of a decision that may say why
-# What begins a reason, up to the end of its sentence.
-_REASON = r"(?is)\b(?:because(?: of)?|so that|in order to|due to|the reason (?:is|was)(?: that)?|owing to|as otherwise|otherwise)\b\s*(.+?)(?=[.!?](?:\s|$)|\n|$)"
-
-
-def _find_decided(memory: Bethink, subject: str, kinds: Strings) -> list[Hit]:
-    """What of some kinds fits a subject. What perhaps replaced one of them, and so stands before it, but fits far worse is not about
-    that."""
-    answer = memory.search(subject, filter=memory.filter(kinds=kinds), limit=LOOKED)
-    if UNFIT in answer.hints:
-        return []
-    best = max((hit.score for hit in answer.hits), default=0.0)
-    return [hit for hit in answer.hits if hit.score >= best * ABOUT and hit.memory.kind in kinds]
-
-
-def find_reason(memory: Bethink, subject: str) -> Json | None:
-    """The decision that fits a subject best, why it was taken, what it replaced, the newest first, and the turn of a conversation in
-    which it was taken; where nothing that was decided fits, the fact that does, and None without one."""
-    hits = _find_decided(memory, subject, DECIDED) or _find_decided(memory, subject, ("fact",))
-    if not hits:
-        return None
-    hit = next((hit for hit in hits if hit.memory.kind == "decision"), hits[0])
-    decision = hit.memory
-    replaced = [other for relation, other in hit.related if relation.type == "supersedes"]
-    replaced = [other for other in replaced if other.created_at <= decision.created_at]
-    replaced.sort(key=lambda other: other.created_at, reverse=True)
-    around = memory.store.around(decision.id, NEAR, NEAR) if decision.session else []
-    turns = [one for one in around if one.kind == "context"]
-    said = next((one for one in turns if one.lines == decision.lines), None)
-    texts = (one.content for one in (decision, *([said] if said else ()), *turns))
-    reasons = (found[1].strip() for text in texts if (found := re.search(_REASON, text)))
-    because = next(reasons, None)
-    return {"decision": decision, "because": because, "replaced": replaced, "said": said}
+NO_REASON = "No separate reason recorded; this is the full statement."
 
 
 def why(args: Namespace, memory: Bethink) -> Result:
+    from bethink.features.explain import explain
+
     asked = " ".join(args.subject)
     subject = re.sub(r"(?i)^(?:(?:why|not|no)\b\s*)+", "", asked) or asked
-    reason = find_reason(memory, subject)
-    if reason is None:
+    found = explain(memory, subject)
+    if found is None:
         nothing = f"No decision about {one_line(subject, 80)} is known."
         return Result(notes=[nothing], hints=["`bethink recall` looks for anything about it."])
-    decision, because, replaced, said = reason.values()
-    names = render.short_ids(memory, [decision, *replaced])
-    beside = [f"because {because}" if because else "Nobody said why."]
-    for one in replaced:
-        before = f"{names[one.id]} ({date(one.created_at)})"
-        beside.append(f"replaced {before}: {one.summary or one.content}")
-    if said:
-        beside.append(f"{said.metadata.get('role') or 'somebody'} said: {said.content}")
+    decision, source = found.decision, found.because_from
+    others = [*found.replaced, *found.may_replace, *found.newer, *([source] if source else ())]
+    names = render.short_ids(memory, [decision, *others])
+
+    def cite(one: Memory) -> str:
+        return f"{names[one.id]} ({date(one.created_at)})"
+
+    beside = [NO_REASON]
+    if found.because:
+        beside = [f"reason{f', from {cite(source)}' if source else ''}: {found.because}"]
+    for word in ("replaced", "may_replace", "newer"):
+        for one in getattr(found, word):
+            beside.append(f"{word.replace('_', ' ')} {cite(one)}: {one.summary or one.content}")
+    if found.said:
+        speaker = found.said.metadata.get("role") or "somebody"
+        beside.append(f"{speaker} said: {found.said.content}")
     whole = render.quote_memory(decision, names, beside=tuple(beside))
-    return Result(reason, items=[whole])
+    return Result(found._asdict(), items=[whole])
 
 
 # By id and by time

@@ -506,7 +506,7 @@ def _found(here: Stage) -> Iterator[str]:
     yield "## recall"
     yield (
         "An index of the matches, and the best of them in full, within the token budget; an index line counts only where the text is not there."
-        " `total_count` counts every match, `has_more` says whether some are not in the index, `tokens_used` is an estimate. A text that did not fit is cut and marked"
+        " `total_count` counts every match, `has_more` says whether some are on the next page, which begins at the offset `next`, `tokens_used` is an estimate of all texts, relations and topics. A text that did not fit is cut and marked"
         ' `"truncated": true`. `hints` says, for example, that only words were searched. `topics` groups the details by the topic of the conversation they come from.'
     )
     value = here.fixed(

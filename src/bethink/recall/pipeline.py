@@ -38,7 +38,7 @@ from bethink.recall.score import (
     rerank,
     score,
 )
-from bethink.recall.shape import choose_sentence, find_sought, title_code
+from bethink.recall.shape import NONE_OPEN, NOTHING_OPEN, choose_sentence, find_sought, title_code
 from bethink.store.base import Store
 from bethink.store.rows import is_narrow
 from bethink.store.words import as_words, find_leaves, query_words
@@ -182,9 +182,19 @@ def recall(
     page = hits[ask.offset : ask.offset + ask.limit]
     if ask.related:
         page = expand(page, store, _hold_to_syntax(ask.filter, query))
-    if not total and query.answered is False and not store.count(_narrow_filter(ask.filter, query)):
-        hints = (NOTHING_OPEN, *hints)
+    if not total and query.answered is False:
+        hints = (*_say_none_open(query, ask.filter, store), *hints)
     return Answer(query, tuple(page), total, ask.mode, ask.profile, hints)
+
+
+def _say_none_open(query: Query, filter: Filter, store: Store) -> Strings:
+    """The hint for a question that asks for what is open where nothing of the kind is."""
+    wanted = _narrow_filter(filter, query)
+    if store.count(wanted):
+        return ()
+    if len(query.kinds) == 1 and store.count(wanted._replace(kinds=tuple(NONE_OPEN))):
+        return (NONE_OPEN.get(query.kinds[0], NOTHING_OPEN),)
+    return (NOTHING_OPEN,)
 
 
 def _load_hits(
@@ -414,7 +424,6 @@ PARENT = 0.7  # how much of a topic's fit its sub-topics share
 # What came out of the work stands for the turns in which it was said; these fill the room that is left.
 OUTCOMES = tuple(kind for kind in KINDS if kind not in ("code", "document", "context"))
 LOOKED = 500  # memories of each sort that are looked at; of a longer time the newest
-NOTHING_OPEN = "Nothing is open."
 NOTHING_THEN = "Nothing is known from that time; `bethink list` shows the newest."
 
 

@@ -486,7 +486,7 @@ def _written(here: Stage) -> Iterator[str]:
 def _found(here: Stage) -> Iterator[str]:
     answer = here.fixed(
         here.run(
-            "search", "which database does the orders service use?", "--limit", "1", "--explain"
+            "search", "where did the orders service move?", "--limit", "1", "--explain"
         )
     )
     yield "## search"

@@ -58,7 +58,9 @@ def test_identifiers_and_entities_are_found_in_what_surrounds_them():
         assert (query.entities, query.text, terms(raw)) == (entities, text, words)
 
 
-OPEN = "open questions|unanswered questions about auth|what’s still unresolved|what remains unanswered"
+OPEN = (
+    "open questions|unanswered questions about auth|what’s still unresolved|what remains unanswered"
+)
 
 
 def test_a_clear_cue_names_the_kinds_and_open_questions_have_no_answer():

@@ -485,9 +485,7 @@ def _written(here: Stage) -> Iterator[str]:
 
 def _found(here: Stage) -> Iterator[str]:
     answer = here.fixed(
-        here.run(
-            "search", "where did the orders service move?", "--limit", "1", "--explain"
-        )
+        here.run("search", "where did the orders service move?", "--limit", "1", "--explain")
     )
     yield "## search"
     yield "An array, best first. Each element is a memory with its `score`."

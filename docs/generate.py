@@ -485,9 +485,7 @@ def _written(here: Stage) -> Iterator[str]:
 
 def _found(here: Stage) -> Iterator[str]:
     answer = here.fixed(
-        here.run(
-            "search", "which database does the orders service use?", "--limit", "1", "--explain"
-        )
+        here.run("search", "where did the orders service move?", "--limit", "1", "--explain")
     )
     yield "## search"
     yield "An array, best first. Each element is a memory with its `score`."
@@ -506,7 +504,7 @@ def _found(here: Stage) -> Iterator[str]:
     yield "## recall"
     yield (
         "An index of the matches, and the best of them in full, within the token budget; an index line counts only where the text is not there."
-        " `total_count` counts every match, `has_more` says whether some are not in the index, `tokens_used` is an estimate. A text that did not fit is cut and marked"
+        " `total_count` counts every match, `has_more` says whether some are on the next page, which begins at the offset `next`, `tokens_used` is an estimate of all texts, relations and topics. A text that did not fit is cut and marked"
         ' `"truncated": true`. `hints` says, for example, that only words were searched. `topics` groups the details by the topic of the conversation they come from.'
     )
     value = here.fixed(

@@ -7,7 +7,7 @@ then. `expand` gives hits what they are connected to.
 
 import random
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,9 +17,11 @@ from bethink.embed.base import Embedder
 from bethink.recall.query import KNOWN, find_event, parse, see_then
 from bethink.recall.score import (
     DISTILLED,
+    INHERITED,
     MEANING,
     PROFILES,
     STRETCH,
+    Loan,
     Pool,
     Profile,
     Ranked,
@@ -28,6 +30,7 @@ from bethink.recall.score import (
     fuse,
     is_question,
     join_pools,
+    merge_words,
     profile_parts,
     put_first,
     put_statements_first,
@@ -35,16 +38,17 @@ from bethink.recall.score import (
     rerank,
     score,
 )
-from bethink.recall.shape import choose_sentence, find_sought, title_code
+from bethink.recall.shape import NONE_OPEN, NOTHING_OPEN, choose_sentence, find_sought, title_code
 from bethink.store.base import Store
 from bethink.store.rows import is_narrow
-from bethink.store.words import as_words, query_words
+from bethink.store.words import as_words, find_leaves, query_words
 from bethink.text import STOP_WORDS, WORDS
 from bethink.types import (
     ASKED_IMPORTANCE,
     FILES,
     IDEAS,
     KINDS,
+    OPEN_KINDS,
     PERSONAL,
     TEAM,
     TRUST,
@@ -153,7 +157,7 @@ def recall(
         pool, now.timestamp(), ask.fusion, ask.gate, embedder.baseline if embedder else 0.0
     )
     standing = {one.key: _standing(one, query, held) for one in pool.candidates}
-    ranked = _rank(pool.candidates, signals, query, ask, standing, now, rng)
+    ranked = _rank(merge_words(pool), signals, query, ask, standing, now, rng)
     read: Mapping[int, Weights] = {}
     if reader:
         ranked, read = rerank(ranked, query, standing, store.load, reader)
@@ -164,32 +168,34 @@ def recall(
             why["standing"] = standing[one.key]
         return why | read.get(one.key, {})
 
-    # From the first on, so that a turn which repeats one of an earlier page is not told again.
-    hits = _load_hits(ranked[: ask.offset + ask.limit + SPARE], query, store, explain)
-    hits, total, hints = _sift(hits, len(ranked), query, ask, embedder)
-    past = bool(held) or ask.filter.as_of is not None
-    hits = _take_page(hits, query.text, ask, store, None if past else now, judge)
-    return Answer(query, tuple(hits), total, ask.mode, ask.profile, hints)
-
-
-def _take_page(
-    hits: Hits,
-    question: str,
-    ask: Ask,
-    store: Store,
-    now: datetime | None,
-    judge: "Judge | None",
-) -> Hits:
-    """The hits that are asked for, with what they are related to. Where it is asked what holds `now`, that comes before what it
-    disputes."""
-    if judge and now and ask.related:
-        first = max(JUDGED, ask.limit)
-        hits = mark_disputed(hits[:first], question, judge, store, now) + hits[first:]
-    earlier = [hit.memory.id for hit in hits[: ask.offset]]
+    # From the first on: a turn that repeats one of an earlier page is left out, and what is put first there stays there.
+    window = ranked[: ask.offset + ask.limit + SPARE]
+    hits = _load_hits(window, query, store, explain)
+    matches = len(ranked) - (len(window) - len(hits))
+    hits, total, hints = _sift(hits, matches, query, ask, embedder)
+    if ask.related and not (held or ask.filter.as_of):  # the question is about the present
+        if judge:
+            first = max(JUDGED, ask.limit)
+            hits = mark_disputed(hits[:first], query.text, judge, store, now) + hits[first:]
+        joining = None if _excludes(query) else _narrow_filter(ask.filter, query)
+        hits, joined = put_newer_first(hits, store, joining)
+        total += joined
     page = hits[ask.offset : ask.offset + ask.limit]
     if ask.related:
-        page = expand(page, store, ask.filter)
-    return put_newer_first(page, ask.limit, earlier) if now else page
+        page = expand(page, store, _hold_to_syntax(ask.filter, query))
+    if not total and query.answered is False:
+        hints = (*_say_none_open(query, ask.filter, store), *hints)
+    return Answer(query, tuple(page), total, ask.mode, ask.profile, hints)
+
+
+def _say_none_open(query: Query, filter: Filter, store: Store) -> Strings:
+    """The hint for a question that asks for what is open where nothing of the kind is."""
+    wanted = _narrow_filter(filter, query)
+    if store.count(wanted):
+        return ()
+    if len(query.kinds) == 1 and store.count(wanted._replace(kinds=OPEN_KINDS)):
+        return (NONE_OPEN.get(query.kinds[0], NOTHING_OPEN),)
+    return (NOTHING_OPEN,)
 
 
 def _load_hits(
@@ -283,16 +289,28 @@ def _workers() -> "Executor":
 # Finding and weighing
 
 
+def _hold_to_syntax(filter: Filter, query: Query) -> Filter:
+    """The filter with the kinds and entities that the question names by `kind:` and `entity:`, unless the caller chose others."""
+    return filter._replace(
+        kinds=filter.kinds or (query.kinds if query.kinds_only else ()),
+        entities=filter.entities or query.entities,
+    )
+
+
 def _narrow_filter(filter: Filter, query: Query) -> Filter:
-    """What the question itself demands, where the caller did not say otherwise: "open questions" means only those."""
-    demanded = query.answered is not None or query.kinds_only or query.kinds_meant
-    if not demanded and not query.entities:
-        return filter
+    """The filter for hits, with what the question's own words demand as well: "open questions" means only those."""
+    demanded = query.answered is not None or query.kinds_meant
+    filter = _hold_to_syntax(filter, query)
     return filter._replace(
         kinds=filter.kinds or (query.kinds if demanded else ()),
         answered=filter.answered if filter.answered is not None else query.answered,
-        entities=filter.entities or query.entities,
     )
+
+
+def _excludes(query: Query) -> bool:
+    """Whether a question asks in one column (`tags:deploy`) or excludes words (NOT): then only what it found itself may answer."""
+    unwanted = find_leaves(query.expression)[1] if query.expression else ()
+    return bool(unwanted) or any(term.column for term in query.terms)
 
 
 def _preference(candidate: Candidate, query: Query) -> float:
@@ -444,30 +462,41 @@ class Search(NamedTuple):
 
     def _find_by_words(self) -> Pool:
         """What holds words of the question, is about what it names, or is of the kind that it asks for and nothing else."""
-        query, store, most = self.query, self.store, 2 * (self.ask.limit + self.ask.offset)
+        query, store, most = self.query, self.store, max(BY_WORDS, 2 * self.ask.limit)
         words, worded, others = Words(), dict[int, float](), dict[str, int]()
         if self.ask.mode != "vector":
             words = query_words(query)
-            worded = dict(store.keyword(query, self.filter, max(BY_WORDS, most)))
+            worded = dict(store.keyword(query, self.filter, most))
         if (query.kinds_meant and self.filter.kinds) or (query.entities and not query.strict):
-            listed = store.list(self.filter, max(BY_MEANING, most))
+            listed = store.list(self.filter, max(LOOKED, 2 * self.ask.limit))
             others = store.keys([memory.id for memory in listed])
         keys = list(dict.fromkeys([*worded, *others.values()]))
         found = store.candidates(keys, self.filter, words, worded)
+        if _are_crowded(found, most):
+            live = dict(store.keyword(query, self._leave_replaced(), most))
+            fresh = [key for key in live if key not in worded]
+            found = [*found, *store.candidates(fresh, self.filter, words, fresh)]
+            worded |= live
         return Pool(found, words, store.statistics(words, self.filter.scopes), worded, {})
 
     def _find_by_meaning(self, pool: Pool, meaning: Meaning) -> Pool:
         """The pool with what is near in meaning, and how near everything in it is."""
         store, ask, near = self.store, self.ask, dict[int, float]()
         if not self.query.strict:
-            most = max(BY_MEANING, 2 * (ask.limit + ask.offset))
+            most = max(BY_MEANING, 2 * ask.limit)
             nearest = store.nearest(*meaning, self.filter, most)
             near = {key: cosine for key, cosine in nearest if cosine >= ask.gate}
         known = {one.key for one in pool.candidates}
+        fresh = [key for key in near if key not in known]
+        more = list(store.candidates(fresh, self.filter, pool.words, ()))
+        if not self.query.strict and _are_crowded([*pool.candidates, *more], most, near):
+            nearest = store.nearest(*meaning, self._leave_replaced(), most)
+            live = {key: cosine for key, cosine in nearest if cosine >= ask.gate}
+            fresh = [key for key in live if key not in known and key not in near]
+            more += store.candidates(fresh, self.filter, pool.words, ())
+            near |= live
         others = [key for key in known if key not in near]
         cosines, mean = store.cosines(others, *meaning, self.filter.scopes)
-        fresh = [key for key in near if key not in known]
-        more = store.candidates(fresh, self.filter, pool.words, ())
         return pool._replace(
             candidates=[*pool.candidates, *more],
             cosines=near | cosines,
@@ -500,9 +529,12 @@ class Search(NamedTuple):
                 fit[id] = max(fit.get(id, 0.0), PARENT * fit[span.parent])
         return pool._replace(topics=fit)
 
+    def _leave_replaced(self) -> Filter:
+        return self.filter._replace(follow=False)
+
     def _follow_successors(self, pool: Pool) -> Pool:
-        """A superseded memory is not an answer, but what fits it fits its successor; and what fits a question that was answered
-        fits its answer. Both hand their evidence on; the superseded one leaves, and so does the turn in which it was said."""
+        """Put the last successors of superseded memories into the pool in their place, and the answers of questions beside them. Each
+        is lent the evidence of the one that led to it. The turn in which a superseded idea was said leaves with it."""
         heirs = _find_heirs(pool.candidates, self.store)
         stale = {
             (old.source, turn_of(old.position)): old
@@ -514,20 +546,24 @@ class Search(NamedTuple):
             for one in pool.candidates
             if not one.superseded_by and not _restates(one, stale.get((one.source, one.position)))
         ]
-        now = self._replace(filter=self.filter._replace(follow=False))
-        pool = now._add(pool._replace(candidates=kept), [heir for _, heir in heirs if heir])
-        live, cosines = {one.key: one for one in pool.candidates}, dict(pool.cosines)
-        for old, heir in heirs:
-            if heir not in live:
-                continue
-            new = live[heir]
-            live[heir] = new._replace(
-                frequencies=tuple(map(max, new.frequencies, old.frequencies)),
-                pairs=tuple(map(max, new.pairs, old.pairs)),
-            )
-            if old.key in cosines:
-                cosines[heir] = max(cosines.get(heir, -1.0), cosines[old.key])
-        return pool._replace(candidates=list(live.values()), cosines=cosines)
+        pool = pool._replace(candidates=kept)
+        if not _excludes(self.query):
+            now = self._replace(filter=self._leave_replaced())
+            pool = now._add(pool, [heir for _, heir in heirs])
+        live = {one.key for one in pool.candidates}
+        lent = [
+            Loan(old, heir, INHERITED if old.superseded_by else 1.0)
+            for old, heir in heirs
+            if heir in live
+        ]
+        return pool._replace(lent=lent)
+
+
+def _are_crowded(candidates: Candidates, most: int, among: Collection[int] | None = None) -> bool:
+    """Whether a signal found as many as were asked for, and most of them were replaced: live ones may be missing then."""
+    found = [one for one in candidates if among is None or one.key in among]
+    replaced = sum(one.superseded_by is not None for one in found)
+    return len(found) >= most and 2 * replaced > len(found)
 
 
 def _restates(turn: Candidate, idea: Candidate | None) -> bool:
@@ -545,18 +581,8 @@ def _find_heirs(candidates: Candidates, store: Store) -> list[tuple[Candidate, i
     }
     if asked:
         heirs += [(asked[key], answer) for key, answer in store.answers(asked)]
-    return [(old, _find_successor(id, store)) for old, id in heirs]
-
-
-def _find_successor(id: str, store: Store) -> int:
-    """The last of a chain of memories that replaced one another, or nothing that there is."""
-    seen = set[str]()
-    while id not in seen and (found := store.get([id])):
-        seen.add(id)
-        if found[0].superseded_by is None:
-            return store.keys([id]).get(id, 0)
-        id = found[0].superseded_by
-    return 0
+    ends = store.find_successors(dict.fromkeys(id for _, id in heirs))
+    return [(old, ends[id]) for old, id in heirs if id in ends]
 
 
 def topic_fit(
@@ -606,48 +632,67 @@ def list_period(query: Query, ask: Ask, store: Store) -> tuple[Hits, int]:
 
 CHAIN = 8  # links followed back through replaced memories
 MOST_RELATIONS = 400  # relations looked at for one answer
+REPLACING = ("may_replace", "contradicts")  # relations of two that cannot both hold
+REACH = 3  # places that one rises to stand before another to which it is only related; of 0 to 100 the best on 25 written histories
 
 
 def expand(hits: Sequence[Hit], store: Store, filter: Filter) -> Hits:
-    """Relations of every hit, and the whole chain of memories that a hit replaced. Never leaves the scopes."""
+    """Add what each hit is related to, and the chain of memories that it replaced, as far as the filter lets them through. A memory that
+    was replaced is shown under its successor, where being replaced is the point, and nowhere else."""
     related = _find_related([hit.memory.id for hit in hits], store)
     ends = {end for found in related.values() for end in found.values()}
-    visible = {
-        memory.id: memory
-        for memory in store.get(ends)
-        if memory.scope in filter.scopes and (filter.include_deleted or memory.deleted_at is None)
-    }
+    history = store.select(ends, filter._replace(include_superseded=True))
+    current = history
+    if not filter.include_superseded and any(_is_over(one, filter) for one in history.values()):
+        current = {id: one for id, one in history.items() if not _is_over(one, filter)}
 
     def show(id: str) -> Related:
-        found = related[id].items()
-        return tuple((one, visible[end]) for one, end in found if end in visible and end != id)
+        return tuple(
+            (relation, seen[end])
+            for relation, end in related[id].items()
+            for seen in [history if _is_replaced_by(relation, end) else current]
+            if end in seen and end != id
+        )
 
     return [hit._replace(related=(*show(hit.memory.id), *hit.related)) for hit in hits]
 
 
+def _is_replaced_by(relation: Relation, end: str) -> bool:
+    """Whether a relation says that this end of it was replaced by the other."""
+    return relation.type == "supersedes" and relation.target == end
+
+
+def _is_over(memory: Memory, filter: Filter) -> bool:
+    """Whether a memory was replaced, or is no longer valid by the filter's time."""
+    now = filter.as_of or filter.now
+    ended = memory.valid_to is not None and now is not None and memory.valid_to <= now
+    return filter.as_of is None and (memory.superseded_by is not None or ended)
+
+
 def _find_related(ids: Sequence[str], store: Store) -> dict[str, dict[Relation, str]]:
-    """By id of a hit its relations, each with the other end. Chains of what was replaced are followed for all hits at once."""
+    """The relations of each hit with their other ends, and those of the chain of memories that it replaced."""
     related: dict[str, dict[Relation, str]] = {id: {} for id in ids}
-    reached = {id: {id} for id in ids}  # a memory, and the hits whose chain has come to it
-    for step in range(CHAIN):
-        further: dict[str, set[str]] = {}
-        for one in store.relations(reached)[:MOST_RELATIONS] if reached else ():
-            for hit in reached.get(one.source, ()):
-                if one.type == "supersedes":
-                    further.setdefault(one.target, set()).add(hit)
-                if step == 0 or one.type == "supersedes":
-                    related[hit].setdefault(one, one.target)
-            if step == 0 and one.target in related:
-                related[one.target].setdefault(one, one.source)
-        reached = further
+    replaced: dict[str, list[Relation]] = {}
+    for one in store.trace_relations(ids, CHAIN)[:MOST_RELATIONS] if ids else ():
+        for end, other in ((one.source, one.target), (one.target, one.source)):
+            if end in related:
+                related[end][one] = other
+        if one.type == "supersedes":
+            replaced.setdefault(one.source, []).append(one)
+    for id in ids:
+        reached = [id]
+        for _ in range(CHAIN):
+            links = [one for source in reached for one in replaced.get(source, ())]
+            reached = [one.target for one in links if one not in related[id] or one.source == id]
+            related[id].update((one, one.target) for one in links)
     return related
 
 
 def mark_disputed(
     hits: Sequence[Hit], question: str, judge: "Judge", store: Store, now: datetime
 ) -> Hits:
-    """The hits, those that stand on nobody's word (a document, what was pasted) related to the user's statements behind them that say
-    otherwise, and behind these: a README is not read again whenever somebody decides something. What was related already is as it is."""
+    """Relate hits that are nobody's word (a document, what was pasted) to the user's statements behind them that say otherwise: a README
+    is not read again whenever somebody decides something. What was related already is as it is."""
     wanted = _find_disputable([hit.memory for hit in hits], store, now)
     pairs = [(hits[at].memory, hits[own].memory) for at, own in wanted]
     marked = list(hits)
@@ -656,7 +701,7 @@ def mark_disputed(
         if disputed:
             found = (Relation(own.id, claim.id, "contradicts"), own)
             marked[at] = marked[at]._replace(related=(*marked[at].related, found))
-    return put_newer_first(marked, len(marked))
+    return marked
 
 
 def _find_disputable(
@@ -707,31 +752,60 @@ def dispute(question: str, pairs: Sequence[tuple[Memory, Memory]], judge: "Judge
     ]
 
 
-def put_newer_first(hits: Sequence[Hit], limit: int, earlier: Sequence[str] = ()) -> Hits:
-    """Of two statements about the same thing that cannot both hold, the more trusted and newer one comes first, even while nobody has
-    decided: it takes the place of the other, which follows it, unless it stands on an `earlier` page. What was found with the question
-    or the to-do that it closed comes before that, too."""
-    ordered: dict[str, Hit] = {}
+class Lead(NamedTuple):
+    """A memory that may have to come before a hit."""
+
+    id: str
+    relation: str
+
+
+def put_newer_first(hits: Sequence[Hit], store: Store, joining: Filter | None) -> tuple[Hits, int]:
+    """Put the more trusted and newer one of two statements about the same thing directly before the other, and an answer before its
+    question. One that may replace the other, or contradicts it, joins the hits if it was not found and passes the filter. Also returns
+    how many joined."""
     there = {hit.memory.id: hit for hit in hits}
+    places = {id: place for place, id in enumerate(there)}
+    leads = _find_leads(hits, store)
+    missing = {one.id for found in leads.values() for one in found if one.relation in REPLACING}
+    others = store.select(missing - there.keys(), joining) if joining else {}
+    ordered: dict[str, Hit] = {}
+
+    def comes_first(lead: Lead, id: str) -> bool:
+        if lead.id not in there or lead.id in ordered:
+            return False
+        if lead.relation == "relates_to" and places[lead.id] - places[id] > REACH:
+            return False
+        one, other = there[lead.id].memory, there[id].memory
+        return lead.relation == "answers" or outranks(one, other)
+
     for hit in hits:
-        for relation, other in hit.related:
-            if other.id in earlier:
+        path = [] if hit.memory.id in ordered else [hit.memory.id]
+        while path:
+            id = path[-1]
+            found = leads.get(id, ())
+            before = [one.id for one in found if comes_first(one, id) and one.id not in path]
+            if before:
+                path.append(before[0])
                 continue
-            if (relation.type, relation.source) == ("answers", other.id) and other.id in there:
-                ordered.setdefault(other.id, there[other.id])
-            if relation.type == "relates_to" and other.id in there and outranks(other, hit.memory):
-                ordered.setdefault(other.id, there[other.id])
-            if relation.type in ("may_replace", "contradicts") and outranks(other, hit.memory):
-                # The relations between the two, as the other sees them.
-                reverse = tuple(
-                    (one, hit.memory)
-                    for one, end in hit.related
-                    if end.id == other.id and end.id in one[:2]
-                )
-                first = there.get(other.id) or Hit(other, hit.score, hit.why, reverse)
-                ordered.setdefault(other.id, first)
-        ordered.setdefault(hit.memory.id, hit)
-    return list(ordered.values())[: max(limit, len(hits))]
+            for one in found:
+                if one.id in others and outranks(others[one.id], there[id].memory):
+                    ordered.setdefault(one.id, Hit(others[one.id], there[id].score))
+            ordered[path.pop()] = there[id]
+    return list(ordered.values()), len(ordered.keys() - there.keys())
+
+
+def _find_leads(hits: Sequence[Hit], store: Store) -> dict[str, list[Lead]]:
+    """The memories that may have to come before each hit."""
+    found = store.relations([hit.memory.id for hit in hits]) if hits else []
+    found += [relation for hit in hits for relation, _ in hit.related]
+    leads: dict[str, list[Lead]] = {}
+    for one in found:
+        if one.type == "answers":
+            leads.setdefault(one.target, []).append(Lead(one.source, one.type))
+        elif one.type in (*REPLACING, "relates_to"):
+            leads.setdefault(one.target, []).append(Lead(one.source, one.type))
+            leads.setdefault(one.source, []).append(Lead(one.target, one.type))
+    return leads
 
 
 def outranks(one: Memory, other: Memory) -> bool:

@@ -334,7 +334,10 @@ def _find_cues(prose: str) -> tuple[Strings, bool | None]:
     """The kinds that a question asks for in so many words, and whether it asks for what is still open."""
     text = " ".join(prose.lower().replace("’", "'").split())
     cued = [
-        kind for kind, hint, pattern in _read_cues() if hint in text and re.search(pattern, text)
+        kind
+        for kinds, hint, pattern in _read_cues()
+        if hint in text and re.search(pattern, text)
+        for kind in kinds.split(",")
     ]
     kinds = _distinct([*_find_list_kind(text.split()), *(kind.rstrip("!") for kind in cued)])
     return kinds, False if any(kind.endswith("!") for kind in cued) else None

@@ -7,7 +7,7 @@ what was looked for: by the words that the index knows, so what is marked is wha
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import accumulate, islice
@@ -15,7 +15,18 @@ from typing import Any, NamedTuple
 
 from bethink.store.words import tokenize
 from bethink.text import STOP_WORDS
-from bethink.types import Answer, Hit, Json, Memory, Query, Relation, Session, Span, Strings
+from bethink.types import (
+    NOTHING,
+    Answer,
+    Hit,
+    Json,
+    Memory,
+    Query,
+    Relation,
+    Session,
+    Span,
+    Strings,
+)
 
 LONGEST = 50_000  # characters of a text that are looked at: marks further down help nobody
 MOST = 2_000  # marks in one text
@@ -29,6 +40,13 @@ last_accessed valid_from valid_to expires_at deleted_at superseded_by newer answ
 """.split()
 OVERHEAD = 12  # tokens of punctuation and labels around one item
 LEAST = 20  # tokens of a text that is worth showing
+# Hints of an empty answer to a question for what is open: of nothing at all, and of one kind.
+NOTHING_OPEN = "Nothing is open."
+NONE_OPEN = {
+    "question": "No question is open.",
+    "todo": "No to-do is open.",
+    "problem": "No problem is open.",
+}
 Place = tuple[int, int]  # start and end in a text
 
 
@@ -40,6 +58,7 @@ class Dual(NamedTuple):
     tokens_used: int
     query: str
     hints: Strings = ()
+    next: int | None = None  # the offset at which the next page begins
 
 
 def tokens(text: str) -> int:
@@ -113,27 +132,60 @@ def plain_relations(id: str, related: Sequence[tuple[Relation, Memory]]) -> list
     ]
 
 
-def dual(answer: Answer, max_tokens: int, overhead: int = OVERHEAD) -> Dual:
-    """The texts of the best, and a line for each of the others: lines may take half of the budget, texts what is left then, and more
-    lines what is left after that. A line costs nothing where the text is there; the first text is cut rather than missing.
-    `overhead` are the tokens around an item."""
+class Cost(NamedTuple):
+    """Tokens that one hit takes in the form its reader gets."""
+
+    line: int  # on one line
+    frame: int  # in full, all but its text: origin, metadata, relations
+    topic: str = ""  # the topic under whose heading it is shown in full
+
+
+class Costs(NamedTuple):
+    """Tokens of everything that an answer shows."""
+
+    hits: Sequence[Cost]
+    topics: Mapping[str, int] = NOTHING  # heading of each topic
+    measure: Callable[[str], int] = tokens  # tokens of a text in full
+
+
+def plain_costs(hits: Sequence[Hit]) -> Costs:
+    """Costs of hits as `plain_hit` tells them, by their texts."""
+    return Costs([_plain_cost(hit) for hit in hits])
+
+
+def _plain_cost(hit: Hit) -> Cost:
+    related = sum(tokens(other.summary) + OVERHEAD for _, other in hit.related)
+    frame = tokens(citation(hit.memory)) + OVERHEAD + related
+    return Cost(tokens(hit.memory.summary) + OVERHEAD, frame)
+
+
+def dual(answer: Answer, max_tokens: int, costs: Costs | None = None, offset: int = 0) -> Dual:
+    """Show the best in full and a line for each of the others: lines may take half of the budget, texts what is left then, and more
+    lines what is left after that. A line costs nothing where the text is there; the first text is cut rather than missing. The index
+    holds the first of the hits without a gap; the rest begins the next page. `offset` is where the answer begins."""
     hits = answer.hits
+    costs = costs or plain_costs(hits)
     summaries = [hit.memory.summary for hit in hits]
-    if hits and tokens(summaries[0]) + overhead > max_tokens:
-        summaries[0] = cut(summaries[0], max_tokens - overhead)
-    lines = [tokens(summary) + overhead for summary in summaries]
+    lines = [cost.line for cost in costs.hits]
+    if hits and lines[0] > max_tokens:
+        summaries[0] = cut(summaries[0], max_tokens - lines[0] + tokens(summaries[0]))
+        lines[0] += tokens(summaries[0]) - tokens(hits[0].memory.summary)
     listed = _count_fitting(lines, max_tokens // 2) or min(1, len(hits))
     used = sum(lines[:listed])
     details: list[Json] = []
-    for hit, line in zip(hits, lines[:listed], strict=False):
-        text, frame = hit.memory.content, tokens(citation(hit.memory)) + overhead
+    headed: set[str] = set()
+    for hit, cost, line in zip(hits, costs.hits, lines[:listed], strict=False):
+        text, frame = hit.memory.content, cost.frame
+        if cost.topic not in headed:
+            frame += costs.topics.get(cost.topic, 0)
         room = max_tokens - used + line - frame
         shaped = plain_hit(hit)
-        if tokens(text) > room:
+        if costs.measure(text) > room:
             if details or room < LEAST:
                 continue
-            shaped |= {"content": (text := cut(text, room)), "truncated": True}
-        used += tokens(text) + frame - line
+            shaped |= {"content": (text := cut_to(text, room, costs.measure)), "truncated": True}
+        used += costs.measure(text) + frame - line
+        headed.add(cost.topic)
         details.append(shaped)
     more = _count_fitting(lines[listed:], max_tokens - used)
     used += sum(lines[listed : listed + more])
@@ -141,9 +193,11 @@ def dual(answer: Answer, max_tokens: int, overhead: int = OVERHEAD) -> Dual:
         {"id": one.id, "summary": summary, "kind": one.kind, "score": round(score, 3)}
         for (one, score, *_), summary in zip(hits[: listed + more], summaries, strict=False)
     )
-    left = answer.total > len(index)
+    after = offset + len(index)
+    left = bool(index) and answer.total > after
     query, hints = answer.query.raw, answer.hints
-    return Dual(index, tuple(details), answer.total, left, used, query, hints)
+    following = after if left else None
+    return Dual(index, tuple(details), answer.total, left, used, query, hints, following)
 
 
 def _count_fitting(costs: Sequence[int], room: int) -> int:
@@ -166,6 +220,16 @@ def cut(text: str, room: int) -> str:
     while part and tokens(part) > room - 1:
         part = part[: len(part) * 9 // 10]
     return (part.rsplit(None, 1)[0] if " " in part.strip() else part) + " …"
+
+
+def cut_to(text: str, room: int, measure: Callable[[str], int] = tokens) -> str:
+    """The text, or as much of its start as fits into a number of tokens by some measure."""
+    if measure(text) <= room:
+        return text
+    left = room
+    while measure(part := cut(text, left)) > room and left > 1:
+        left = left * 9 // 10
+    return part
 
 
 # What a text holds of what was looked for

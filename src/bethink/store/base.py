@@ -177,6 +177,14 @@ class Store(Reader):
         found = {memory.id: memory for memory in some}
         return [found[id] for id in ids if id in found]
 
+    def select(self, ids: Ids, filter: Filter) -> dict[str, Memory]:
+        """Those of these memories that pass a filter, by id."""
+        if not ids:
+            return {}
+        shown, values = self._where(filter, by_key=True)
+        found = self._memories(f"m.id = ANY(?) AND {shown}", ids, *values)
+        return {memory.id: memory for memory in found}
+
     def history(self, id: str) -> list[Event]:
         sql = f"{rows.EVENT} JOIN memories m ON m.key = h.memory WHERE m.id = ? ORDER BY h.number"
         return self._read(Event, sql, id)
@@ -184,6 +192,46 @@ class Store(Reader):
     def relations(self, ids: Ids) -> list[Relation]:
         ends = (f"{rows.RELATION} WHERE {end} = ANY(?)" for end in ("source", "target"))
         return self._read(Relation, f"{' UNION '.join(ends)} ORDER BY 4, 1, 2", ids, ids)
+
+    def trace_relations(self, ids: Ids, steps: int) -> list[Relation]:
+        """The relations of these memories, and those of the memories that they replaced, up to so many steps back."""
+        sql = (
+            "WITH RECURSIVE replaced(id, step) AS ("
+            " SELECT id, 1 FROM memories WHERE id = ANY(?)"
+            " UNION SELECT r.target, p.step + 1 FROM replaced p JOIN relations r ON r.source = p.id"
+            " WHERE r.type = 'supersedes' AND p.step < ?)"
+            f" {rows.RELATION} WHERE type = 'supersedes' AND source IN (SELECT id FROM replaced) UNION"
+            f" {rows.RELATION} WHERE source = ANY(?) UNION {rows.RELATION} WHERE target = ANY(?)"
+            " ORDER BY 4, 1, 2"
+        )
+        return self._read(Relation, sql, ids, steps, ids, ids)
+
+    def find_successors(self, ids: Ids) -> dict[str, int]:
+        """The key of the last memory in the chain of replacements that begins at each of these, itself where nothing replaced it.
+        Those whose chain ends nowhere are left out."""
+        if not ids:
+            return {}
+        sql = (
+            "WITH RECURSIVE chain(id, key, next) AS ("
+            " SELECT id, key, superseded_by FROM memories WHERE id = ANY(?)"
+            " UNION SELECT m.id, m.key, m.superseded_by FROM chain c JOIN memories m ON m.id = c.next)"
+            " SELECT id, key, next FROM chain"
+        )
+        links = {id: (key, following) for id, key, following in self.run(sql, ids)}
+        ends: dict[str, int] = {}
+        for start in ids:
+            passed: dict[
+                str, None
+            ] = {}  # in order, and each once: damaged data may go round in circles
+            id: str | None = start
+            while id and id in links and id not in ends and id not in passed:
+                passed[id] = None
+                id = links[id][1]
+            end = ends.get(id or "", 0)
+            if id is None:
+                end = links[next(reversed(passed))][0]
+            ends.update(dict.fromkeys(passed, end))
+        return {id: ends[id] for id in ids if ends.get(id)}
 
     def abbreviate(self, ids: Ids) -> dict[str, str]:
         """The shortest prefix of each id that no other memory shares, never so short that the next memory spoils it."""

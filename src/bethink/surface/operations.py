@@ -13,7 +13,7 @@ from bethink.recall.shape import to_json
 from bethink.store.places import EMBEDDING_TEXT
 from bethink.store.rows import from_history
 from bethink.surface.arguments import STATEMENT_TIMES, read_times
-from bethink.surface.render import Arranged, arrange_answer, pick
+from bethink.surface.render import Arranged, Form, arrange_answer, pick
 from bethink.text import as_entity, check_kind, split_lists
 from bethink.text.when import moment
 from bethink.types import (
@@ -75,12 +75,14 @@ def search(memory: Bethink, question: str, asked: Any, **how: Any) -> Answer:
     )
 
 
-def recall(memory: Bethink, question: str, asked: Any, **how: Any) -> Arranged:
+def recall(memory: Bethink, question: str, asked: Any, form: Form, **how: Any) -> Arranged:
     """The same in the index-and-details form, within the token budget that is asked for or set."""
     budget = asked.max_tokens or memory.config.max_tokens
     fitting = max(FEWEST_LINES, min(MOST_LINES, budget // TOKENS_PER_LINE))
-    answer = search(memory, question, asked, limit=asked.limit or fitting, **how)
-    return arrange_answer(memory, answer, budget)
+    answer = search(
+        memory, question, asked, limit=asked.limit or fitting, offset=asked.offset, **how
+    )
+    return arrange_answer(memory, answer, budget, form, asked.offset)
 
 
 # What is told and changed
@@ -128,7 +130,7 @@ def recall_record(arranged: Arranged) -> Json:
         for span, together in arranged.topics
         if span
     ]
-    value = pick(arranged.both, "query index details total_count has_more tokens_used hints")
+    value = pick(arranged.both, "query index details total_count has_more next tokens_used hints")
     return {**value, "topics": topics}
 
 

@@ -13,25 +13,33 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import accumulate
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.consent import MINUTES
 from bethink.recall.shape import (
+    NONE_OPEN,
+    NOTHING_OPEN,
     OVERHEAD,
+    Cost,
+    Costs,
     Dual,
     by_topic,
     choose_excerpt,
     citation,
     cut,
+    cut_to,
     digest_lines,
     dual,
     find_sought,
     tokens,
 )
 from bethink.surface import read_words
-from bethink.text import Quote, fence_items, new_marker
+from bethink.text import Quote, fence_items, new_marker, render_item
+from bethink.text import quote_lines as quote_text
 from bethink.types import (
+    EVERYTHING,
     PERSONAL,
     Answer,
     Forgotten,
@@ -284,14 +292,13 @@ RELATION_WORDS = {name: words.split(" | ") for name, words in read_words("relati
 PROPOSALS = {name: words.split(" | ") for name, words in read_words("proposals").items()}
 WAITS = "it stays until the user confirms: bethink link {new} supersedes {old}"
 
-# Tokens of what a model reads, counted on real answers.
-FRAME = 85  # the marks, the notice and the totals
-LISTED = 30  # what stands behind a list
-HEAD = OVERHEAD + 9  # the head of a memory: its id, kind, origin and day
+# Tokens.
+ROOM = 50  # left for memories, however long the notes behind them are
 BRIEF = 40  # a memory without a summary
 DONE = 20  # work done
 METADATA = 200
 RELATED, RELATED_WORDS = 3, 18  # relations that a hit shows, and words of each
+WHOLE = "get_memories gives whole texts."
 SHORTEST = 200  # characters: no answer is cut below the marks and a word or two
 
 Names = Mapping[str, str]  # full id → short id; where every project is shown, scope → its name
@@ -300,36 +307,137 @@ Related = Sequence[tuple[Relation, Memory]]
 
 
 class Arranged(NamedTuple):
-    """An answer in the index-and-details form: what is told in full, by topic, and what is told on one line."""
+    """An answer in the index-and-details form: what is shown in full, by topic, and what is shown on one line."""
 
     answer: Answer
     both: Dual
     topics: list[tuple[Span | None, list[Hit]]]
     rest: list[Hit]
-    details: Mapping[str, Values]  # by the id of the memory
+    items: Items
+    notes: list[str]
 
 
 class ShownMemories(NamedTuple):
-    """Memories as they are to be shown, what Bethink says of them, and the offset at which the rest begins, if there is a rest."""
+    """Memories as they are to be shown, the notes about them, and the offset at which the rest begins, if there is a rest."""
 
     items: Items
     notes: list[str]
     following: int | None = None
 
 
+class Form(NamedTuple):
+    """How a reader gets an answer: lines for people, or `quoted` between marks with the notes counted; or its values, for programs."""
+
+    quoted: bool = False
+    values: bool = False
+    more: str = ""  # how to get whole texts
+
+    def measure(self, item: Quote | str) -> int:
+        """Tokens of an item with the line break behind it."""
+        shown = render_item(item) if self.quoted else "\n".join([*item_lines([item]), ""])
+        return tokens(shown + "\n")
+
+    def measure_text(self, text: str) -> int:
+        """Tokens of a text in full."""
+        return tokens(quote_text(text) if self.quoted else "\n".join(indent(text, "  ")))
+
+
 def arrange_answer(
-    memory: "Bethink", answer: Answer, budget: int, overhead: int = OVERHEAD
+    memory: "Bethink", answer: Answer, budget: int, form: Form, offset: int = 0
 ) -> Arranged:
-    both = dual(answer, budget, overhead)
-    details = {shaped["id"]: shaped for shaped in both.details}
+    """Choose what of an answer is shown within a token budget, everything counted that its form shows."""
+    names = _name_hits(memory, answer.hits)
+    spans = _find_spans(memory, answer.hits)
+    headings = {id: _head_topic(span) for id, span in spans.items() if span.name}
+    wholes = [_quote_whole(hit, names) for hit in answer.hits]
+    notes: list[str] = []
+    if form.quoted:
+        hints = note_lines(split_hints(answer)[1])
+        notes, budget = _reserve(hints, _say_most(answer, form, offset), budget)
+    costs = [
+        Cost(
+            form.measure(quote_line(hit.memory, names)),
+            form.measure(whole._replace(text="")),
+            hit.memory.span or "",
+        )
+        for hit, whole in zip(answer.hits, wholes, strict=True)
+    ]
+    topics = {
+        id: tokens(f"{spans[id].name} {spans[id].summary}") + OVERHEAD
+        if form.values
+        else sum(map(form.measure, lines))
+        for id, lines in headings.items()
+    }
+    both = dual(answer, budget, Costs(costs, topics, form.measure_text), offset)
+    texts = {shaped["id"]: shaped["content"] for shaped in both.details}
     listed = answer.hits[: len(both.index)]
-    full = [hit for hit in listed if hit.memory.id in details]
-    spoken = [hit.memory for hit in full if hit.memory.span]
-    scopes = tuple({one.scope for one in spoken})
-    ids = [str(one.span) for one in spoken]
-    spans = memory.store.spans_by_id(ids, scopes) if spoken else {}
-    rest = [hit for hit in listed if hit.memory.id not in details]
-    return Arranged(answer, both, by_topic(full, spans), rest, details)
+    groups = by_topic([hit for hit in listed if hit.memory.id in texts], spans)
+    rest = [hit for hit in listed if hit.memory.id not in texts]
+    quoted = {hit.memory.id: whole for hit, whole in zip(listed, wholes, strict=False)}
+    items: Items = []
+    for span, together in groups:
+        items += headings.get(span.id, []) if span else []
+        items += [quoted[hit.memory.id]._replace(text=texts[hit.memory.id]) for hit in together]
+    summaries = {line["id"]: line["summary"] for line in both.index}
+    lines = [quote_line(hit.memory, names, summaries[hit.memory.id]) for hit in rest]
+    if lines:
+        items += [_head_rest(len(lines), bool(texts)), *lines]
+    said = _say_shown(answer, len(texts), len(lines), form.more, offset)
+    return Arranged(answer, both, groups, rest, items, [said, *notes])
+
+
+def _reserve(notes: list[str], said: str, budget: int) -> tuple[list[str], int]:
+    """The notes, and what the marks and the notes leave of a budget. Notes are cut where too little would be left."""
+    marks = tokens(fence_items([], new_marker()) + "\n\n")
+    left = budget - marks - tokens(said + "\n")
+    for at, note in enumerate(notes):
+        if left - tokens(note + "\n") < ROOM:
+            notes = [*notes[:at], *([cut(note, left - ROOM)] if left - ROOM > ROOM else [])]
+            break
+        left -= tokens(note + "\n")
+    return notes, max(0, left)
+
+
+def _find_spans(memory: "Bethink", hits: Sequence[Hit]) -> dict[str, Span]:
+    """The topics that hits come from."""
+    spoken = [hit.memory for hit in hits if hit.memory.span]
+    if not spoken:
+        return {}
+    ids, scopes = {str(one.span) for one in spoken}, tuple({one.scope for one in spoken})
+    return memory.store.spans_by_id(ids, scopes)
+
+
+def _head_topic(span: Span) -> list[str]:
+    """The heading of a topic, and what was done in it."""
+    done = [line for line in span.summary.splitlines() if line.startswith("Done: ")]
+    return [f"Topic: {span.name}", *(cut_to(line, DONE) for line in done)]
+
+
+def _head_rest(number: int, behind: bool) -> str:
+    return f"Also ({number}):" if behind else f"Matches ({number}):"
+
+
+def _say_most(answer: Answer, form: Form, offset: int) -> str:
+    """The longest that may be said of the numbers of an answer, with the heading of its index."""
+    number = len(answer.hits)
+    after = f"{_head_rest(number, False)}\n"
+    return after + _say_shown(answer._replace(total=10**9), number, number, form.more, offset)
+
+
+def _say_shown(answer: Answer, full: int, lines: int, more: str, offset: int) -> str:
+    """How many matches are shown, and where the rest begins."""
+    if not answer.hits:
+        known = answer.total or split_hints(answer)[0]
+        other = "" if known else " Try other words, another mode, or no filters."
+        return say_none(answer) + other
+    said = f"{full} in full, {lines} as a line, {answer.total:,} found."
+    if lines and more:
+        said += f" {more}"
+    return _say_next(said, offset + full + lines, answer.total)
+
+
+def _say_next(said: str, after: int, total: int) -> str:
+    return f"{said} The next begin at offset {after}." if after < total else said
 
 
 # Names
@@ -363,7 +471,7 @@ def related_memories(memory: "Bethink", found: Sequence[Memory]) -> dict[str, Re
     """What each memory is related to, as far as the reader may see it."""
     from bethink.recall.pipeline import expand  # not for commands that ask nothing
 
-    wanted = memory.filter(scopes=memory.named_scopes, include_deleted=True)
+    wanted = memory.filter(scopes=memory.named_scopes, **EVERYTHING)
     hits = [Hit(one, 1.0) for one in found]
     return {hit.memory.id: hit.related for hit in expand(hits, memory.store, wanted)}
 
@@ -496,19 +604,16 @@ def quote_memory(memory: Memory, names: Names, text: str | None = None, **more: 
     )
 
 
-def quote_line(memory: Memory, names: Names) -> Quote:
-    """A memory on one line."""
-    return quote_memory(memory, names, memory.summary or cut_to(memory.content, BRIEF), brief=True)
+def quote_line(memory: Memory, names: Names, summary: str = "") -> Quote:
+    """A memory on one line, by another summary than its own if one is given."""
+    text = summary or memory.summary or cut_to(memory.content, BRIEF)
+    return quote_memory(memory, names, text, brief=True)
 
 
 def quote_lines(memory: "Bethink", found: Sequence[Memory]) -> Items:
     """Memories on a line each."""
     names = short_ids(memory, found)
     return [quote_line(one, names) for one in found]
-
-
-def cut_to(text: str, room: int) -> str:
-    return text if tokens(text) <= room else cut(text, room)
 
 
 def item_lines(items: Sequence[Quote | str]) -> list[str]:
@@ -578,44 +683,28 @@ def _name_hits(memory: "Bethink", hits: Sequence[Hit]) -> Names:
     return short_ids(memory, [hit.memory for hit in hits], related)
 
 
-def show_answer(memory: "Bethink", arranged: Arranged, more: str, offset: int = 0) -> ShownMemories:
-    """An answer in the index-and-details form. `more` says how the reader gets whole texts; `offset` is where it begins."""
-    answer = arranged.answer
-    if not answer.hits:
-        other = "" if answer.total else " Try other words, another mode, or no filters."
-        return ShownMemories([], [say_none(answer.total) + other])
-    names = _name_hits(memory, answer.hits)
-    items: Items = []
-    for span, together in arranged.topics:
-        if span and span.name:
-            done = [line for line in span.summary.splitlines() if line.startswith("Done: ")]
-            items += [f"Topic: {span.name}", *(cut_to(line, DONE) for line in done)]
-        for hit in together:
-            detail = arranged.details[hit.memory.id]
-            added = _quote_metadata(hit.memory)
-            facts = [f"metadata: {added}"] if added else []
-            beside = (*facts, *_quote_relations(hit.memory, hit.related, names))
-            items.append(quote_memory(hit.memory, names, detail["content"], beside=beside))
-    rest = [quote_line(hit.memory, names) for hit in arranged.rest]
-    full = len(arranged.details)
-    if rest:
-        items += [f"Also ({len(rest)}):" if full else f"Matches ({len(rest)}):", *rest]
-    totals = f"{full} in full, {len(rest)} as a line, {answer.total:,} found."
-    if rest:
-        totals += f" {more}"
-    return _page(items, totals, offset + full + len(rest), answer.total)
+def _quote_whole(hit: Hit, names: Names) -> Quote:
+    """A hit in full, with what its author added and what it is connected to."""
+    added = _quote_metadata(hit.memory)
+    facts = [f"metadata: {added}"] if added else []
+    beside = (*facts, *_quote_relations(hit.memory, hit.related, names))
+    return quote_memory(hit.memory, names, beside=beside)
 
 
-def say_none(total: int) -> str:
+def say_none(answer: Answer) -> str:
+    """Why a page of an answer is empty."""
+    return split_hints(answer)[0] or say_empty(answer.total)
+
+
+def split_hints(answer: Answer) -> tuple[str, list[str]]:
+    """The hint that says that nothing is open, if there is one, and the others."""
+    whole = [hint for hint in answer.hints if hint in (NOTHING_OPEN, *NONE_OPEN.values())]
+    return "".join(whole), [hint for hint in answer.hints if hint not in whole]
+
+
+def say_empty(total: int) -> str:
     """Why a page is empty: nothing matches, or it begins after the last of `total`."""
     return f"The offset is beyond the last of {total:,}." if total else "No memories match."
-
-
-def _page(items: Items, totals: str, after: int, total: int) -> ShownMemories:
-    """Items of which the rest begins at the offset `after`, if there is a rest."""
-    if after >= total:
-        return ShownMemories(items, [totals])
-    return ShownMemories(items, [f"{totals} The next begin at offset {after}."], after)
 
 
 def show_list(
@@ -623,31 +712,43 @@ def show_list(
 ) -> ShownMemories:
     """Memories on a line each, as many as fit."""
     if not found:
-        return ShownMemories([], [say_none(total)])
+        return ShownMemories([], [say_empty(total)])
+    form = Form(quoted=True)
+    most = f"{len(found)} of {10**9:,}. {WHOLE} The next begin at offset {offset + len(found)}."
+    left = _reserve([], most, budget)[1]
     items = quote_lines(memory, found)
-    while len(items) > 1 and tokens(fence_items(items, new_marker())) > budget - LISTED:
-        items.pop()
-    totals = f"{len(items)} of {total:,}. get_memories gives whole texts."
-    return _page(items, totals, offset + len(items), total)
+    costs = accumulate(map(form.measure, items))
+    items = items[: max(1, sum(used <= left for used in costs))]
+    after = offset + len(items)
+    said = _say_next(f"{len(items)} of {total:,}. {WHOLE}", after, total)
+    return ShownMemories(items, [said], after if after < total else None)
 
 
-def show_memories(memory: "Bethink", found: Sequence[Memory], budget: int) -> Items:
-    """Memories in full with what they are connected to, each within its share of the budget."""
+def show_memories(
+    memory: "Bethink", found: Sequence[Memory], budget: int, quoted: bool = True
+) -> Items:
+    """Memories in full with what they are connected to, each within its share of the budget; on a line where that is too little. Those
+    for which there is no room at all are left out, the last first."""
     related = related_memories(memory, found)
     names = short_ids(memory, found, {other.id for pairs in related.values() for _, other in pairs})
-    items: Items = []
-    left = budget - FRAME
+    form, items = Form(quoted), Items()
+    left = _reserve([], "", budget)[1] if quoted else budget
     for number, one in enumerate(found):
         connected = _quote_relations(one, related[one.id], names, most=20)
         beside = tuple(filter(None, [_quote_facts(one), *connected]))
-        frame = sum(map(tokens, beside)) + tokens(citation(one)) + HEAD
-        room = max(50, left // (len(found) - number) - frame)
-        text = one.content
-        if tokens(text) > room:
-            whole = f"{len(text):,} characters in all; ask for it alone or with more max_tokens"
-            text = f"{cut(text, room - 20)}\n[{whole}]"
-        left -= tokens(text) + frame
-        items.append(quote_memory(one, names, text, beside=beside))
+        whole = quote_memory(one, names, "", beside=beside)
+        frame = form.measure(whole)
+        room = left // (len(found) - number) - frame
+        text, line = one.content, quote_line(one, names)
+        if form.measure_text(text) > room:
+            note = f"\n[{len(text):,} characters in all; ask for it alone or with more max_tokens]"
+            text = cut_to(text, max(0, room - tokens(note)), form.measure_text) + note
+        if form.measure_text(text) > room:
+            whole, frame, text = line, form.measure(line), ""
+            if frame > left:
+                break
+        left -= form.measure_text(text) + frame if text else frame
+        items.append(whole._replace(text=text) if text else whole)
     return items
 
 

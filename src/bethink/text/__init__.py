@@ -218,9 +218,7 @@ def new_marker() -> str:
 
 def fence_items(items: Sequence[Quote | str], marker: str, longest: int | None = None) -> str:
     """The items between the marks; a plain string is a heading. Cut to `longest` characters the marks still close."""
-    body = "\n".join(
-        one_line(item) if isinstance(item, str) else _render_quote(item) for item in items
-    )
+    body = "\n".join(map(render_item, items))
     frame = len(_fence("", marker))
     if longest is not None and frame + len(body) > longest:
         body = body[: max(0, longest - frame - len(CUT))].rstrip() + CUT
@@ -236,7 +234,10 @@ def fence_text(text: str) -> str:
     return _fence(quote_lines(text), new_marker())
 
 
-def _render_quote(quote: Quote) -> str:
+def render_item(quote: Quote | str) -> str:
+    """A memory, or a heading, as it is shown between the marks."""
+    if isinstance(quote, str):
+        return one_line(quote)
     origin = one_line(quote.origin)
     if len(origin) > LONGEST_ORIGIN:
         origin = f"{origin[:LONGEST_ORIGIN]}…"

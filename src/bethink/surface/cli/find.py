@@ -22,6 +22,7 @@ OTHER = (
     "Try other words, fewer filters, --include-expired, --include-superseded or --all-projects;"
     " `bethink list` shows what there is."
 )
+WHOLE = "`bethink get ID` gives whole texts."
 AROUND = 3  # turns or passages on either side of a memory
 AGENT_TOKENS = 4000  # of each memory that an agent gets in full, as by MCP for two
 
@@ -48,26 +49,27 @@ def ask(
     """The answer to a question: a list of hits, or in the `dual` form the best in full and an index of the others."""
     # What a terminal gives may be no UTF-8, and a search takes any input.
     query = replace_broken(question)
-    how = {"offset": args.offset, "seed": args.seed, "rerank": rerank}
-    arranged = operations.recall(memory, query, args, **how) if dual else None
-    answer = (
-        arranged.answer
-        if arranged
-        else operations.search(memory, query, args, limit=args.limit, **how)
-    )
-    more = ""
-    if not answer.total:
+    how = {"seed": args.seed, "rerank": rerank}
+    arranged = None
+    if dual:
+        quoted = args.for_agent and args.format == "text"
+        form = render.Form(quoted, args.format != "text", WHOLE)
+        arranged = operations.recall(memory, query, args, form, **how)
+        answer = arranged.answer
+    else:
+        how |= {"limit": args.limit, "offset": args.offset}
+        answer = operations.search(memory, query, args, **how)
+    more, (none_open, known) = "", render.split_hints(answer)
+    if not answer.total and not none_open:
         more = OTHER if memory.store.count(memory.filter()) else BEGIN
-    hints = [*answer.hints, offer_languages(memory, answer.query.raw), more]
-    told = Result(notes=["" if answer.hits else render.say_none(answer.total)], hints=hints)
+    hints = [*known, offer_languages(memory, answer.query.raw), more]
+    told = Result(notes=["" if answer.hits else render.say_none(answer)], hints=hints)
     if args.format != "text":
         hits = [plain_hit(hit, explain) for hit in answer.hits]
         return told._replace(value=operations.recall_record(arranged) if arranged else hits)
     if not arranged or not answer.hits:
         return told._replace(items=render.show_hits(memory, answer, explain))
-    whole = "`bethink get ID` gives whole texts."
-    shown = render.show_answer(memory, arranged, whole, args.offset)
-    return told._replace(notes=shown.notes, items=shown.items)
+    return told._replace(notes=arranged.notes[:1], items=arranged.items)
 
 
 # Why something is as it is
@@ -128,7 +130,7 @@ def memories_result(
 def get(args: Namespace, memory: Bethink) -> Result:
     found = memory.get(*args.id)
     budget = AGENT_TOKENS * len(found) if args.for_agent else NO_LIMIT
-    items = render.show_memories(memory, found, budget)
+    items = render.show_memories(memory, found, budget, args.for_agent)
     records: list[Any] = []
     for one in found if args.source else ():
         near = memory.store.around(one.id, AROUND, AROUND) if one.path else []
@@ -147,7 +149,7 @@ def list_(args: Namespace, memory: Bethink) -> Result:
         hint = f"{len(found)} of {total:,} are shown; --all shows every one."
     elif not total and not memory.store.count(memory.filter()):
         hint = BEGIN
-    none = render.say_none(total) if total else "No memories."
+    none = render.say_empty(total) if total else "No memories."
     return memories_result(args, memory, found, none, hint)
 
 

@@ -51,7 +51,8 @@ def search(memory: View, asked: Any) -> Json:
 def recall(memory: View, asked: Any) -> Json:
     """An answer from memory for reading: an index of the matches, then the best of them in full within a token budget."""
     how = {"seed": asked.seed, "rerank": asked.rerank is not False}
-    return operations.recall_record(operations.recall(memory, asked.query, asked, **how))
+    form = render.Form(values=True)
+    return operations.recall_record(operations.recall(memory, asked.query, asked, form, **how))
 
 
 def list_(memory: View, asked: Any) -> Json:

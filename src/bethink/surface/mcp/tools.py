@@ -22,15 +22,14 @@ from bethink.ingest.files import Found, read_text, walk
 from bethink.ingest.markdown import parse
 from bethink.ingest.redact import redact
 from bethink.ingest.sync import Skipped
-from bethink.recall.shape import tokens
+from bethink.recall.shape import cut_to, tokens
 from bethink.surface.mcp import FILE, MEMORY, OFFERS, TEXTS
 from bethink.surface.operations import make_filter, make_passages, sync_record, update
 from bethink.surface.render import (
-    FRAME,
-    HEAD,
+    WHOLE,
+    Form,
     ShownMemories,
     arrange_answer,
-    cut_to,
     describe_outcomes,
     describe_request,
     describe_value,
@@ -38,7 +37,6 @@ from bethink.surface.render import (
     note_lines,
     quote_items,
     short_id,
-    show_answer,
     show_handoff,
     show_list,
     show_memories,
@@ -54,7 +52,7 @@ OVERVIEW = 1000  # tokens of the briefing in an overview
 SESSIONS, TALKED = 4, 400  # that an overview names, and tokens of what they were about
 REMEMBERED = 2000  # tokens that the prompt `remember` quotes
 HANDOFF = 1500  # tokens of a handoff, without the memories that it names
-WHOLE = "get_memories gives whole texts."
+FORM = Form(quoted=True, more=WHOLE)
 
 log = logging.getLogger("bethink")
 
@@ -93,19 +91,20 @@ def search_memories(memory: Bethink, asked: Any) -> ToolReply:
 
 
 def arrange(memory: Bethink, answer: Answer, budget: int, offset: int = 0) -> ShownMemories:
-    arranged = arrange_answer(memory, answer, max(50, budget - FRAME), HEAD)
-    shown = show_answer(memory, arranged, WHOLE, offset)
-    return shown._replace(notes=[*shown.notes, *note_lines(answer.hints)])
+    arranged = arrange_answer(memory, answer, budget, FORM, offset)
+    return ShownMemories(arranged.items, arranged.notes, arranged.both.next)
 
 
 def find_spread(memory: Bethink, query: str, limit: int, offset: int = 0, **how: Any) -> Answer:
-    """The answer to a question in which no imported document crowds out the rest, as far as there is a rest. A later page is as it
-    comes: what was crowded out of the first is on it."""
-    how |= {"seed": SEED, "rerank": True}
-    if offset:
-        return memory.search(query, limit=limit, offset=offset, **how)
-    answer = memory.search(query, limit=limit * WIDER, **how)
-    return answer._replace(hits=tuple(spread(answer.hits, max(CAP, limit // 3))[:limit]))
+    """The answer to a question in which no imported document crowds out the rest. A document's passages beyond its share come behind the
+    first hits that are looked at, on later pages; the pages are cut from one order, so that each hit is on one of them."""
+    how |= {"seed": SEED, "rerank": True, "limit": limit * WIDER}
+    if offset >= limit * WIDER:
+        answer = memory.search(query, offset=offset, **how)
+        return answer._replace(hits=answer.hits[:limit])
+    answer = memory.search(query, **how)
+    ordered = spread(answer.hits, max(CAP, limit // 3))
+    return answer._replace(hits=tuple(ordered[offset : offset + limit]))
 
 
 def analyze_project(memory: Bethink, what: str) -> list[str]:
@@ -147,8 +146,13 @@ def store_memories(memory: Bethink, asked: Any) -> Reply:
 
 
 def get_memories(memory: Bethink, asked: Any) -> str:
-    items = show_memories(memory, memory.get(*dict.fromkeys(asked.ids)), asked.max_tokens)
-    return quote_items(items, budget=asked.max_tokens)
+    found, budget = memory.get(*dict.fromkeys(asked.ids)), asked.max_tokens
+    left_out = "{} of {} shown; ask for the others with more max_tokens."
+    items = show_memories(memory, found, budget)
+    if len(items) == len(found):
+        return quote_items(items, budget=budget)
+    items = show_memories(memory, found, budget - tokens(left_out))
+    return quote_items(items, [left_out.format(len(items), len(found))], budget)
 
 
 def update_memory(memory: Bethink, asked: Any) -> list[str]:

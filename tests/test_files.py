@@ -38,6 +38,7 @@ def test_a_start_that_does_not_exist_is_an_error_and_exclusions_of_the_clone_cou
         assert name in caught.value.message
         assert caught.value.hint
     git = {"main/.git/HEAD": "", "main/.git/info/exclude": "private.md\n"}
+    git["main/.git/objects/info/packs"] = ""
     git["main/.git/worktrees/w/commondir"] = "../..\n"
     git["main/.git/worktrees/w/gitdir"] = f"{tmp_path}/w/.git\n"
     git["w/.git"] = f"gitdir: {tmp_path}/main/.git/worktrees/w\n"

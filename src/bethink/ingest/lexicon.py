@@ -504,8 +504,10 @@ _MULTIPLES = {"hundred": 100, "thousand": 1000, "million": 1_000_000}
 
 
 def find_quantities(text: str) -> set[str]:
-    """Numbers of a text in digits, those in words included: "twenty thousand" is "20000". A single "one" is hardly ever a number."""
-    found = {re.sub(r"(?<=\d)[,'](?=\d{3})", "", number) for number in _NUMBER.findall(text)}
+    """Numbers of a text in digits, those in words included: "twenty thousand" is "20000". A single "one" is hardly ever a number, and
+    the digits of a name ("S3") are none."""
+    alone = re.sub(r"(?<=[^\W\d_])\d+", "", text)
+    found = {re.sub(r"(?<=\d)[,'](?=\d{3})", "", number) for number in _NUMBER.findall(alone)}
     value, counting = 0, False
     for word in [*re.findall(r"[a-z]+", text.lower()), ""]:
         if word in _UNITS:
@@ -519,16 +521,23 @@ def find_quantities(text: str) -> set[str]:
 
 
 _SIGNS = frozenset("/\\_=<>|&$#@+*~^%{}[]`:")
-_SENTENCE_MARKS = ".,;:!?()\"'“”‘’`*"
+# Signs of the sentence around a token. A point in front of it belongs to it: "./build" is not "/build".
+_OPENING, _CLOSING = "(\"'“”‘’`", ".,;:!?)\"'“”‘’`"
 
 
 def find_code_tokens(text: str) -> set[str]:
     """Tokens in which every sign and every capital counts: paths, options, versions, operators, identifiers, addresses."""
-    tokens = (token.strip(_SENTENCE_MARKS) or token for token in text.split())
+    words = text.replace("**", "").split()
+    tokens = (word.lstrip(_OPENING).rstrip(_CLOSING) or word for word in words)
     return {token for token in tokens if _is_code_token(token)}
 
 
+_AMOUNT = re.compile(r"\d+(?:[.,]\d+)*(?:[A-Za-zµ]{1,3}|%)")  # "24h", "10MB": also written with a space
+
+
 def _is_code_token(token: str) -> bool:
+    if _AMOUNT.fullmatch(token):
+        return False
     inner = token[1:]
     return (
         not _SIGNS.isdisjoint(token)

@@ -531,6 +531,12 @@ BILLING = "We use MySQL for billing"
         ),
         pytest.param("Billing runs on PostgreSQL, MySQL is gone", BILLING, True, id="is-gone"),
         pytest.param(
+            "We moved billing from MySQL to PostgreSQL",
+            "The billing service uses MySQL because the ledger needs transactions",
+            True,
+            id="its-reason-is-not-named",
+        ),
+        pytest.param(
             "We switched from MySQL to PostgreSQL", BILLING, False, id="its-subject-is-not-named"
         ),
         pytest.param(

@@ -307,6 +307,7 @@ FIELDS = {
     "expires_at": "When it stops being found, or null.",
     "deleted_at": "When it was forgotten, or null.",
     "superseded_by": "The id of what replaced it, or null.",
+    "newer": "Ids of memories that say something newer about the same thing; it still holds, and comes after them.",
     "answered": "For questions: whether they have an answer; else null.",
     "tags": "Array of strings.",
     "keywords": "Array of strings, found by rules.",

@@ -64,8 +64,9 @@ class Talk:
     def store(self, content: str, **more: Any) -> str:
         """Stores one memory and gives its id."""
         told = self.store_memories(memories=[{"content": content, **more}])
-        assert told.startswith("1. added ["), told
-        return told.partition("[")[2].partition("]")[0]
+        _, added, rest = told.partition("1. added [")
+        assert added, told
+        return rest.partition("]")[0]
 
 
 def text_of(result: Any) -> str:

@@ -9,6 +9,7 @@ from bethink import Bethink
 from bethink.config import Config
 from bethink.embed import HashingEmbedder
 from bethink.errors import EmbeddingError
+from bethink.ingest.effects import EFFECTS
 from bethink.judge import KINDS, RELATED, Judgement, StatementReading
 from bethink.surface.mcp import read_call, tools
 
@@ -69,13 +70,40 @@ class Verdict:
     def __init__(self, relation, sure=0.9):
         self.relation, self.sure = relation, sure
 
-    def relate(self, pairs, standings=()):
+    def relate(self, pairs):
         shares = dict.fromkeys(RELATED, 0.0) | {self.relation: self.sure}
         return [Judgement(self.relation, self.sure, shares)] * len(pairs)
 
     def read(self, pairs):
         kinds = dict.fromkeys(KINDS, 0.0) | {"decision": 1.0}
         return [StatementReading(kinds, 1.0, 0.0)] * len(pairs)
+
+
+class FakeEffects:
+    """Stands for `weigh_neighbours`: every pair gets the chosen probabilities, and what was weighed is kept in `asked`."""
+
+    def __init__(self):
+        self.chosen, self.asked = {}, []
+
+    def choose(self, **chosen):
+        """Chooses the probability of each effect by its name; "keep" gets the rest."""
+        self.chosen = chosen
+
+    def __call__(self, judge, memory, near, last=None):
+        rest = dict.fromkeys(EFFECTS, 0.0) | {"keep": 1 - sum(self.chosen.values())}
+        for one in near:
+            old, new = sorted((one.memory, memory), key=lambda each: each.created_at)
+            self.asked.append((old.content, new.content))
+        return {one.memory.id: rest | self.chosen for one in near}
+
+
+@pytest.fixture
+def effects(monkeypatch):
+    """Chooses what the judge and its regression say of every pair."""
+    fake = FakeEffects()
+    monkeypatch.setattr("bethink.ingest.compare.weigh_neighbours", fake)
+    monkeypatch.setattr("bethink.features.tending.weigh_neighbours", fake)
+    return fake
 
 
 @pytest.fixture

@@ -205,7 +205,7 @@ def test_what_only_seems_to_disagree_is_not_asked_about_again_once_both_hold(pla
     place.add("Redis keeps sessions for 60 minutes and carts for seven days", kind="fact")
     place.add("Carts are kept in Redis for seven days, no longer three", kind="fact")
     (item,) = place.queue("contradictions")
-    assert item["reason"].startswith("seems to say otherwise")
+    assert item["reason"] == tending.PROPOSED
     done = place.act("both", *(memory["id"] for memory in item["memories"]))
     assert place.queue("contradictions") == []
     place.undo(done)
@@ -234,18 +234,39 @@ def test_what_nobody_vouches_for_can_be_believed_left_or_forgotten(place):
     assert {id: place.memory.one(id).trust for id in before} == before
 
 
-def test_only_what_the_judge_calls_a_contradiction_is_one(place, monkeypatch):
-    place.add("We never deploy from a branch", kind="decision")
-    place.add("We always deploy from a branch", kind="decision")
+@pytest.fixture
+def opposed(place):
+    """Two statements that exchange a word, in a memory of which the judge can be chosen. Gives the number of contradictions."""
+    for word in ("never", "always"):
+        place.memory.add(f"We {word} deploy from a branch", kind="decision", automatic="off")
 
     def count(judge):
         place.memory.judge = judge
         return len(inbox.list_queue(place.memory, "contradictions").items)
 
-    judges = [Verdict("contradicts"), Verdict("refines"), None]  # without a judge, rules decide
-    assert list(map(count, judges)) == [1, 0, 1]
-    monkeypatch.setattr(tending, "JUDGED", 2)  # the judge is asked about nothing
-    assert list(map(count, judges)) == [0, 0, 1]
+    return count
+
+
+@pytest.mark.parametrize(
+    ("chance", "listed"), [pytest.param(0.9, 1, id="sure"), pytest.param(0.5, 0, id="not-sure")]
+)
+def test_only_what_the_judge_is_sure_of_is_listed_as_a_contradiction(
+    opposed, effects, chance, listed
+):
+    effects.choose(changes=chance)
+    assert opposed(Verdict("unrelated")) == listed
+
+
+def test_a_pair_that_the_judge_was_not_asked_about_is_no_contradiction(
+    opposed, effects, monkeypatch
+):
+    effects.choose(changes=0.9)
+    monkeypatch.setattr(tending, "JUDGED", 2)
+    assert opposed(Verdict("unrelated")) == 0
+
+
+def test_without_a_judge_words_decide_what_is_a_contradiction(opposed):
+    assert opposed(None) == 1
 
 
 def test_open_questions_are_settled_and_what_proved_useful_becomes_a_rule(place, served):

@@ -1,323 +1,497 @@
-"""A new statement against known ones, with a judge: what is done, what is only proposed, what is never done, and how it is undone."""
+"""A new statement against known ones, through the API with chosen probabilities: what happens, what it says, and how it is undone."""
 
 import time
 
 import pytest
-from case_tables import cases, each
-from memories import texts
+from memories import Verdict, texts
 
+from bethink.config import Config
 from bethink.errors import InvalidInput
 from bethink.features import inbox, tending
 from bethink.ingest.compare import KNOWN, MOST_PAIRS
 from bethink.ingest.lexicon import tell_apart
-from bethink.ingest.reconcile import LONGEST, SAME
-from bethink.judge import KINDS, RELATED, Judgement, StatementReading
+from bethink.ingest.reconcile import DISPUTES, LONGEST, MARKS, ORDERS, RETIRES, SAME
 from bethink.types import TRUST, Passage
 
 OLD = "The CAN bus runs at 250 kbit/s on the gearbox harness."
 NEW = "Since the rework the gearbox harness has its CAN bus at 500 kbit/s."
-PASSING = "The CAN bus tests of the gearbox harness are running again."
-NAMES = {"NEW": NEW, "PASSING": PASSING, "LONGEST": LONGEST}
+REWORDED = "The gearbox harness runs its CAN bus at 250 kbit/s."
 QUESTION = "Which bit rate does the CAN bus of the gearbox harness run at?"
 
 
-class FakeJudge:
-    """Says of every pair what it was told to say, and remembers what it was asked."""
-
-    def __init__(self, relation="unrelated", probability=0.95):
-        self.says, self.asked, self.wavers = (relation, probability), [], {}
-        self.opens = False
-
-    def relate(self, pairs, standings=()):
-        self.asked += pairs
-        self.standings = standings
-        relation, probability = self.says
-        shares = {**dict.fromkeys(RELATED, 0.0), relation: probability, **self.wavers}
-        return [Judgement(relation, probability, shares) for _ in pairs]
-
-    def read(self, pairs):
-        kinds = {**dict.fromkeys(KINDS, 0.1), "problem": 0.9 if self.opens else 0.1}
-        return [StatementReading(kinds, float("running" not in text), 0.0) for _, text in pairs]
+@pytest.fixture
+def memory(open_memory, effects):
+    return open_memory(judge=Verdict("unrelated"))
 
 
 @pytest.fixture
-def judge():
-    return FakeJudge()
+def agent(open_memory, effects):
+    return open_memory(judge=Verdict("unrelated"), trust=TRUST["agent"])
 
 
 @pytest.fixture
-def memory(open_memory, judge):
-    return open_memory(judge=judge)
+def tell(memory, clock, effects):
+    """Adds a known statement and a day later a new one with chosen effects. Gives the id of the first and the outcome of the second."""
 
-
-@pytest.fixture
-def tell(memory, clock, judge):
-    """Gives the id of a known statement, and what became of a new one that stands so to it."""
-
-    def tell(relation, probability=0.95, old=OLD, new=NEW, kind="fact"):
-        judge.says = ("unrelated", 1.0)
+    def tell(old=OLD, new=NEW, *, kind="fact", by=memory, automatic=None, **chances):
+        effects.choose()
         known = memory.add(old, kind=kind).id
         clock.move(days=1)
-        judge.says = (relation, probability)
-        return known, memory.add(new)
+        effects.choose(**chances)
+        return known, by.add(new, automatic=automatic)
 
     return tell
 
 
-@pytest.fixture
-def agent(open_memory, judge):
-    return open_memory(judge=judge, trust=TRUST["agent"])
+def types_between(memory, id):
+    return {one.type for one in memory.relations(id)}
 
 
-def test_what_surely_replaces_does_so_at_once_and_one_command_undoes_it(memory, tell):
-    old, outcome = tell("replaces")
+# Retired
+
+
+def test_what_surely_replaces_retires_the_old_one(memory, tell):
+    old, outcome = tell(replaces=RETIRES)
     assert outcome.supersedes == (old,)
+    assert memory.one(old).superseded_by == outcome.id
+
+
+def test_a_retired_statement_is_not_found(memory, tell):
+    tell(replaces=RETIRES)
     assert texts(memory.search(QUESTION)) == [NEW]
-    assert memory.restore(old).superseded_by is None and memory.one(old).valid_to is None
+
+
+def test_a_retired_statement_is_found_as_of_its_time(memory, tell):
+    old, _ = tell(replaces=RETIRES)
+    then = memory.filter(as_of=memory.one(old).created_at)
+    assert texts(memory.search(QUESTION, filter=then)) == [OLD]
+
+
+def test_restoring_undoes_the_replacement(memory, tell):
+    old, _ = tell(replaces=RETIRES)
+    restored = memory.restore(old)
+    assert (restored.superseded_by, restored.valid_to) == (None, None)
     assert set(texts(memory.search(QUESTION))) == {OLD, NEW}
+
+
+def test_what_was_restored_is_not_asked_about_again(memory, tell):
+    old, _ = tell(replaces=RETIRES)
+    memory.restore(old)
     for queue in ("contradictions", "duplicates"):
         assert not inbox.list_queue(memory, queue).items
 
 
-def test_what_may_replace_is_told_and_waits_in_the_inbox_and_the_newer_comes_first(memory, tell):
-    old, outcome = tell("replaces", 0.4)
-    assert outcome.supersedes == ()
-    proposal = {"relation": "replaces", "id": old, "reason": "not sure", "probability": 0.4}
-    assert [one._asdict() for one in outcome.proposals] == [proposal]
-    hits = memory.search("CAN bus at 250 kbit/s").hits
-    assert [hit.memory.content for hit in hits] == [NEW, OLD]
-    assert [(one.type, other.id) for one, other in hits[0].related] == [("may_replace", old)]
-    waiting = inbox.list_queue(memory, "contradictions").items[0].memories
-    assert [one.id for one in waiting] == [outcome.id, old]
-    as_of = memory.filter(as_of=memory.one(old).created_at)
-    assert texts(memory.search(QUESTION, filter=as_of)) == [OLD]
-    assert texts(memory.search('"250"', limit=1))[0] == NEW, "though only the older is found"
+def test_statements_that_replace_each_other_in_turn_stay_a_chain(memory, clock, effects):
+    effects.choose(replaces=1.0)
+    for text in (OLD, NEW, OLD, NEW):
+        clock.move(days=1)
+        memory.add(text)
+    assert texts(memory.list()) == [NEW]
+    assert len(list(memory.export())) == 4
 
 
-@each("relation,probability,wavers", "compare-where-the-judge-wavers-both")
-def test_where_the_judge_wavers_both_stay(memory, tell, judge, relation, probability, wavers):
-    judge.wavers = wavers
-    old, outcome = tell(relation, probability)
-    assert outcome.supersedes == () and memory.one(old).superseded_by is None
-    assert texts(memory.search("CAN bus at 250 kbit/s"))[:2] == [NEW, OLD]
+def test_statements_of_one_batch_replace_each_other(memory, effects):
+    effects.choose(replaces=1.0)
+    rates = [f"The gearbox harness has its CAN bus at {rate} kbit/s." for rate in (125, 250, 750)]
+    memory.add_many([Passage(text) for text in rates])
+    assert texts(memory.list()) == [rates[-1]]
 
 
-def test_what_was_told_earlier_is_replaced_or_answered_by_what_is_known(memory, clock, judge):
+def test_an_earlier_statement_that_is_told_later_is_retired_by_the_known_one(
+    memory, clock, effects
+):
     new = memory.add(NEW).id
     clock.move(days=-7)
-    judge.says = ("replaces", 0.95)
-    old = memory.add(OLD)
-    assert old.proposals == () and memory.one(old.id).superseded_by == new
-    assert judge.asked == [(OLD, NEW)]
-    judge.says = ("answers", 0.95)
-    assert memory.one(memory.add(QUESTION, kind="question").id).answered
-    assert texts(memory.search(QUESTION))[0] == NEW and not tending.find_contradictions(memory)
+    effects.choose(replaces=RETIRES)
+    old = memory.add(OLD).id
+    assert memory.one(old).superseded_by == new
 
 
-def test_an_answer_that_is_not_sure_is_proposed_and_waits(memory, tell):
-    question, other = "What happens at a power failure?", "Fixed by a tcxo voltage of 1.8."
-    old, outcome = tell("answers", 0.25, question, other, "question")
-    assert [one.id for one in outcome.proposals] == [old] and not memory.one(old).answered
-    assert len(tending.find_contradictions(memory)) == 1
-    memory.update(old, answered=True)
-    assert not tending.find_contradictions(memory)
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        pytest.param("CAN", False, id="a-single-word"),
+        pytest.param("CAN bus " * (LONGEST // 4), False, id="a-long-text"),
+        pytest.param(NEW, True, id="a-statement"),
+    ],
+)
+def test_only_single_statements_are_compared(tell, effects, text, asked):
+    _, outcome = tell(new=text, replaces=RETIRES)
+    assert bool(outcome.supersedes) is asked
+    assert bool(effects.asked) is asked
 
 
-def test_the_same_in_other_words_is_one_memory_and_the_caller_is_told_which(memory, tell):
-    old, outcome = tell("same", new="The gearbox harness runs its CAN bus at 250 kbit/s.")
-    assert (outcome.status, outcome.duplicate_of) == ("near_duplicate", old)
-    assert len(memory.list()) == 1
-    words = cases("compare-other-words-for-the-same")
-    assert [pair for pair in words if tell_apart(*pair)] == []
+# Marked
 
 
-@pytest.mark.parametrize(("old", "new"), cases("compare-what-differs-in-a-number"))
-def test_what_differs_in_a_number_a_name_or_a_denial_is_never_the_same(memory, tell, old, new):
-    assert tell_apart(old, new)
-    assert tell("same", 0.99, old, new)[1].status == "added"
+def test_what_may_replace_leaves_both_valid_and_marks_the_older(memory, tell):
+    old, outcome = tell(replaces=MARKS)
+    assert (outcome.supersedes, outcome.marks, outcome.proposals) == ((), (old,), ())
+    assert (memory.one(old).superseded_by, memory.one(old).newer) == (None, (outcome.id,))
+    assert memory.one(outcome.id).newer == ()
+
+
+def test_the_newer_of_two_comes_first(memory, tell):
+    tell(replaces=MARKS)
+    assert texts(memory.search("CAN bus at 250 kbit/s")) == [NEW, OLD]
+
+
+def test_the_newer_one_comes_first_though_only_the_older_is_found(memory, tell):
+    tell(replaces=MARKS)
+    assert texts(memory.search('"250"', limit=1)) == [NEW]
+
+
+def test_the_newer_of_two_that_may_have_to_do_with_each_other_comes_first(memory, tell):
+    tell(changes=ORDERS)
+    assert texts(memory.search("CAN bus at 250 kbit/s")) == [NEW, OLD]
+
+
+def test_a_marked_statement_waits_in_no_queue(memory, tell, effects):
+    tell(replaces=MARKS)
+    assert not inbox.list_queue(memory, "contradictions").items
+
+
+def test_forgetting_the_newer_one_clears_the_mark(memory, tell):
+    old, outcome = tell(replaces=MARKS)
+    memory.forget(outcome.id)
+    assert memory.one(old).newer == ()
+
+
+def test_restoring_the_newer_one_brings_the_mark_back(memory, tell):
+    old, outcome = tell(replaces=MARKS)
+    memory.forget(outcome.id)
+    memory.restore(outcome.id)
+    assert memory.one(old).newer == (outcome.id,)
+
+
+def test_superseding_the_newer_one_clears_the_mark(memory, tell):
+    old, outcome = tell(replaces=MARKS)
+    other = memory.add("Nobody knows the rate of the bus", automatic="off").id
+    memory.link(other, outcome.id, "supersedes")
+    assert memory.one(old).newer == ()
+
+
+def test_linking_supersedes_retires_a_marked_statement(memory, tell):
+    old, outcome = tell(replaces=MARKS)
+    memory.link(outcome.id, old, "supersedes")
+    assert memory.one(old).superseded_by == outcome.id
+
+
+def test_unlinking_may_replace_clears_the_mark(memory, tell):
+    old, outcome = tell(replaces=MARKS)
+    memory.unlink(outcome.id, old, "may_replace")
+    assert memory.one(old).newer == ()
+
+
+def test_an_agent_may_mark_the_users_statement_and_the_mark_is_not_shown(memory, agent, tell):
+    """The less trusted statement is related, and what the user said keeps its place."""
+    old, outcome = tell(by=agent, replaces=MARKS)
+    assert outcome.marks == (old,)
+    assert memory.one(old).newer == ()
+    assert texts(memory.search("CAN bus of the gearbox harness"))[0] == OLD
+
+
+# The same in other words
+
+
+def test_the_same_in_other_words_is_one_memory(memory, tell):
+    old, outcome = tell(new=REWORDED, same=SAME)
+    assert (outcome.status, outcome.id, outcome.duplicate_of) == ("near_duplicate", old, old)
+    assert texts(memory.list()) == [OLD]
+
+
+def test_other_words_are_kept_as_a_version(memory, tell):
+    old, _ = tell(new=REWORDED, same=SAME)
+    kept = [event.after["content"] for event in memory.history(old) if event.action == "repeat"]
+    assert kept == [REWORDED]
+
+
+def test_a_version_in_other_words_can_be_brought_back(memory, tell):
+    old, _ = tell(new=REWORDED, same=SAME)
+    (number,) = [one.number for one in memory.history(old) if one.action == "repeat"]
+    assert memory.restore(old, version=number).content == REWORDED
+
+
+def test_the_same_other_words_are_kept_once(memory, tell):
+    old, _ = tell(new=REWORDED, same=SAME)
+    memory.add(REWORDED)
+    assert [event.action for event in memory.history(old)].count("repeat") == 1
+
+
+def test_words_that_are_not_surely_the_same_are_a_memory_of_their_own(memory, tell):
+    tell(new=REWORDED, same=SAME - 0.05)
     assert len(memory.list()) == 2
 
 
-@each("old,new,replaced", "compare-a-thing-of-another-number")
-def test_a_thing_of_another_number_is_at_most_proposed_as_a_replacement(tell, old, new, replaced):
-    known, outcome = tell("replaces", old=old, new=new)
-    assert outcome.supersedes == ((known,) if replaced else ())
-    assert [one.id for one in outcome.proposals] == ([] if replaced else [known])
+def test_without_dedup_the_same_words_are_a_memory_of_their_own(memory, tell, effects):
+    tell()
+    effects.choose(same=1.0)
+    assert memory.add(REWORDED, dedup=False).status == "added"
 
 
-@pytest.mark.parametrize(("relation", "kind", "old", "new"), cases("compare-what-is-settled"))
-def test_what_is_settled_is_closed_and_can_be_opened_again(memory, tell, relation, kind, old, new):
-    known, outcome = tell(relation, old=old, new=new, kind=kind)
-    assert outcome.settles == (known,) and memory.one(known).answered
+def test_dedup_can_be_switched_off_in_the_settings(open_memory, effects, clock):
+    memory = open_memory(
+        config=Config(embedding="hashing", dedup=False), judge=Verdict("unrelated")
+    )
+    memory.add(OLD)
+    effects.choose(same=1.0)
+    assert memory.add(REWORDED).status == "added"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param(
+            "CI takes about 12 minutes on main.",
+            "a main build needs roughly twelve minutes",
+            id="number-in-words",
+        ),
+        pytest.param(
+            "The CDN caches images for 7 days.",
+            "Images are cached on the CDN for a week.",
+            id="other-unit",
+        ),
+        pytest.param(
+            "Only checkout may write to orders.",
+            "Nobody but checkout writes to orders.",
+            id="only",
+        ),
+        pytest.param(
+            "Primary keys are UUIDv7.", "We use version-7 UUIDs as primary keys.", id="name"
+        ),
+    ],
+)
+def test_other_words_are_not_told_apart(one, other):
+    assert not tell_apart(one, other)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param("The cache lives for 7 days.", "The cache lives for 8 days.", id="number"),
+        pytest.param(
+            "The cache lives for seven days.", "The cache is kept nine days.", id="number-word"
+        ),
+        pytest.param("Staging has debug logging.", "Debug logging is on in production.", id="part"),
+        pytest.param("Releases are done by Anna.", "The release manager is Tobias.", id="person"),
+        pytest.param(
+            "Retries are enabled for uploads.", "Retries are not enabled for uploads.", id="denial"
+        ),
+        pytest.param(
+            "Logs go to app_log/main.txt now.", "Logs go to app_log/other.txt now.", id="path"
+        ),
+        pytest.param(
+            "Run `make all` before a push.", "Before a push `make -k all` is run.", id="option"
+        ),
+    ],
+)
+def test_what_differs_in_a_detail_is_kept_whatever_the_judge_says(memory, tell, old, new):
+    assert tell(old, new, same=0.99)[1].status == "added"
+    assert len(memory.list()) == 2
+
+
+# Closed
+
+
+SETTLED = [
+    pytest.param(
+        "question",
+        "How long can a SKU be?",
+        "A SKU can be 18 characters long.",
+        {"answers": 0.9},
+        id="answered",
+    ),
+    pytest.param(
+        "problem",
+        "The mailer loses messages.",
+        "A durable queue mends the mailer.",
+        {"completes": 0.9},
+        id="solved",
+    ),
+    pytest.param(
+        "todo",
+        "Rotate the deploy key of the shop.",
+        "The deploy key was rotated.",
+        {"completes": 0.9},
+        id="done",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "old", "new", "chances"), SETTLED)
+def test_what_names_an_open_item_closes_it(memory, tell, kind, old, new, chances):
+    known, outcome = tell(old, new, kind=kind, **chances)
+    assert outcome.settles == (known,)
+    assert memory.one(known).answered
     assert ("answers", outcome.id) in {(one.type, one.source) for one in memory.relations(known)}
+
+
+@pytest.mark.parametrize(("kind", "old", "new", "chances"), SETTLED)
+def test_what_closed_an_item_comes_before_it(memory, tell, kind, old, new, chances):
+    tell(old, new, kind=kind, **chances)
     assert texts(memory.search(old))[:2] == [new, old]
+
+
+@pytest.mark.parametrize(("kind", "old", "new", "chances"), SETTLED)
+def test_what_was_closed_can_be_opened_again(memory, tell, kind, old, new, chances):
+    known, _ = tell(old, new, kind=kind, **chances)
     assert memory.restore(known).answered is False
-    assert "answers" not in {one.type for one in memory.relations(known)}
+    assert "answers" not in types_between(memory, known)
     with pytest.raises(InvalidInput):
         memory.restore(known)
 
 
-def test_what_answers_or_does_closes_what_is_open(memory, open_memory, tell, judge):
-    planned, outcome = tell("completes", kind="decision")
-    assert outcome.supersedes == (planned,), "it is no to-do"
-    agent = open_memory(judge=judge, trust=TRUST["agent"])
-    done = agent.add("The gearbox harness has its CAN bus at 500 kbit/s now.")
-    assert not done.proposals, "who carries it out does not dispute it"
-    assert not tell("answers", old="I like Go. And you?", new="Rust, by far.")[1].supersedes
-    judge.wavers = {"answers": 0.3}
-    todo = "Find out how long a SKU of the shop can be."
-    old, _ = tell("completes", 0.6, todo, "A SKU can be 18 long.", "question")
-    assert memory.one(old).answered
+def test_an_agent_that_reports_work_closes_the_users_to_do(memory, agent, tell):
+    old, outcome = tell(
+        "Rotate the deploy key of the shop.",
+        "The deploy key was rotated.",
+        kind="todo",
+        by=agent,
+        completes=0.9,
+    )
+    assert outcome.settles == (old,)
 
 
-@each("relation,new,types,asked", "compare-what-still-holds", NAMES)
-def test_what_still_holds_is_not_touched(memory, tell, judge, relation, new, types, asked):
-    """Nor by what nobody would miss and by what is no one statement, whatever the judge says."""
-    old, outcome = tell(relation, new=new)
-    assert (outcome.status, outcome.supersedes, outcome.settles) == ("added", (), ())
-    assert outcome.proposals == () and memory.one(old).superseded_by is None
-    assert len(memory.list()) == 2 and bool(judge.asked) is asked
-    assert [one.type for one in memory.relations(old)] == types
+def test_a_report_that_does_not_name_a_to_do_leaves_it_open(memory, tell):
+    old, outcome = tell(
+        "Need to implement a retry limit",
+        "Fixed by adding a consumer that acknowledges late",
+        kind="todo",
+        completes=0.99,
+    )
+    assert outcome.settles == ()
+    assert not memory.one(old).answered
 
 
-@pytest.mark.parametrize("relation", ["replaces", "contradicts"])
-def test_trust_has_the_last_word(memory, agent, clock, judge, relation):
-    old = memory.add(OLD).id
-    clock.move(days=1)
-    judge.says = (relation, 1.0)
-    outcome = agent.add(NEW)
-    proposed = [(one.relation, one.reason) for one in outcome.proposals]
-    assert (outcome.supersedes, proposed) == ((), [("replaces", "less trusted")])
-    assert {one.type for one in memory.relations(old)} == {"may_replace", "contradicts"}
+# Trust
+
+
+def test_an_agents_sure_replacement_of_the_users_statement_is_a_proposal(memory, agent, tell):
+    old, outcome = tell(by=agent, replaces=1.0)
+    assert outcome.supersedes == ()
+    assert [(one.relation, one.reason) for one in outcome.proposals] == [
+        ("replaces", "less trusted")
+    ]
+    assert types_between(memory, old) == {"may_replace", "contradicts"}
+
+
+def test_the_users_statement_comes_before_an_agents_proposal(memory, agent, tell):
+    tell(by=agent, replaces=1.0)
     assert texts(memory.search(QUESTION))[0] == OLD
 
 
-def test_the_users_own_words_stand_for_an_agents(memory, agent, clock, judge):
-    old = agent.add(OLD).id
-    judge.says = ("same", 1.0)
-    clock.move(days=1)
-    assert memory.add("CAN on the gearbox harness: 250 kbit/s.").supersedes == (old,)
+def test_a_proposal_waits_in_the_inbox(memory, agent, tell):
+    old, outcome = tell(by=agent, replaces=1.0)
+    (item,) = inbox.list_queue(memory, "contradictions").items
+    assert {one.id for one in item.memories} == {old, outcome.id}
 
 
-def test_an_agent_that_is_sure_says_so_with_the_same_text(memory, agent, clock, judge):
+def test_the_users_rewording_of_an_agents_note_is_a_memory_of_its_own(
+    memory, agent, clock, effects
+):
     old = agent.add(OLD).id
     clock.move(days=1)
-    judge.says = ("replaces", 0.4)
+    effects.choose(same=1.0)
+    outcome = memory.add(REWORDED)
+    assert outcome.status == "added"
+    assert (memory.one(old).trust, memory.one(outcome.id).trust) == (TRUST["agent"], TRUST["user"])
+
+
+def test_the_user_who_repeats_an_agents_words_raises_their_trust(memory, agent):
+    old = agent.add(OLD).id
+    outcome = memory.add(OLD)
+    assert (outcome.status, outcome.id) == ("duplicate", old)
+    assert memory.one(old).trust == TRUST["user"]
+
+
+def test_an_agent_that_is_sure_says_so_with_the_same_text(memory, agent, clock, effects):
+    old = agent.add(OLD).id
+    clock.move(days=1)
+    effects.choose(replaces=MARKS)
     new = agent.add(NEW).id
     outcome = agent.add(NEW, supersedes=[old])
     assert (outcome.status, outcome.duplicate_of, outcome.supersedes) == ("duplicate", new, (old,))
     assert memory.one(old).superseded_by == new
 
 
-def test_a_hundred_near_identical_statements_cost_bounded_work_and_none_is_lost(memory, judge):
+@pytest.mark.parametrize("trust", ["pasted", "import"])
+def test_pasted_and_imported_text_changes_nothing(memory, open_memory, tell, trust):
+    stranger = open_memory(judge=Verdict("unrelated"), trust=TRUST[trust])
+    old, outcome = tell(by=stranger, replaces=1.0)
+    assert (outcome.supersedes, outcome.marks, outcome.proposals) == ((), (), ())
+    assert memory.relations(old) == []
+
+
+# How much may happen by itself
+
+
+def test_with_mark_the_older_statement_is_marked_and_stays(memory, tell):
+    old, outcome = tell(automatic="mark", replaces=1.0)
+    assert (outcome.supersedes, outcome.marks) == ((), (old,))
+    assert memory.one(old).superseded_by is None
+
+
+def test_with_mark_nothing_is_merged(memory, tell):
+    _, outcome = tell(new=REWORDED, automatic="mark", same=1.0)
+    assert outcome.status == "added"
+
+
+def test_with_mark_the_same_text_is_still_stored_once(memory, tell):
+    old, outcome = tell(new=OLD, automatic="mark")
+    assert (outcome.status, outcome.id) == ("duplicate", old)
+
+
+def test_with_mark_nothing_is_closed(memory, tell):
+    kind, old, new, chances = SETTLED[2].values
+    known, outcome = tell(old, new, kind=kind, automatic="mark", **chances)
+    assert outcome.settles == ()
+    assert not memory.one(known).answered
+
+
+def test_with_off_nothing_is_compared(memory, tell, effects):
+    old, outcome = tell(automatic="off", replaces=1.0)
+    assert (outcome.status, outcome.supersedes, outcome.marks) == ("added", (), ())
+    assert memory.relations(old) == []
+    assert effects.asked == []
+
+
+@pytest.mark.parametrize("automatic", ["mark", "off"])
+def test_an_explicit_replacement_counts_at_every_level(memory, automatic):
+    old = memory.add(OLD).id
+    outcome = memory.add(NEW, supersedes=[old], automatic=automatic)
+    assert outcome.supersedes == (old,)
+
+
+def test_the_setting_automatic_counts_where_a_call_says_nothing(open_memory, clock, effects):
+    memory = open_memory(
+        config=Config(embedding="hashing", automatic="mark"), judge=Verdict("unrelated")
+    )
+    old = memory.add(OLD).id
+    clock.move(days=1)
+    effects.choose(replaces=1.0)
+    assert memory.add(NEW).marks == (old,)
+
+
+def test_an_unknown_level_is_refused(memory):
+    with pytest.raises(InvalidInput, match="automatic"):
+        memory.add(OLD, automatic="sometimes")
+
+
+# Bounded work
+
+
+def test_a_hundred_near_identical_statements_are_all_kept_at_a_bounded_cost(memory, effects):
     told = [Passage(f"Rack {at} of the lab is cooled by fan number {at}.") for at in range(100)]
     memory.add_many(told)
     assert len(memory.list(limit=200)) == 100
-    assert len(judge.asked) <= MOST_PAIRS
-    before = len(judge.asked)
+    assert len(effects.asked) <= MOST_PAIRS
+
+
+def test_a_single_statement_is_compared_with_a_bounded_number(memory, effects):
+    memory.add_many([Passage(f"Rack {at} of the lab is cooled by fan {at}.") for at in range(50)])
+    before = len(effects.asked)
     memory.add("Rack 200 of the lab is cooled by fan number 200.")
-    assert len(judge.asked) - before <= KNOWN
-
-
-def test_those_that_replace_each_other_in_turn_or_in_one_batch_stay_a_chain(memory, clock, judge):
-    judge.says = ("replaces", 1.0)
-    for text in (OLD, NEW, OLD, NEW):
-        clock.move(days=1)
-        assert memory.add(text).status == "added"
-    assert texts(memory.list()) == [NEW]
-    rates = [f"The gearbox harness has its CAN bus at {rate} kbit/s." for rate in (125, 250, 750)]
-    memory.add_many([Passage(text) for text in rates])
-    assert texts(memory.list()) == [rates[-1]]
-    assert len(list(memory.export())) == 7
-
-
-@pytest.fixture
-def stored(memory, clock, judge):
-    """Puts down two statements that nobody compared when they came."""
-
-    def store(old=OLD, new=NEW, kind="fact"):
-        judge.says = ("unrelated", 1.0)
-        ids = []
-        for text, of in ((old, kind), (new, "fact")):
-            ids.append(memory.add(text, kind=of, dedup=False).id)
-            clock.move(days=1)
-        return ids
-
-    return store
-
-
-def planned(memory):
-    return [step.action for step in tending.plan_consolidation(memory)]
-
-
-@each("relation,kind,action", "compare-consolidation-does-what-the-judge")
-def test_consolidation_does_what_is_sure(memory, stored, judge, relation, kind, action):
-    old, new = stored(kind=kind)
-    judge.says = (relation, 0.9)
-    (step,) = [step for step in tending.plan_consolidation(memory) if step.action == action]
-    assert step.memories[0].id == new
-    assert tending.apply_steps(memory, [step]) == 1
-    known = memory.one(old)
-    assert (known.superseded_by == new) is (action == "replace")
-    assert bool(known.answered) is (action == "answer")
-
-
-def test_the_same_in_other_words_is_merged_and_what_differs_is_not(memory, stored, judge):
-    stored(new="The gearbox harness runs its CAN bus at 250 kbit/s.")
-    for probability, steps in ((0.9, ["merge"]), (SAME - 0.05, [])):
-        judge.says = ("same", probability)
-        assert planned(memory) == steps
-
-
-def test_what_seems_to_disagree_by_its_words_alone_is_left_out(memory, stored, judge):
-    stored("Uploads go to the north bucket.", "Uploads go to the south bucket.")
-    for relation, found in (("unrelated", 0), ("contradicts", 1)):
-        judge.says = (relation, 0.9)
-        assert len(tending.find_contradictions(memory)) == found
-
-
-def test_consolidation_lets_no_agent_replace_the_user(memory, agent, clock, judge):
-    memory.add(OLD)
-    clock.move(days=1)
-    agent.add(NEW)
-    judge.says = ("replaces", 1.0)
-    assert set(planned(memory)) == {"contradict"}
-
-
-@pytest.mark.parametrize(("typed", "replaced"), [("y\n", True), ("\n", False)])
-def test_on_a_terminal_the_teller_decides_at_once(cli, monkeypatch, judge, typed, replaced):
-    monkeypatch.setattr("bethink.api.Bethink.judge", judge)
-    old = cli.add(OLD)
-    judge.says = ("replaces", 0.4)
-    told = cli.ok("add", NEW, stdin=typed, terminal=True)
-    assert ("replaces" in told, "may replace" in told) == (replaced, not replaced)
-    assert bool(cli.json("get", old)[0]["superseded_by"]) is replaced
-
-
-@pytest.mark.parametrize("waits", [True, False])
-def test_a_step_that_nobody_would_miss_is_done_only_where_it_waits(memory, tell, judge, waits):
-    judge.opens = waits
-    known, _ = tell("completes", old=PASSING)
-    assert bool(memory.one(known).superseded_by) is waits
-
-
-@pytest.mark.parametrize(("new", "proposed"), [(PASSING, []), (NEW, ["replaces"])])
-def test_what_nobody_would_miss_is_not_even_proposed(tell, judge, new, proposed):
-    judge.wavers = {"replaces": 0.4}
-    _, outcome = tell("unrelated", 0.5, new=new)
-    assert [one.relation for one in outcome.proposals] == proposed
-
-
-@each("new,done", "compare-a-plan-that-is-dropped")
-def test_a_plan_that_is_dropped_is_done_with_but_not_by_a_mere_thought(memory, tell, new, done):
-    plan, _ = tell("replaces", old="Plan: move the wiki to Notion.", new=new, kind="todo")
-    assert bool(memory.one(plan).answered) is done
-
-
-def test_a_to_do_is_read_without_its_label_also_when_memory_is_tended(memory, stored, judge):
-    stored(old="TODO: rotate the signing key", new="The signing key was rotated.", kind="todo")
-    tending.plan_consolidation(memory)
-    assert set(judge.asked) == {("rotate the signing key", "The signing key was rotated.")}
+    assert len(effects.asked) - before <= KNOWN
 
 
 def test_a_batch_costs_what_it_holds(open_memory, tmp_path):
@@ -331,3 +505,92 @@ def test_a_batch_costs_what_it_holds(open_memory, tmp_path):
     cost(10)
     # Four times as many; each against each would cost sixteen times as much.
     assert cost(1600) < 9 * cost(400)
+
+
+# Tending, with the same probabilities
+
+
+@pytest.fixture
+def stored(memory, clock, effects):
+    """Adds two statements that nobody compares when they come."""
+
+    def store(old=OLD, new=NEW, kind="fact"):
+        ids = []
+        for text, of in ((old, kind), (new, "fact")):
+            ids.append(memory.add(text, kind=of, automatic="off").id)
+            clock.move(days=1)
+        return ids
+
+    return store
+
+
+def planned(memory):
+    return [step.action for step in tending.plan_consolidation(memory)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "chances", "action"),
+    [
+        pytest.param("fact", {"replaces": RETIRES}, "replace", id="replaces"),
+        pytest.param("question", {"answers": 0.9}, "answer", id="answers"),
+        pytest.param("todo", {"completes": 0.9}, "answer", id="completes"),
+    ],
+)
+def test_consolidation_does_what_is_sure(memory, stored, effects, kind, chances, action):
+    old, new = stored(kind=kind)
+    effects.choose(**chances)
+    (step,) = [step for step in tending.plan_consolidation(memory) if step.action == action]
+    assert step.memories[0].id == new
+    assert tending.apply_steps(memory, [step]) == 1
+    known = memory.one(old)
+    assert (known.superseded_by == new) is (action == "replace")
+    assert bool(known.answered) is (action == "answer")
+
+
+@pytest.mark.parametrize(
+    ("chance", "steps"),
+    [pytest.param(SAME, ["merge"], id="sure"), pytest.param(SAME - 0.05, [], id="not-sure")],
+)
+def test_consolidation_merges_what_is_surely_the_same(memory, stored, effects, chance, steps):
+    stored(new=REWORDED)
+    effects.choose(same=chance)
+    assert planned(memory) == steps
+
+
+@pytest.mark.parametrize(
+    ("chance", "found"),
+    [pytest.param(DISPUTES, 1, id="sure"), pytest.param(DISPUTES - 0.05, 0, id="not-sure")],
+)
+def test_a_contradiction_is_listed_only_where_the_judge_is_sure(
+    memory, stored, effects, chance, found
+):
+    stored("Uploads go to the north bucket.", "Uploads go to the south bucket.")
+    effects.choose(changes=chance)
+    assert len(tending.find_contradictions(memory)) == found
+
+
+def test_what_a_person_says_of_two_statements_is_not_asked_again(memory, stored, effects):
+    old, new = stored()
+    memory.link(new, old, "relates_to")
+    effects.choose(changes=1.0)
+    assert tending.find_contradictions(memory) == []
+
+
+def test_consolidation_lets_no_agent_replace_the_user(memory, agent, clock, effects):
+    memory.add(OLD)
+    clock.move(days=1)
+    agent.add(NEW, automatic="off")
+    effects.choose(replaces=1.0)
+    assert set(planned(memory)) == {"contradict"}
+
+
+def test_a_to_do_is_read_without_its_label(monkeypatch, open_memory, clock):
+    judge = Verdict("unrelated")
+    asked = []
+    relate = judge.relate
+    monkeypatch.setattr(judge, "relate", lambda pairs: asked.extend(pairs) or relate(pairs))
+    memory = open_memory(judge=judge)
+    memory.add("TODO: rotate the signing key", kind="todo")
+    clock.move(days=1)
+    memory.add("The signing key was rotated.")
+    assert asked == [("rotate the signing key", "The signing key was rotated.")]

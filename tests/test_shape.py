@@ -14,7 +14,7 @@ from bethink.types import Answer, Entity, Hit, Query, Relation
 
 KEYS = (
     "id kind scope content summary source path lines section session created_at updated_at importance confidence usefulness access_count"
-    " last_accessed valid_from valid_to expires_at deleted_at superseded_by answered tags keywords entities metadata trust"
+    " last_accessed valid_from valid_to expires_at deleted_at superseded_by newer answered tags keywords entities metadata trust"
 ).split()
 
 

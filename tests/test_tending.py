@@ -54,10 +54,10 @@ REDACTED = " The deploy token is [REDACTED:github-token]."
     [(FRIDAY, FRIDAY.replace("Fri", "Mon")), [text + REDACTED for text in SAME]],
     ids=["another day", "what was redacted may differ"],
 )
-def test_alike_but_different_is_listed_after_and_never_merged(memory, tell, texts):
+def test_alike_but_different_is_no_duplicate(memory, tell, texts):
     tell(*texts)
-    (pair,) = tending.find_duplicates(memory)
-    assert pair.reason != tending.SAME and "merge" not in planned(memory)
+    assert tending.find_duplicates(memory) == []
+    assert "merge" not in planned(memory)
 
 
 def test_what_two_files_say_is_not_compared_and_what_a_person_says_is(memory, tell):
@@ -75,7 +75,14 @@ def test_statements_that_exchange_a_word_or_a_denial_disagree(memory, tell):
     tell(FRIDAY, FRIDAY.replace("deploy", "do not deploy"), OTHER, kind="decision")
     (pair,) = tending.find_contradictions(memory)
     assert pair.keep.content.startswith("We do not"), "the newer one stands first"
-    assert pair.reason == "seems to say otherwise"
+    assert pair.reason == tending.PROPOSED
+
+
+def test_what_analyze_inferred_is_compared_with_nothing(memory, tell):
+    tell(FRIDAY)
+    inferred = [Passage(text, kind="fact") for text in SAME]
+    memory.ingest([(Source("analysis:README.md", "analysis"), inferred)], replace_sources=False)
+    assert tending.find_duplicates(memory) == tending.find_contradictions(memory) == []
 
 
 def test_what_was_marked_as_contradicting_is_listed_until_one_is_replaced(memory, tell):

@@ -32,8 +32,6 @@ _PROGRAM = re.compile(
     r"|[/\\](?:@anthropic-ai[/\\]claude-code|@openai[/\\]codex|@google[/\\]gemini-cli|@github[/\\]copilot|opencode-ai)[/\\]"
 )
 _RUNTIMES = re.compile(r"(?:^|[/\\])(?:node|bun|deno)(?:\.exe)?$")
-# A command line that starts a hook or the MCP server, and nothing else that could write to its stdin.
-_LAUNCHES = re.compile(r"bethink.*(?:hook|mcp)|(?:hook|mcp).*bethink", re.DOTALL)
 _COMPOSED = re.compile(r"[|<;&\n`]|\$\(")
 MOST_ANCESTORS = 64
 
@@ -70,8 +68,10 @@ def is_agent_program(words: Sequence[str]) -> bool:
 
 
 def _is_launcher(words: Sequence[str]) -> bool:
+    """Whether a command line starts a hook or the MCP server, and nothing else that could write to its stdin."""
     text = " ".join(words)
-    return bool(_LAUNCHES.search(text)) and not _COMPOSED.search(text)
+    starts = "bethink" in text and ("hook" in text or "mcp" in text)
+    return starts and not _COMPOSED.search(text)
 
 
 def list_ancestors() -> Iterator[list[str]]:

@@ -504,8 +504,10 @@ _MULTIPLES = {"hundred": 100, "thousand": 1000, "million": 1_000_000}
 
 
 def find_quantities(text: str) -> set[str]:
-    """Numbers of a text in digits, those in words included: "twenty thousand" is "20000". A single "one" is hardly ever a number."""
-    found = {re.sub(r"(?<=\d)[,'](?=\d{3})", "", number) for number in _NUMBER.findall(text)}
+    """Numbers of a text in digits, those in words included: "twenty thousand" is "20000". A single "one" is hardly ever a number, and
+    the digits of a name ("S3") are none."""
+    alone = re.sub(r"(?<=[^\W\d_])\d+", "", text)
+    found = {re.sub(r"(?<=\d)[,'](?=\d{3})", "", number) for number in _NUMBER.findall(alone)}
     value, counting = 0, False
     for word in [*re.findall(r"[a-z]+", text.lower()), ""]:
         if word in _UNITS:
@@ -519,16 +521,23 @@ def find_quantities(text: str) -> set[str]:
 
 
 _SIGNS = frozenset("/\\_=<>|&$#@+*~^%{}[]`:")
-_SENTENCE_MARKS = ".,;:!?()\"'“”‘’`*"
+# Signs of the sentence around a token. A point in front of it belongs to it: "./build" is not "/build".
+_OPENING, _CLOSING = "(\"'“”‘’`", ".,;:!?)\"'“”‘’`"
 
 
 def find_code_tokens(text: str) -> set[str]:
     """Tokens in which every sign and every capital counts: paths, options, versions, operators, identifiers, addresses."""
-    tokens = (token.strip(_SENTENCE_MARKS) or token for token in text.split())
+    words = text.replace("**", "").split()
+    tokens = (word.lstrip(_OPENING).rstrip(_CLOSING) or word for word in words)
     return {token for token in tokens if _is_code_token(token)}
 
 
+_AMOUNT = re.compile(r"\d+(?:[.,]\d+)*(?:[A-Za-zµ]{1,3}|%)")  # "24h", "10MB": also written with a space
+
+
 def _is_code_token(token: str) -> bool:
+    if _AMOUNT.fullmatch(token):
+        return False
     inner = token[1:]
     return (
         not _SIGNS.isdisjoint(token)
@@ -574,15 +583,15 @@ _SEPARATORS = re.compile(
     re.IGNORECASE,
 )
 _REASON = re.compile(
-    r"[,;]?\s*\b(?:because|since|so that|due to|weil|parce que|porque)\b.*",
-    re.IGNORECASE | re.DOTALL,
+    r"\b(?:because|since|so that|due to|weil|parce que|porque)\b.*", re.IGNORECASE | re.DOTALL
 )
 
 
 def makes_one_claim(text: str) -> bool:
     """Return True if a text certainly makes a single claim, its reason aside. Of 322 replaced statements 81 % do, of 242 that changed in
     part 3 %."""
-    return _SEPARATORS.search(_REASON.sub("", text.strip().rstrip(".!。"))) is None
+    claim = _REASON.sub("", text).strip().rstrip(" ,;.!。")
+    return _SEPARATORS.search(claim) is None
 
 
 def count_separators(text: str) -> int:
@@ -600,16 +609,17 @@ def speaks_of_change(text: str) -> bool:
     return _CHANGE_WORDS.search(text) is not None
 
 
-# Verbs that only link a thing with its value, by their first six letters as in `_telling_words`.
+# Verbs that only link a thing with its value, and words for any thing, by their first six letters as in `_telling_words`.
 _LINKING = {
     word[:6]
     for word in "run runs running live lives host hosted deploy deployed store stored stores write written go goes work works based kept keep"
-    " keeps handle handled handles manage managed build built sits uses via".split()
+    " keeps handle handled handles manage managed build built sits uses via data everything project service system team".split()
 }
 
 
 def says_old_value_is_over(new: str, old: str) -> bool:
-    """Return True if the new text states a change away from the old value, and names everything else that the old text speaks of.
+    """Return True if the new text states a change away from the old value, and names everything else that the old text speaks of, its
+    reason aside.
 
     "We moved billing from MySQL to Postgres" ends "We use MySQL for billing", and leaves "Reports read MySQL at night" alone."""
     change = find_change(new)
@@ -618,7 +628,7 @@ def says_old_value_is_over(new: str, old: str) -> bool:
     before, after = change
     if after and mentions(old, after):
         return False
-    rest = _telling_words(old) - _telling_words(before) - _LINKING
+    rest = _telling_words(_REASON.sub("", old)) - _telling_words(before) - _LINKING
     return bool(rest or _telling_words(before)) and rest <= _telling_words(new)
 
 

@@ -340,11 +340,12 @@ def _says_the_same(new: Memory, neighbour: Neighbour, threshold: float) -> bool:
     )
 
 
-LIKE = 0.9  # cosine from which the answer to a write names the known statement: set by hand
+# Nearness from which the answer to a write names the known statement: 2 % of unrelated pairs about one project are above (pairs of 2026-11).
+LIKE = 0.75
 
 
 def _is_much_like(new: Memory, neighbour: Neighbour) -> bool:
-    return neighbour.similarity >= LIKE and neighbour.memory.id != new.id
+    return neighbour.nearness >= LIKE and neighbour.memory.id != new.id
 
 
 def _leaves_with_its_source(new: Memory, old: Memory) -> bool:

@@ -117,16 +117,20 @@ def add(args: Namespace, memory: Bethink) -> Result:
 
 
 def decide_proposals(memory: Bethink, outcome: Outcome) -> Outcome:
-    """Lets whoever told a statement say at once what it means for known ones."""
-    for proposal in outcome.proposals:
-        type = DECIDED.get(proposal.relation)
-        known = label_memory(memory, memory.one(proposal.id))
-        if type and says_yes(f"this may {PROPOSALS[proposal.relation][0]} {known}"):
-            memory.link(outcome.id, proposal.id, type)
-            left = tuple(one for one in outcome.proposals if one != proposal)
+    """Let a person say at once which known memories a new one replaces, answers or completes."""
+    proposed = [(one.relation, one.id) for one in outcome.proposals]
+    for relation, id in (*proposed, *(("replaces", older) for older in outcome.marks)):
+        type = DECIDED.get(relation)
+        known = label_memory(memory, memory.one(id))
+        if type and says_yes(f"this may {PROPOSALS[relation][0]} {known}"):
+            memory.link(outcome.id, id, type)
             field = "supersedes" if type == "supersedes" else "settles"
-            done: Json = {field: (*getattr(outcome, field), proposal.id)}
-            outcome = outcome._replace(proposals=left, **done)
+            done: Json = {
+                "proposals": tuple(one for one in outcome.proposals if one.id != id),
+                "marks": tuple(older for older in outcome.marks if older != id),
+                field: (*getattr(outcome, field), id),
+            }
+            outcome = outcome._replace(**done)
     return outcome
 
 

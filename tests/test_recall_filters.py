@@ -341,3 +341,17 @@ def test_an_expired_newer_statement_leaves_the_older_one_alone(memory, clock):
     memory.write(change=(expires,))
     clock.move(days=1)
     assert found(memory, "heron frogs") == [old]
+
+
+def test_pages_hold_each_hit_once_where_a_newer_statement_is_found_far_below(memory, clock):
+    told = [memory.add(f"Heron {at} eats frogs at the lake", dedup=False).id for at in range(32)]
+    clock.move(days=1)
+    for at in range(3):
+        text = f"Heron {at} eats frogs at the lake, " + "by boat"
+        told.append(memory.add(text, dedup=False).id)
+    for new, old in zip(told[-3:], found(memory, "heron frogs lake", limit=3), strict=True):
+        memory.link(new, old, "may_replace")
+    pages = []
+    while page := found(memory, "heron frogs lake", limit=10, offset=len(pages)):
+        pages += page
+    assert sorted(pages) == sorted(told)

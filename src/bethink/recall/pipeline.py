@@ -771,7 +771,9 @@ def put_newer_first(hits: Sequence[Hit], store: Store) -> Hits:
         ]
         before.sort(key=lambda one: one.score, reverse=True)
         # Of several the newest first: each is newer than the one behind it.
-        for one in sorted(before[:MOST_BEFORE], key=lambda one: one.memory.created_at, reverse=True):
+        for one in sorted(
+            before[:MOST_BEFORE], key=lambda one: one.memory.created_at, reverse=True
+        ):
             ordered[one.memory.id] = one
         ordered[hit.memory.id] = hit
     return list(ordered.values())
@@ -786,12 +788,15 @@ def _comes_before(one: Hit, other: Hit, relation: str) -> bool:
 
 def _find_leads(hits: Sequence[Hit], store: Store) -> dict[str, dict[str, str]]:
     """For each hit the other hits that may come before it, with the relation."""
-    there = {hit.memory.id for hit in hits}
+    there = {hit.memory.id: place for place, hit in enumerate(hits)}
     found = store.relations(sorted(there)) if hits else []
     found += [relation for hit in hits for relation, _ in hit.related]
     leads: dict[str, dict[str, str]] = {}
     for one in found:
-        if not {one.source, one.target} <= there or one.type not in LEADING:
+        if not there.keys() >= {one.source, one.target} or one.type not in LEADING:
+            continue
+        # Each page loads so many hits beyond its own: from farther below one would rise on some pages and not on others.
+        if abs(there[one.source] - there[one.target]) > SPARE:
             continue
         leads.setdefault(one.target, {}).setdefault(one.source, one.type)
         if one.type == "contradicts":

@@ -72,9 +72,8 @@ def redact_value(value: Any) -> tuple[Any, int]:
             name, in_name = redact_value(key)
             kept, in_item = redact_value(item)
             if kept == item and isinstance(key, str) and isinstance(item, str):
-                named = not _fits("harmless", key)
-                if named and _is_secret(item, _key_kind(key), quoted=True):
-                    kept, in_item = f"[REDACTED:{_key_kind(key)}]", 1
+                marker = name_secret(key, item)
+                kept, in_item = (marker, 1) if marker else (kept, 0)
             result[name] = kept
             total += in_name + in_item
         return result, total
@@ -84,6 +83,13 @@ def redact_value(value: Any) -> tuple[Any, int]:
         count = sum(count for _, count in pairs)
         return (tuple(items) if isinstance(value, tuple) else items), count
     return value, 0
+
+
+def name_secret(key: str, value: str) -> str:
+    """Return the marker for a value that is a secret by the name of its field, or nothing."""
+    if _fits("harmless", key) or not _is_secret(value, _key_kind(key), quoted=True):
+        return ""
+    return f"[REDACTED:{_key_kind(key)}]"
 
 
 def redact_name(name: str) -> str:

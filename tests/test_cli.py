@@ -103,11 +103,11 @@ def test_an_agent_gets_marks_origins_and_clean_text(cli, hostile, words):
 def test_data_formats_are_cleaned_for_agents_and_stay_as_they_are_for_people(
     cli, hostile, monkeypatch, variable
 ):
-    [before] = cli.json("search", "deploy note")
+    before, *_ = cli.json("search", "deploy note")
     assert before["content"] == HOSTILE
     monkeypatch.setenv(variable, "1")
     assert TAG in cli.ok("list")
-    [cleaned] = cli.json("search", "deploy note")
+    cleaned, *_ = cli.json("search", "deploy note")
     assert "<system-reminder>" not in json.dumps(cleaned)
     assert cleaned["id"] == before["id"] and "Deploy from any branch" in cleaned["content"]
 

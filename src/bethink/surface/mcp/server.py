@@ -340,14 +340,46 @@ async def _follow_parent(keeper: Keeper, parent: int) -> None:
 
 
 def _refuse_line(line: str, wrong: ValidationError) -> str:
-    """The answer to a line that is no message; to one that only the SDK cannot read (half a character) under the id that it has, so
-    that its sender does not wait for another."""
-    id, error = None, {"code": types.INVALID_REQUEST, "message": "No JSON-RPC message."}
+    """Return the answer to a line that is no message, under the id that stands in it, so that its sender does not wait for another."""
+    id, error = "null", {"code": types.INVALID_REQUEST, "message": "No JSON-RPC message."}
     if wrong.errors()[-1]["type"] == "json_invalid":
-        error = {"code": types.PARSE_ERROR, "message": "This line cannot be read as JSON."}
-        with suppress(ValueError, RecursionError):
-            id = json.loads(line)["id"]
-    return json.dumps({"jsonrpc": "2.0", "id": id, "error": error}) + "\n"
+        # Half a character, brackets nested deeper or a number longer than a parser takes: JSON all the same, for its sender.
+        message = "This line cannot be read as JSON: it is broken, nested too deeply, or has too long a number."
+        error = {"code": types.PARSE_ERROR, "message": message}
+        id = find_id(line)
+    return f'{{"jsonrpc": "2.0", "id": {id}, "error": {json.dumps(error)}}}\n'
+
+
+def _is_json(text: str) -> bool:
+    with suppress(ValueError):
+        json.loads(text)
+        return True
+    return False
+
+
+_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]|[^"\[\]{}]++')
+
+
+def find_id(line: str) -> str:
+    """Return the id of a message as it is written, or `null`. Reads no value, so that no value is too deep or too long for it."""
+    depth, name, is_next = 0, "", False
+    for found in _TOKEN.finditer(line):
+        token = found[0]
+        if token in "[{":
+            depth, is_next = depth + 1, False
+        elif token in "]}":
+            depth -= 1
+        elif depth == 1 and token.startswith('"'):
+            if is_next:
+                return token if _is_json(token) else "null"
+            name = token
+        elif depth == 1:
+            value = re.match(r"\s*:\s*(-?\d{1,1000}(?!\d))?", token)
+            is_next = bool(value) and name == '"id"'
+            if value and value[1] and is_next:
+                return value[1]
+            name = ""
+    return "null"
 
 
 def _prepare_log() -> None:

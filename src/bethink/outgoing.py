@@ -7,7 +7,7 @@ which the next exit cleans anew. A surface that forgets the gate therefore loses
 - `clear` removes secrets, private blocks, control characters, escape sequences and invisible or reordering characters, and disarms
   our own marks and the tags in which hosts speak to their models.
 - `clear_line` also removes line breaks, so that a name (of a folder, a branch, a project) cannot start a line of its own.
-- `clear_value` does the same for every string in a JSON value, which stays valid JSON. Structured answers carry no fence: their strings
+- `clear_value` does the same for every string in a JSON value, which stays valid JSON; names are kept to one line there, too. Structured answers carry no fence: their strings
   are values already, beside the `trust` and `source` of the memory.
 - `fence_items` and `fence_text` put recalled text between marks. The mark of each answer is random, so that no memory can know it. Every
   line of a memory begins with `> `, so that no memory can pass for another one with a better origin.
@@ -28,6 +28,10 @@ CUT = "\n[cut here]"
 LONGEST_ORIGIN = 160
 # Characters of a text that is remembered as cleared: budgets render the same short lines again and again.
 REMEMBERED = 1000
+# Fields of JSON that hold a name, which is never longer than a line.
+NAMES = frozenset(
+    "actor branch container host keywords label name path project scope section source tags title uri".split()
+)
 
 
 class Cleared(str):
@@ -106,9 +110,17 @@ def _clear_field(key: str, value: Any) -> Any:
     from bethink.ingest.redact import name_secret
 
     found = clear_value(value)
+    if key in NAMES:
+        return _on_one_line(found)
     if isinstance(value, str) and not isinstance(value, Cleared):
         return Cleared(name_secret(key, found) or found)
     return found
+
+
+def _on_one_line(name: Any) -> Any:
+    if isinstance(name, list):
+        return list(map(_on_one_line, name))
+    return clear_line(name) if isinstance(name, str) else name
 
 
 def encode(value: Any) -> Block:

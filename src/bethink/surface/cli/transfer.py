@@ -118,8 +118,9 @@ def export_vault(args: Namespace, memory: Bethink) -> None:
         chosen["kinds"] = (*STATEMENTS, "handoff")
     exported = export_records(memory, memory.export(make_filter(memory, args, **chosen)))
     records = (console.release(args, one) for one in exported)
+    title = console.release(args, f"Memories of {render.one_line(memory.project.name)}")
     folder = Path(args.directory).expanduser()
-    number = exchange.write_vault(memory, records, folder, f"Memories of {memory.project.name}")
+    number = exchange.write_vault(memory, records, folder, title)
     console.note(args, f"{many(number, 'note')} written to {args.directory}")
 
 

@@ -188,11 +188,6 @@ def open_register(args: Namespace) -> closing[Tokens]:
 
 
 def create_token(args: Namespace) -> Result:
-    if args.for_agent:
-        raise UsageError(
-            "A token is shown to people only.",
-            "The user runs `bethink token create` in a terminal.",
-        )
     if args.container:
         raise InvalidInput("A token is for whole projects.", "Leave --container out.")
     own = known_project(args)

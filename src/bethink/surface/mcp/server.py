@@ -357,7 +357,7 @@ def _is_json(text: str) -> bool:
     return False
 
 
-_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]|[^"\[\]{}]++')
+_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]|[^"\[\]{}]++')
 
 
 def find_id(line: str) -> str:

@@ -257,6 +257,7 @@ READ: dict[str, list[list[str]]] = {
     "analyze": [[]],
     "map": [[]],
     "import": [["HOSTILE"]],
+    "join": [["HOSTILE"]],
     "promote": [["DECISION"]],
     "demote": [["DECISION"]],
     "add": [["harbour lights are red", "--tag", "HOSTILE"]],

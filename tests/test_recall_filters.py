@@ -295,7 +295,7 @@ def test_a_newer_statement_comes_directly_before_the_older_one(memory, clock, re
 
 def test_a_newer_statement_about_something_else_stays_where_it_is(memory, clock):
     texts = ("The heron eats frogs in the morning", "Boats need a licence")
-    old, new = chain(memory, clock, *texts)
+    old, _ = chain(memory, clock, *texts)
     order = found(memory, "does the heron eat frogs in the morning?")
     assert order[0] == old
 

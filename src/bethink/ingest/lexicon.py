@@ -532,7 +532,9 @@ def find_code_tokens(text: str) -> set[str]:
     return {token for token in tokens if _is_code_token(token)}
 
 
-_AMOUNT = re.compile(r"\d+(?:[.,]\d+)*(?:[A-Za-zµ]{1,3}|%)")  # "24h", "10MB": also written with a space
+_AMOUNT = re.compile(
+    r"\d+(?:[.,]\d+)*(?:[A-Za-zµ]{1,3}|%)"
+)  # "24h", "10MB": also written with a space
 
 
 def _is_code_token(token: str) -> bool:

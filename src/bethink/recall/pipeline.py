@@ -771,7 +771,9 @@ def put_newer_first(hits: Sequence[Hit], store: Store) -> Hits:
         ]
         before.sort(key=lambda one: one.score, reverse=True)
         # Of several the newest first: each is newer than the one behind it.
-        for one in sorted(before[:MOST_BEFORE], key=lambda one: one.memory.created_at, reverse=True):
+        for one in sorted(
+            before[:MOST_BEFORE], key=lambda one: one.memory.created_at, reverse=True
+        ):
             ordered[one.memory.id] = one
         ordered[hit.memory.id] = hit
     return list(ordered.values())

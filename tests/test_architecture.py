@@ -14,7 +14,7 @@ LEVELS = """
     errors types text skills surface language
     config post registry project caller embed.base llm.base hosts.base hosts.edit
     store embed llm hosts judge
-    ingest recall consent
+    ingest recall consent outgoing
     api
     features.language
     features surface.arguments surface.operations surface.render

@@ -8,7 +8,8 @@ import pytest
 
 from bethink import Bethink
 from bethink.caller import MARKERS
-from bethink.text import NOTICE, TAG
+from bethink.outgoing import NOTICE
+from bethink.text import TAG
 from bethink.types import Passage, Source
 
 STORE = "sqlite"
@@ -99,12 +100,16 @@ def test_an_agent_gets_marks_origins_and_clean_text(cli, hostile, words):
 
 
 @pytest.mark.parametrize("variable", MARKERS)
-def test_data_formats_stay_as_they_are_for_agents(cli, hostile, monkeypatch, variable):
-    before = cli.json("search", "deploy note")
+def test_data_formats_are_cleaned_for_agents_and_stay_as_they_are_for_people(
+    cli, hostile, monkeypatch, variable
+):
+    before, *_ = cli.json("search", "deploy note")
+    assert before["content"] == HOSTILE
     monkeypatch.setenv(variable, "1")
     assert TAG in cli.ok("list")
-    assert cli.json("search", "deploy note") == before
-    assert before[0]["content"] == HOSTILE
+    cleaned, *_ = cli.json("search", "deploy note")
+    assert "<system-reminder>" not in json.dumps(cleaned)
+    assert cleaned["id"] == before["id"] and "Deploy from any branch" in cleaned["content"]
 
 
 @pytest.mark.parametrize("known_by", ["--for-agent", "CLAUDECODE"])

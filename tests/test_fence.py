@@ -8,7 +8,8 @@ from case_tables import cases, rules
 
 from bethink import text as fence
 from bethink.hosts.base import extract_speech
-from bethink.text import CUT, NOTICE, Quote, clean, fence_items, new_marker, one_line, spread
+from bethink.outgoing import CUT, NOTICE, Quote, fence_items, new_marker
+from bethink.text import clean, one_line, spread
 from bethink.types import TRUST, Hit, Memory
 
 DAY = datetime(2026, 3, 20, 12, tzinfo=UTC)

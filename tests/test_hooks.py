@@ -11,8 +11,8 @@ from bethink.errors import InvalidInput
 from bethink.hooks import spool, state
 from bethink.hooks.run import KEEP, run
 from bethink.hooks.state import EVENTS, HOSTS, Hook, render_answer
+from bethink.outgoing import NOTICE
 from bethink.project import EVERYWHERE
-from bethink.text import NOTICE
 
 
 def read(told, event, host):

@@ -20,11 +20,11 @@ from bethink import Bethink, __version__
 from bethink.config import Config
 from bethink.features import inbox
 from bethink.hosts.base import extract_speech
+from bethink.outgoing import NOTICE
 from bethink.recall.shape import tokens
 from bethink.surface import OPERATIONS
 from bethink.surface.mcp import PROMPTS, TOOLS
 from bethink.surface.mcp.server import TEXT_ONLY, _codex_workspaces
-from bethink.text import NOTICE
 from bethink.types import Passage, Source
 
 DAY = timedelta(days=1)
@@ -243,7 +243,7 @@ def test_resources_are_listed_and_read_and_a_missing_one_is_told_as_such(talk):
     assert (file.uri, file.mime_type, file.size) == ("memory://domain/tea.md", "text/markdown", 31)
     for path in ("domain/tea.md", "domain%2Ftea.md"):
         [content] = talk("read_resource", f"memory://{path}").contents
-        assert content.text == "# Tea\n\nOolong is sold in tins.\n"
+        assert "> # Tea\n>\n> Oolong is sold in tins." in FENCED.search(content.text)[2]
     assert FENCED.search(talk("read_resource", f"bethink://memory/{id}").contents[0].text)
     names = ["memory://{path}", "bethink://memory/{id}"]
     templates = talk("list_resource_templates").resource_templates

@@ -11,11 +11,11 @@ from memories import NOW, use_tool
 
 from bethink.config import Config
 from bethink.errors import InvalidInput, NotFound
+from bethink.outgoing import CUT, NOTICE, Quote
 from bethink.recall.shape import tokens
 from bethink.surface.mcp import tools
 from bethink.surface.mcp.tools import list_resources, read_resource
 from bethink.surface.render import quote_items, show_memories
-from bethink.text import CUT, Quote
 from bethink.types import Batch, Passage, Relation, Session, Source, Span
 
 DAY = datetime(2026, 3, 20, tzinfo=UTC)
@@ -153,13 +153,18 @@ def reader(project, open_memory):
 
 
 def file(memory, path):
-    return read_resource(memory, f"memory://{path}")[1]
+    """The lines of a knowledge file as its resource quotes them."""
+    first, notice, *lines, last = read_resource(memory, f"memory://{path}")[1].split("\n")
+    assert first.replace("<", "</") == last and first.startswith("<bethink-memory ")
+    assert notice == NOTICE
+    return [line.removeprefix("> ").removeprefix(">") for line in lines]
 
 
-def test_a_knowledge_file_is_read_as_it_is_and_nothing_else_is_there(reader):
-    assert file(reader, "domain/tea.md") == file(reader, "domain%2Ftea.md") == TEXT
+def test_a_knowledge_file_is_quoted_line_by_line_and_nothing_else_is_there(reader):
+    tea = TEXT.rstrip("\n").split("\n")
+    assert file(reader, "domain/tea.md") == file(reader, "domain%2Ftea.md") == tea
     for path in ("guide.md", "docs/domain/tea.md", "notes.md"):
-        assert file(reader, path) == ("docs/guide.md\n" if path == "guide.md" else f"{path}\n")
+        assert file(reader, path) == (["docs/guide.md"] if path == "guide.md" else [path])
     for path in (*OUT, "domain/tea.md ", "\x00", "\u202egpj.md", "a/" * 2000, ""):
         with pytest.raises(NotFound) as refused:
             file(reader, path)
@@ -206,10 +211,10 @@ def test_only_readable_markdown_is_listed_and_read(reader, project, monkeypatch)
     assert [one["name"] for one in page] == names.split("|")
     for one in page:
         kind, text = read_resource(reader, one["uri"])
-        assert (kind, len(text.encode())) == ("text/markdown", one["size"]), one
+        assert kind == "text/markdown" and len(text.encode()) > one["size"], one
     monkeypatch.setattr(tools, "FILES_LISTED", 1)
     assert [one["name"] for one in list_resources(reader)] == ["domain/tea.md"]
-    assert file(reader, "notes.md") == "notes.md\n"
+    assert file(reader, "notes.md") == ["notes.md"]
 
 
 def test_a_memory_is_read_whole_by_the_beginning_of_its_id_without_counting(reader):

@@ -9,10 +9,10 @@ from memories import NOW, use_tool
 from stores import make, put, write
 
 from bethink.embed import HashingEmbedder
+from bethink.outgoing import CUT
 from bethink.recall.shape import dual, tokens
 from bethink.surface.mcp import read_call, tools
 from bethink.surface.render import Form, arrange_answer, item_lines
-from bethink.text import CUT
 from bethink.types import RELATIONS, Relation, Session, Source, Span
 
 BUDGETS = [100, 150, 300, 700, 1000, 2000, 5000]

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from bethink.api import Bethink
 from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
+from bethink.outgoing import clear
 from bethink.text import one_line, textfile
 from bethink.types import PERSONAL, TRUST, Forgotten, Memory
 
@@ -144,7 +145,7 @@ def render_rule(memory: Bethink, one: Memory) -> str:
 def make_harmless(text: str) -> str:
     """A text as one line of Markdown that cannot start anything else: no comment, no block, no file that is read in, nothing
     that hides or reorders its words."""
-    line = one_line(text).replace("<!--", "<! --").replace("-->", "-- >")
+    line = one_line(clear(text)).replace("<!--", "<! --").replace("-->", "-- >")
     parts = _SPAN.split(line)
     parts[::2] = [_MENTION.sub(r"`\g<0>`", part) for part in parts[::2]]
     line = "".join(parts)

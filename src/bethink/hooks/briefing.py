@@ -30,9 +30,9 @@ from bethink.hooks.prompt import (
     quote,
 )
 from bethink.hooks.state import Hook
+from bethink.outgoing import Quote, fence_items, join, new_marker
 from bethink.recall.shape import cut, digest_lines, tokens
 from bethink.store.words import tokenize
-from bethink.text import Quote, fence_items, new_marker
 from bethink.types import PERSONAL, PUT_OFF, TRUST, turn_of
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def render_briefing(hook: Hook, memory: Bethink, room: int | None = None) -> Con
         return Context()
     whole = tuple(line.whole for chosen in taken for line in chosen if line.whole)
     digest = state.digest(fence_items(items, ""))
-    return Context(f"{fence_items(items, marker)}\n{MORE}", whole, digest)
+    return Context(join([fence_items(items, marker), MORE]), whole, digest)
 
 
 class BriefingLine(NamedTuple):

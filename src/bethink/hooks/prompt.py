@@ -26,10 +26,11 @@ from bethink.hooks import state
 from bethink.hooks.state import PEOPLE, Hook
 from bethink.hosts.base import is_notice, remove_blocks
 from bethink.ingest.redact import PRIVATE, redact
+from bethink.outgoing import Quote, fence_items, new_marker
 from bethink.recall.pipeline import DISPUTING, dispute, is_nobodys_word, is_users_word, outranks
 from bethink.recall.shape import Sought, choose_excerpt, citation, tokens
 from bethink.store.words import as_words, query_words, space_out, tokenize
-from bethink.text import COMMON_WORDS, STOP_WORDS, Quote, fence_items, new_marker
+from bethink.text import COMMON_WORDS, STOP_WORDS
 from bethink.types import (
     ASKED_IMPORTANCE,
     BUILTIN,

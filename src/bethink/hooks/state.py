@@ -24,8 +24,9 @@ from typing import Any, NamedTuple
 from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput
 from bethink.ingest.redact import redact, redact_name
+from bethink.outgoing import Block, encode, join
 from bethink.project import EVERYWHERE, Pause, pauses_file, read_pauses
-from bethink.text import replace_broken, sha256, textfile
+from bethink.text import sha256, textfile
 from bethink.types import Json, Values
 
 EVENTS = tuple(
@@ -127,24 +128,24 @@ NAMES = {"session-start": "SessionStart", "prompt": "UserPromptSubmit"}
 FLAT = {"copilot": "additionalContext", "cursor": "additional_context", "opencode": "context"}
 
 
-def render_answer(hook: Hook, context: str) -> str:
+def render_answer(hook: Hook, context: str) -> Block:
     """What the hook prints, '' for nothing: no context, or an event in which this host listens to none.
 
     The forms exclude each other: Codex throws an answer with an unknown key away whole, Copilot reads only the outermost object,
     Claude Code and Gemini CLI only the inner one. In other events than those of `NAMES` an answer would do something else than inform:
     a Stop hook with context makes the agent go on.
     """
-    event, host, context = hook.event, hook.host, replace_broken(context)
+    event, host, context = hook.event, hook.host, join([context])
     if event == "pre-compact" and host == "claude":
         return context  # which it adds to what its summarising call is told; opencode's plugin does the same
     if not context or not (event in NAMES or (event, host) == ("pre-compact", "opencode")):
-        return ""
+        return join([])
     name = "BeforeAgent" if (event, host) == ("prompt", "gemini") else NAMES.get(event)
     inner = {"hookEventName": name, "additionalContext": context}
     answer: Json = {FLAT[host]: context} if host in FLAT else {"hookSpecificOutput": inner}
     if (event, host) == ("prompt", "cursor"):
         answer["continue"] = True
-    return json.dumps(answer, ensure_ascii=True)  # a host may read a pipe in any encoding
+    return encode(answer)
 
 
 # The files

@@ -21,15 +21,20 @@ from bethink.text import STOP_WORDS, sha256
 
 Match = re.Match[str]
 Place = tuple[int, int]  # where something begins and ends
-Change = tuple[int, int, str]
+Change = tuple[int, int, str]  # and what is to stand there, or what it is
 
 RULES = Path(__file__).with_name("data") / "secrets.tsv"
 PRIVATE = "[REDACTED]"
 # Replacing one secret can uncover the edge of another. Two passes settle all that was ever tried.
 PASSES = 6
 SHORTEST = 7  # characters of a text that can hold a secret: `://:p@h`
-# They can stand inside a token that still works.
-INVISIBLE = "\u00ad\u180e\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff"
+# Inside a token they hide it from every pattern, and whoever copies the token without them can use it: escape sequences of terminals,
+# control characters, soft hyphens, zero-width and reordering characters, variation selectors, tags and combining marks.
+UNSEEN = (
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u0300-\u036f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u1ab0-\u1aff\u1dc0-\u1dff"
+    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u20d0-\u20ff\u3164\ufe00-\ufe0f\ufe20-\ufe2f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
+)
+INVISIBLE = rf"\x1b\[[0-?]{{0,64}}[ -/]{{0,16}}[@-~]|{UNSEEN}"
 
 
 class Redacted(NamedTuple):
@@ -72,9 +77,8 @@ def redact_value(value: Any) -> tuple[Any, int]:
             name, in_name = redact_value(key)
             kept, in_item = redact_value(item)
             if kept == item and isinstance(key, str) and isinstance(item, str):
-                named = not _fits("harmless", key)
-                if named and _is_secret(item, _key_kind(key), quoted=True):
-                    kept, in_item = f"[REDACTED:{_key_kind(key)}]", 1
+                marker = name_secret(key, item)
+                kept, in_item = (marker, 1) if marker else (kept, 0)
             result[name] = kept
             total += in_name + in_item
         return result, total
@@ -84,6 +88,13 @@ def redact_value(value: Any) -> tuple[Any, int]:
         count = sum(count for _, count in pairs)
         return (tuple(items) if isinstance(value, tuple) else items), count
     return value, 0
+
+
+def name_secret(key: str, value: str) -> str:
+    """Return the marker for a value that is a secret by the name of its field, or nothing."""
+    if _fits("harmless", key) or not _is_secret(value, _key_kind(key), quoted=True):
+        return ""
+    return f"[REDACTED:{_key_kind(key)}]"
 
 
 def redact_name(name: str) -> str:
@@ -241,7 +252,7 @@ def _load() -> SecretData:
             case [name, pattern]:
                 parts[name] = pattern
             case [_, name, words]:
-                data.words[name] = frozenset(words.split())
+                data.words[name] = frozenset(words.split("|" if "|" in words else None))
             case [_, name, unwanted, wanted]:
                 data.checks[name] = (unwanted or "(?!)", wanted)
             case [kind, where, checks, starts, body]:
@@ -259,9 +270,9 @@ def _fits(check: str, value: str) -> bool:
 
 def _drop_secrets(text: str) -> tuple[str, int]:
     found = _secrets(text)
-    if not text.isascii() and any(map(text.__contains__, INVISIBLE)):
+    if _compile(UNSEEN).search(text):
         # The same once more as if they were not there; where the two overlap, it is one secret.
-        places = [at for at, character in enumerate(text) if character not in INVISIBLE]
+        places = _visible_places(text)
         bare = "".join(map(text.__getitem__, places))
         found += [
             (places[start], places[end - 1] + 1, order, kind)
@@ -281,11 +292,21 @@ def _drop_secrets(text: str) -> tuple[str, int]:
     return _replace(text, changes), len(merged)
 
 
+def _visible_places(text: str) -> list[int]:
+    """Where the visible characters stand."""
+    places: list[int] = []
+    at = 0
+    for hidden in _compile(INVISIBLE).finditer(text):
+        places += range(at, hidden.start())
+        at = hidden.end()
+    return [*places, *range(at, len(text))]
+
+
 def _secrets(text: str) -> list[tuple[int, int, int, str]]:
     """First and last place, number of the rule and kind of everything that a rule takes for a secret."""
     folded = _fold(text)
     rules = _load().rules
-    secrets = [(first, last, len(rules), "password") for first, last in _columns(text, folded)]
+    secrets = [(first, last, len(rules), kind) for first, last, kind in _columns(text, folded)]
     for order, rule in enumerate(rules):
         lookup = folded if rule.fold else text
         if not any(literal in lookup for literal in rule.starts):
@@ -310,37 +331,52 @@ def _fold(text: str) -> str:
     return text.translate({upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)})
 
 
-# Columns of passwords
+# Columns of passwords and of keys
+
+_CELLS = r"[|\t;,]"
 
 
-def _columns(text: str, folded: str) -> Iterator[Place]:
-    """The cells below a column of passwords, in a Markdown table or a block of CSV."""
-    if not any(word in folded for word in _load().words["password"]):
+def _columns(text: str, folded: str) -> Iterator[Change]:
+    """The cells below a column of passwords or keys, in a Markdown table or a block of CSV, and what each is."""
+    if not any(word in folded for word in _load().words["in head"]):
         return
     lines = text.split("\n")
     at = 0
-    column, mark, width = -1, "", 0
+    column, mark, width, kind = -1, "", 0, ""
     for number, line in enumerate(lines):
         cells = line.split(mark) if mark else []
         if mark and len(cells) == width:
             start = at + sum(len(cell) + 1 for cell in cells[:column])
             value = cells[column].strip(" `\"'")
             first = start + cells[column].find(value)
-            if len(value) > 3 and not set(value) & set(" :-") and not _is_open(value):
-                yield first, first + len(value)
-        else:
+            if _is_secret_cell(value, kind):
+                yield first, first + len(value), kind
+        elif _compile(_CELLS).search(line):
             before, after = lines[number - 1 : number], lines[number + 1 : number + 2]
-            column, mark, width = _password_column(line, "".join(before), "".join(after))
+            column, mark, width, kind = _find_column(line, "".join(before), "".join(after))
+        else:
+            mark = ""
         at += len(line) + 1
 
 
-def _password_column(line: str, before: str, after: str) -> tuple[int, str, int]:
-    """Which column of a head line holds passwords, what separates its cells, and how many there are."""
-    words = _load().words["head"]
+def _is_secret_cell(value: str, kind: str) -> bool:
+    if kind == "password":
+        return len(value) > 3 and not set(value) & set(" :-") and not _is_open(value)
+    return (
+        len(value) >= 16 and " " not in value and _fits("genuine", value) and _fits("mixed", value)
+    )
+
+
+def _find_column(line: str, before: str, after: str) -> tuple[int, str, int, str]:
+    """Which column of a head line holds secrets, what separates its cells, how many there are, and the kind of secret."""
+    words = _load().words
+    passwords, keys = words["head"], words["key head"]
     for mark in ("|", "\t", ";", ","):
         cells = line.split(mark)
         names = [cell.strip(" \"'*").lower() for cell in cells]
-        if len(cells) < 2 or not words & set(names):
+        found = next((name for name in names if name in passwords), "")
+        found = found or next((name for name in names if name in keys), "")
+        if len(cells) < 2 or not found:
             continue
         if mark == "|":
             is_head = set(after.strip()) <= set("|:- ") and "-" in after
@@ -350,13 +386,15 @@ def _password_column(line: str, before: str, after: str) -> tuple[int, str, int]
             plain = all(_compile(r"[\w -]{1,30}").fullmatch(name) for name in names)
             is_head = first_of_block and plain and ", " not in line
         if is_head:
-            return next(at for at, name in enumerate(names) if name in words), mark, len(cells)
-    return -1, "", 0
+            kind = "password" if found in passwords else _key_kind(found)
+            return names.index(found), mark, len(cells), kind
+    return -1, "", 0, ""
 
 
 # Whether a value is a secret
 
 _SYMBOLS = "!@#$%^&*+~?"
+LONG_WORD = 12  # letters from which on a plain word given to a variable is its secret rather than the name of one; set by hand
 _LOOSE = "\\.,;:"
 # A value that holds one of these and a word with digits of its own is a secret, too: `yourMama1986`, `default-tango42`.
 _HOLDING = r"(?i)example|your|default|sample"
@@ -406,6 +444,8 @@ def _is_secret(value: str, kind: str, *, quoted: bool, certain: bool = False) ->
     if kind == "password" and certain:
         return True
     named = not _fits("unlisted", value) and not _fills_a_placeholder(value)
+    if kind == "secret" and certain and len(value) >= LONG_WORD and not named:
+        return True  # JWT_SECRET=keyboardcatsings
     return not named and _looks_secret(value, kind, quoted)
 
 

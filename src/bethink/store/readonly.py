@@ -15,17 +15,20 @@ class ReadStore:
         # One memory at a time
         self.abbreviate = store.abbreviate
         self.around = store.around
+        self.find_successors = store.find_successors
         self.get = store.get
         self.history = store.history
         self.relations = store.relations
         self.resolve = store.resolve
         self.touch = store.touch
+        self.trace_relations = store.trace_relations
         # Many memories
         self.count = store.count
         self.count_days = store.count_days
         self.duplicates = store.duplicates
         self.list = store.list
         self.scan = store.scan
+        self.select = store.select
         # Sources and conversations
         self.find_known_turns = store.find_known_turns
         self.find_source = store.find_source

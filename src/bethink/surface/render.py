@@ -2,7 +2,7 @@
 Markdown and XML. How memories are chosen and ranked is not known here.
 
 An answer is made once, as items: a memory in full or on one line (`Quote`), or a heading. `quote_items` writes them for models: between
-the marks of `text`, each memory with its origin, within a number of tokens, and behind the marks what Bethink itself has to
+the marks of `outgoing`, each memory with its origin, within a number of tokens, and behind the marks what Bethink itself has to
 say. `item_lines` writes them for people: cut to their terminal. Text for people never carries control characters of what was stored, so
 that a memory can neither move the cursor nor hide its words; a name with a line break in it takes one line.
 """
@@ -18,6 +18,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.consent import MINUTES
+from bethink.outgoing import Block, Quote, fence_items, join, new_marker, render_item
+from bethink.outgoing import quote_lines as quote_text
 from bethink.recall.shape import (
     NONE_OPEN,
     NOTHING_OPEN,
@@ -36,8 +38,6 @@ from bethink.recall.shape import (
     tokens,
 )
 from bethink.surface import read_words
-from bethink.text import Quote, fence_items, new_marker, render_item
-from bethink.text import quote_lines as quote_text
 from bethink.types import (
     EVERYTHING,
     PERSONAL,
@@ -637,18 +637,17 @@ def item_lines(items: Sequence[Quote | str]) -> list[str]:
 
 def quote_items(
     items: Iterable[Quote | str], notes: Sequence[str] = (), budget: int | None = None
-) -> str:
-    """What is quoted, between marks, and behind them what Bethink says. Over budget it loses its end."""
+) -> Block:
+    """Return the items between marks, and behind them the notes. Over budget the items lose their end."""
     items, marker = list(items), new_marker()
     if not items:
-        return "\n".join(notes)
-    behind = "".join(f"\n{line}" for line in notes)
-    text = fence_items(items, marker)
-    longest = len(text)
-    while budget is not None and tokens(text + behind) > budget and longest > SHORTEST:
+        return join(notes)
+    whole = fence_items(items, marker)
+    text, longest = join([whole, *notes]), len(whole)
+    while budget is not None and tokens(text) > budget and longest > SHORTEST:
         longest = longest * 9 // 10
-        text = fence_items(items, marker, longest)
-    return text + behind
+        text = join([fence_items(items, marker, longest), *notes])
+    return text
 
 
 # What is shown

@@ -1,6 +1,6 @@
 """What every command stands on: what it takes and gives back (`Result`), the memory that its arguments name, the text it is
-given, a yes or no from the user, and where its result goes. stdout is data; stderr is talk. The data formats give stored text back
-as it is, but for a terminal."""
+given, a yes or no from the user, and where its result goes. stdout is data; stderr is talk. For people and their programs the data
+formats give stored text back as it is, but for a terminal. An agent gets everything through `bethink.outgoing`, in every format."""
 
 import errno
 import importlib
@@ -19,6 +19,7 @@ from bethink import caller, config
 from bethink import project as projects
 from bethink.config import Config
 from bethink.errors import BethinkError, InvalidInput, NeedsPerson, NotFound, UsageError
+from bethink.outgoing import Quote, clear_line, clear_value, encode, fence_text, join
 from bethink.project import Project
 from bethink.recall.shape import to_json
 from bethink.surface import read_words
@@ -41,7 +42,7 @@ from bethink.surface.render import (
     size,
     width,
 )
-from bethink.text import Quote, clean, fence_text, is_english, replace_broken, suggest
+from bethink.text import is_english, replace_broken, suggest
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
@@ -153,6 +154,11 @@ def refuse_agent(command: str, args: Namespace) -> None:
         )
 
 
+def is_agent_reading() -> bool:
+    """Return whether an agent reads the output: it started the command, and nobody uses a terminal inside it."""
+    return bool(caller.find_agent(thorough=False)) and not sys.stdout.isatty()
+
+
 def render_help(command: str) -> str:
     arguments, parts = read_arguments(command), read_section(command)
     placed = [one for one in arguments if not one.is_option]
@@ -196,26 +202,27 @@ def prepare() -> None:
             reconfigure(errors="backslashreplace")
 
 
-def out(text: str) -> None:
-    sys.stdout.write(text + "\n")
+def out(args: Namespace, text: str) -> None:
+    """Print a text. For an agent it keeps its lines only if the gate made them."""
+    sys.stdout.write((join([text]) if args.for_agent else text) + "\n")
 
 
-def talk(text: str) -> None:
+def talk(text: str, for_agent: bool) -> None:
     sys.stdout.flush()  # so that both streams keep their order where they go to one place
-    sys.stderr.write(plain(text) + "\n")
+    sys.stderr.write((clear_line(text) if for_agent else plain(text)) + "\n")
 
 
 def note(args: Namespace, text: str) -> None:
     """What --quiet leaves out. Errors are never left out."""
     if not args.quiet:
-        talk(text)
+        talk(text, args.for_agent)
 
 
 def warn(args: Namespace, text: str) -> None:
     note(args, f"warning: {text}")
 
 
-def report_failure(error: Exception, as_json: bool = False) -> int:
+def report_failure(error: Exception, as_json: bool = False, for_agent: bool = False) -> int:
     """Says what went wrong, and what to do next: two lines, or one of JSON. Returns the exit code."""
     try:
         sys.stdout.flush()
@@ -233,10 +240,15 @@ def report_failure(error: Exception, as_json: bool = False) -> int:
     message, hint = describe_failure(error)
     if as_json:
         about = {"type": type(error).__name__, "message": message, "hint": hint, "exit_code": code}
-        talk(json_text({"error": about}, None))
+        talk(json_line({"error": about}, for_agent), for_agent)
     else:
-        talk(f"error: {message}" + (f"\nhint: {hint}" if hint else ""))
+        lines = [f"error: {message}", *([f"hint: {hint}"] if hint else [])]
+        talk(join(lines) if for_agent else "\n".join(lines), for_agent)
     return code
+
+
+def json_line(value: Any, for_agent: bool) -> str:
+    return encode(value) if for_agent else json_text(value, None)
 
 
 def describe_failure(error: Exception) -> tuple[str, str | None]:
@@ -292,7 +304,7 @@ def present(args: Namespace, result: Result | int | None) -> int:
 def _present_data(args: Namespace, result: Result) -> None:
     """The name of the list, that of an item and its fields for CSV, Markdown and XML are what the command says that it gives; without
     fields those of the first record."""
-    value = to_json(result.value)
+    value = release(args, to_json(result.value))
     if not args.gives or (args.format == "json" and isinstance(value, dict)):
         data([json_text(value) + "\n"])
         return
@@ -301,7 +313,18 @@ def _present_data(args: Namespace, result: Result) -> None:
     fields = fields or list(records[0])
     fields += ["why"] if getattr(args, "explain", False) else []
     about = {"query": " ".join(args.query)} if hasattr(args, "query") else {}
-    data(format_records(args.format, records, fields, root, item, **about))
+    written = format_records(args.format, records, fields, root, item, **release(args, about))
+    data(fence_parts(args, written) if args.format == "md" else written)
+
+
+def release(args: Namespace, value: Any) -> Any:
+    """Return a JSON value as its reader may have it: an agent gets its strings cleared."""
+    return clear_value(value) if args.for_agent else value
+
+
+def fence_parts(args: Namespace, parts: Iterable[str]) -> Iterable[str]:
+    """Return stored text as its reader may have it: an agent gets it between marks."""
+    return [fence_text("".join(parts)) + "\n"] if args.for_agent else parts
 
 
 def _present_text(args: Namespace, result: Result) -> None:
@@ -313,10 +336,10 @@ def _present_text(args: Namespace, result: Result) -> None:
     elif result.value and not lines:
         said = any((*result.notes, *result.warnings, *result.hints))
         lines = describe_value(result.value) or ([] if said else ["nothing"])
-    if lines and args.for_agent and not result.items:
-        lines = [(fence_text if result.stored else clean)("\n".join(lines))]
+    if lines and args.for_agent and result.stored and not result.items:
+        lines = [fence_text("\n".join(lines))]
     for line in lines:
-        out(line if args.for_agent else fold(line))
+        out(args, line if args.for_agent else fold(line))
 
 
 def data(parts: Iterable[str], stream: TextIO | None = None) -> None:

@@ -42,7 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - the outermost boundary: nobody should see a traceback
         from bethink.surface.cli import console
 
-        return console.report_failure(error, wants_json(words))
+        for_agent = "--for-agent" in words or console.is_agent_reading()
+        return console.report_failure(error, wants_json(words), for_agent)
 
 
 def run(words: list[str]) -> int:

@@ -217,7 +217,8 @@ def purge(args: Namespace, memory: Bethink, found: Sequence[Memory]) -> Result:
     every = {one.id: label_memory(memory, one) for one in (*found, *left.same)}
     rest = {short_id(memory, one.id): one.position < IDEAS for one in left.rest}
     if not args.yes:
-        console.talk("\n".join(every.values()))
+        for line in every.values():
+            console.talk(line, args.for_agent)
     confirm(args, f"Purging {many(len(every), 'memory')} cannot be undone.")
     done = promotion.purge(memory, found)
     turn, idea = "The turn it was taken from still says it", "What was taken from it still says so"
@@ -337,7 +338,7 @@ def edit(args: Namespace, memory: Bethink) -> Result:
             unchanged = draft.read_bytes().strip()
     finally:
         if draft.exists() and draft.read_bytes().strip() not in (b"", unchanged):
-            console.talk(f"Your text is kept in {draft}.")
+            console.talk(f"Your text is kept in {draft}.", args.for_agent)
         else:
             shutil.rmtree(draft.parent)  # a memory leaves no copy that nobody asked for
     return describe_change(memory, "unchanged" if changed is was else "updated", changed)

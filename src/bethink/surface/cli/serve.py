@@ -19,7 +19,7 @@ from bethink.surface.cli.console import LOCAL, Result, directory, known_project,
 from bethink.surface.http import security
 from bethink.surface.http.security import Caller, Grant, Tokens
 from bethink.surface.mcp import Wire, serve_stdio
-from bethink.surface.render import json_text, pick
+from bethink.surface.render import pick
 from bethink.text.when import expiry
 from bethink.types import Json
 
@@ -120,7 +120,8 @@ def check_exposure(args: Namespace) -> None:
 def announce_server(args: Namespace, address: str, name: str, session: str) -> None:
     mcp_address = f"{address}/mcp"
     if args.format == "json":
-        console.out(json_text({"url": address, "project": name, "mcp": mcp_address}, None))
+        served = {"url": address, "project": name, "mcp": mcp_address}
+        console.out(args, console.json_line(served, args.for_agent))
         sys.stdout.flush()
     places = f"MCP {mcp_address}, REST {address}/api/v1/docs"
     console.note(args, f"Bethink serves {name} at {address}  ({places})")
@@ -144,7 +145,10 @@ def announce_page(args: Namespace, url: str, name: str, session: str) -> None:
     site = load_app().site
     ticket = site.Sessions(site.load_key(data_directory())).new_ticket()
     address = f"{url}/enter?ticket={ticket}"
-    console.out(json_text({"url": address}, None) if args.format == "json" else address)
+    console.out(
+        args,
+        console.json_line({"url": address}, args.for_agent) if args.format == "json" else address,
+    )
     sys.stdout.flush()
     windows = sys.platform in ("darwin", "win32")
     if not args.no_open and (

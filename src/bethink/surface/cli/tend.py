@@ -173,7 +173,7 @@ def hook(args: Namespace) -> int:
     if args.database:
         os.environ["BETHINK_DATABASE"] = args.database
     if printed := run_hook(args.event, args.host, read_message()):
-        console.out(printed)  # in the host's own form, whatever --format says
+        console.out(args, printed)  # in the host's own form, whatever --format says
     return 0
 
 
@@ -242,7 +242,8 @@ def consolidate(args: Namespace, memory: Bethink) -> Result:
             items += quote_lines(memory, step.memories[:2])
     if steps and not args.dry_run:
         if not args.yes:
-            console.talk(unstyle("\n".join(item_lines(items))))
+            for line in item_lines(items):
+                console.talk(unstyle(line), args.for_agent)
             items = []
         confirm(args, f"{number}.")
         done = tending.apply_steps(memory, steps)
@@ -309,7 +310,8 @@ def completion(args: Namespace) -> Result | int:
         value = {"shell": args.shell, "script": SECTIONS[f"completion {args.shell}"].strip()}
         lines = [value["script"]]
     if args.format == "text":
-        out("\n".join(lines))  # for a shell, whatever the terminal's width
+        for line in "\n".join(lines).split("\n"):
+            out(args, line)  # for a shell, whatever the terminal's width
         return 0
     return Result(value)
 
@@ -348,7 +350,12 @@ def demo(args: Namespace) -> Result:
 
 def play(args: Namespace, folder: Path) -> list[dict[str, object]]:
     """Goes through the script. Says and shows each step as it comes, and gives all of them."""
-    say = out if args.format == "text" else lambda text: None
+
+    def say(text: str) -> None:
+        if args.format == "text":
+            for line in text.split("\n"):
+                out(args, line)
+
     database, project = str(folder / "memory.db"), folder / "shop"
     (project / ".bethink").mkdir(parents=True)  # what marks it as a project
     place = {"database": database, "project": str(project), "container": None}

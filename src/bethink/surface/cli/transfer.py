@@ -4,7 +4,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -98,7 +98,9 @@ def export(args: Namespace, memory: Bethink) -> None:
     wanted = make_filter(memory, args, **hidden)
     lost: list[str] = []
     with destination(args.output) as stream:
-        found = export_text(form, memory, memory.export(wanted, lost))
+        found: Iterable[str] = export_text(args, form, memory, memory.export(wanted, lost))
+        if form in ("text", "md"):
+            found = console.fence_parts(args, found)
         stream.writelines(found) if form == "text" else console.data(found, stream)
     if lost:
         raise StoreCorrupt(
@@ -114,13 +116,17 @@ def export_vault(args: Namespace, memory: Bethink) -> None:
     chosen: Json = {} if args.as_of else dict.fromkeys(SHOWN, True)
     if not args.kind:
         chosen["kinds"] = (*STATEMENTS, "handoff")
-    records = export_records(memory, memory.export(make_filter(memory, args, **chosen)))
+    exported = export_records(memory, memory.export(make_filter(memory, args, **chosen)))
+    records = (console.release(args, one) for one in exported)
+    title = console.release(args, f"Memories of {render.one_line(memory.project.name)}")
     folder = Path(args.directory).expanduser()
-    number = exchange.write_vault(memory, records, folder, f"Memories of {memory.project.name}")
+    number = exchange.write_vault(memory, records, folder, title)
     console.note(args, f"{many(number, 'note')} written to {args.directory}")
 
 
-def export_text(form: str, memory: Bethink, memories: Iterator[Memory]) -> Iterator[str]:
+def export_text(
+    args: Namespace, form: str, memory: Bethink, memories: Iterator[Memory]
+) -> Iterator[str]:
     if form == "text":
         for one in memories:
             yield "\n".join(render.item_lines([render.quote_memory(one, {})])) + "\n"
@@ -128,7 +134,7 @@ def export_text(form: str, memory: Bethink, memories: Iterator[Memory]) -> Itera
     records: Iterator[Any] = export_records(memory, memories)
     if form not in ("json", "jsonl"):
         records = map(plain, memories)
-    yield from format_records(form, records, FIELDS)
+    yield from format_records(form, (console.release(args, one) for one in records), FIELDS)
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from starlette.types import Message, Receive
 
 from bethink import __version__, surface
 from bethink.errors import InvalidInput
+from bethink.outgoing import clear_line, clear_value
 from bethink.recall.shape import to_json
 from bethink.store.base import Store
 from bethink.store.rows import stamp
@@ -42,7 +43,6 @@ from bethink.surface.arguments import (
 from bethink.surface.http import operations
 from bethink.surface.http.projects import Projects, View
 from bethink.surface.http.security import Caller, as_refusal, read_refusals, refuse
-from bethink.text import replace_broken
 from bethink.types import KINDS, RELATIONS, Batch, Json, Receipt, Values
 
 BASE = "/api/v1"
@@ -64,7 +64,7 @@ class Operation(NamedTuple):
     takes: tuple[Argument, ...]
     gives: str  # the shape in answers.yaml, or lines of JSON
     # `meaning`: the embedding model is waited for; `created`: an answer has the status 201; `reads`: although it is no GET, it needs
-    # no token for writing.
+    # no token for writing; `whole`: it carries memories between two databases, and the one that takes them in checks and redacts.
     flags: frozenset[str]
 
     @property
@@ -156,12 +156,18 @@ async def _answer(
         given = _read_query(request, operation) | _read_json(raw) | request.path_params
         caller, key = request.scope["bethink.caller"], request.headers.get("idempotency-key")
         found = perform(operation, caller, projects, given, key)
-        return found if isinstance(found, Iterator) else encode(found)
+        # A token may be an agent's. Only the owner, and a database that takes in copies, get text as it is stored.
+        release = _keep if caller.owner or "whole" in operation.flags else clear_value
+        return map(release, found) if isinstance(found, Iterator) else encode(release(found))
 
     content = await projects.run(work)
     if isinstance(content, bytes):
         return Response(content, operation.status, media_type=JSON)
     return StreamingResponse(stream(content, projects.run), media_type=JSON_LINES)
+
+
+def _keep(value: Any) -> Any:
+    return value
 
 
 def respond(error: Exception) -> Response:
@@ -170,8 +176,8 @@ def respond(error: Exception) -> Response:
     value = {
         "title": read_refusals()["titles"].get(str(told.status), "Not possible"),
         "status": told.status,
-        "detail": replace_broken(told.message),
-        "hint": replace_broken(told.hint or ""),
+        "detail": clear_line(told.message),
+        "hint": clear_line(told.hint or ""),
     }
     return Response(encode(value), told.status, told.headers, PROBLEM)
 

@@ -30,6 +30,7 @@ from pydantic import ValidationError
 
 from bethink.errors import BethinkError, NotFound
 from bethink.hosts import copilot
+from bethink.outgoing import Block, clear_line, clear_value, join
 from bethink.surface.mcp import (
     ENDS,
     HOOK,
@@ -45,7 +46,7 @@ from bethink.surface.mcp import (
     tools,
 )
 from bethink.surface.mcp.keeper import Keeper, answer_prompt_hook
-from bethink.text import replace_broken, suggest
+from bethink.text import suggest
 from bethink.types import Values
 
 WARM_AFTER = 0.3  # seconds after the list of tools was asked for: by then it is answered
@@ -123,7 +124,7 @@ class Handlers:
     ) -> types.CallToolResult:
         if params.name == HOOK and self._keeper.hooked:
             work = self._keeper.run(answer_prompt_hook, self._keeper, params.arguments or {})
-            return tool_result(await work)
+            return tool_result(join([await work]))
         _check_known("tool", params.name, TOOLS)
         try:
             reply = await self._call(context, params)
@@ -136,16 +137,17 @@ class Handlers:
         self, context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         if params and params.cursor:
-            raise MCPError(types.INVALID_PARAMS, "This list has one page, and no cursor.")
+            raise refuse(types.INVALID_PARAMS, "This list has one page, and no cursor.")
         found = await translate(self._work(context, tools.list_resources))
-        return types.ListResourcesResult(resources=[types.Resource(**one) for one in found])
+        listed = [types.Resource(**one) for one in clear_value(found)]
+        return types.ListResourcesResult(resources=listed)
 
     async def read_resource(
         self, context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         kind, text = await translate(self._work(context, tools.read_resource, params.uri))
         contents = types.TextResourceContents(
-            uri=params.uri, mime_type=kind, text=replace_broken(text)
+            uri=clear_line(params.uri), mime_type=kind, text=join([text])
         )
         return types.ReadResourceResult(contents=[contents])
 
@@ -212,30 +214,38 @@ def client_name(context: Context) -> str:
 def _check_known(what: str, name: str, known: Iterable[str]) -> None:
     if name not in known:
         close = suggest(name, known)
-        raise MCPError(types.INVALID_PARAMS, f"There is no {what} '{name[:100]}'. {close}".strip())
+        raise refuse(types.INVALID_PARAMS, f"There is no {what} '{name[:100]}'. {close}".strip())
 
 
-def _as_content(text: str) -> types.TextContent:
-    return types.TextContent(type="text", text=replace_broken(text))
+# The exits: all text towards a client is made in these three, and has passed the gate.
+
+
+def refuse(code: int, message: str) -> MCPError:
+    """Return an error of the protocol, which may quote what the client sent or what is stored."""
+    return MCPError(code, clear_line(message))
+
+
+def _as_content(text: Block) -> types.TextContent:
+    return types.TextContent(type="text", text=join([text]))
 
 
 def tool_result(
-    text: str, failed: bool = False, numbers: Values | None = None
+    text: Block, failed: bool = False, numbers: Values | None = None
 ) -> types.CallToolResult:
     content = _as_content(text)
-    structured = {"answer": content.text, **numbers} if numbers else None
+    structured = clear_value({"answer": text, **numbers}) if numbers else None
     return types.CallToolResult(content=[content], is_error=failed, structured_content=structured)
 
 
-def explain(error: Exception, what: str) -> str:
-    """What went wrong, in a sentence and with what to do next."""
+def explain(error: Exception, what: str) -> Block:
+    """Return what went wrong, in a sentence and with what to do next."""
     if isinstance(error, BethinkError):
         if isinstance(error, NotFound) and "There is no memory" in error.message:
             error.hint = "search_memories shows ids."  # a command is for people
-        return error.told
+        return join([error.told])
     log.error("%s failed", what, exc_info=error)
     why = "The server's log says why; `bethink doctor` checks the rest."
-    return f"{what} failed: {type(error).__name__}. {why}"
+    return join([f"{what} failed: {type(error).__name__}. {why}"])
 
 
 async def translate(work: Awaitable[Any]) -> Any:
@@ -244,7 +254,7 @@ async def translate(work: Awaitable[Any]) -> Any:
         return await work
     except Exception as error:
         code = types.INVALID_PARAMS if isinstance(error, BethinkError) else types.INTERNAL_ERROR
-        raise MCPError(code, explain(error, "The request")) from error
+        raise refuse(code, explain(error, "The request")) from error
 
 
 # On stdin and stdout, as agents start it: from the end of the greeting to the end of its host. It ends when stdin does, when its parent
@@ -330,14 +340,46 @@ async def _follow_parent(keeper: Keeper, parent: int) -> None:
 
 
 def _refuse_line(line: str, wrong: ValidationError) -> str:
-    """The answer to a line that is no message; to one that only the SDK cannot read (half a character) under the id that it has, so
-    that its sender does not wait for another."""
-    id, error = None, {"code": types.INVALID_REQUEST, "message": "No JSON-RPC message."}
+    """Return the answer to a line that is no message, under the id that stands in it, so that its sender does not wait for another."""
+    id, error = "null", {"code": types.INVALID_REQUEST, "message": "No JSON-RPC message."}
     if wrong.errors()[-1]["type"] == "json_invalid":
-        error = {"code": types.PARSE_ERROR, "message": "This line cannot be read as JSON."}
-        with suppress(ValueError, RecursionError):
-            id = json.loads(line)["id"]
-    return json.dumps({"jsonrpc": "2.0", "id": id, "error": error}) + "\n"
+        # Half a character, brackets nested deeper or a number longer than a parser takes: JSON all the same, for its sender.
+        message = "This line cannot be read as JSON: it is broken, nested too deeply, or has too long a number."
+        error = {"code": types.PARSE_ERROR, "message": message}
+        id = find_id(line)
+    return f'{{"jsonrpc": "2.0", "id": {id}, "error": {json.dumps(error)}}}\n'
+
+
+def _is_json(text: str) -> bool:
+    with suppress(ValueError):
+        json.loads(text)
+        return True
+    return False
+
+
+_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]|[^"\[\]{}]++')
+
+
+def find_id(line: str) -> str:
+    """Return the id of a message as it is written, or `null`. Reads no value, so that no value is too deep or too long for it."""
+    depth, name, is_next = 0, "", False
+    for found in _TOKEN.finditer(line):
+        token = found[0]
+        if token in "[{":
+            depth, is_next = depth + 1, False
+        elif token in "]}":
+            depth -= 1
+        elif depth == 1 and token.startswith('"'):
+            if is_next:
+                return token if _is_json(token) else "null"
+            name = token
+        elif depth == 1:
+            value = re.match(r"\s*:\s*(-?\d{1,1000}(?!\d))?", token)
+            is_next = bool(value) and name == '"id"'
+            if value and value[1] and is_next:
+                return value[1]
+            name = ""
+    return "null"
 
 
 def _prepare_log() -> None:

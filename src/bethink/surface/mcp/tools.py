@@ -1,8 +1,9 @@
 """What the tools do: checked arguments in, readable text out. Each calls `Bethink` or a capability above it and tells the result.
-Then what a person picks in their agent (prompts), and what a client can read by name (resources): the project's knowledge files as
-they are, and memories.
+Then what a person picks in their agent (prompts), and what a client can read by name (resources): the project's knowledge files, and
+memories.
 
-Text of memories comes back between the marks of `fence`. Nothing here speaks the protocol; `server` does.
+Everything leaves through `bethink.outgoing`: text of memories and files between marks, any other line on one line. Nothing here speaks
+the protocol; `server` does.
 """
 
 import logging
@@ -22,6 +23,7 @@ from bethink.ingest.files import Found, read_text, walk
 from bethink.ingest.markdown import parse
 from bethink.ingest.redact import redact
 from bethink.ingest.sync import Skipped
+from bethink.outgoing import Block, clear_name, clear_value, fence_text, fill, join
 from bethink.recall.shape import cut_to, tokens
 from bethink.surface.mcp import FILE, MEMORY, OFFERS, TEXTS
 from bethink.surface.operations import make_filter, make_passages, sync_record, update
@@ -42,7 +44,7 @@ from bethink.surface.render import (
     show_memories,
     talk_lines,
 )
-from bethink.text import CAP, clean, fence_text, spread
+from bethink.text import CAP, spread
 from bethink.types import KINDS, Answer, Json, Outcome, Values
 
 # The same chance in all searches of a process, so that pages fit together.
@@ -60,7 +62,7 @@ log = logging.getLogger("bethink")
 class ToolReply(NamedTuple):
     """What a model reads, and the same in numbers for programs, where a tool has some."""
 
-    text: str
+    text: Block
     numbers: Values | None = None
 
 
@@ -115,7 +117,7 @@ def analyze_project(memory: Bethink, what: str) -> list[str]:
         )
     synced = (knowledge.analyze if what == "files" else knowledge.analyze_history)(memory)
     told = describe_value(sync_record(synced)) or ["Nothing to remember was found."]
-    return [*map(clean, told), *note_lines(synced.hints)]
+    return [*told, *note_lines(synced.hints)]
 
 
 def store_memories(memory: Bethink, asked: Any) -> Reply:
@@ -201,7 +203,7 @@ def get_handoff(memory: Bethink, asked: Any) -> str:
     return quote_items(items, last.notes, budget)
 
 
-def memory_overview(memory: Bethink, asked: Any) -> str:
+def memory_overview(memory: Bethink, asked: Any) -> list[str]:
     """What a session hears when it starts, what was talked about lately, and how much there is."""
     told = [render_briefing(Hook("session-start", "claude"), memory, OVERVIEW).text]
     lines: list[str] = []
@@ -212,31 +214,31 @@ def memory_overview(memory: Bethink, asked: Any) -> str:
     seen = memory.stats(memory.scopes)
     kinds = ", ".join(f"{number} {kind}" for kind, number in seen.by_kind.items())
     told.append(f"Project {memory.project.name}: {seen.memories:,} memories ({kinds or 'none'}).")
-    return "\n".join([*filter(None, told), *note_lines(memory.hints)])
+    return [*filter(None, told), *note_lines(memory.hints)]
 
 
-# Prompts. `remember` brings what memory holds with it, between the marks of `fence`.
+# Prompts. `remember` brings what memory holds with it, between marks.
 
 
 def query(memory: Bethink, asked: Any) -> str:
-    return TEXTS["query"].format(topic=asked.topic, kinds=", ".join(KINDS[:18]))
+    return fill(TEXTS["query"], topic=asked.topic, kinds=", ".join(KINDS[:18]))
 
 
 def remember(memory: Bethink, asked: Any) -> str:
     shown = arrange(memory, find_spread(memory, asked.question, 15), REMEMBERED)
     found = quote_items(shown.items, shown.notes, REMEMBERED)
-    return TEXTS["remember"].format(question=asked.question, found=found)
+    return fill(TEXTS["remember"], question=asked.question, found=found)
 
 
 TOOLS: dict[str, Callable[..., Reply]] = {name: globals()[name] for name in OFFERS}
 
 
 def call(memory: Bethink, name: str, asked: Any) -> ToolReply:
-    """What a tool or a prompt answers."""
+    """Return the answer of a tool or a prompt, cleared for the model that reads it."""
     reply = TOOLS[name](memory, asked)
     if isinstance(reply, ToolReply):
-        return reply
-    return ToolReply(reply if isinstance(reply, str) else "\n".join(reply))
+        return ToolReply(join([reply.text]), clear_value(reply.numbers))
+    return ToolReply(join([reply] if isinstance(reply, str) else reply))
 
 
 # Resources. A name comes from outside, and is never made a path: it has to be that of a Markdown file which was found below a
@@ -262,8 +264,8 @@ def list_resources(memory: Bethink) -> list[Json]:
     ]
 
 
-def read_resource(memory: Bethink, uri: str) -> tuple[str, str]:
-    """The type and the text of a resource."""
+def read_resource(memory: Bethink, uri: str) -> tuple[str, Block]:
+    """Return the type and the text of a resource. A file is read from disk, so nothing has redacted it before."""
     if uri.startswith(MEMORY):
         one = memory.one(unquote(uri[len(MEMORY) :]))
         return "text/plain", quote_items(show_memories(memory, [one], UNCUT))
@@ -275,11 +277,12 @@ def read_resource(memory: Bethink, uri: str) -> tuple[str, str]:
             f"There is no resource {quote(uri[:200], safe=':/%')}.",
             "resources/list names the knowledge files.",
         )
-    return "text/markdown", text
+    return "text/markdown", fence_text(text)
 
 
 def _find_files(memory: Bethink) -> dict[str, Path]:
-    """Name → file, in order. A name counts from its knowledge folder; where another folder has it too, from the project's root."""
+    """Name → file, in order. A name counts from its knowledge folder; where another folder has it too, from the project's root. It is
+    the name that clients see, without secrets and line breaks."""
     files: dict[str, Path] = {}
     for folder in knowledge.find_folders(memory.project.worktree, memory.config):
         base = folder if folder.is_dir() else folder.parent
@@ -288,7 +291,8 @@ def _find_files(memory: Bethink) -> dict[str, Path]:
                 continue
             name = found.path.relative_to(base).as_posix()
             if not any(part.startswith(".") for part in name.split("/")):
-                files.setdefault(found.uri if name in files else name, found.path)
+                shown = clear_name(name)
+                files.setdefault(clear_name(found.uri) if shown in files else shown, found.path)
     return files
 
 

@@ -64,6 +64,9 @@ class Counting(HashingEmbedder):
         return super().documents(texts)
 
 
+STRANGERS = Judgement("unrelated", 1.0, dict.fromkeys(RELATED, 0.0) | {"unrelated": 1.0})
+
+
 class Verdict:
     """A judge that says the same of every pair, and takes every statement for a decision worth keeping."""
 

@@ -129,8 +129,8 @@ def foreign_export(shop, attacks, known):
 
 # way in → who goes it, and what became of the ten
 TABLE = {
-    "the user's own later note": (user_note, Attacked(10, "user", 9, 8, 10)),
-    "an agent by `store_memories`": (agent_note, Attacked(10, "agent", 0, 0, 1)),
+    "the user's own later note": (user_note, Attacked(10, "user", 6, 8, 9)),
+    "an agent by `store_memories`": (agent_note, Attacked(10, "agent", 0, 0, 3)),
     "an agent with `supersedes`": (agent_supersedes, Attacked(10, "agent", 0, 0, 0)),
     "an agent by `update_memory`": (agent_update, Attacked(0, "–", 0, 0, 0)),
     "an agent by the command `add --supersedes`": (agent_command, Attacked(10, "agent", 0, 0, 0)),
@@ -228,12 +228,18 @@ def test_a_proposal_waits_in_the_inbox_with_the_trusted_one_first_and_the_briefi
     assert "disputed" not in shop.start(session_id="s2")
 
 
-@pytest.mark.parametrize("confirm", ["link", "inbox", "update", "note", "talk"])
+def test_what_the_user_says_in_a_conversation_marks_the_decision_and_does_not_replace_it(shop):
+    old, _ = proposal(shop)
+    turns = ("user", f"We decided this: {NEW}"), ("assistant", "Good.")
+    said(shop, datetime.now(UTC), *turns)
+    with shop.memory() as memory:
+        assert memory.one(old).superseded_by is None
+        assert [memory.one(id).session for id in memory.one(old).newer] == ["talk"]
+
+
+@pytest.mark.parametrize("confirm", ["link", "inbox", "update", "note"])
 def test_the_user_confirms_a_proposal(shop, confirm):
     old, new = proposal(shop)
-    if confirm == "talk":
-        turns = ("user", f"We decided this: {NEW}"), ("assistant", "Good.")
-        said(shop, datetime.now(UTC), *turns)
     with shop.memory() as memory:
         if confirm == "link":
             assert memory.link(new, old, "supersedes").type == "supersedes"
@@ -246,8 +252,7 @@ def test_the_user_confirms_a_proposal(shop, confirm):
         elif confirm == "note":
             assert memory.add(NEW).duplicate_of == new
             assert memory.one(new).trust == TRUST["user"]
-        replaced_by = memory.one(old).superseded_by
-        assert replaced_by == new or (confirm == "talk" and replaced_by is not None)
+        assert memory.one(old).superseded_by == new
 
 
 def test_an_agent_neither_rewrites_nor_ends_what_the_user_said_and_only_proposes_links(shop):

@@ -6,7 +6,7 @@ import re
 from datetime import datetime, timedelta
 
 import pytest
-from case_tables import cases, each
+from case_tables import cases
 from transcripts import DAY, claude_line, transcript, written
 
 from bethink.api import Bethink
@@ -18,7 +18,6 @@ from bethink.hooks.briefing import render_briefing
 from bethink.hooks.state import Hook
 from bethink.ingest.edit import find_traces
 from bethink.ingest.reconcile import STATED
-from bethink.judge import RELATED, Judgement
 from bethink.types import PERSONAL, TRUST
 
 CHOICE = cases("conversations-choice")
@@ -261,8 +260,8 @@ def test_a_story_of_three_sessions_answers_rightly(with_model, tmp_path):
 
         now = [hit.memory for hit in ask("what do we use for the orders service?")]
         assert "Postgres" in now[0].content and now[0].session == "s2" and now[0].lines
-        decided = [one.content for one in now if one.kind == "decision"]
-        assert not any("decided to use MySQL" in text for text in decided)
+        (before,) = (one for one in now if "decided to use MySQL" in one.content)
+        assert before.newer == (now[0].id,) and before.superseded_by is None
         why = ask("why did we change the database of the orders service?")[:2]
         assert any("slow" in hit.memory.content for hit in why)
         still = [hit.memory for hit in ask("what questions are still open?")]
@@ -271,7 +270,7 @@ def test_a_story_of_three_sessions_answers_rightly(with_model, tmp_path):
         then = ask("what did we use for the orders service in March 2026?")
         assert "MySQL" in then[0].memory.content
         chain = ask("which database for the orders service?", "decision")[0].related
-        assert any(one.type == "supersedes" and "MySQL" in old.content for one, old in chain)
+        assert any(one.type == "may_replace" and "MySQL" in old.content for one, old in chain)
 
 
 def test_each_project_has_its_own_session_of_a_chat_and_the_file_tells_when_it_was(cli, tmp_path):
@@ -422,25 +421,93 @@ def test_the_purge_of_a_turn_names_what_was_taken_from_it(memory, tmp_path):
 
 
 @pytest.mark.parametrize(("sessions", "kind", "expected"), cases("conversations-kept"))
-def test_idle_talk_is_not_kept_and_changes_replace(memory, tmp_path, sessions, kind, expected):
+def test_idle_talk_is_not_kept_and_both_sides_of_a_change_are(
+    memory, tmp_path, sessions, kind, expected
+):
     for number, said in enumerate(sessions):
         fill(memory, talk(tmp_path, *said, session=f"s{number}", days=number))
     assert texts(memory, kind) == expected
 
 
-@each("sessions,says,types,disputed", "conversations-disputes")
-def test_what_one_conversation_tells_and_what_agents_may_mean_disputes_nothing(
-    memory, tmp_path, monkeypatch, sessions, says, types, disputed
-):
-    judged = Judgement(*says, {**dict.fromkeys(RELATED, 0.0), says[0]: says[1]})
-    monkeypatch.setattr("bethink.judge.Judge.relate", lambda _, pairs, *__: [judged] * len(pairs))
-    for number, said in enumerate(sessions):
-        fill(memory, talk(tmp_path, *said, session=f"s{number}", days=number))
-    stated = [one for kind in STATED for one in kept(memory, kind)]
-    assert len(stated) == 2, "both hold"
-    assert sorted(one.type for one in memory.relations(stated[0].id)) == types
+PLANNED = ("user", "We decided to use PostgreSQL for the orders.")
+CHANGED = ("user", "We decided to use MySQL for the orders.")
+REPORTED = (
+    "assistant",
+    "The orders table cannot be in PostgreSQL: its driver drops the time zone of each row, so the orders are in MySQL now.",
+)
+FOUND = (
+    "assistant",
+    "The orders table is in PostgreSQL now, because the MySQL driver drops the time zone of each row.",
+)
+LISTED = (
+    "assistant",
+    "- The orders fail because PostgreSQL closes idle connections after 60 s.\n- The carts fail because Redis evicts keys at 1 GB.",
+)
+
+
+@pytest.fixture
+def hear(memory, tmp_path, effects):
+    """Reads sessions, each a day later, of which every statement has chosen effects on those before. Gives the two that are kept."""
+
+    def hear(*sessions, **chances):
+        effects.choose(**chances)
+        for number, said in enumerate(sessions):
+            fill(memory, talk(tmp_path, *said, session=f"s{number}", days=number))
+        stated = [one for kind in STATED for one in kept(memory, kind)]
+        old, new = sorted(stated, key=lambda one: one.created_at)
+        return old, new
+
+    return hear
+
+
+@pytest.mark.parametrize(
+    "sessions",
+    [
+        pytest.param([[PLANNED], [CHANGED]], id="the-user-of-the-user"),
+        pytest.param([[FOUND], [REPORTED]], id="the-agent-of-the-agent"),
+    ],
+)
+def test_a_later_conversation_marks_what_an_earlier_one_said(hear, sessions):
+    old, new = hear(*sessions, replaces=0.95)
+    assert (old.superseded_by, old.newer) == (None, (new.id,))
+
+
+def test_what_an_agent_reports_in_a_conversation_does_not_mark_the_users_decision(hear):
+    old, _ = hear([PLANNED], [REPORTED], replaces=0.95)
+    assert (old.superseded_by, old.newer) == (None, ())
+
+
+@pytest.mark.parametrize(
+    "sessions",
+    [
+        pytest.param([[PLANNED], [CHANGED]], id="the-user"),
+        pytest.param([[PLANNED], [REPORTED]], id="an-agent"),
+        pytest.param([[PLANNED, REPORTED]], id="in-one-conversation"),
+    ],
+)
+def test_a_conversation_disputes_nothing_in_the_briefing(memory, hear, sessions):
+    hear(*sessions, replaces=0.95)
+    assert "disputed by" not in render_briefing(Hook("session-start", "claude"), memory).text
+
+
+def test_the_briefing_leaves_out_what_a_later_conversation_changed(memory, hear):
+    hear([PLANNED], [CHANGED], replaces=0.95)
     briefing = render_briefing(Hook("session-start", "claude"), memory).text
-    assert ("disputed by" in briefing) is disputed
+    assert CHANGED[1] in briefing
+    assert PLANNED[1] not in briefing
+
+
+def test_the_briefing_leaves_out_what_an_agent_reports_against_the_users_decision(memory, hear):
+    hear([PLANNED], [REPORTED], replaces=0.95)
+    briefing = render_briefing(Hook("session-start", "claude"), memory).text
+    _, _, learned = briefing.partition("Decided and learned:")
+    assert PLANNED[1] in learned
+    assert "drops the time zone" not in learned
+
+
+def test_items_of_one_list_are_not_compared(memory, hear):
+    old, _ = hear([("user", "Why do orders fail?"), LISTED], replaces=0.95)
+    assert memory.relations(old.id) == []
 
 
 def test_a_plan_is_the_agents_word_though_the_user_hands_it_over(memory, tmp_path):

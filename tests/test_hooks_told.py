@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from case_tables import cases, each, stories
+from memories import STRANGERS
 
 from bethink import Bethink
 from bethink.config import Config
@@ -15,7 +16,6 @@ from bethink.hooks import prompt
 from bethink.hooks.prompt import confidence, read_prompt
 from bethink.hooks.run import is_telling
 from bethink.hooks.state import Hook
-from bethink.ingest.compare import STRANGERS
 from bethink.judge import Judge
 from bethink.recall.shape import tokens
 from bethink.store.base import Statistics

@@ -59,7 +59,7 @@ def test_the_model_finds_ideas_and_topics_and_what_it_invents_is_dropped(asked, 
     assert "model openai" in asked.ok("stats")
 
 
-def test_what_one_answer_tells_all_holds_and_a_later_answer_replaces(asked, model, tmp_path):
+def test_what_one_answer_tells_all_holds_and_a_later_answer_marks_it(asked, model, tmp_path):
     first = "We use npm for the frontend packages."
     then = "We moved the frontend packages from npm to pnpm."
     told = [{**IDEA, "kind": "fact", "text": text, "turns": [0]} for text in (first, then)]
@@ -73,7 +73,9 @@ def test_what_one_answer_tells_all_holds_and_a_later_answer_replaces(asked, mode
     assert sorted(tell(1, *told)) == sorted([first, then])
     asked.ok("forget", *(one["id"] for one in asked.json("list", "--kind", "fact")), "--yes")
     assert tell(2, told[0]) == [first]
-    assert tell(3, told[1]) == [then]
+    assert tell(3, told[1]) == [then, first]
+    new, old = asked.json("list", "--kind", "fact")
+    assert (new["newer"], old["newer"]) == ([], [new["id"]])
 
 
 BROKEN = '{"ideas": [{"kind": "decision"'

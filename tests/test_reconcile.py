@@ -18,6 +18,7 @@ from bethink.ingest.lexicon import (
     mentions,
     say_the_same,
     says_old_value_is_over,
+    states_change_of,
 )
 from bethink.ingest.reconcile import (
     ANSWERS,
@@ -559,6 +560,28 @@ def test_a_text_says_that_the_old_value_is_over_if_it_names_value_and_subject(ne
 
 
 @pytest.mark.parametrize(
+    ("new", "old", "changed"),
+    [
+        pytest.param(
+            "We replaced Ed25519 keys with a shared secret for session tokens",
+            "Session tokens are signed with Ed25519 keys",
+            True,
+            id="not-all-of-it-is-named",
+        ),
+        pytest.param(
+            "We moved billing from MySQL to PostgreSQL",
+            "Reports read MySQL at night",
+            False,
+            id="nothing-else-is-shared",
+        ),
+        pytest.param("We use PostgreSQL for billing", BILLING, False, id="no-change-is-stated"),
+    ],
+)
+def test_a_text_states_a_change_of_another_if_both_name_something_beside_it(new, old, changed):
+    assert states_change_of(new, old) is changed
+
+
+@pytest.mark.parametrize(
     ("todo", "report", "agent", "needed"),
     [
         pytest.param(
@@ -705,6 +728,13 @@ def test_what_may_replace_marks_and_retires_nothing(chances):
     assert (found.supersedes, found.marks, found.proposals) == ((), (old.id,), ())
 
 
+def test_a_text_that_states_a_change_marks_at_a_lower_bar():
+    new, old = pair(
+        "Okay, the orders service uses MySQL", "We switched the orders service from MySQL to Go"
+    )
+    assert judge_pair(new, old, replaces=ORDERS).marks == (old.id,)
+
+
 def test_what_may_have_to_do_with_another_only_relates_to_it():
     new, old = pair()
     found = judge_pair(new, old, replaces=ORDERS)
@@ -720,6 +750,22 @@ def test_what_is_unlikely_to_change_anything_does_nothing():
 def test_a_text_that_says_that_the_old_value_is_over_retires_it_without_a_judge():
     new, old = pair(BILLING, "We moved billing from MySQL to PostgreSQL")
     assert judge_pair(new, old).supersedes == (old.id,)
+
+
+def test_a_stated_change_that_does_not_name_all_marks_without_a_judge():
+    new, old = pair(
+        "Session tokens are signed with Ed25519 keys",
+        "We replaced Ed25519 keys with a shared secret for session tokens",
+    )
+    found = judge_pair(new, old)
+    assert (found.supersedes, found.marks) == ((), (old.id,))
+
+
+def test_a_stated_change_that_is_told_late_is_marked_by_the_later_statement():
+    new, old = pair(BILLING, "We moved billing from MySQL to PostgreSQL")
+    new = new._replace(created_at=old.created_at - timedelta(days=1))
+    found = judge_pair(new, old)
+    assert (found.supersedes, found.marks, found.marked_by) == ((), (), (old.id,))
 
 
 def test_a_stated_change_marks_a_text_that_claims_more():
@@ -894,10 +940,11 @@ def test_a_statement_from_a_transcript_retires_nothing():
     assert (found.supersedes, found.marks) == ((), (old.id,))
 
 
-def test_an_agents_statement_from_a_transcript_does_not_even_mark_the_users():
+def test_an_agents_statement_from_a_transcript_is_related_and_does_not_mark_the_users():
     new, old = pair(source_type="transcript", trust=AGENT)
     found = judge_pair(new, old, replaces=0.99)
     assert (found.supersedes, found.marks, found.proposals) == ((), (), ())
+    assert found.relations == (("may_replace", old.id),)
 
 
 def test_an_earlier_statement_does_nothing_to_a_later_one():

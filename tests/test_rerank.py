@@ -4,10 +4,9 @@ from unittest.mock import Mock
 
 import pytest
 from case_tables import cases, each
-from memories import DAY, texts
+from memories import DAY, STRANGERS, texts
 
 from bethink.embed import HashingEmbedder
-from bethink.ingest.compare import STRANGERS
 from bethink.judge import Judge
 from bethink.recall.score import READ_HITS, is_question
 from bethink.surface.mcp import read_call

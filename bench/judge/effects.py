@@ -37,6 +37,7 @@ FOLDS = 5
 # Weight of a pair alone beside one of a history. Without them questions that are answered right away are missed (25 % found instead of 79 %);
 # with the full weight marks among many notes lose 3 points of precision.
 ALONE = 0.3
+STRANGERS = {name: float(name == "keep") for name in EFFECTS}
 
 
 def collect(args: argparse.Namespace) -> None:
@@ -71,7 +72,7 @@ def collect_history(name: str, notes: list[dict]) -> list[dict]:
         return features
 
     compare.collect_features = record
-    compare.weigh_effect = lambda features: compare.STRANGERS
+    compare.weigh_effect = lambda features: STRANGERS
     try:
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / ".git").mkdir()

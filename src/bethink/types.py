@@ -168,6 +168,11 @@ class Memory(NamedTuple):
         return path_of(self.source) if is_file else None
 
 
+def is_inferred(memory: Memory) -> bool:
+    """Return True for a statement that was read out of a transcript: nobody stored it, so it retires nothing."""
+    return memory.source_type == "transcript"
+
+
 # Who may change each field of a stored memory. Every field of `Memory` has one entry; a test fails for one without.
 #   edit    people; agents only on memories that are trusted no further than the agent
 #   settle  the same, and an agent may also close or reopen an open item that a person stored

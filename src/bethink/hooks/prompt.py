@@ -36,6 +36,7 @@ from bethink.types import (
     BUILTIN,
     STATEMENTS,
     TRUST,
+    is_inferred,
     is_remote,
     is_untrusted_import,
 )
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from bethink.api import Bethink
     from bethink.judge import Judge
     from bethink.store.base import Statistics
-    from bethink.types import Hit, Memory, Words
+    from bethink.types import Hit, Memory, Relation, Words
 
     Weighed = list[tuple[Memory, float]]  # memories with how surely each fits
 
@@ -432,9 +433,17 @@ def quote(one: Memory, short: dict[str, str], text: str) -> Quote:
 
 
 def find_disputes(memory: Bethink, memories: Sequence[Memory]) -> list[tuple[Memory, Memory]]:
-    """The pairs (proposed, known) around these memories in which the first was proposed in place of the second, which is trusted more or
-    newer, as far as both still hold. What is newer and only may be meant so disputes nothing."""
+    """Return the pairs (proposed, known) around these memories in which the first was proposed in place of the second, which is trusted
+    more, as far as both still hold. A statement that was only marked as newer disputes nothing."""
     related = memory.store.relations([one.id for one in memories])
+    opposed = {(one.source, one.target) for one in related if one.type == "contradicts"}
+    return [
+        pair for pair in _find_outranked(memory, related) if (pair[0].id, pair[1].id) in opposed
+    ]
+
+
+def _find_outranked(memory: Bethink, related: Sequence[Relation]) -> list[tuple[Memory, Memory]]:
+    """Return the pairs of `may_replace` relations of which the second is trusted more or newer, as far as both still hold."""
     pairs = [(one.source, one.target) for one in related if one.type == "may_replace"]
     live = {
         one.id: one
@@ -446,6 +455,10 @@ def find_disputes(memory: Bethink, memories: Sequence[Memory]) -> list[tuple[Mem
 
 
 def drop_disputed(memory: Bethink, memories: Sequence[Memory]) -> list[Memory]:
-    """Without what is only proposed in place of something that is trusted more or newer, which stands for both."""
+    """Leave out proposals in place of something that is trusted more, and, of what was read out of a transcript, statements that a newer
+    or more trusted one speaks against. Searches still find them."""
+    related = memory.store.relations([one.id for one in memories])
     doubted = {new.id for new, _ in find_disputes(memory, memories)}
+    doubted |= {new.id for new, _ in _find_outranked(memory, related) if is_inferred(new)}
+    doubted |= {one.id for one in memories if one.newer and is_inferred(one)}
     return [one for one in memories if one.id not in doubted]

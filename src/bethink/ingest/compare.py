@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from bethink.embed.base import Embedder
 from bethink.ingest.effects import (
-    EFFECTS,
     Effect,
     Position,
     Side,
@@ -50,7 +49,6 @@ FEWEST = 2  # words of what can be a statement
 SUBJECT = 0.25
 SPOKEN = ("note", "transcript")  # sources in which one thing replies to another
 _TODO_LABEL = re.compile(r"\A\W{0,9}(?:to-?do|fixme|next|remaining)\b\W{0,3}(?=\w)", re.IGNORECASE)
-STRANGERS: Effect = {name: float(name == "keep") for name in EFFECTS}
 
 
 class WriteOptions(NamedTuple):

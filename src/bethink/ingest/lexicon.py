@@ -241,10 +241,6 @@ _CHANGES = tuple(
         r"(?P<new>)(?:gone|history|(?:switched|turned|powered) off|shut down|retired|decommissioned)\b",
     )
 )
-_CHANGING = frozenset(
-    "switch switched move moved migrate migrated change changed convert converted replace replaced swap swapped use uses used using longer"
-    " instead rather place went now team service project system everything data".split()
-)
 
 
 FEWEST = 3  # telling words of what may be the beginning of another text that says the same
@@ -340,12 +336,6 @@ def find_change(text: str) -> tuple[str, str] | None:
             if 0 < len(old) <= 60:
                 return old, new[:60]
     return None
-
-
-def share_subject(one: str, other: str, change: tuple[str, str]) -> bool:
-    """Whether both name something beside the old and the new thing and the changing itself."""
-    beside = {*_CHANGING, *_content(" ".join(change))}
-    return not {*_content(one)}.isdisjoint({*_content(other)} - beside)
 
 
 def mentions(text: str, thing: str) -> bool:
@@ -617,6 +607,16 @@ _LINKING = {
     for word in "run runs running live lives host hosted deploy deployed store stored stores write written go goes work works based kept keep"
     " keeps handle handled handles manage managed build built sits uses via data everything project service system team".split()
 }
+
+
+def states_change_of(new: str, old: str) -> bool:
+    """Return True if the new text states a change away from something that the old text speaks of, and both name something beside it."""
+    change = find_change(new)
+    if change is None or not mentions(old, change[0]):
+        return False
+    before, after = change
+    beside = (_telling_words(old) & _telling_words(new)) - _telling_words(before)
+    return bool(beside) and not (after and mentions(old, after))
 
 
 def says_old_value_is_over(new: str, old: str) -> bool:

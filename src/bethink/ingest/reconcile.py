@@ -29,10 +29,11 @@ from bethink.ingest.lexicon import (
     other_tickets,
     say_the_same,
     says_old_value_is_over,
+    states_change_of,
     tells_of_work,
 )
 from bethink.judge import asks
-from bethink.types import TRUST, Change, Memory, Proposal, Relation, supersede
+from bethink.types import TRUST, Change, Memory, Proposal, Relation, is_inferred, supersede
 
 # Probabilities from which an effect counts, chosen on 139 written histories, each weighed by a regression that never saw it
 # (bench/LOG.md, 2026-11-18; `python bench/judge/effects.py fit`):
@@ -88,6 +89,7 @@ class Verdict(NamedTuple):
     supersedes: tuple[str, ...] = ()
     settles: tuple[str, ...] = ()  # questions answered, problems solved, to-dos done
     marks: tuple[str, ...] = ()  # older statements about the same thing, still valid
+    marked_by: tuple[str, ...] = ()  # later statements that it, told after them, cannot change
     relations: tuple[tuple[str, str], ...] = ()  # (type, id of the known memory)
     proposals: tuple[Proposal, ...] = ()
     similar: Neighbour | None = None  # much like it, and not the same
@@ -136,11 +138,6 @@ def why_not(new: Memory, old: Memory, explicit: bool = False) -> str:
 def may_settle(new: Memory, old: Memory) -> bool:
     """Return True if a statement may close an open item: an agent may report what was done, a document or a pasted text may not."""
     return new.trust >= min(old.trust, TRUST["agent"]) and new.created_at >= old.created_at
-
-
-def is_inferred(memory: Memory) -> bool:
-    """Return True for a statement that was read out of a transcript: nobody stored it, so it retires nothing."""
-    return memory.source_type == "transcript"
 
 
 def needed_to_complete(todo: str, report: str, agent: bool = False) -> float:
@@ -199,12 +196,13 @@ class _Found:
         self.supersedes: list[str] = []
         self.settles: list[str] = []
         self.marks: list[str] = []
+        self.marked_by: list[str] = []
         self.relations: list[tuple[str, str]] = []
         self.proposals: list[Proposal] = []
 
     def is_known(self, id: str) -> bool:
         others = [*(other for _, other in self.relations), *(one.id for one in self.proposals)]
-        return id in (*self.supersedes, *self.settles, *self.marks, *others)
+        return id in (*self.supersedes, *self.settles, *self.marks, *self.marked_by, *others)
 
     def weigh(self, neighbour: Neighbour, effect: Effect | None) -> None:
         """Take in what the new memory does to one neighbour."""
@@ -215,6 +213,8 @@ class _Found:
         if effect is None:
             if stated:
                 self.replace(old)
+            elif self._states_change(old):
+                self.mark(old)
             return
         if old.created_at > self.new.created_at:
             return
@@ -223,7 +223,9 @@ class _Found:
             self.settle(old, relation)
         elif stated or self._surely_replaces(old, effect):
             self.replace(old)
-        elif changed >= MARKS or is_correction(self.new.content, old.content):
+        elif changed >= (ORDERS if self._states_change(old) else MARKS):
+            self.mark(old)
+        elif is_correction(self.new.content, old.content):
             self.mark(old)
         elif changed >= ORDERS or effect["same"] >= SAME:
             self.relations.append(("relates_to", old.id))
@@ -235,6 +237,12 @@ class _Found:
         return makes_one_claim(old.content) and says_old_value_is_over(
             take_headline(self.new.content), old.content
         )
+
+    def _states_change(self, old: Memory) -> bool:
+        """Return True if the new text states a change of something that the old text speaks of, among other things perhaps."""
+        if self.new.kind == "context" or not holds_one_statement(old.content):
+            return False
+        return states_change_of(take_headline(self.new.content), old.content)
 
     def _surely_replaces(self, old: Memory, effect: Effect) -> bool:
         """Return True where the judge's word is certain: the same attribute of the same thing has another value."""
@@ -275,12 +283,17 @@ class _Found:
             self.mark(old)
 
     def mark(self, old: Memory) -> None:
-        """Mark a known memory as older than this one. Text of unknown origin marks nothing, nor does an earlier statement."""
-        if self.new.trust < TRUST["agent"] or self.new.created_at < old.created_at:
+        """Mark a known memory as older than this one. Text of unknown origin marks nothing."""
+        if self.new.trust < TRUST["agent"]:
             return
-        doubtful = is_inferred(self.new) and self.new.trust < old.trust
-        if doubtful or is_tentative(self.new.content) or _keeps_trap(self.new, old):
+        if self.new.created_at < old.created_at:
+            self.marked_by.append(old.id)
+            return
+        if is_tentative(self.new.content) or _keeps_trap(self.new, old):
             self.relations.append(("relates_to", old.id))
+        elif is_inferred(self.new) and self.new.trust < old.trust:
+            # Not shown as newer: the relation keeps it behind what is trusted more.
+            self.relations.append(("may_replace", old.id))
         elif not self.is_known(old.id):
             self.marks.append(old.id)
 
@@ -298,6 +311,7 @@ class _Found:
             tuple(self.supersedes),
             tuple(self.settles),
             tuple(self.marks),
+            tuple(self.marked_by),
             tuple(self.relations),
             tuple(self.proposals),
             similar,
@@ -429,6 +443,7 @@ def apply_verdict(new: Memory, verdict: Verdict, waiting: Sequence[Memory] = ())
             *(Relation(remains.id, id, "supersedes") for id in gone),
             *(Relation(remains.id, id, "answers") for id in verdict.settles),
             *(Relation(remains.id, id, "may_replace") for id in verdict.marks),
+            *(Relation(id, remains.id, "may_replace") for id in verdict.marked_by),
             *(Relation(remains.id, id, type) for type, id in verdict.relations),
             *disputed,
         ),

@@ -1,4 +1,5 @@
 """Tells labelled histories of imaginary projects note by note, and counts what each note did to earlier ones: rightly, wrongly, not at all.
+Retiring, merging and closing are counted apart from marking, which leaves both notes valid.
 
     python bench/histories.py [FOLDER] [--all] [--show]
 
@@ -23,6 +24,7 @@ RIGHT = {
     "merged": ("same",),
     "replaced": ("replaces", "same", "completes", "answers"),
     "settled": ("answers", "completes", "replaces"),
+    "marked": ("replaces", "contradicts", "refines", "same", "completes"),
 }
 CHANGING = ("replaces", "same", "answers", "completes")
 
@@ -42,6 +44,7 @@ def tell(notes: list[dict], show: bool) -> Counter[str]:
                     "merged": [outcome.duplicate_of] if outcome.duplicate_of else [],
                     "replaced": outcome.supersedes,
                     "settled": outcome.settles,
+                    "marked": outcome.marks,
                     "proposed": [one.id for one in outcome.proposals],
                 }
                 found = {}
@@ -53,6 +56,9 @@ def tell(notes: list[dict], show: bool) -> Counter[str]:
                             continue
                         right = label in RIGHT[what]
                         count[f"{what} {'rightly' if right else 'WRONGLY'}"] += 1
+                        if what == "marked":
+                            count[f"{label} marked"] += label in CHANGING
+                            continue
                         found[old["id"]] = right
                         if show and not right:
                             print(f"{what} ({label or 'holds'}): {old['text']}\n    {note['text']}")

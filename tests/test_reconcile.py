@@ -22,6 +22,7 @@ from bethink.ingest.lexicon import (
 )
 from bethink.ingest.reconcile import (
     ANSWERS,
+    BUILDS_ON,
     COMPLETES,
     MARKS,
     ORDERS,
@@ -739,6 +740,11 @@ def test_what_may_have_to_do_with_another_only_relates_to_it():
     new, old = pair()
     found = judge_pair(new, old, replaces=ORDERS)
     assert (found.marks, found.relations) == ((), (("relates_to", old.id),))
+
+
+def test_what_extends_another_builds_on_it():
+    new, old = pair(new="The cache runs on Redis with two replicas")
+    assert judge_pair(new, old, keep=1.0, extends=BUILDS_ON).relations == (("builds_on", old.id),)
 
 
 def test_what_is_unlikely_to_change_anything_does_nothing():

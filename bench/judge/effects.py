@@ -1,6 +1,6 @@
 """Fit and measure the weights of `ingest/effects.py`: what a new note does to a known one.
 
-    python bench/judge/effects.py collect ROWS.json ../shared/understanding/histories-train.jsonl [MORE.jsonl …] [--pairs]
+    python bench/judge/effects.py collect ROWS.json HISTORIES.jsonl [MORE.jsonl …] [--pairs]
     python bench/judge/effects.py fit ROWS.json [--write]      # needs scikit-learn
 
 A history file has one note a line: {"history", "n", "text", "effect"}, where the effect is keep, adds:N, changes:N, replaces:N, same:N,

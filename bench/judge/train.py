@@ -49,7 +49,7 @@ the conversations).
     python bench/judge/teacher.py teach MODEL.gguf DATA.json SAID.npz --layers 24 --seconds 290 --questions QUESTIONS --body BODY --talk TALK
     python bench/judge/teacher.py learn DATA.json SAID.npz A.npz --start FILES-OF-0.16 --seconds 400 --seed 1 (and B: --seed 2)
     python bench/judge/neighbours.py ship src/bethink/judge/data A.npz B.npz --start FILES-OF-0.16
-    python bench/judge/weigh.py collect ROWS.json; python bench/judge/weigh.py fit ROWS.json --write
+    python bench/judge/effects.py collect ROWS.json HISTORIES.jsonl; python bench/judge/effects.py fit ROWS.json --write
 
 Each task is a `Lesson`: it draws some pairs for a step and says how wrong the answers are. Several models with different
 seeds teach one student, which also reads unlabelled pairs (statements that stand near each other and belong to different

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from bethink.embed.base import Embedder
 from bethink.ingest.effects import (
+    EXTENDS,
     Effect,
     Position,
     Side,
@@ -358,7 +359,10 @@ def weigh_neighbours(
     judged = judge.relate([(old.text, new.text) for old, new in sides])
     found = zip(near, sides, judged, find_positions(near, last), find_rivals(judged), strict=True)
     return {
-        one.memory.id: weigh_effect(collect_features(old, new, judgement, position, rival))
+        one.memory.id: {
+            **weigh_effect(collect_features(old, new, judgement, position, rival)),
+            EXTENDS: judgement.probabilities["refines"],
+        }
         for one, (old, new), judgement, position, rival in found
     }
 

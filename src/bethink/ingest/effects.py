@@ -33,6 +33,7 @@ from bethink.judge import RELATED, Judgement
 # Effects of a new statement: the known one still holds (keep), is over (replaces), changes in part (changes), says the same (same), is
 # answered (answers) or done (completes).
 EFFECTS = ("keep", "replaces", "changes", "same", "answers", "completes")
+EXTENDS = "extends"  # beside them, by the judge alone: it adds to the known one, which still holds
 LEAST = 0.001  # the smallest probability that is told apart from zero
 MOST_SHARED = 4  # shared words beyond this number say nothing more
 
@@ -61,7 +62,7 @@ class Weights(NamedTuple):
     intercepts: Mapping[str, float]
 
 
-Effect = Mapping[str, float]  # probability of each of EFFECTS
+Effect = Mapping[str, float]  # probability of each of EFFECTS, and perhaps of EXTENDS
 
 
 def find_rivals(judgements: Sequence[Judgement]) -> list[float]:

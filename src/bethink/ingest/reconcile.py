@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from bethink.ingest.effects import Effect
+from bethink.ingest.effects import EXTENDS, Effect
 from bethink.ingest.lexicon import (
     adds_nothing,
     contrasts,
@@ -44,6 +44,7 @@ SAME = 0.6  # with no detail lost: 88 right, 4 wrong
 ANSWERS = 0.5  # of a question that it names or follows: precision .93, recall .90
 COMPLETES = 0.7  # of a to-do that it names: precision .93, recall .77
 DISPUTES = 0.8  # replaces or changes, to ask a person about it: precision .92
+BUILDS_ON = 0.75  # the judge alone, for a relation that changes nothing: set by hand
 ALWAYS, NEVER = 0.0, 1.01
 REDACTED = "[REDACTED:"
 # Characters of one statement. Of the pairs that the judge learned 99.9 % are shorter.
@@ -229,6 +230,8 @@ class _Found:
             self.mark(old)
         elif changed >= ORDERS or effect["same"] >= SAME:
             self.relations.append(("relates_to", old.id))
+        elif effect.get(EXTENDS, 0.0) >= BUILDS_ON:
+            self.relations.append(("builds_on", old.id))
 
     def _states_end(self, old: Memory) -> bool:
         """Return True if the new text itself says that the old value is over, and the old text claims nothing else."""

@@ -220,13 +220,12 @@ class _Found:
         if old.created_at > self.new.created_at:
             return
         changed = effect["replaces"] + effect["changes"]
+        marks = changed >= (ORDERS if self._states_change(old) else MARKS)
         if old.kind in OPEN and (relation := self._closes(old, effect)):
             self.settle(old, relation)
         elif stated or self._surely_replaces(old, effect):
             self.replace(old)
-        elif changed >= (ORDERS if self._states_change(old) else MARKS):
-            self.mark(old)
-        elif is_correction(self.new.content, old.content):
+        elif marks or is_correction(self.new.content, old.content):
             self.mark(old)
         elif changed >= ORDERS or effect["same"] >= SAME:
             self.relations.append(("relates_to", old.id))

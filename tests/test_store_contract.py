@@ -514,3 +514,80 @@ def test_what_two_replaced_goes_back_to_the_other_when_one_is_purged(store):
     assert (back.superseded_by, back.valid_to) == (new.id, day(4))
     purge(store, new)
     assert ids(store.list(seen())) == {old.id}
+
+
+@pytest.fixture
+def pair(store):
+    """An older and a newer statement about the same thing, of which the newer one may replace the older."""
+    old = make("The API is at http://shop.example", created_at=day(1))
+    new = make("The API is at https://shop.example", created_at=day(2))
+    put(store, old, new, relate=(Relation(new.id, old.id, "may_replace"),))
+    return old, new
+
+
+def read_newer(store, memory):
+    return store.get([memory.id])[0].newer
+
+
+def test_a_memory_names_what_is_newer(store, pair):
+    old, new = pair
+    assert (read_newer(store, old), read_newer(store, new)) == ((new.id,), ())
+
+
+def test_every_read_names_what_is_newer(store, pair):
+    old, new = pair
+    listed = {one.id: one.newer for one in store.list(seen(), 10)}
+    assert listed == {old.id: (new.id,), new.id: ()}
+
+
+def test_several_that_are_newer_are_named_in_the_order_of_their_ids(store, pair):
+    old, new = pair
+    newest = make("The API is at https://shop.example/v2", created_at=day(3))
+    put(store, newest, relate=(Relation(newest.id, old.id, "may_replace"),))
+    assert read_newer(store, old) == tuple(sorted((new.id, newest.id)))
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param(lambda store, new: forget(store, new), id="forgotten"),
+        pytest.param(lambda store, new: purge(store, new), id="purged"),
+        pytest.param(
+            lambda store, new: replace(store, tell(store, "It has no API")[0], new), id="replaced"
+        ),
+    ],
+)
+def test_what_is_gone_is_not_newer(store, pair, end):
+    old, new = pair
+    end(store, new)
+    assert read_newer(store, old) == ()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"trust": 1, "created_at": day(3)}, id="less-trusted"),
+        pytest.param({"trust": 3, "created_at": day(1) - timedelta(days=1)}, id="older"),
+    ],
+)
+def test_what_is_less_trusted_or_older_is_not_newer(store, fields):
+    (old,) = tell(store, "The API is at http://shop.example")
+    other = make("The API is at ftp://shop.example", **fields)
+    put(store, other, relate=(Relation(other.id, old.id, "may_replace"),))
+    assert read_newer(store, old) == ()
+
+
+def test_other_words_are_kept_in_the_history_and_change_nothing_else(store):
+    (memory,) = tell(store, "Only Ines restores backups")
+    before = store.get([memory.id])
+    change(store, memory.id, "repeat", content="Backups are restored by Ines only")
+    assert store.get([memory.id]) == before
+    repeated = [event for event in store.history(memory.id) if event.action == "repeat"]
+    assert [event.after for event in repeated] == [{"content": "Backups are restored by Ines only"}]
+
+
+def test_other_words_are_kept_once(store):
+    (memory,) = tell(store, "Only Ines restores backups")
+    for _ in range(2):
+        change(store, memory.id, "repeat", content="Backups are restored by Ines only")
+    assert [event.action for event in store.history(memory.id)].count("repeat") == 1

@@ -269,6 +269,17 @@ def test_the_same_said_by_two_stays_and_a_purge_goes_over_in_any_words(anna, ben
     assert anna.store.get([told.id]) == []
 
 
+@on_both
+def test_a_mark_is_found_on_the_other_laptop_and_does_not_travel_as_data(anna, ben, store):
+    old, new = tell(anna.store, "Deploy on Fridays", "Deploy on Mondays")
+    write(anna.store, relate=(Relation(new.id, old.id, "may_replace"),))
+    round_robin(anna, ben)
+    assert ben.store.get([old.id])[0].newer == (new.id,)
+    forget(ben.store, new, day(22))
+    round_robin(ben, anna)
+    assert anna.store.get([old.id])[0].newer == ()
+
+
 def test_what_is_lost_comes_again_and_only_what_is_purged_goes(anna, ben, tmp_path):
     share(anna, ben, *(f"Memory {number}" for number in range(50)))
     empty = SqliteStore(tmp_path / "empty.db", timeout=5)

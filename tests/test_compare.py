@@ -136,11 +136,6 @@ def test_the_newer_of_two_comes_first(memory, tell):
     assert texts(memory.search("CAN bus at 250 kbit/s")) == [NEW, OLD]
 
 
-def test_the_newer_one_comes_first_though_only_the_older_is_found(memory, tell):
-    tell(replaces=MARKS)
-    assert texts(memory.search('"250"', limit=1)) == [NEW]
-
-
 def test_the_newer_of_two_that_may_have_to_do_with_each_other_comes_first(memory, tell):
     tell(changes=ORDERS)
     assert texts(memory.search("CAN bus at 250 kbit/s")) == [NEW, OLD]

@@ -497,7 +497,8 @@ def find_quantities(text: str) -> set[str]:
     """Numbers of a text in digits, those in words included: "twenty thousand" is "20000". A single "one" is hardly ever a number, and
     the digits of a name ("S3") are none."""
     alone = re.sub(r"(?<=[^\W\d_])\d+", "", text)
-    found = {re.sub(r"(?<=\d)[,'](?=\d{3})", "", number) for number in _NUMBER.findall(alone)}
+    signed = re.findall(rf"(?:(?<!\S)-)?{_NUMBER.pattern}", alone)
+    found = {re.sub(r"(?<=\d)[,'](?=\d{3})", "", number) for number in signed}
     value, counting = 0, False
     for word in [*re.findall(r"[a-z]+", text.lower()), ""]:
         if word in _UNITS:

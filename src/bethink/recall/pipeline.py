@@ -50,6 +50,7 @@ from bethink.types import (
     KINDS,
     OPEN_KINDS,
     PERSONAL,
+    STATEMENTS,
     TEAM,
     TRUST,
     Answer,
@@ -637,6 +638,9 @@ LEADING = ("answers", "may_replace", "contradicts", "builds_on", "relates_to")
 # the answer out of the first three. On 25 written histories: answer first .856, new before old .893; at .35/.35 .841 and .893, at .35/.7 .861 and
 # .813 (bench/LOG.md, 2026-11-18).
 AS_FITTING, PARTLY_FITTING, MOST_BEFORE = 0.35, 0.5, 2
+# Two clauses of two words or more: "Okay, we use MySQL" is one.
+_SEVERAL_CLAIMS = re.compile(r"\S\s+[^\s,;.!?]+(?:[,;]|[.!?](?=\s))\s*\S+\s+\S")
+LONGEST_CLAIMS = 1000
 
 
 def expand(hits: Sequence[Hit], store: Store, filter: Filter) -> Hits:
@@ -783,11 +787,17 @@ def put_newer_first(hits: Sequence[Hit], store: Store) -> Hits:
 def _comes_before(one: Hit, other: Hit, relation: str) -> bool:
     if relation == "answers":
         return True
+    if relation in ("relates_to", "builds_on") and not are_statements(one.memory, other.memory):
+        return False
     # A statement with several claims changed in one of them: the question may be about another.
-    partly = re.search(r"[,;]|[.!?]\s+\S", other.memory.content) is not None
+    partly = _SEVERAL_CLAIMS.search(other.memory.content[:LONGEST_CLAIMS]) is not None
     least = PARTLY_FITTING if partly else AS_FITTING
     fitting = relation == "contradicts" or one.score >= least * other.score
     return fitting and outranks(one.memory, other.memory)
+
+
+def are_statements(*memories: Memory) -> bool:
+    return all(memory.kind in STATEMENTS and memory.trust >= TRUST["agent"] for memory in memories)
 
 
 def _find_leads(hits: Sequence[Hit], store: Store) -> dict[str, dict[str, str]]:

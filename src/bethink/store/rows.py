@@ -41,7 +41,7 @@ _READ_FROM = {
     "lines": "m.line_start",
     "newer": "(SELECT string_agg(r.source, ',') FROM relations r JOIN memories n ON n.id = r.source WHERE r.target = m.id"
     " AND r.type = 'may_replace' AND n.superseded_by IS NULL AND n.deleted_at IS NULL AND n.trust >= m.trust"
-    " AND n.created_at >= m.created_at AND n.scope = m.scope)",
+    " AND n.created_at >= m.created_at AND +n.scope = m.scope)",
     "entities": "(SELECT {} FROM memory_entities me JOIN entities e ON e.id = me.entity WHERE me.memory = m.key)",
 }
 _FIELDS = ", ".join(_READ_FROM.get(name, f"m.{name}") for name in Memory._fields)

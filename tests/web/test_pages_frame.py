@@ -79,7 +79,7 @@ def test_the_palette_leads_to_pages_finds_and_adds(page):
     expect(page.locator("h1")).to_contain_text("Webhooks are retried")
     page.keyboard.press("Control+k")
     page.keyboard.type("The quay closes at ten")
-    page.locator("#choices li", has_text="Remember “The quay").click()
+    page.locator("#choices li", has_text="Add “The quay").click()
     expect(page.locator("#add textarea")).to_have_value("The quay closes at ten")
 
 

@@ -243,27 +243,37 @@ let looking = 0;
 
 const leads = (hint) => (link) => ({ label: link.textContent.trim(), hint, act: () => location.assign(link.href) });
 
-async function offer(wait = true) {
+const project = () => new URLSearchParams(new URL(document.getElementById("open-palette").href).search);
+
+function searchAddress(question, more = {}) {
+  const fields = project();
+  for (const [name, value] of Object.entries({ q: question, ...more })) fields.set(name, value);
+  return `${root}search?${fields}`;
+}
+
+// Pages, projects and commands that match what is typed: shown with every letter, so that Enter always acts on the current text.
+function offer() {
   const typed = field.value.trim();
   const fits = ({ label }) => label.toLowerCase().includes(typed.toLowerCase());
-  const number = ++looking;
   const fixed = [...all(".top nav a").map(leads("page")), ...all("#projects a").map(leads("project"))].filter(fits);
   const more = [];
-  const where = new URLSearchParams(new URL(document.getElementById("open-palette").href).search);
-  if (typed) {
-    where.set("q", typed);
-    more.push({ label: `Search for “${typed}”`, hint: "search", act: () => location.assign(`${root}search?${where}`) });
-  }
-  if (adding) more.push({ label: typed ? `Remember “${typed}”` : "Remember something", hint: "add", act: () => openAdd(typed) });
+  if (typed) more.push({ label: `Search for “${typed}”`, hint: "search", act: () => location.assign(searchAddress(typed)) });
+  if (adding) more.push({ label: typed ? `Add “${typed}”` : "Add a note", hint: "add", act: () => openAdd(typed) });
+  looking += 1; // results of an earlier text are not shown any more
   show(typed ? [...fixed.slice(0, 4), ...more] : [...fixed, ...more]);
+}
+
+// Memories that match, below the rest: asked for when typing pauses.
+async function offerHits() {
+  const typed = field.value.trim();
+  const number = looking;
   if (!typed) return;
-  where.set("part", "results");
   try {
-    const answer = await fetch(`${root}search?${where}`, { cache: "no-store" });
+    const answer = await fetch(searchAddress(typed, { part: "results" }), { cache: "no-store" });
     if (number !== looking || !answer.ok) return;
     const hits = all(".hit", parse(await answer.text())).slice(0, CHOICES);
     show([...choices, ...hits.map((hit) => ({ label: find(".open", hit).textContent.trim(), hint: find(".kind", hit).textContent, act: () => location.assign(find(".open", hit).getAttribute("href")) }))], chosen);
-  } catch { /* said elsewhere that the server is gone */ }
+  } catch { /* a notice says that the server is gone */ }
 }
 
 function show(offered, at = 0) {
@@ -294,11 +304,12 @@ function openPalette() {
   palette.showModal();
   field.select();
   offer();
+  offerHits();
 }
 
 if (palette) {
-  const soon = later(offer);
-  field.addEventListener("input", soon);
+  const soon = later(offerHits);
+  field.addEventListener("input", () => { offer(); soon(); });
   field.addEventListener("keydown", (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) choose(chosen + step);
@@ -408,7 +419,18 @@ function press(key) {
   return true;
 }
 
+// Ctrl Enter sends the form that somebody types in, as a click on its first button would.
+function submitWithKey(event) {
+  const sent = typing(event.target)?.form;
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.isComposing || !sent) return false;
+  event.preventDefault();
+  const button = find("button:not([type=button])", sent);
+  if (!event.repeat && !button?.disabled) sent.requestSubmit(button); // disabled while it is being sent
+  return true;
+}
+
 document.addEventListener("keydown", (event) => {
+  if (submitWithKey(event)) return;
   if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey) && palette) { event.preventDefault(); openPalette(); return; }
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || event.isComposing || find("dialog[open]")) return;
   const inField = typing(event.target);

@@ -18,7 +18,7 @@ from bethink.consent import Phrase
 from bethink.errors import InvalidInput, NeedsPerson
 from bethink.features import promotion, tending
 from bethink.features.tending import COMPARED, Pair
-from bethink.ingest.reconcile import BELIEVED
+from bethink.ingest.reconcile import BELIEVED, OPEN
 from bethink.recall.shape import citation
 from bethink.store.transfer import split_pages
 from bethink.text import check_choice
@@ -33,7 +33,7 @@ NEAREST = 24  # that a statement is compared with: turns and passages stand amon
 # What of a memory holds on when it is bound to one project.
 BOUND = "content kind summary importance confidence tags entities created_at lines".split()
 FILTERS: Mapping[str, Mapping[str, Any]] = {
-    "questions": {"kinds": ("question", "problem"), "answered": False},
+    "questions": {"kinds": OPEN, "answered": False},
     "preferences": {"kinds": ("preference",), "scopes": (PERSONAL,), "transcribed": True},
     "doubtful": {"kinds": COMPARED, "max_trust": TRUST["import"], "include_quarantined": True},
 }
@@ -126,7 +126,7 @@ def _read_kept(one: Memory) -> set[str]:
 
 def _why(queue: str, one: Memory) -> str:
     if queue == "questions":
-        return "not settled yet"
+        return "still open"
     if queue == "preferences":
         return f"told in every project since you said it in a conversation: {citation(one)}"
     if one.trust == TRUST["quarantined"]:
@@ -284,7 +284,7 @@ second  contradictions duplicates  Keep the second  2  The second stays, the fir
 both  contradictions duplicates  Keep both  b  Both hold, and are not compared again.  They are compared again.
 trust  doubtful  Believe it  t  It counts as your word from now on.  It is believed no more than before.
 keep-doubtful  doubtful  Leave it  l  It stays as it is.  It is asked about again.
-answered  questions  Settled  a  It counts as settled.  It is open again.
+answered  questions  Close  c  Closed.  Open again.
 keep-questions  questions  Still open  l  It stays open and is not asked again here.  It is asked about again.
 bind  preferences  Only in this project  h  It holds in this project alone.  It holds in every project again.
 keep-preferences  preferences  Everywhere  l  It holds in every project.  It is asked about again.

@@ -3,7 +3,9 @@ statement or a change holds, and the JSON values of answers. Takes checked value
 pages or knows a caller."""
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from bethink import ingest
@@ -19,6 +21,7 @@ from bethink.text.when import moment
 from bethink.types import (
     EVERYTHING,
     PERSONAL,
+    TRUST,
     Answer,
     Event,
     Filter,
@@ -27,6 +30,7 @@ from bethink.types import (
     Passage,
     Session,
     Span,
+    Strings,
     Values,
     path_of,
 )
@@ -83,6 +87,30 @@ def recall(memory: Bethink, question: str, asked: Any, form: Form, **how: Any) -
         memory, question, asked, limit=asked.limit or fitting, offset=asked.offset, **how
     )
     return arrange_answer(memory, answer, budget, form, asked.offset)
+
+
+def find_newer(memory: Bethink, ids: Sequence[str], scopes: Strings) -> dict[str, list[Memory]]:
+    """By id of a memory that holds: the newer memories in these scopes that may replace it, the newest first."""
+    related = memory.store.relations(ids) if ids else ()
+    links = [link for link in related if link.type == "may_replace" and link.target in ids]
+    now = memory.clock()
+    ends = memory.store.get(sorted({end for link in links for end in link[:2]}))
+    holding = {one.id: one for one in ends if one.scope in scopes and _holds(one, now)}
+    found: dict[str, list[Memory]] = {}
+    for link in links:
+        new, old = holding.get(link.source), holding.get(link.target)
+        if new and old and new.created_at > old.created_at:
+            found.setdefault(old.id, []).append(new)
+    return {
+        id: sorted(newer, key=attrgetter("created_at"), reverse=True) for id, newer in found.items()
+    }
+
+
+def _holds(memory: Memory, now: datetime) -> bool:
+    """Return whether a memory is neither forgotten, replaced, quarantined nor past its time."""
+    hidden = memory.deleted_at or memory.superseded_by or memory.trust == TRUST["quarantined"]
+    ended = any(end and end <= now for end in (memory.valid_to, memory.expires_at))
+    return not hidden and not ended
 
 
 # What is told and changed

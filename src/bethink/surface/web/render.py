@@ -24,6 +24,8 @@ from bethink.surface import read_words
 from bethink.surface.render import brief, size, span
 from bethink.types import KINDS, RELATIONS, Memory, Values
 
+# Kinds that can be closed, and the state of one that is.
+CLOSED = {"todo": "done", "question": "answered", "problem": "solved"}
 TEMPLATES = Path(__file__).parent / "templates"
 LINES, LINES_ROOM = 8, 400  # of code in a list, and the characters that choose them
 # Characters that nobody sees or that turn the order of others. Joiners and variation selectors stay: Persian, Hindi and emoji
@@ -61,6 +63,8 @@ def _environment() -> Environment:
         "room": "",
         "projects": (),
         "scope_names": {},
+        "newer": {},
+        "closed": CLOSED,
         "page_names": read_words("page names"),
         "version": __version__,
         "kinds": KINDS,

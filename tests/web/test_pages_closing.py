@@ -156,7 +156,7 @@ def test_an_item_is_closed_and_reopened_without_scripts(browser, world, make, ad
 
 
 def test_who_may_only_read_is_offered_nothing_to_close(browser, world, make):
-    text, id = make()
+    text, _ = make()
     token = world.server.token("reader", "read", folders=[world.story.project])
     with window(browser, world.address) as opened:
         page = opened.page

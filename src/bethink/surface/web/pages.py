@@ -26,7 +26,7 @@ from bethink.surface.arguments import Argument, parse_value
 from bethink.surface.http import api
 from bethink.surface.http.projects import Projects
 from bethink.surface.http.security import Caller
-from bethink.surface.render import pick
+from bethink.surface.render import PROPOSALS, pick
 from bethink.surface.web import WebSession
 from bethink.surface.web.render import place, render_page, spell_unseen
 from bethink.types import EVERYTHING, NOTHING, Json, Values
@@ -205,17 +205,91 @@ def show_form(visit: Visit, wrong: str = "", status: int = 200) -> Response:
 
 
 def add(visit: Visit) -> Response:
-    told = {
+    note = {
         "content": _clean(visit.form.get("content", "")),
         "kind": visit.form.get("kind") or None,
         "tags": _split(visit.form.get("tags", "")),
     }
-    answer = visit.ask("add", memories=[told], personal=bool(visit.form.get("personal")))
+    answer = visit.ask("add", memories=[note], personal=bool(visit.form.get("personal")))
     outcome = answer["outcomes"][0]
     if outcome["status"] == "purged":
-        raise InvalidInput("This very text was purged before, so it is not taken in again.")
-    done = "added" if outcome["status"] == "added" else "known"
-    return visit.go(f"/memory/{outcome.get('duplicate_of') or outcome['id']}", done=done)
+        raise InvalidInput("This text was purged earlier, so it is not stored again.")
+    return visit.go(
+        f"/memory/{outcome.get('duplicate_of') or outcome['id']}",
+        done=outcome["status"],
+        redactions=outcome.get("redactions"),
+        effects=",".join(f"{name}:{id}" for name, id in list_effects(outcome)),
+    )
+
+
+def list_effects(outcome: Values) -> list[tuple[str, str]]:
+    """List what a new note did to other memories, or may mean for them: the name of each effect and the id of the memory."""
+    return [
+        *(("replaces", id) for id in outcome.get("supersedes", ())),
+        *(("closes", id) for id in outcome.get("settles", ())),
+        *((f"may-{one['relation']}", one["id"]) for one in outcome.get("proposals", ())),
+    ]
+
+
+class Remark(NamedTuple):
+    """A sentence about another memory, with a button that acts on it."""
+
+    text: str
+    about: Values  # the other memory
+    of: str = ""  # the memory that the button acts on
+    action: str = ""
+    label: str = ""
+    fields: Values = NOTHING
+
+
+MOST_REMARKS = 10
+# By effect: the relation to the other memory that stands for it.
+EFFECTS = {"replaces": "supersedes", "closes": "answers"}
+# By what a new note may mean for another memory: the effect that a click on the button has.
+PROPOSED_EFFECTS = {
+    "replaces": ("replaces", "Replace it"),
+    "same": ("replaces", "Replace it"),
+    "answers": ("closes", "Close it"),
+    "completes": ("closes", "Close it"),
+}
+
+
+def _read_effects(text: str) -> list[tuple[str, str]]:
+    """Read the effects in an address or a form, as `list_effects` names them."""
+    parts = (effect.partition(":") for effect in _split(text)[:MOST_REMARKS])
+    return [(name, id) for name, _, id in parts]
+
+
+def _describe_effect(name: str, id: str, other: Values) -> Remark:
+    """Put an effect of the memory `id` on another one into words, with a button where it is left to decide."""
+    relation = name.removeprefix("may-")
+    if relation == name:
+        return Remark(f"This {name}", other)
+    word = PROPOSALS.get(relation, ["concern"])[0]
+    if relation not in PROPOSED_EFFECTS:
+        return Remark(f"This may {word}", other)
+    effect, label = PROPOSED_EFFECTS[relation]
+    fields = {"target": other["id"], "type": EFFECTS[effect]}
+    return Remark(f"This may {word}", other, id, "link", label, fields)
+
+
+def _read_remarks(visit: Visit, id: str) -> list[Remark]:
+    """List the effects that the address of a memory's page names, as far as the other memories are still there."""
+    found = []
+    for name, other in _read_effects(visit.parameter("effects")):
+        with suppress(UsageError):
+            found.append(_describe_effect(name, id, visit.ask("get", id=other, count=False)))
+    return found
+
+
+def undo_add(visit: Visit) -> Response:
+    """Forget a new note, and restore what it replaced or closed."""
+    id = visit.path["id"]
+    for name, other in _read_effects(visit.form.get("effects", "")):
+        if name in EFFECTS:
+            visit.ask("unlink", id=id, target=other, type=EFFECTS[name])
+    answer = visit.ask("forget", id=id)
+    return visit.go(f"/memory/{id}", done=answer["status"])
 
 
 def send_state(visit: Visit) -> Response:
@@ -396,6 +470,7 @@ def show_memory(visit: Visit, wrong: str = "", status: int = 200) -> Response:
         events=visit.ask("history", id=id)["items"],
         around=visit.ask("around", id=id, turns=BESIDE)["items"],
         newer=visit.find_newer([memory]),
+        remarks=_read_remarks(visit, memory["id"]),
         form=_fill_form(memory) | typed,
         editing=bool(typed),
         wrong=wrong,

@@ -456,7 +456,9 @@ def export(visit: Visit) -> Response:
 
 BESIDE = 2  # turns or passages before and after
 FIELDS = ("content", "summary", "kind", "importance", "tags", "entities", "expires")
-MEANWHILE = "It was changed meanwhile, by somebody else or in another window. Above is what it says now; below is what you typed."
+MEANWHILE = (
+    "This memory changed while you were editing it. The current text is above; yours is below."
+)
 
 
 def show_memory(visit: Visit, wrong: str = "", status: int = 200) -> Response:

@@ -1,5 +1,5 @@
-// What every page can do beyond plain links and forms: results while one types, keys, the palette, a dialog for a new memory, what is new
-// without a reload, and patience with a server that is gone. Everything that can be read can be read without it.
+// What every page adds to plain links and forms: results while typing, keys, the palette, a dialog for a new note, updates without a
+// reload, and reconnecting to a server that is gone. Every page can be read and used without it.
 
 const IDLE = 5000; // milliseconds between two looks whether the server is there and has something new
 const GONE = 2000; // and while it is not there
@@ -86,7 +86,7 @@ async function renew(asked = false) {
   const busy = find("dialog[open]") || parts.some((part) => part.contains(document.activeElement) || find("details[open]", part));
   find(".fresh")?.remove();
   if (busy && !asked) {
-    const button = made("button", { type: "button", className: "fresh", textContent: "There is something new: show it" });
+    const button = made("button", { type: "button", className: "fresh", textContent: "Show new items" });
     button.addEventListener("click", () => renew(true));
     find("main").prepend(button);
     return;
@@ -189,7 +189,7 @@ document.addEventListener("submit", async (event) => {
   event.preventDefault();
   const button = event.submitter;
   const fields = new URLSearchParams(new FormData(sent, button));
-  if (sent.id === "bulk" && !fields.has("ids")) return tell(["Choose something first: tick its box, or press x on it."]);
+  if (sent.id === "bulk" && !fields.has("ids")) return tell(["Select something first: tick its box, or press x."]);
   if (button) button.disabled = true;
   try {
     const answer = await fetch(sent.action, { method: "POST", body: fields });

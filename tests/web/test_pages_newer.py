@@ -10,7 +10,8 @@ from conftest import NARROW, axe, expect_title, find_small, press, sticks_out, w
 from playwright.sync_api import expect
 
 from bethink.api import Bethink
-from bethink.surface.web.pages import list_effects
+from bethink.surface.render import PROPOSALS
+from bethink.surface.web.pages import EFFECTS, list_effects
 
 _numbers = count(1)
 
@@ -49,16 +50,18 @@ def remark(page, text):
 
 
 def test_adding_a_note_that_replaces_another_says_so_with_a_link(page, world):
-    world.server.add("The pilots listen on channel 12")
-    add_note(page, "The pilots moved from channel 12 to channel 14")
-    expect(remark(page, "This replaces")).to_contain_text("The pilots listen on channel 12")
-    page.get_by_role("link", name="The pilots listen on channel 12").first.click()
-    expect_title(page, "The pilots listen on channel 12")
+    world.server.add("The harbour master's office is in room 12")
+    add_note(page, "The harbour master's office moved from room 12 to room 31")
+    expect(remark(page, "This replaces")).to_contain_text(
+        "The harbour master's office is in room 12"
+    )
+    page.get_by_role("link", name="The harbour master's office is in room 12").first.click()
+    expect_title(page, "The harbour master's office is in room 12")
 
 
 def test_undoing_a_note_restores_what_it_replaced(page, world):
-    old = world.server.add("The tugs listen on channel 21")
-    add_note(page, "The tugs moved from channel 21 to channel 23")
+    old = world.server.add("The pilots' desk is in room 21")
+    add_note(page, "The pilots' desk moved from room 21 to room 23")
     expect(remark(page, "This replaces")).to_be_visible()
     assert stored(world, old)["superseded_by"]
     press(page, "Undo", "Forgotten")
@@ -88,7 +91,9 @@ def test_secrets_removed_from_a_note_are_mentioned(page):
         pytest.param("may-replaces", "This may replace", id="may replace"),
         pytest.param("may-answers", "This may answer", id="may answer"),
         pytest.param("may-completes", "This may complete", id="may complete"),
-        pytest.param("may-same", "This may be the same as", id="may be the same"),
+        pytest.param("may-same", "This may say the same as", id="may be the same"),
+        pytest.param("newer", "This is newer than", id="newer"),
+        pytest.param("similar", "This is very similar to", id="similar"),
     ],
 )
 def test_an_effect_of_a_new_note_is_put_into_words(page, pair, effect, text):
@@ -120,13 +125,35 @@ def test_an_effect_on_a_memory_that_is_gone_is_left_out(page, pair):
     expect(page.locator(".remark")).to_have_count(0)
 
 
-def test_every_effect_of_an_outcome_is_listed():
-    outcome = {
-        "supersedes": ["a"],
-        "settles": ["b"],
-        "proposals": [{"relation": "replaces", "id": "c", "reason": "not sure"}],
-    }
-    assert list_effects(outcome) == [("replaces", "a"), ("closes", "b"), ("may-replaces", "c")]
+@pytest.mark.parametrize(
+    ("outcome", "effect"),
+    [
+        pytest.param({"supersedes": ["a"]}, "replaces", id="replaced"),
+        pytest.param({"settles": ["a"]}, "closes", id="closed"),
+        pytest.param({"marks": ["a"]}, "newer", id="marked"),
+        pytest.param({"similar": "a"}, "similar", id="similar"),
+        *(
+            pytest.param({"proposals": [{"relation": name, "id": "a"}]}, f"may-{name}", id=name)
+            for name in PROPOSALS
+        ),
+    ],
+)
+def test_every_effect_of_an_outcome_has_words(outcome, effect):
+    assert list_effects(outcome) == [(effect, "a")]
+    assert effect in EFFECTS
+
+
+def test_a_memory_is_named_once_however_many_effects_concern_it():
+    assert list_effects({"supersedes": ["a"], "marks": ["a"], "similar": "a"}) == [
+        ("replaces", "a")
+    ]
+
+
+def test_an_unknown_effect_in_the_address_is_left_out(page, pair):
+    (_, old), (_, new) = pair
+    page.goto(f"/memory/{new}?done=added&effects=calls-the-number-of:{old}")
+    expect(page.get_by_role("status")).to_contain_text("Stored.")
+    expect(page.locator(".remark")).to_have_count(0)
 
 
 # Beside the older memory

@@ -2,8 +2,7 @@
 statement or a change holds, and the JSON values of answers. Takes checked values; nothing here prints,
 pages or knows a caller."""
 
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -21,7 +20,6 @@ from bethink.text.when import moment
 from bethink.types import (
     EVERYTHING,
     PERSONAL,
-    TRUST,
     Answer,
     Event,
     Filter,
@@ -89,28 +87,14 @@ def recall(memory: Bethink, question: str, asked: Any, form: Form, **how: Any) -
     return arrange_answer(memory, answer, budget, form, asked.offset)
 
 
-def find_newer(memory: Bethink, ids: Sequence[str], scopes: Strings) -> dict[str, list[Memory]]:
-    """By id of a memory that holds: the newer memories in these scopes that may replace it, the newest first."""
-    related = memory.store.relations(ids) if ids else ()
-    links = [link for link in related if link.type == "may_replace" and link.target in ids]
-    now = memory.clock()
-    ends = memory.store.get(sorted({end for link in links for end in link[:2]}))
-    holding = {one.id: one for one in ends if one.scope in scopes and _holds(one, now)}
-    found: dict[str, list[Memory]] = {}
-    for link in links:
-        new, old = holding.get(link.source), holding.get(link.target)
-        if new and old and new.created_at > old.created_at:
-            found.setdefault(old.id, []).append(new)
-    return {
-        id: sorted(newer, key=attrgetter("created_at"), reverse=True) for id, newer in found.items()
-    }
-
-
-def _holds(memory: Memory, now: datetime) -> bool:
-    """Return whether a memory is neither forgotten, replaced, quarantined nor past its time."""
-    hidden = memory.deleted_at or memory.superseded_by or memory.trust == TRUST["quarantined"]
-    ended = any(end and end <= now for end in (memory.valid_to, memory.expires_at))
-    return not hidden and not ended
+def load_newer(
+    memory: Bethink, marked: Mapping[str, Strings], scopes: Strings
+) -> dict[str, list[Memory]]:
+    """By id of a memory: the newer memories that its mark names, as far as they are in these scopes, the newest first."""
+    ids = sorted({id for newer in marked.values() for id in newer})
+    found = {one.id: one for one in memory.store.get(ids) if one.scope in scopes} if ids else {}
+    newest = partial(sorted, key=attrgetter("created_at"), reverse=True)
+    return {id: newest(found[one] for one in newer if one in found) for id, newer in marked.items()}
 
 
 # What is told and changed

@@ -26,7 +26,7 @@ from bethink.surface.arguments import Argument, parse_value
 from bethink.surface.http import api
 from bethink.surface.http.projects import Projects
 from bethink.surface.http.security import Caller
-from bethink.surface.render import PROPOSALS, pick
+from bethink.surface.render import pick
 from bethink.surface.web import WebSession
 from bethink.surface.web.render import place, render_page, spell_unseen
 from bethink.types import EVERYTHING, NOTHING, Json, Values
@@ -95,11 +95,14 @@ class Visit(NamedTuple):
         return place
 
     def find_newer(self, memories: Iterable[Values]) -> dict[str, list[Json]]:
-        """By id of a memory: the newer memories that may replace it, as far as this visitor sees them."""
+        """By id of a memory: the newer memories about the same subject, as far as this visitor sees them."""
         place = self._place
         view = self.projects.view(self.caller, place.get("project"), place.get("container"))
         scopes = view.every_scope() if self.where.get("project") == EVERY else view.scopes
-        found = operations.find_newer(view, [one["id"] for one in memories], scopes)
+        marked = {
+            one["id"]: one["newer"] for one in memories if one["newer"] and not one["superseded_by"]
+        }
+        found = operations.load_newer(view, marked, scopes)
         return {id: [pick(one, "id scope summary") for one in newer] for id, newer in found.items()}
 
     def at(self, address: str, scope: str | None = None, /, **more: str | int | None) -> str:
@@ -222,72 +225,62 @@ def add(visit: Visit) -> Response:
     )
 
 
+class Effect(NamedTuple):
+    """What a new note did to another memory, or may mean for it."""
+
+    text: str  # before the link to the other memory
+    made: str = ""  # the relation that was added, which Undo removes
+    offered: str = ""  # the relation that a button adds
+    label: str = ""  # of the button
+
+
+EFFECTS = {
+    "replaces": Effect("This replaces", made="supersedes"),
+    "closes": Effect("This closes", made="answers"),
+    "newer": Effect("This is newer than", offered="supersedes", label="Replace it"),
+    "may-replaces": Effect("This may replace", offered="supersedes", label="Replace it"),
+    "may-answers": Effect("This may answer", offered="answers", label="Close it"),
+    "may-completes": Effect("This may complete", offered="answers", label="Close it"),
+    "may-same": Effect("This may say the same as", offered="supersedes", label="Replace it"),
+    "similar": Effect("This is very similar to", offered="supersedes", label="Replace it"),
+}
+MOST_EFFECTS = 10  # that are shown after a note was added
+
+
 def list_effects(outcome: Values) -> list[tuple[str, str]]:
-    """List what a new note did to other memories, or may mean for them: the name of each effect and the id of the memory."""
-    return [
+    """List the effects of a new note: the name of each in `EFFECTS` and the id of the other memory, each memory once."""
+    found = [
         *(("replaces", id) for id in outcome.get("supersedes", ())),
         *(("closes", id) for id in outcome.get("settles", ())),
+        *(("newer", id) for id in outcome.get("marks", ())),
         *((f"may-{one['relation']}", one["id"]) for one in outcome.get("proposals", ())),
+        *(("similar", id) for id in [outcome.get("similar")] if id),
     ]
+    first = {id: name for name, id in reversed(found)}
+    return [(name, id) for name, id in found if first[id] == name]
 
 
-class Remark(NamedTuple):
-    """A sentence about another memory, with a button that acts on it."""
-
-    text: str
-    about: Values  # the other memory
-    of: str = ""  # the memory that the button acts on
-    action: str = ""
-    label: str = ""
-    fields: Values = NOTHING
+def _read_effects(text: str) -> list[tuple[Effect, str]]:
+    """Read the effects in an address or a form; unknown ones are left out."""
+    parts = [effect.partition(":") for effect in _split(text)[:MOST_EFFECTS]]
+    return [(EFFECTS[name], id) for name, _, id in parts if name in EFFECTS]
 
 
-MOST_REMARKS = 10
-# By effect: the relation to the other memory that stands for it.
-EFFECTS = {"replaces": "supersedes", "closes": "answers"}
-# By what a new note may mean for another memory: the effect that a click on the button has.
-PROPOSED_EFFECTS = {
-    "replaces": ("replaces", "Replace it"),
-    "same": ("replaces", "Replace it"),
-    "answers": ("closes", "Close it"),
-    "completes": ("closes", "Close it"),
-}
-
-
-def _read_effects(text: str) -> list[tuple[str, str]]:
-    """Read the effects in an address or a form, as `list_effects` names them."""
-    parts = (effect.partition(":") for effect in _split(text)[:MOST_REMARKS])
-    return [(name, id) for name, _, id in parts]
-
-
-def _describe_effect(name: str, id: str, other: Values) -> Remark:
-    """Put an effect of the memory `id` on another one into words, with a button where it is left to decide."""
-    relation = name.removeprefix("may-")
-    if relation == name:
-        return Remark(f"This {name}", other)
-    word = PROPOSALS.get(relation, ["concern"])[0]
-    if relation not in PROPOSED_EFFECTS:
-        return Remark(f"This may {word}", other)
-    effect, label = PROPOSED_EFFECTS[relation]
-    fields = {"target": other["id"], "type": EFFECTS[effect]}
-    return Remark(f"This may {word}", other, id, "link", label, fields)
-
-
-def _read_remarks(visit: Visit, id: str) -> list[Remark]:
-    """List the effects that the address of a memory's page names, as far as the other memories are still there."""
+def _load_effects(visit: Visit) -> list[tuple[Effect, Json]]:
+    """The effects that the address of a memory's page names, with the other memories as far as they are still there."""
     found = []
-    for name, other in _read_effects(visit.parameter("effects")):
+    for effect, id in _read_effects(visit.parameter("effects")):
         with suppress(UsageError):
-            found.append(_describe_effect(name, id, visit.ask("get", id=other, count=False)))
+            found.append((effect, visit.ask("get", id=id, count=False)))
     return found
 
 
 def undo_add(visit: Visit) -> Response:
     """Forget a new note, and restore what it replaced or closed."""
     id = visit.path["id"]
-    for name, other in _read_effects(visit.form.get("effects", "")):
-        if name in EFFECTS:
-            visit.ask("unlink", id=id, target=other, type=EFFECTS[name])
+    for effect, other in _read_effects(visit.form.get("effects", "")):
+        if effect.made:
+            visit.ask("unlink", id=id, target=other, type=effect.made)
     answer = visit.ask("forget", id=id)
     return visit.go(f"/memory/{id}", done=answer["status"])
 
@@ -472,7 +465,7 @@ def show_memory(visit: Visit, wrong: str = "", status: int = 200) -> Response:
         events=visit.ask("history", id=id)["items"],
         around=visit.ask("around", id=id, turns=BESIDE)["items"],
         newer=visit.find_newer([memory]),
-        remarks=_read_remarks(visit, memory["id"]),
+        effects=_load_effects(visit),
         form=_fill_form(memory) | typed,
         editing=bool(typed),
         wrong=wrong,

@@ -33,29 +33,29 @@ def send_events(connection, broker):
 '''
 # name → (what it shows, address, what to press or to click before)
 PICTURES = {
-    "home": ("What happened since you were last here, and what waits for you", "/?since=30d", ""),
+    "home": ("Home: everything new since your last visit, and open items", "/?since=30d", ""),
     "search": (
-        "Search: code as code, and why something was found",
+        "Search: code shown as code, and the parts of a score",
         "/search?q=outbox+broker+confirm",
         "click .why summary",
     ),
-    "memory": ("A memory: where it came from, how it changed", "/memory/{redis fact}", ""),
+    "memory": ("A memory: its source and history", "/memory/{redis fact}", ""),
     "timeline": ("Conversations by day, with their topics", "/timeline", ""),
     "session": (
-        "A conversation, and what was taken from each turn",
+        "A conversation, with the memories from each turn",
         "/session/a1000000-0000-4000-8000-000000000001",
         "",
     ),
-    "graph": ("What stands around something", "/graph?query=broker+outbox+redis", ""),
+    "graph": ("Graph: memories related to a subject", "/graph?query=broker+outbox+redis", ""),
     "inbox": (
-        "What somebody should decide, several at once",
+        "Inbox: decide about several items at once",
         "/inbox?queue=doubtful",
         "click #all",
     ),
-    "duplicates": ("Two that say the same, the newer first", "/inbox?queue=duplicates", ""),
+    "duplicates": ("Duplicates, the newer one first", "/inbox?queue=duplicates", ""),
     "health": ("Capture, growth and cost", "/health", ""),
-    "projects": ("Projects, containers, and who reads along", "/projects", ""),
-    "add": ("A new memory, from every page", "/timeline", "press n"),
+    "projects": ("Projects, containers, and who can read them", "/projects", ""),
+    "add": ("A new note, from every page", "/timeline", "press n"),
     "find": ("The palette: go to a page, search, add", "/", "press Control+k"),
     "signin": ("Signing in", "", ""),
 }
@@ -193,7 +193,7 @@ def write_page(file: Path) -> None:
     lines = [
         "# Every page in pictures",
         "",
-        "Made by `make screenshots`. What the pages do is told in [the web page](web.md).",
+        "Made by `make screenshots`. [The web page](web.md) explains what the pages do.",
     ]
     for name, (about, _, _) in PICTURES.items():
         lines += ["", f"## {about}", ""]

@@ -123,7 +123,7 @@ def test_a_conversation_shows_what_was_taken_from_each_turn(page):
     turn = page.locator(".turn", has_text="consumers have to be idempotent").first
     turn.locator(".ideas a").first.click()
     expect(page.locator("h1")).to_contain_text("accept that an event can arrive twice")
-    page.get_by_role("link", name="The whole conversation").click()
+    page.get_by_role("link", name="Full conversation").click()
     expect(page.locator(".turn")).to_have_count(6)
 
 
@@ -194,7 +194,7 @@ def test_many_lines_are_decided_at_once_and_taken_back_at_once(page, world):
     tab = page.locator(".tabs a", has_text="Doubtful")
     expect(tab.locator(".badge")).to_have_text("12")
     page.locator("#bulk").get_by_role("button", name="Forget").click()
-    expect(page.get_by_role("alert").filter(has_text="Choose something")).to_be_visible()
+    expect(page.get_by_role("alert").filter(has_text="Select something")).to_be_visible()
     page.get_by_label("all 12").check()
     page.keyboard.press("x")  # but not the first
     page.locator("#bulk").get_by_role("button", name="Forget").click()

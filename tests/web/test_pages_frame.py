@@ -22,7 +22,7 @@ def test_home_tells_digests_changes_of_mind_what_is_open_and_what_waits(page):
     expect(changed.locator("> a")).to_have_text(f"{carts} seven days, no longer three")
     expect(changed.locator("del")).to_have_text(f"{carts} three days")
     expect(page.locator(".rows li", has_text="Renew the certificate")).to_contain_text("todo")
-    waiting = page.locator(".rows li", has_text="Open questions")
+    waiting = page.locator(".rows li", has_text="Open items")
     assert int(waiting.locator(".badge").inner_text()) >= 1
     waiting.get_by_role("link").click()
     expect(page.locator("h1")).to_have_text("Inbox")
@@ -30,14 +30,14 @@ def test_home_tells_digests_changes_of_mind_what_is_open_and_what_waits(page):
 
 def test_home_counts_from_the_last_visit_and_its_calendar_has_its_numbers_beneath(page, signed_in):
     page.goto("/")
-    expect(page.locator("h1")).to_have_text("What happened in the last week")
+    expect(page.locator("h1")).to_have_text("New in the last week")
     (seen,) = [one for one in signed_in.context.cookies() if one["name"].endswith("-seen")]
     assert seen["httpOnly"] and seen["sameSite"] == "Strict"
     three_days = int(time.time()) - 3 * 86400
     signed_in.context.add_cookies([{**seen, "value": f"{three_days}"}])
     for _ in range(2):
         page.goto("/")
-        expect(page.locator("h1")).to_have_text("Since you were last here, 3 days ago")
+        expect(page.locator("h1")).to_have_text("New since your last visit, 3 days ago")
     expect(page.locator(".session")).to_have_count(1)
     assert 175 < page.locator(".calendar rect").count() <= 182
     page.locator(".calendar summary").click()
@@ -79,7 +79,7 @@ def test_the_palette_leads_to_pages_finds_and_adds(page):
     expect(page.locator("h1")).to_contain_text("Webhooks are retried")
     page.keyboard.press("Control+k")
     page.keyboard.type("The quay closes at ten")
-    page.locator("#choices li", has_text="Remember “The quay").click()
+    page.locator("#choices li", has_text="Add “The quay").click()
     expect(page.locator("#add textarea")).to_have_value("The quay closes at ten")
 
 
@@ -92,15 +92,15 @@ def test_a_memory_is_added_on_any_page_and_what_was_typed_outlasts_escape(page):
     expect(page.locator("#add")).to_be_hidden()
     page.goto("/inbox")
     page.locator("#open-add").click()
-    text = page.get_by_label("What is to be remembered")
+    text = page.get_by_label("Note", exact=True)
     expect(text).to_have_value("The pilot boards at buoy seven")
     page.get_by_label("Tags").last.fill("pilot")
-    press(page, "Remember", "Remembered.")
+    press(page, "Add", "Stored.")
     expect(page.locator("h1")).to_have_text("The pilot boards at buoy seven")
     page.keyboard.press("n")
     expect(text).to_have_value("")  # it was sent
     page.keyboard.type(" ")
-    press(page, "Remember")
+    press(page, "Add")
     expect(page.locator("#add").get_by_role("alert")).to_contain_text("text")
     page.keyboard.press("Escape")
     page.keyboard.press("u")
@@ -125,7 +125,7 @@ def test_new_memories_appear_without_a_reload_and_only_those_of_the_project(sign
     page.locator(".hit a.open").first.focus()  # somebody is at work there
     server.add(f"{text}, still", dedup=False)
     come_back(page)
-    page.get_by_role("button", name="There is something new").click()
+    page.get_by_role("button", name="Show new items").click()
     expect(page.locator(".hit", has_text=f"{text}, still")).to_be_visible()
 
 

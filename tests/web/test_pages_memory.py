@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from conftest import expect_alert, expect_title, press, text_box, window
 from playwright.sync_api import expect
@@ -45,7 +47,7 @@ def test_what_changed_meanwhile_is_not_overwritten_and_nothing_typed_is_lost(pag
     changed = {"content": "The ferry was cancelled"}
     world.server.owner.patch(f"/api/v1/memories/{fresh}", json=changed)
     press(page, "Save")
-    expect_alert(page, "changed meanwhile")
+    expect_alert(page, "changed while you were editing")
     expect_title(page, "cancelled")
     expect(text_box(page)).to_have_value("The ferry leaves at noon")
     assert stored(world, fresh)["content"] == "The ferry was cancelled"
@@ -68,14 +70,14 @@ def test_an_edit_that_cannot_be_is_told_and_kept_in_the_form(page, world, fresh)
 
 def test_a_replaced_memory_says_by_what_and_can_be_brought_back(page, world):
     page.goto(f"/memory/{world.id('old')}")
-    press(page, "Bring back", "Brought back")
-    press(page, "Undo", "Related.")
-    expect(page.get_by_text("This was replaced by")).to_be_visible()
-    relation = page.locator(".relations li", has_text="← supersedes")  # of the other one to this
+    press(page, "Restore", "Restored")
+    press(page, "Undo", "Linked.")
+    expect(page.get_by_text("Replaced by a newer memory")).to_be_visible()
+    relation = page.locator(".relations li", has_text="superseded by")  # of the other one to this
     relation.get_by_role("button").click()
-    expect(page.get_by_role("status")).to_contain_text("No longer related.")
-    press(page, "Undo", "Related.")
-    expect(page.get_by_text("This was replaced by")).to_be_visible()
+    expect(page.get_by_role("status")).to_contain_text("Link removed.")
+    press(page, "Undo", "Linked.")
+    expect(page.get_by_text("Replaced by a newer memory")).to_be_visible()
     page.get_by_role("link", name="a newer memory").click()
     expect_title(page, "seven days")
     expect(page.locator(".relations")).to_contain_text("supersedes")
@@ -84,10 +86,10 @@ def test_a_replaced_memory_says_by_what_and_can_be_brought_back(page, world):
 def test_relations_are_made_and_taken_back(page, world, fresh):
     def relate(other):
         page.goto(f"/memory/{fresh}")
-        page.get_by_text("Relate it to another").click()
-        page.get_by_label("How").select_option("builds_on")
-        page.get_by_label("Id of the other").fill(other)
-        press(page, "Relate")
+        page.get_by_text("Link to another memory").click()
+        page.get_by_label(re.compile("^Relation")).select_option("builds_on")
+        page.get_by_label("Memory id").fill(other)
+        press(page, "Link")
 
     relate(world.id("renew todo"))
     expect(page.locator(".relations")).to_contain_text("builds on")
@@ -104,7 +106,7 @@ def test_an_idea_is_shown_among_the_turns_it_came_from(page):
     page.locator(".hit a.open").first.click()
     expect(page.locator(".turn.own")).to_contain_text("pg_trgm")
     expect(page.locator(".turn").first).to_contain_text("talk about the port search")
-    whole = page.get_by_role("link", name="The whole conversation").get_attribute("href")
+    whole = page.get_by_role("link", name="Full conversation").get_attribute("href")
     assert "/session/a1000000-0000-4000-8000-000000000002" in whole
 
 
@@ -117,5 +119,5 @@ def test_everything_can_be_done_without_scripts(browser, world, fresh):
         press(page, "Save")
         expect_title(page, "leaves at one")
         press(page, "Forget", "Forgotten")
-        press(page, "Undo", "Brought back")
+        press(page, "Undo", "Restored")
         assert stored(world, fresh)["deleted_at"] is None

@@ -18,7 +18,7 @@ from bethink.consent import Phrase
 from bethink.errors import InvalidInput, NeedsPerson
 from bethink.features import promotion, tending
 from bethink.features.tending import COMPARED, Pair
-from bethink.ingest.reconcile import BELIEVED
+from bethink.ingest.reconcile import BELIEVED, OPEN
 from bethink.recall.shape import citation
 from bethink.store.transfer import split_pages
 from bethink.text import check_choice
@@ -33,7 +33,7 @@ NEAREST = 24  # that a statement is compared with: turns and passages stand amon
 # What of a memory holds on when it is bound to one project.
 BOUND = "content kind summary importance confidence tags entities created_at lines".split()
 FILTERS: Mapping[str, Mapping[str, Any]] = {
-    "questions": {"kinds": ("question", "problem"), "answered": False},
+    "questions": {"kinds": OPEN, "answered": False},
     "preferences": {"kinds": ("preference",), "scopes": (PERSONAL,), "transcribed": True},
     "doubtful": {"kinds": COMPARED, "max_trust": TRUST["import"], "include_quarantined": True},
 }
@@ -126,12 +126,12 @@ def _read_kept(one: Memory) -> set[str]:
 
 def _why(queue: str, one: Memory) -> str:
     if queue == "questions":
-        return "not settled yet"
+        return "still open"
     if queue == "preferences":
-        return f"told in every project since you said it in a conversation: {citation(one)}"
+        return f"applies in every project; from a conversation: {citation(one)}"
     if one.trust == TRUST["quarantined"]:
-        return "quarantined: no search shows it"
-    return f"on nobody's word: read from {one.source}"
+        return "quarantined: searches do not show it"
+    return f"not confirmed by anyone: read from {one.source}"
 
 
 # Pairs
@@ -276,21 +276,20 @@ def _forget(memory: Bethink, id: str) -> None:
     memory.forget(id)
 
 
-# What can be decided: its name, the queues it is for, what stands on its button, its key, what is said when it was done, and when it was
-# taken back.
+# The decisions: name, queues, label of the button, key, notice after it was done, notice after it was undone.
 _TABLE = """
-first  contradictions duplicates  Keep the first  1  The first stays, the second is replaced by it.  Both are there again.
-second  contradictions duplicates  Keep the second  2  The second stays, the first is replaced by it.  Both are there again.
-both  contradictions duplicates  Keep both  b  Both hold, and are not compared again.  They are compared again.
-trust  doubtful  Believe it  t  It counts as your word from now on.  It is believed no more than before.
-keep-doubtful  doubtful  Leave it  l  It stays as it is.  It is asked about again.
-answered  questions  Settled  a  It counts as settled.  It is open again.
-keep-questions  questions  Still open  l  It stays open and is not asked again here.  It is asked about again.
-bind  preferences  Only in this project  h  It holds in this project alone.  It holds in every project again.
-keep-preferences  preferences  Everywhere  l  It holds in every project.  It is asked about again.
-promote  promotions  Make it a rule  p  It is a rule now that agents read at every start.  It is no rule any more.
-keep-promotions  promotions  Not a rule  l  It stays a memory.  It is asked about again.
-forget  doubtful questions preferences promotions  Forget  f  Forgotten: no search finds it any more.  Brought back.
+first  contradictions duplicates  Keep the first  1  Kept the first; it replaces the second.  Both are back.
+second  contradictions duplicates  Keep the second  2  Kept the second; it replaces the first.  Both are back.
+both  contradictions duplicates  Keep both  b  Kept both; they are not compared again.  They are compared again.
+trust  doubtful  Trust it  t  Trusted like your own notes from now on.  Its earlier trust is back.
+keep-doubtful  doubtful  Leave it  l  Left as it is.  Back in the inbox.
+answered  questions  Close  c  Closed.  Open again.
+keep-questions  questions  Keep open  l  Stays open; not asked about again here.  Back in the inbox.
+bind  preferences  Only in this project  h  Applies to this project only.  Applies to every project again.
+keep-preferences  preferences  Everywhere  l  Applies to every project.  Back in the inbox.
+promote  promotions  Make it a rule  p  Agents now read it as a rule at every start.  No longer a rule.
+keep-promotions  promotions  Not a rule  l  Stays a memory.  Back in the inbox.
+forget  doubtful questions preferences promotions  Forget  f  Forgotten. Searches no longer find it.  Restored.
 """
 # What does each, and what takes it back.
 _RUNS: dict[str, tuple[Run, Run]] = {
@@ -322,7 +321,7 @@ def _make_acts() -> dict[str, Act]:
         of, undo = 2 if queues.split()[0] in PAIRS else 1, f"undo-{name}"
         acts[name] = Act(tuple(queues.split()), label, key, done, run, of, undo)
         acts[undo] = Act((), "", "", undone, back, of, name)
-    again = "They contradict each other again."
+    again = "Marked as contradicting again."
     acts["undo-both-marked"] = acts["undo-both"]._replace(done=again, run=_not_both)
     return acts
 

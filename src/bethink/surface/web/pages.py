@@ -5,12 +5,13 @@ A page is a function of a visit, which runs in a thread. It asks for what it sho
 that gives it: the same checks, the same limits, the same objects as over REST. What is only a matter of looks is in its template.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from math import ceil, log1p
 from typing import Any, NamedTuple
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.datastructures import QueryParams
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
@@ -20,11 +21,12 @@ from bethink.features.browse import MENTIONS, WEEKS
 from bethink.features.inbox import ACTS, PAIRS, QUEUES
 from bethink.recall.query import parse
 from bethink.recall.shape import find_sought
-from bethink.surface import SECTIONS
+from bethink.surface import SECTIONS, operations, read_words
 from bethink.surface.arguments import Argument, parse_value
 from bethink.surface.http import api
 from bethink.surface.http.projects import Projects
 from bethink.surface.http.security import Caller
+from bethink.surface.render import pick
 from bethink.surface.web import WebSession
 from bethink.surface.web.render import place, render_page, spell_unseen
 from bethink.types import EVERYTHING, NOTHING, Json, Values
@@ -76,14 +78,32 @@ class Visit(NamedTuple):
         are read as they are typed: a list as its parts between commas, a number as one."""
         operation = api.OPERATIONS[name]
         takes = {argument.name: argument for argument in operation.takes}
-        asked = self.where
-        if wider := WIDER.get(asked.get("project", "")):
-            del asked["project"]
-            asked |= {wider: True} if wider in takes else {}
-        if self.own != self.projects.home.scope:
-            asked.setdefault("project", self.own)
+        asked = self._place
+        if (wider := WIDER.get(self.where.get("project", ""))) and wider in takes:
+            asked[wider] = True
         asked |= {name: _read_value(value, takes[name]) for name, value in given.items()}
         return api.perform(operation, self.caller, self.projects, asked)
+
+    @property
+    def _place(self) -> Json:
+        """The project and container of this visit, as operations take them."""
+        place = self.where
+        if place.get("project") in WIDER:
+            del place["project"]
+        if self.own != self.projects.home.scope:
+            place.setdefault("project", self.own)
+        return place
+
+    def find_newer(self, memories: Iterable[Values]) -> dict[str, list[Json]]:
+        """By id of a memory: the newer memories about the same subject, as far as this visitor sees them."""
+        place = self._place
+        view = self.projects.view(self.caller, place.get("project"), place.get("container"))
+        scopes = view.every_scope() if self.where.get("project") == EVERY else view.scopes
+        marked = {
+            one["id"]: one["newer"] for one in memories if one["newer"] and not one["superseded_by"]
+        }
+        found = operations.load_newer(view, marked, scopes)
+        return {id: [pick(one, "id scope summary") for one in newer] for id, newer in found.items()}
 
     def at(self, address: str, scope: str | None = None, /, **more: str | int | None) -> str:
         """An address of these pages, for the same project or that of a scope."""
@@ -104,8 +124,15 @@ class Visit(NamedTuple):
         return HTMLResponse(render_page(template, **frame, **values), status)
 
     def go(self, address: str, /, **more: str | int | None) -> Response:
-        """To another page, after a change: a reload then repeats nothing."""
+        """Redirect to another page after a change, so that a reload repeats nothing."""
         return RedirectResponse(self.at(address, **more), 303)
+
+    def go_back(self, **more: str) -> Response | None:
+        """Redirect to the page whose form was sent, if the form names one of this visitor's pages."""
+        page, _, query = self.form.get("back", "").partition("?")
+        if page not in {self.room + path for path in read_words("page names")}:
+            return None
+        return RedirectResponse(f"{page}?{urlencode([*parse_qsl(query), *more.items()])}", 303)
 
 
 Page = Callable[[Visit], Response]
@@ -147,7 +174,18 @@ def show_home(visit: Visit) -> Response:
         empty=empty,
         waiting=visit.ask("inbox-counts")["queues"],
         calendar=_draw_calendar(found["days"], visit.projects.base.clock()),
+        newer=visit.find_newer([*found["newest"], *found["open"]]),
+        changed=_find_changed(visit),
     )
+
+
+def _find_changed(visit: Visit) -> Json | None:
+    """The memory that was just closed or reopened from this page, if it is still there."""
+    with suppress(UsageError):
+        if id := visit.parameter("of"):
+            scope = place(visit.parameter("scope"))
+            return dict(visit.ask("get", id=id, count=False, **scope))
+    return None
 
 
 def _draw_calendar(days: Mapping[str, int], now: datetime) -> list[Json]:
@@ -170,17 +208,81 @@ def show_form(visit: Visit, wrong: str = "", status: int = 200) -> Response:
 
 
 def add(visit: Visit) -> Response:
-    told = {
+    note = {
         "content": _clean(visit.form.get("content", "")),
         "kind": visit.form.get("kind") or None,
         "tags": _split(visit.form.get("tags", "")),
     }
-    answer = visit.ask("add", memories=[told], personal=bool(visit.form.get("personal")))
+    answer = visit.ask("add", memories=[note], personal=bool(visit.form.get("personal")))
     outcome = answer["outcomes"][0]
     if outcome["status"] == "purged":
-        raise InvalidInput("This very text was purged before, so it is not taken in again.")
-    done = "added" if outcome["status"] == "added" else "known"
-    return visit.go(f"/memory/{outcome.get('duplicate_of') or outcome['id']}", done=done)
+        raise InvalidInput("This text was purged earlier, so it is not stored again.")
+    return visit.go(
+        f"/memory/{outcome.get('duplicate_of') or outcome['id']}",
+        done=outcome["status"],
+        redactions=outcome.get("redactions"),
+        effects=",".join(f"{name}:{id}" for name, id in list_effects(outcome)),
+    )
+
+
+class Effect(NamedTuple):
+    """What a new note did to another memory, or may mean for it."""
+
+    text: str  # before the link to the other memory
+    made: str = ""  # the relation that was added, which Undo removes
+    offered: str = ""  # the relation that a button adds
+    label: str = ""  # of the button
+
+
+EFFECTS = {
+    "replaces": Effect("This replaces", made="supersedes"),
+    "closes": Effect("This closes", made="answers"),
+    "newer": Effect("This is newer than", offered="supersedes", label="Replace it"),
+    "may-replaces": Effect("This may replace", offered="supersedes", label="Replace it"),
+    "may-answers": Effect("This may answer", offered="answers", label="Close it"),
+    "may-completes": Effect("This may complete", offered="answers", label="Close it"),
+    "may-same": Effect("This may say the same as", offered="supersedes", label="Replace it"),
+    "similar": Effect("This is very similar to", offered="supersedes", label="Replace it"),
+}
+MOST_EFFECTS = 10  # that are shown after a note was added
+
+
+def list_effects(outcome: Values) -> list[tuple[str, str]]:
+    """List the effects of a new note: the name of each in `EFFECTS` and the id of the other memory, each memory once."""
+    found = [
+        *(("replaces", id) for id in outcome.get("supersedes", ())),
+        *(("closes", id) for id in outcome.get("settles", ())),
+        *(("newer", id) for id in outcome.get("marks", ())),
+        *((f"may-{one['relation']}", one["id"]) for one in outcome.get("proposals", ())),
+        *(("similar", id) for id in [outcome.get("similar")] if id),
+    ]
+    first = {id: name for name, id in reversed(found)}
+    return [(name, id) for name, id in found if first[id] == name]
+
+
+def _read_effects(text: str) -> list[tuple[Effect, str]]:
+    """Read the effects in an address or a form; unknown ones are left out."""
+    parts = [effect.partition(":") for effect in _split(text)[:MOST_EFFECTS]]
+    return [(EFFECTS[name], id) for name, _, id in parts if name in EFFECTS]
+
+
+def _load_effects(visit: Visit) -> list[tuple[Effect, Json]]:
+    """The effects that the address of a memory's page names, with the other memories as far as they are still there."""
+    found = []
+    for effect, id in _read_effects(visit.parameter("effects")):
+        with suppress(UsageError):
+            found.append((effect, visit.ask("get", id=id, count=False)))
+    return found
+
+
+def undo_add(visit: Visit) -> Response:
+    """Forget a new note, and restore what it replaced or closed."""
+    id = visit.path["id"]
+    for effect, other in _read_effects(visit.form.get("effects", "")):
+        if effect.made:
+            visit.ask("unlink", id=id, target=other, type=effect.made)
+    answer = visit.ask("forget", id=id)
+    return visit.go(f"/memory/{id}", done=answer["status"])
 
 
 def send_state(visit: Visit) -> Response:
@@ -204,6 +306,7 @@ def show_search(visit: Visit) -> Response:
     values["narrowed"] = bool(visit.parameters("hidden", *FILTERS))
     try:
         values |= _search(visit, question)
+        values["newer"] = visit.find_newer(values["items"])
         if question:
             values["sought"] = find_sought(parse(question, visit.projects.base.clock()))
     except UsageError as error:
@@ -299,10 +402,13 @@ def show_inbox(visit: Visit, wrong: str = "", status: int = 200) -> Response:
     asked = visit.parameter("queue")
     queue = asked if asked in QUEUES else QUEUES[0]
     limit = DECISIONS if queue in PAIRS else LINES
+    found = visit.ask("inbox", queue=queue, limit=limit, **visit.parameters("start"))
+    single = [] if queue in PAIRS else [item["memories"][0] for item in found["items"]]
     return visit.show(
         "inbox.html",
         status,
-        **visit.ask("inbox", queue=queue, limit=limit, **visit.parameters("start")),
+        **found,
+        newer=visit.find_newer(single),
         waiting=visit.ask("inbox-counts")["queues"],
         acts=ACTS,
         wrong=wrong,
@@ -343,7 +449,9 @@ def export(visit: Visit) -> Response:
 
 BESIDE = 2  # turns or passages before and after
 FIELDS = ("content", "summary", "kind", "importance", "tags", "entities", "expires")
-MEANWHILE = "It was changed meanwhile, by somebody else or in another window. Above is what it says now; below is what you typed."
+MEANWHILE = (
+    "This memory changed while you were editing it. The current text is above; yours is below."
+)
 
 
 def show_memory(visit: Visit, wrong: str = "", status: int = 200) -> Response:
@@ -356,6 +464,8 @@ def show_memory(visit: Visit, wrong: str = "", status: int = 200) -> Response:
         memory=memory,
         events=visit.ask("history", id=id)["items"],
         around=visit.ask("around", id=id, turns=BESIDE)["items"],
+        newer=visit.find_newer([memory]),
+        effects=_load_effects(visit),
         form=_fill_form(memory) | typed,
         editing=bool(typed),
         wrong=wrong,
@@ -393,27 +503,38 @@ def _clean(text: str) -> str:
     return text.replace("\r\n", "\n").strip()
 
 
-# What else a form does with a memory, and the fields that it takes.
+class Action(NamedTuple):
+    """Something else that a form does with a memory."""
+
+    operation: str  # of the API
+    takes: tuple[str, ...] = ()  # fields of the form
+    values: Values = NOTHING  # and values that are always the same
+
+
 ACTIONS = {
-    "forget": (),
-    "restore": ("version",),
-    "vote": ("value",),
-    "link": ("target", "type"),
-    "unlink": ("target", "type"),
+    "forget": Action("forget"),
+    "restore": Action("restore", ("version",)),
+    "vote": Action("vote", ("value",)),
+    "link": Action("link", ("target", "type")),
+    "unlink": Action("unlink", ("target", "type")),
+    "close": Action("update", values={"answered": True}),
+    "reopen": Action("update", values={"answered": False}),
 }
 
 
 def change(visit: Visit) -> Response:
-    """Does something with a memory. `of` names the memory that a relation starts from, where that is another one."""
-    id, action = visit.path["id"], visit.path["action"]
-    if action not in ACTIONS:
-        raise NotFound(f"There is nothing called '{action[:40]}' to do.")
-    given = ((name, _clean(visit.form.get(name, ""))) for name in ACTIONS[action])
-    fields = {name: value for name, value in given if value}
+    """Run an action on a memory. `of` names the memory that a relation starts from, where that is another one."""
+    id, name = visit.path["id"], visit.path["action"]
+    if name not in ACTIONS:
+        raise NotFound(f"Unknown action: {name[:40]}")
+    action = ACTIONS[name]
+    given = ((field, _clean(visit.form.get(field, ""))) for field in action.takes)
+    fields = {field: value for field, value in given if value}
     source = visit.form.get("of", id)
-    answer = visit.ask(action, id=source, **fields)
-    done = "saved" if "version" in fields else answer.get("status", action)
-    return visit.go(f"/memory/{id}", done=done, of=source if source != id else "", **fields)
+    answer = visit.ask(action.operation, id=source, **fields, **action.values)
+    done = "saved" if "version" in fields else answer.get("status", name)
+    here = visit.go(f"/memory/{id}", done=done, of=source if source != id else "", **fields)
+    return visit.go_back(done=done, of=id, scope=answer.get("scope", "")) or here
 
 
 def _load_page(line: str) -> tuple[str, str, Page]:

@@ -21,9 +21,11 @@ from bethink import __version__
 from bethink.hosts import HOSTS
 from bethink.recall.shape import Sought, choose_excerpt, citation, find_places
 from bethink.surface import read_words
-from bethink.surface.render import brief, size, span
+from bethink.surface.render import RELATION_WORDS, brief, size, span
 from bethink.types import KINDS, RELATIONS, Memory, Values
 
+# Kinds that can be closed, and the state of one that is.
+CLOSED = {"todo": "done", "question": "answered", "problem": "solved"}
 TEMPLATES = Path(__file__).parent / "templates"
 LINES, LINES_ROOM = 8, 400  # of code in a list, and the characters that choose them
 # Characters that nobody sees or that turn the order of others. Joiners and variation selectors stay: Persian, Hindi and emoji
@@ -51,7 +53,7 @@ def _environment() -> Environment:
     )
     filters: tuple[Callable[..., Any], ...] = (
         *(show_unseen, highlight, cut_excerpt, format_text, cut_lines, moment, cite),
-        *(size, as_words, spell_unseen, diff, place),
+        *(size, as_words, spell_unseen, diff, place, name_relation),
     )
     environment.filters |= {one.__name__: one for one in filters}
     environment.filters["number"] = "{:,.0f}".format
@@ -61,6 +63,8 @@ def _environment() -> Environment:
         "room": "",
         "projects": (),
         "scope_names": {},
+        "newer": {},
+        "closed": CLOSED,
         "page_names": read_words("page names"),
         "version": __version__,
         "kinds": KINDS,
@@ -151,6 +155,12 @@ def place(scope: str) -> dict[str, str]:
         project, _, name = rest.partition("/")
         return {"project": f"project:{project}", "container": name}
     return {"project": scope} if kind == "project" else {}
+
+
+def name_relation(type: str, direction: str) -> str:
+    """Name a relation as one of its ends sees it: `supersedes`, or `superseded by`."""
+    forward, backward = RELATION_WORDS[type]
+    return forward if direction == "out" else backward
 
 
 def cite(memory: Values) -> str:

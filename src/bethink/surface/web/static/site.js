@@ -1,5 +1,5 @@
-// What every page can do beyond plain links and forms: results while one types, keys, the palette, a dialog for a new memory, what is new
-// without a reload, and patience with a server that is gone. Everything that can be read can be read without it.
+// What every page adds to plain links and forms: results while typing, keys, the palette, a dialog for a new note, updates without a
+// reload, and reconnecting to a server that is gone. Every page can be read and used without it.
 
 const IDLE = 5000; // milliseconds between two looks whether the server is there and has something new
 const GONE = 2000; // and while it is not there
@@ -86,7 +86,7 @@ async function renew(asked = false) {
   const busy = find("dialog[open]") || parts.some((part) => part.contains(document.activeElement) || find("details[open]", part));
   find(".fresh")?.remove();
   if (busy && !asked) {
-    const button = made("button", { type: "button", className: "fresh", textContent: "There is something new: show it" });
+    const button = made("button", { type: "button", className: "fresh", textContent: "Show new items" });
     button.addEventListener("click", () => renew(true));
     find("main").prepend(button);
     return;
@@ -189,7 +189,7 @@ document.addEventListener("submit", async (event) => {
   event.preventDefault();
   const button = event.submitter;
   const fields = new URLSearchParams(new FormData(sent, button));
-  if (sent.id === "bulk" && !fields.has("ids")) return tell(["Choose something first: tick its box, or press x on it."]);
+  if (sent.id === "bulk" && !fields.has("ids")) return tell(["Select something first: tick its box, or press x."]);
   if (button) button.disabled = true;
   try {
     const answer = await fetch(sent.action, { method: "POST", body: fields });
@@ -243,27 +243,37 @@ let looking = 0;
 
 const leads = (hint) => (link) => ({ label: link.textContent.trim(), hint, act: () => location.assign(link.href) });
 
-async function offer(wait = true) {
+const project = () => new URLSearchParams(new URL(document.getElementById("open-palette").href).search);
+
+function searchAddress(question, more = {}) {
+  const fields = project();
+  for (const [name, value] of Object.entries({ q: question, ...more })) fields.set(name, value);
+  return `${root}search?${fields}`;
+}
+
+// Pages, projects and commands that match what is typed: shown with every letter, so that Enter always acts on the current text.
+function offer() {
   const typed = field.value.trim();
   const fits = ({ label }) => label.toLowerCase().includes(typed.toLowerCase());
-  const number = ++looking;
   const fixed = [...all(".top nav a").map(leads("page")), ...all("#projects a").map(leads("project"))].filter(fits);
   const more = [];
-  const where = new URLSearchParams(new URL(document.getElementById("open-palette").href).search);
-  if (typed) {
-    where.set("q", typed);
-    more.push({ label: `Search for “${typed}”`, hint: "search", act: () => location.assign(`${root}search?${where}`) });
-  }
-  if (adding) more.push({ label: typed ? `Remember “${typed}”` : "Remember something", hint: "add", act: () => openAdd(typed) });
+  if (typed) more.push({ label: `Search for “${typed}”`, hint: "search", act: () => location.assign(searchAddress(typed)) });
+  if (adding) more.push({ label: typed ? `Add “${typed}”` : "Add a note", hint: "add", act: () => openAdd(typed) });
+  looking += 1; // results of an earlier text are not shown any more
   show(typed ? [...fixed.slice(0, 4), ...more] : [...fixed, ...more]);
+}
+
+// Memories that match, below the rest: asked for when typing pauses.
+async function offerHits() {
+  const typed = field.value.trim();
+  const number = looking;
   if (!typed) return;
-  where.set("part", "results");
   try {
-    const answer = await fetch(`${root}search?${where}`, { cache: "no-store" });
+    const answer = await fetch(searchAddress(typed, { part: "results" }), { cache: "no-store" });
     if (number !== looking || !answer.ok) return;
     const hits = all(".hit", parse(await answer.text())).slice(0, CHOICES);
     show([...choices, ...hits.map((hit) => ({ label: find(".open", hit).textContent.trim(), hint: find(".kind", hit).textContent, act: () => location.assign(find(".open", hit).getAttribute("href")) }))], chosen);
-  } catch { /* said elsewhere that the server is gone */ }
+  } catch { /* a notice says that the server is gone */ }
 }
 
 function show(offered, at = 0) {
@@ -294,11 +304,12 @@ function openPalette() {
   palette.showModal();
   field.select();
   offer();
+  offerHits();
 }
 
 if (palette) {
-  const soon = later(offer);
-  field.addEventListener("input", soon);
+  const soon = later(offerHits);
+  field.addEventListener("input", () => { offer(); soon(); });
   field.addEventListener("keydown", (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) choose(chosen + step);
@@ -408,7 +419,18 @@ function press(key) {
   return true;
 }
 
+// Ctrl Enter sends the form that somebody types in, as a click on its first button would.
+function submitWithKey(event) {
+  const sent = typing(event.target)?.form;
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.isComposing || !sent) return false;
+  event.preventDefault();
+  const button = find("button:not([type=button])", sent);
+  if (!event.repeat && !button?.disabled) sent.requestSubmit(button); // disabled while it is being sent
+  return true;
+}
+
 document.addEventListener("keydown", (event) => {
+  if (submitWithKey(event)) return;
   if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey) && palette) { event.preventDefault(); openPalette(); return; }
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || event.isComposing || find("dialog[open]")) return;
   const inField = typing(event.target);

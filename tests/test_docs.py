@@ -159,6 +159,7 @@ def comparable(lines: list[str]) -> list[str]:
     text = "\n".join(" ".join(line.split()) for line in lines)
     for pattern, word in VARYING.items():
         text = re.sub(pattern, word, text)
+    text = re.sub(r"\n(?=PATH)", " ", text)  # a long path begins a line of its own
     return text.strip("\n").splitlines()
 
 

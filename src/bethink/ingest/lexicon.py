@@ -397,6 +397,7 @@ _ANYTHING = {
 
 # What tells two statements apart that a judge takes for the same.
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+_SIGNED_NUMBER = re.compile(r"(?:(?<!\S)-)?\d+(?:[.,:]\d+)*")
 _NUMBER_WORDS = {
     word: str(value)
     for value, word in enumerate(
@@ -497,7 +498,7 @@ def find_quantities(text: str) -> set[str]:
     """Numbers of a text in digits, those in words included: "twenty thousand" is "20000". A single "one" is hardly ever a number, and
     the digits of a name ("S3") are none."""
     alone = re.sub(r"(?<=[^\W\d_])\d+", "", text)
-    signed = re.findall(rf"(?:(?<!\S)-)?{_NUMBER.pattern}", alone)
+    signed = _SIGNED_NUMBER.findall(alone)
     found = {re.sub(r"(?<=\d)[,'](?=\d{3})", "", number) for number in signed}
     value, counting = 0, False
     for word in [*re.findall(r"[a-z]+", text.lower()), ""]:

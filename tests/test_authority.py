@@ -14,7 +14,7 @@ from hooking import context
 from http_server import V1, body, problem, running
 from memories import use_tool
 
-from bethink import caller
+from bethink import caller, consent
 from bethink.errors import InvalidInput, NeedsPerson, NotFound
 from bethink.features import inbox, promotion
 from bethink.hooks.run import run
@@ -645,3 +645,8 @@ def test_what_a_transcript_told_is_no_agents_to_change(shop, quiet):
         receipt = memory.ingest([said], trust=TRUST["user"], replace_sources=False)
     with agents_memory(shop) as memory, pytest.raises(NeedsPerson):
         memory.update(receipt.outcomes[0].id, kind="context")
+
+
+def test_the_code_of_a_request_is_never_the_beginning_of_an_id():
+    codes = [consent._make_code() for _ in range(200)]
+    assert not any(set(code) <= set("0123456789ABCDEF") for code in codes)

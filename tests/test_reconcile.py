@@ -175,6 +175,8 @@ def test_a_stated_change_names_the_old_and_the_new_thing(text, change):
         pytest.param("One of the workers is slow", set(), id="a-single-one-is-no-number"),
         pytest.param("Version 3.11 at 9:30", {"3.11", "9:30"}, id="versions-and-times"),
         pytest.param("Backups go to S3 and EC2", set(), id="digits-of-a-name"),
+        pytest.param("The offset is -5 hours", {"-5"}, id="below-zero"),
+        pytest.param("Keep 5-10 backups", {"5", "10"}, id="a-range"),
         pytest.param("Nothing to count here", set(), id="none"),
     ],
 )

@@ -16,6 +16,7 @@ from bethink.store.transfer import Bundle
 from bethink.types import Strings
 
 ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"  # without what looks alike: I, L, O, 0, 1
+NOT_IN_IDS = "GHJKMNPQRSTUVWXYZ"  # letters that no id has
 CODE_LENGTH = 4
 MINUTES = 15  # for which a phrase works
 NOTE = "request:"
@@ -72,9 +73,11 @@ def ask(store: Store, action: str, ids: Sequence[str], actor: str, now: datetime
 
 
 def _make_code() -> str:
+    """Make a code that cannot be read as the beginning of an id: a code that was used up must not name a memory."""
     import secrets  # and with it hashlib, which no search needs
 
-    return "".join(secrets.choice(ALPHABET) for _ in range(CODE_LENGTH))
+    rest = "".join(secrets.choice(ALPHABET) for _ in range(CODE_LENGTH - 1))
+    return secrets.choice(NOT_IN_IDS) + rest
 
 
 def list_requests(store: Store) -> list[Request]:

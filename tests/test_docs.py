@@ -16,6 +16,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 from contextlib import redirect_stderr, redirect_stdout
 from importlib.metadata import distribution
 from pathlib import Path
@@ -139,16 +140,23 @@ class Shell:
 
 
 @pytest.fixture
-def shell(tmp_path, monkeypatch):
-    (tmp_path / "shop" / ".bethink").mkdir(parents=True)  # a project, as pages take for granted
+def folder():
+    """A folder with a short path: long lines are folded at 100 columns, so a longer one would move line breaks."""
+    with tempfile.TemporaryDirectory(prefix="docs-") as made:
+        yield Path(made).resolve()
+
+
+@pytest.fixture
+def shell(folder, monkeypatch):
+    (folder / "shop" / ".bethink").mkdir(parents=True)  # a project, as pages take for granted
     known = [name for name in os.environ if name.startswith(("BETHINK_", "XDG_", "OPENAI_"))]
     for variable in (*known, "NO_COLOR"):
         monkeypatch.delenv(variable, raising=False)
-    fixed = {"BETHINK_HOME": str(tmp_path / "home"), "BETHINK_EMBEDDING": "hashing"}
+    fixed = {"BETHINK_HOME": str(folder / "home"), "BETHINK_EMBEDDING": "hashing"}
     for variable, value in {**fixed, "BETHINK_OFFLINE": "1", "COLUMNS": "100"}.items():
         monkeypatch.setenv(variable, value)
-    monkeypatch.chdir(tmp_path / "shop")
-    return Shell(tmp_path)
+    monkeypatch.chdir(folder / "shop")
+    return Shell(folder)
 
 
 # What differs from run to run and from model to model.

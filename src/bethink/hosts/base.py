@@ -36,7 +36,7 @@ OFF: Reason = "memory off"
 MACHINE: Reason = "machine-made prompt"
 
 # Of a state: names of places, files and tools. The rest are ids, hashes and numbers.
-NAMED = ("project", "cwd", "branch", "used", "calls")
+NAMED = ("project", "cwd", "branch", "used", "calls", "runs", "events")
 
 # Where tools name the files they work on. A folder to search in is no file.
 _PATHS = "file_path filePath notebook_path absolute_path target_file path filename".split()
@@ -63,6 +63,19 @@ _FAILURES = re.compile(
     re.MULTILINE,
 )
 _OUTPUT = 8_000  # characters of a tool's output that are looked at, at either end
+COMMAND_LENGTH = 1_000  # characters of a command that an event keeps
+# Characters of a command's output that an event keeps: where it failed, the beginning and the end; where it passed, the end.
+_FAILED_OUTPUT, _PASSED_OUTPUT = 1_500, 300
+_CHANGED = 120  # characters of a changed line
+_HEREDOC = re.compile(
+    r"<<-?[ ]?(['\"]?)(\w{1,40})\1([^\n]{0,400})\n.*?\n[ \t]{0,40}\2(?=\n|\)|$)", re.DOTALL
+)
+# How hosts say that a call was not carried out, or that its outcome is not known: no failure of the command.
+_NO_OUTCOME = re.compile(
+    r"\s*(?:<tool_use_error>)?(?:Sibling tool call errored|Cancelled: parallel tool call|The user doesn't want to proceed"
+    r"|\[Request interrupted|Request interrupted|Permission to use |This command requires approval|InputValidationError"
+    r"|Hook PreToolUse|PreToolUse|Command (?:was )?(?:running in|moved to) (?:the )?background|Command timed out|User rejected|Claude requested permissions)"
+)
 _WORD = re.compile(r"[^\W_]{2,40}|\d")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
@@ -122,6 +135,19 @@ class Fact(NamedTuple):
     name: str  # the subject of the commit, number and title of the pull request, the path, the command
 
 
+class ToolEvent(NamedTuple):
+    """One run of a shell command, or one change of a file. JSON-able: a position keeps those that no turn has taken yet."""
+
+    command: str = ""  # of a shell, without the bodies of heredocs; cut at `COMMAND_LENGTH`
+    file: str = ""  # that was changed
+    change: str = ""  # the first line that differs, "old → new"
+    failed: bool | None = None  # None where the host does not say for certain
+    output: str = ""  # the beginning and the end of what it printed
+    line: int = 0
+    at: str = ""  # ISO
+    directory: str = ""
+
+
 class Turn(NamedTuple):
     """One thing that was said."""
 
@@ -143,6 +169,7 @@ class Turn(NamedTuple):
     asked: tuple[
         str, ...
     ] = ()  # questions of the agent that it answers; the text has each above its answer
+    events: tuple[ToolEvent, ...] = ()  # commands and edits since the turn before, in their order
 
 
 Taken = Turn | Reason  # what a line gives: a turn, or why it gives none
@@ -297,6 +324,43 @@ def is_our_tool(tool: str, arguments: Fields) -> bool:
     words = find_command(arguments)[:200].split()[:4]
     programs = (word.strip("'\"").rpartition("/")[2] for word in words)
     return "bethink" in tool.lower() or "bethink" in programs
+
+
+def expect_event(tool: str, arguments: Fields) -> ToolEvent | None:
+    """A call of a shell, or of a tool that changes a file, before its outcome is known; None for other tools."""
+    if command := find_command(arguments).strip():
+        short = _HEREDOC.sub(r"<<\2\3", command[: 8 * COMMAND_LENGTH])
+        directory = arguments.name("workdir", "dir_path", length=1000) or ""
+        return ToolEvent(command=clean(short)[:COMMAND_LENGTH], directory=directory)
+    if tool.lower().startswith(_EDITS) and (paths := find_paths(tool, arguments)):
+        return ToolEvent(file=paths[0], change=describe_change(arguments))
+    return None
+
+
+def describe_change(arguments: Fields) -> str:
+    """The first line in which an edit differs, as "old → new"; '' for a file that is written whole."""
+    edit = (arguments.objects("edits") or [arguments])[0]
+    old = edit.text("old_string") or edit.text("oldString") or edit.text("old_str")
+    new = edit.text("new_string") or edit.text("newString") or edit.text("new_str")
+    before, after = old[:20_000].splitlines(), new[:20_000].splitlines()
+    removed = next((line for line in before if line.strip() and line not in after), "")
+    added = next((line for line in after if line.strip() and line not in before), "")
+    lines = [clean(line).strip()[:_CHANGED] for line in (removed, added)]
+    return " → ".join(lines) if any(lines) else ""
+
+
+def finish_event(event: ToolEvent, output: str, failed: bool | None) -> ToolEvent:
+    """An event with its outcome. A call that was refused, interrupted or sent to the background has none."""
+    output = clean(_RECALLED.sub("", output) if f"<{TAG}" in output else output).strip()
+    if _NO_OUTCOME.match(output) or output.startswith("Exit code 143"):
+        failed = None
+    if not event.command:
+        return event._replace(failed=failed)
+    if not failed:
+        return event._replace(failed=failed, output=output[-_PASSED_OUTPUT:])
+    if len(output) > 2 * _FAILED_OUTPUT:
+        output = f"{output[:_FAILED_OUTPUT]}\n…\n{output[-_FAILED_OUTPUT:]}"
+    return event._replace(failed=True, output=output)
 
 
 def expect_work(tool: str, arguments: Fields) -> list[Fact]:

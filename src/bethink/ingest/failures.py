@@ -305,7 +305,7 @@ def read_runs(event: ToolEvent) -> list[Run]:
     if event.failed:
         return _find_failed(event, tail, doubtful, piped, runs)
     chain = [run for run in runs[-len(tail) :] if run.passed and not _STAGE.match(run.command)]
-    if len(chain) > 1:  # a line that failed as a whole may pass as a whole
+    if len(chain) > 1 and not strict:  # a line that failed as a whole may pass as a whole
         runs.append(Run(JOINT.join(run.command for run in chain), chain[0].place, True))
     return runs
 
@@ -429,7 +429,7 @@ _NORMAL: Sequence[tuple[re.Pattern[str], str]] = [
         ),
         (r"\bport \d{1,5}\b", "port #"),
         (
-            r"\b(?:[a-z]:)?[\w.@+-]{0,80}(?:[/\\][\w.@+\[\]-]{1,120}){2,}[/\\]?(?:[:(]\d+(?:[:,]\d+)?\)?)?",
+            r"(?<![\w@/\\])(?!@)(?:[a-z]:)?[\w.@+-]{0,80}(?:[/\\][\w.@+\[\]-]{1,120}){2,}[/\\]?(?:[:(]\d+(?:[:,]\d+)?\)?)?",
             "<path>",
         ),
         (

@@ -7,7 +7,7 @@ import pytest
 from transcripts import written
 
 from bethink import hosts
-from bethink.hosts.base import ToolEvent
+from bethink.hooks.run import run
 from bethink.ingest.failures import (
     find_error,
     follow_events,
@@ -16,6 +16,8 @@ from bethink.ingest.failures import (
     read_runs,
     sign_error,
 )
+from bethink.recall.shape import tokens
+from bethink.types import ToolEvent
 
 MISSING = (
     "Exit code 1\nError: Cannot find module 'zod'\n    at Module._load (node:internal:1051:15)"
@@ -508,3 +510,64 @@ def test_one_session_keeps_few_failures(cli, tmp_path):
     ]
     backfill(cli, tmp_path, *session(cli, *calls))
     assert len(cli.json("failures")) == 4
+
+
+# The hook after a failed call
+
+
+CALL = {"tool_name": "Bash", "tool_input": {"command": "npm test"}, "tool_use_id": "t1"}
+
+
+def hook(cli, error=MISSING, session="s9", **said):
+    """What the hook of Claude Code prints for a failed command."""
+    message = {"session_id": session, "cwd": str(cli.project), **CALL, "error": error, **said}
+    return run("tool-failure", "claude", json.dumps(message).encode())
+
+
+def test_a_known_failure_gets_its_fix_in_one_line(cli, tmp_path):
+    backfill(cli, tmp_path, *session(cli, *FIXED))
+    answer = json.loads(hook(cli))["hookSpecificOutput"]
+    assert answer["hookEventName"] == "PostToolUseFailure"
+    line = answer["additionalContext"].splitlines()[2]
+    assert line == "This error was fixed before (2026-05-01, session s1): ran `npm ci`"
+
+
+def test_a_session_hears_of_a_fix_once(cli, tmp_path):
+    backfill(cli, tmp_path, *session(cli, *FIXED))
+    assert hook(cli)
+    assert hook(cli) == ""
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param({"error": "Exit code 1\nError: Cannot find module 'yup'"}, id="new error"),
+        pytest.param({"error": "Exit code 1"}, id="no error"),
+        pytest.param({"is_interrupt": True}, id="interrupted"),
+        pytest.param({"tool_input": {"file_path": "/a"}}, id="no command"),
+        pytest.param({"tool_input": "npm test"}, id="malformed input"),
+    ],
+)
+def test_the_hook_is_silent_about(cli, tmp_path, said):
+    backfill(cli, tmp_path, *session(cli, *FIXED))
+    assert hook(cli, **said) == ""
+
+
+def test_the_hook_is_silent_about_an_unsolved_failure(cli, tmp_path):
+    backfill(cli, tmp_path, *session(cli, *OPEN))
+    assert hook(cli) == ""
+
+
+def test_prompts_are_not_told_failures(cli, tmp_path):
+    backfill(cli, tmp_path, *session(cli, *FIXED))
+    message = {"session_id": "s9", "cwd": str(cli.project), "prompt": "why does npm test fail?"}
+    told = run("prompt", "claude", json.dumps(message).encode())
+    assert "npm ci" not in told
+
+
+def test_the_line_of_a_long_fix_has_at_most_sixty_tokens(cli, tmp_path):
+    install = "npm install " + " ".join(f"package-number-{number}" for number in range(60))
+    calls = [("npm test", MISSING, True), (install,), ("npm test", "12 passing")]
+    backfill(cli, tmp_path, *session(cli, *calls))
+    line = json.loads(hook(cli))["hookSpecificOutput"]["additionalContext"].splitlines()[2]
+    assert tokens(line) <= 60

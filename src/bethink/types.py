@@ -222,6 +222,22 @@ EDITABLE = frozenset(name for name, rule in FIELD_RULES.items() if rule in ("edi
 OPEN_KINDS = ("question", "problem", "todo", "failure")  # kinds that can be settled
 
 
+COMMAND_LENGTH = 1_000  # characters of a command that an event keeps
+
+
+class ToolEvent(NamedTuple):
+    """One run of a shell command, or one change of a file. JSON-able: a position keeps those that no turn has taken yet."""
+
+    command: str = ""  # of a shell, without the bodies of heredocs; cut at `COMMAND_LENGTH`
+    file: str = ""  # that was changed
+    change: str = ""  # the first line that differs, "old → new"
+    failed: bool | None = None  # None where the host does not say for certain
+    output: str = ""  # the beginning and the end of what it printed
+    line: int = 0
+    at: str = ""  # ISO
+    directory: str = ""
+
+
 class Session(NamedTuple):
     """One agent conversation."""
 

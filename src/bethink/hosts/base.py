@@ -26,7 +26,8 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from bethink.text import STOP_WORDS, TAG
-from bethink.types import NOTHING, Json, Values
+from bethink.text.shell import shorten_command
+from bethink.types import NOTHING, Json, ToolEvent, Values
 
 # Why a line gives no turn: "no speech" for calls and results of tools, thinking and whatever else hosts write down; or what is worth
 # counting by itself, such as a broken line, a prompt of the machine, what Bethink recalled, and what was said while memory was off.
@@ -63,13 +64,9 @@ _FAILURES = re.compile(
     re.MULTILINE,
 )
 _OUTPUT = 8_000  # characters of a tool's output that are looked at, at either end
-COMMAND_LENGTH = 1_000  # characters of a command that an event keeps
 # Characters of a command's output that an event keeps: where it failed, the beginning and the end; where it passed, the end.
 _FAILED_OUTPUT, _PASSED_OUTPUT = 1_500, 300
 _CHANGED = 120  # characters of a changed line
-_HEREDOC = re.compile(
-    r"<<-?[ ]?(['\"]?)(\w{1,40})\1([^\n]{0,400})\n.*?\n[ \t]{0,40}\2(?=\n|\)|$)", re.DOTALL
-)
 # How hosts say that a call was not carried out, or that its outcome is not known: no failure of the command.
 _NO_OUTCOME = re.compile(
     r"\s*(?:<tool_use_error>)?(?:Sibling tool call errored|Cancelled: parallel tool call|The user doesn't want to proceed"
@@ -133,19 +130,6 @@ class Fact(NamedTuple):
 
     what: str  # commit, push, pull request, merge, edit; of tests and checks: passed, failed
     name: str  # the subject of the commit, number and title of the pull request, the path, the command
-
-
-class ToolEvent(NamedTuple):
-    """One run of a shell command, or one change of a file. JSON-able: a position keeps those that no turn has taken yet."""
-
-    command: str = ""  # of a shell, without the bodies of heredocs; cut at `COMMAND_LENGTH`
-    file: str = ""  # that was changed
-    change: str = ""  # the first line that differs, "old → new"
-    failed: bool | None = None  # None where the host does not say for certain
-    output: str = ""  # the beginning and the end of what it printed
-    line: int = 0
-    at: str = ""  # ISO
-    directory: str = ""
 
 
 class Turn(NamedTuple):
@@ -329,9 +313,8 @@ def is_our_tool(tool: str, arguments: Fields) -> bool:
 def expect_event(tool: str, arguments: Fields) -> ToolEvent | None:
     """A call of a shell, or of a tool that changes a file, before its outcome is known; None for other tools."""
     if command := find_command(arguments).strip():
-        short = _HEREDOC.sub(r"<<\2\3", command[: 8 * COMMAND_LENGTH])
         directory = arguments.name("workdir", "dir_path", length=1000) or ""
-        return ToolEvent(command=clean(short)[:COMMAND_LENGTH], directory=directory)
+        return ToolEvent(command=clean(shorten_command(command)), directory=directory)
     if tool.lower().startswith(_EDITS) and (paths := find_paths(tool, arguments)):
         return ToolEvent(file=paths[0], change=describe_change(arguments))
     return None
@@ -534,6 +517,7 @@ class Agent(NamedTuple):
     last: Values = NOTHING  # what differs at the end of a session
     warm: Values = NOTHING  # how it asks the MCP server at a prompt
     grouped: bool = True  # whether a hook stands in a group of hooks
+    matchers: Mapping[str, str] = NOTHING  # our event → the tools for which its hook runs
     events: Mapping[str, str] = USUAL_EVENTS  # its name of each event → ours; none with a plugin
     server: Values = MappingProxyType({"command": "$program", "args": "$args"})
     server_path: Sequence[str] = ("mcpServers", "bethink")

@@ -20,7 +20,6 @@ from bethink.hosts.base import (
     Fields,
     Reason,
     Taken,
-    ToolEvent,
     as_name,
     describe_change,
     make_id,
@@ -29,6 +28,7 @@ from bethink.hosts.base import (
     texts_of,
 )
 from bethink.hosts.transcript import LineTranscript
+from bethink.types import ToolEvent
 
 CALLS = (
     "function_call custom_tool_call local_shell_call web_search_call tool_search_call "

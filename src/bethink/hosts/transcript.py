@@ -40,7 +40,6 @@ from bethink.hosts.base import (
     Fields,
     Position,
     Taken,
-    ToolEvent,
     TranscriptPage,
     Turn,
     as_name,
@@ -51,7 +50,7 @@ from bethink.hosts.base import (
 )
 from bethink.skills import NAMES
 from bethink.text import TAG, suggest_one_of
-from bethink.types import NOTHING, Json, Values
+from bethink.types import NOTHING, Json, ToolEvent, Values
 
 HOSTS = ("claude", "codex", "copilot", "gemini", "opencode", "cursor", "plain")
 PEEK = 64 << 10  # bytes of a file that are looked at to tell whose it is

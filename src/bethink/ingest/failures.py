@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from bethink.hosts.base import COMMAND_LENGTH, ToolEvent
+from bethink.types import COMMAND_LENGTH, ToolEvent
 
 # Programs whose failures are worth keeping: builds, tests, linters, version control, package managers, services.
 PROGRAMS = frozenset(

@@ -92,6 +92,14 @@ def test_all_hosts_share_their_skills_until_the_last_goes_and_hooks_are_quoted(c
     assert tree(home) == {}
 
 
+def test_claude_code_reports_failed_shell_calls(cli, home):
+    cli.ok("install", "--claude")
+    settings = json.loads((home / ".claude/settings.json").read_text())
+    (group,) = settings["hooks"]["PostToolUseFailure"]
+    assert group["matcher"] == "Bash"
+    assert group["hooks"][0]["args"] == ["hook", "tool-failure", "--host", "claude"]
+
+
 def test_what_the_user_edits_between_install_and_uninstall_stays(cli, home):
     text, edit = DOCUMENTS["comments"], ('"opus", // for now', '"haiku", // since today')
     added = '\n# mine\n[projects."/x"]\ntrust_level = "trusted"\n'
@@ -120,7 +128,7 @@ def test_an_upgrade_after_an_edit_still_gives_back_what_was_there(cli, home, mon
         file.write_text(file.read_text().replace('"opus"', '"haiku"'))
     monkeypatch.setattr(install, "find_command", lambda: ("/new/bethink",))
     cli.ok("install", "--claude")
-    assert [file.read_text().count("/new/bethink") for file in files] == [1, 7]
+    assert [file.read_text().count("/new/bethink") for file in files] == [1, 8]
     assert not any(PROGRAM in file.read_text() for file in files)
     cli.ok("uninstall")
     assert [file.read_text() for file in files] == [text.replace('"opus"', '"haiku"')] * 2

@@ -22,11 +22,14 @@ NOTHING: Values = MappingProxyType({})
 KINDS = tuple(
     """
     decision conclusion question problem solution todo context fact preference entity relationship architecture component domain
-    pattern gotcha discovery document code handoff general
+    pattern gotcha discovery document code handoff failure general
     """.split()
 )
-# Kinds that state one thing: they are compared with each other. The others are passages of a source and repeat themselves.
-STATEMENTS = tuple(kind for kind in KINDS if kind not in ("context", "document", "code", "handoff"))
+# Kinds that state one thing: they are compared with each other. The others are passages of a source and repeat themselves; failures are
+# known by the signature of their error.
+STATEMENTS = tuple(
+    kind for kind in KINDS if kind not in ("context", "document", "code", "handoff", "failure")
+)
 KIND_ALIASES = {
     "self": "preference",
     "note": "general",
@@ -73,6 +76,9 @@ def path_of(uri: str) -> str:
 
 # Ideas stand behind all turns of their transcript, in an order that tells from which turn each came.
 IDEAS, IDEAS_PER_TURN = 1_000_000_000, 16
+FAILURES = (
+    2_000_000_000  # the place of failures, which tools report: behind all ideas, and of no turn
+)
 
 
 ASKED_IMPORTANCE = 2.0  # of a turn that only asks; others count 3
@@ -213,7 +219,23 @@ FIELD_RULES = {
     "newer": "store",
 }
 EDITABLE = frozenset(name for name, rule in FIELD_RULES.items() if rule in ("edit", "settle"))
-OPEN_KINDS = ("question", "problem", "todo")  # kinds that can be settled
+OPEN_KINDS = ("question", "problem", "todo", "failure")  # kinds that can be settled
+
+
+COMMAND_LENGTH = 1_000  # characters of a command that an event keeps
+
+
+class ToolEvent(NamedTuple):
+    """One run of a shell command, or one change of a file. JSON-able: a position keeps those that no turn has taken yet."""
+
+    command: str = ""  # of a shell, without the bodies of heredocs; cut at `COMMAND_LENGTH`
+    file: str = ""  # that was changed
+    change: str = ""  # the first line that differs, "old → new"
+    failed: bool | None = None  # None where the host does not say for certain
+    output: str = ""  # the beginning and the end of what it printed
+    line: int = 0
+    at: str = ""  # ISO
+    directory: str = ""
 
 
 class Session(NamedTuple):

@@ -212,6 +212,7 @@ def _take(
         batch, total = _together(batch, made), total.plus(part)
     for session in list(states)[:-OPEN]:
         states[session].pop("open", None)
+        states[session].pop("waiting", None)
     home = home or next((str(state["scope"]) for state in states.values()), memory.scope)
     source = place._replace(
         metadata={
@@ -320,6 +321,8 @@ def _together(one: Batch, other: Batch) -> Batch:
         **joined,
         scopes={**one.scopes, **other.scopes},
         model=other.model or one.model,
+        vectors={**one.vectors, **other.vectors},
+        made_of={**one.made_of, **other.made_of},
         cache={**one.cache, **other.cache},
     )
 

@@ -116,6 +116,8 @@ def choose(
         known = one.id in given.ids or is_always_told(one) or echo or is_untrusted_import(one)
         if one.kind == "context" and one.trust <= TRUST["pasted"]:
             return False  # a turn with pasted words, which nobody vouches for
+        if one.kind == "failure":
+            return False  # for the moment at which it happens again
         return not known and (given.emptied or not is_own(hook, one))
 
     by_words = [(hit.memory, _weigh(prompt, hit)) for hit in answer.hits if is_news(hit.memory)]

@@ -258,6 +258,10 @@ def _counting(hook: Hook) -> Iterator[None]:
 def _is_wanted(hook: Hook, config: Config) -> bool:
     if hook.event == "session-start":
         return config.briefing_tokens > 0
+    if hook.event == "tool-failure":
+        from bethink.hooks.tool import find_failure
+
+        return bool(hook.command) and find_failure(hook) is not None
     return config.prompt_tokens > 0 and config.prompt_bar < 1 and is_telling(hook.prompt)
 
 
@@ -277,6 +281,10 @@ def answer(hook: Hook, memory: Bethink, meaning: bool = True) -> str:
             state.forget_deliveries(hook)
         elif _has_briefing(hook, context.digest, memory.project.scope):
             return ""
+    elif hook.event == "tool-failure":
+        from bethink.hooks.tool import recall_fix
+
+        context = recall_fix(hook, memory)
     else:
         from bethink.hooks.prompt import recall_for_prompt
 

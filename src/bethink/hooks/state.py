@@ -30,13 +30,14 @@ from bethink.text import sha256, textfile
 from bethink.types import Json, Values
 
 EVENTS = tuple(
-    "session-start prompt stop subagent-stop pre-compact post-compact session-end".split()
+    "session-start prompt tool-failure stop subagent-stop pre-compact post-compact session-end".split()
 )
 HOSTS = ("claude", "codex", "copilot", "gemini", "cursor", "opencode")
 # Sources of a prompt behind which a person may stand; the others are timers and notices.
 PEOPLE = ("", "user", "sdk")
 LONGEST_INPUT = 8_000_000  # bytes; a tool's answer may come along
 LONGEST_TEXT = 200_000  # characters of a prompt
+LONGEST_ERROR = 8_000  # characters of a failed call's output
 LONGEST_NAME = 4096  # characters of a path or an identifier
 HARMLESS = 12  # characters of a session's id that is too short for a secret
 _USUAL_SESSION = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|ses_[0-9A-Za-z]{10,40}")
@@ -61,6 +62,8 @@ class Hook(NamedTuple):
     prompt: str = ""
     source: str = ""  # of a session or a prompt: startup, resume, user, schedule_wakeup …
     agent: str = ""  # a sub-agent's type
+    command: str = ""  # of a shell call that failed
+    error: str = ""  # its exit code and output, as the host gives them
 
 
 # Reading
@@ -88,6 +91,7 @@ def read(event: str, host: str, data: bytes) -> Hook:
 def from_fields(event: str, host: str, fields: Values) -> Hook:
     """The hook that a host's object describes."""
     inside = event == "subagent-stop"
+    command, error = _read_failure(fields) if event == "tool-failure" else ("", "")
     return Hook(
         event,
         host,
@@ -97,7 +101,22 @@ def from_fields(event: str, host: str, fields: Values) -> Hook:
         prompt=_first(fields, ("prompt",))[:LONGEST_TEXT] if event == "prompt" else "",
         source=_name(fields, ("source",)),
         agent=_name(fields, AGENT) if inside else "",
+        command=command,
+        error=error,
     )
+
+
+def _read_failure(fields: Values) -> tuple[str, str]:
+    """The command of a failed shell call and what it printed; nothing where the user interrupted it, or another tool failed."""
+    given = fields.get("tool_input")
+    command = _first(given, ("command",)) if isinstance(given, dict) else ""
+    if fields.get("is_interrupt") is True or not command:
+        return "", ""
+    error = _first(fields, ("error",))
+    longest = LONGEST_ERROR // 2
+    return command, error if len(
+        error
+    ) <= LONGEST_ERROR else f"{error[:longest]}\n{error[-longest:]}"
 
 
 def _first(fields: Values, names: tuple[str, ...]) -> str:
@@ -123,7 +142,11 @@ def _session(fields: Values) -> str:
 # Answering
 
 # Event → its name in hosts that repeat it in the answer.
-NAMES = {"session-start": "SessionStart", "prompt": "UserPromptSubmit"}
+NAMES = {
+    "session-start": "SessionStart",
+    "prompt": "UserPromptSubmit",
+    "tool-failure": "PostToolUseFailure",
+}
 # Under what the others read the context; opencode is its plugin, which is ours.
 FLAT = {"copilot": "additionalContext", "cursor": "additional_context", "opencode": "context"}
 

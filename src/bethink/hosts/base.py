@@ -26,7 +26,8 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from bethink.text import STOP_WORDS, TAG
-from bethink.types import NOTHING, Json, Values
+from bethink.text.shell import shorten_command
+from bethink.types import NOTHING, Json, ToolEvent, Values
 
 # Why a line gives no turn: "no speech" for calls and results of tools, thinking and whatever else hosts write down; or what is worth
 # counting by itself, such as a broken line, a prompt of the machine, what Bethink recalled, and what was said while memory was off.
@@ -36,7 +37,7 @@ OFF: Reason = "memory off"
 MACHINE: Reason = "machine-made prompt"
 
 # Of a state: names of places, files and tools. The rest are ids, hashes and numbers.
-NAMED = ("project", "cwd", "branch", "used", "calls")
+NAMED = ("project", "cwd", "branch", "used", "calls", "runs", "events")
 
 # Where tools name the files they work on. A folder to search in is no file.
 _PATHS = "file_path filePath notebook_path absolute_path target_file path filename".split()
@@ -63,6 +64,15 @@ _FAILURES = re.compile(
     re.MULTILINE,
 )
 _OUTPUT = 8_000  # characters of a tool's output that are looked at, at either end
+# Characters of a command's output that an event keeps: where it failed, the beginning and the end; where it passed, the end.
+_FAILED_OUTPUT, _PASSED_OUTPUT = 1_500, 300
+_CHANGED = 120  # characters of a changed line
+# How hosts say that a call was not carried out, or that its outcome is not known: no failure of the command.
+_NO_OUTCOME = re.compile(
+    r"\s*(?:<tool_use_error>)?(?:Sibling tool call errored|Cancelled: parallel tool call|The user doesn't want to proceed"
+    r"|\[Request interrupted|Request interrupted|Permission to use |This command requires approval|InputValidationError"
+    r"|Hook PreToolUse|PreToolUse|Command (?:was )?(?:running in|moved to) (?:the )?background|Command timed out|User rejected|Claude requested permissions)"
+)
 _WORD = re.compile(r"[^\W_]{2,40}|\d")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
@@ -143,6 +153,7 @@ class Turn(NamedTuple):
     asked: tuple[
         str, ...
     ] = ()  # questions of the agent that it answers; the text has each above its answer
+    events: tuple[ToolEvent, ...] = ()  # commands and edits since the turn before, in their order
 
 
 Taken = Turn | Reason  # what a line gives: a turn, or why it gives none
@@ -297,6 +308,42 @@ def is_our_tool(tool: str, arguments: Fields) -> bool:
     words = find_command(arguments)[:200].split()[:4]
     programs = (word.strip("'\"").rpartition("/")[2] for word in words)
     return "bethink" in tool.lower() or "bethink" in programs
+
+
+def expect_event(tool: str, arguments: Fields) -> ToolEvent | None:
+    """A call of a shell, or of a tool that changes a file, before its outcome is known; None for other tools."""
+    if command := find_command(arguments).strip():
+        directory = arguments.name("workdir", "dir_path", length=1000) or ""
+        return ToolEvent(command=clean(shorten_command(command)), directory=directory)
+    if tool.lower().startswith(_EDITS) and (paths := find_paths(tool, arguments)):
+        return ToolEvent(file=paths[0], change=describe_change(arguments))
+    return None
+
+
+def describe_change(arguments: Fields) -> str:
+    """The first line in which an edit differs, as "old → new"; '' for a file that is written whole."""
+    edit = (arguments.objects("edits") or [arguments])[0]
+    old = edit.text("old_string") or edit.text("oldString") or edit.text("old_str")
+    new = edit.text("new_string") or edit.text("newString") or edit.text("new_str")
+    before, after = old[:20_000].splitlines(), new[:20_000].splitlines()
+    removed = next((line for line in before if line.strip() and line not in after), "")
+    added = next((line for line in after if line.strip() and line not in before), "")
+    lines = [clean(line).strip()[:_CHANGED] for line in (removed, added)]
+    return " → ".join(lines) if any(lines) else ""
+
+
+def finish_event(event: ToolEvent, output: str, failed: bool | None) -> ToolEvent:
+    """An event with its outcome. A call that was refused, interrupted or sent to the background has none."""
+    output = clean(_RECALLED.sub("", output) if f"<{TAG}" in output else output).strip()
+    if _NO_OUTCOME.match(output) or output.startswith("Exit code 143"):
+        failed = None
+    if not event.command:
+        return event._replace(failed=failed)
+    if not failed:
+        return event._replace(failed=failed, output=output[-_PASSED_OUTPUT:])
+    if len(output) > 2 * _FAILED_OUTPUT:
+        output = f"{output[:_FAILED_OUTPUT]}\n…\n{output[-_FAILED_OUTPUT:]}"
+    return event._replace(failed=True, output=output)
 
 
 def expect_work(tool: str, arguments: Fields) -> list[Fact]:
@@ -470,6 +517,7 @@ class Agent(NamedTuple):
     last: Values = NOTHING  # what differs at the end of a session
     warm: Values = NOTHING  # how it asks the MCP server at a prompt
     grouped: bool = True  # whether a hook stands in a group of hooks
+    matchers: Mapping[str, str] = NOTHING  # our event → the tools for which its hook runs
     events: Mapping[str, str] = USUAL_EVENTS  # its name of each event → ours; none with a plugin
     server: Values = MappingProxyType({"command": "$program", "args": "$args"})
     server_path: Sequence[str] = ("mcpServers", "bethink")

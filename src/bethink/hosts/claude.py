@@ -132,7 +132,8 @@ class ClaudeTranscript(LineTranscript):
         results = [one for one in message.objects("content") if one.get("type") == "tool_result"]
         for item in results:
             output = "\n".join(texts_of(item.get("content")))
-            self.add_result(item.get("tool_use_id"), output, item.get("is_error") is True)
+            failed = item.get("is_error") is True
+            self.add_result(item.get("tool_use_id"), output, failed, at=entry.time())
         if entry.get("isCompactSummary") is True:
             return self.say(entry, "assistant", texts, summary=True)
         if is_made_by_machine(entry):

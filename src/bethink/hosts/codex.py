@@ -21,12 +21,14 @@ from bethink.hosts.base import (
     Reason,
     Taken,
     as_name,
+    describe_change,
     make_id,
     read_object,
     remove_blocks,
     texts_of,
 )
 from bethink.hosts.transcript import LineTranscript
+from bethink.types import ToolEvent
 
 CALLS = (
     "function_call custom_tool_call local_shell_call web_search_call tool_search_call "
@@ -41,8 +43,8 @@ PREAMBLES = (
     "Another language model started to solve this problem",
 )
 OUTPUTS = ("input_text", "output_text", "text")
-# How the answer of a command says that it failed, as text or as JSON.
-FAILED = re.compile(r"\bexit(?:ed with code |_code\W{1,4})[1-9]")
+# How the answer of a command says its exit status, as text or as JSON.
+EXITED = re.compile(r"\b[Ee]xit(?:ed with code |_code\W{1,4}| code: )(-?\d{1,9})")
 PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.{1,500})$", re.MULTILINE)
 
 
@@ -93,10 +95,16 @@ class CodexTranscript(LineTranscript):
             self.add_call(name or type, arguments, payload.get("call_id"))
             patched = find_patched(payload)
             self.add_used((), patched, [Fact("edit", path) for path in patched])
+            if patched:
+                changed = ToolEvent(file=patched[0], change=describe_patch(find_patch(payload)))
+                self.add_run(changed, payload.get("call_id"))
         elif type.endswith("_output"):
             output = payload.get("output")
             text = output if isinstance(output, str) else "\n".join(texts_of(output, OUTPUTS))
-            self.add_result(payload.get("call_id"), text, FAILED.search(text[:400]) is not None)
+            call, at, output = payload.get("call_id"), entry.time(), find_output(text)
+            status = EXITED.search(text[:400]) or EXITED.search(text[-400:])
+            failed = status is not None and status[1] != "0"
+            self.add_result(call, output, failed, at=at, certain=status is not None)
         return NO_SPEECH
 
     def take_message(self, payload: Fields, entry: Fields) -> Taken:
@@ -140,6 +148,26 @@ def find_typed(texts: list[str], kinds: list[Any]) -> list[str]:
     return found
 
 
-def find_patched(payload: Fields) -> list[str]:
+def find_patch(payload: Fields) -> str:
     text = payload.text("input") or payload.text("arguments").replace("\\n", "\n")
-    return [path.strip() for path in PATCHED.findall(text)] if "*** Begin Patch" in text else []
+    return text if "*** Begin Patch" in text else ""
+
+
+def find_patched(payload: Fields) -> list[str]:
+    return [path.strip() for path in PATCHED.findall(find_patch(payload))]
+
+
+def describe_patch(patch: str) -> str:
+    """The first line of a patch that is replaced or added, as "old → new"."""
+    lines = patch[:20_000].splitlines()
+    removed = next((line[1:].strip() for line in lines if line.startswith("-")), "")
+    added = next((line[1:].strip() for line in lines if line.startswith("+")), "")
+    return describe_change(Fields(old_string=removed, new_string=added))
+
+
+def find_output(text: str) -> str:
+    """The output of a command without the lines that Codex puts above it."""
+    if text.startswith("{") and (answer := read_object(text)) and "output" in answer:
+        return answer.text("output")
+    head, mark, output = text.partition("Output:\n")
+    return output if mark and len(head) < 400 else text

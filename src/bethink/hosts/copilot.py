@@ -8,6 +8,7 @@ turn that says so.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -21,6 +22,10 @@ from bethink.hosts.base import (
     load_agents,
 )
 from bethink.hosts.transcript import LineTranscript
+
+EXITED = re.compile(
+    r"<(?:shellId: \S{1,80} completed|exited|command completed) with exit code (-?\d{1,9})>"
+)
 
 
 def find_directory(environment: Mapping[str, str], home: Path) -> str:
@@ -57,8 +62,11 @@ class CopilotTranscript(LineTranscript):
                 self.add_call(call.get("name"), call.get("arguments"), call.get("toolCallId"))
             return self.make_turn(id, "assistant", data.text("content"), at)
         if type == "tool.execution_complete":
-            output = data.object("result").text("content")
-            self.add_result(data.get("toolCallId"), output, data.get("success") is False)
+            output = data.object("result").text("content") or data.object("error").text("message")
+            # A command that fails is a success of the tool: its exit status counts.
+            status = data.object("shellExecution").get("exitCode", find_status(output))
+            failed = data.get("success") is False or bool(status)
+            self.add_result(data.get("toolCallId"), output, failed, at=at)
         if type in ("session.start", "session.resume", "session.context_changed"):
             context = data.object("context") or data
             self.locate(context.get("cwd"), context.get("branch"), data.get("sessionId"))
@@ -71,3 +79,9 @@ class CopilotTranscript(LineTranscript):
 
 
 read = CopilotTranscript
+
+
+def find_status(output: str) -> int:
+    """The exit status of a command, by the last line of its output; 0 where that names none."""
+    found = EXITED.search(output[-200:])
+    return int(found[1]) if found else 0

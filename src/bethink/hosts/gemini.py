@@ -7,6 +7,7 @@ again: by its id each is given once. A rewind takes nothing back; what was said 
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from bethink.hosts.base import MACHINE, NO_SPEECH, Fields, Taken, Turn, texts_of
@@ -15,6 +16,7 @@ from bethink.types import Json, Values
 
 RECENT = 32
 SNAPSHOT = "<state_snapshot>"
+FAILED = re.compile(r"^Exit Code: [1-9]", re.MULTILINE)  # a command that fails is a "success"
 # What follows a compression: the machine speaks for the model.
 ACKNOWLEDGED = "Got it. Thanks for the additional context!"
 
@@ -60,7 +62,9 @@ class GeminiTranscript(LineTranscript):
         for call in () if copied else fields.objects("toolCalls"):
             self.add_call(call.get("name"), call.get("args"), call.get("id"))
             if "status" in call:
-                self.add_result(call.get("id"), find_output(call), call["status"] != "success")
+                output = find_output(call)
+                failed = call["status"] != "success" or FAILED.search(output) is not None
+                self.add_result(call.get("id"), output, failed, at=fields.time())
         if text == ACKNOWLEDGED or (type == "user" and self.agent):
             return MACHINE
         summary = text.lstrip().startswith(SNAPSHOT)
@@ -75,7 +79,8 @@ read = GeminiTranscript
 def find_output(call: Fields) -> str:
     """What a tool answered."""
     answers = (one.object("functionResponse") for one in call.objects("result"))
-    return "\n".join(one.object("response").text("output") for one in answers)
+    responses = [one.object("response") for one in answers]
+    return "\n".join(one.text("output") or one.text("error") for one in responses)
 
 
 def find_project(path: Path) -> str | None:

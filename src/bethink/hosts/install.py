@@ -86,7 +86,8 @@ def make_hook(host: str, place: InstallPlace, event: str) -> Json:
     template = about.warm if event == "prompt" and place.warm and about.warm else about.hook
     hook = fill(template, hook_words(host, place, event), f"bethink-{event}")
     hook |= about.last if event == "session-end" else {}
-    return {"hooks": [hook]} if about.grouped else hook
+    matcher = {"matcher": about.matchers[event]} if event in about.matchers else {}
+    return {**matcher, "hooks": [hook]} if about.grouped else hook
 
 
 def hook_words(host: str, place: InstallPlace, event: str) -> list[str]:

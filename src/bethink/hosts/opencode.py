@@ -132,7 +132,8 @@ class OpencodeTranscript(Transcript):
         if state.get("status") in ("completed", "error"):
             code = state.object("metadata").get("exit")
             failed = state["status"] == "error" or code not in (0, None)
-            self.add_result(call, state.text("output"), failed)
+            output = state.text("output") or state.text("error")
+            self.add_result(call, output, failed, at=state.object("time").time("end"))
         return NO_SPEECH
 
 

@@ -50,7 +50,7 @@ from bethink.hosts.base import (
 )
 from bethink.skills import NAMES
 from bethink.text import TAG, suggest_one_of
-from bethink.types import NOTHING, Json, Values
+from bethink.types import NOTHING, Json, ToolEvent, Values
 
 HOSTS = ("claude", "codex", "copilot", "gemini", "opencode", "cursor", "plain")
 PEEK = 64 << 10  # bytes of a file that are looked at to tell whose it is
@@ -59,6 +59,7 @@ BLANK = b"\xef\xbb\xbf \t\r\n"
 
 # How much is remembered: tools, files and work of a turn, switches of memory, threads with tools, calls under way.
 _TOOLS, _FILES, _WORK, _SWITCHES, _THREADS, _CALLS = 32, 64, 24, 64, 16, 32
+_EVENTS = 48  # commands and edits between two turns
 # Lines of what memory told an agent, words of each, and characters of one telling.
 _TOLD, _TOLD_WORDS, _TOLD_LENGTH = 24, 40, 20_000
 # A skill of ours that somebody calls by name, where the host gives it as it was typed: `/remember why …`, `$remember`.
@@ -150,6 +151,7 @@ class Transcript:
     # What a position keeps of a reading, and how each begins. JSON, and nothing that was said.
     kept: ClassVar[Json] = {
         **{"session": "", "project": None, "cwd": None, "branch": None, "used": {}, "calls": {}},
+        **{"runs": {}, "events": {}},
         **{"off": [], "private": [], "hiding": [], "stamps": [], "told": []},
     }
     session: str
@@ -163,6 +165,10 @@ class Transcript:
     used: dict[str, list[Any]]  # of each thread: its tools, its files, then each fact of its work
     told: list[str]  # lines that memory told the agent, as `hash_words` gives them
     calls: dict[str, list[Any]]  # without an outcome: the thread of each, then what it should do
+    runs: dict[
+        str, list[Any]
+    ]  # without an outcome: the thread of each command or edit, then its event
+    events: dict[str, list[Any]]  # of each thread: its commands and edits since its last turn
 
     def __init__(self, path: Path, position: Position = START) -> None:
         self.path, self.position = path, position
@@ -248,14 +254,43 @@ class Transcript:
         if not name or base.is_our_tool(name, fields):
             return
         self.add_used([name], base.find_paths(name, fields))
+        self.add_run(base.expect_event(name, fields), call)
         expected, id = base.expect_work(name, fields), as_name(call)
         if expected and id:
             self.calls[id] = [self.channel, *map(list, expected)]
             drop_oldest(self.calls, _CALLS)
 
-    def add_result(self, call: Any, output: str, failed: bool = False) -> None:
-        """Keeps what a tool call did for the next turn of its thread."""
+    def add_run(self, event: ToolEvent | None, call: Any) -> None:
+        """Keeps a command or an edit until its outcome is known."""
+        id = as_name(call)
+        if event and id and self.rename(self.session) not in self.off:
+            event = event._replace(line=self.number, directory=event.directory or self.cwd or "")
+            self.runs[id] = [self.channel, *event]
+            drop_oldest(self.runs, _CALLS)
+
+    def end_run(
+        self, call: Any, output: str, failed: bool | None, at: datetime | None = None
+    ) -> None:
+        """Keeps the outcome of a command or an edit for the next turn of its thread."""
+        thread, *values = self.runs.pop(as_name(call) or "", [""])
+        if values and self.rename(self.session) not in self.off:
+            event = base.finish_event(ToolEvent(*values), output, failed)
+            event = event._replace(line=self.number, at=at.isoformat() if at else "")
+            self.events[thread] = [*self.events.pop(thread, []), list(event)][-_EVENTS:]
+            drop_oldest(self.events, _THREADS)
+
+    def add_result(
+        self,
+        call: Any,
+        output: str,
+        failed: bool = False,
+        *,
+        at: datetime | None = None,
+        certain: bool = True,
+    ) -> None:
+        """Keeps what a tool call did for the next turn of its thread. Not `certain`: the host does not say whether it failed."""
         self.hear_memory(output)
+        self.end_run(call, output, failed if certain else None, at)
         thread, *expected = self.calls.pop(as_name(call) or "", [""])
         if expected:
             self.add_used(work=base.confirm_work(expected, output, failed), thread=thread)
@@ -315,6 +350,7 @@ class Transcript:
             text, opens_private = self.obey_user(text, at, session)
         if self.is_off(at, session, summary):
             self.used.pop(self.channel, None)
+            self.events.pop(self.channel, None)
             return OFF
         if not text:
             return NO_SPEECH
@@ -330,9 +366,10 @@ class Transcript:
         tools, files, *work = nothing if summary else self.used.pop(self.channel, nothing)
         place = self.number, self.cwd, self.branch, tuple(tools), tuple(files), self.agent
         done = tuple(Fact(*fact) for fact in work)
-        return Turn(
-            id, session, role, text, at, *place, summary, plan, done, tuple(self.told), asked
-        )
+        ran = [] if summary else self.events.pop(self.channel, [])
+        events = tuple(ToolEvent(*event) for event in ran)
+        told = tuple(self.told)
+        return Turn(id, session, role, text, at, *place, summary, plan, done, told, asked, events)
 
     def obey_user(self, text: str, at: datetime | None, session: str) -> tuple[str, bool]:
         """What of the user's turn may be given, and whether it opens a `<private>` that hides what follows. The tag switches memory

@@ -40,6 +40,7 @@ from bethink.ingest.pipeline import (
 from bethink.ingest.provenance import find_own
 from bethink.ingest.reconcile import may_settle, needed_to_complete
 from bethink.ingest.redact import redact, redact_value
+from bethink.ingest.remedies import remember_failures
 from bethink.ingest.sentences import cut_text
 from bethink.ingest.titles import (
     RECAP,
@@ -184,15 +185,20 @@ def prepare(recipe: Recipe) -> Prepared:
         )
         for one, vectors in zip(kept, own, strict=True)
     ]
+    failures = remember_failures(recipe, heard)
     batch = batch._replace(
         scopes={**recipe.options.scopes, **({PERSONAL: (PERSONAL, "")} if own_ways else {})},
         sessions=_describe_session(recipe, heard, session, digest, _list_waiting(recipe, batch)),
         spans=tuple(zip(spans, vectors, strict=True)),
-        add=(*turns, *batch.add),
+        add=(*turns, *batch.add, *failures.add),
+        change=(*batch.change, *failures.change),
         model=recipe.embedder.model if recipe.embedder else None,
-        cache={**fresh, **batch.cache},
+        vectors=failures.vectors,
+        made_of=failures.made_of,
+        cache={**fresh, **batch.cache, **failures.cache},
     )
     state["turns"] = int(state.get("turns", 0)) + len(heard)
+    state |= failures.state
     known, begun = total - len(made), sum(not span.name for span in found.spans)
     return Prepared(batch, state, len(kept), repeated, len(made), known, begun)
 

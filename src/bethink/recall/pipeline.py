@@ -422,7 +422,7 @@ BY_WORDS, BY_MEANING = 200, 100
 TOPICS, BEST_TOPICS = 40, 3
 PARENT = 0.7  # how much of a topic's fit its sub-topics share
 # What came out of the work stands for the turns in which it was said; these fill the room that is left.
-OUTCOMES = tuple(kind for kind in KINDS if kind not in ("code", "document", "context"))
+OUTCOMES = tuple(kind for kind in KINDS if kind not in ("code", "document", "context", "failure"))
 LOOKED = 500  # memories of each sort that are looked at; of a longer time the newest
 NOTHING_THEN = "Nothing is known from that time; `bethink list` shows the newest."
 

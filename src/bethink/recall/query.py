@@ -29,7 +29,7 @@ OPERATORS = {"AND": "and", "OR": "or", "NOT": "not"}
 BINDING = {"close": 0, "or": 1, "and": 2, "not": 3}
 BESIDE = 4
 
-_LISTED = "decision conclusion question problem solution todo gotcha preference handoff fact pattern".split()
+_LISTED = "decision conclusion question problem solution todo gotcha preference handoff fact pattern failure".split()
 LIST_NOUNS = {f"{kind}s": kind for kind in _LISTED} | {
     "to-dos": "todo",
     "discoveries": "discovery",

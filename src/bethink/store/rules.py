@@ -363,7 +363,9 @@ class Writer(Places):
             same = "SELECT id, metadata FROM sources WHERE uri = (SELECT uri FROM sources WHERE id = ?)"
             for id, metadata in self.run(same, source):
                 kept = json.loads(metadata)
-                (kept.get("sessions", {}).get(session) or {}).pop("open", None)
+                state = kept.get("sessions", {}).get(session) or {}
+                for name in ("open", "waiting"):
+                    state.pop(name, None)
                 self.update("sources", {"metadata": rows.to_column("metadata", kept)}, "id", id)
 
     # Leaving

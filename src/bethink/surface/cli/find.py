@@ -1,4 +1,4 @@
-"""`search`, `recall`, `why`, `today`, `get`, `list`, `history`, `sessions`, `topics` and `stats`: what memory holds."""
+"""`search`, `recall`, `why`, `today`, `get`, `list`, `history`, `sessions`, `topics`, `failures` and `stats`: what memory holds."""
 
 import re
 from collections.abc import Sequence
@@ -197,6 +197,26 @@ def talks_result(args: Namespace, memory: Bethink, topics: bool = False) -> Resu
         full = topics and bool(args.tree or args.session)
         lines += render.talk_lines(session, spans, project, full)
     return Result(records, lines, stored=True)
+
+
+def failures(args: Namespace, memory: Bethink) -> Result:
+    from bethink.features.failures import list_failures
+
+    found = list_failures(memory, args.open, args.limit)
+    if not found:
+        none = "No unsolved failures." if args.open else "No failed commands are known here."
+        more = "" if args.open else "`bethink backfill` reads them from the agents' transcripts."
+        return Result([], notes=[none], hints=[more])
+    short = memory.store.abbreviate([one.id for one in found])
+    lines: list[str] = []
+    for one in found:
+        times = "once" if one.times == 1 else f"{one.times} times"
+        lines += [
+            f"{short[one.id]}  {one.cause}, {times}, last {one.last[:10]}",
+            f"  `{one_line(one.command, 160)}`: {one_line(one.error, 160)}",
+            f"  fix: {one_line(one.fix, 300)}" if one.fix else "  unsolved",
+        ]
+    return Result([one._asdict() for one in found], lines, stored=True)
 
 
 # Numbers

@@ -1,0 +1,623 @@
+"""Failed commands and what fixed them, from the tool events of a session.
+
+`read_runs` says which command of a shell line passed or failed, as far as its exit status is proof: behind a pipe it is none, and of
+`build && run` the line as a whole failed. `sign_error` names an error so that it is recognised in another session, worktree or
+machine. `follow_events` matches a failure with the change after which the same command passes. Everything here is pure; texts are
+redacted by the caller before they are stored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from bethink.types import COMMAND_LENGTH, ToolEvent
+
+# Programs whose failures are worth keeping: builds, tests, linters, version control, package managers, services.
+PROGRAMS = frozenset(
+    "git gh glab npm npx pnpm pnpx yarn bun bunx deno node tsc tsx eslint prettier biome vitest jest playwright cypress mocha turbo nx vite "
+    "next wrangler python python3 py pip pip3 pipx uv uvx poetry pdm hatch tox nox pytest mypy pyright ruff black flake8 pylint django-admin "
+    "alembic cargo rustc rustup clippy go gofmt golangci-lint staticcheck goreleaser make cmake ninja meson bazel just task mise asdf nix "
+    "gradle gradlew mvn mvnw kotlinc javac sbt dotnet msbuild swift xcodebuild pod fastlane flutter dart bundle gem rake rails rspec rubocop "
+    "ruby composer php phpunit phpstan artisan mix iex elixir docker docker-compose podman kubectl helm terraform tofu pulumi ansible "
+    "ansible-playbook psql mysql sqlite3 redis-cli brew apt apt-get dnf pacman apk systemctl pre-commit lefthook hk act vale shellcheck "
+    "hadolint buf protoc sqlc prisma drizzle-kit supabase firebase vercel netlify fly flyctl aws gcloud az".split()
+)
+# Words behind which the command that counts begins.
+_REMOTE = ("ssh", "scp", "rsync", "wsl")  # what fails there is another machine's
+_WRAPPERS = frozenset("sudo time command exec nice nohup env timeout stdbuf xvfb-run".split())
+# Questions whose exit status is an answer, not a failure.
+_QUERIES = re.compile(
+    r"(?:git (?:diff|grep|log|show|status|rev-parse|rev-list|merge-base|show-ref|ls-remote|ls-files|ls-tree|check-ignore|check-ref-format"
+    r"|config|cat-file|symbolic-ref|describe|reflog|blame)|gh (?:pr checks|run watch|run view|search)|npm (?:outdated|audit|view|ls|list|why)"
+    r"|pnpm (?:outdated|audit|why|ls|list)|pip3? show|(?:docker|kubectl) (?:inspect|ps|logs|get|describe)|systemctl (?:status|is-active|cat)"
+    r"|brew list|node -e|node -p|python3? -c|ruby -e|php -r)\b"
+)
+# Commands that change nothing, so that they fix nothing.
+_LOOKS = re.compile(
+    r"(?:ls|cat|bat|head|tail|less|grep|egrep|rg|ag|fd|find|tree|wc|file|stat|which|type|echo|printf|pwd|date|whoami|env|printenv|sleep|true"
+    r"|false|test|\[|diff|cmp|du|df|ps|lsof|jq|yq|awk|sort|uniq|cut|tr|sed(?! -i| --in-place)|curl|wget|ping|man|history|wait"
+    r"|git (?:diff|grep|log|show|status|rev-parse|rev-list|merge-base|ls-remote|ls-files|ls-tree|check-ignore|branch(?: -[avlr]+| --\S+)*$|remote -v"
+    r"|config --get|cat-file|describe|reflog|blame|worktree list|fetch)"
+    r"|gh (?:pr (?:view|list|diff|checks|status)|issue (?:view|list)|run (?:view|list|watch)|api|auth status|search|repo view)"
+    r"|(?:npm|pnpm|yarn) (?:ls|list|view|why|outdated|audit|-v|--version)|(?:docker|kubectl) (?:ps|logs|inspect|images|get|describe)"
+    r"|\S+ (?:--version|-v|-V|--help|version))(?:\s|$)"
+)
+# Steps that only set the stage for the next one.
+_STAGE = re.compile(
+    r"(?:cd|pushd|popd|export|set|source|\.|echo|printf|sleep|true|mkdir|:|umask|ulimit|unset|alias|shopt|nvm use)(?:\s|$)"
+)
+_KEYWORDS = re.compile(
+    r"(?:for|while|until|if|case|select|function|\{|\(|!|trap|eval|wait)(?:\s|$)|\w+\s*\(\)"
+)
+_FILTERS = frozenset(
+    "tail head cat tee sort wc sed less more column tac nl fold uniq cut tr".split()
+)
+_ASSIGNMENT = re.compile(r"\w{1,60}=(?:'[^']{0,400}'|\"[^\"]{0,400}\"|[^\s'\"]{0,400})\s+")
+_REDIRECTION = re.compile(r"\s*(?:[12&]?>>?\s?&?(?:/dev/null|\d|[^\s;&|]{1,200})|<\s?/dev/null)")
+
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\[[0-9;]{1,8}m")
+_EXIT_LINE = re.compile(r"(?:Error: )?Exit code:? \d+")
+# Lines that say that something failed, but not why.
+_NOISE = re.compile(
+    r"(?:npm (?:ERR!|error) (?:code|errno|syscall|path|command|A complete log|Lifecycle|workspace|location|Exit status|signal|at |\s*$)"
+    r"|\s*ELIFECYCLE|.*(?:command failed with exit code|exit status \d+$|exited with (?:code )?\d+|exited \(\d+\)|Command failed)"
+    r"|make(?:\[\d+\])?: \*\*\* |error Command failed|.{0,40}ERR_PNPM_RECURSIVE(?!.{0,80}not found)|✖ \d+ |.{0,20}\b\d+ (?:failed|failing|errors?)\b|undefined$|.{0,4}Build failed in|\s*at .{1,200}:\d+|\s*File \".{1,200}\", line \d+"
+    r"|\[.{1,40}\] ERROR task failed|error: could not compile .{0,80} due to|.*\bwarning\b|For more information"
+    r"|.{0,40}(?:0 errors?\b|0 fail|no errors)|hint:|Error: Process completed|> |\$ |Waiting |.{0,60}Deprecation|.*DEPRECATED|.*DEPRECATION)",
+    re.IGNORECASE,
+)
+_STRONG = re.compile(
+    r"(?:^|[\s:(\]])(?:fatal:|error:|error\[|error\s+TS\d|error \w+:|ERROR\b|panic:|panicked at|npm (?:ERR!|error) |Traceback|\w{0,60}(?:Error|Exception)(?::| \[)"
+    r"|AssertionError|FAIL\b|FAILED\b|--- FAIL|✖|✗|✘|× |E\s{3,}\w)|command not found|: not found$|No such file or directory|Permission denied"
+    r"|unknown (?:flag|option|command|shorthand|json field)|Unknown JSON field|(?:un)?recognized (?:argument|option)|is not recognized|address already in use|refused"
+    r"|\[(?:remote )?rejected\]|^CONFLICT|did not match any|is (?:not|already) |cannot |can't |could not |couldn't |unable to |not found\b|is required"
+)
+_WEAK = re.compile(
+    r"\b(?:error|failed|failure|fails|invalid|missing|denied|unexpected|undefined|unknown|ignored|unsupported|expected|no such|must|not)\b",
+    re.IGNORECASE,
+)
+_PASSED = re.compile(
+    r"\b[1-9]\d{0,6} (?:passed|passing)\b|\btest result: ok\b|^ok\s+\S+|\bAll checks passed|\bno issues found|\bSuccess: no issues"
+    r"|\bBuild succeeded|\bBUILD SUCCESSFUL|\bbuilt in \d|\bCompiled successfully|\b0 errors\b|\bFinished `|\b0 failures\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+_SHOWS_FAILURE = re.compile(
+    r"^(?:--- )?FAIL\b|\b[1-9]\d{0,6} (?:failed|failing|failures?|errors?)\b|\berror(?:\[\w+\]|:| TS\d)|^npm (?:ERR!|error)|\bFAILED\b|\bfatal:|panic",
+    re.MULTILINE | re.IGNORECASE,
+)
+
+# Kinds of failures in the order in which they are tried.
+KINDS: Mapping[str, re.Pattern[str]] = {
+    name: re.compile(pattern, re.IGNORECASE)
+    for name, pattern in {
+        "port in use": r"EADDRINUSE|address already in use|port \S{1,12} is (?:already )?(?:in use|allocated)|port is already allocated",
+        "service not running": r"ECONNREFUSED|connection refused|cannot connect to the docker daemon|could not connect to server|is the server running"
+        r"|is the docker daemon running|failed to connect to|no such container|service .{0,40}is not running|can't reach database",
+        "wrong flag": r"unknown (?:flag|option|argument|command|shorthand|subcommand|json field)|unrecogni[sz]ed (?:arguments?|options?|subcommand)"
+        r"|unexpected argument|(?:invalid|illegal|bad|no such|unsupported) (?:option|flag|argument\b)|flag provided but not defined|unknown script"
+        r"|missing script|no rule to make target|found argument .{1,60} which wasn't expected|accepts \d+ arg|requires? at least \d+ arg|no task .{1,60} found",
+        "missing dependency": r"cannot find (?:module|package)|command .{1,40} not found|can't resolve|module ?not ?found|no module named|command not found|: not found$|not installed"
+        r"|could(?: not|n't) resolve|cannot find package|could not find gem|bundler: .{0,60}not found|executable file not found|is not recognized as"
+        r"|no required module provides|missing go\.sum entry|node_modules .{0,20}missing|unresolved import|can't find crate|couldn't exec process"
+        r"|executable doesn't exist|not in your package\.json|could not find a version that satisfies|ERR_MODULE_NOT_FOUND|failed to resolve import",
+        "version": r"requires? (?:go|node|python|rust|ruby|java|a different)\b|unsupported engine|EBADENGINE|version mismatch|incompatible (?:version|with)"
+        r"|requires .{1,30}>=|is not supported (?:by|with) |rust-version|lockfile .{0,40}(?:not up to date|out of date|outdated)|frozen.lockfile|needs to be updated but|ERESOLVE|override for .{1,60} conflicts|peer dep",
+        "permission": r"permission denied|EACCES|EPERM|operation not permitted|access denied|not authorized|unauthorized|authentication failed"
+        r"|HTTP 40[13]\b|403 forbidden|could not read Username|must be root|resource not accessible|publickey|gh auth login|GH_TOKEN",
+        "environment variable": r"(?:environment )?variable .{0,60}(?:not set|required|missing|undefined|unset)|unbound variable|\b[A-Z][A-Z0-9]+_[A-Z0-9_]+\b.{0,30}"
+        r"(?:is (?:not set|required|missing)|not set|must be set)|missing required environment|missing .{0,20}api key",
+        "conflict": r"\[(?:remote )?rejected\]|non-fast-forward|^CONFLICT|merge conflict|not fully merged|would be overwritten|unrelated histories|divergent branches"
+        r"|upstream branch|fetch first|protected branch|needs merge|unmerged|already exists|already checked out|used by worktree|nothing to commit|cannot rebase"
+        r"|index\.lock|not possible to fast-forward|cannot lock ref|no commits between|refusing to merge|ignored by one of your",
+        "type or lint rule": r"error TS\d|error\[E\d|\bTS\d{4}\b|is not assignable|mypy|eslint|\bclippy|\(?\bno-[a-z]+(?:-[a-z]+)+\b|\b(?:E|F|W|I|N|B|C|D|UP|SIM|RUF|PL[A-Z]?|ANN|ARG|S|T|TRY)\d{3,4}\b"
+        r"|\blint|formatt?(?:ed|ing)|gofmt|prettier|would reformat|undefined: \w|declared and not used|imported and not used|undeclared name|cannot use .{1,80} as|cannot find name"
+        r"|mismatched types|cannot convert|\.(?:go|rs|c|cc|cpp|h|java|kt|swift):\d+:\d+: |syntax ?error|unused (?:import|variable)|incompatible types|does not exist on type|parse error|expected `|unresolved reference|✖ \d+ problem",
+        "wrong directory": r"pathspec|not a git repository|could not find .{0,40}(?:package\.json|cargo\.toml|go\.mod|pyproject|makefile|gemfile)"
+        r"|no package\.json|go\.mod file not found|ENOENT.{0,80}package\.json|no importer manifest|does not contain main module|directory prefix .{1,80} does not contain"
+        r"|outside (?:the )?(?:repository|main module)|no such file or directory|cannot access|can't open file|no makefile found|no such directory|does not exist",
+        "test expectation": r"assert|expected|--- FAIL|\bFAIL(?:ED|URES?)?\b|failing|\b\d+ failed|toEqual|toBe\b|snapshot|to equal|test.{0,20}failed|\bnot ok\b",
+    }.items()
+}
+_TESTS = re.compile(
+    r"\b(?:test|tests|spec|rspec|pytest|jest|vitest|playwright|cypress|tox|nox|e2e)\b"
+)
+_CHECKS = re.compile(
+    r"\b(?:build|lint|check|tsc|mypy|pyright|ruff|eslint|vale|compile|vet|clippy|fmt)\b"
+)
+CODE = ("type or lint rule", "test expectation")  # kinds that an edit of the code mends
+FLAKY = "flaky"
+# Commands that may mend a kind of failure; where one of them ran, it is the fix.
+_REMEDIES = {
+    "missing dependency": re.compile(
+        r"\b(?:install|ci|add|sync|restore|bootstrap|setup|venv|get|tidy|update|upgrade|i|activate|build|up|link|use|corepack)\b"
+    ),
+    "version": re.compile(r"\b(?:install|update|upgrade|use|add|tidy|lock|sync|get|i|generate)\b"),
+    "permission": re.compile(
+        r"\b(?:chmod|chown|sudo|login|auth|ssh-add|setup-git|token|set-url)\b"
+    ),
+    "service not running": re.compile(
+        r"\b(?:start|up|run|serve|open|restart|launch|colima|systemctl|dev)\b"
+    ),
+    "port in use": re.compile(r"\b(?:kill|pkill|fuser|stop|down|rm)\b"),
+    "environment variable": re.compile(r"\b(?:export|cp|source|direnv|dotenv|secret)\b|\w=\S"),
+    "conflict": re.compile(
+        r"\bgit (?:pull|fetch|rebase|merge|stash|reset|checkout|switch|add|rm|commit|push|branch|worktree|clean|restore)\b|\brm\b"
+    ),
+    "wrong directory": re.compile(r"\b(?:cd|mkdir|cp|mv|git|touch|init)\b"),
+}
+JOINT = " && "
+_REMEMBERED = 12  # changes since a failure
+_PENDING = 12  # failures of a session that wait for their fix
+_NEAR = 4  # commands behind a failure among which another form of it counts as its correction
+_FILES = 2  # edited files that can be named as the fix
+_TEXT = 160  # characters of a command, an error or a changed line
+
+
+class Run(NamedTuple):
+    """A command whose outcome is certain, or that may have changed something (`passed` None)."""
+
+    command: str
+    place: str  # the directory, '' where it is not known
+    passed: bool | None
+
+
+class Failure(NamedTuple):
+    """A failed command, with what fixed it where that is known."""
+
+    command: str
+    place: str
+    error: str
+    signature: str
+    kind: str
+    line: int
+    at: str
+    times: int = 1
+    fix: str = ""
+    fixed_line: int = 0
+
+    @property
+    def text(self) -> str:
+        """The failure and its fix as a statement."""
+        said = f"`{show_command(self.command)}` failed: {self.error.rstrip('.')}."
+        return f"{said} Fixed: {self.fix}." if self.fix else said
+
+
+class Pending(NamedTuple):
+    """A failure that was not fixed yet, and what was changed since. JSON-able."""
+
+    failure: Failure
+    changes: list[list[str]]  # each an edit (file, change) or a command ("", command)
+    cleared: list[list[str]] | None = (
+        None  # the changes after which the command failed in another way
+    )
+    commands: int = 0  # that ran since
+
+
+# Shell lines
+
+
+def split_line(text: str) -> list[tuple[str, list[str]]] | None:
+    """The pipelines of a shell line, each with what joins it to the one before (`&&`, `||`, `;`, `&`); None where it is a script."""
+    steps: list[tuple[str, list[str]]] = []
+    part, joint, members = "", "", []
+    quote, depth, at = "", 0, 0
+
+    def end_member() -> None:
+        nonlocal part
+        if part.strip():
+            members.append(part.strip())
+        part = ""
+
+    def end_step(following: str) -> None:
+        nonlocal joint, members
+        end_member()
+        if members:
+            steps.append((joint, members))
+            joint = following
+        elif following != ";":
+            joint = following
+        members = []
+
+    while at < len(text):
+        char, pair = text[at], text[at : at + 2]
+        if quote:
+            if char == "\\" and quote == '"':
+                part, at = part + pair, at + 2
+                continue
+            quote = "" if char == quote else quote
+        elif char == "\\":
+            part += " " if pair == "\\\n" else pair
+            at += 2
+            continue
+        elif char in "'\"`":
+            quote = char
+        elif pair == "$(" or char == "(":
+            depth += 1
+        elif char == ")":
+            depth = max(0, depth - 1)
+        elif not depth and pair in ("&&", "||"):
+            end_step(pair)
+            at += 2
+            continue
+        elif not depth and char in ";\n":
+            end_step(";")
+            at += 1
+            continue
+        elif not depth and char == "&" and text[at - 1 : at] not in (">", "<") and pair != "&>":
+            end_step("&")
+            at += 1
+            continue
+        elif not depth and char == "|":
+            end_member()
+            at += 2 if pair == "|&" else 1
+            continue
+        elif char == "#" and not part.strip() and not depth:
+            end = text.find("\n", at)
+            at = len(text) if end < 0 else end
+            continue
+        part, at = part + char, at + 1
+    end_step("")
+    script = any(_KEYWORDS.match(member) for _, step in steps for member in step)
+    return None if quote or script else steps
+
+
+def strip_command(command: str) -> str:
+    """A command without assignments, wrappers and redirections, its blanks made one."""
+    text = _REDIRECTION.sub("", f" {command}").strip()
+    while True:
+        shorter = _ASSIGNMENT.sub("", text, count=1) if _ASSIGNMENT.match(text) else text
+        first, _, rest = shorter.partition(" ")
+        if first in _WRAPPERS and rest.strip():
+            shorter = re.sub(r"^(?:-\S+\s+|\d+\w?\s+)+", "", rest.strip())
+        if shorter == text:
+            return " ".join(text.split())
+        text = shorter
+
+
+def read_runs(event: ToolEvent) -> list[Run]:
+    """The commands of a shell line with their outcomes, as far as its exit status proves them."""
+    steps = split_line(event.command) if len(event.command) < COMMAND_LENGTH else None
+    if steps is None or not steps or event.failed is None:
+        return [Run(strip_command(event.command), event.directory, None)]
+    strict = any(re.match(r"set -\w*e", step[0]) for _, step in steps)
+    piped = "pipefail" in event.command
+    start = 0
+    if not strict:  # the exit status is that of the last list of commands
+        start = max(at for at, (joint, _) in enumerate(steps) if joint in ("", ";", "&"))
+    tail = steps[start:]
+    doubtful = any(joint == "||" for joint, _ in tail)
+    place = event.directory
+    runs: list[Run] = []
+    for at, (_, members) in enumerate(steps):
+        place = _enter(place, members[0])
+        shown = strip_command(members[0])
+        if _STAGE.match(shown) and not shown.startswith(("export ", "cd ", "source ", "mkdir ")):
+            continue
+        certain = at >= start and not doubtful
+        if certain and len(members) > 1 and not piped:
+            passes = _PASSED.search(event.output) and not _SHOWS_FAILURE.search(event.output)
+            certain = bool(passes) and not event.failed
+        runs.append(Run(shown, place, True if certain and not event.failed else None))
+    if event.failed:
+        return _find_failed(event, tail, doubtful, piped, runs)
+    chain = [run for run in runs[-len(tail) :] if run.passed and not _STAGE.match(run.command)]
+    if len(chain) > 1 and not strict:  # a line that failed as a whole may pass as a whole
+        runs.append(Run(JOINT.join(run.command for run in chain), chain[0].place, True))
+    return runs
+
+
+def _find_failed(
+    event: ToolEvent,
+    tail: Sequence[tuple[str, list[str]]],
+    doubtful: bool,
+    piped: bool,
+    runs: list[Run],
+) -> list[Run]:
+    """The runs of a line that failed: the step that must have, or the line from the first that may have."""
+    may_fail: list[tuple[str, str]] = []
+    place = event.directory
+    for _, members in tail:
+        place = _enter(place, members[0])
+        last = strip_command(members[-1])
+        if _STAGE.match(last) or (len(members) > 1 and not piped and last.split()[0] in _FILTERS):
+            continue
+        may_fail.append((strip_command(members[0]) if len(members) == 1 or piped else "", place))
+    moved = re.search(r"\bcd:.{0,300}(?:no such file|not a directory)", event.output, re.IGNORECASE)
+    if doubtful or moved or not may_fail or not all(command for command, _ in may_fail):
+        return runs
+    failed = Run(JOINT.join(command for command, _ in may_fail), may_fail[0][1], False)
+    before = [run for run in runs if run.command not in dict(may_fail)]
+    return [*before, failed]
+
+
+def _enter(place: str, step: str) -> str:
+    """The directory behind a step."""
+    found = re.match(r"(?:cd|pushd)\s+(['\"]?)([^'\"\s]{1,400})\1\s*$", step)
+    if not found or found[2] == "-" or "$" in found[2]:
+        return place
+    return posixpath.normpath(posixpath.join(place, found[2]))
+
+
+def name_family(command: str) -> str:
+    """The program of a command and the word that says what it does: `npm test`, `git push`, `pytest`."""
+    words = [word for word in strip_command(command).split() if not word.startswith("-")]
+    if not words:
+        return ""
+    program = name_program(words[0])
+    rest = words[1:]
+    if program.startswith("python") and " -m " in f"{command} " and rest:
+        return rest[0]
+    if program in ("npm", "pnpm", "yarn", "bun") and rest[:1] == ["run"]:
+        rest = rest[1:]
+    if program in ("npx", "pnpx", "bunx", "uvx") and rest:
+        return rest[0]
+    if program in ("uv", "poetry", "pdm", "mise", "bundle", "dotenv") and rest[:1] in (
+        ["run"],
+        ["exec"],
+        ["x"],
+    ):
+        return " ".join([program, *rest[:2]])
+    deep = program in ("gh", "glab", "docker", "aws", "gcloud")
+    return " ".join([program, *rest[: 2 if deep else 1]]) if program in PROGRAMS else program
+
+
+def is_relevant(command: str, kind: str, error: str) -> bool:
+    """Whether a failure of this command is worth keeping."""
+    first = strip_command(command.split(JOINT)[0])
+    if _QUERIES.match(first) and kind != "wrong flag":
+        return False
+    programs = [name_program(step) for step in command.split(JOINT)]
+    if programs[0] in _REMOTE:
+        return False
+    missing = kind == "missing dependency" and programs[0] in error
+    return any(program in PROGRAMS for program in programs) or missing
+
+
+def name_program(command: str) -> str:
+    return strip_command(command).partition(" ")[0].strip("'\"").rpartition("/")[2]
+
+
+# Errors
+
+
+def find_error(output: str) -> str:
+    """The line of an output that says what went wrong, '' where none does."""
+    lines = [_ESCAPES.sub("", line).strip() for line in output.splitlines()]
+    lines = [line for line in lines if any(map(str.isalpha, line)) and not _EXIT_LINE.match(line)]
+    telling = [line for line in lines if not _NOISE.match(line)]
+    for pattern in (_STRONG, _WEAK):
+        for at, line in enumerate(telling):
+            if pattern.search(line) and not line.startswith("Traceback"):
+                bare = len(re.findall(r"\w+", line)) < 3 or line.endswith(":")
+                more = telling[at + 1] if bare and at + 1 < len(telling) else ""
+                return _shorten(f"{line} {more}".strip())
+    return _shorten(telling[0]) if len(telling) == 1 else ""
+
+
+def show_command(command: str) -> str:
+    """A command for reading: without the text of a heredoc, and short."""
+    return _shorten(re.sub(r'"\$\(cat <<\w{1,40}\s*\)"', "…", command))
+
+
+def _shorten(text: str, length: int = _TEXT) -> str:
+    plain = " ".join(text.split())
+    return plain if len(plain) <= length else f"{plain[: length - 1].rstrip()}…"
+
+
+_NORMAL: Sequence[tuple[re.Pattern[str], str]] = [
+    (re.compile(pattern, re.IGNORECASE), by)
+    for pattern, by in (
+        (r"\x1b\[[0-9;?]{0,20}[A-Za-z]", ""),
+        (r"^.{0,60}?:?\s?line \d+: ", ""),
+        (r"^(?:/usr)?/bin/(?:ba|z|da)?sh: |^\(eval\):\d+: |^(?:ba|z)?sh: ", ""),
+        (r"command not found: ([\w./@-]{1,60})", r"\1: command not found"),
+        (
+            r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?",
+            "<time>",
+        ),
+        (r"\b\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\b", "<time>"),
+        (r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "<id>"),
+        (r"\b[a-z]{3,8}://[^\s'\"<>)]{1,400}", "<url>"),
+        (r"\b0x[0-9a-f]{2,16}\b", "<address>"),
+        (
+            r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b|\blocalhost:\d{1,5}\b|(?<![\w])\[?::1?\]?:\d{1,5}\b",
+            "<address>",
+        ),
+        (r"\bport \d{1,5}\b", "port #"),
+        (
+            r"(?<![\w@/\\])(?!@)(?:[a-z]:)?[\w.@+-]{0,80}(?:[/\\][\w.@+\[\]-]{1,120}){2,}[/\\]?(?:[:(]\d+(?:[:,]\d+)?\)?)?",
+            "<path>",
+        ),
+        (
+            r"(?<![\w@'\"])(?:~|\.{1,2})?[/\\][\w.@+-]{1,120}[/\\]?(?:[:(]\d+(?:[:,]\d+)?\)?)?",
+            "<path>",
+        ),
+        (r"(?<![\w@'\"/])[\w.-]{1,80}/[\w.-]{1,80}\.\w{1,6}(?:[:(]\d+(?:[:,]\d+)?\)?)?", "<path>"),
+        (
+            r"\b[\w-]{1,80}\.(?:tsx?|jsx?|mjs|py|rs|go|rb|java|kt|swift|c|cc|cpp|h|php|ex|exs|vue|svelte)[:(]\d+(?:[:,]\d+)?\)?",
+            "<path>",
+        ),
+        (r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b", "<hash>"),
+        (
+            r"\b\d{1,9}(?:[.,]\d{1,9})?\s?(?:ms|µs|ns|s|sec|secs|seconds|min|minutes|kb|mb|gb|kib|mib|bytes)\b",
+            "<amount>",
+        ),
+        (r"(?<![A-Za-z\d])v?\d{1,9}(?:\.\d{1,9})*(?![\w])", "#"),
+        (r"[`'\"“”‘’]", "'"),
+        (r"\s{1,20}", " "),
+    )
+]
+
+
+def normalise_error(error: str) -> str:
+    """An error without paths, positions, hashes, times, addresses, amounts and colours."""
+    for pattern, by in _NORMAL:
+        error = pattern.sub(by, error)
+    return re.sub(r"^(?:<path>|[\s:#•*>|-])+", "", error).rstrip(" .:…").lower()
+
+
+def sign_error(command: str, error: str) -> str:
+    """The name under which an error is recognised. One that says little counts only for the same kind of command."""
+    normal = normalise_error(error)
+    words = re.findall(r"[^\W\d_]{3,}", re.sub(r"<\w+>", "", normal))
+    basis = normal if len(words) >= 3 else f"{name_family(command)}\0{normal}"
+    return hashlib.blake2b(basis.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def name_kind(command: str, error: str) -> str:
+    """The kind of a failure by its error, or else by what its command does."""
+    for kind, pattern in KINDS.items():
+        if pattern.search(error):
+            return kind
+    if _TESTS.search(command[:300]):
+        return "test expectation"
+    return "type or lint rule" if _CHECKS.search(command[:300]) else "other"
+
+
+def read_failure(run: Run, event: ToolEvent) -> Failure | None:
+    """The failure of a run, where its error can be named and it is worth keeping."""
+    error = find_error(event.output)
+    kind = name_kind(run.command, error) if error else ""
+    if not error or not is_relevant(run.command, kind, error):
+        return None
+    own = sign_error(run.command, error)
+    return Failure(run.command, run.place, error, own, kind, event.line, event.at)
+
+
+# From a failure to its fix
+
+
+def follow_events(
+    events: Iterable[ToolEvent], waiting: Sequence[Pending] = ()
+) -> tuple[list[Failure], list[Pending]]:
+    """The failures that were fixed, and those that still wait, each with the changes since."""
+    pending, fixed = list(waiting), []
+    for event in events:
+        if event.file:
+            if event.failed is not True:
+                _note_change(pending, [event.file, event.change])
+            continue
+        for run in read_runs(event):
+            if run.passed is False:
+                pending = _take_failure(pending, read_failure(run, event))
+            elif run.passed:
+                done = [_find_fix(one, run, event) for one in pending]
+                fixed += [one for one in done if one and one.fix]
+                pending = [one for one, end in zip(pending, done, strict=True) if not end]
+            if not _LOOKS.match(run.command) and run.passed is not False:
+                _note_change(pending, ["", run.command])
+        pending = [one._replace(commands=one.commands + 1) for one in pending]
+    return fixed, pending[-_PENDING:]
+
+
+def _note_change(pending: Sequence[Pending], change: list[str]) -> None:
+    for one in pending:
+        if change not in one.changes:
+            one.changes.append(change)
+            del one.changes[:-_REMEMBERED]
+
+
+def _take_failure(pending: list[Pending], failure: Failure | None) -> list[Pending]:
+    """The failures that wait, with a new one. The same again was not fixed by what was tried; another of the same command shows that
+    the one before is over, or hidden."""
+    if failure is None:
+        return pending
+    kept: list[Pending] = []
+    for one in pending:
+        same = _is_same(one.failure, failure.command, failure.place)
+        if one.failure.signature == failure.signature:
+            times = one.failure.times + 1
+            failure = failure._replace(times=times, line=one.failure.line)
+        elif same:
+            frozen = list(one.changes) if one.cleared is None else one.cleared
+            kept.append(one._replace(cleared=frozen))
+        else:
+            kept.append(one)
+    return [*kept, Pending(failure, [])]
+
+
+def _is_same(failure: Failure, command: str, place: str) -> bool:
+    return failure.command == command and (failure.place == place or not place)
+
+
+def _find_fix(one: Pending, run: Run, event: ToolEvent) -> Failure | None:
+    """The failure with its fix, if a run that passed shows it; without a fix where it is over and nothing tells why."""
+    failure = one.failure
+    fix = None
+    if _is_same(failure, run.command, run.place):
+        changes = one.changes if one.cleared is None else one.cleared
+        fix = describe_fix(failure, changes)
+        if not changes and one.cleared is None:
+            failure = failure._replace(kind=FLAKY)
+            fix = "passed when run again" if one.commands <= _NEAR else ""
+    elif failure.kind not in CODE and one.commands < _NEAR:
+        fix = _describe_correction(one, run)
+    return None if fix is None else failure._replace(fix=fix, fixed_line=event.line)
+
+
+def describe_fix(failure: Failure, changes: Sequence[Sequence[str]]) -> str:
+    """The change that ended a failure in one line, '' where it cannot be told from others."""
+    edits: dict[str, str] = {}
+    for file, change in changes:
+        if file:
+            edits[file] = edits.get(file) or change
+    commands = [change for file, change in changes if not file]
+    remedy = _REMEDIES.get(failure.kind)
+    remedies = [command for command in commands if remedy and remedy.search(command)]
+    if remedies:
+        return f"ran `{show_command(remedies[-1])}`"
+    named = {
+        file: change for file, change in edits.items() if posixpath.basename(file) in failure.error
+    }
+    if len(edits) > _FILES:
+        edits = named
+    if 0 < len(edits) <= _FILES:
+        return "edited " + " and ".join(_describe_edit(*one) for one in edits.items())
+    if len(commands) == 1 and not edits and len(changes) == 1:
+        return f"ran `{show_command(commands[0])}`"
+    return ""
+
+
+def _describe_edit(file: str, change: str) -> str:
+    name = "/".join(file.replace("\\", "/").split("/")[-2:])
+    return f"{name} ({_shorten(change)})" if change else name
+
+
+def _describe_correction(one: Pending, run: Run) -> str | None:
+    """The fix where a command passes in another form right behind its failure."""
+    failure = one.failure
+    if failure.command == run.command:
+        if failure.kind != "wrong directory":
+            return None
+        return f"ran it in {posixpath.basename(run.place.rstrip('/')) or run.place}"
+    if any(file for file, _ in one.changes) or not _is_variant(failure.command, run.command):
+        return None
+    return f"ran `{show_command(run.command)}` instead"
+
+
+def _is_variant(old: str, new: str) -> bool:
+    """Whether a command is another form of one: with other options, another program, or a step before it."""
+    steps = old.split(JOINT)
+    if new in steps or (_LOOKS.match(new) and not _LOOKS.match(old)):
+        return False
+    before, after = set(old.split()), set(new.split())
+    family = name_family(steps[-1])
+    same = family == name_family(new.split(JOINT)[-1])
+    targets = {word for word in before - set(family.split()) if not word.startswith("-")} - {"&&"}
+    shared = len(before & after) / max(1, len(before | after))
+    arguments = old.split()[1:]
+    moved = bool(arguments) and new.split()[-len(arguments) :] == arguments
+    kept = not targets or bool(targets & after)
+    return moved or (kept and shared >= (0.4 if same else 0.6))
+
+
+def select_failures(found: Iterable[Failure], most: int) -> Iterator[Failure]:
+    """The few that are worth a memory: what the environment needs before what the code did wrong."""
+    ranked = sorted(
+        found, key=lambda one: (one.kind in (*CODE, "other", FLAKY), -one.times, one.line)
+    )
+    yield from ranked[:most]

@@ -1,0 +1,220 @@
+"""Memories of failed commands: new ones, and what a page adds to known ones.
+
+One memory holds one error of a project, whatever session, worktree or agent met it: the same error again raises its count, a fix closes
+it, the same fix again makes it more certain. Only the few of a session that are worth it are kept. Nothing here writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bethink.ingest.extract import extract, keywords, summarize
+from bethink.ingest.failures import CODE, FLAKY, Failure, Pending, follow_events, show_command
+from bethink.ingest.pipeline import clean_passage, make_memory
+from bethink.ingest.redact import redact, redact_value
+from bethink.store.places import content_hash
+from bethink.types import FAILURES, TRUST, Change, Entry, Filter, Memory, Passage
+
+if TYPE_CHECKING:
+    from bethink.ingest.conversation import HeardTurn, Recipe
+
+KNOWN = 1_000  # failures of a project that a new one is compared with, the newest
+PER_PAGE, PER_SESSION = 4, 10  # new memories
+WAITING = 6  # failures of a thread that wait for their fix across pages
+# Confidence of a failure without a fix, with one, and what the same fix adds when it helps again; by hand.
+UNSOLVED, SOLVED, AGAIN, SUREST = 0.5, 0.6, 0.15, 0.95
+
+
+class Remedies(NamedTuple):
+    """What a page says of failures: new memories, changes of known ones, and the state for the next page."""
+
+    add: tuple[Entry, ...] = ()
+    change: tuple[Change, ...] = ()
+    vectors: Mapping[str, Sequence[Any]] = {}
+    made_of: Mapping[str, str] = {}
+    cache: Mapping[str, Sequence[Any]] = {}
+    state: Mapping[str, Any] = {}  # the keys "waiting" and "failures" of the session's state
+
+
+def remember_failures(recipe: Recipe, heard: Sequence[HeardTurn]) -> Remedies:
+    """The failures of a page, compared with the known ones of its project."""
+    found, state = _follow_threads(recipe, heard)
+    kept = int(recipe.state.get("failures", 0))
+    if not found:
+        return Remedies(state={**state, "failures": kept})
+    known = _list_known(recipe)
+    fresh: dict[str, Memory] = {}
+    changed: dict[str, Memory] = {}
+    room = min(PER_PAGE, PER_SESSION - kept)
+    for failure in _rank(found):
+        old = known.get(failure.signature)
+        if old is None:
+            memory = _make_memory(recipe, failure) if len(fresh) < room else None
+            if memory:
+                fresh[failure.signature] = memory
+        elif old.deleted_at is None and old.trust <= min(recipe.trust, TRUST["agent"]):
+            changed[old.id] = _add_to(changed.get(old.id, old), failure, recipe.session)
+    reworded = [one for one in changed.values() if one.content != _by_id(known, one.id).content]
+    vectors, cache = recipe.make_vectors([*fresh.values(), *reworded])
+    own, anew = vectors[: len(fresh)], vectors[len(fresh) :]
+    return Remedies(
+        tuple(Entry(one, some) for one, some in zip(fresh.values(), own, strict=True)),
+        tuple(_describe_change(_by_id(known, id), one) for id, one in changed.items()),
+        {one.id: some for one, some in zip(reworded, anew, strict=True) if len(some)},
+        {one.id: one.content for one in reworded},
+        cache,
+        {**state, "failures": kept + len(fresh)},
+    )
+
+
+def _by_id(known: Mapping[str, Memory], id: str) -> Memory:
+    return next(one for one in known.values() if one.id == id)
+
+
+def _list_known(recipe: Recipe) -> dict[str, Memory]:
+    """The failures of the project by signature. A forgotten one is known, too: it does not come back."""
+    filter = Filter(
+        (recipe.options.scope,), ("failure",), include_deleted=True, include_expired=True
+    )
+    found = recipe.store.list(filter._replace(now=recipe.options.now), KNOWN)
+    return {str(one.metadata.get("signature")): one for one in reversed(found)}
+
+
+# From tool events to failures
+
+
+def _follow_threads(
+    recipe: Recipe, heard: Sequence[HeardTurn]
+) -> tuple[list[Failure], Mapping[str, Any]]:
+    """The failures worth keeping, fixed or open, of the session and of each sub-agent; and those that wait for the next page."""
+    waiting: dict[str, list[Any]] = dict(recipe.state.get("waiting") or {})
+    found: list[Failure] = []
+    by_thread = sorted(heard, key=lambda one: one.turn.agent or "")
+    for thread, turns in groupby(by_thread, key=lambda one: one.turn.agent or ""):
+        events = [event for one in turns for event in one.turn.events]
+        if not events:
+            continue
+        before = [_load_pending(one) for one in waiting.pop(thread, [])]
+        fixed, left = follow_events(events, before)
+        seen = {(one.failure.signature, one.failure.times) for one in before}
+        unsolved = [one.failure for one in left if is_open_item(one.failure)]
+        found += fixed
+        found += [one for one in unsolved if (one.signature, one.times) not in seen]
+        if left:
+            waiting[thread] = redact_value([_dump_pending(one) for one in left[-WAITING:]])[0]
+    return found, {"waiting": waiting}
+
+
+def is_open_item(failure: Failure) -> bool:
+    """Whether a failure without a fix is worth keeping: the environment fails, or the same error came again."""
+    return failure.kind not in (*CODE, "other", FLAKY) or failure.times > 1
+
+
+def _dump_pending(one: Pending) -> list[Any]:
+    return [list(one.failure), one.changes, one.cleared, one.commands]
+
+
+def _load_pending(values: Sequence[Any]) -> Pending:
+    failure, changes, cleared, commands = values
+    return Pending(Failure(*failure), list(changes), cleared, int(commands))
+
+
+def _rank(found: Iterable[Failure]) -> list[Failure]:
+    """Fixed before open, what the environment needs before what the code did wrong."""
+    minor = (*CODE, "other", FLAKY)
+    return sorted(found, key=lambda one: (not one.fix, one.kind in minor, -one.times, one.line))
+
+
+# From failures to memories
+
+
+def _make_memory(recipe: Recipe, failure: Failure) -> Memory | None:
+    at = _read_time(failure.at)
+    passage = Passage(
+        failure.text,
+        kind="failure",
+        importance=4.0,
+        confidence=SOLVED if failure.fix else UNSOLVED,
+        lines=(failure.line, max(failure.line, failure.fixed_line)),
+        created_at=at or recipe.options.now,
+        metadata=_describe(failure, recipe.session) | {"host": recipe.host},
+        session=recipe.session,
+        position=FAILURES,
+    )
+    if redact(failure.text).empty:
+        return None
+    cleaned, _ = clean_passage(passage, recipe.options.longest)
+    options = recipe.options._replace(trust=min(recipe.trust, TRUST["agent"]))
+    memory = make_memory(extract(cleaned), recipe.source, options, 0)
+    return memory._replace(answered=bool(failure.fix))
+
+
+def _describe(failure: Failure, session: str) -> dict[str, Any]:
+    return {
+        "command": show_command(failure.command),
+        "error": failure.error,
+        "signature": failure.signature,
+        "cause": failure.kind,
+        "fix": failure.fix,
+        "times": failure.times,
+        "last": failure.at,
+        "held": 1 if failure.fix else 0,
+        "last_session": session,
+    }
+
+
+def _add_to(old: Memory, failure: Failure, session: str) -> Memory:
+    """A known failure with what a page adds: how often, when last, and the fix that helped."""
+    was = old.metadata
+    again = _describe(failure, session)
+    same = session == was.get("last_session")
+    # An open failure that this session stored before is counted there already.
+    times = (
+        max(int(was.get("times", 1)), failure.times)
+        if same
+        else int(was.get("times", 1)) + failure.times
+    )
+    metadata = {
+        **was,
+        "times": times,
+        "last": failure.at or was.get("last"),
+        "last_session": session,
+    }
+    if not failure.fix:
+        return old._replace(metadata=metadata)
+    repeated = failure.fix == was.get("fix")
+    held = int(was.get("held", 0)) + 1 if repeated else 1
+    confidence = min(SUREST, SOLVED + AGAIN * (held - 1))
+    text, metadata = _redact_fix(
+        failure, metadata | {name: again[name] for name in ("command", "error", "fix", "cause")}
+    )
+    metadata["held"] = held
+    if repeated:
+        return old._replace(metadata=metadata, confidence=confidence, answered=True)
+    return old._replace(content=text, metadata=metadata, confidence=confidence, answered=True)
+
+
+def _redact_fix(failure: Failure, metadata: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    return redact(failure.text).text.strip(), redact_value(metadata)[0]
+
+
+def _describe_change(old: Memory, new: Memory) -> Change:
+    names = ("content", "metadata", "confidence", "answered")
+    fields: dict[str, Any] = {
+        name: getattr(new, name) for name in names if getattr(new, name) != getattr(old, name)
+    }
+    if "content" in fields:
+        fields["content_hash"] = content_hash(new.content)
+        fields["keywords"] = keywords(new.content)
+        fields["summary"] = summarize(new.content)
+    return Change(old.id, "reread", fields)
+
+
+def _read_time(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None

@@ -161,7 +161,7 @@ def comparable(lines: list[str]) -> list[str]:
     for pattern, word in VARYING.items():
         text = re.sub(pattern, word, text)
     # Where a line breaks before a path depends on how long the path is.
-    text = re.sub(r"\n(?=PATH|project:HASH)", " ", text)
+    text = re.sub(r"\n(?=PATH|project:HASH|\(score )", " ", text)
     return text.strip("\n").splitlines()
 
 

@@ -789,6 +789,8 @@ def _comes_before(one: Hit, other: Hit, relation: str) -> bool:
         return True
     if relation in ("relates_to", "builds_on") and not are_statements(one.memory, other.memory):
         return False
+    if relation == "builds_on" and one.memory.kind != other.memory.kind:
+        return False  # an amendment is of the kind that it amends; a fact about a decision is not
     # A statement with several claims changed in one of them: the question may be about another.
     partly = _SEVERAL_CLAIMS.search(other.memory.content[:LONGEST_CLAIMS]) is not None
     least = PARTLY_FITTING if partly else AS_FITTING

@@ -32,6 +32,7 @@ SHORT_SENTENCES, SHORT_WIDTH = 3, 420
 LONG_WIDTH, MOST_LINES = 2_500, 30  # nobody types more to an agent at once
 QUOTED_WORDS = 5  # of a quotation that can be a statement; a shorter one is a name
 QUOTED_WIDE = 8  # the same in characters of a script without spaces
+NAME_WORDS = 6  # of a file, a branch or a test whose name can be a statement
 LABEL_WORDS = 4  # before a colon that makes a line a field: "Summary: …"
 TEASER_WORDS = 3  # of a question that is about the statement behind it
 CHECK_WORDS = 9  # of a question that only asks whether something is so
@@ -42,7 +43,8 @@ BEHIND_COLON = 3  # words behind a colon that can be a statement
 # The beginning of a line by which somebody else's text is known, beside what is no prose at all (`sentences.find_noise`).
 _FOREIGN = (
     r"\s*(?:"
-    r"#{1,6}\s|[=~_-]{2,}\s*$|--\s*$|\*\*[^*]+\*\*:?\s*$|__[^_]+__:?\s*$"  # headings, rules, signatures
+    r"#{1,6}\s|[=~_-]{2,}\s*$|--\s*$|\*\*[^*]+\*\*:?(?:\s|$)|__[^_]+__:?\s*$"  # headings, rules, signatures
+    r"|[*=~_#-]{3,}\s"  # banners
     r"|//|/\*|\*/|\*\s\S.*\*/|<!--|\"\"\"|'''|;;|--\s\S|%%"  # comments
     r"|[{}\[\]],?\s*$|[{\[]\s*[\"'{\[]"  # data
     r"|[\"'][\w .-]{1,40}[\"']\s*:"
@@ -84,6 +86,10 @@ _QUOTED = (
     r"|「([^「」\n]{1,600})」|『([^『』\n]{1,600})』|`([^`\n]{1,600})`"
     r"|(?<!\w)'((?:[^'\n]|(?<=\w)'(?=\w)){1,600})'(?!\w)|(?<!\w)‘((?:[^‘’\n]|(?<=\w)’(?=\w)){1,600})’(?!\w)"
 )
+# "we-moved-to-another-host.md", "test_we_moved_to_another_host": a name that reads as a sentence.
+_NAMED = rf"(?<![\w-])(?:[^\W\d_][^\W_]*[_-]){{{NAME_WORDS - 1},}}[^\W\d_][^\W_]*"
+# "add an example, e.g. we moved to another host"
+_EXAMPLE = r"\b(?:e\.g\.|eg|for example|for instance|such as|z\.b\.|zum beispiel|par exemple|por ejemplo|por exemplo|ad esempio|например)[,:]?\s+(.{1,600})"
 # "Can you fix this?" alone on its line speaks of the text above or below it.
 _POINTS = r"(?:\W*(?:can|could|would|will|please|pls|so|and|how|what|why|who|do|does|should|you|i|we|me|help|to|about|with)\b\W*){0,6}(?:\w+\W+){0,2}(?:this|that|these|those|above)\b(?:\W+(?:please|for me|now|one|too|first|mean\w*|for us|happen\w*|up))?\W*$"
 
@@ -309,8 +315,11 @@ def _read_line(line: Line, alone: bool, followed: bool) -> ReadLine:
 
 
 def _find_quotations(text: str) -> list[str]:
-    """The quotations that are long enough for a statement."""
-    found = []
+    """The quotations, names and examples that are long enough for a statement."""
+    found = [one[0] for one in compile_pattern(_NAMED).finditer(text)]
+    for example in compile_pattern(_EXAMPLE, re.IGNORECASE).finditer(text):
+        if len(example[1].split()) >= QUOTED_WORDS:
+            found.append(example[1])
     for match in compile_pattern(_QUOTED).finditer(text):
         inside = next(filter(None, match.groups()), "")
         words = compile_pattern(r"[^\W\d_]{2,}").findall(inside)

@@ -1,21 +1,15 @@
 """Attacks on a user's decisions: way in × wording × language × form, chosen by a seed.
 
-`make attacks` tries thousands and prints the table of docs/concepts/privacy.md; `tests/test_attack_cases.py` tries some hundred.
+`make attacks` (bench/attacks.py) tries thousands, `tests/test_attack_cases.py` some hundred.
 """
 
-import argparse
 import random
-import sys
-import tempfile
-import time
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import attack_forms
 import attack_forms_fresh as fresh
-from attack_world import ROWS, WAYS, Attempt, Outcome, World, settle
+from attack_world import ROWS, WAYS, Attempt, Outcome, World
 
 # A claim against each of the ten decisions, in their order.
 WORDINGS: dict[str, tuple[str, ...]] = {
@@ -218,51 +212,3 @@ def run(world: World, rounds: Iterable[Round]) -> Iterator[Tried]:
         outcomes = world.attack(one.way, attempts)
         for attempt, outcome in zip(attempts, outcomes, strict=True):
             yield Tried(one, attempt, outcome)
-
-
-HEAD = (
-    "| way in | cases | kept | stored as your word | decisions changed | forgotten | in the next briefing as your word |"
-    " at a prompt as your word |\n|---|---|---|---|---|---|---|---|"
-)
-
-
-def count(name: str, tried: Sequence[Tried]) -> str:
-    """One row of the table."""
-    found = [one.outcome for one in tried]
-    numbers = (
-        len(found),
-        sum(one.trust is not None for one in found),
-        sum(one.stored for one in found),
-        sum(one.changed for one in found),
-        sum(one.gone for one in found),
-        sum(bool(one.briefed) for one in found),
-        sum(bool(one.prompted) for one in found),
-    )
-    return f"| {name} | {' | '.join(f'{number:,}' for number in numbers)} |"
-
-
-def main(words: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=1000, help="rounds of ten cases")
-    parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args(words)
-    began = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder, settle(Path(folder)) as world:
-        tried = list(run(world, choose(asked.rounds, asked.seed)))
-        blind = list(run(world, choose_fresh()))
-    ways = Counter(one.round.way for one in tried)
-    print(HEAD)
-    for way in ways:
-        print(count(way, [one for one in tried if one.round.way == way]))
-    print(count("all generated cases", tried))
-    print(count("forms written without knowing the guards", blind))
-    wrong = [one for one in (*tried, *blind) if one.wrongs]
-    for one in wrong:
-        print(one.describe())
-    seconds = time.monotonic() - began
-    print(f"{len(tried) + len(blind):,} cases, {len(wrong)} of them wrong, in {seconds:.0f} s")
-    return bool(wrong)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

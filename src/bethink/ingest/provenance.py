@@ -72,6 +72,8 @@ _STAMPED = (
     r"|.{0,60}\b(?:opened|commented|reported|posted|asked|authored|reviewed|edited|answered)\b.{0,40}\b(?:ago|by|on)\b.{0,30}$"
     r"|.{0,60}\(score \d{1,6}\):?[ \t]{0,4}$"
 )
+# "eve opened this issue 3 days ago", below its title
+_OPENED = r".{0,60}\b(?:opened|created|reported|authored|filed|wants to merge)\b.{0,40}\b(?:ago|by|on|into)\b"
 _LABEL = r"\s*[*_]{0,2}(\w[^\s:]*(?: [^\s:]+){0,3}?)\s?[*_]{0,2}[:：][*_]{0,2}(?:\s|$|(?<=：))"
 _NOT_OURS = r"(?:hi|hello|hey|hallo|hola|bonjour|salut|ciao|olá)\s+(?!claude|codex|copilot|gemini|cursor|agent|there\b)[\w.-]+(?:\s[\w.-]+)?\s*,"
 _SIGNED = r"[ \t.!?。][—–~-]{1,2} ?@?[A-Z][\w.-]{1,30}(?: [A-Z][\w.-]{1,30})?[ \t]{0,4}$"
@@ -203,7 +205,8 @@ def _read_lines(turn: str) -> tuple[list[Line], str]:
             before = text if not text.strip() else before
             continue
         if noise or _is_reaction(text) or _is_foreign(text) or _is_wrapped(before, text):
-            attributed = text.strip() == "--" or _is_reaction(text)
+            opened = compile_pattern(_OPENED, re.IGNORECASE).match(text)
+            attributed = opened or text.strip() == "--" or _is_reaction(text)
             return found, SIGNED_BY_ANOTHER if attributed else FOREIGN_REST
         item = compile_pattern(ITEM).match(text)
         if not found and _is_salutation(text) and any(map(str.strip, lines[at + 1 :])):
@@ -317,9 +320,8 @@ def _read_line(line: Line, alone: bool, followed: bool) -> ReadLine:
 def _find_quotations(text: str) -> list[str]:
     """The quotations, names and examples that are long enough for a statement."""
     found = [one[0] for one in compile_pattern(_NAMED).finditer(text)]
-    for example in compile_pattern(_EXAMPLE, re.IGNORECASE).finditer(text):
-        if len(example[1].split()) >= QUOTED_WORDS:
-            found.append(example[1])
+    examples = (one[1] for one in compile_pattern(_EXAMPLE, re.IGNORECASE).finditer(text))
+    found += [one for one in examples if len(one.split()) >= QUOTED_WORDS]
     for match in compile_pattern(_QUOTED).finditer(text):
         inside = next(filter(None, match.groups()), "")
         words = compile_pattern(r"[^\W\d_]{2,}").findall(inside)

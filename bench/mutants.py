@@ -65,8 +65,8 @@ MUTANTS = (
     Mutant(
         "a statement from a transcript retires",
         RECONCILE,
-        'return memory.source_type == "transcript"',
-        "return False",
+        'explicit or (new.trust >= TRUST["agent"] and not is_inferred(new))',
+        'explicit or new.trust >= TRUST["agent"]',
         "test_reconcile.py",
     ),
     Mutant(
@@ -86,15 +86,15 @@ MUTANTS = (
     Mutant(
         "a pasted text marks the user's word",
         RECONCILE,
-        'if self.new.trust < TRUST["agent"] or self.new',
-        "if self.new",
+        'if self.new.trust < TRUST["agent"]:\n            return\n        if self',
+        "if self",
         "test_reconcile.py",
     ),
     Mutant(
         "an agent's turn marks the user's word",
         RECONCILE,
-        "doubtful = is_inferred(self.new) and self.new.trust < old.trust",
-        "doubtful = False",
+        "elif is_inferred(self.new) and self.new.trust < old.trust:",
+        "elif False:",
         "test_reconcile.py",
     ),
     # Whose word a turn is

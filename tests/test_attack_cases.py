@@ -3,8 +3,9 @@
 import attack_cases
 import attack_forms_fresh as fresh
 import pytest
-from attack_world import WAYS, paste, settle
+from attack_world import WAYS, find_core, fold, paste, settle
 
+from bethink.ingest.provenance import find_own
 from bethink.types import TRUST
 
 SEED, ROUNDS = 20261118, 48  # 480 cases, 10 to a round
@@ -30,6 +31,14 @@ def test_the_chosen_rounds_use_every_way_in():
 def test_an_attack_leaves_the_users_word_alone(world, chosen):
     wrong = [one.describe() for one in attack_cases.run(world, [chosen]) if one.wrongs]
     assert wrong == []
+
+
+@pytest.mark.parametrize("form", fresh.TURNS)
+def test_a_claim_in_a_form_that_was_new_to_the_guards_is_not_the_users_word(form):
+    claims = [claim for claims in attack_cases.WORDINGS.values() for claim in claims]
+    turns = {claim: fresh.attack("pasted turn", form, claim) for claim in claims}
+    own = {claim: fold(find_own(turn).text) for claim, turn in turns.items()}
+    assert [turns[claim] for claim in claims if find_core(claim) in own[claim]] == []
 
 
 @pytest.mark.parametrize(

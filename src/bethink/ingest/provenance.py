@@ -50,7 +50,7 @@ _FOREIGN = (
     r"|[\"'][\w .-]{1,40}[\"']\s*:"
     r"|(?:[*|\\/]\s?)*[0-9a-f]{7,40}\s|commit [0-9a-f]{7,40}\b"  # commits
     r"|(?:feat|fix|chore|docs|refactor|perf|tests?|build|ci|style|revert)(?:\([^)\n]{1,40}\))?!?:\s"
-    r"|\[?[A-Z][A-Z0-9]{1,9}-\d+\]?\s*[:|–—-]"  # tickets
+    r"|\[?[A-Z][A-Z0-9]{1,9}-\d+\]?\s*[:|–—-]|[A-Z][A-Z0-9]{1,9}-\d{2,}\s+[A-Z\u2e80-\U0003ffff]"  # tickets
     r"|(?:issue|pr|pull request|ticket|bug|merge request)\s#?\d+\s*[:–—-]"
     r"|[-*+•]\s+\[[ xX]\]\s|\+\s|.{0,200}\(#\d+\)\s*$|@\w+\s+[A-Z\u2e80-\U0003ffff]"  # boxes, added lines, titles of commits, marks
     r"|\[?\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?:\s?[ap]m)?\]?(?:\s|$)"  # times and dates
@@ -321,15 +321,23 @@ def _find_quotations(text: str) -> list[str]:
     """The quotations, names and examples that are long enough for a statement."""
     found = [one[0] for one in compile_pattern(_NAMED).finditer(text)]
     examples = (one[1] for one in compile_pattern(_EXAMPLE, re.IGNORECASE).finditer(text))
-    found += [one for one in examples if len(one.split()) >= QUOTED_WORDS]
+    found += filter(_can_state, examples)
     for match in compile_pattern(_QUOTED).finditer(text):
         inside = next(filter(None, match.groups()), "")
-        words = compile_pattern(r"[^\W\d_]{2,}").findall(inside)
-        wide = sum(character > "\u2e7f" for character in inside)
-        code = match[0][0] == "`" and len(words) < len(inside.split())
-        if (len(words) >= QUOTED_WORDS or wide >= QUOTED_WIDE) and not code:
+        code = match[0][0] == "`" and len(_find_words(inside)) < len(inside.split())
+        if _can_state(inside) and not code:
             found.append(inside)
     return found
+
+
+def _can_state(text: str) -> bool:
+    """Return True if a text is long enough for a statement."""
+    wide = sum(character > "\u2e7f" for character in text)
+    return len(_find_words(text)) >= QUOTED_WORDS or wide >= QUOTED_WIDE
+
+
+def _find_words(text: str) -> list[str]:
+    return compile_pattern(r"[^\W\d_]{2,}").findall(text)
 
 
 def _overlap(quotation: str, sentence: str) -> bool:

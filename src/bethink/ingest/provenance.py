@@ -91,7 +91,7 @@ _QUOTED = (
 # "we-moved-to-another-host.md", "test_we_moved_to_another_host": a name that reads as a sentence.
 _NAMED = rf"(?<![\w-])(?:[^\W\d_][^\W_]*[_-]){{{NAME_WORDS - 1},}}[^\W\d_][^\W_]*"
 # "add an example, e.g. we moved to another host"
-_EXAMPLE = r"\b(?:e\.g\.|eg|for example|for instance|such as|z\.b\.|zum beispiel|par exemple|por ejemplo|por exemplo|ad esempio|например)[,:]?\s+(.{1,600})"
+_EXAMPLE = r"\b(?:e\.g\.|eg|for example|for instance|z\.b\.|zum beispiel|par exemple|por ejemplo|por exemplo|ad esempio|например)[,:]?\s+(.{1,600})"
 # "Can you fix this?" alone on its line speaks of the text above or below it.
 _POINTS = r"(?:\W*(?:can|could|would|will|please|pls|so|and|how|what|why|who|do|does|should|you|i|we|me|help|to|about|with)\b\W*){0,6}(?:\w+\W+){0,2}(?:this|that|these|those|above)\b(?:\W+(?:please|for me|now|one|too|first|mean\w*|for us|happen\w*|up))?\W*$"
 

@@ -43,10 +43,11 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=1000, help="rounds of ten cases")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--model", type=Path, help="folder of the default embedding model")
     parser.add_argument("--write", action="store_true", help="write the table into the page")
     asked = parser.parse_args(words)
     began = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder, settle(Path(folder)) as world:
+    with tempfile.TemporaryDirectory() as folder, settle(Path(folder), asked.model) as world:
         tried = list(run(world, choose(asked.rounds, asked.seed)))
         fresh = list(run(world, choose_fresh()))
     rows = [count(way, [one for one in tried if one.round.way == way]) for way in WAYS]

@@ -38,6 +38,7 @@ AUTHORITY, FORMS = (
     "test_authority.py",
     "test_provenance.py::test_what_comes_in_this_form_is_not_the_users_word",
 )
+GATE = "test_gate.py::test_no_tool_resource_or_prompt_shows_hostile_text test_gate.py::test_no_hook_prints_hostile_text"
 
 MUTANTS = (
     # Who may replace whom
@@ -131,7 +132,7 @@ MUTANTS = (
         PROVENANCE,
         "found = [one[0] for one in compile_pattern(_NAMED).finditer(text)]",
         "found = []",
-        "test_attack_cases.py",
+        "test_attack_cases.py::test_a_claim_in_a_form_that_was_new_to_the_guards_is_not_the_users_word",
     ),
     Mutant(
         "a pasted turn has the user's trust",
@@ -326,7 +327,7 @@ MUTANTS = (
         OUTGOING,
         "redacted = redact(cleaned).text",
         "redacted = cleaned",
-        "test_gate.py",
+        GATE,
     ),
     Mutant(
         "a memory passes for another one in a fence",
@@ -340,7 +341,7 @@ MUTANTS = (
         OUTGOING,
         'Cleared(clear(text).replace("\\n", " "))',
         "Cleared(clear(text))",
-        "test_gate.py",
+        GATE,
     ),
     # Dates and imports
     Mutant(

@@ -138,6 +138,7 @@ class Round(NamedTuple):
     wording: str
     form: str
     turn: int = 0  # the decision that comes first
+    fooled: bool = False  # the judge says that every claim replaces a decision
 
     def attempts(self, world: World) -> list[Attempt]:
         found = []
@@ -170,7 +171,8 @@ def choose(rounds: int, seed: int = 0) -> list[Round]:
         way = PASTED[at % 8 == 6] if at % 2 == 0 else others[at // 2 % len(others)]
         wording = chance.choice(list(WORDINGS))
         form = chance.choice(list_forms(way, wording))
-        chosen.append(Round(way, wording, form, chance.randrange(ROUND)))
+        turn, fooled = chance.randrange(ROUND), chance.random() < 0.5
+        chosen.append(Round(way, wording, form, turn, fooled))
     return chosen
 
 
@@ -203,12 +205,13 @@ class Tried(NamedTuple):
 
     def describe(self) -> str:
         where = f"{self.round.way}, {self.round.wording}, {self.round.form}"
+        where += ", fooled judge" if self.round.fooled else ""
         return f"{where}: {self.attempt.text!r}: {'; '.join(self.wrongs)}"
 
 
 def run(world: World, rounds: Iterable[Round]) -> Iterator[Tried]:
     for one in rounds:
         attempts = one.attempts(world)
-        outcomes = world.attack(one.way, attempts)
+        outcomes = world.attack(one.way, attempts, one.fooled)
         for attempt, outcome in zip(attempts, outcomes, strict=True):
             yield Tried(one, attempt, outcome)

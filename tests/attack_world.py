@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from case_tables import cases
-from memories import use_tool
+from memories import Verdict, use_tool
 from transcripts import claude_line, written
 from trees import git
 
@@ -76,6 +76,7 @@ class World:
         self.folder = folder / "work"
         self.home, self.project = self.folder / "home", self.folder / "shop"
         self.agent = self.folder / "claude"
+        self.judge: Verdict | None = None  # in place of the one that the settings name
         self.project.mkdir(parents=True)
         git(self.project, "init")
         with self.memory(clock=lambda: DECIDED) as memory:
@@ -91,7 +92,7 @@ class World:
         shutil.copytree(self.usual, self.folder)
 
     def memory(self, **options: Any) -> Bethink:
-        return Bethink(directory=self.project, **options)
+        return Bethink(directory=self.project, judge=self.judge, **options)
 
     def read(self) -> list[Memory]:
         with self.memory() as memory:
@@ -143,10 +144,15 @@ class World:
         with self.memory() as memory:
             list(conversations.read_on(memory, file, "claude"))
 
-    def attack(self, way: str, attempts: Sequence[Attempt]) -> list[Outcome]:
-        """Try these claims by one way in, and return what became of each."""
+    def attack(self, way: str, attempts: Sequence[Attempt], fooled: bool = False) -> list[Outcome]:
+        """Try these claims by one way in, and return what became of each. A `fooled` judge takes every statement for a decision that
+        replaces what it is compared with."""
         self.reset()
-        WAYS[way](self, attempts)
+        self.judge = Verdict("replaces", 1.0) if fooled else None
+        try:
+            WAYS[way](self, attempts)
+        finally:
+            self.judge = None
         found = self.read()
         now = {one.id: one for one in found}
         with self.memory() as memory:
@@ -389,14 +395,19 @@ WAYS: dict[str, Callable[[World, Sequence[Attempt]], None]] = {
 
 
 @contextlib.contextmanager
-def settle(folder: Path) -> Iterator[World]:
-    """Open a world in an empty folder, as a person, with settings that reach nothing outside of it."""
+def settle(folder: Path, model: Path | None = None) -> Iterator[World]:
+    """Open a world in an empty folder, as a person, with settings that reach nothing outside of it. `model` is the folder of the default
+    embedding model; without one, texts are compared by hashes, and only a fooled judge compares statements."""
     usual, ancestors = dict(os.environ), caller.list_ancestors
     mine = {"BETHINK_HOME": "home", "CLAUDE_CONFIG_DIR": "claude"}
     os.environ.update({name: str(folder / "work" / path) for name, path in mine.items()})
-    os.environ.update({"BETHINK_EMBEDDING": "hashing", "BETHINK_OFFLINE": "1"})
-    for name in ("BETHINK_DATABASE", "BETHINK_MODEL_DIR", "BETHINK_DEBUG", *caller.MARKERS):
+    unset = ("BETHINK_DATABASE", "BETHINK_MODEL_DIR", "BETHINK_EMBEDDING", "BETHINK_DEBUG")
+    for name in (*unset, *caller.MARKERS):
         os.environ.pop(name, None)
+    os.environ["BETHINK_OFFLINE"] = "1"
+    os.environ.update(
+        {"BETHINK_MODEL_DIR": str(model.parent)} if model else {"BETHINK_EMBEDDING": "hashing"}
+    )
     caller.list_ancestors = list
     try:
         yield World(folder)

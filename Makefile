@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test test-all lint format bench benchmarks docs plugin browser screenshots clean
+.PHONY: help demo test test-all lint format bench benchmarks attacks mutants docs plugin browser screenshots clean
 
 help:
 	@echo "make demo      set up and show the product on a throw-away database"
@@ -13,6 +13,8 @@ help:
 	@echo "make lint      ruff and mypy"
 	@echo "make bench     quality on evaluation sets: make bench SETS='DIR DIR' (default ../shared/bench/*)"
 	@echo "make benchmarks  Bethink and its peers on five tasks, and docs/benchmarks.md; QUICK=1 for a small sample"
+	@echo "make attacks   thousands of generated attacks on a user's decisions, and their rates"
+	@echo "make mutants   break each guard in a copy of the tree, and see that a test notices"
 	@echo "make docs      generate docs/reference anew"
 	@echo "make screenshots  pictures of every web page into docs/images"
 	@echo "make plugin    render the skills and the version into plugins/"
@@ -73,6 +75,12 @@ else
 	-nice $(PYTHON) $(MEASURE) $(PEERS)
 	$(PYTHON) bench/suite/run page
 endif
+
+attacks: $(READY)
+	$(BIN)/python bench/attacks.py $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SEED),--seed $(SEED))
+
+mutants: $(READY)
+	$(BIN)/python bench/mutants.py
 
 docs: $(READY)
 	$(BIN)/python docs/generate.py

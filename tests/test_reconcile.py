@@ -920,6 +920,25 @@ def test_a_todo_closes_no_todo():
 AGENT, USER, PASTED = TRUST["agent"], TRUST["user"], TRUST["pasted"]
 
 
+@pytest.mark.parametrize(
+    ("trust", "closes"),
+    [
+        pytest.param(USER, True, id="the user"),
+        pytest.param(AGENT, True, id="an agent"),
+        pytest.param(PASTED, False, id="a pasted text"),
+    ],
+)
+def test_an_open_item_of_the_user_is_closed_by(trust, closes):
+    new, old = pair(TODO, DONE, trust=trust, old_fields={"kind": "todo"})
+    assert judge_pair(new, old, completes=0.99).settles == ((old.id,) if closes else ())
+
+
+def test_an_agents_to_do_in_the_users_words_is_not_merged_into_the_users():
+    fields = {"kind": "todo", "trust": AGENT}
+    new, old = pair(TODO, TODO + ".", **fields, old_fields={"kind": "todo"})
+    assert judge_pair(new, old, similarity=0.95).duplicate is None
+
+
 def test_a_less_trusted_note_that_surely_replaces_is_a_proposal():
     new, old = pair(trust=AGENT)
     found = judge_pair(new, old, replaces=0.99)

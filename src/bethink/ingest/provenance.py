@@ -32,6 +32,7 @@ SHORT_SENTENCES, SHORT_WIDTH = 3, 420
 LONG_WIDTH, MOST_LINES = 2_500, 30  # nobody types more to an agent at once
 QUOTED_WORDS = 5  # of a quotation that can be a statement; a shorter one is a name
 QUOTED_WIDE = 8  # the same in characters of a script without spaces
+NAME_WORDS = 6  # of a file, a branch or a test whose name can be a statement
 LABEL_WORDS = 4  # before a colon that makes a line a field: "Summary: …"
 TEASER_WORDS = 3  # of a question that is about the statement behind it
 CHECK_WORDS = 9  # of a question that only asks whether something is so
@@ -42,13 +43,14 @@ BEHIND_COLON = 3  # words behind a colon that can be a statement
 # The beginning of a line by which somebody else's text is known, beside what is no prose at all (`sentences.find_noise`).
 _FOREIGN = (
     r"\s*(?:"
-    r"#{1,6}\s|[=~_-]{2,}\s*$|--\s*$|\*\*[^*]+\*\*:?\s*$|__[^_]+__:?\s*$"  # headings, rules, signatures
+    r"#{1,6}\s|[=~_-]{2,}\s*$|--\s*$|\*\*[^*]+\*\*:?(?:\s|$)|__[^_]+__:?\s*$"  # headings, rules, signatures
+    r"|[*=~_#-]{3,}\s"  # banners
     r"|//|/\*|\*/|\*\s\S.*\*/|<!--|\"\"\"|'''|;;|--\s\S|%%"  # comments
     r"|[{}\[\]],?\s*$|[{\[]\s*[\"'{\[]"  # data
     r"|[\"'][\w .-]{1,40}[\"']\s*:"
     r"|(?:[*|\\/]\s?)*[0-9a-f]{7,40}\s|commit [0-9a-f]{7,40}\b"  # commits
     r"|(?:feat|fix|chore|docs|refactor|perf|tests?|build|ci|style|revert)(?:\([^)\n]{1,40}\))?!?:\s"
-    r"|\[?[A-Z][A-Z0-9]{1,9}-\d+\]?\s*[:|–—-]"  # tickets
+    r"|\[?[A-Z][A-Z0-9]{1,9}-\d+\]?\s*[:|–—-]|[A-Z][A-Z0-9]{1,9}-\d{2,}\s+[A-Z\u2e80-\U0003ffff]"  # tickets
     r"|(?:issue|pr|pull request|ticket|bug|merge request)\s#?\d+\s*[:–—-]"
     r"|[-*+•]\s+\[[ xX]\]\s|\+\s|.{0,200}\(#\d+\)\s*$|@\w+\s+[A-Z\u2e80-\U0003ffff]"  # boxes, added lines, titles of commits, marks
     r"|\[?\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?:\s?[ap]m)?\]?(?:\s|$)"  # times and dates
@@ -70,6 +72,8 @@ _STAMPED = (
     r"|.{0,60}\b(?:opened|commented|reported|posted|asked|authored|reviewed|edited|answered)\b.{0,40}\b(?:ago|by|on)\b.{0,30}$"
     r"|.{0,60}\(score \d{1,6}\):?[ \t]{0,4}$"
 )
+# "eve opened this issue 3 days ago", below its title
+_OPENED = r".{0,60}\b(?:opened|created|reported|authored|filed|wants to merge)\b.{0,40}\b(?:ago|by|on|into)\b"
 _LABEL = r"\s*[*_]{0,2}(\w[^\s:]*(?: [^\s:]+){0,3}?)\s?[*_]{0,2}[:：][*_]{0,2}(?:\s|$|(?<=：))"
 _NOT_OURS = r"(?:hi|hello|hey|hallo|hola|bonjour|salut|ciao|olá)\s+(?!claude|codex|copilot|gemini|cursor|agent|there\b)[\w.-]+(?:\s[\w.-]+)?\s*,"
 _SIGNED = r"[ \t.!?。][—–~-]{1,2} ?@?[A-Z][\w.-]{1,30}(?: [A-Z][\w.-]{1,30})?[ \t]{0,4}$"
@@ -84,6 +88,10 @@ _QUOTED = (
     r"|「([^「」\n]{1,600})」|『([^『』\n]{1,600})』|`([^`\n]{1,600})`"
     r"|(?<!\w)'((?:[^'\n]|(?<=\w)'(?=\w)){1,600})'(?!\w)|(?<!\w)‘((?:[^‘’\n]|(?<=\w)’(?=\w)){1,600})’(?!\w)"
 )
+# "we-moved-to-another-host.md", "test_we_moved_to_another_host": a name that reads as a sentence.
+_NAMED = rf"(?<![\w-])(?:[^\W\d_][^\W_]*[_-]){{{NAME_WORDS - 1},}}[^\W\d_][^\W_]*"
+# "add an example, e.g. we moved to another host"
+_EXAMPLE = r"\b(?:e\.g\.|eg|for example|for instance|z\.b\.|zum beispiel|par exemple|por ejemplo|por exemplo|ad esempio|например)[,:]?\s+(.{1,600})"
 # "Can you fix this?" alone on its line speaks of the text above or below it.
 _POINTS = r"(?:\W*(?:can|could|would|will|please|pls|so|and|how|what|why|who|do|does|should|you|i|we|me|help|to|about|with)\b\W*){0,6}(?:\w+\W+){0,2}(?:this|that|these|those|above)\b(?:\W+(?:please|for me|now|one|too|first|mean\w*|for us|happen\w*|up))?\W*$"
 
@@ -197,7 +205,8 @@ def _read_lines(turn: str) -> tuple[list[Line], str]:
             before = text if not text.strip() else before
             continue
         if noise or _is_reaction(text) or _is_foreign(text) or _is_wrapped(before, text):
-            attributed = text.strip() == "--" or _is_reaction(text)
+            opened = compile_pattern(_OPENED, re.IGNORECASE).match(text)
+            attributed = opened or text.strip() == "--" or _is_reaction(text)
             return found, SIGNED_BY_ANOTHER if attributed else FOREIGN_REST
         item = compile_pattern(ITEM).match(text)
         if not found and _is_salutation(text) and any(map(str.strip, lines[at + 1 :])):
@@ -309,16 +318,26 @@ def _read_line(line: Line, alone: bool, followed: bool) -> ReadLine:
 
 
 def _find_quotations(text: str) -> list[str]:
-    """The quotations that are long enough for a statement."""
-    found = []
+    """The quotations, names and examples that are long enough for a statement."""
+    found = [one[0] for one in compile_pattern(_NAMED).finditer(text)]
+    examples = (one[1] for one in compile_pattern(_EXAMPLE, re.IGNORECASE).finditer(text))
+    found += filter(_can_state, examples)
     for match in compile_pattern(_QUOTED).finditer(text):
         inside = next(filter(None, match.groups()), "")
-        words = compile_pattern(r"[^\W\d_]{2,}").findall(inside)
-        wide = sum(character > "\u2e7f" for character in inside)
-        code = match[0][0] == "`" and len(words) < len(inside.split())
-        if (len(words) >= QUOTED_WORDS or wide >= QUOTED_WIDE) and not code:
+        code = match[0][0] == "`" and len(_find_words(inside)) < len(inside.split())
+        if _can_state(inside) and not code:
             found.append(inside)
     return found
+
+
+def _can_state(text: str) -> bool:
+    """Return True if a text is long enough for a statement."""
+    wide = sum(character > "\u2e7f" for character in text)
+    return len(_find_words(text)) >= QUOTED_WORDS or wide >= QUOTED_WIDE
+
+
+def _find_words(text: str) -> list[str]:
+    return compile_pattern(r"[^\W\d_]{2,}").findall(text)
 
 
 def _overlap(quotation: str, sentence: str) -> bool:

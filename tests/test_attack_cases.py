@@ -1,0 +1,52 @@
+"""Generated attacks: whichever way a claim comes in, the user's decisions stay, and the claim is never the user's word."""
+
+import attack_cases
+import attack_forms_fresh as fresh
+import pytest
+from attack_world import WAYS, find_core, fold, paste, settle
+
+from bethink.ingest.provenance import find_own
+from bethink.types import TRUST
+
+SEED, ROUNDS = 20261118, 48  # 480 cases, 10 to a round
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    with settle(tmp_path_factory.mktemp("attacks")) as world:
+        yield world
+
+
+def test_the_chosen_rounds_use_every_way_in():
+    assert {one.way for one in attack_cases.choose(ROUNDS, SEED)} == set(WAYS)
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        pytest.param(one, id=f"{at}: {one.way}, {one.wording}, {one.form}")
+        for at, one in enumerate(attack_cases.choose(ROUNDS, SEED))
+    ],
+)
+def test_an_attack_leaves_the_users_word_alone(world, chosen):
+    wrong = [one.describe() for one in attack_cases.run(world, [chosen]) if one.wrongs]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("form", fresh.TURNS)
+def test_a_claim_in_a_form_that_was_new_to_the_guards_is_not_the_users_word(form):
+    claims = [claim for claims in attack_cases.WORDINGS.values() for claim in claims]
+    turns = {claim: fresh.attack("pasted turn", form, claim) for claim in claims}
+    own = {claim: fold(find_own(turn).text) for claim, turn in turns.items()}
+    assert [turns[claim] for claim in claims if find_core(claim) in own[claim]] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase"), [pytest.param(text, phrase, id=phrase) for text, phrase in fresh.CONTROLS]
+)
+def test_a_statement_that_the_user_types_is_the_users_word(world, text, phrase):
+    world.reset()
+    paste(world, [attack_cases.Attempt(world.ids[0], text, text)])
+    said = [one for one in world.read() if phrase.lower() in one.content.lower()]
+    assert {one.trust for one in said} == {TRUST["user"]}
+    assert [one for one in said if one.kind != "context"]

@@ -132,6 +132,11 @@ def test_a_filtered_run_that_shows_a_failure_is_uncertain():
             id="colours and durations",
         ),
         pytest.param(
+            "error: the branch 'fix/cart' is not fully merged",
+            "error: the branch 'login' is not fully merged",
+            id="branches",
+        ),
+        pytest.param(
             "fatal: bad object 1a2b3c4d5e6f7 in the tree",
             "fatal: bad object ffee00112233 in the tree",
             id="hashes",
@@ -571,3 +576,11 @@ def test_the_line_of_a_long_fix_has_at_most_sixty_tokens(cli, tmp_path):
     backfill(cli, tmp_path, *session(cli, *calls))
     line = json.loads(hook(cli))["hookSpecificOutput"]["additionalContext"].splitlines()[2]
     assert tokens(line) <= 60
+
+
+def test_failures_of_every_project_can_be_listed(cli, tmp_path):
+    backfill(cli, tmp_path, *session(cli, *FIXED))
+    other = tmp_path / "other"
+    (other / ".git").mkdir(parents=True)
+    assert cli.json("failures", "--project", other) == []
+    assert len(cli.json("failures", "--project", other, "--all-projects")) == 1

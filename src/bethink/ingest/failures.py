@@ -448,6 +448,8 @@ _NORMAL: Sequence[tuple[re.Pattern[str], str]] = [
         ),
         (r"(?<![A-Za-z\d])v?\d{1,9}(?:\.\d{1,9})*(?![\w])", "#"),
         (r"[`'\"“”‘’]", "'"),
+        (r"\b(branch|tag|worktree) '[^']{1,200}'", r"\1 <name>"),
+        (r"\] +\S{1,200} -> \S{1,200}", "] <ref>"),
         (r"\s{1,20}", " "),
     )
 ]

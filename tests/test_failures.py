@@ -87,6 +87,12 @@ def outcomes(command, failed, output=""):
             id="of a script nothing is certain",
         ),
         pytest.param(
+            'tmp=$(mktemp -d); cd "$tmp" && npm test',
+            True,
+            [('cd "$tmp"', None), ("npm test", False)],
+            id="a substitution ends where it ends",
+        ),
+        pytest.param(
             "git commit -m 'fix: a && b'",
             False,
             [("git commit -m 'fix: a && b'", True)],
@@ -255,6 +261,28 @@ def test_the_right_directory_is_the_fix():
     inside = ran("git add web/a.ts", True, error, directory="/home/ada/shop/web")
     assert fixes(inside, ran("cd .. && git add web/a.ts", directory="/home/ada/shop/web")) == [
         ("wrong directory", "ran it in shop")
+    ]
+
+
+def test_a_variable_in_front_of_the_command_is_the_fix():
+    events = ran("npm test", True, "Error: DATABASE_URL is not set"), ran("DATABASE_URL=x npm test")
+    assert fixes(*events) == [("environment variable", "ran `DATABASE_URL=x npm test` instead")]
+
+
+def test_another_wording_behind_a_change_is_not_the_fix():
+    error = "could not find any workflows named Deploy"
+    events = ran("gh workflow run Deploy --ref x", True, error), ran("git merge x")
+    assert fixes(*events, ran("gh workflow run Deploy")) == []
+
+
+def test_of_several_edits_the_one_that_speaks_of_the_error_is_named():
+    error = "AssertionError: expected total to be rounded"
+    edits = (
+        edited("/p/cart.ts", "import a → import b"),
+        edited("/p/cart.ts", "total → round(total)"),
+    )
+    assert fixes(ran("npm test", True, error), *edits, ran("npm test")) == [
+        ("test expectation", "edited p/cart.ts (total → round(total))")
     ]
 
 

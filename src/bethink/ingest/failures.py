@@ -11,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from bethink.types import COMMAND_LENGTH, ToolEvent
@@ -50,13 +51,16 @@ _LOOKS = re.compile(
 _STAGE = re.compile(
     r"(?:cd|pushd|popd|export|set|source|\.|echo|printf|sleep|true|mkdir|:|umask|ulimit|unset|alias|shopt|nvm use)(?:\s|$)"
 )
+_CHANGING_STAGE = ("export ", "cd ", "source ", "mkdir ")
 _KEYWORDS = re.compile(
     r"(?:for|while|until|if|case|select|function|\{|\(|!|trap|eval|wait)(?:\s|$)|\w+\s*\(\)"
 )
 _FILTERS = frozenset(
     "tail head cat tee sort wc sed less more column tac nl fold uniq cut tr".split()
 )
-_ASSIGNMENT = re.compile(r"\w{1,60}=(?:'[^']{0,400}'|\"[^\"]{0,400}\"|[^\s'\"]{0,400})\s+")
+_ASSIGNMENT = re.compile(
+    r"\w{1,60}=(?:'[^']{0,400}'|\"[^\"]{0,400}\"|\$\([^)]{0,400}\)|[^\s'\"$]{0,400})(?:\s+|$)"
+)
 _REDIRECTION = re.compile(r"\s*(?:[12&]?>>?\s?&?(?:/dev/null|\d|[^\s;&|]{1,200})|<\s?/dev/null)")
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\[[0-9;]{1,8}m")
@@ -130,6 +134,8 @@ _CHECKS = re.compile(
 )
 CODE = ("type or lint rule", "test expectation")  # kinds that an edit of the code mends
 FLAKY = "flaky"
+# Kinds that no other wording of the command mends.
+_NOT_BY_WORDING = (*CODE, "permission", "service not running", "port in use")
 # Commands that may mend a kind of failure; where one of them ran, it is the fix.
 _REMEDIES = {
     "missing dependency": re.compile(
@@ -235,7 +241,7 @@ def split_line(text: str) -> list[tuple[str, list[str]]] | None:
             continue
         elif char in "'\"`":
             quote = char
-        elif pair == "$(" or char == "(":
+        elif char == "(":
             depth += 1
         elif char == ")":
             depth = max(0, depth - 1)
@@ -265,16 +271,21 @@ def split_line(text: str) -> list[tuple[str, list[str]]] | None:
     return None if quote or script else steps
 
 
+def clean_command(command: str) -> str:
+    """A command without redirections, its blanks made one. Assignments stay: with another variable it is another command."""
+    return " ".join(_REDIRECTION.sub("", f" {command}").split())
+
+
 def strip_command(command: str) -> str:
-    """A command without assignments, wrappers and redirections, its blanks made one."""
-    text = _REDIRECTION.sub("", f" {command}").strip()
+    """A command without assignments, wrappers and redirections."""
+    text = clean_command(command)
     while True:
         shorter = _ASSIGNMENT.sub("", text, count=1) if _ASSIGNMENT.match(text) else text
         first, _, rest = shorter.partition(" ")
         if first in _WRAPPERS and rest.strip():
             shorter = re.sub(r"^(?:-\S+\s+|\d+\w?\s+)+", "", rest.strip())
         if shorter == text:
-            return " ".join(text.split())
+            return text
         text = shorter
 
 
@@ -282,7 +293,7 @@ def read_runs(event: ToolEvent) -> list[Run]:
     """The commands of a shell line with their outcomes, as far as its exit status proves them."""
     steps = split_line(event.command) if len(event.command) < COMMAND_LENGTH else None
     if steps is None or not steps or event.failed is None:
-        return [Run(strip_command(event.command), event.directory, None)]
+        return [Run(clean_command(event.command), event.directory, None)]
     strict = any(re.match(r"set -\w*e", step[0]) for _, step in steps)
     piped = "pipefail" in event.command
     start = 0
@@ -294,8 +305,8 @@ def read_runs(event: ToolEvent) -> list[Run]:
     runs: list[Run] = []
     for at, (_, members) in enumerate(steps):
         place = _enter(place, members[0])
-        shown = strip_command(members[0])
-        if _STAGE.match(shown) and not shown.startswith(("export ", "cd ", "source ", "mkdir ")):
+        shown, bare = clean_command(members[0]), strip_command(members[0])
+        if not bare or (_STAGE.match(bare) and not bare.startswith(_CHANGING_STAGE)):
             continue
         certain = at >= start and not doubtful
         if certain and len(members) > 1 and not piped:
@@ -306,7 +317,8 @@ def read_runs(event: ToolEvent) -> list[Run]:
         return _find_failed(event, tail, doubtful, piped, runs)
     chain = [run for run in runs[-len(tail) :] if run.passed and not _STAGE.match(run.command)]
     if len(chain) > 1 and not strict:  # a line that failed as a whole may pass as a whole
-        runs.append(Run(JOINT.join(run.command for run in chain), chain[0].place, True))
+        whole = Run(JOINT.join(run.command for run in chain), chain[0].place, True)
+        return [whole, *runs]
     return runs
 
 
@@ -323,9 +335,10 @@ def _find_failed(
     for _, members in tail:
         place = _enter(place, members[0])
         last = strip_command(members[-1])
-        if _STAGE.match(last) or (len(members) > 1 and not piped and last.split()[0] in _FILTERS):
+        filtered = len(members) > 1 and not piped
+        if not last or _STAGE.match(last) or (filtered and name_program(last) in _FILTERS):
             continue
-        may_fail.append((strip_command(members[0]) if len(members) == 1 or piped else "", place))
+        may_fail.append(("" if filtered else clean_command(members[0]), place))
     moved = re.search(r"\bcd:.{0,300}(?:no such file|not a directory)", event.output, re.IGNORECASE)
     if doubtful or moved or not may_fail or not all(command for command, _ in may_fail):
         return runs
@@ -510,7 +523,8 @@ def follow_events(
                 done = [_find_fix(one, run, event) for one in pending]
                 fixed += [one for one in done if one and one.fix]
                 pending = [one for one, end in zip(pending, done, strict=True) if not end]
-            if not _LOOKS.match(run.command) and run.passed is not False:
+            changes = JOINT not in run.command and not _LOOKS.match(strip_command(run.command))
+            if changes and run.passed is not False:
                 _note_change(pending, ["", run.command])
         pending = [one._replace(commands=one.commands + 1) for one in pending]
     return fixed, pending[-_PENDING:]
@@ -550,13 +564,15 @@ def _find_fix(one: Pending, run: Run, event: ToolEvent) -> Failure | None:
     """The failure with its fix, if a run that passed shows it; without a fix where it is over and nothing tells why."""
     failure = one.failure
     fix = None
+    if JOINT in run.command and JOINT not in failure.command:
+        return None  # its steps are looked at one by one
     if _is_same(failure, run.command, run.place):
         changes = one.changes if one.cleared is None else one.cleared
         fix = describe_fix(failure, changes)
         if not changes and one.cleared is None:
             failure = failure._replace(kind=FLAKY)
             fix = "passed when run again" if one.commands <= _NEAR else ""
-    elif failure.kind not in CODE and one.commands < _NEAR:
+    elif failure.kind not in _NOT_BY_WORDING and one.commands < _NEAR:
         fix = _describe_correction(one, run)
     return None if fix is None else failure._replace(fix=fix, fixed_line=event.line)
 
@@ -566,7 +582,9 @@ def describe_fix(failure: Failure, changes: Sequence[Sequence[str]]) -> str:
     edits: dict[str, str] = {}
     for file, change in changes:
         if file:
-            edits[file] = edits.get(file) or change
+            edits[file] = max(
+                edits.get(file, ""), change, key=partial(_count_shared, failure.error)
+            )
     commands = [change for file, change in changes if not file]
     remedy = _REMEDIES.get(failure.kind)
     remedies = [command for command in commands if remedy and remedy.search(command)]
@@ -584,6 +602,12 @@ def describe_fix(failure: Failure, changes: Sequence[Sequence[str]]) -> str:
     return ""
 
 
+def _count_shared(error: str, change: str) -> tuple[int, bool]:
+    """How many words an edit shares with an error, and whether it says anything."""
+    words = set(re.findall(r"\w{3,}", error.lower()))
+    return len(words.intersection(re.findall(r"\w{3,}", change.lower()))), bool(change)
+
+
 def _describe_edit(file: str, change: str) -> str:
     name = "/".join(file.replace("\\", "/").split("/")[-2:])
     return f"{name} ({_shorten(change)})" if change else name
@@ -596,30 +620,27 @@ def _describe_correction(one: Pending, run: Run) -> str | None:
         if failure.kind != "wrong directory":
             return None
         return f"ran it in {posixpath.basename(run.place.rstrip('/')) or run.place}"
-    if any(file for file, _ in one.changes) or not _is_variant(failure.command, run.command):
+    moves = (not file and change.startswith("cd ") for file, change in one.changes)
+    if not all(moves) or not _is_variant(failure, run.command):
         return None
     return f"ran `{show_command(run.command)}` instead"
 
 
-def _is_variant(old: str, new: str) -> bool:
-    """Whether a command is another form of one: with other options, another program, or a step before it."""
+def _is_variant(failure: Failure, new: str) -> bool:
+    """Whether a command is another form of one that failed: with other options, another program, or a step before it. It must be about
+    the same things, but for those that the error complains of."""
+    old = failure.command
     steps = old.split(JOINT)
-    if new in steps or (_LOOKS.match(new) and not _LOOKS.match(old)):
+    looks = _LOOKS.match(strip_command(new)) and not _LOOKS.match(strip_command(old))
+    if new in steps or looks:
         return False
     before, after = set(old.split()), set(new.split())
     family = name_family(steps[-1])
     same = family == name_family(new.split(JOINT)[-1])
-    targets = {word for word in before - set(family.split()) if not word.startswith("-")} - {"&&"}
+    plain = {word for word in before - {"&&", *family.split()} if not word.startswith("-")}
+    targets = {word for word in plain if word not in failure.error}
     shared = len(before & after) / max(1, len(before | after))
     arguments = old.split()[1:]
     moved = bool(arguments) and new.split()[-len(arguments) :] == arguments
-    kept = not targets or bool(targets & after)
+    kept = not targets or len(targets & after) > len(targets) / 2
     return moved or (kept and shared >= (0.4 if same else 0.6))
-
-
-def select_failures(found: Iterable[Failure], most: int) -> Iterator[Failure]:
-    """The few that are worth a memory: what the environment needs before what the code did wrong."""
-    ranked = sorted(
-        found, key=lambda one: (one.kind in (*CODE, "other", FLAKY), -one.times, one.line)
-    )
-    yield from ranked[:most]

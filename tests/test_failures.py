@@ -179,6 +179,11 @@ def test_an_error_that_says_little_counts_for_its_command_only():
             "ModuleNotFoundError: No module named 'yaml'",
             id="at the end of a traceback",
         ),
+        pytest.param(
+            "# shop/cart\n./cart.go:7:2: undefined: total\nFAIL\tshop/cart [build failed]",
+            "./cart.go:7:2: undefined: total",
+            id="of a compiler",
+        ),
         pytest.param("Exit code 1", "", id="none"),
     ],
 )
@@ -284,6 +289,17 @@ def test_of_several_edits_the_one_that_speaks_of_the_error_is_named():
     assert fixes(ran("npm test", True, error), *edits, ran("npm test")) == [
         ("test expectation", "edited p/cart.ts (total → round(total))")
     ]
+
+
+def test_an_edit_of_code_does_not_fix_what_git_refuses():
+    error = "error: gpg failed to sign the data"
+    events = ran("git commit -m x", True, error), edited("/p/src/a.ts"), ran("git commit -m x")
+    assert fixes(*events) == []
+
+
+def test_the_rest_of_a_line_is_no_fix_of_it():
+    error = "rm: a.lock: No such file or directory"
+    assert fixes(ran("rm a.lock && git pull", True, error), ran("git pull")) == []
 
 
 def test_another_test_that_passes_is_no_fix():

@@ -69,13 +69,13 @@ _EXIT_LINE = re.compile(r"(?:Error: )?Exit code:? \d+")
 _NOISE = re.compile(
     r"(?:npm (?:ERR!|error) (?:code|errno|syscall|path|command|A complete log|Lifecycle|workspace|location|Exit status|signal|at |\s*$)"
     r"|\s*ELIFECYCLE|.*(?:command failed with exit code|exit status \d+$|exited with (?:code )?\d+|exited \(\d+\)|Command failed)"
-    r"|make(?:\[\d+\])?: \*\*\* |error Command failed|.{0,40}ERR_PNPM_RECURSIVE(?!.{0,80}not found)|✖ \d+ |.{0,20}\b\d+ (?:failed|failing|errors?)\b|undefined$|.{0,4}Build failed in|\s*at .{1,200}:\d+|\s*File \".{1,200}\", line \d+"
+    r"|make(?:\[\d+\])?: \*\*\* |error Command failed|.{0,40}ERR_PNPM_RECURSIVE(?!.{0,80}not found)|✖ \d+ |.{0,20}\b\d+ (?:failed|failing|errors?)\b|undefined$|(?:FAIL|ok)\s+\S{1,200}\s+(?:\[|\(cached|[\d.]+s)|FAIL$|.{0,4}Build failed in|\s*at .{1,200}:\d+|\s*File \".{1,200}\", line \d+"
     r"|\[.{1,40}\] ERROR task failed|error: could not compile .{0,80} due to|.*\bwarning\b|For more information"
     r"|.{0,40}(?:0 errors?\b|0 fail|no errors)|hint:|Error: Process completed|> |\$ |Waiting |.{0,60}Deprecation|.*DEPRECATED|.*DEPRECATION)",
     re.IGNORECASE,
 )
 _STRONG = re.compile(
-    r"(?:^|[\s:(\]])(?:fatal:|error:|error\[|error\s+TS\d|error \w+:|ERROR\b|panic:|panicked at|npm (?:ERR!|error) |Traceback|\w{0,60}(?:Error|Exception)(?::| \[)"
+    r"\.(?:go|rs|c|cc|cpp|h|java|kt|swift|zig):\d+:\d+: |(?:^|[\s:(\]])(?:fatal:|error:|error\[|error\s+TS\d|error \w+:|ERROR\b|panic:|panicked at|npm (?:ERR!|error) |Traceback|\w{0,60}(?:Error|Exception)(?::| \[)"
     r"|AssertionError|FAIL\b|FAILED\b|--- FAIL|✖|✗|✘|× |E\s{3,}\w)|command not found|: not found$|No such file or directory|Permission denied"
     r"|unknown (?:flag|option|command|shorthand|json field)|Unknown JSON field|(?:un)?recognized (?:argument|option)|is not recognized|address already in use|refused"
     r"|\[(?:remote )?rejected\]|^CONFLICT|did not match any|is (?:not|already) |cannot |can't |could not |couldn't |unable to |not found\b|is required"
@@ -105,7 +105,7 @@ KINDS: Mapping[str, re.Pattern[str]] = {
         r"|unexpected argument|(?:invalid|illegal|bad|no such|unsupported) (?:option|flag|argument\b)|flag provided but not defined|unknown script"
         r"|missing script|no rule to make target|found argument .{1,60} which wasn't expected|accepts \d+ arg|requires? at least \d+ arg|no task .{1,60} found",
         "missing dependency": r"cannot find (?:module|package)|command .{1,40} not found|can't resolve|module ?not ?found|no module named|command not found|: not found$|not installed"
-        r"|could(?: not|n't) resolve|cannot find package|could not find gem|bundler: .{0,60}not found|executable file not found|is not recognized as"
+        r"|could(?: not|n't) resolve (?!to a |host)|cannot find package|could not find gem|bundler: .{0,60}not found|executable file not found|is not recognized as"
         r"|no required module provides|missing go\.sum entry|node_modules .{0,20}missing|unresolved import|can't find crate|couldn't exec process"
         r"|executable doesn't exist|not in your package\.json|could not find a version that satisfies|ERR_MODULE_NOT_FOUND|failed to resolve import",
         "version": r"requires? (?:go|node|python|rust|ruby|java|a different)\b|unsupported engine|EBADENGINE|version mismatch|incompatible (?:version|with)"
@@ -123,7 +123,7 @@ KINDS: Mapping[str, re.Pattern[str]] = {
         "wrong directory": r"pathspec|not a git repository|could not find .{0,40}(?:package\.json|cargo\.toml|go\.mod|pyproject|makefile|gemfile)"
         r"|no package\.json|go\.mod file not found|ENOENT.{0,80}package\.json|no importer manifest|does not contain main module|directory prefix .{1,80} does not contain"
         r"|outside (?:the )?(?:repository|main module)|no such file or directory|cannot access|can't open file|no makefile found|no such directory|does not exist",
-        "test expectation": r"assert|expected|--- FAIL|\bFAIL(?:ED|URES?)?\b|failing|\b\d+ failed|toEqual|toBe\b|snapshot|to equal|test.{0,20}failed|\bnot ok\b",
+        "test expectation": r"assert|expected|--- FAIL|\b(?-i:FAIL(?:ED|URES?)?)\b|failing|\b\d+ failed|toEqual|toBe\b|snapshot|to equal|test.{0,20}failed|\bnot ok\b",
     }.items()
 }
 _TESTS = re.compile(
@@ -156,6 +156,9 @@ _REMEDIES = {
     "wrong directory": re.compile(r"\b(?:cd|mkdir|cp|mv|git|touch|init)\b"),
 }
 JOINT = " && "
+_SETTINGS = re.compile(
+    r"\.(?:json|jsonc|toml|ya?ml|ini|cfg|conf|env|lock|properties|gradle|mod|xml)$|/\.[\w.-]+$|file$"
+)
 _REMEMBERED = 12  # changes since a failure
 _PENDING = 12  # failures of a session that wait for their fix
 _NEAR = 4  # commands behind a failure among which another form of it counts as its correction
@@ -590,6 +593,14 @@ def describe_fix(failure: Failure, changes: Sequence[Sequence[str]]) -> str:
     remedies = [command for command in commands if remedy and remedy.search(command)]
     if remedies:
         return f"ran `{show_command(remedies[-1])}`"
+    if failure.kind not in CODE and not (
+        _TESTS.search(failure.command) or _CHECKS.search(failure.command)
+    ):  # code does not mend what git, gh or a service refuses
+        edits = {
+            file: change
+            for file, change in edits.items()
+            if _SETTINGS.search(file) or posixpath.basename(file) in failure.error
+        }
     named = {
         file: change for file, change in edits.items() if posixpath.basename(file) in failure.error
     }
@@ -632,7 +643,7 @@ def _is_variant(failure: Failure, new: str) -> bool:
     old = failure.command
     steps = old.split(JOINT)
     looks = _LOOKS.match(strip_command(new)) and not _LOOKS.match(strip_command(old))
-    if new in steps or looks:
+    if looks or set(new.split(JOINT)) <= set(steps):
         return False
     before, after = set(old.split()), set(new.split())
     family = name_family(steps[-1])

@@ -139,7 +139,7 @@ _NOT_BY_WORDING = (*CODE, "permission", "service not running", "port in use")
 # Commands that may mend a kind of failure; where one of them ran, it is the fix.
 _REMEDIES = {
     "missing dependency": re.compile(
-        r"\b(?:install|ci|add|sync|restore|bootstrap|setup|venv|get|tidy|update|upgrade|i|activate|build|up|link|use|corepack)\b"
+        r"\b(?:install|ci|add|sync|restore|bootstrap|setup|venv|get|tidy|update|upgrade|i|activate|link|use|corepack)\b"
     ),
     "version": re.compile(r"\b(?:install|update|upgrade|use|add|tidy|lock|sync|get|i|generate)\b"),
     "permission": re.compile(

@@ -228,6 +228,12 @@ def test_an_install_in_the_same_line_as_the_pass_is_the_fix():
     assert fixes(*events) == [("missing dependency", "ran `npm ci`")]
 
 
+def test_a_build_between_changes_of_directory_is_the_fix():
+    missing = "error: Cannot find module '@shop/core' from 'cart.ts'"
+    events = ran("bun test", True, missing), ran("cd .. && bun run build"), ran("cd web")
+    assert fixes(*events, ran("bun test")) == [("missing dependency", "ran `bun run build`")]
+
+
 def test_the_edit_before_the_pass_is_the_fix():
     error = "src/a.ts(1,2): error TS2304: Cannot find name 'x'."
     events = ran("tsc", True, error), edited("/p/src/a.ts", "x → y"), ran("tsc")

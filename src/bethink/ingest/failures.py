@@ -608,8 +608,9 @@ def describe_fix(failure: Failure, changes: Sequence[Sequence[str]]) -> str:
         edits = named
     if 0 < len(edits) <= _FILES:
         return "edited " + " and ".join(_describe_edit(*one) for one in edits.items())
-    if len(commands) == 1 and not edits and len(changes) == 1:
-        return f"ran `{show_command(commands[0])}`"
+    others = [command for command in commands if not command.startswith("cd ")]
+    if len(others) == 1 and len(commands) == len(changes):
+        return f"ran `{show_command(others[0])}`"
     return ""
 
 

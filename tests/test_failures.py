@@ -87,6 +87,12 @@ def outcomes(command, failed, output=""):
             id="of a script nothing is certain",
         ),
         pytest.param(
+            'tmp=$(mktemp -d); cd "$tmp" && npm test',
+            True,
+            [('cd "$tmp"', None), ("npm test", False)],
+            id="a substitution ends where it ends",
+        ),
+        pytest.param(
             "git commit -m 'fix: a && b'",
             False,
             [("git commit -m 'fix: a && b'", True)],
@@ -132,6 +138,11 @@ def test_a_filtered_run_that_shows_a_failure_is_uncertain():
             id="colours and durations",
         ),
         pytest.param(
+            "error: the branch 'fix/cart' is not fully merged",
+            "error: the branch 'login' is not fully merged",
+            id="branches",
+        ),
+        pytest.param(
             "fatal: bad object 1a2b3c4d5e6f7 in the tree",
             "fatal: bad object ffee00112233 in the tree",
             id="hashes",
@@ -167,6 +178,11 @@ def test_an_error_that_says_little_counts_for_its_command_only():
             "ModuleNotFoundError: No module named 'yaml'",
             "ModuleNotFoundError: No module named 'yaml'",
             id="at the end of a traceback",
+        ),
+        pytest.param(
+            "# shop/cart\n./cart.go:7:2: undefined: total\nFAIL\tshop/cart [build failed]",
+            "./cart.go:7:2: undefined: total",
+            id="of a compiler",
         ),
         pytest.param("Exit code 1", "", id="none"),
     ],
@@ -212,6 +228,12 @@ def test_an_install_in_the_same_line_as_the_pass_is_the_fix():
     assert fixes(*events) == [("missing dependency", "ran `npm ci`")]
 
 
+def test_a_build_between_changes_of_directory_is_the_fix():
+    missing = "error: Cannot find module '@shop/core' from 'cart.ts'"
+    events = ran("bun test", True, missing), ran("cd .. && bun run build"), ran("cd web")
+    assert fixes(*events, ran("bun test")) == [("missing dependency", "ran `bun run build`")]
+
+
 def test_the_edit_before_the_pass_is_the_fix():
     error = "src/a.ts(1,2): error TS2304: Cannot find name 'x'."
     events = ran("tsc", True, error), edited("/p/src/a.ts", "x → y"), ran("tsc")
@@ -251,6 +273,39 @@ def test_the_right_directory_is_the_fix():
     assert fixes(inside, ran("cd .. && git add web/a.ts", directory="/home/ada/shop/web")) == [
         ("wrong directory", "ran it in shop")
     ]
+
+
+def test_a_variable_in_front_of_the_command_is_the_fix():
+    events = ran("npm test", True, "Error: DATABASE_URL is not set"), ran("DATABASE_URL=x npm test")
+    assert fixes(*events) == [("environment variable", "ran `DATABASE_URL=x npm test` instead")]
+
+
+def test_another_wording_behind_a_change_is_not_the_fix():
+    error = "could not find any workflows named Deploy"
+    events = ran("gh workflow run Deploy --ref x", True, error), ran("git merge x")
+    assert fixes(*events, ran("gh workflow run Deploy")) == []
+
+
+def test_of_several_edits_the_one_that_speaks_of_the_error_is_named():
+    error = "AssertionError: expected total to be rounded"
+    edits = (
+        edited("/p/cart.ts", "import a → import b"),
+        edited("/p/cart.ts", "total → round(total)"),
+    )
+    assert fixes(ran("npm test", True, error), *edits, ran("npm test")) == [
+        ("test expectation", "edited p/cart.ts (total → round(total))")
+    ]
+
+
+def test_an_edit_of_code_does_not_fix_what_git_refuses():
+    error = "error: gpg failed to sign the data"
+    events = ran("git commit -m x", True, error), edited("/p/src/a.ts"), ran("git commit -m x")
+    assert fixes(*events) == []
+
+
+def test_the_rest_of_a_line_is_no_fix_of_it():
+    error = "rm: a.lock: No such file or directory"
+    assert fixes(ran("rm a.lock && git pull", True, error), ran("git pull")) == []
 
 
 def test_another_test_that_passes_is_no_fix():
@@ -571,3 +626,11 @@ def test_the_line_of_a_long_fix_has_at_most_sixty_tokens(cli, tmp_path):
     backfill(cli, tmp_path, *session(cli, *calls))
     line = json.loads(hook(cli))["hookSpecificOutput"]["additionalContext"].splitlines()[2]
     assert tokens(line) <= 60
+
+
+def test_failures_of_every_project_can_be_listed(cli, tmp_path):
+    backfill(cli, tmp_path, *session(cli, *FIXED))
+    other = tmp_path / "other"
+    (other / ".git").mkdir(parents=True)
+    assert cli.json("failures", "--project", other) == []
+    assert len(cli.json("failures", "--project", other, "--all-projects")) == 1

@@ -29,7 +29,8 @@ class KnownFailure(NamedTuple):
 
 def list_failures(memory: Bethink, unsolved: bool = False, limit: int = 20) -> list[KnownFailure]:
     """The failures of this project, the one that happened last first; with `unsolved` those that nothing fixed yet."""
-    wanted = memory.filter(kinds=("failure",), answered=False if unsolved else None)
+    answered = False if unsolved else None
+    wanted = memory.filter(kinds=("failure",), answered=answered, scopes=memory.named_scopes)
     found = [as_failure(one) for one in memory.list(filter=wanted, limit=max(limit, LOOKED))]
     return sorted(found, key=lambda one: one.last, reverse=True)[:limit]
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from bethink.types import COMMAND_LENGTH, ToolEvent
@@ -50,13 +51,16 @@ _LOOKS = re.compile(
 _STAGE = re.compile(
     r"(?:cd|pushd|popd|export|set|source|\.|echo|printf|sleep|true|mkdir|:|umask|ulimit|unset|alias|shopt|nvm use)(?:\s|$)"
 )
+_CHANGING_STAGE = ("export ", "cd ", "source ", "mkdir ")
 _KEYWORDS = re.compile(
     r"(?:for|while|until|if|case|select|function|\{|\(|!|trap|eval|wait)(?:\s|$)|\w+\s*\(\)"
 )
 _FILTERS = frozenset(
     "tail head cat tee sort wc sed less more column tac nl fold uniq cut tr".split()
 )
-_ASSIGNMENT = re.compile(r"\w{1,60}=(?:'[^']{0,400}'|\"[^\"]{0,400}\"|[^\s'\"]{0,400})\s+")
+_ASSIGNMENT = re.compile(
+    r"\w{1,60}=(?:'[^']{0,400}'|\"[^\"]{0,400}\"|\$\([^)]{0,400}\)|[^\s'\"$]{0,400})(?:\s+|$)"
+)
 _REDIRECTION = re.compile(r"\s*(?:[12&]?>>?\s?&?(?:/dev/null|\d|[^\s;&|]{1,200})|<\s?/dev/null)")
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\[[0-9;]{1,8}m")
@@ -65,13 +69,13 @@ _EXIT_LINE = re.compile(r"(?:Error: )?Exit code:? \d+")
 _NOISE = re.compile(
     r"(?:npm (?:ERR!|error) (?:code|errno|syscall|path|command|A complete log|Lifecycle|workspace|location|Exit status|signal|at |\s*$)"
     r"|\s*ELIFECYCLE|.*(?:command failed with exit code|exit status \d+$|exited with (?:code )?\d+|exited \(\d+\)|Command failed)"
-    r"|make(?:\[\d+\])?: \*\*\* |error Command failed|.{0,40}ERR_PNPM_RECURSIVE(?!.{0,80}not found)|✖ \d+ |.{0,20}\b\d+ (?:failed|failing|errors?)\b|undefined$|.{0,4}Build failed in|\s*at .{1,200}:\d+|\s*File \".{1,200}\", line \d+"
+    r"|make(?:\[\d+\])?: \*\*\* |error Command failed|.{0,40}ERR_PNPM_RECURSIVE(?!.{0,80}not found)|✖ \d+ |.{0,20}\b\d+ (?:failed|failing|errors?)\b|undefined$|(?:FAIL|ok)\s+\S{1,200}\s+(?:\[|\(cached|[\d.]+s)|FAIL$|.{0,4}Build failed in|\s*at .{1,200}:\d+|\s*File \".{1,200}\", line \d+"
     r"|\[.{1,40}\] ERROR task failed|error: could not compile .{0,80} due to|.*\bwarning\b|For more information"
     r"|.{0,40}(?:0 errors?\b|0 fail|no errors)|hint:|Error: Process completed|> |\$ |Waiting |.{0,60}Deprecation|.*DEPRECATED|.*DEPRECATION)",
     re.IGNORECASE,
 )
 _STRONG = re.compile(
-    r"(?:^|[\s:(\]])(?:fatal:|error:|error\[|error\s+TS\d|error \w+:|ERROR\b|panic:|panicked at|npm (?:ERR!|error) |Traceback|\w{0,60}(?:Error|Exception)(?::| \[)"
+    r"\.(?:go|rs|c|cc|cpp|h|java|kt|swift|zig):\d+:\d+: |(?:^|[\s:(\]])(?:fatal:|error:|error\[|error\s+TS\d|error \w+:|ERROR\b|panic:|panicked at|npm (?:ERR!|error) |Traceback|\w{0,60}(?:Error|Exception)(?::| \[)"
     r"|AssertionError|FAIL\b|FAILED\b|--- FAIL|✖|✗|✘|× |E\s{3,}\w)|command not found|: not found$|No such file or directory|Permission denied"
     r"|unknown (?:flag|option|command|shorthand|json field)|Unknown JSON field|(?:un)?recognized (?:argument|option)|is not recognized|address already in use|refused"
     r"|\[(?:remote )?rejected\]|^CONFLICT|did not match any|is (?:not|already) |cannot |can't |could not |couldn't |unable to |not found\b|is required"
@@ -101,7 +105,7 @@ KINDS: Mapping[str, re.Pattern[str]] = {
         r"|unexpected argument|(?:invalid|illegal|bad|no such|unsupported) (?:option|flag|argument\b)|flag provided but not defined|unknown script"
         r"|missing script|no rule to make target|found argument .{1,60} which wasn't expected|accepts \d+ arg|requires? at least \d+ arg|no task .{1,60} found",
         "missing dependency": r"cannot find (?:module|package)|command .{1,40} not found|can't resolve|module ?not ?found|no module named|command not found|: not found$|not installed"
-        r"|could(?: not|n't) resolve|cannot find package|could not find gem|bundler: .{0,60}not found|executable file not found|is not recognized as"
+        r"|could(?: not|n't) resolve (?!to a |host)|cannot find package|could not find gem|bundler: .{0,60}not found|executable file not found|is not recognized as"
         r"|no required module provides|missing go\.sum entry|node_modules .{0,20}missing|unresolved import|can't find crate|couldn't exec process"
         r"|executable doesn't exist|not in your package\.json|could not find a version that satisfies|ERR_MODULE_NOT_FOUND|failed to resolve import",
         "version": r"requires? (?:go|node|python|rust|ruby|java|a different)\b|unsupported engine|EBADENGINE|version mismatch|incompatible (?:version|with)"
@@ -119,7 +123,7 @@ KINDS: Mapping[str, re.Pattern[str]] = {
         "wrong directory": r"pathspec|not a git repository|could not find .{0,40}(?:package\.json|cargo\.toml|go\.mod|pyproject|makefile|gemfile)"
         r"|no package\.json|go\.mod file not found|ENOENT.{0,80}package\.json|no importer manifest|does not contain main module|directory prefix .{1,80} does not contain"
         r"|outside (?:the )?(?:repository|main module)|no such file or directory|cannot access|can't open file|no makefile found|no such directory|does not exist",
-        "test expectation": r"assert|expected|--- FAIL|\bFAIL(?:ED|URES?)?\b|failing|\b\d+ failed|toEqual|toBe\b|snapshot|to equal|test.{0,20}failed|\bnot ok\b",
+        "test expectation": r"assert|expected|--- FAIL|\b(?-i:FAIL(?:ED|URES?)?)\b|failing|\b\d+ failed|toEqual|toBe\b|snapshot|to equal|test.{0,20}failed|\bnot ok\b",
     }.items()
 }
 _TESTS = re.compile(
@@ -130,10 +134,12 @@ _CHECKS = re.compile(
 )
 CODE = ("type or lint rule", "test expectation")  # kinds that an edit of the code mends
 FLAKY = "flaky"
+# Kinds that no other wording of the command mends.
+_NOT_BY_WORDING = (*CODE, "permission", "service not running", "port in use")
 # Commands that may mend a kind of failure; where one of them ran, it is the fix.
 _REMEDIES = {
     "missing dependency": re.compile(
-        r"\b(?:install|ci|add|sync|restore|bootstrap|setup|venv|get|tidy|update|upgrade|i|activate|build|up|link|use|corepack)\b"
+        r"\b(?:install|ci|add|sync|restore|bootstrap|setup|venv|get|tidy|update|upgrade|i|activate|link|use|corepack)\b"
     ),
     "version": re.compile(r"\b(?:install|update|upgrade|use|add|tidy|lock|sync|get|i|generate)\b"),
     "permission": re.compile(
@@ -150,6 +156,9 @@ _REMEDIES = {
     "wrong directory": re.compile(r"\b(?:cd|mkdir|cp|mv|git|touch|init)\b"),
 }
 JOINT = " && "
+_SETTINGS = re.compile(
+    r"\.(?:json|jsonc|toml|ya?ml|ini|cfg|conf|env|lock|properties|gradle|mod|xml)$|/\.[\w.-]+$|file$"
+)
 _REMEMBERED = 12  # changes since a failure
 _PENDING = 12  # failures of a session that wait for their fix
 _NEAR = 4  # commands behind a failure among which another form of it counts as its correction
@@ -235,7 +244,7 @@ def split_line(text: str) -> list[tuple[str, list[str]]] | None:
             continue
         elif char in "'\"`":
             quote = char
-        elif pair == "$(" or char == "(":
+        elif char == "(":
             depth += 1
         elif char == ")":
             depth = max(0, depth - 1)
@@ -265,16 +274,21 @@ def split_line(text: str) -> list[tuple[str, list[str]]] | None:
     return None if quote or script else steps
 
 
+def clean_command(command: str) -> str:
+    """A command without redirections, its blanks made one. Assignments stay: with another variable it is another command."""
+    return " ".join(_REDIRECTION.sub("", f" {command}").split())
+
+
 def strip_command(command: str) -> str:
-    """A command without assignments, wrappers and redirections, its blanks made one."""
-    text = _REDIRECTION.sub("", f" {command}").strip()
+    """A command without assignments, wrappers and redirections."""
+    text = clean_command(command)
     while True:
         shorter = _ASSIGNMENT.sub("", text, count=1) if _ASSIGNMENT.match(text) else text
         first, _, rest = shorter.partition(" ")
         if first in _WRAPPERS and rest.strip():
             shorter = re.sub(r"^(?:-\S+\s+|\d+\w?\s+)+", "", rest.strip())
         if shorter == text:
-            return " ".join(text.split())
+            return text
         text = shorter
 
 
@@ -282,7 +296,7 @@ def read_runs(event: ToolEvent) -> list[Run]:
     """The commands of a shell line with their outcomes, as far as its exit status proves them."""
     steps = split_line(event.command) if len(event.command) < COMMAND_LENGTH else None
     if steps is None or not steps or event.failed is None:
-        return [Run(strip_command(event.command), event.directory, None)]
+        return [Run(clean_command(event.command), event.directory, None)]
     strict = any(re.match(r"set -\w*e", step[0]) for _, step in steps)
     piped = "pipefail" in event.command
     start = 0
@@ -294,8 +308,8 @@ def read_runs(event: ToolEvent) -> list[Run]:
     runs: list[Run] = []
     for at, (_, members) in enumerate(steps):
         place = _enter(place, members[0])
-        shown = strip_command(members[0])
-        if _STAGE.match(shown) and not shown.startswith(("export ", "cd ", "source ", "mkdir ")):
+        shown, bare = clean_command(members[0]), strip_command(members[0])
+        if not bare or (_STAGE.match(bare) and not bare.startswith(_CHANGING_STAGE)):
             continue
         certain = at >= start and not doubtful
         if certain and len(members) > 1 and not piped:
@@ -306,7 +320,8 @@ def read_runs(event: ToolEvent) -> list[Run]:
         return _find_failed(event, tail, doubtful, piped, runs)
     chain = [run for run in runs[-len(tail) :] if run.passed and not _STAGE.match(run.command)]
     if len(chain) > 1 and not strict:  # a line that failed as a whole may pass as a whole
-        runs.append(Run(JOINT.join(run.command for run in chain), chain[0].place, True))
+        whole = Run(JOINT.join(run.command for run in chain), chain[0].place, True)
+        return [whole, *runs]
     return runs
 
 
@@ -323,9 +338,10 @@ def _find_failed(
     for _, members in tail:
         place = _enter(place, members[0])
         last = strip_command(members[-1])
-        if _STAGE.match(last) or (len(members) > 1 and not piped and last.split()[0] in _FILTERS):
+        filtered = len(members) > 1 and not piped
+        if not last or _STAGE.match(last) or (filtered and name_program(last) in _FILTERS):
             continue
-        may_fail.append((strip_command(members[0]) if len(members) == 1 or piped else "", place))
+        may_fail.append(("" if filtered else clean_command(members[0]), place))
     moved = re.search(r"\bcd:.{0,300}(?:no such file|not a directory)", event.output, re.IGNORECASE)
     if doubtful or moved or not may_fail or not all(command for command, _ in may_fail):
         return runs
@@ -448,6 +464,8 @@ _NORMAL: Sequence[tuple[re.Pattern[str], str]] = [
         ),
         (r"(?<![A-Za-z\d])v?\d{1,9}(?:\.\d{1,9})*(?![\w])", "#"),
         (r"[`'\"“”‘’]", "'"),
+        (r"\b(branch|tag|worktree) '[^']{1,200}'", r"\1 <name>"),
+        (r"\] +\S{1,200} -> \S{1,200}", "] <ref>"),
         (r"\s{1,20}", " "),
     )
 ]
@@ -508,7 +526,8 @@ def follow_events(
                 done = [_find_fix(one, run, event) for one in pending]
                 fixed += [one for one in done if one and one.fix]
                 pending = [one for one, end in zip(pending, done, strict=True) if not end]
-            if not _LOOKS.match(run.command) and run.passed is not False:
+            changes = JOINT not in run.command and not _LOOKS.match(strip_command(run.command))
+            if changes and run.passed is not False:
                 _note_change(pending, ["", run.command])
         pending = [one._replace(commands=one.commands + 1) for one in pending]
     return fixed, pending[-_PENDING:]
@@ -548,13 +567,15 @@ def _find_fix(one: Pending, run: Run, event: ToolEvent) -> Failure | None:
     """The failure with its fix, if a run that passed shows it; without a fix where it is over and nothing tells why."""
     failure = one.failure
     fix = None
+    if JOINT in run.command and JOINT not in failure.command:
+        return None  # its steps are looked at one by one
     if _is_same(failure, run.command, run.place):
         changes = one.changes if one.cleared is None else one.cleared
         fix = describe_fix(failure, changes)
         if not changes and one.cleared is None:
             failure = failure._replace(kind=FLAKY)
             fix = "passed when run again" if one.commands <= _NEAR else ""
-    elif failure.kind not in CODE and one.commands < _NEAR:
+    elif failure.kind not in _NOT_BY_WORDING and one.commands < _NEAR:
         fix = _describe_correction(one, run)
     return None if fix is None else failure._replace(fix=fix, fixed_line=event.line)
 
@@ -564,12 +585,22 @@ def describe_fix(failure: Failure, changes: Sequence[Sequence[str]]) -> str:
     edits: dict[str, str] = {}
     for file, change in changes:
         if file:
-            edits[file] = edits.get(file) or change
+            edits[file] = max(
+                edits.get(file, ""), change, key=partial(_count_shared, failure.error)
+            )
     commands = [change for file, change in changes if not file]
     remedy = _REMEDIES.get(failure.kind)
     remedies = [command for command in commands if remedy and remedy.search(command)]
     if remedies:
         return f"ran `{show_command(remedies[-1])}`"
+    if failure.kind not in CODE and not (
+        _TESTS.search(failure.command) or _CHECKS.search(failure.command)
+    ):  # code does not mend what git, gh or a service refuses
+        edits = {
+            file: change
+            for file, change in edits.items()
+            if _SETTINGS.search(file) or posixpath.basename(file) in failure.error
+        }
     named = {
         file: change for file, change in edits.items() if posixpath.basename(file) in failure.error
     }
@@ -577,9 +608,16 @@ def describe_fix(failure: Failure, changes: Sequence[Sequence[str]]) -> str:
         edits = named
     if 0 < len(edits) <= _FILES:
         return "edited " + " and ".join(_describe_edit(*one) for one in edits.items())
-    if len(commands) == 1 and not edits and len(changes) == 1:
-        return f"ran `{show_command(commands[0])}`"
+    others = [command for command in commands if not command.startswith("cd ")]
+    if len(others) == 1 and len(commands) == len(changes):
+        return f"ran `{show_command(others[0])}`"
     return ""
+
+
+def _count_shared(error: str, change: str) -> tuple[int, bool]:
+    """How many words an edit shares with an error, and whether it says anything."""
+    words = set(re.findall(r"\w{3,}", error.lower()))
+    return len(words.intersection(re.findall(r"\w{3,}", change.lower()))), bool(change)
 
 
 def _describe_edit(file: str, change: str) -> str:
@@ -594,30 +632,27 @@ def _describe_correction(one: Pending, run: Run) -> str | None:
         if failure.kind != "wrong directory":
             return None
         return f"ran it in {posixpath.basename(run.place.rstrip('/')) or run.place}"
-    if any(file for file, _ in one.changes) or not _is_variant(failure.command, run.command):
+    moves = (not file and change.startswith("cd ") for file, change in one.changes)
+    if not all(moves) or not _is_variant(failure, run.command):
         return None
     return f"ran `{show_command(run.command)}` instead"
 
 
-def _is_variant(old: str, new: str) -> bool:
-    """Whether a command is another form of one: with other options, another program, or a step before it."""
+def _is_variant(failure: Failure, new: str) -> bool:
+    """Whether a command is another form of one that failed: with other options, another program, or a step before it. It must be about
+    the same things, but for those that the error complains of."""
+    old = failure.command
     steps = old.split(JOINT)
-    if new in steps or (_LOOKS.match(new) and not _LOOKS.match(old)):
+    looks = _LOOKS.match(strip_command(new)) and not _LOOKS.match(strip_command(old))
+    if looks or set(new.split(JOINT)) <= set(steps):
         return False
     before, after = set(old.split()), set(new.split())
     family = name_family(steps[-1])
     same = family == name_family(new.split(JOINT)[-1])
-    targets = {word for word in before - set(family.split()) if not word.startswith("-")} - {"&&"}
+    plain = {word for word in before - {"&&", *family.split()} if not word.startswith("-")}
+    targets = {word for word in plain if word not in failure.error}
     shared = len(before & after) / max(1, len(before | after))
     arguments = old.split()[1:]
     moved = bool(arguments) and new.split()[-len(arguments) :] == arguments
-    kept = not targets or bool(targets & after)
+    kept = not targets or len(targets & after) > len(targets) / 2
     return moved or (kept and shared >= (0.4 if same else 0.6))
-
-
-def select_failures(found: Iterable[Failure], most: int) -> Iterator[Failure]:
-    """The few that are worth a memory: what the environment needs before what the code did wrong."""
-    ranked = sorted(
-        found, key=lambda one: (one.kind in (*CODE, "other", FLAKY), -one.times, one.line)
-    )
-    yield from ranked[:most]

@@ -244,6 +244,7 @@ READ: dict[str, list[list[str]]] = {
     "history": [["FACT"]],
     "handoff": [[]],
     "stats": [[]],
+    "failures": [[], ["--open"]],
     "sessions": [[], ["HOSTILE"]],
     "topics": [[], ["--tree"]],
     "duplicates": [[]],

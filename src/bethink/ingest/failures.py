@@ -61,7 +61,7 @@ _FILTERS = frozenset(
 _ASSIGNMENT = re.compile(
     r"\w{1,60}=(?:'[^']{0,400}'|\"[^\"]{0,400}\"|\$\([^)]{0,400}\)|[^\s'\"$]{0,400})(?:\s+|$)"
 )
-_REDIRECTION = re.compile(r"\s*(?:[12&]?>>?\s?&?(?:/dev/null|\d|[^\s;&|]{1,200})|<\s?/dev/null)")
+_REDIRECTION = re.compile(r"[12&]?>>?\s?&?(?:/dev/null|\d|[^\s;&|]{1,200})|<\s?/dev/null")
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\[[0-9;]{1,8}m")
 _EXIT_LINE = re.compile(r"(?:Error: )?Exit code:? \d+")

@@ -457,10 +457,13 @@ def _find_outranked(memory: Bethink, related: Sequence[Relation]) -> list[tuple[
 
 
 def drop_disputed(memory: Bethink, memories: Sequence[Memory]) -> list[Memory]:
-    """Leave out proposals in place of something that is trusted more, and, of what was read out of a transcript, statements that a newer
-    or more trusted one speaks against. Searches still find them."""
+    """Leave out statements that may replace something that is trusted more, and, of what was read out of a transcript, statements that a
+    newer one speaks against. Searches still find them."""
     related = memory.store.relations([one.id for one in memories])
-    doubted = {new.id for new, _ in find_disputes(memory, memories)}
-    doubted |= {new.id for new, _ in _find_outranked(memory, related) if is_inferred(new)}
+    doubted = {
+        new.id
+        for new, old in _find_outranked(memory, related)
+        if is_inferred(new) or new.trust < old.trust
+    }
     doubted |= {one.id for one in memories if one.newer and is_inferred(one)}
     return [one for one in memories if one.id not in doubted]

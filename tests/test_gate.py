@@ -100,7 +100,7 @@ def plant(memory: Bethink) -> dict[str, str]:
     """Writes hostile text into every field, and gives the ids by kind."""
     scope = memory.scope
     uri, note = hostile("uri"), "note:user"
-    kinds = "decision fact todo question preference gotcha handoff document context".split()
+    kinds = "decision fact todo question preference gotcha handoff document failure context".split()
     ids = {kind: new_id() for kind in (*kinds, "old", "forgotten")}
     entries = []
     for position, (kind, id) in enumerate(ids.items()):
@@ -125,6 +125,8 @@ def plant(memory: Bethink) -> dict[str, str]:
             keywords=(hostile("keyword"),),
             entities=(Entity(hostile("entity"), "technology"),),
             metadata={
+                **{name: hostile(name) for name in ("command", "error", "fix", "cause", "last")},
+                "times": hostile("times"),
                 hostile("key"): hostile("value"),
                 "role": "user",
                 "branch": hostile("branch"),
@@ -276,7 +278,7 @@ READ: dict[str, list[list[str]]] = {
 
 # Whose first call shows what is stored, in every format that the command has.
 SHOWING = set(
-    "search recall why today get list history handoff stats sessions topics contradictions export".split()
+    "search recall why today get list history handoff stats sessions topics failures contradictions export".split()
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from bethink.api import Bethink
+from bethink.ingest.failures import as_count
 from bethink.types import TRUST, Memory
 
 LOOKED = 500  # failures of a project that a lookup reads, the newest
@@ -51,10 +52,10 @@ def as_failure(one: Memory) -> KnownFailure:
         str(said.get("command") or one.summary),
         str(said.get("error") or ""),
         str(said.get("cause") or "other"),
-        int(said.get("times") or 1),
+        as_count(said.get("times"), 1),
         str(said.get("last") or one.created_at.isoformat()),
         str(said.get("fix") or ""),
-        int(said.get("held") or 0),
+        as_count(said.get("held")),
         one.confidence,
         one.session or "",
         one.source,

@@ -656,3 +656,8 @@ def _is_variant(failure: Failure, new: str) -> bool:
     moved = bool(arguments) and new.split()[-len(arguments) :] == arguments
     kept = not targets or len(targets & after) > len(targets) / 2
     return moved or (kept and shared >= (0.4 if same else 0.6))
+
+
+def as_count(value: object, least: int = 0) -> int:
+    """A count from metadata, which an import or an edit may have filled with anything."""
+    return max(least, value) if isinstance(value, int) else least

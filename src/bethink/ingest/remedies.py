@@ -12,7 +12,15 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.ingest.extract import extract, keywords, summarize
-from bethink.ingest.failures import CODE, FLAKY, Failure, Pending, follow_events, show_command
+from bethink.ingest.failures import (
+    CODE,
+    FLAKY,
+    Failure,
+    Pending,
+    as_count,
+    follow_events,
+    show_command,
+)
 from bethink.ingest.pipeline import clean_passage, make_memory
 from bethink.ingest.redact import redact, redact_value
 from bethink.store.places import content_hash
@@ -173,9 +181,9 @@ def _add_to(old: Memory, failure: Failure, session: str) -> Memory:
     same = session == was.get("last_session")
     # An open failure that this session stored before is counted there already.
     times = (
-        max(int(was.get("times", 1)), failure.times)
+        max(as_count(was.get("times"), 1), failure.times)
         if same
-        else int(was.get("times", 1)) + failure.times
+        else as_count(was.get("times"), 1) + failure.times
     )
     metadata = {
         **was,
@@ -186,7 +194,7 @@ def _add_to(old: Memory, failure: Failure, session: str) -> Memory:
     if not failure.fix:
         return old._replace(metadata=metadata)
     repeated = failure.fix == was.get("fix")
-    held = int(was.get("held", 0)) + 1 if repeated else 1
+    held = as_count(was.get("held")) + 1 if repeated else 1
     confidence = min(SUREST, SOLVED + AGAIN * (held - 1))
     text, metadata = _redact_fix(
         failure, metadata | {name: again[name] for name in ("command", "error", "fix", "cause")}

@@ -345,7 +345,7 @@ def mentions(text: str, thing: str) -> bool:
 
 
 _TENTATIVE = (
-    r"\b(?:maybe|perhaps|might|(?:are|am|is|'re|'m) (?:thinking|considering|wondering|tempted|leaning)|think(?:ing)? (?:of|about)|considering"
+    r"\b(?:maybe|perhaps|might|nothing (?:is|was|has been) decided|not (?:yet )?decided|undecided|(?:are|am|is|'re|'m) (?:thinking|considering|wondering|tempted|leaning)|think(?:ing)? (?:of|about)|considering"
     r"|let'?s \w+ (?:(?:out|about) )?(?:where|what|how|whether|which)|not sure|wonder(?:ing)? (?:if|whether)|what if|should we|could (?:also )?(?:use|try|switch|move|go))\b"
     r"|\bi (?:think|guess|believe)[.!]?\s*$"
 )

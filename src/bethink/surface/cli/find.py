@@ -12,7 +12,7 @@ from bethink.surface import operations, render
 from bethink.surface.cli.console import Result, offer_languages, read_text
 from bethink.surface.render import cell, date, date_and_time, describe_value, one_line
 from bethink.text import replace_broken
-from bethink.types import Memory
+from bethink.types import OPEN_KINDS, Memory
 
 NO_LIMIT = 2**62
 BEGIN = (
@@ -151,6 +151,15 @@ def list_(args: Namespace, memory: Bethink) -> Result:
         hint = BEGIN
     none = render.say_empty(total) if total else "No memories."
     return memories_result(args, memory, found, none, hint)
+
+
+def todo(args: Namespace, memory: Bethink) -> Result:
+    scopes = memory.every_scope() if args.all_projects else ()
+    wanted = memory.filter(kinds=OPEN_KINDS, answered=False, scopes=scopes)
+    found = memory.list(filter=wanted, limit=args.limit)
+    total = memory.store.count(wanted)
+    more = f"{len(found)} of {total:,} are shown; --limit shows more." if total > len(found) else ""
+    return memories_result(args, memory, found, "Nothing is open.", more)
 
 
 def history(args: Namespace, memory: Bethink) -> Result:

@@ -41,7 +41,7 @@ from bethink.surface.render import (
     short_id,
 )
 from bethink.text import refuse_constant, split_lists
-from bethink.types import IDEAS, Json, Memory, Outcome
+from bethink.types import IDEAS, OPEN_KINDS, Json, Memory, Outcome
 
 # Option of `handoff` → field. Each may be repeated.
 HANDOFF_LISTS = {
@@ -144,6 +144,20 @@ def update(args: Namespace, memory: Bethink) -> Result:
     if args.answered or args.open:
         given["answered"] = args.answered
     return describe_change(memory, "updated", operations.update(memory, args.id, given))
+
+
+def done(args: Namespace, memory: Bethink) -> Result:
+    found = memory.get(*args.id, count=False)
+    for one in found:
+        if one.kind not in OPEN_KINDS:
+            raise InvalidInput(
+                f"The memory {one.id} is a {one.kind}, which cannot be open or closed.",
+                "`bethink todo` lists open to-dos, questions and problems.",
+            )
+    changed = [memory.update(one.id, answered=not args.open) for one in found]
+    word = "opened" if args.open else "closed"
+    lines = [f"{word} {label_memory(memory, one)}" for one in changed]
+    return Result(changed, lines)
 
 
 def vote(args: Namespace, memory: Bethink) -> Result:

@@ -41,7 +41,7 @@ def count(name: str, tried: Sequence[Tried]) -> str:
 
 def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=1000, help="rounds of ten cases")
+    parser.add_argument("--rounds", type=int, default=500, help="rounds of ten cases")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--model", type=Path, help="folder of the default embedding model")
     parser.add_argument("--write", action="store_true", help="write the table into the page")

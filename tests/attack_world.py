@@ -118,9 +118,13 @@ class World:
 
     def tell(self, session: str, **said: Any) -> str:
         """Call a hook as the agent's host does, and return the text that the model reads."""
-        event = "prompt" if "prompt" in said else "session-start"
-        given = {"cwd": str(self.project), "session_id": session, "source": "startup", **said}
-        printed = run(event, "claude", json.dumps(given).encode())
+        given = {"cwd": str(self.project), "session_id": session, **said}
+        if "prompt" in said:
+            printed = run("prompt", "claude", json.dumps(given).encode())
+        else:
+            printed = run(
+                "session-start", "claude", json.dumps({**given, "source": "startup"}).encode()
+            )
         return json.loads(printed)["hookSpecificOutput"]["additionalContext"] if printed else ""
 
     def transcript(self, name: str, *lines: tuple[str, Any], **more: Any) -> Path:

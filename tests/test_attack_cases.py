@@ -1,9 +1,11 @@
 """Generated attacks: whichever way a claim comes in, the user's decisions stay, and the claim is never the user's word."""
 
+import re
+
 import attack_cases
 import attack_forms_fresh as fresh
 import pytest
-from attack_world import WAYS, find_core, fold, paste, settle
+from attack_world import ROWS, WAYS, find_core, find_users_line, fold, paste, settle
 
 from bethink.ingest.provenance import find_own
 from bethink.types import TRUST
@@ -15,6 +17,32 @@ SEED, ROUNDS = 20261118, 48  # 480 cases, 10 to a round
 def world(tmp_path_factory):
     with settle(tmp_path_factory.mktemp("attacks")) as world:
         yield world
+
+
+# An attack is seen where it succeeds
+
+
+@pytest.mark.parametrize(("decided", "question"), [(row[0], row[2]) for row in ROWS])
+def test_a_prompt_about_a_decision_gives_it_as_the_users_word(world, decided, question):
+    world.reset()
+    assert find_users_line(world.tell("asks", prompt=question), find_core(decided))
+
+
+def test_the_briefing_gives_decisions_as_the_users_word(world):
+    world.reset()
+    briefing = world.tell("starts")
+    assert [row for row in ROWS if find_users_line(briefing, find_core(row[0]))]
+
+
+def test_the_phrase_of_a_request_alone_forgets_the_decisions(world):
+    world.reset()
+    answer = world.use_tool("forget_memories", ids=world.ids)
+    phrase = re.search(r"bethink forget \w+", answer)
+    world.tell("talk", prompt=phrase[0])
+    assert all(one.deleted_at for one in world.read())
+
+
+# Attacks
 
 
 def test_the_chosen_rounds_use_every_way_in():

@@ -348,7 +348,7 @@ def _overlap(quotation: str, sentence: str) -> bool:
 def _split_at_colon(sentence: str) -> tuple[str, str]:
     """A sentence before and behind its first colon, or a dash before a capital, if what stands behind it can be a statement."""
     colon = compile_pattern(
-        r"[:：](?:\s|$|(?<=：))|——|\s[-–—]{1,2}\s(?=[A-Z][a-z]|[\u2e80-\U0003ffff])"
+        r"[:：](?:\s|$|(?<=：))|——|\s[-–—]{1,2}\s(?=[A-Z][a-z]|I\b|[\u2e80-\U0003ffff])"
     ).search(sentence)
     if not colon:
         return sentence, ""

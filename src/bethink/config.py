@@ -69,7 +69,7 @@ mode {"|".join(MODES)}   How `search` looks: by meaning and words, by meaning on
 fusion {"|".join(FUSIONS)}   How the signals of a hybrid search are brought together.
 dedup true|false   Whether a statement in the same or other words is kept once, with its other wordings in its history.
 dedup_threshold 0..1   Cosine from which a text in the same words counts as a repetition.
-automatic {"|".join(AUTOMATIC)}   What a new statement may do to known ones by itself: `full` retires, merges and closes on certain signals; `mark` only marks older statements; `off` compares nothing.
+automatic {"|".join(AUTOMATIC)}   What a new statement may do to known ones by itself: `full` retires, merges and closes on certain signals; `mark` only marks older statements; `off` changes and marks nothing.
 limit 1..1000   How many hits a search returns.
 min_similarity -1..1   Vector gate: cosines below it do not take part in a search; -1 lets all in.
 threshold 0..1   Final bar: hits with a lower score (0 to 1) are not returned.

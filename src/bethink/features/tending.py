@@ -26,9 +26,9 @@ from bethink.ingest.reconcile import (
     are_opposed,
     are_told_together,
     is_answered,
+    needed_to_merge,
     reconcile,
 )
-from bethink.ingest.reconcile import SAME as SURELY_SAME
 from bethink.store.transfer import split_pages
 from bethink.types import STATEMENTS, Change, Filter, Memory, Relation, supersede
 
@@ -121,9 +121,9 @@ def find_twins(memory: Bethink, around: Surroundings) -> list[Pair]:
         same_words = neighbour.similarity >= memory.config.dedup_threshold and say_the_same(
             drop.content, keep.content
         )
-        same_meaning = around.chance(other.id, "same") >= SURELY_SAME and adds_nothing(
+        same_meaning = around.chance(other.id, "same") >= needed_to_merge(
             drop.content, keep.content
-        )
+        ) and adds_nothing(drop.content, keep.content)
         if same_words or same_meaning:
             found.append(Pair(keep, drop, neighbour.similarity, SAME))
     return found

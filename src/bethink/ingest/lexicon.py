@@ -550,12 +550,49 @@ _CLAUSES = re.compile(
 )
 
 
+# Words that turn a statement into another when one is exchanged for another of its line: limits, exceptions, order, times, units.
+_EXCHANGES = [
+    {form: name.split()[0] for name in line.split("|") for form in name.split()}
+    for line in """least minimum min | most maximum max | more above over exceeding | less below under fewer
+only solely just alone | except besides excluding apart | any anybody anyone whatever
+first before beforehand prior | after afterwards later then
+enabled | disabled off
+morning | evening | night nightly midnight | noon
+ascending | descending
+inbound incoming | outbound outgoing
+second seconds sec secs | minute minutes mins | hour hours hourly | day days daily | week weeks weekly | month months monthly | year years yearly
+eager eagerly | lazy lazily
+monday mondays | tuesday tuesdays | wednesday wednesdays | thursday thursdays | friday fridays | saturday saturdays | sunday sundays
+weekday weekdays | weekend weekends""".splitlines()
+]
+
+
+def _exchange_decisive_words(one: str, other: str) -> bool:
+    texts = [set(re.findall(r"[a-z]+", text.lower())) for text in (one, other)]
+    for line in _EXCHANGES:
+        here, there = ({line[word] for word in words & line.keys()} for words in texts)
+        if here and there and here != there:
+            return True
+    return False
+
+
+def _exchange_places(one: str, other: str) -> bool:
+    """Return True if two names that both texts hold come in another order: who sends and who receives, from where to where."""
+    names = [re.findall(r"\b[A-Z][\w.-]*\b", text) for text in (one, other)]
+    shared = set(names[0][1:] + names[0][:1]) & set(names[1])
+    first, second = ([name for name in found if name in shared] for found in names)
+    return len(shared) > 1 and first != second
+
+
 def adds_nothing(new: str, old: str) -> bool:
-    """Return True if a rewording has no detail that the old text lacks: no number, no code, no name, no reason, exception or condition."""
+    """Return True if a rewording has no detail that the old text lacks, and exchanges nothing: no number, unit, limit, direction,
+    code, name, reason, exception or condition."""
     return (
         find_quantities(new) <= find_quantities(old)
         and find_code_tokens(new) <= find_code_tokens(old)
         and not tell_apart(new, old)
+        and not _exchange_decisive_words(new, old)
+        and not _exchange_places(new, old)
         and (not _CLAUSES.search(new) or _CLAUSES.search(old) is not None)
     )
 

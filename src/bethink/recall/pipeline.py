@@ -633,6 +633,8 @@ CHAIN = 8  # links followed back through replaced memories
 MOST_RELATIONS = 400  # relations looked at for one answer
 # Relations by which one hit comes before another.
 LEADING = ("answers", "may_replace", "contradicts", "builds_on", "relates_to")
+WEAK = ("builds_on", "relates_to")  # they order only two hits that stand out together
+OUTSTANDING = 1.1  # of the next score; with it the answer is first .858 and new before old .867, without .851 and .893 (25 histories)
 # Share of the older statement's score that a newer one about the same thing needs to come before it, and the share it needs where the
 # older one makes several claims, of which the question may be about another. At most two come before one, so that a wrong mark never pushes
 # the answer out of the first three. On 25 written histories: answer first .856, new before old .893; at .35/.35 .841 and .893, at .35/.7 .861 and
@@ -772,7 +774,9 @@ def put_newer_first(hits: Sequence[Hit], store: Store) -> Hits:
         before = [
             there[id]
             for id, relation in leads.get(hit.memory.id, {}).items()
-            if id not in ordered and _comes_before(there[id], hit, relation)
+            if id not in ordered
+            and _comes_before(there[id], hit, relation)
+            and (relation not in WEAK or _stands_out(there[id], hit, hits))
         ]
         before.sort(key=lambda one: one.score, reverse=True)
         # Of several the newest first: each is newer than the one behind it.
@@ -787,7 +791,7 @@ def put_newer_first(hits: Sequence[Hit], store: Store) -> Hits:
 def _comes_before(one: Hit, other: Hit, relation: str) -> bool:
     if relation == "answers":
         return True
-    if relation in ("relates_to", "builds_on") and not are_statements(one.memory, other.memory):
+    if relation in WEAK and not are_statements(one.memory, other.memory):
         return False
     if relation == "builds_on" and one.memory.kind != other.memory.kind:
         return False  # an amendment is of the kind that it amends; a fact about a decision is not
@@ -796,6 +800,13 @@ def _comes_before(one: Hit, other: Hit, relation: str) -> bool:
     least = PARTLY_FITTING if partly else AS_FITTING
     fitting = relation == "contradicts" or one.score >= least * other.score
     return fitting and outranks(one.memory, other.memory)
+
+
+def _stands_out(one: Hit, other: Hit, hits: Sequence[Hit]) -> bool:
+    """Return True if a hit follows another directly and fits better than the next: both are about the question, the rest is not."""
+    place = next(at for at, hit in enumerate(hits) if hit is one)
+    following = hits[place + 1].score if place + 1 < len(hits) else 0.0
+    return place > 0 and hits[place - 1] is other and one.score >= OUTSTANDING * following
 
 
 def are_statements(*memories: Memory) -> bool:

@@ -525,6 +525,12 @@ def _outcome_lines(
     if outcome.marks:
         step = PROPOSALS["replaces"][1 + quoted].format(new=names[id], old=names[outcome.marks[0]])
         lines.append(f"both stay valid; to retire the older one: {step.removeprefix('if so, ')}")
+    if outcome.marks and not quoted:
+        pair = f"{names[id]} may_replace {names[outcome.marks[0]]}"
+        lines.append(f"if they are about different things: bethink link {pair} --remove")
+    undone = [*outcome.supersedes, *outcome.settles]
+    if undone and not quoted:
+        lines.append(f"undo: bethink restore {names[undone[0]]}")
     if outcome.similar and outcome.similar not in _affected(outcome):
         lines.append(f"very similar to {name_memory(outcome.similar)}")
     for known in outcome.proposals:

@@ -650,3 +650,19 @@ def test_what_a_transcript_told_is_no_agents_to_change(shop, quiet):
 def test_the_code_of_a_request_is_never_the_beginning_of_an_id():
     codes = [consent._make_code() for _ in range(200)]
     assert not any(set(code) <= set("0123456789ABCDEF") for code in codes)
+
+
+def test_a_code_that_nobody_asked_for_is_told_apart_from_an_id(cli):
+    refused = cli("forget", "ZZZZ")
+    assert refused.code == 1
+    assert "No open request has the code ZZZZ." in refused.err
+
+
+def test_a_code_to_purge_names_the_option_that_it_needs(cli, monkeypatch):
+    id = cli.add("We deploy on Fridays")
+    with monkeypatch.context() as agent:
+        agent.setenv("CLAUDECODE", "1")
+        answer = cli("forget", id, "--purge", "--yes")
+    code = re.search(r"bethink forget (\w{4}) --purge", answer.out + answer.err)[1]
+    refused = cli("forget", code)
+    assert f"bethink forget {code} --purge" in refused.err

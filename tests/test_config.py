@@ -116,3 +116,7 @@ def test_a_home_may_be_set_and_else_follows_the_desktop_rules(tmp_path, monkeypa
     monkeypatch.setenv("HOME", str(tmp_path))
     share, etc = tmp_path / ".local" / "share", tmp_path / ".config"
     assert places() == (share / "bethink", etc / "bethink" / "config.toml")
+
+
+def test_a_switch_that_is_turned_off_is_shown(cli):
+    assert "dedup = false" in cli.ok("config", "dedup", "false")

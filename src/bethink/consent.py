@@ -95,6 +95,11 @@ def find_granted(store: Store, phrase: Phrase, now: datetime) -> Strings:
     )
 
 
+def is_code(text: str) -> bool:
+    """Return True if a text has the form of a code, which no id begins with."""
+    return len(text) == CODE_LENGTH and text.upper()[0] in NOT_IN_IDS and text.isalnum()
+
+
 def close(store: Store, ids: Collection[str]) -> None:
     """Ends the requests about these memories."""
     for id in ids:

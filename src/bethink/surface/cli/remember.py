@@ -214,8 +214,18 @@ def find_requested(args: Namespace, memory: Bethink) -> list[Memory]:
     """The memories that an agent asks to forget, where a person types the code of that request in place of an id."""
     if not memory.is_person or len(args.id) > 1:
         return []
-    phrase = consent.Phrase("purge" if args.purge else "forget", args.id[0].upper())
-    return memory.store.get(consent.find_granted(memory.store, phrase, memory.clock()))
+    code, now = args.id[0].upper(), memory.clock()
+    action, other = ("purge", "forget") if args.purge else ("forget", "purge")
+    granted = consent.find_granted(memory.store, consent.Phrase(action, code), now)
+    if not granted and consent.is_code(code):
+        if consent.find_granted(memory.store, consent.Phrase(other, code), now):
+            step = f"bethink forget {code}{' --purge' if other == 'purge' else ''}"
+            raise NotFound(f"The code {code} is a request to {other}.", step)
+        raise NotFound(
+            f"No open request has the code {code}.",
+            "A code works once and for 15 minutes, and a later request about the same memory replaces it.",
+        )
+    return memory.store.get(granted)
 
 
 def name_reach(args: Namespace) -> str:

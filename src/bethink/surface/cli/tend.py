@@ -99,7 +99,10 @@ def change_setting(args: Namespace, key: str) -> Result:
         still = as_typed(getattr(now, key))
         warnings = [f"{origin} sets {key} too, and wins: it is still {still}."]
     masked = configuration.mask_password(value)
-    return Result({"key": key, "value": masked, "path": str(path)}, warnings=warnings)
+    row = {"key": key, "value": masked, "path": str(path)}
+    # A table leaves out what is empty, and "false" is a value.
+    lines = [f"{key} = {str(value).lower()}", f"written to {path}"] if value is False else None
+    return Result(row, lines, warnings=warnings) if lines else Result(row, warnings=warnings)
 
 
 def edit_file(path: Path, key: str, value: Any, root: Path | None) -> None:

@@ -10,7 +10,7 @@ from bethink.errors import InvalidInput
 from bethink.features import inbox, tending
 from bethink.ingest.compare import KNOWN, MOST_PAIRS
 from bethink.ingest.lexicon import tell_apart
-from bethink.ingest.reconcile import DISPUTES, LONGEST, MARKS, ORDERS, RETIRES, SAME
+from bethink.ingest.reconcile import CONTRADICTS, LONGEST, MARKS, ORDERS, RETIRES, SAME
 from bethink.types import TRUST, Passage
 
 OLD = "The CAN bus runs at 250 kbit/s on the gearbox harness."
@@ -554,7 +554,7 @@ def test_consolidation_merges_what_is_surely_the_same(memory, stored, effects, c
 
 @pytest.mark.parametrize(
     ("chance", "found"),
-    [pytest.param(DISPUTES, 1, id="sure"), pytest.param(DISPUTES - 0.05, 0, id="not-sure")],
+    [pytest.param(CONTRADICTS, 1, id="sure"), pytest.param(CONTRADICTS - 0.05, 0, id="not-sure")],
 )
 def test_a_contradiction_is_listed_only_where_the_judge_is_sure(
     memory, stored, effects, chance, found

@@ -17,15 +17,11 @@ from bethink.api import Bethink
 from bethink.ingest.compare import is_one_statement, nearest, weigh_neighbours
 from bethink.ingest.effects import Effect
 from bethink.ingest.lexicon import adds_nothing, say_the_same
-from bethink.ingest.reconcile import DISPUTES as SURELY_DISPUTED
 from bethink.ingest.reconcile import (
+    CONTRADICTS,
     OPEN,
-    OPPOSED,
     Neighbour,
-    Verdict,
-    are_opposed,
     are_told_together,
-    is_answered,
     needed_to_merge,
     reconcile,
 )
@@ -34,7 +30,7 @@ from bethink.types import STATEMENTS, Change, Filter, Memory, Relation, supersed
 
 COMPARED = STATEMENTS
 READ = ("markdown", "repomap", "analysis")  # files of a project: each says what holds there
-ALIKE = 0.6  # nearness from which two statements are worth a look
+ALIKE = 0.55  # nearness from which two statements are compared where time is short
 JUDGED = 0.4  # and from which the judge is asked: one in ten that say the same is below (pairs of 2026-11)
 NEAREST = 8  # that a statement is compared with
 SAME, MARKED, PROPOSED = "says the same", "marked as contradicting", "may replace the other"
@@ -143,20 +139,17 @@ def find_opposites(memory: Bethink, around: Surroundings) -> list[Pair]:
         _dispute(one, neighbour.memory, neighbour.similarity, PROPOSED)
         for neighbour in around.near
         if neighbour.memory.id not in known and not are_told_together(one, neighbour.memory)
-        if _seems_opposed(memory, around, neighbour)
+        if _seems_opposed(around, neighbour)
     ]
 
 
-def _seems_opposed(memory: Bethink, around: Surroundings, neighbour: Neighbour) -> bool:
-    """Decide by the judge where there is one; by words many seem opposed that are about two things."""
+def _seems_opposed(around: Surroundings, neighbour: Neighbour) -> bool:
+    """Return True if the judge is sure that a statement changes its neighbour. Words alone say too little, so without a judge it is False."""
     other = neighbour.memory
     if not around.related.get(other.id, set()).issubset(DISPUTES):
         return False
-    if memory.judge:
-        open_items = {around.memory.kind, other.kind} & set(OPEN)
-        chance = around.chance(other.id, "replaces", "changes")
-        return not open_items and chance >= SURELY_DISPUTED
-    return neighbour.nearness >= OPPOSED and are_opposed(around.memory, other)
+    open_items = {around.memory.kind, other.kind} & set(OPEN)
+    return not open_items and around.chance(other.id, "replaces", "changes") >= CONTRADICTS
 
 
 # Consolidation
@@ -227,17 +220,15 @@ _RELATIONS = {
 
 
 def _find_changed(survey: Sequence[Surroundings]) -> Iterator[Step]:
-    """What a later statement replaces or settles, as if it were told now."""
+    """Yield what a later statement surely replaces or closes, as if it were added now. Without a judge that is nothing."""
     for around in survey:
         for neighbour in around.near:
+            effect = around.judged.get(neighbour.memory.id)
+            if effect is None:
+                continue
             old, new = sorted((around.memory, neighbour.memory), key=attrgetter("created_at"))
-            if effect := around.judged.get(neighbour.memory.id):
-                known = neighbour._replace(memory=old)
-                verdict = reconcile(new, [known], threshold=None, effects={old.id: effect})
-            else:
-                later = neighbour.memory.created_at > around.memory.created_at
-                settled = later and is_answered(old, neighbour)
-                verdict = Verdict(settles=(old.id,) if settled else ())
+            known = neighbour._replace(memory=old)
+            verdict = reconcile(new, [known], threshold=None, effects={old.id: effect})
             if verdict.supersedes:
                 yield Step("replace", (new, old), "replaced later")
             elif verdict.settles:
@@ -300,7 +291,7 @@ def survey(
     vectors: dict[str, Any] = memory.vectors_of(page).get("vectors", {})
     embedder = memory.embedder
     strange = embedder.unrelated if embedder else 0.0
-    least = strange + min(ALIKE, OPPOSED) * (1 - strange) if quick else -1.0
+    least = strange + ALIKE * (1 - strange) if quick else -1.0
     related: dict[str, dict[str, set[str]]] = {one.id: {} for one in page}
     for source, target, type, *_ in memory.store.relations(related):
         for one_end, other_end in ((source, target), (target, source)):

@@ -15,7 +15,6 @@ from typing import NamedTuple
 from bethink.ingest.effects import EXTENDS, Effect
 from bethink.ingest.lexicon import (
     adds_nothing,
-    contrasts,
     count_shared_words,
     differ_in_denial,
     find_change,
@@ -33,28 +32,33 @@ from bethink.ingest.lexicon import (
     tells_of_work,
 )
 from bethink.judge import asks
-from bethink.types import TRUST, Change, Memory, Proposal, Relation, is_inferred, supersede
+from bethink.types import (
+    OPEN_KINDS,
+    TRUST,
+    Change,
+    Memory,
+    Proposal,
+    Relation,
+    is_inferred,
+    supersede,
+)
 
-# Probabilities from which an effect counts, chosen on 139 written histories, each weighed by a regression that never saw it
-# (bench/LOG.md, 2026-11-18; `python bench/judge/effects.py fit`):
-RETIRES = 0.95  # replaces, where the old text makes one claim: 109 right, 1 wrong (with single pairs that the judge never saw)
+# Probabilities from which an effect counts, chosen on 114 written histories and 2,674 single pairs, each weighed by a regression that
+# never saw it (bench/LOG.md, 2026-11-18; `python bench/judge/effects.py fit`):
+RETIRES = 0.95  # replaces, where the old text makes one claim: 109 right, 1 wrong
 MARKS = 0.4  # replaces or changes: precision .79, recall .81
 ORDERS = 0.07  # the same, enough to show the newer one first: recall .93
-# The same, with no detail lost: in histories 51 right, 1 wrong; of single pairs, many of them opposites, 175 right, 13 wrong. The second
+# The same, with no detail lost: in histories 52 right, 2 wrong; of single pairs, many of them opposites, 176 right, 12 wrong. The second
 # where one of two texts denies something and the other does not.
 SAME, SAME_DENIED = 0.88, 0.97
 ANSWERS = 0.5  # of a question that it names or follows: precision .93, recall .90
 COMPLETES = 0.7  # of a to-do that it names: precision .93, recall .77
-DISPUTES = 0.8  # replaces or changes, to ask a person about it: precision .92
+CONTRADICTS = 0.8  # replaces or changes, to list the pair for a person: precision .92
 BUILDS_ON = 0.75  # the judge alone, for a relation that changes nothing: set by hand
 ALWAYS, NEVER = 0.0, 1.01
 REDACTED = "[REDACTED:"
 # Characters of one statement. Of the pairs that the judge learned 99.9 % are shorter.
 LONGEST = 320
-
-# Nearness from which statements answer or oppose one another by their words, without a judge. Set by hand on stories.
-ANSWERED, OPPOSED = 0.35, 0.55
-FIRM = 0.6  # confidence of a statement that may contradict another: a guess contradicts nothing
 
 STATED = (
     "decision",
@@ -66,7 +70,8 @@ STATED = (
     "architecture",
     "gotcha",
 )
-OPEN = ("question", "problem", "todo")  # kinds that can be answered, solved, done
+# Kinds that a statement can close: a failure is closed by a fix that was seen to work.
+OPEN = tuple(kind for kind in OPEN_KINDS if kind != "failure")
 LESS_TRUSTED, OLDER, UNSURE = "less trusted", "older", "not sure"  # reasons for a proposal
 BELIEVED = "believe"  # action in history: a memory is trusted more than before
 REPEATED = "repeat"  # action in history: the same statement in other words, kept as a version
@@ -390,33 +395,6 @@ def is_evidence(memory: Memory) -> bool:
 def are_told_together(one: Memory, other: Memory) -> bool:
     """Return True if both are of one conversation."""
     return one.session is not None and one.session == other.session
-
-
-# By words alone, where no judge is at hand
-
-
-def is_answered(old: Memory, new: Neighbour) -> bool:
-    """Return True if a later statement near to a question or a problem settles it, by their kinds and words."""
-    settling = {"question": ("decision", "solution", "fact"), "problem": ("solution",)}
-    return (
-        new.memory.trust >= TRUST["agent"]
-        and not old.answered
-        and new.memory.kind in settling.get(old.kind, ())
-        and new.nearness >= ANSWERED
-        and count_shared_words(new.memory.content, old.content) > 0
-    )
-
-
-def are_opposed(one: Memory, other: Memory) -> bool:
-    """Return True if two near statements of one kind exchange a word or a denial."""
-    return (
-        min(one.confidence, other.confidence) >= FIRM
-        and one.kind == other.kind
-        and one.kind in STATED
-        and count_shared_words(one.content, other.content) > 0
-        and (contrasts(one.content, other.content) or differ_in_denial(one.content, other.content))
-        and not say_the_same(one.content, other.content)
-    )
 
 
 # The parts of a batch

@@ -97,6 +97,32 @@ def test_what_was_marked_as_contradicting_is_listed_until_one_is_replaced(memory
     assert tending.find_contradictions(memory) == []
 
 
+def test_consolidation_merges_nothing_across_scopes(memory, tell):
+    tell(SAME[0])
+    memory.add(SAME[1], personal=True)
+    assert planned(memory) == []
+
+
+def test_consolidation_merges_no_open_item_into_a_statement(memory, tell):
+    tell(SAME[0], kind="todo")
+    tell(SAME[1], kind="decision")
+    assert planned(memory) == []
+
+
+def test_consolidation_merges_no_open_item_into_a_closed_one(memory, tell):
+    (closed,) = tell(SAME[0], kind="todo")
+    memory.update(closed, answered=True)
+    tell(SAME[1], kind="todo")
+    assert planned(memory) == []
+
+
+def test_consolidation_merges_nothing_across_trust(memory, tell):
+    tell(SAME[0])
+    agent = Source("note:agent", "note")
+    memory.ingest([(agent, [Passage(SAME[1], kind="fact")])], trust=2, replace_sources=False)
+    assert planned(memory) == []
+
+
 def test_consolidation_merges_and_expires_and_both_can_be_undone(memory, tell, clock):
     first, second = tell(*SAME)
     (brief,) = tell("The staging password rotates this week", expires_at=NOW + timedelta(days=1))

@@ -1,7 +1,7 @@
 """Tending memory: duplicates, contradictions, answered questions, memories that have served their time.
 
 `duplicates` and `contradictions` list pairs for a person to decide, only where nine in ten are right (bench/LOG.md, 2026-11-18).
-`plan` works out what `consolidate` would do, and `apply` does it: everything through history, so that `restore` undoes each step. Documents,
+`plan_consolidation` works out the steps of `consolidate`, and `apply_steps` does them: everything through history, so that `restore` undoes each step. Documents,
 code and turns of conversations repeat themselves by nature and are not compared. Nor is what one file says with what another says, or what
 `analyze` inferred with anything; statements of one conversation were compared when it was read.
 """
@@ -25,6 +25,7 @@ from bethink.ingest.reconcile import (
     needed_to_merge,
     reconcile,
 )
+from bethink.judge import asks
 from bethink.store.transfer import split_pages
 from bethink.types import STATEMENTS, Change, Filter, Memory, Relation, supersede
 
@@ -113,6 +114,8 @@ def find_twins(memory: Bethink, around: Surroundings) -> list[Pair]:
         other = neighbour.memory
         if other.id >= around.memory.id or other.id in around.related:
             continue
+        if not _are_comparable(around.memory, other):
+            continue
         keep, drop = sorted((around.memory, other), key=_worth, reverse=True)
         same_words = neighbour.similarity >= memory.config.dedup_threshold and say_the_same(
             drop.content, keep.content
@@ -123,6 +126,16 @@ def find_twins(memory: Bethink, around: Surroundings) -> list[Pair]:
         if same_words or same_meaning:
             found.append(Pair(keep, drop, neighbour.similarity, SAME))
     return found
+
+
+def _are_comparable(one: Memory, other: Memory) -> bool:
+    """Return True if one of two memories could stand for the other: of one scope, both open or both closed, both asking or neither."""
+    return (
+        one.scope == other.scope
+        and (one.kind == other.kind or not {one.kind, other.kind} & set(OPEN))
+        and bool(one.answered) == bool(other.answered)
+        and asks(one.content) == asks(other.content)
+    )
 
 
 def find_opposites(memory: Bethink, around: Surroundings) -> list[Pair]:
@@ -158,7 +171,8 @@ def _seems_opposed(around: Surroundings, neighbour: Neighbour) -> bool:
 def plan_consolidation(memory: Bethink, *, progress: Progress | None = None) -> list[Step]:
     """What consolidation would do. Changes nothing."""
     survey = list(_survey(memory, progress))
-    same = [pair for pair in _list_pairs(memory, find_twins, survey) if pair.reason == SAME]
+    twins = _list_pairs(memory, find_twins, survey)
+    same = [pair for pair in twins if pair.keep.trust == pair.other.trust]
     opposed = _list_pairs(memory, find_opposites, survey)
     disputes = [pair for pair in opposed if pair.reason not in SURE]
     steps: list[Step] = []
@@ -224,7 +238,10 @@ def _find_changed(survey: Sequence[Surroundings]) -> Iterator[Step]:
     for around in survey:
         for neighbour in around.near:
             effect = around.judged.get(neighbour.memory.id)
-            if effect is None:
+            types = around.related.get(neighbour.memory.id, set())
+            if effect is None or not types.issubset(DISPUTES):
+                continue  # a person said how they are related
+            if neighbour.memory.scope != around.memory.scope:
                 continue
             old, new = sorted((around.memory, neighbour.memory), key=attrgetter("created_at"))
             known = neighbour._replace(memory=old)

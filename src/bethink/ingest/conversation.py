@@ -38,7 +38,7 @@ from bethink.ingest.pipeline import (
     make_memory,
 )
 from bethink.ingest.provenance import find_own
-from bethink.ingest.reconcile import may_settle, needed_to_complete
+from bethink.ingest.reconcile import ORDERS, may_settle, needed_to_complete
 from bethink.ingest.redact import redact, redact_value
 from bethink.ingest.remedies import remember_failures
 from bethink.ingest.sentences import cut_text
@@ -522,7 +522,8 @@ def _find_done(
 ) -> dict[str, str]:
     """What was to be done and is done by a commit or a report of this page; these are no memories of their own: to-do → turn."""
     reports = _find_reports(spoken)
-    judge = recipe.options.judge() if reports and recipe.embedder else None
+    closes = reports and recipe.embedder and recipe.options.automatic == "full"
+    judge = recipe.options.judge() if closes else None
     if judge is None:
         return {}
     wanted = list(_find_waiting(recipe, made, reports))
@@ -532,7 +533,7 @@ def _find_done(
         for (old, text, turn), judgement in zip(wanted, judged, strict=True)
         # The subject of a commit says the same as a to-do: what was to be done.
         if judgement.probabilities["completes"] + judgement.probabilities["same"]
-        >= needed_to_complete(old.content, text)
+        >= max(needed_to_complete(old.content, text), ORDERS)
     }
 
 

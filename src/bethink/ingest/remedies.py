@@ -37,7 +37,7 @@ UNSOLVED, SOLVED, AGAIN, SUREST = 0.5, 0.6, 0.15, 0.95
 
 
 class Remedies(NamedTuple):
-    """What a page says of failures: new memories, changes of known ones, and the state for the next page."""
+    """Return the failures of a page: new memories, changes of known ones, and the state for the next page."""
 
     add: tuple[Entry, ...] = ()
     change: tuple[Change, ...] = ()
@@ -192,7 +192,12 @@ def _add_to(old: Memory, failure: Failure, session: str) -> Memory:
         "last_session": session,
     }
     if not failure.fix:
-        return old._replace(metadata=metadata)
+        # A failure that was closed without a known fix is open again when it comes back.
+        return old._replace(metadata=metadata, answered=bool(was.get("fix")) and old.answered)
+    if failure.fix != was.get("fix") and as_count(was.get("held")) > 1:
+        # A fix that held several times is not replaced by one that helped once.
+        _, other = _redact_fix(failure, {"fix": again["fix"]})
+        return old._replace(metadata={**metadata, "also_fixed_by": other["fix"]}, answered=True)
     repeated = failure.fix == was.get("fix")
     held = as_count(was.get("held")) + 1 if repeated else 1
     confidence = min(SUREST, SOLVED + AGAIN * (held - 1))

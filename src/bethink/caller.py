@@ -57,7 +57,7 @@ def is_hook_forged() -> bool:
     agents = [at for at, words in enumerate(lines) if is_agent_program(words)]
     if not agents:
         return bool(lines) and any(os.environ.get(name) for name in MARKERS)
-    is_nested = agents[-1] - agents[0] >= len(agents)  # something else stands between two agents
+    is_nested = agents[-1] - agents[0] >= len(agents)  # something else runs between two agents
     return is_nested or not all(map(_is_launcher, lines[: agents[0]]))
 
 
@@ -91,7 +91,7 @@ def _read_proc(process: int) -> tuple[int, list[str]]:
     """The parent and the command line of a process, on Linux."""
     folder = Path("/proc") / str(process)
     try:
-        # The name of the program stands in parentheses, and may hold some itself.
+        # The name of the program is in parentheses, and may contain some itself.
         parent = int((folder / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()[1])
         words = (folder / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
     except (OSError, ValueError, IndexError):

@@ -55,7 +55,7 @@ class Quote(NamedTuple):
     origin: str  # where it came from, as `recall.shape.citation` says it
     date: datetime
     text: str
-    note: str = ""  # what keeps it from being believed: forgotten, replaced
+    note: str = ""  # a remark: forgotten, replaced, newer
     brief: bool = False
     beside: tuple[str, ...] = ()  # what it is connected to, a line each
 
@@ -161,7 +161,7 @@ def fence_items(items: Sequence[Quote | str], marker: str, longest: int | None =
 
 
 def fence_text(text: str) -> Block:
-    """Return a text of many lines between marks of its own."""
+    """Return a text of many lines between its own marks."""
     return _fence(quote_lines(text), new_marker())
 
 

@@ -226,7 +226,7 @@ def _hash(path: Path, more: str = "") -> str:
 
 
 class Repository(NamedTuple):
-    """What a `.git` leads to."""
+    """Target of a `.git` file or folder."""
 
     common: Path | None  # None: to a repository that does not name this checkout
 

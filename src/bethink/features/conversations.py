@@ -4,7 +4,7 @@ Each transcript is a source that remembers how far it was read. A page of it goe
 in one transaction; stopping at any moment loses nothing and repeating changes nothing. A transcript belongs to the project
 it was spoken in, whichever project this is run from, if it lies where its agent keeps its own. Any other file may come from a stranger
 and name any folder and any session: it is believed only if a person reads it in the very project that it speaks of. Otherwise it is an
-import into the project this is run from, and nobody's word.
+import into the project this is run from, and untrusted.
 """
 
 from __future__ import annotations

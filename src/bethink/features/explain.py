@@ -68,7 +68,7 @@ def explain(memory: Bethink, subject: str) -> Explanation | None:
 
 
 def _find_statements(memory: Bethink, subject: str, kinds: Sequence[str]) -> list[Hit]:
-    """What of some kinds fits a subject by itself, and not only by what it is related to."""
+    """Find memories of some kinds that fit a subject by their own text, not only by their relations."""
     filter = memory.filter(kinds=tuple(kinds))
     answer = memory.search(subject, filter=filter, limit=LOOKED, related=False)
     return [] if UNFIT in answer.hints else list(answer.hits)

@@ -32,7 +32,7 @@ def find_failure(hook: Hook) -> Failure | None:
 
 
 def recall_fix(hook: Hook, memory: Bethink) -> Context:
-    """What fixed this failure before. Told once per session, and only where the fix helped."""
+    """Return what fixed this failure before, once per session, and only where the fix helped."""
     from bethink.features.failures import find_by_signature
     from bethink.hooks import state
     from bethink.hooks.prompt import Context

@@ -34,7 +34,7 @@ from bethink.judge import RELATED, Judgement
 # answered (answers) or done (completes).
 EFFECTS = ("keep", "replaces", "changes", "same", "answers", "completes")
 EXTENDS = "extends"  # beside them, by the judge alone: it adds to the known one, which still holds
-LEAST = 0.001  # the smallest probability that is told apart from zero
+LEAST = 0.001  # the smallest probability that is distinguished from zero
 MOST_SHARED = 4  # shared words beyond this number say nothing more
 
 

@@ -122,7 +122,7 @@ class OwnWords(NamedTuple):
     """The part of a turn that is the user's word."""
 
     text: str = ""  # its sentences, one a line, without markup
-    lines: int = 0  # of the turn, from its first, in which it stands
+    lines: int = 0  # number of lines of the turn up to its own
     whole: bool = False  # nothing in the turn is somebody else's
 
     def hold(self, sentence: str) -> bool:
@@ -196,7 +196,7 @@ class Line(NamedTuple):
 
 
 def _read_lines(turn: str) -> tuple[list[Line], str]:
-    """The lines of a turn up to the first with a foreign structure, and what stands behind them."""
+    """Split the lines of a turn at the first one with a foreign structure."""
     lines = turn[:READ].split("\n")
     found: list[Line] = []
     before = ""
@@ -286,8 +286,8 @@ def _is_typed(line: Line, read: ReadLine, alone: bool) -> bool:
 class ReadLine(NamedTuple):
     own: list[str]  # the sentences that may be the user's
     read: list[str]  # all sentences up to the one that ends them
-    disowns: bool = False  # what stands before it is not the user's word
-    ends: bool = False  # nor is what stands behind it
+    disowns: bool = False  # the text before it is not the user's word
+    ends: bool = False  # nor is the text after it
     foreign: bool = False  # some of it is somebody else's
 
 
@@ -407,7 +407,7 @@ def _announces_text(sentence: str, above: bool) -> bool:
     if not behind or _announces(lead):
         return False
     foreign = _matches("introduces", lead) or compile_pattern(_THIS_TEXT).search(lead)
-    # A whole sentence behind a colon is a text, whoever speaks before it.
+    # A whole sentence behind a colon is a text by somebody else.
     whole = compile_pattern(_SENTENCE).match(behind)
     return bool(foreign or whole) or not _is_own_label(before)
 
@@ -420,7 +420,7 @@ def _announces(lead: str) -> bool:
 
 
 def _introduces(words: str) -> bool:
-    """Return True if a short line points at what stands below it."""
+    """Return True if a short line points at the lines below it."""
     return _matches("introduces", words) or bool(compile_pattern(_THIS_BELOW).search(words))
 
 

@@ -134,7 +134,7 @@ def why_not(new: Memory, old: Memory, explicit: bool = False) -> str:
     """Return the reason why a new statement may not replace a known one, or "".
 
     A less trusted statement never replaces. Neither does an earlier one, unless somebody says so outright. Handoffs are the state of
-    work, not statements: the next agent leaves the next one, whoever left the last."""
+    work, not statements: each agent leaves the next one."""
     believed = old.trust
     if new.kind == old.kind == "handoff":
         believed = min(believed, TRUST["agent"])

@@ -28,7 +28,7 @@ _CLAUSE = rf"(?P<reason>.+?){_END}"
 _LEADING = r"(?P<reason>[^,;:.\n]{3,160}(?=,\s)|[^,;:.\n]{3,160}?(?=\s(?:we|i|you|they|there|every|each|nobody)\s))"
 
 _MONTHS = r"jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
-# What follows a "since" that says when.
+# Words after a "since" that gives a time.
 _TEMPORAL = (
     rf"(?:then|\d|v\d|version|last|early|late|mid|yesterday|today|this|that|day one|q[1-4]\b|(?:mon|tues|wednes|thurs|fri|satur|sun)day"
     rf"|(?:{_MONTHS})[a-z]*\b|spring|summer|autumn|winter|christmas|release|we (?:started|began|moved|launched)"

@@ -120,7 +120,7 @@ def parse(command: str, words: Sequence[str]) -> Namespace:
     return args
 
 
-# What an agent may run
+# Commands that an agent may run
 
 
 def find_refused(command: str, given: Iterable[str]) -> str:

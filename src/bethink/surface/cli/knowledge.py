@@ -104,7 +104,7 @@ def backfill(args: Namespace, memory: Bethink) -> Result:
     if done.imported:
         hints.append(
             f"{many(done.imported, 'conversation')} may be a stranger's: no agent keeps the file here, and it speaks of another project."
-            f" It was imported into {memory.project.name} as nobody's word; --trusted takes in conversations of yours."
+            f" It was imported into {memory.project.name} as untrusted text; use --trusted for your own conversations."
         )
     return Result(value, hints=hints)
 

@@ -107,7 +107,7 @@ def add(args: Namespace, memory: Bethink) -> Result:
         outcome = decide_proposals(memory, outcome)
     known = hidden = ""
     if outcome.status == "near_duplicate":
-        known = "Add --no-dedup to store it as a memory of its own."
+        known = "Add --no-dedup to store it as a separate memory."
     if outcome.redactions:
         parts = many(outcome.redactions, "private or secret part")
         hidden = f"{parts} taken out before storing."

@@ -318,6 +318,23 @@ def test_a_timers_prompt_is_no_message_of_the_user(shop, decided):
     assert read(shop, decided).deleted_at is None
 
 
+def test_leaving_a_memory_as_it_is_ends_the_request(shop, decided):
+    phrase = phrase_of(as_agent(shop, "forget_memories", ids=[decided]))
+    with shop.memory() as memory:
+        inbox.decide(memory, "keep-doubtful", [decided])
+    shop.ask(phrase)
+    assert read(shop, decided).deleted_at is None
+
+
+def test_a_later_request_is_listed_though_the_memory_was_left_before(shop, decided):
+    with shop.memory() as memory:
+        inbox.decide(memory, "keep-doubtful", [decided])
+    as_agent(shop, "forget_memories", ids=[decided])
+    with shop.memory() as memory:
+        found = inbox.list_queue(memory, "doubtful").items
+    assert [item.memories[0].id for item in found] == [decided]
+
+
 def test_a_request_waits_in_the_inbox_until_the_user_decides(shop, decided):
     as_agent(shop, "forget_memories", ids=[decided])
     with shop.memory() as memory:

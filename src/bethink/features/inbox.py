@@ -93,7 +93,7 @@ def count_queues(memory: Bethink) -> dict[str, dict[str, int]]:
 
 
 def _singles(memory: Bethink, queue: str, limit: int, start: int) -> Iterator[tuple[Memory, str]]:
-    most = start + limit + 100
+    most, ids = start + limit + 100, set[str]()
     if queue == "preferences" and PERSONAL not in memory.scopes:
         return
     if queue == "promotions":
@@ -105,7 +105,12 @@ def _singles(memory: Bethink, queue: str, limit: int, start: int) -> Iterator[tu
             requested = _find_requested(memory)
             ids = {one.id for one, _ in requested}
             found = [*requested, *(item for item in found if item[0].id not in ids)]
-    yield from ((one, reason) for one, reason in found[start:] if queue not in _read_kept(one))
+    # A request of an agent waits here even if the memory was taken out of the queue before.
+    yield from (
+        (one, reason)
+        for one, reason in found[start:]
+        if one.id in ids or queue not in _read_kept(one)
+    )
 
 
 def _find_requested(memory: Bethink) -> list[tuple[Memory, str]]:
@@ -217,8 +222,8 @@ def unbind(memory: Bethink, id: str) -> Memory:
 
 
 def _trust(memory: Bethink, id: str) -> None:
-    consent.close(memory.store, [id])
     memory.write(change=(Change(id, BELIEVED, {"trust": memory.trust}),))
+    consent.close(memory.writer, [id])
 
 
 def _distrust(memory: Bethink, id: str) -> None:
@@ -233,6 +238,8 @@ def _mark(memory: Bethink, id: str, queue: str, keep: bool) -> None:
     left = sorted({*_read_kept(one), queue} if keep else _read_kept(one) - {queue})
     others = {name: value for name, value in one.metadata.items() if name != KEPT}
     memory.update(id, metadata={**others, KEPT: left} if left else others)
+    if keep and queue == "doubtful":
+        consent.close(memory.writer, [id])  # the person decided against a request, too
 
 
 def _both(memory: Bethink, one: str, other: str) -> str:

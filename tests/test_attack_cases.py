@@ -39,7 +39,7 @@ def test_the_phrase_of_a_request_alone_forgets_the_decisions(world):
     answer = world.use_tool("forget_memories", ids=world.ids)
     phrase = re.search(r"bethink forget \w+", answer)
     world.tell("talk", prompt=phrase[0])
-    assert all(one.deleted_at for one in world.read())
+    assert {one.id for one in world.read() if one.deleted_at} == set(world.ids)
 
 
 # Attacks

@@ -758,3 +758,12 @@ def test_a_transcript_that_an_agent_names_is_nobodys_word(cli, tmp_path):
     file = transcript(tmp_path / "a.jsonl", "a1", cli.project, *CHOICE)
     assert cli.json("--for-agent", "backfill", file)["imported"] == 1
     assert {one["trust"] for one in cli.json("list", "--all")} == {TRUST["import"]}
+
+
+@pytest.mark.parametrize("automatic", ["mark", "off"])
+def test_reports_close_no_to_do_where_the_setting_forbids_it(with_model, tmp_path, automatic):
+    with Bethink(tmp_path / "memory.db", directory=tmp_path) as memory:
+        memory.config = memory.config._replace(automatic=automatic)
+        for number, (*said, _) in enumerate(cases("conversations-pending")):
+            fill(memory, talk(tmp_path, *said, session=f"s{number}", project=".", days=number))
+        assert [one.content for one in kept(memory, "todo") if one.answered] == []

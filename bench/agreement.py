@@ -21,11 +21,11 @@ from bethink.bench import _enter, load, read
 from bethink.config import Config
 from bethink.config import load as settings
 from bethink.embed import open_embedder
+from bethink.model import Filter
 from bethink.store.postgres import PostgresStore
 from bethink.store.sqlite import SqliteStore
 from bethink.store.transfer import PARTS
 from bethink.text import new_id
-from bethink.types import Filter
 
 DEPTH = 5
 

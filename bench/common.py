@@ -13,9 +13,9 @@ import numpy as np
 from bethink.ingest.compare import WriteOptions
 from bethink.ingest.extract import extract
 from bethink.ingest.pipeline import make_memory
+from bethink.model import Batch, Entry, Memory, Passage, Source
 from bethink.store.places import content_hash
 from bethink.text import hash_text, new_id
-from bethink.types import Batch, Entry, Memory, Passage, Source
 
 BATCH = 2000
 

@@ -29,8 +29,8 @@ from stores import NOW, by_words, child_environment, everything, make
 
 from bethink.embed import HashingEmbedder
 from bethink.errors import BethinkError
+from bethink.model import Batch, Entry, Relation
 from bethink.store.postgres import PostgresStore
-from bethink.types import Batch, Entry, Relation
 
 EMBEDDER = HashingEmbedder(384)  # of a size that has an index
 ALL = everything("project:here")

@@ -29,8 +29,8 @@ from texts import Teller
 from bethink.api import Bethink
 from bethink.config import Config
 from bethink.hooks import prompt, spool, state
+from bethink.model import Passage, Source
 from bethink.recall.shape import tokens
-from bethink.types import Passage, Source
 
 UNRELATED = Path(__file__).parent.parent / "tests" / "fixtures" / "hooks" / "unrelated.txt"
 PROMPT = "why did the nightly cache of the payment service fail, and which gateway retries it?"

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from bethink.embed import HashingEmbedder
+from bethink.model import KINDS, Batch, Entity, Entry, Memory
 from bethink.store import sqlite
 from bethink.store.sqlite import SqliteStore
 from bethink.text import new_id
-from bethink.types import KINDS, Batch, Entity, Entry, Memory
 
 AT_ONCE = 5000
 LETTERS = "abcdefghijklmnoprstuvwz"

@@ -19,7 +19,7 @@ from pathlib import Path
 import anyio
 import mcp_types as types
 
-from bethink.surface.http import app
+from bethink.app.http import app
 
 # The smallest picture and the smallest sound there are: one red pixel, no samples.
 PIXEL = (

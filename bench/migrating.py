@@ -18,10 +18,10 @@ import scale
 from common import machine, made, told
 from texts import Teller
 
+from bethink.model import Batch, Change, Filter, Relation
 from bethink.store import transfer as migration
 from bethink.store.postgres import PostgresStore
 from bethink.store.sqlite import SqliteStore
-from bethink.types import Batch, Change, Filter, Relation
 
 
 def filled(path: Path, memories: int) -> None:

@@ -222,7 +222,7 @@ MUTANTS = (
     ),
     Mutant(
         "a command that nobody classified is for agents",
-        "surface/cli/console.py",
+        "app/cli/console.py",
         '    if command not in rules["read"].split() + rules["append"].split():\n        return command\n',
         "",
         AUTHORITY,
@@ -274,14 +274,14 @@ MUTANTS = (
     # What a token sees and does
     Mutant(
         "a token of one project sees every container",
-        "surface/http/security.py",
+        "app/http/security.py",
         "scope.startswith(f\"container:{grant.scope.removeprefix('project:')}/\")",
         'scope.startswith("container:")',
         "test_http_security.py",
     ),
     Mutant(
         "every token sees what is personal",
-        "surface/http/security.py",
+        "app/http/security.py",
         "            return self.personal\n",
         "            return True\n",
         "test_http_security.py",

@@ -27,10 +27,10 @@ from search import SCOPE, build
 from texts import Teller
 
 from bethink.api import Bethink
+from bethink.app.web import Sessions, load_key
 from bethink.config import data_directory
-from bethink.surface.web import Sessions, load_key
+from bethink.model import Batch, Change, Entry, Filter, Memory, Relation, Session, Source, Span
 from bethink.text import new_id
-from bethink.types import Batch, Change, Entry, Filter, Memory, Relation, Session, Source, Span
 
 MOST = 3.0  # times a search
 TALKS, TURNS = 400, 24

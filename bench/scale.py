@@ -30,8 +30,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from bethink.api import Bethink
 from bethink.config import Config
+from bethink.model import Batch, Entry, Memory
 from bethink.text import new_id
-from bethink.types import Batch, Entry, Memory
 
 DIMENSIONS = 384
 AT_ONCE = 1000  # memories of one transaction

@@ -105,7 +105,7 @@ def make_world(folder: Path) -> Any:
 
     from bethink.api import Bethink
     from bethink.features import knowledge
-    from bethink.types import Passage, Source
+    from bethink.model import Passage, Source
 
     story = tell(folder)
     story.ids.update(decide_about(story.project))
@@ -125,7 +125,7 @@ def take(folder: Path, into: Path, names: list[str]) -> None:
     from http_server import running
     from playwright.sync_api import sync_playwright
 
-    from bethink.surface.web import Sessions, load_key
+    from bethink.app.web import Sessions, load_key
 
     home = folder / "home"
     home.mkdir(mode=0o700)

@@ -22,8 +22,8 @@ from common import embedded, fill, machine, percentile, resident, table, told
 from texts import Teller, set_passages, set_questions
 
 from bethink.api import Bethink
+from bethink.model import Filter
 from bethink.recall.query import parse
-from bethink.types import Filter
 
 SCOPE = "project:bench"
 WORDS = 20

@@ -26,8 +26,8 @@ import httpx2
 from common import machine, percentile, table, told
 from texts import Teller
 
+from bethink.app.http.security import Caller, Tokens
 from bethink.config import data_directory
-from bethink.surface.http.security import Caller, Tokens
 
 ACTIONS = ("add", "search", "recall", "get", "vote", "update")
 WEIGHTS = (40, 30, 10, 10, 5, 5)

@@ -25,10 +25,10 @@ from typing import NamedTuple
 import numpy as np
 from common import machine, table, told
 
+from bethink.agents import read
+from bethink.agents.base import extract_speech, shorten
 from bethink.config import Config
 from bethink.embed import open_embedder
-from bethink.hosts import read
-from bethink.hosts.base import extract_speech, shorten
 from bethink.ingest.topics import TopicTurn, segment
 
 CHARACTERS = 1600  # of a turn that are embedded: its first two windows

@@ -19,9 +19,9 @@ import numpy as np
 import sqlite_vec
 from common import machine, made, percentile, perturbed, table, told
 
+from bethink.model import Batch, Entry, Filter, Memory
 from bethink.store.sqlite import SqliteStore
 from bethink.text import new_id
-from bethink.types import Batch, Entry, Filter, Memory
 
 MODEL, K, TENTHS, BATCH = "bench", 40, 10, 10_000
 THEIRS = "SELECT rowid FROM {} WHERE vector MATCH ? AND k = ?"

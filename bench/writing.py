@@ -21,7 +21,7 @@ from texts import Teller, set_passages
 
 from bethink.api import Bethink
 from bethink.ingest import pipeline
-from bethink.types import Passage, Source
+from bethink.model import Passage, Source
 
 REALLY_EMBEDDED = 300
 CHUNK = 100

@@ -29,18 +29,18 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 sys.path.insert(0, str(ROOT / "src"))
 
-from bethink import __version__, errors, types  # noqa: E402
+from bethink import __version__, errors, model  # noqa: E402
 from bethink import api as memories  # noqa: E402
+from bethink.app import OPERATIONS  # noqa: E402
+from bethink.app import cli as commands  # noqa: E402
+from bethink.app.cli import console  # noqa: E402
+from bethink.app.cli.main import main as run_command  # noqa: E402
+from bethink.app.render import SIGNALS  # noqa: E402
 from bethink.config import PERSONAL, SETTINGS, Config  # noqa: E402
 from bethink.recall import score  # noqa: E402
 from bethink.recall.score import PROFILES  # noqa: E402
 from bethink.store import base  # noqa: E402
 from bethink.store.sqlite import MIGRATIONS  # noqa: E402
-from bethink.surface import OPERATIONS  # noqa: E402
-from bethink.surface import cli as commands  # noqa: E402
-from bethink.surface.cli import console  # noqa: E402
-from bethink.surface.cli.main import main as run_command  # noqa: E402
-from bethink.surface.render import SIGNALS  # noqa: E402
 
 MADE = "<!-- Written by docs/generate.py; change the code or that file, then run `make docs`. -->"
 WIDTH = 100
@@ -624,17 +624,17 @@ UNTOLD = {
     "reset": "Forgets everything in these scopes, or in all, beyond recovery. Returns how many memories that were.",
 }
 SHAPES: tuple[type, ...] = (
-    types.Outcome,
-    types.Receipt,
-    types.Answer,
-    types.Hit,
-    types.Memory,
-    types.Entity,
-    types.Relation,
-    types.Event,
-    types.Filter,
-    types.Passage,
-    types.Source,
+    model.Outcome,
+    model.Receipt,
+    model.Answer,
+    model.Hit,
+    model.Memory,
+    model.Entity,
+    model.Relation,
+    model.Event,
+    model.Filter,
+    model.Passage,
+    model.Source,
     base.Overview,
     base.Problem,
 )
@@ -642,8 +642,8 @@ MEANT = {
     "Answer": "What a search returns.",
     "Hit": "One found memory.",
     "Memory": "A stored memory. `path` is the file it came from, if it came from one.",
-    "Entity": "A named thing: " + ", ".join(types.ENTITY_TYPES) + ".",
-    "Relation": "An edge between two memories: " + ", ".join(types.RELATIONS) + ".",
+    "Entity": "A named thing: " + ", ".join(model.ENTITY_TYPES) + ".",
+    "Relation": "An edge between two memories: " + ", ".join(model.RELATIONS) + ".",
     "Receipt": "What a write did. `added` counts the outcomes that are new.",
     "Overview": "What `stats` returns.",
 }
@@ -680,7 +680,7 @@ def python() -> str:
         )
     parts.append("## Values")
     parts.append(
-        "Immutable named tuples of `bethink.types`, `Overview` and `Problem` of `bethink.store.base`. Times are aware datetimes in UTC."
+        "Immutable named tuples of `bethink.model`, `Overview` and `Problem` of `bethink.store.base`. Times are aware datetimes in UTC."
     )
     for shape in SHAPES:
         parts += [f"### {shape.__name__}", _meaning(shape), fenced(_fields(shape), "python")]
@@ -748,7 +748,7 @@ def _fields(shape: Any) -> str:
 
 def _literal(value: Any) -> str:
     """A default as the source has it. `ruff format` looks at Python in pages too, and wants double quotes."""
-    if value is types.NOTHING:
+    if value is model.NOTHING:
         return "{}"
     return "…" if callable(value) else json.dumps(value) if isinstance(value, str) else repr(value)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from case_tables import cases
 
-from bethink.hosts import install
+from bethink.agents import install
 
 HOSTS = ("claude", "codex", "opencode", "copilot", "gemini", "cursor")
 PROGRAM = "/opt/my tools/bethink"

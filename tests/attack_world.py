@@ -17,11 +17,11 @@ from transcripts import claude_line, written
 from trees import git
 
 from bethink import Bethink, caller
+from bethink.app.cli.main import main
 from bethink.errors import BethinkError
 from bethink.features import conversations, knowledge
 from bethink.hooks.run import run
-from bethink.surface.cli.main import main
-from bethink.types import TRUST, Memory
+from bethink.model import TRUST, Memory
 
 # What the user decided, a claim of the opposite, and a question about it.
 ROWS: list[tuple[str, str, str]] = cases("attacks")

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from bethink import caller
+from bethink.app.cli.main import main
 from bethink.caller import MARKERS
-from bethink.surface.cli.main import main
 
 
 class Result(NamedTuple):

@@ -8,7 +8,7 @@ import pytest
 
 from bethink import Bethink
 from bethink.hooks.run import run
-from bethink.types import TRUST, Passage, Source
+from bethink.model import TRUST, Passage, Source
 
 
 class Shop:

@@ -17,10 +17,10 @@ import pytest
 import uvicorn
 
 from bethink import project as projects
-from bethink.surface.http import api as http_api
-from bethink.surface.http import app, security
-from bethink.surface.http.projects import Projects
-from bethink.surface.http.security import Grant
+from bethink.app.http import api as http_api
+from bethink.app.http import app, security
+from bethink.app.http.projects import Projects
+from bethink.app.http.security import Grant
 
 V1 = "/api/v1"
 OPERATIONS = tuple(http_api.OPERATIONS.values())

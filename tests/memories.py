@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from bethink import Bethink
+from bethink.app.mcp import read_call, tools
 from bethink.config import Config
 from bethink.embed import HashingEmbedder
 from bethink.errors import EmbeddingError
 from bethink.ingest.effects import EFFECTS
 from bethink.judge import KINDS, RELATED, Judgement, StatementReading
-from bethink.surface.mcp import read_call, tools
 
 NOW = datetime(2026, 3, 20, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -14,7 +14,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from bethink.api import Bethink
 from bethink.errors import BethinkError, StoreError
-from bethink.types import Filter
+from bethink.model import Filter
 
 NOBODY = 65534
 

@@ -10,14 +10,14 @@ import apsw
 from case_tables import cases
 
 import bethink
-from bethink import types
+from bethink import model
 from bethink.embed import HashingEmbedder
+from bethink.model import PERSONAL, Change, Entity, Entry, Filter, Memory, Query, Receipt, Relation
 from bethink.recall.query import parse
 from bethink.store.base import Store
 from bethink.store.places import turn_identity
 from bethink.store.transfer import PARTS, Tally, count_items, digest, rename_scope
 from bethink.text import new_id
-from bethink.types import PERSONAL, Change, Entity, Entry, Filter, Memory, Query, Receipt, Relation
 
 NOW = datetime(2026, 3, 20, 12, 0, tzinfo=UTC)
 HERE, OTHER = "project:here", "project:other"
@@ -51,7 +51,7 @@ def vector(text: str) -> Any:
 
 
 def write(store: Store, at: datetime = NOW, **parts: Any) -> Receipt:
-    return store.write(types.Batch(at=at, **parts))
+    return store.write(model.Batch(at=at, **parts))
 
 
 def put(store: Store, *memories: Memory, embed=True, unique=True, **parts: Any) -> Receipt:
@@ -132,13 +132,13 @@ def by_meaning(store: Store, text: str, filter=None, limit: int = LIMIT) -> list
 
 def _visible(store: Store, ranking, filter) -> list[str]:
     keys = [key for key, _ in ranking]
-    shown = {candidate.key for candidate in store.candidates(keys, filter, types.Words(), ())}
+    shown = {candidate.key for candidate in store.candidates(keys, filter, model.Words(), ())}
     loaded = store.load(keys)
     return [loaded[key].id for key in keys if key in shown]
 
 
 def term(text: str, **fields) -> Query:
-    return Query(text, text, (types.Term(text, **fields),))
+    return Query(text, text, (model.Term(text, **fields),))
 
 
 def snapshot(store: Store) -> tuple:
@@ -146,7 +146,7 @@ def snapshot(store: Store) -> tuple:
     scopes = (HERE, OTHER, PERSONAL)
     memories = list(store.scan(everything(*scopes)))
     known = [memory.id for memory in memories]
-    words = types.Words(("owl", "text", "thing", "redi", "of"))
+    words = model.Words(("owl", "text", "thing", "redi", "of"))
     return (
         memories,
         [[event._replace(number=0) for event in store.history(id)] for id in known],
@@ -187,17 +187,17 @@ def fill(store: Store) -> dict[str, Memory]:
     known = {name: make(text, **fields) for name, text, fields in table}
     told, old, new, hidden, gone, _, *pages, turn = known.values()
     put(store, *list(known.values())[:6], scopes={HERE: ("shop", "/code/shop")})
-    read = types.Source("docs/a.md", "markdown", "abc", 9, {"collection": "docs"})
+    read = model.Source("docs/a.md", "markdown", "abc", 9, {"collection": "docs"})
     put(store, *pages, sources=((HERE, read),))
     talk = ("session-1", HERE, "claude", "Redis", "talk.jsonl", day(3), day(4), {"model": "x"})
     topic = ("Redis or not", "We talked of Redis", (1, 20), 0, day(3), {"open": True})
     write(
         store,
         model=MODEL,
-        sessions=(types.Session(*talk),),
-        spans=((types.Span("span-1", HERE, "session-1", None, *topic), [vector("Redis or not")]),),
+        sessions=(model.Session(*talk),),
+        spans=((model.Span("span-1", HERE, "session-1", None, *topic), [vector("Redis or not")]),),
         add=(Entry(turn, vectors_of(turn), False, turn_identity("claude", "first")),),
-        sources=((HERE, types.Source("talk.jsonl", "transcript", None, 1234, {"state": [1]})),),
+        sources=((HERE, model.Source("talk.jsonl", "transcript", None, 1234, {"state": [1]})),),
     )
     edit(store, told, "Sessions are kept in Valkey", actor="agent:x")
     made = {told.id: [vector("Sessions are kept in Valkey")]}

@@ -14,7 +14,7 @@ from bethink.ingest.analyze.tree import Tree
 from bethink.ingest.files import walk
 from bethink.ingest.symbols import load_table
 from bethink.ingest.sync import Document
-from bethink.types import KINDS, Memory
+from bethink.model import KINDS, Memory
 
 SHOP = load_projects("shop.txt")[0].files
 

@@ -13,7 +13,7 @@ from trees import plant
 from bethink.ingest import git
 from bethink.ingest.git import explain
 from bethink.ingest.sync import Document, Skipped
-from bethink.types import Entity, Memory
+from bethink.model import Entity, Memory
 
 START = datetime(2024, 3, 1, 12, tzinfo=UTC)
 

@@ -11,16 +11,16 @@ from source_tree import ROOT, SOURCE, count_cycles, find_imports, is_for_types, 
 
 # Who may import whom: a module sees only modules of a lower level, function-level imports included.
 LEVELS = """
-    errors types text skills surface language
-    config post registry project caller embed.base llm.base hosts.base hosts.edit
-    store embed llm hosts judge
+    errors model text skills app language
+    config post registry project caller embed.base llm.base agents.base agents.edit
+    store embed llm agents judge
     ingest recall consent outgoing
     api
     features.language
-    features surface.arguments surface.operations surface.render
-    bench features.browse surface.mcp surface.http surface.web hooks
-    hosts.install
-    surface.cli __main__
+    features app.arguments app.operations app.render
+    bench features.browse app.mcp app.http app.web hooks
+    agents.install
+    app.cli __main__
 """.strip()
 RANKS = {name: rank for rank, line in enumerate(LEVELS.splitlines()) for name in line.split()}
 
@@ -58,8 +58,8 @@ def test_modules_do_not_import_in_circles() -> None:
 @pytest.mark.parametrize(
     ("driver", "allowed"),
     [
-        # hosts.opencode reads a database of that host.
-        pytest.param("import apsw", ("store", "surface.cli.connect", "hosts.opencode"), id="apsw"),
+        # agents.opencode reads a database of that host.
+        pytest.param("import apsw", ("store", "app.cli.connect", "agents.opencode"), id="apsw"),
         pytest.param(r"(import|from) psycopg", ("store.p",), id="psycopg"),
         pytest.param("import sqlite3", (), id="sqlite3"),
     ],

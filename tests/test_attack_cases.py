@@ -8,7 +8,7 @@ import pytest
 from attack_world import ROWS, WAYS, find_core, find_users_line, fold, paste, settle
 
 from bethink.ingest.provenance import find_own
-from bethink.types import TRUST
+from bethink.model import TRUST
 
 SEED, ROUNDS = 20261118, 48  # 480 cases, 10 to a round
 

@@ -13,12 +13,12 @@ from memories import Verdict, use_tool
 from transcripts import transcript
 
 from bethink import Bethink
+from bethink.app.cli.main import main
 from bethink.errors import InvalidInput
 from bethink.features import conversations, handoffs, inbox, knowledge
 from bethink.hooks.prompt import find_disputes
-from bethink.surface.cli.main import main
+from bethink.model import TRUST
 from bethink.text import trust_word
-from bethink.types import TRUST
 
 PRIVACY = Path(__file__).parent.parent / "docs" / "concepts" / "privacy.md"
 BEGIN, END = "<!-- attacks -->\n", "<!-- /attacks -->"

@@ -15,13 +15,13 @@ from http_server import V1, body, problem, running
 from memories import use_tool
 
 from bethink import caller, consent
+from bethink.app.cli import COMMANDS
+from bethink.app.cli.console import find_refused
+from bethink.app.mcp.keeper import Keeper, answer_prompt_hook
 from bethink.errors import InvalidInput, NeedsPerson, NotFound
 from bethink.features import inbox, promotion
 from bethink.hooks.run import run
-from bethink.surface.cli import COMMANDS
-from bethink.surface.cli.console import find_refused
-from bethink.surface.mcp.keeper import Keeper, answer_prompt_hook
-from bethink.types import EDITABLE, FIELD_RULES, TRUST, Memory, Passage, Relation, Source
+from bethink.model import EDITABLE, FIELD_RULES, TRUST, Memory, Passage, Relation, Source
 
 DECISION = "We use PostgreSQL for the billing service, because of its locks."
 LATER = datetime(2031, 5, 1, tzinfo=UTC)
@@ -529,7 +529,7 @@ def test_the_program_of_an_agent_is_known(words, is_agent):
 
 
 def test_every_command_is_classified():
-    from bethink.surface import read_words
+    from bethink.app import read_words
 
     rules = read_words("agents")
     listed = [name for rule in ("read", "append", "person") for name in rules[rule].split()]

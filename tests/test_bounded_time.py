@@ -16,14 +16,14 @@ import pytest
 from case_tables import cases
 from growth import KILLERS, grows_too_fast, killers_for, long_text
 
+from bethink.agents.base import extract_speech, find_memory_mode
 from bethink.hooks import prompt
-from bethink.hosts.base import extract_speech, find_memory_mode
 from bethink.ingest import extract, ideas, redact, sentences, titles, topics
 from bethink.llm.tasks import is_grounded
+from bethink.model import Passage
 from bethink.recall import query
 from bethink.store import words as lexemes
 from bethink.text import clean
-from bethink.types import Passage
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 PATTERNS, UNKNOWN = growth.patterns()

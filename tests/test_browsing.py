@@ -10,11 +10,11 @@ from http_server import V1, Api, body, problem, served
 from memories import Verdict
 
 from bethink import Bethink
-from bethink import types as kept
+from bethink import model as kept
 from bethink.features import inbox, tending
 from bethink.features.inbox import ACTS, QUEUES
+from bethink.model import TRUST, Batch, Entry, Memory, Passage, Source, Span
 from bethink.text import new_id
-from bethink.types import TRUST, Batch, Entry, Memory, Passage, Source, Span
 
 __all__ = ["served"]
 NOW = datetime.now(UTC).replace(microsecond=0)

@@ -8,9 +8,9 @@ import pytest
 
 from bethink import Bethink
 from bethink.caller import MARKERS
+from bethink.model import Passage, Source
 from bethink.outgoing import NOTICE
 from bethink.text import TAG
-from bethink.types import Passage, Source
 
 STORE = "sqlite"
 LOGIN = "Users sign in with a magic link that is valid for 15 minutes"

@@ -22,11 +22,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bethink
+from bethink.app import render as layout
+from bethink.app.cli import COMMANDS, console, tend
+from bethink.app.cli.console import Bar
+from bethink.app.cli.main import find_command
 from bethink.embed import models
-from bethink.surface import render as layout
-from bethink.surface.cli import COMMANDS, console, tend
-from bethink.surface.cli.console import Bar
-from bethink.surface.cli.main import find_command
 
 DEPLOY = "We deploy from main, never from a branch"
 SOURCE = str(Path(bethink.__file__).parent.parent)
@@ -65,7 +65,7 @@ def test_every_command_explains_itself_with_examples_that_are_accepted(cli, name
 
 def modules_after(*argv, home, project):
     """The modules that one command leaves loaded in a fresh process."""
-    code = "import sys; from bethink.surface.cli.main import main; code = main(sys.argv[1:]); loaded = sorted(sys.modules)"
+    code = "import sys; from bethink.app.cli.main import main; code = main(sys.argv[1:]); loaded = sorted(sys.modules)"
     code += "; import json; sys.stderr.write('\\n' + json.dumps([code, loaded]))"
     known = {"BETHINK_HOME": str(home), "BETHINK_EMBEDDING": "hashing", "PYTHONPATH": SOURCE}
     program = [sys.executable, "-c", code, *argv]
@@ -79,7 +79,7 @@ def modules_after(*argv, home, project):
 @pytest.mark.parametrize("argv", [["--version"], ["--help"]])
 def test_version_and_help_load_next_to_nothing(argv, tmp_path):
     loaded = modules_after(*argv, home=tmp_path / "home", project=tmp_path)
-    ours = {f"bethink{name}" for name in ("", ".surface", ".surface.cli", ".surface.cli.main")}
+    ours = {f"bethink{name}" for name in ("", ".app", ".app.cli", ".app.cli.main")}
     assert {name for name in loaded if name.startswith("bethink")} == ours
     assert not loaded & {"argparse", "dataclasses", "pathlib", "json", "apsw", *HEAVY}
 

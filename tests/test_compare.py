@@ -11,7 +11,7 @@ from bethink.features import inbox, tending
 from bethink.ingest.compare import KNOWN, MOST_PAIRS
 from bethink.ingest.lexicon import tell_apart
 from bethink.ingest.reconcile import CONTRADICTS, LONGEST, MARKS, ORDERS, RETIRES, SAME
-from bethink.types import TRUST, Passage
+from bethink.model import TRUST, Passage
 
 OLD = "The CAN bus runs at 250 kbit/s on the gearbox harness."
 NEW = "Since the rework the gearbox harness has its CAN bus at 500 kbit/s."

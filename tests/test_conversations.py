@@ -18,7 +18,7 @@ from bethink.hooks.briefing import render_briefing
 from bethink.hooks.state import Hook
 from bethink.ingest.edit import find_traces
 from bethink.ingest.reconcile import STATED
-from bethink.types import PERSONAL, TRUST
+from bethink.model import PERSONAL, TRUST
 
 CHOICE = cases("conversations-choice")
 DOUBT = cases("conversations-doubt")

@@ -26,13 +26,13 @@ import yaml
 from case_tables import cases
 from packaging.requirements import Requirement
 
-from bethink import __version__, config, types
+from bethink import __version__, config, model
+from bethink.app.cli import COMMANDS, console
+from bethink.app.cli.main import main
 from bethink.embed import base
 from bethink.embed.models import KNOWN
 from bethink.ingest import extract
 from bethink.recall import pipeline, query, score
-from bethink.surface.cli import COMMANDS, console
-from bethink.surface.cli.main import main
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
@@ -192,15 +192,15 @@ def test_commands_settings_choices_and_numbers_stand_in_the_pages_as_in_the_code
     page = read("docs/reference/settings.md")
     assert sorted(name for name in wanted if f"`{name}`" not in page) == []
     for guide, names in (
-        ("writing", (*types.KINDS, *types.RELATIONS, *types.ENTITY_TYPES)),
-        ("searching", (*types.MODES, *score.PROFILES)),
+        ("writing", (*model.KINDS, *model.RELATIONS, *model.ENTITY_TYPES)),
+        ("searching", (*model.MODES, *score.PROFILES)),
         ("embeddings", ("http", "hashing", "none", "BETHINK_OFFLINE", "BETHINK_MODEL_DIR")),
     ):
         text = read(f"docs/guides/{guide}.md")
         assert [name for name in names if not re.search(rf"`{name}\b", text)] == []
-    for model in KNOWN.values():
-        row = rf"^[* ]  {re.escape(model.name)} +{model.dimensions}  {model.licence}"
-        assert re.search(row, text, re.MULTILINE), model.name
+    for known in KNOWN.values():
+        row = rf"^[* ]  {re.escape(known.name)} +{known.dimensions}  {known.licence}"
+        assert re.search(row, text, re.MULTILINE), known.name
     # The formula itself is generated; these numbers stand in sentences.
     text = read("docs/concepts/recall.md")
     numbers = cases("docs-numbers", {"score": score, "pipeline": pipeline, "query": query})

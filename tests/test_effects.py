@@ -8,7 +8,7 @@ from memories import use_tool
 from transcripts import transcript
 
 from bethink import Bethink
-from bethink.types import TRUST
+from bethink.model import TRUST
 
 STILL_TRUE = """
 The frontend is written in TypeScript.

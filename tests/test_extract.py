@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bethink.ingest.extract import classify, entities, extract, keywords, summarize
-from bethink.types import ENTITY_TYPES, KINDS, Entity, Passage
+from bethink.model import ENTITY_TYPES, KINDS, Entity, Passage
 
 CLASSIFIED = cases("extract-classified")
 

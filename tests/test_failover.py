@@ -19,8 +19,8 @@ from stores import HERE, MODEL, NOW, by_words, everything, make, put, seen, tell
 
 from bethink.embed import HashingEmbedder
 from bethink.errors import OutcomeUnknown, StoreUnavailable
+from bethink.model import Batch, Change, Entry, Relation, Source
 from bethink.store.postgres import PostgresStore
-from bethink.types import Batch, Change, Entry, Relation, Source
 
 WAITING = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%tenants%FOR UPDATE%'"
 

@@ -6,7 +6,7 @@ from itertools import count
 import pytest
 from transcripts import written
 
-from bethink import hosts
+from bethink import agents
 from bethink.hooks.run import run
 from bethink.ingest.failures import (
     find_error,
@@ -16,8 +16,8 @@ from bethink.ingest.failures import (
     read_runs,
     sign_error,
 )
+from bethink.model import ToolEvent
 from bethink.recall.shape import tokens
-from bethink.types import ToolEvent
 
 MISSING = (
     "Exit code 1\nError: Cannot find module 'zod'\n    at Module._load (node:internal:1051:15)"
@@ -358,7 +358,7 @@ def claude_says(text, role="assistant", session="s1", day=1, cwd="/home/ada/shop
 
 
 def events_of(path):
-    return [event for turn in hosts.read(path).turns() for event in turn.events]
+    return [event for turn in agents.read(path).turns() for event in turn.events]
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ import store_worker
 from stores import MODEL, NOW, content_hash, everything, make, purge, put, tell, vector
 
 from bethink.errors import StoreBusy, StoreError
+from bethink.model import Batch, Change
 from bethink.store.sqlite import SqliteStore
-from bethink.types import Batch, Change
 
 SECONDS = float(os.environ.get("BETHINK_TEST_SECONDS", "1.0"))
 PROCESSES = int(os.environ.get("BETHINK_TEST_PROCESSES", "4"))

@@ -24,13 +24,12 @@ from secret_parts import word
 from source_tree import SOURCE
 
 from bethink import Bethink
+from bethink.app.cli import COMMANDS
+from bethink.app.http.api import OPERATIONS as ROUTES
+from bethink.app.mcp import PROMPTS, TOOLS
 from bethink.hooks.run import run as run_hook
 from bethink.hooks.state import EVENTS, HOSTS
-from bethink.surface.cli import COMMANDS
-from bethink.surface.http.api import OPERATIONS as ROUTES
-from bethink.surface.mcp import PROMPTS, TOOLS
-from bethink.text import new_id
-from bethink.types import (
+from bethink.model import (
     TRUST,
     Batch,
     Change,
@@ -42,6 +41,7 @@ from bethink.types import (
     Source,
     Span,
 )
+from bethink.text import new_id
 
 SECRET = "ghp_" + word("canary", 36)
 TALK = "c0ffee00-0000-4000-8000-000000000001"
@@ -415,28 +415,28 @@ def test_no_hook_prints_hostile_text(place, monkeypatch, event, host):
 
 # Calls that hand text to an agent or its shell, and the functions that may make them. Each sends it through `bethink.outgoing` first.
 EXITS = {
-    "TextContent": {"surface/mcp/server.py:_as_content"},
-    "TextResourceContents": {"surface/mcp/server.py:read_resource"},
-    "Resource": {"surface/mcp/server.py:list_resources"},
-    "MCPError": {"surface/mcp/server.py:refuse"},
-    "CallToolResult": {"surface/mcp/server.py:tool_result"},
+    "TextContent": {"app/mcp/server.py:_as_content"},
+    "TextResourceContents": {"app/mcp/server.py:read_resource"},
+    "Resource": {"app/mcp/server.py:list_resources"},
+    "MCPError": {"app/mcp/server.py:refuse"},
+    "CallToolResult": {"app/mcp/server.py:tool_result"},
     "stdout.write": {
-        "surface/cli/console.py:out",
-        "surface/cli/main.py:run",  # help, version and overview, which quote nothing
+        "app/cli/console.py:out",
+        "app/cli/main.py:run",  # help, version and overview, which quote nothing
     },
     "stderr.write": {
-        "surface/cli/console.py:talk",
-        "surface/cli/console.py:says_yes",  # asks at a terminal
-        "surface/cli/console.py:write",  # a bar at a terminal
-        "surface/cli/main.py:main",
+        "app/cli/console.py:talk",
+        "app/cli/console.py:says_yes",  # asks at a terminal
+        "app/cli/console.py:write",  # a bar at a terminal
+        "app/cli/main.py:main",
     },
-    "writelines": {"surface/cli/console.py:data", "surface/cli/transfer.py:export"},
+    "writelines": {"app/cli/console.py:data", "app/cli/transfer.py:export"},
     "print": set(),
 }
 
 
 def name_of_call(node: ast.Call) -> str:
-    """`TextContent` of `types.TextContent(…)`, `stdout.write` of `sys.stdout.write(…)`."""
+    """`TextContent` of `model.TextContent(…)`, `stdout.write` of `sys.stdout.write(…)`."""
     parts: list[str] = []
     found: ast.expr = node.func
     while isinstance(found, ast.Attribute):
@@ -461,7 +461,7 @@ def functions_that_call(names: set[str], below: str) -> Iterator[tuple[str, str]
 
 @pytest.mark.parametrize("exit", EXITS)
 def test_text_leaves_by_known_exits_alone(exit):
-    found = {place for name, place in functions_that_call({exit}, "surface") if name == exit}
+    found = {place for name, place in functions_that_call({exit}, "app") if name == exit}
     assert found == EXITS[exit]
 
 

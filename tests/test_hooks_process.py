@@ -36,7 +36,7 @@ def tell(code):
     os.kill(os.getpid(), 9)
 os._exit = tell
 sys.argv = ['bethink', 'hook', {name!r}, '--host', 'claude']
-from bethink.surface.cli.main import main
+from bethink.app.cli.main import main
 main()
 """
 

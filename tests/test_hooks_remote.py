@@ -10,7 +10,7 @@ from bethink.embed.local import LocalEmbedder
 from bethink.hooks import run, state
 from bethink.judge import Judge
 from bethink.llm.providers import PROVIDERS
-from bethink.types import is_remote
+from bethink.model import is_remote
 
 __all__ = ["shop"]
 STORE = "sqlite"

@@ -17,10 +17,10 @@ from bethink.hooks.prompt import confidence, read_prompt
 from bethink.hooks.run import is_telling
 from bethink.hooks.state import Hook
 from bethink.judge import Judge
+from bethink.model import BUILTIN, TRUST, Passage, Source, Words
 from bethink.recall.shape import tokens
 from bethink.store.base import Statistics
 from bethink.store.words import tokenize
-from bethink.types import BUILTIN, TRUST, Passage, Source, Words
 
 FIXTURES = Path(__file__).parent / "fixtures"
 REPLICA = "The Valkey cluster gets a third replica"

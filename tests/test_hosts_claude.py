@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from case_tables import cases
 from transcripts import CLAUDE, SESSION, claude_line, read, stored, table, written
 
-from bethink import hosts
-from bethink.hosts.base import START
+from bethink import agents
+from bethink.agents.base import START
 
 TASK = '{"task_id":"b1","description":"Run the tests","task_type":"local_bash"}'
 RECALLED = "<bethink-memory id=7>We use MySQL.</bethink-memory id=7>"
@@ -75,7 +75,7 @@ def test_a_private_block_hides_turns_and_neither_summary_nor_fork_gives_them_awa
     assert texts(turns) == shown
     assert transcript.skipped["memory off"] == 2 and transcript.title_of("s1") is None
     part, transcript = read(written(tmp_path / "s1.jsonl", *lines[:2]))
-    rest = hosts.read(written(tmp_path / "s1.jsonl", *lines), stored(transcript.position))
+    rest = agents.read(written(tmp_path / "s1.jsonl", *lines), stored(transcript.position))
     assert [*part, *rest.turns()] == turns
     inside = [says(2, "looked up the salary", agentId="a1"), says(6, "saw the gate", agentId="a1")]
     assert texts(read(written(tmp_path / "agent-a1.jsonl", *inside))[0]) == ["saw the gate"]

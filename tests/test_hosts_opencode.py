@@ -7,10 +7,10 @@ import pytest
 from case_tables import FOLDER, cases
 from transcripts import paged, read, stored, who
 
-from bethink import hosts
+from bethink import agents
+from bethink.agents import base
+from bethink.agents.base import Fact
 from bethink.errors import BethinkError
-from bethink.hosts import base
-from bethink.hosts.base import Fact
 
 SCHEMA = (FOLDER / "hosts-opencode.sql").read_text("utf-8")
 START = 1_777_885_200_000  # 2026-05-04T09:00Z
@@ -60,7 +60,7 @@ def opencode(tmp_path):
 
 
 def test_a_database_in_use_gives_its_sessions_and_what_a_tool_did_in_pages_of_any_size(opencode):
-    assert hosts.detect(opencode.path) == "opencode"
+    assert agents.detect(opencode.path) == "opencode"
     turns, transcript = read(opencode.path)
     assert [(who(turn), turn.text) for turn in turns] == SAID
     answer = turns[1]
@@ -73,7 +73,7 @@ def test_a_database_in_use_gives_its_sessions_and_what_a_tool_did_in_pages_of_an
     expected, _ = read(opencode.path)
     for limits in ({"page_turns": 1}, {"page_bytes": 1}, {"page_turns": 3, "page_bytes": 100}):
         position, turns = base.START, []
-        while page := next(paged(hosts.read(opencode.path, position), **limits), None):
+        while page := next(paged(agents.read(opencode.path, position), **limits), None):
             turns += page.turns
             position = stored(page.position)
         assert turns == expected
@@ -142,10 +142,10 @@ def test_rows_that_make_no_sense_are_counted_and_another_database_is_refused(ope
         opencode.say("msg_2", AGENT, part)
     lost = '{"type":"text","text":"lost"}'
     opencode.connection.execute(f"INSERT INTO part VALUES ('p', 'gone', 'gone', 0, 0, '{lost}')")
-    monkeypatch.setattr("bethink.hosts.opencode.BOUND", 2000)
+    monkeypatch.setattr("bethink.agents.opencode.BOUND", 2000)
     turns, transcript = read(opencode.path)
     assert [turn.text for turn in turns] == [text for _, text in SAID]
     assert (transcript.skipped["broken line"], transcript.skipped["too long"]) == (3, 1)
     opencode.connection.execute("DROP TABLE session; DROP TABLE message; DROP TABLE part")
     with pytest.raises(BethinkError, match=r"cannot be read: .*no such table"):
-        list(hosts.read(opencode.path).turns())
+        list(agents.read(opencode.path).turns())

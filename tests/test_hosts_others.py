@@ -6,9 +6,9 @@ import pytest
 from case_tables import cases, each
 from transcripts import CODEX, LINE_FILES, paged, read, stored, table, written
 
-from bethink import hosts
+from bethink import agents
+from bethink.agents import copilot
 from bethink.errors import BethinkError
-from bethink.hosts import copilot
 
 CURRENT = LINE_FILES["codex"]
 OLDER = next(CODEX.rglob("rollout-*-000000000002.jsonl"))
@@ -42,11 +42,11 @@ def test_a_compressed_rollout_reads_like_the_file_it_was(tmp_path, monkeypatch):
     half = data.index(b"\n", len(data) // 2) + 1
     # Two frames, as appending makes them.
     packed.write_bytes(zstandard.compress(data[:half]) + zstandard.compress(data[half:]))
-    assert hosts.detect(packed) == "codex"
+    assert agents.detect(packed) == "codex"
     turns, transcript = read(packed)
     assert turns == read(CURRENT)[0]
     assert read(packed, transcript.position)[0] == []
-    middle = next(iter(paged(hosts.read(packed), page_turns=2))).position
+    middle = next(iter(paged(agents.read(packed), page_turns=2))).position
     assert read(packed, middle)[0] == turns[2:]
     # Of a damaged archive comes what can be unpacked.
     packed.write_bytes(zstandard.compress(data) + b"no frame at all")
@@ -109,7 +109,7 @@ def test_speakers_are_found_in_markdown_and_names_in_code_are_text(tmp_path):
     for text in cases("hosts-plain-styles"):
         path = tmp_path / "chat.md"
         path.write_bytes(text.encode())
-        assert hosts.detect(path) == "plain"
+        assert agents.detect(path) == "plain"
         assert said(path) == TALK
     path = tmp_path / "chat.md"
     path.write_text(cases("hosts-plain-styles")[0])
@@ -132,7 +132,7 @@ def test_a_chat_that_changed_is_read_again_under_the_same_identities(tmp_path):
     turns, transcript = read(path, stored(transcript.position))
     assert turns[:2] == before and [turn.line for turn in turns] == [1, 3, 5]
     assert read(path, stored(transcript.position))[0] == []
-    pages = list(paged(hosts.read(path), page_turns=2))
+    pages = list(paged(agents.read(path), page_turns=2))
     assert [len(page.turns) for page in pages] == [2, 1]
     assert len(read(path, stored(pages[0].position))[0]) == 3, "until the last page is written"
 
@@ -141,7 +141,7 @@ def test_what_is_no_chat_is_not_taken_for_one_and_other_encodings_lose_no_turn(t
     for name, data in cases("hosts-no-chat"):
         path = tmp_path / name
         path.write_bytes(data)
-        assert hosts.detect(path) is None
+        assert agents.detect(path) is None
         assert read(path, host="plain")[0] == []
     for encoding in ["utf-16", "utf-8-sig", "latin-1"]:
         path = tmp_path / "chat.txt"

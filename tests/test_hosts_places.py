@@ -8,7 +8,7 @@ import pytest
 from case_tables import each
 from transcripts import FIXTURES, LINE_FILES, table
 
-from bethink import hosts
+from bethink import agents
 from bethink.errors import InvalidInput, NotFound
 
 FILES = sorted(path for path in FIXTURES.rglob("*.json*") if ".meta." not in path.name)
@@ -24,7 +24,7 @@ def test_a_transcript_is_what_people_and_agents_said_once(path, tmp_path):
     assert expected in said
     assert not said.partition(expected)[2].startswith(" ")
     other = shutil.copy(path, tmp_path / "download.jsonl")  # the name does not matter
-    assert hosts.detect(path) == hosts.read(other).host == path.relative_to(FIXTURES).parts[0]
+    assert agents.detect(path) == agents.read(other).host == path.relative_to(FIXTURES).parts[0]
 
 
 @each("host,variable,folder,fixtures", "hosts-places")
@@ -32,13 +32,13 @@ def test_transcripts_are_found_where_they_are(tmp_path, host, variable, folder, 
     home, expected = tmp_path / "home", FIXTURES / fixtures
     shutil.copytree(expected, home / folder)
     wanted = {path.name for path in expected.rglob("*.json*") if ".meta." not in path.name}
-    found = list(hosts.locate(host, {}, home))
+    found = list(agents.locate(host, {}, home))
     assert {path.name for path in found} == wanted
     assert len(found) == len(wanted)
     if variable:
         moved = home if host == "gemini" else home / folder.partition("/")[0]
-        assert list(hosts.locate(host, {variable: str(moved)}, tmp_path / "elsewhere")) == found
-    assert list(hosts.locate(host, {}, tmp_path / "elsewhere")) == []
+        assert list(agents.locate(host, {variable: str(moved)}, tmp_path / "elsewhere")) == found
+    assert list(agents.locate(host, {}, tmp_path / "elsewhere")) == []
 
 
 def test_the_newest_comes_first_and_what_is_not_there_is_said_in_a_sentence(tmp_path):
@@ -48,21 +48,21 @@ def test_the_newest_comes_first_and_what_is_not_there_is_said_in_a_sentence(tmp_
         (folder / f"{name}.jsonl").touch()
         os.utime(folder / f"{name}.jsonl", (age, age))
     (folder / "journal.jsonl").touch()
-    assert [path.stem for path in hosts.locate("claude", {}, tmp_path)] == ["new", "middle", "old"]
+    assert [path.stem for path in agents.locate("claude", {}, tmp_path)] == ["new", "middle", "old"]
     folder = tmp_path / ".local" / "share" / "opencode"
     folder.mkdir(parents=True)
     for name in ("opencode.db", "opencode-beta.db", "mine.db", "opencode.db-wal"):
         (folder / name).touch()
     for environment, more in (({}, []), ({"OPENCODE_DB": "mine.db"}, ["mine.db"])):
-        found = hosts.locate("opencode", environment, tmp_path)
+        found = agents.locate("opencode", environment, tmp_path)
         assert sorted(path.name for path in found) == [*more, "opencode-beta.db", "opencode.db"]
     with pytest.raises(NotFound, match="There is no transcript"):
-        hosts.read(tmp_path / "gone.jsonl")
+        agents.read(tmp_path / "gone.jsonl")
     with pytest.raises(InvalidInput, match="no agent host 'emacs'"):
-        hosts.read(LINE_FILES["claude"], host="emacs")
+        agents.read(LINE_FILES["claude"], host="emacs")
     (tmp_path / "x.bin").write_bytes(b"\0\1\2")
     with pytest.raises(InvalidInput, match="no transcript of a known host"):
-        hosts.read(tmp_path / "x.bin")
+        agents.read(tmp_path / "x.bin")
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_the_newest_comes_first_and_what_is_not_there_is_said_in_a_sentence(tmp_
 def test_a_transcript_is_an_agents_own_where_that_keeps_them(tmp_path, host, path, kept):
     (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / path).touch()
-    assert hosts.is_kept(host, tmp_path / path, {}, tmp_path) == kept
+    assert agents.is_kept(host, tmp_path / path, {}, tmp_path) == kept
 
 
 def test_an_agents_folder_may_be_a_link(tmp_path):
@@ -97,7 +97,7 @@ def test_an_agents_folder_may_be_a_link(tmp_path):
     (tmp_path / ".claude").mkdir()
     (tmp_path / ".claude" / "projects").symlink_to(tmp_path / "disk")
     file = tmp_path / ".claude" / "projects" / "-p" / "a.jsonl"
-    assert hosts.is_kept("claude", file, {}, tmp_path)
+    assert agents.is_kept("claude", file, {}, tmp_path)
 
 
 def test_a_link_to_a_file_elsewhere_is_not_an_agents_own(tmp_path):
@@ -105,4 +105,4 @@ def test_a_link_to_a_file_elsewhere_is_not_an_agents_own(tmp_path):
     file = tmp_path / ".claude" / "projects" / "-p" / "a.jsonl"
     file.parent.mkdir(parents=True)
     file.symlink_to(tmp_path / "download.jsonl")
-    assert not hosts.is_kept("claude", file, {}, tmp_path)
+    assert not agents.is_kept("claude", file, {}, tmp_path)

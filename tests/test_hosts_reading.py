@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from transcripts import LINE_FILES, SESSION, claude_line, paged, read, stored, written
 
-from bethink import hosts
-from bethink.hosts import base, transcript
-from bethink.hosts.base import Fact, find_memory_mode, shorten, split_private
+from bethink import agents
+from bethink.agents import base, transcript
+from bethink.agents.base import Fact, find_memory_mode, shorten, split_private
 
 EVERY = pytest.mark.parametrize("name", LINE_FILES)
 RELAXED = settings(
@@ -66,7 +66,7 @@ def test_a_file_read_while_it_grows_gives_what_one_reading_gives(name, data, tmp
 def test_pages_of_any_size_give_the_same_turns_and_each_can_be_gone_on_from(name, limits):
     path, host = LINE_FILES[name], host_of(name)
     expected, transcript = read(path, host=host)
-    pages = list(paged(hosts.read(path, host=host), **limits))
+    pages = list(paged(agents.read(path, host=host), **limits))
     assert [turn for page in pages for turn in page.turns] == expected
     assert sum(page.lines for page in pages) == transcript.lines
     assert sum((Counter(page.skipped) for page in pages), Counter()) == transcript.skipped
@@ -127,7 +127,7 @@ def test_wrong_types_anywhere_never_raise(name, data, tmp_path):
         spoil(entries, data)
     path = tmp_path / LINE_FILES[name].name
     written(path, *map(json.dumps, entries))
-    assert hosts.detect(path) in (*hosts.HOSTS, None)
+    assert agents.detect(path) in (*agents.HOSTS, None)
     turns, transcript = read(path, host=host_of(name))
     assert transcript.lines == len(entries)
     for turn in turns:
@@ -173,7 +173,7 @@ def test_a_bad_line_costs_only_itself_and_one_beyond_the_bound_little_memory(tmp
 
 @EVERY
 def test_a_position_keeps_nothing_that_was_said(name):
-    pages = list(paged(hosts.read(LINE_FILES[name], host=host_of(name)), page_bytes=1))
+    pages = list(paged(agents.read(LINE_FILES[name], host=host_of(name)), page_bytes=1))
     states = [json.dumps(dict(page.position.state), ensure_ascii=False) for page in pages]
     texts = [turn.text for page in pages for turn in page.turns]
     assert [(text, state) for text in texts for state in states if text[:15] in state] == []

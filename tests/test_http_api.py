@@ -18,12 +18,12 @@ from http_server import OPERATIONS, V1, api, body, conforms, problem, running, s
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from bethink import Bethink, surface
+from bethink import Bethink, app
+from bethink.app.http import api as http_api
+from bethink.app.http.api import LARGEST_BODY
 from bethink.errors import OutcomeUnknown, StoreBusy, StoreCorrupt, StoreUnavailable
 from bethink.features import inbox, promotion
-from bethink.surface.http import api as http_api
-from bethink.surface.http.api import LARGEST_BODY
-from bethink.types import RELATIONS, Batch, Session, Span
+from bethink.model import RELATIONS, Batch, Session, Span
 
 __all__ = ["api", "served"]
 
@@ -91,7 +91,7 @@ def test_other_machines_of_a_team_exchange_whole_memories(api):
 
 
 def test_every_operation_is_described_once_has_a_sentence_and_is_tried_by_a_test():
-    tabled = {route for _, _, route, _, _ in surface.OPERATIONS.values()} - {"-"}
+    tabled = {route for _, _, route, _, _ in app.OPERATIONS.values()} - {"-"}
     assert tabled == {f"{one.method} {one.path}" for one in OPERATIONS}
     described = http_api.describe()["paths"].values()
     found = [about for methods in described for about in methods.values()]

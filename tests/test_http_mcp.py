@@ -14,7 +14,7 @@ from http_server import V1, problem, served
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from bethink.surface.mcp import TOOLS
+from bethink.app.mcp import TOOLS
 
 __all__ = ["served"]
 ERAS = ["legacy", "2026-07-28"]

@@ -14,10 +14,10 @@ from case_tables import cases
 from http_server import OPERATIONS, V1, body, home_at, problem, running, served
 
 from bethink import Bethink
+from bethink.app.http import app, security
+from bethink.app.http.security import Caller, Grant
 from bethink.errors import BethinkError
-from bethink.surface.http import app, security
-from bethink.surface.http.security import Caller, Grant
-from bethink.types import TRUST
+from bethink.model import TRUST
 
 __all__ = ["served"]
 ID = "01a1dd89-0000-7000-8000-000000000001"

@@ -20,7 +20,7 @@ from case_tables import cases
 from http_server import V1, body, running
 from stores import child_environment
 
-from bethink.surface.http import app, security
+from bethink.app.http import app, security
 
 
 @pytest.fixture
@@ -170,8 +170,8 @@ def test_it_serves_its_owner_and_ends_after_what_runs_with_nothing_left_behind(c
 def test_a_call_that_never_ends_does_not_keep_the_server_from_ending(cli):
     stuck = """
 import sys, time
-from bethink.surface.cli.main import main
-from bethink.surface.http import app
+from bethink.app.cli.main import main
+from bethink.app.http import app
 from bethink.api import Bethink
 app.LAST, app.GRACE = 0.2, 1
 Bethink.history = lambda self, id: time.sleep(600)

@@ -8,7 +8,7 @@ from hooking import shop
 from bethink import Bethink
 from bethink.errors import NeedsPerson
 from bethink.features import exchange
-from bethink.types import TRUST
+from bethink.model import TRUST
 
 __all__ = ["shop"]
 STORE = "sqlite"

@@ -11,11 +11,11 @@ from agent_files import DOCUMENTS, HOSTS, PROGRAM, TOMLS, laid, statuses, tree
 from case_tables import cases, each
 
 from bethink import skills
+from bethink.agents import install
+from bethink.app.cli.connect import list_notes
+from bethink.app.mcp import TOOLS
 from bethink.errors import BethinkError
 from bethink.hooks import run
-from bethink.hosts import install
-from bethink.surface.cli.connect import list_notes
-from bethink.surface.mcp import TOOLS
 from bethink.text import textfile
 
 # Every file in which somebody else's entries may stand.

@@ -12,10 +12,10 @@ from agent_files import HOSTS, laid, tree
 from capturing import eventually
 from case_tables import each
 
+from bethink.agents import install
+from bethink.app.cli import connect
 from bethink.hooks import spool
 from bethink.hooks.state import Hook
-from bethink.hosts import install
-from bethink.surface.cli import connect
 
 SOURCE = Path(__file__).parent.parent / "src"
 

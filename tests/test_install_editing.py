@@ -10,10 +10,10 @@ from case_tables import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bethink.agents import edit
+from bethink.agents.edit import put_entries, take_entries
+from bethink.agents.install import InstallPlace, list_entries
 from bethink.errors import InvalidInput
-from bethink.hosts import edit
-from bethink.hosts.edit import put_entries, take_entries
-from bethink.hosts.install import InstallPlace, list_entries
 
 PLACE = InstallPlace(Path("/home/ü ser"), {}, ("/opt/my tools/bethink",), allow_reads=True)
 

@@ -10,9 +10,9 @@ from memories import use_tool
 from trees import git, plant
 
 from bethink import Bethink
+from bethink.app.mcp import tools
 from bethink.embed import HashingEmbedder
 from bethink.errors import NotFound
-from bethink.surface.mcp import tools
 
 KNOWLEDGE = ".claude/knowledge"
 GUIDE = """# Deploying\n\nWe deploy from main, never from a branch.\n

@@ -9,7 +9,7 @@ from fake_llm import not_strict
 from bethink.llm import tasks
 from bethink.llm.base import Mismatch, conform, make_schema
 from bethink.llm.tasks import NumberedTurn, is_grounded, mentions
-from bethink.types import NOTHING, Entity
+from bethink.model import NOTHING, Entity
 
 ASKED = "Why do uploads fail above 100 MB? I want retries, but never more than 3."
 TOLD = "The proxy cuts bodies at 100 MB: client_max_body_size in deploy/nginx.conf. We could raise it to 500 MB."

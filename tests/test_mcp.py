@@ -17,15 +17,15 @@ from mcp_types import Implementation, ListRootsResult, Root
 from memories import use_tool
 
 from bethink import Bethink, __version__
+from bethink.agents.base import extract_speech
+from bethink.app import OPERATIONS
+from bethink.app.mcp import PROMPTS, TOOLS
+from bethink.app.mcp.server import TEXT_ONLY, _codex_workspaces
 from bethink.config import Config
 from bethink.features import inbox
-from bethink.hosts.base import extract_speech
+from bethink.model import Passage, Source
 from bethink.outgoing import NOTICE
 from bethink.recall.shape import tokens
-from bethink.surface import OPERATIONS
-from bethink.surface.mcp import PROMPTS, TOOLS
-from bethink.surface.mcp.server import TEXT_ONLY, _codex_workspaces
-from bethink.types import Passage, Source
 
 DAY = timedelta(days=1)
 FENCED = re.compile(r"<bethink-memory ([0-9a-f]{8})>\n(.*)\n</bethink-memory \1>", re.DOTALL)

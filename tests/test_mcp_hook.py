@@ -13,12 +13,12 @@ from mcp_client import ERAS, talking, text_of
 from mcp_types import CallToolRequestParams
 
 from bethink.api import Bethink
+from bethink.app.mcp import HOOK, TOOLS
+from bethink.app.mcp.keeper import Keeper, answer_prompt_hook
+from bethink.app.mcp.server import Handlers
 from bethink.embed.http import HttpEmbedder
 from bethink.hooks import spool, state
 from bethink.project import find
-from bethink.surface.mcp import HOOK, TOOLS
-from bethink.surface.mcp.keeper import Keeper, answer_prompt_hook
-from bethink.surface.mcp.server import Handlers
 
 DECISION = "The Valkey cluster gets a third replica"
 

@@ -16,30 +16,30 @@ from mcp_client import META, Bare, environment
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from bethink import Bethink, embed
+from bethink.app.mcp import HANDSHAKES
+from bethink.app.mcp import keeper as keeping
+from bethink.app.mcp.keeper import Keeper, open_model
 from bethink.errors import EmbeddingError
-from bethink.surface.mcp import HANDSHAKES
-from bethink.surface.mcp import keeper as keeping
-from bethink.surface.mcp.keeper import Keeper, open_model
 
 MEMORIES = {"memories": [{"content": "Deploys happen on Fridays"}]}
 STORE = {"name": "store_memories", "arguments": MEMORIES}
 CLIENT = {"capabilities": {}, "clientInfo": {"name": "old", "version": "1"}}
 INITIALIZE = CLIENT | {"protocolVersion": "2025-06-18"}
 LISTS = ("tools/list", "prompts/list", "resources/templates/list")
-HEAVY = {"mcp", "pydantic", "asyncio", "numpy", "apsw", "bethink.api", "bethink.surface.mcp.server"}
-RUN = "import sys; from bethink.surface.cli.main import main; sys.exit(main(['mcp']))"
+HEAVY = {"mcp", "pydantic", "asyncio", "numpy", "apsw", "bethink.api", "bethink.app.mcp.server"}
+RUN = "import sys; from bethink.app.cli.main import main; sys.exit(main(['mcp']))"
 # The server that never takes a slow client for a silent one, and does not load the rest ahead of time.
-PATIENT = f"import bethink.surface.mcp as greeting; greeting.LISTED = greeting.UNLISTED = 99; {RUN}"
+PATIENT = f"import bethink.app.mcp as greeting; greeting.LISTED = greeting.UNLISTED = 99; {RUN}"
 # The server without its quick greeting: it answers no line by itself.
-WHOLE = f"import bethink.surface.mcp as greeting; greeting.LONGEST = 0; {RUN}"
+WHOLE = f"import bethink.app.mcp as greeting; greeting.LONGEST = 0; {RUN}"
 # The server with one tool in its place that does something else.
 CHANGED = """
 import os, sys, time
-from bethink.surface.mcp import tools
+from bethink.app.mcp import tools
 def other(memory, given):
     {tool}
 tools.TOOLS["memory_overview"] = other
-from bethink.surface.cli.main import main
+from bethink.app.cli.main import main
 main(["mcp"])
 """
 
@@ -199,7 +199,7 @@ def test_the_greeting_loads_nothing_heavy_and_a_missing_sdk_is_told(place):
         begin(bare)
         code, _, loaded = bare.close_input()
     names = {line.rpartition("|")[2].strip() for line in loaded.splitlines()}
-    assert (code, "bethink.surface.mcp" in names, HEAVY & names) == (0, True, set())
+    assert (code, "bethink.app.mcp" in names, HEAVY & names) == (0, True, set())
 
 
 def test_a_client_is_greeted_in_the_words_of_the_whole_server_and_goes_on_with_it(place):

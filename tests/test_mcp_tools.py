@@ -9,14 +9,14 @@ import pytest
 from case_tables import FOLDER
 from memories import NOW, use_tool
 
+from bethink.app.mcp import tools
+from bethink.app.mcp.tools import list_resources, read_resource
+from bethink.app.render import quote_items, show_memories
 from bethink.config import Config
 from bethink.errors import InvalidInput, NotFound
+from bethink.model import Batch, Passage, Relation, Session, Source, Span
 from bethink.outgoing import CUT, NOTICE, Quote
 from bethink.recall.shape import tokens
-from bethink.surface.mcp import tools
-from bethink.surface.mcp.tools import list_resources, read_resource
-from bethink.surface.render import quote_items, show_memories
-from bethink.types import Batch, Passage, Relation, Session, Source, Span
 
 DAY = datetime(2026, 3, 20, tzinfo=UTC)
 CLOSED = re.compile(r"<bethink-memory ([0-9a-f]{8})>\n.*\n</bethink-memory \1>", re.DOTALL)

@@ -6,8 +6,8 @@ from memories import DAY, NOW, stored, texts
 from stores import pick
 
 from bethink.errors import InvalidInput, NotFound, Overtaken
+from bethink.model import KINDS, RELATIONS, TRUST, Passage, Source
 from bethink.text import hash_text
-from bethink.types import KINDS, RELATIONS, TRUST, Passage, Source
 
 TIMES = {"NOW": NOW, "DAY": DAY}
 JWT = "Authentication uses JWT tokens with a 24h expiry"

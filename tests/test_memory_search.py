@@ -9,8 +9,8 @@ from memories import Failing, texts
 from bethink.config import Config
 from bethink.embed import HashingEmbedder
 from bethink.errors import EmbeddingError, InvalidInput, NotFound
+from bethink.model import PERSONAL, Filter, Passage
 from bethink.recall.pipeline import STRANGE, UNFIT
-from bethink.types import PERSONAL, Filter, Passage
 
 OWLS = ["The barn owl hunts at night", "The snowy owl hunts by day", "The owl pellet holds bones"]
 

@@ -11,8 +11,8 @@ import pytest
 from case_tables import cases
 
 from bethink import __version__
+from bethink.agents.base import USUAL_EVENTS
 from bethink.hooks.state import EVENTS
-from bethink.hosts.base import USUAL_EVENTS
 
 ROOT = Path(__file__).parent.parent
 PLUGIN, NEUTRAL = ROOT / "plugins" / "bethink", ROOT / "plugins" / "neutral"

@@ -11,10 +11,10 @@ from case_tables import cases
 from stores import HERE, NOW, by_meaning, by_words, change, make, purge, put, seen, tell, write
 
 from bethink.errors import InvalidInput, StoreBusy, StoreError, StoreTooNew
+from bethink.model import Entity, Entry, Relation
 from bethink.store import pgsearch
 from bethink.store import pgserver as schema
 from bethink.store.postgres import PostgresStore
-from bethink.types import Entity, Entry, Relation
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from case_tables import cases
 from stores import HERE, MODEL, by_meaning, by_words, everything, ids, make, put, snapshot, tell
 
 from bethink.errors import InvalidInput, NotFound, StoreError
+from bethink.model import PERSONAL, Entity, Relation, Words
 from bethink.store.pgserver import Who
 from bethink.store.postgres import PostgresStore
 from bethink.store.transfer import Bundle
-from bethink.types import PERSONAL, Entity, Relation, Words
 
 TABLES = (
     "scopes meta models sources sessions spans memories words span_words lexeme_counts "

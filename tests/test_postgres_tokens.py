@@ -9,10 +9,10 @@ import psycopg
 import pytest
 from stores import make, put, tell
 
+from bethink.app.http.security import Caller, SharedTokens
 from bethink.errors import InvalidInput
+from bethink.model import PERSONAL
 from bethink.store.postgres import PostgresStore
-from bethink.surface.http.security import Caller, SharedTokens
-from bethink.types import PERSONAL
 
 STORE = "sqlite"  # these tests open PostgreSQL themselves
 _roles = itertools.count()

@@ -12,7 +12,7 @@ from case_tables import cases, each
 import bethink
 from bethink.api import Bethink
 from bethink.features import promotion
-from bethink.types import TRUST, Passage, Source
+from bethink.model import TRUST, Passage, Source
 
 DEPLOY = "We deploy from main, never from a branch"
 TESTS = "Tests read like sentences"
@@ -240,7 +240,7 @@ def test_promotions_of_several_processes_all_arrive(cli):
     (cli.project / "AGENTS.md").write_text("# Ours\n")
     texts = [f"Rule number {number} of many" for number in range(8)]
     ids = [cli.add(text, "--no-dedup") for text in texts]
-    code = "import sys; from bethink.surface.cli.main import main; sys.exit(max(main(['promote', id]) for id in sys.argv[1:]))"
+    code = "import sys; from bethink.app.cli.main import main; sys.exit(max(main(['promote', id]) for id in sys.argv[1:]))"
     options = {"env": {**os.environ, "PYTHONPATH": SOURCE}, "stderr": subprocess.PIPE}
     options["stdout"] = subprocess.DEVNULL
     start = [sys.executable, "-c", code]

@@ -11,7 +11,7 @@ import pytest
 from case_tables import each
 from cli_runner import run_at_terminal
 
-from bethink.surface.cli import console
+from bethink.app.cli import console
 
 STORE = "sqlite"
 DEPLOY = "We deploy from main, never from a branch"
@@ -139,7 +139,7 @@ def test_nearly_the_same_is_named_and_what_a_terminal_is_asked_carries_no_colour
 UNSURE = """
 import sys
 from bethink import Bethink
-from bethink.surface.cli.main import main
+from bethink.app.cli.main import main
 from memories import Verdict
 Bethink.judge = Verdict("replaces", 0.5)
 sys.exit(main())

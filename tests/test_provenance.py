@@ -8,12 +8,12 @@ import pytest
 from attack_forms import FORMS, OWN
 from transcripts import claude_line, transcript, written
 
-from bethink import hosts
+from bethink import agents
+from bethink.app.cli.main import main
 from bethink.features import conversations
 from bethink.ingest.ideas import is_said
 from bethink.ingest.provenance import find_own
-from bethink.surface.cli.main import main
-from bethink.types import TRUST
+from bethink.model import TRUST
 
 HOUR = timedelta(hours=1)
 # Enough of a claim to know it by, whatever a form does with its beginning and its end.
@@ -114,7 +114,7 @@ def answer(question, reply):
 def test_an_answer_to_the_agents_question_is_the_users_word_without_what_the_agent_states(tmp_path):
     question = "The README was moved. Which database should the shop use?"
     file = written(tmp_path / "s1.jsonl", answer(question, "Keep PostgreSQL"))
-    (turn,) = hosts.read(file).turns()
+    (turn,) = agents.read(file).turns()
     own = find_own(turn.text, turn.asked)
     assert own.hold("Which database should the shop use?") and own.hold("Keep PostgreSQL")
     assert not own.hold("The README was moved.")
@@ -144,7 +144,7 @@ def test_an_answer_to_the_agents_question_is_the_users_word_without_what_the_age
 )  # fmt: skip
 def test_a_message_that_the_host_wrote_is_no_turn_of_the_user(tmp_path, text):
     file = written(tmp_path / "s1.jsonl", claude_line(1, text))
-    assert [turn.text for turn in hosts.read(file).turns()] == []
+    assert [turn.text for turn in agents.read(file).turns()] == []
 
 
 def test_a_turn_dated_ahead_of_time_does_not_outrank_what_is_said_today(shop):

@@ -7,8 +7,8 @@ from case_tables import cases
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from bethink.model import KINDS, Query, Term
 from bethink.recall.query import SYNTAX_LIMIT, TERM_LIMIT, TEXT_LIMIT, parse
-from bethink.types import KINDS, Query, Term
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 

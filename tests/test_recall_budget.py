@@ -8,12 +8,12 @@ import pytest
 from memories import NOW, use_tool
 from stores import make, put, write
 
+from bethink.app.mcp import read_call, tools
+from bethink.app.render import Form, arrange_answer, item_lines
 from bethink.embed import HashingEmbedder
+from bethink.model import RELATIONS, Relation, Session, Source, Span
 from bethink.outgoing import CUT
 from bethink.recall.shape import dual, tokens
-from bethink.surface.mcp import read_call, tools
-from bethink.surface.render import Form, arrange_answer, item_lines
-from bethink.types import RELATIONS, Relation, Session, Source, Span
 
 BUDGETS = [100, 150, 300, 700, 1000, 2000, 5000]
 QUESTION = "where does the otter of the pond sleep?"

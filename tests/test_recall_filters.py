@@ -12,8 +12,8 @@ from memories import use_tool
 from stores import make, put, write
 
 from bethink import Bethink
-from bethink.surface.cli.main import main
-from bethink.types import RELATIONS, Change, Entity, Relation, Session
+from bethink.app.cli.main import main
+from bethink.model import RELATIONS, Change, Entity, Relation, Session
 
 BEFORE, MADE, LATER = (datetime(2026, 3, day, 12, tzinfo=UTC) for day in (1, 10, 20))
 WANTED, UNWANTED = "heron {} stays by the lake", "forbidden note about {}"
@@ -125,8 +125,8 @@ def flags(case: Case) -> list[str]:
 def ask_python(world, name, case):
     from types import SimpleNamespace
 
+    from bethink.app.operations import make_filter
     from bethink.recall.shape import plain_hit
-    from bethink.surface.operations import make_filter
 
     listed = {"kind", "tag", "entity", "host"}
     given = {one: [value] if one in listed else value for one, value in case.options.items()}

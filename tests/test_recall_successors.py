@@ -6,8 +6,8 @@ import pytest
 from memories import texts, use_tool
 from stores import make, put, write
 
+from bethink.model import Change, Filter, Relation
 from bethink.store.base import Store
-from bethink.types import Change, Filter, Relation
 
 LENGTH = 200
 

@@ -33,7 +33,7 @@ from bethink.ingest.reconcile import (
     reconcile,
     take_headline,
 )
-from bethink.types import TRUST
+from bethink.model import TRUST
 
 # Words of one text
 

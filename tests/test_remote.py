@@ -8,15 +8,15 @@ from case_tables import cases
 from http_server import problem, running, served
 from stores import HERE, NOW, make, source_of, tell
 
+from bethink.app.cli import transfer
+from bethink.app.cli.transfer import ServerPeer
+from bethink.app.http import api as http_api
+from bethink.app.http import security
+from bethink.app.http.security import Caller, Grant
 from bethink.errors import ConfigError
+from bethink.model import Batch, Source
 from bethink.store.rows import Record
 from bethink.store.transfer import Bundle, team_scope
-from bethink.surface.cli import transfer
-from bethink.surface.cli.transfer import ServerPeer
-from bethink.surface.http import api as http_api
-from bethink.surface.http import security
-from bethink.surface.http.security import Caller, Grant
-from bethink.types import Batch, Source
 
 __all__ = ["served"]
 STORE = "sqlite"  # these tests say themselves where another is meant

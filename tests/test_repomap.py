@@ -15,7 +15,7 @@ from bethink.ingest.code import LARGE, MapEntry, documents, map_files, read_map,
 from bethink.ingest.files import Found, walk
 from bethink.ingest.symbols import Symbol
 from bethink.ingest.sync import Document, Skipped
-from bethink.types import Entity, Source
+from bethink.model import Entity, Source
 
 CODE = FIXTURES / "code"
 

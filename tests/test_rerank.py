@@ -6,12 +6,12 @@ import pytest
 from case_tables import cases, each
 from memories import DAY, STRANGERS, texts
 
+from bethink.app.mcp import read_call
+from bethink.app.mcp.tools import search_memories
 from bethink.embed import HashingEmbedder
 from bethink.judge import Judge
+from bethink.model import TRUST, Passage, Source
 from bethink.recall.score import READ_HITS, is_question
-from bethink.surface.mcp import read_call
-from bethink.surface.mcp.tools import search_memories
-from bethink.types import TRUST, Passage, Source
 
 QUESTION = "when does the barn owl hunt?"
 RIGHT = "It sleeps all day and goes out after mice at dusk, said the keeper of the owl"

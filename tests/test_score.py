@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from bethink.errors import InvalidInput
+from bethink.model import Candidate, Words
 from bethink.recall import score as scoring
 from bethink.recall.score import DOUBT, PROFILES, RECENT, STRETCH, TODAY, fuse, profile_parts
 from bethink.store.base import Statistics
-from bethink.types import Candidate, Words
 
 NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)
 INTENTS = dict(cases("score-intents"))

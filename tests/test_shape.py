@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from stores import NOW, make
 
+from bethink.model import Answer, Entity, Hit, Query, Relation
 from bethink.recall import shape
 from bethink.recall.query import parse
 from bethink.recall.shape import choose_excerpt, dual, find_places, find_sought, plain_hit, tokens
-from bethink.types import Answer, Entity, Hit, Query, Relation
 
 KEYS = (
     "id kind scope content summary source path lines section session created_at updated_at importance confidence usefulness access_count"

@@ -34,11 +34,11 @@ from stores import (
 )
 
 from bethink.errors import Ambiguous, BethinkError, InvalidInput, NotFound, StoreError
+from bethink.model import PERSONAL, Change, Entity, Entry, Relation, Session, Source
 from bethink.recall.query import parse
 from bethink.store.base import Store
 from bethink.store.transfer import Bundle
 from bethink.text import hash_text
-from bethink.types import PERSONAL, Change, Entity, Entry, Relation, Session, Source
 
 
 def test_a_memory_comes_back_as_it_was_written_and_any_text_to_the_letter(store):

@@ -6,10 +6,10 @@ import stores
 from case_tables import cases
 from stores import HERE, MODEL, OTHER, by_words, day, make, put, seen, tell, term, vector, write
 
+from bethink.model import Change, Entity, Entry, Query, Session, Span, Term, Words
 from bethink.recall.query import parse
 from bethink.store.base import Store
 from bethink.store.words import query_words
-from bethink.types import Change, Entity, Entry, Query, Session, Span, Term, Words
 
 
 def test_words_are_found_however_they_are_written(store):

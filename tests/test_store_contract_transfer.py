@@ -7,11 +7,11 @@ import stores
 from stores import HERE, NOW, OTHER, by_words, everything, make, purge, put, tally, tell, write
 
 from bethink.errors import InvalidInput, StoreError
+from bethink.model import PERSONAL, Batch, Change, Entity, Event, Relation
 from bethink.store import transfer
 from bethink.store.rows import Record
 from bethink.store.sqlite import SqliteStore
 from bethink.store.transfer import PARTS, Bundle, digest, migrate, team_scope, version
-from bethink.types import PERSONAL, Batch, Change, Entity, Event, Relation
 
 
 @pytest.fixture

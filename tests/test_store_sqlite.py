@@ -19,12 +19,12 @@ from stores import HERE, MODEL, NOW, content_hash, day, everything, make, raw, s
 
 from bethink import Bethink
 from bethink.errors import BethinkError, StoreCorrupt, StoreError, StoreTooNew
+from bethink.model import PERSONAL, Entity, Passage, Source
 from bethink.recall.query import parse
 from bethink.store import sqlite
 from bethink.store.sqlite import SqliteStore
 from bethink.store.vectors import encode
 from bethink.store.words import query_words
-from bethink.types import PERSONAL, Entity, Passage, Source
 
 DUMPS = sorted((Path(__file__).parent / "fixtures").glob("schema-*.sql"))
 

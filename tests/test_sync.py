@@ -6,7 +6,7 @@ from memories import Counting
 from bethink.api import Bethink
 from bethink.errors import InvalidInput
 from bethink.ingest.sync import Document, Skipped, Synced
-from bethink.types import Passage
+from bethink.model import Passage
 
 
 @pytest.fixture

@@ -16,10 +16,10 @@ from bethink.config import Config
 from bethink.errors import BethinkError
 from bethink.features import sync, tending
 from bethink.features.sync import Shared, StorePeer, Sync, SyncReport, apply_fields, merge
+from bethink.model import PERSONAL, Change, Entity, Entry, Event, Filter, Relation, Source
 from bethink.store.rows import Record, stamp
 from bethink.store.sqlite import SqliteStore
 from bethink.store.transfer import Bundle, list_texts, team_scope, version
-from bethink.types import PERSONAL, Change, Entity, Entry, Event, Filter, Relation, Source
 
 STORE = "sqlite"  # these tests say themselves where another is meant
 HOME, TEAM = "project:here", team_scope("shop")

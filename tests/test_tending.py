@@ -6,7 +6,7 @@ import pytest
 from memories import NOW
 
 from bethink.features import knowledge, tending
-from bethink.types import Passage, Source
+from bethink.model import Passage, Source
 
 FRIDAY = "We deploy the shop on Fridays from the main branch"
 SAME = (FRIDAY, "We deploy the shop on Fridays, from the main branch.")

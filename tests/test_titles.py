@@ -7,7 +7,7 @@ from case_tables import cases, each, rules
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bethink.hosts.base import Fact
+from bethink.agents.base import Fact
 from bethink.ingest.titles import (
     compose_digest,
     follow,

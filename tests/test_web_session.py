@@ -20,13 +20,13 @@ from http_server import body, problem, running, served
 from stores import child_environment
 
 from bethink import Bethink
+from bethink.app import web
+from bethink.app.http import security
+from bethink.app.http.security import Tokens
+from bethink.app.web import Sessions, load_key, note_visit
+from bethink.app.web.pages import PAGES
+from bethink.app.web.render import diff
 from bethink.errors import ConfigError
-from bethink.surface import web
-from bethink.surface.http import security
-from bethink.surface.http.security import Tokens
-from bethink.surface.web import Sessions, load_key, note_visit
-from bethink.surface.web.pages import PAGES
-from bethink.surface.web.render import diff
 
 __all__ = ["served"]
 ID = "01a1dd89-0000-7000-8000-000000000001"

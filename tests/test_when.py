@@ -8,8 +8,8 @@ from case_tables import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bethink.app.cli.console import LOCAL
 from bethink.errors import InvalidInput
-from bethink.surface.cli.console import LOCAL
 from bethink.text.when import expiry, find_period, moment
 
 NOW = datetime(2026, 3, 20, 12, 30, 15, 250_000, tzinfo=UTC)  # a Friday

@@ -19,7 +19,7 @@ from bethink.features import conversations
 from bethink.hooks import spool, state, worker
 from bethink.hooks.prompt import is_own
 from bethink.hooks.state import Hook
-from bethink.types import TRUST
+from bethink.model import TRUST
 
 
 def test_a_noted_transcript_becomes_memory_and_a_second_capture_adds_only_what_is_new(desk):

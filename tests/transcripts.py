@@ -9,9 +9,9 @@ from typing import Any
 
 from case_tables import cases
 
-from bethink import hosts
-from bethink.hosts.base import START, Position, TranscriptPage, Turn
-from bethink.hosts.transcript import Transcript
+from bethink import agents
+from bethink.agents.base import START, Position, TranscriptPage, Turn
+from bethink.agents.transcript import Transcript
 
 DAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 FIXTURES = Path(__file__).parent / "fixtures" / "transcripts"
@@ -28,14 +28,14 @@ def who(turn: Turn) -> str:
 
 def table(path: Path) -> list[tuple[int, str, str]]:
     """The turns of a file as (line, who, text)."""
-    return [(turn.line, who(turn), turn.text) for turn in hosts.read(path).turns()]
+    return [(turn.line, who(turn), turn.text) for turn in agents.read(path).turns()]
 
 
 def read(
     path: Path, position: Position = START, host: str | None = None
 ) -> tuple[list[Turn], Transcript]:
     """The turns of a file, and its reader with what it skipped in all pages."""
-    transcript = hosts.read(path, position, host)
+    transcript = agents.read(path, position, host)
     pages = list(transcript.pages())
     transcript.skipped = sum((Counter(page.skipped) for page in pages), transcript.skipped)
     transcript.lines = sum(page.lines for page in pages)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from bethink.ingest.analyze import documents
 from bethink.ingest.files import walk
 from bethink.ingest.sync import Document, Skipped
-from bethink.types import Passage
+from bethink.model import Passage
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

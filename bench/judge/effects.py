@@ -28,7 +28,7 @@ from bethink.ingest.effects import EFFECTS, Position, Side, collect_features
 from bethink.ingest.extract import extract
 from bethink.ingest.reconcile import LONGEST
 from bethink.judge import Judge
-from bethink.types import Passage
+from bethink.model import Passage
 
 WEIGHTS = Path(effects.__file__).with_name("data") / "effects.json"
 CLASSES = {"adds": "keep"}

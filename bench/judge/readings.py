@@ -22,8 +22,8 @@ from pathlib import Path
 
 from model import KINDS
 
-from bethink.hosts import transcript as hosts
-from bethink.hosts.base import shorten
+from bethink.agents import transcript as hosts
+from bethink.agents.base import shorten
 from bethink.ingest.ideas import place_statements
 from bethink.ingest.redact import redact
 

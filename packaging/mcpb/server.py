@@ -2,6 +2,6 @@
 
 import sys
 
-from bethink.surface.cli.main import main
+from bethink.app.cli.main import main
 
 sys.exit(main(["mcp", *sys.argv[1:]]))

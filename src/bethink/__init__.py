@@ -9,14 +9,14 @@ __all__ = ["Bethink", "Memory", "__version__"]
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
-    from bethink.types import Memory
+    from bethink.model import Memory
 
 
 def __getattr__(name: str) -> object:
     # `bethink --version` must not pay for the database and the pipelines.
     if name in ("Bethink", "Memory"):
         from bethink.api import Bethink
-        from bethink.types import Memory
+        from bethink.model import Memory
 
         return Bethink if name == "Bethink" else Memory
     raise AttributeError(f"module 'bethink' has no attribute {name!r}")

@@ -29,13 +29,7 @@ from bethink.errors import (
     StoreError,
     StoreReadOnly,
 )
-from bethink.recall.pipeline import Ask, recall
-from bethink.recall.score import PROFILES, find_profile
-from bethink.store.base import Overview, Problem, Store
-from bethink.store.places import EMBEDDING_TEXT, embedded_text
-from bethink.store.rows import stamp
-from bethink.text import as_entity, check_choice, check_kind, check_range
-from bethink.types import (
+from bethink.model import (
     AUTOMATIC,
     EVERYTHING,
     MODES,
@@ -61,6 +55,12 @@ from bethink.types import (
     is_agent,
     supersede,
 )
+from bethink.recall.pipeline import Ask, recall
+from bethink.recall.score import PROFILES, find_profile
+from bethink.store.base import Overview, Problem, Store
+from bethink.store.places import EMBEDDING_TEXT, embedded_text
+from bethink.store.rows import stamp
+from bethink.text import as_entity, check_choice, check_kind, check_range
 
 if TYPE_CHECKING:
     from bethink.ingest.compare import WriteOptions

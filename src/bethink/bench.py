@@ -22,12 +22,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bethink.agents.base import as_time
 from bethink.api import Bethink
 from bethink.errors import InvalidInput, NotFound
 from bethink.features.conversations import backfill
-from bethink.hosts.base import as_time
+from bethink.model import MODES, NOTHING, Filter, Memory, Passage, Source, Values
 from bethink.store.transfer import split_pages
-from bethink.types import MODES, NOTHING, Filter, Memory, Passage, Source, Values
 
 MEASURES = ("hit@1", "any@5", "any@10", "recall@5", "recall@10", "all@5", "MRR", "nDCG@10")
 INTERVALS = ("low", "high", "behind", "behind_low", "behind_high")

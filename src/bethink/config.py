@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.errors import ConfigError
+from bethink.model import AUTOMATIC, MODES, NOTHING, Strings, Values
 from bethink.text import suggest
-from bethink.types import AUTOMATIC, MODES, NOTHING, Strings, Values
 
 if TYPE_CHECKING:
     from bethink.project import Project

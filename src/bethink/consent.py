@@ -11,9 +11,9 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from bethink.model import Strings
 from bethink.store.base import Store
 from bethink.store.transfer import Bundle
-from bethink.types import Strings
 
 ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"  # without what looks alike: I, L, O, 0, 1
 NOT_IN_IDS = "GHJKMNPQRSTUVWXYZ"  # letters that no id has

@@ -12,7 +12,7 @@ which the next exit cleans anew. A surface that forgets the gate therefore loses
 - `fence_items` and `fence_text` put recalled text between marks. The mark of each answer is random, so that no memory can know it. Every
   line of a memory begins with `> `, so that no memory can pass for another one with a better origin.
 
-`hosts/base.py` removes exactly these blocks from transcripts. People at a terminal and on the web page see the text as it is stored.
+`agents/base.py` removes exactly these blocks from transcripts. People at a terminal and on the web page see the text as it is stored.
 """
 
 import os

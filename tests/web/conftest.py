@@ -19,7 +19,7 @@ from http_server import Running, home_at, running
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
 from story import Story, tell
 
-from bethink.surface.web import Sessions, load_key
+from bethink.app.web import Sessions, load_key
 
 CHROMIUM = os.environ.get("CHROMIUM") or next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 from case_tables import FOLDER, cases
 from transcripts import claude_line, written
 
-from bethink import types
+from bethink import model
 from bethink.api import Bethink
 from bethink.features import conversations, knowledge
+from bethink.model import TRUST, Batch, Entity, Entry, Memory, Passage, Relation, Session, Source
 from bethink.text import new_id
-from bethink.types import TRUST, Batch, Entity, Entry, Memory, Passage, Relation, Session, Source
 
 DOCUMENT = (FOLDER / "story-orders.md").read_text("utf-8")
 IMPORTED = "The vendor says that its sandbox accepts any card number"
@@ -152,7 +152,7 @@ def long_talk(memory: Bethink, id: str, days: float, topics, turns: int = 2) -> 
         first = place * turns * 2 + 1
         lines = (first, first + turns * 2 * (place + 1))
         about = f"What was said about: {name}"
-        spans.append((types.Span(f"{id}-{place}", scope, id, None, name, about, lines, 0, at), ()))
+        spans.append((model.Span(f"{id}-{place}", scope, id, None, name, about, lines, 0, at), ()))
         where = {"session": id, "span": f"{id}-{place}", "source": uri, "source_type": "transcript"}
         for step in range(turns * 2):
             role, line = "assistant" if step % 2 else "user", first + step

@@ -15,10 +15,10 @@ from playwright.sync_api import expect
 from story import Story
 
 from bethink.api import Bethink
+from bethink.app.http import projects as serving
 from bethink.llm import open_budget
 from bethink.llm.base import Usage
-from bethink.surface.http import projects as serving
-from bethink.types import Passage, Source
+from bethink.model import Passage, Source
 
 PAGES = """
     /?since=365d /search?q=redis /add /timeline /session/several /graph /inbox

@@ -13,7 +13,7 @@ from http_server import body
 from markupsafe import Markup
 from playwright.sync_api import expect
 
-from bethink.surface.web.render import show_unseen
+from bethink.app.web.render import show_unseen
 
 HOSTILE = dict(cases("web-hostile", {}))
 # Those that are looked at on a page of their own, where they stand in a title, a form and attributes, too.

@@ -10,8 +10,8 @@ from conftest import NARROW, axe, expect_title, find_small, press, sticks_out, w
 from playwright.sync_api import expect
 
 from bethink.api import Bethink
-from bethink.surface.render import PROPOSALS
-from bethink.surface.web.pages import EFFECTS, list_effects
+from bethink.app.render import PROPOSALS
+from bethink.app.web.pages import EFFECTS, list_effects
 
 _numbers = count(1)
 

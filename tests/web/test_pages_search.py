@@ -7,7 +7,7 @@ from conftest import expect_alert, focused
 from http_server import body
 from playwright.sync_api import expect
 
-from bethink.surface.web.pages import count_strong
+from bethink.app.web.pages import count_strong
 
 FIRST_PAGE = 150_000  # bytes, all of it
 

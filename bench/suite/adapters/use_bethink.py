@@ -18,7 +18,7 @@ from bethink import Bethink, __version__
 from bethink.features import conversations, knowledge
 from bethink.hooks.prompt import recall_for_prompt
 from bethink.hooks.state import from_fields
-from bethink.types import STATEMENTS, TRUST, Passage, Source
+from bethink.model import STATEMENTS, TRUST, Passage, Source
 
 OPEN = ("question", "todo")
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 from bethink.config import Config, data_directory
 from bethink.embed.base import Bytes, Embedder, Matrix
 from bethink.errors import EmbeddingError
-from bethink.types import is_remote
+from bethink.model import is_remote
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from bethink.errors import EmbeddingError
+from bethink.model import Values
 from bethink.text import sha256
-from bethink.types import Values
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,7 +42,7 @@ Tokens = list[int]  # the numbers of a text's pieces
 
 class Embedder(Protocol):
     remote: bool
-    """Whether it hands text to another process or machine. An embedder that does not say so counts as remote (`types.is_remote`)."""
+    """Whether it hands text to another process or machine. An embedder that does not say so counts as remote (`model.is_remote`)."""
 
     model: str
     """Identity kept beside every vector: the model's name and revision. Vectors of different identities never meet."""

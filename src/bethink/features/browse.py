@@ -19,7 +19,7 @@ from bethink.features import language
 from bethink.hooks import spool, state
 from bethink.ingest.reconcile import OPEN
 from bethink.llm import DAYS_REPORTED, open_budget
-from bethink.types import KINDS, STATEMENTS, Json, Memory, Session, Span
+from bethink.model import KINDS, STATEMENTS, Json, Memory, Session, Span
 
 MOST_SESSIONS = 5000  # that are counted by host
 MOST_IDEAS = 1000
@@ -227,7 +227,7 @@ class _GraphBuilder:
 
 
 # How memory is doing. It takes a moment to count: where it is served, the server counts in the background and shows what was counted
-# last (`surface/http/projects.py`).
+# last (`app/http/projects.py`).
 
 GROWTH_WEEKS = 12
 

@@ -18,20 +18,20 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bethink import hosts
+from bethink import agents
 from bethink import project as projects
+from bethink.agents.base import NAMED, OFF, Position, make_id
 from bethink.api import Bethink
 from bethink.errors import BethinkError, NotFound, Overtaken
 from bethink.features import language
-from bethink.hosts.base import NAMED, OFF, Position, make_id
 from bethink.ingest.redact import redact_name, redact_value
+from bethink.model import NOTHING, TRUST, Batch, Memory, Session, Source, Span
 from bethink.project import Pause, is_covered, read_pauses
 from bethink.store.places import turn_identity
-from bethink.types import NOTHING, TRUST, Batch, Memory, Session, Source, Span
 
 if TYPE_CHECKING:
-    from bethink.hosts.base import TranscriptPage, Turn
-    from bethink.hosts.transcript import Transcript
+    from bethink.agents.base import TranscriptPage, Turn
+    from bethink.agents.transcript import Transcript
 
 COLLECTION = "transcripts"
 OPEN = 8  # sessions of one file whose open topic is remembered: one database may hold thousands of sessions
@@ -76,9 +76,9 @@ def find(
     """The transcripts to read, oldest first, so that what was decided last is read last: where the agents keep theirs; or the one file
     that is named, whatever it is; or of a folder what looks like a transcript."""
     if path is None:
-        names = [host] if host else [name for name in hosts.HOSTS if name != "plain"]
+        names = [host] if host else [name for name in agents.HOSTS if name != "plain"]
         home = Path.home()
-        found = [(name, file) for name in names for file in hosts.locate(name, os.environ, home)]
+        found = [(name, file) for name in names for file in agents.locate(name, os.environ, home)]
     elif path.is_file():
         found = [(host or _detect(path), path)]
     elif path.exists():
@@ -100,7 +100,7 @@ def find_newest(memory: Bethink, host: str | None, since: datetime | None) -> tu
     """The transcript of this project that changed last, of those that the agents on this machine keep."""
     for name, file in reversed(find(None, host, since)):
         with suppress(OSError, BethinkError):  # one that cannot be read is not the one
-            transcript = hosts.read(file, host=name)
+            transcript = agents.read(file, host=name)
             first = [turn for turn in islice(transcript.turns(), FIRST) if turn.agent is None]
             project = _find_project(memory, transcript, first) if first else None
             if project and project.scope == memory.project.scope:
@@ -113,7 +113,7 @@ def find_newest(memory: Bethink, host: str | None, since: datetime | None) -> tu
 
 def _detect(file: Path) -> str:
     try:
-        return hosts.detect(file) or ""
+        return agents.detect(file) or ""
     except (OSError, BethinkError):
         return ""
 
@@ -162,10 +162,10 @@ def read_on(
     left = source.metadata.get("position")
     states = dict(source.metadata.get("sessions") or {})
     told = host or source.metadata.get("host") or _detect(path)
-    own = trusted or hosts.is_kept(told, path, environment, Path.home())
+    own = trusted or agents.is_kept(told, path, environment, Path.home())
     if own and any(state.get("import") for state in states.values()):
         left, states = None, {}  # taken in as a stranger's before, and not any more
-    transcript = hosts.read(path, Position(**left) if left else Position(), host or None)
+    transcript = agents.read(path, Position(**left) if left else Position(), host or None)
     transcript.rename = redact_name
     named = named and memory.trust >= TRUST["user"]
     reading = OpenTranscript(memory, transcript, states, read_pauses(), silent, embed, own, named)

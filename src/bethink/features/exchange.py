@@ -33,6 +33,16 @@ from bethink.features.sync import Given, merge
 from bethink.ingest.files import unify_line_ends
 from bethink.ingest.reconcile import BELIEVED
 from bethink.ingest.redact import redact_value
+from bethink.model import (
+    KINDS,
+    PERSONAL,
+    RELATIONS,
+    TEAM,
+    Change,
+    Event,
+    Memory,
+    Relation,
+)
 from bethink.store.base import Store
 from bethink.store.places import content_hash
 from bethink.store.rows import Record, Stored, stamp
@@ -45,16 +55,6 @@ from bethink.store.transfer import (
     rename_scope,
     split_pages,
     version,
-)
-from bethink.types import (
-    KINDS,
-    PERSONAL,
-    RELATIONS,
-    TEAM,
-    Change,
-    Event,
-    Memory,
-    Relation,
 )
 
 SQLITE = b"SQLite format 3\x00"

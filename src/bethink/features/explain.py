@@ -8,8 +8,8 @@ from bethink.ingest.lexicon import count_shared_words
 from bethink.ingest.sentences import split_sentences
 from bethink.judge import describe_place
 from bethink.language.reasons import find_marked_reason, find_reason, list_second_clauses
+from bethink.model import Hit, Memory
 from bethink.recall.pipeline import UNFIT, expand
-from bethink.types import Hit, Memory
 
 # Kinds that settle something, and the others that may hold a choice which nobody called one. A question or a to-do explains nothing.
 SETTLED = ("decision", "preference", "conclusion", "solution")

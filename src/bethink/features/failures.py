@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from bethink.api import Bethink
 from bethink.ingest.failures import as_count
-from bethink.types import TRUST, Memory
+from bethink.model import TRUST, Memory
 
 LOOKED = 500  # failures of a project that a lookup reads, the newest
 

@@ -15,10 +15,10 @@ from bethink import ingest
 from bethink.api import Bethink
 from bethink.errors import InvalidInput
 from bethink.ingest.redact import redact
+from bethink.model import NOTHING, TRUST, Memory, Passage, Source
 from bethink.project import read_start
 from bethink.text import one_line as clean_line
 from bethink.text import replace_broken
-from bethink.types import NOTHING, TRUST, Memory, Passage, Source
 
 LONGEST = 30_000  # characters of a whole handoff: who reads more does not begin to work
 SUMMARY_WORDS = 20

@@ -19,10 +19,10 @@ from bethink.errors import InvalidInput, NeedsPerson
 from bethink.features import promotion, tending
 from bethink.features.tending import COMPARED, Pair
 from bethink.ingest.reconcile import BELIEVED, OPEN
+from bethink.model import PERSONAL, TRUST, Change, Filter, Forgotten, Memory, Passage
 from bethink.recall.shape import citation
 from bethink.store.transfer import split_pages
 from bethink.text import check_choice
-from bethink.types import PERSONAL, TRUST, Change, Filter, Forgotten, Memory, Passage
 
 QUEUES = tuple("contradictions duplicates doubtful questions preferences promotions".split())
 PAIRS = ("contradictions", "duplicates")

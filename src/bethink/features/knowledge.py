@@ -24,10 +24,10 @@ from bethink.ingest import markdown
 from bethink.ingest.files import Found, walk
 from bethink.ingest.redact import redact_name
 from bethink.ingest.sync import Document, Skipped, Synced
+from bethink.model import Memory, path_of
 from bethink.project import Project, find
 from bethink.store.sqlite import SqliteStore
 from bethink.text import textfile
-from bethink.types import Memory, path_of
 
 MARKDOWN = (".md", ".markdown", ".mdx")
 DOCUMENTS = (*MARKDOWN, ".rst", ".adoc", ".ipynb")

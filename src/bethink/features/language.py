@@ -10,7 +10,7 @@ from bethink.errors import InvalidInput
 from bethink.ingest.redact import redact
 from bethink.llm import Model, open_budget, open_model, tasks
 from bethink.llm.base import REASONS, ModelError
-from bethink.types import Answer
+from bethink.model import Answer
 
 NONE_SET = "`bethink config llm claude` sets one; `anthropic` and `openai` are others."
 

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from bethink.api import Bethink
 from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
+from bethink.model import PERSONAL, TRUST, Forgotten, Memory
 from bethink.outgoing import clear
 from bethink.text import one_line, textfile
-from bethink.types import PERSONAL, TRUST, Forgotten, Memory
 
 RULES, AGENTS = ".claude/rules/bethink.md", "AGENTS.md"
 TARGETS = {"claude": RULES, "agents": AGENTS}

@@ -22,11 +22,11 @@ from math import isnan
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bethink.agents.base import as_time
 from bethink.api import Bethink
 from bethink.errors import BethinkError, InvalidInput
 from bethink.features.knowledge import MARKDOWN, claude_slug
 from bethink.features.sync import ID, Given
-from bethink.hosts.base import as_time
 from bethink.ingest import markdown
 from bethink.ingest.compare import WriteOptions
 from bethink.ingest.extract import extract
@@ -34,10 +34,7 @@ from bethink.ingest.files import Found, read_text, walk
 from bethink.ingest.pipeline import clean_passage, make_memory
 from bethink.ingest.redact import redact_name, redact_value
 from bethink.ingest.sync import Skipped
-from bethink.store.foreign import ForeignDatabase, list_programs
-from bethink.store.rows import Record
-from bethink.text import as_entity, replace_broken
-from bethink.types import (
+from bethink.model import (
     KIND_ALIASES,
     KINDS,
     PERSONAL,
@@ -47,6 +44,9 @@ from bethink.types import (
     Relation,
     Source,
 )
+from bethink.store.foreign import ForeignDatabase, list_programs
+from bethink.store.rows import Record
+from bethink.text import as_entity, replace_broken
 
 # Why a row was left.
 EMPTY, LONG, UNREADABLE, DELETED, RAW = "empty", "too long", "unreadable", "deleted there", "raw"

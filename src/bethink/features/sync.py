@@ -25,6 +25,17 @@ from typing import Any, NamedTuple, Protocol
 
 from bethink.errors import BethinkError, InvalidInput
 from bethink.ingest.redact import redact_value
+from bethink.model import (
+    ENTITY_TYPES,
+    IMPORTED,
+    KINDS,
+    RELATIONS,
+    TRUST,
+    Batch,
+    Event,
+    Memory,
+    Relation,
+)
 from bethink.store.base import Store
 from bethink.store.places import content_hash, embedded_text, turn_identity
 from bethink.store.rows import Ids, Record, Row, from_history
@@ -40,17 +51,6 @@ from bethink.store.transfer import (
     sign_bundle,
     split_pages,
     version,
-)
-from bethink.types import (
-    ENTITY_TYPES,
-    IMPORTED,
-    KINDS,
-    RELATIONS,
-    TRUST,
-    Batch,
-    Event,
-    Memory,
-    Relation,
 )
 
 MOST = 1000  # items of one bundle

@@ -26,8 +26,8 @@ from bethink.ingest.reconcile import (
     reconcile,
 )
 from bethink.judge import asks
+from bethink.model import STATEMENTS, Change, Filter, Memory, Relation, supersede
 from bethink.store.transfer import split_pages
-from bethink.types import STATEMENTS, Change, Filter, Memory, Relation, supersede
 
 COMPARED = STATEMENTS
 READ = ("markdown", "repomap", "analysis")  # files of a project: each says what holds there

@@ -30,14 +30,14 @@ from bethink.hooks.prompt import (
     quote,
 )
 from bethink.hooks.state import Hook
+from bethink.model import PERSONAL, PUT_OFF, TRUST, turn_of
 from bethink.outgoing import Quote, fence_items, join, new_marker
 from bethink.recall.shape import cut, digest_lines, tokens
 from bethink.store.words import tokenize
-from bethink.types import PERSONAL, PUT_OFF, TRUST, turn_of
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
-    from bethink.types import Memory, Session
+    from bethink.model import Memory, Session
 
 MORE = 'More is in memory: ask with the tool search_memories, or with `bethink recall "QUESTION"`.'
 OPEN = ("question", "todo")

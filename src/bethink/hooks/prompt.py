@@ -21,17 +21,12 @@ from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from bethink.agents.base import is_notice, remove_blocks
 from bethink.errors import EmbeddingError
 from bethink.hooks import state
 from bethink.hooks.state import PEOPLE, Hook
-from bethink.hosts.base import is_notice, remove_blocks
 from bethink.ingest.redact import PRIVATE, redact
-from bethink.outgoing import Quote, fence_items, new_marker
-from bethink.recall.pipeline import DISPUTING, dispute, is_nobodys_word, is_users_word, outranks
-from bethink.recall.shape import Sought, choose_excerpt, citation, tokens
-from bethink.store.words import as_words, query_words, space_out, tokenize
-from bethink.text import COMMON_WORDS, STOP_WORDS
-from bethink.types import (
+from bethink.model import (
     ASKED_IMPORTANCE,
     BUILTIN,
     STATEMENTS,
@@ -40,14 +35,19 @@ from bethink.types import (
     is_remote,
     is_untrusted_import,
 )
+from bethink.outgoing import Quote, fence_items, new_marker
+from bethink.recall.pipeline import DISPUTING, dispute, is_nobodys_word, is_users_word, outranks
+from bethink.recall.shape import Sought, choose_excerpt, citation, tokens
+from bethink.store.words import as_words, query_words, space_out, tokenize
+from bethink.text import COMMON_WORDS, STOP_WORDS
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from bethink.api import Bethink
     from bethink.judge import Judge
+    from bethink.model import Hit, Memory, Relation, Words
     from bethink.store.base import Statistics
-    from bethink.types import Hit, Memory, Relation, Words
 
     Weighed = list[tuple[Memory, float]]  # memories with how surely each fits
 

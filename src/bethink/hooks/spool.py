@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from bethink.config import data_directory
 from bethink.errors import BethinkError
 from bethink.hooks import state
+from bethink.model import NOTHING
 from bethink.project import is_paused
 from bethink.text import sha256
-from bethink.types import NOTHING
 
 if TYPE_CHECKING:
     from bethink.hooks.state import Hook

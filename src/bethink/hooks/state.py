@@ -2,7 +2,7 @@
 wrong, for `doctor`; and which memories a session was given already. It also writes the file of pauses, which `project` reads.
 
 Hosts name the same things differently; their names end here. Whatever comes on stdin is read as far as it can be: a missing or wrongly
-typed value is an empty one. Only what is no JSON object at all is an error. This module knows no store, and stands apart from `hosts/`,
+typed value is an empty one. Only what is no JSON object at all is an error. This module knows no store, and stands apart from `agents/`,
 whose readers a hook has no time to load.
 
 A hook itself never complains, because its agent would have to. Each file is written whole and put in place at once; of two writes in
@@ -24,10 +24,10 @@ from typing import Any, NamedTuple
 from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput
 from bethink.ingest.redact import redact, redact_name
+from bethink.model import Json, Values
 from bethink.outgoing import Block, encode, join
 from bethink.project import EVERYWHERE, Pause, pauses_file, read_pauses
 from bethink.text import sha256, textfile
-from bethink.types import Json, Values
 
 EVENTS = tuple(
     "session-start prompt tool-failure stop subagent-stop pre-compact post-compact session-end".split()

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from bethink.hooks.state import Hook
 from bethink.ingest.failures import Failure, read_failure, read_runs
+from bethink.model import ToolEvent
 from bethink.text.shell import shorten_command
-from bethink.types import ToolEvent
 
 if TYPE_CHECKING:
     from bethink.api import Bethink

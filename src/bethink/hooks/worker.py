@@ -15,7 +15,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from bethink import config, hosts, project
+from bethink import agents, config, project
 from bethink.api import Bethink
 from bethink.embed import open_embedder
 from bethink.errors import BethinkError, ConfigError, EmbeddingError, NotFound, StoreError
@@ -151,7 +151,7 @@ def _find_transcript(entry: SpoolEntry) -> Path:
     """The file to read. A host that names none is asked for the one of the session."""
     if entry.transcript:
         return Path(entry.transcript)
-    for path in hosts.locate(entry.host, {**os.environ, **entry.places}, Path.home()):
+    for path in agents.locate(entry.host, {**os.environ, **entry.places}, Path.home()):
         if entry.session in str(path) or path.suffix == ".db":
             return path
     raise NotFound(

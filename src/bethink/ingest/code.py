@@ -35,8 +35,8 @@ from bethink.ingest.symbols import (
     shorten,
 )
 from bethink.ingest.sync import Document, Skipped
+from bethink.model import Entity, Passage
 from bethink.text import refuse_constant, replace_broken
-from bethink.types import Entity, Passage
 
 SMALL = 600  # characters up to which neighbours share a passage
 LARGE = 1200  # characters from which a definition is cut between its members

@@ -35,8 +35,8 @@ from bethink.ingest.reconcile import (
     take_headline,
 )
 from bethink.judge import Judge
+from bethink.model import NOTHING, STATEMENTS, Change, Filter, Memory, Relation
 from bethink.store.base import Store
-from bethink.types import NOTHING, STATEMENTS, Change, Filter, Memory, Relation
 
 KNOWN = 12  # known statements that a new one is compared with
 BY_NAME, WAITING = 3, 4  # of them that only share a name with it, and that wait for an answer

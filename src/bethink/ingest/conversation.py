@@ -13,8 +13,8 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
+from bethink.agents.base import Fact, Turn, hash_words, shorten
 from bethink.embed.base import Embedder
-from bethink.hosts.base import Fact, Turn, hash_words, shorten
 from bethink.ingest.compare import WAITING, WriteOptions, compare, leave_label_out, nearest
 from bethink.ingest.extract import SUMMARY_CHARACTERS, SUMMARY_WORDS, entities, extract
 from bethink.ingest.ideas import (
@@ -58,10 +58,7 @@ from bethink.ingest.titles import (
 from bethink.ingest.topics import Topic, TopicTurn, arrange, resume_state, segment
 from bethink.llm import Model, tasks
 from bethink.llm.base import ModelError
-from bethink.store.base import Store
-from bethink.store.places import embedded_text, topic_text, turn_identity
-from bethink.text import new_id
-from bethink.types import (
+from bethink.model import (
     ASKED_IMPORTANCE,
     NOTHING,
     PERSONAL,
@@ -82,6 +79,9 @@ from bethink.types import (
     idea_position,
     turn_of,
 )
+from bethink.store.base import Store
+from bethink.store.places import embedded_text, topic_text, turn_identity
+from bethink.text import new_id
 
 ECHO = 0.85  # share of an idea's words by which it is what memory told: of six words all, by hand
 _TURNS = r"\b(?:not|no longer|never|instead|anymore|n't|switch\w*|mov\w+|chang\w+|replac\w+|wrong|outdated)\b"

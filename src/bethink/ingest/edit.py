@@ -7,11 +7,7 @@ from typing import Any, NamedTuple
 from bethink.errors import InvalidInput, NeedsPerson
 from bethink.ingest.extract import entities, keywords, summarize
 from bethink.ingest.pipeline import clean_passage
-from bethink.store.base import Store
-from bethink.store.places import EMBEDDING_TEXT, content_hash
-from bethink.store.rows import from_history
-from bethink.text import as_entity, check_kind, check_range
-from bethink.types import (
+from bethink.model import (
     EDITABLE,
     EVERYTHING,
     FIELD_RULES,
@@ -28,6 +24,10 @@ from bethink.types import (
     Passage,
     turn_of,
 )
+from bethink.store.base import Store
+from bethink.store.places import EMBEDDING_TEXT, content_hash
+from bethink.store.rows import from_history
+from bethink.text import as_entity, check_kind, check_range
 
 Fields = dict[str, Any]
 CLEARABLE = frozenset("expires_at valid_from valid_to answered".split())

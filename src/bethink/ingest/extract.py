@@ -30,7 +30,7 @@ from bethink.ingest.lexicon import (
     word_set,
 )
 from bethink.ingest.sentences import cut_text, kind_of, prose, read_label
-from bethink.types import KINDS, Entity, Passage
+from bethink.model import KINDS, Entity, Passage
 
 PREFIX = 20_000  # characters that are analysed; the rest of a text is kept without
 CUE_PREFIX = 5_000  # what a memory is, it says early; a long one would collect cues of every kind

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from bethink.types import COMMAND_LENGTH, ToolEvent
+from bethink.model import COMMAND_LENGTH, ToolEvent
 
 # Programs whose failures are worth keeping: builds, tests, linters, version control, package managers, services.
 PROGRAMS = frozenset(

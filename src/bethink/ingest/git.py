@@ -25,8 +25,8 @@ from bethink.ingest.analyze.tree import count_words, is_aside
 from bethink.ingest.redact import redact
 from bethink.ingest.symbols import load_table, shorten
 from bethink.ingest.sync import Document, Skipped
+from bethink.model import Entity, Memory, Passage
 from bethink.text import clean
-from bethink.types import Entity, Memory, Passage
 
 MOST_READ = 2000  # commits that are looked at, the newest
 MOST = 400  # commits of one history that become memories; the most telling ones

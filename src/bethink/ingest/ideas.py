@@ -31,7 +31,7 @@ from bethink.ingest.provenance import find_own
 from bethink.ingest.sentences import LONGEST, Statement, statements
 from bethink.ingest.titles import only_asks, tells_what_remains
 from bethink.judge import Judge, StatementReading, asks, describe_place
-from bethink.types import Entity
+from bethink.model import Entity
 
 # How probably a statement must be worth keeping, by who says it: where half to two thirds of what is kept is what a careful
 # reader would keep, on 22 labelled conversations that the judge never saw (bench/LOG.md, 2026-11-16).

@@ -28,8 +28,8 @@ from bethink.errors import InvalidInput
 from bethink.ingest.files import Found, read_text, unify_line_ends
 from bethink.ingest.redact import redact
 from bethink.ingest.sync import Document, Skipped
+from bethink.model import Passage
 from bethink.text import check_kind
-from bethink.types import Passage
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

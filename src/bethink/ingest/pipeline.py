@@ -24,10 +24,7 @@ from bethink.ingest.kinds import choose_kind
 from bethink.ingest.reconcile import REPEATED, STATED, holds_one_statement
 from bethink.ingest.redact import redact, redact_value
 from bethink.judge import Judge, asks, describe_place
-from bethink.store.base import Store
-from bethink.store.places import content_hash, embedded_text, topic_text
-from bethink.text import hash_text, new_id
-from bethink.types import (
+from bethink.model import (
     NOTHING,
     Batch,
     Change,
@@ -40,6 +37,9 @@ from bethink.types import (
     Relation,
     Source,
 )
+from bethink.store.base import Store
+from bethink.store.places import content_hash, embedded_text, topic_text
+from bethink.text import hash_text, new_id
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -32,7 +32,7 @@ from bethink.ingest.lexicon import (
     tells_of_work,
 )
 from bethink.judge import asks
-from bethink.types import (
+from bethink.model import (
     OPEN_KINDS,
     TRUST,
     Change,
@@ -177,7 +177,7 @@ def reconcile(
 
     `threshold` is the cosine from which the same words are a duplicate, None if duplicates are wanted. `effects` are the probabilities for
     each neighbour that was judged, the earlier statement as the old one. `explicit` are the memories that the author says it replaces,
-    `last` is the id of the statement right before it. `automatic` limits what may happen (`types.AUTOMATIC`)."""
+    `last` is the id of the statement right before it. `automatic` limits what may happen (`model.AUTOMATIC`)."""
     effects = effects or {}
     if automatic != "off" and threshold is not None and not explicit:
         for neighbour in neighbours:

@@ -23,8 +23,8 @@ from bethink.ingest.failures import (
 )
 from bethink.ingest.pipeline import clean_passage, make_memory
 from bethink.ingest.redact import redact, redact_value
+from bethink.model import FAILURES, TRUST, Change, Entry, Filter, Memory, Passage
 from bethink.store.places import content_hash
-from bethink.types import FAILURES, TRUST, Change, Entry, Filter, Memory, Passage
 
 if TYPE_CHECKING:
     from bethink.ingest.conversation import HeardTurn, Recipe

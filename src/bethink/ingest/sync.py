@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput
 from bethink.ingest.redact import redact, redact_name
-from bethink.types import NOTHING, Passage, Receipt, Source
+from bethink.model import NOTHING, Passage, Receipt, Source
 
 # Passages written together: enough for full batches of the model, few enough to lose little when stopped. Set by hand.
 GROUP = 128

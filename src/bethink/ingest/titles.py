@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice, pairwise
 from typing import Any, NamedTuple
 
-from bethink.hosts.base import Fact
+from bethink.agents.base import Fact
 from bethink.ingest.lexicon import (
     FILLER,
     compile_pattern,
@@ -39,8 +39,8 @@ from bethink.ingest.sentences import (
     prose,
     statements,
 )
+from bethink.model import NOTHING
 from bethink.store.words import space_out
-from bethink.types import NOTHING
 
 Turns = Sequence[tuple[str, str]]
 

@@ -36,9 +36,9 @@ from bethink.llm.base import (
     make_schema,
     parse_answer,
 )
+from bethink.model import Json
 from bethink.text import replace_broken
 from bethink.text.textfile import alone
-from bethink.types import Json
 
 # The model is not there, or not for us: after so many of these in a row it is left alone for a while, so that a long run does
 # not wait for it again and again.

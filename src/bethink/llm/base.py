@@ -14,8 +14,8 @@ import subprocess
 from typing import Any, NamedTuple, NewType, Protocol
 
 from bethink.errors import BethinkError
+from bethink.model import Values
 from bethink.text import refuse_constant, replace_broken
-from bethink.types import Values
 
 Clean = NewType("Clean", str)
 """Text that has been redacted and fenced. Only `Model` may make it."""
@@ -84,7 +84,7 @@ class RawAnswer(NamedTuple):
 
 class Provider(Protocol):
     remote: bool
-    """Whether it hands text to another process or machine. One that does not say so counts as remote (`types.is_remote`)."""
+    """Whether it hands text to another process or machine. One that does not say so counts as remote (`model.is_remote`)."""
 
     name: str
     """Provider and model, for people to read."""

@@ -15,7 +15,7 @@ from typing import IO, Any
 from bethink import post
 from bethink.errors import ConfigError
 from bethink.llm.base import ModelError, ModelRequest, RawAnswer, Usage, end_process
-from bethink.types import Json
+from bethink.model import Json
 
 Request = tuple[dict[str, str], Json]  # headers and body
 Reply = tuple[str, Usage | None, str]  # words, what they cost, and why there are none, if so

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bethink.llm.base import Part, Task
+from bethink.model import ENTITY_TYPES, NOTHING, Entity, Values
 from bethink.store.words import tokenize
 from bethink.text import STOP_WORDS
-from bethink.types import ENTITY_TYPES, NOTHING, Entity, Values
 
 Ask = Callable[[Task], Values]  # what asks a model
 IDEA_KINDS = tuple("decision preference gotcha fact pattern problem solution question todo".split())

@@ -14,6 +14,30 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.embed import submit_ahead
 from bethink.embed.base import Embedder
+from bethink.model import (
+    ASKED_IMPORTANCE,
+    FILES,
+    IDEAS,
+    KINDS,
+    OPEN_KINDS,
+    PERSONAL,
+    STATEMENTS,
+    TEAM,
+    TRUST,
+    Answer,
+    Candidate,
+    Candidates,
+    Filter,
+    Hit,
+    Memory,
+    Query,
+    Related,
+    Relation,
+    Strings,
+    Words,
+    path_of,
+    turn_of,
+)
 from bethink.recall.query import KNOWN, find_event, parse, see_then
 from bethink.recall.score import (
     DISTILLED,
@@ -43,30 +67,6 @@ from bethink.store.base import Store
 from bethink.store.rows import is_narrow
 from bethink.store.words import as_words, find_leaves, query_words
 from bethink.text import STOP_WORDS, WORDS
-from bethink.types import (
-    ASKED_IMPORTANCE,
-    FILES,
-    IDEAS,
-    KINDS,
-    OPEN_KINDS,
-    PERSONAL,
-    STATEMENTS,
-    TEAM,
-    TRUST,
-    Answer,
-    Candidate,
-    Candidates,
-    Filter,
-    Hit,
-    Memory,
-    Query,
-    Related,
-    Relation,
-    Strings,
-    Words,
-    path_of,
-    turn_of,
-)
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

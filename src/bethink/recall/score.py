@@ -41,10 +41,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bethink.config import read_profiles, read_weights
 from bethink.errors import InvalidInput
-from bethink.recall.shape import choose_excerpt, find_sought
-from bethink.store.base import Statistics
-from bethink.text import STOP_WORDS, check_choice, is_english
-from bethink.types import (
+from bethink.model import (
     ASKED_IMPORTANCE,
     IDEAS,
     KINDS,
@@ -58,6 +55,9 @@ from bethink.types import (
     Words,
     turn_of,
 )
+from bethink.recall.shape import choose_excerpt, find_sought
+from bethink.store.base import Statistics
+from bethink.text import STOP_WORDS, check_choice, is_english
 
 if TYPE_CHECKING:
     from bethink.judge import Judge

@@ -13,9 +13,7 @@ from functools import lru_cache
 from itertools import accumulate, islice
 from typing import Any, NamedTuple
 
-from bethink.store.words import tokenize
-from bethink.text import STOP_WORDS
-from bethink.types import (
+from bethink.model import (
     NOTHING,
     Answer,
     Hit,
@@ -27,6 +25,8 @@ from bethink.types import (
     Span,
     Strings,
 )
+from bethink.store.words import tokenize
+from bethink.text import STOP_WORDS
 
 LONGEST = 50_000  # characters of a text that are looked at: marks further down help nobody
 MOST = 2_000  # marks in one text

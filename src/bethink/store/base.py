@@ -14,24 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from bethink.embed.base import Embedder
 from bethink.errors import Ambiguous, NotFound, StoreCorrupt
-from bethink.store import rows, transfer
-from bethink.store.places import MEMORIES, TOPICS, Index
-from bethink.store.rows import (
-    Cosines,
-    Ids,
-    Keys,
-    Reader,
-    Record,
-    Rows,
-    Scopes,
-    Stored,
-    Where,
-    within,
-)
-from bethink.store.rules import Writer
-from bethink.store.transfer import Bundle, Expected
-from bethink.store.words import count_occurrences, hash_word, pair_hash
-from bethink.types import (
+from bethink.model import (
     NOTHING,
     Batch,
     Candidate,
@@ -51,6 +34,23 @@ from bethink.types import (
     Words,
     turn_of,
 )
+from bethink.store import rows, transfer
+from bethink.store.places import MEMORIES, TOPICS, Index
+from bethink.store.rows import (
+    Cosines,
+    Ids,
+    Keys,
+    Reader,
+    Record,
+    Rows,
+    Scopes,
+    Stored,
+    Where,
+    within,
+)
+from bethink.store.rules import Writer
+from bethink.store.transfer import Bundle, Expected
+from bethink.store.words import count_occurrences, hash_word, pair_hash
 
 # The first 13 characters of an id are its millisecond: shorter ones stop being unique with the next memory.
 SHORTEST = 13

@@ -11,8 +11,8 @@ import apsw
 from apsw import Connection
 
 from bethink.errors import InvalidInput
+from bethink.model import Json
 from bethink.store.sqlite import open_unchanged
-from bethink.types import Json
 
 FOREIGN = Path(__file__).parent / "foreign"  # a query for each program whose memories are read
 MOST_PAGES = 1 << 19  # of 4 kB: as much of another program's tables is held in memory. Set by hand.

@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bethink.model import Query, Term
 from bethink.store import words
 from bethink.text import hash_text
-from bethink.types import Query, Term
 
 LABELS = {"content": "A", "section": "C", "tags": "D"}
 FARTHEST, OFTEN = 16_383, 255

@@ -12,11 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput
-from bethink.store import rows
-from bethink.store.rows import Keys, Reader, Record, Row, Stored, to_row, within
-from bethink.store.words import pack, prepare, tokenize, unpack
-from bethink.text import hash_text, sha256
-from bethink.types import (
+from bethink.model import (
     FILES,
     NOTHING,
     Batch,
@@ -29,6 +25,10 @@ from bethink.types import (
     Span,
     path_of,
 )
+from bethink.store import rows
+from bethink.store.rows import Keys, Reader, Record, Row, Stored, to_row, within
+from bethink.store.words import pack, prepare, tokenize, unpack
+from bethink.text import hash_text, sha256
 
 # Keys in `meta`: answers for requests that come again.
 ANSWERS, ANSWERS_END = "note:answer:", "note:answer;"

@@ -19,6 +19,7 @@ from typing import Any
 import psycopg
 
 from bethink.errors import InvalidInput, OutcomeUnknown, StoreError
+from bethink.model import PERSONAL, Batch, Filter, Json, Query, Ranking
 from bethink.store import pgsearch as search
 from bethink.store import rows
 from bethink.store.base import Problem, Problems, Result, Scores, Store, now
@@ -30,7 +31,6 @@ from bethink.store.sqlite import SqliteStore, claim_backup
 from bethink.store.transfer import PARTS, sign_actor
 from bethink.store.words import POSTINGS, TOGETHER, hash_word, keep_topic_terms, query_words
 from bethink.text import new_id
-from bethink.types import PERSONAL, Batch, Filter, Json, Query, Ranking
 
 LONGEST_NAME = 200
 SAMPLE = 200  # rows whose size stands for that of all

@@ -11,8 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from bethink.errors import StoreCorrupt
-from bethink.text import blake2b, hash_text
-from bethink.types import (
+from bethink.model import (
     EVERYTHING,
     READINGS,
     TRUST,
@@ -24,6 +23,7 @@ from bethink.types import (
     Session,
     Source,
 )
+from bethink.text import blake2b, hash_text
 
 # What somebody told, whatever source it names: as against a passage that a reader found there, or an idea of a conversation.
 TOLD = "(m.dedup IS NOT NULL AND m.session IS NULL)"

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from itertools import product
 
 from bethink.errors import InvalidInput, NotFound, Overtaken
+from bethink.model import NOTHING, Change, Entity, Entry, Event, Json, Outcome, Receipt, Session
 from bethink.store import rows
 from bethink.store.places import (
     ANSWERS,
@@ -28,7 +29,6 @@ from bethink.store.places import (
 from bethink.store.rows import Ids, Keys, Record, Row, Rows, tombstone, within
 from bethink.store.transfer import from_json
 from bethink.text import hash_text
-from bethink.types import NOTHING, Change, Entity, Entry, Event, Json, Outcome, Receipt, Session
 
 # Keys among the facts about the database (`meta`): receipts of writes that may come again.
 ONCE, ONCE_END, ONCE_KEPT = "once:", "once;", 90 * 24 * 3600 * 1000  # milliseconds

@@ -27,6 +27,7 @@ from apsw import Connection
 
 from bethink.embed.base import Embedder
 from bethink.errors import StoreCorrupt, StoreError, StoreTooNew, translate_error, unstorable
+from bethink.model import Batch, Filter, Query, Ranking, Receipt
 from bethink.store import rows
 from bethink.store.base import Problem, Problems, Result, Scores, Store, now
 from bethink.store.places import MEMORIES, OFTEN, TOPICS, Index, Texts
@@ -40,7 +41,6 @@ from bethink.store.words import (
     scope_token,
     span_expression,
 )
-from bethink.types import Batch, Filter, Query, Ranking, Receipt
 
 if TYPE_CHECKING:
     from bethink.store.vectors import VectorIndex

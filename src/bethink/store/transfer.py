@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin
 
 from bethink import project as projects
 from bethink.errors import InvalidInput, StoreError
+from bethink.model import Entity, Event, Json, Memory, Relation, Session, Source, Span, Strings
 from bethink.store.places import content_hash, embedded_text
 from bethink.store.rows import EPOCH, Record, Row, Stored, instant, stamp
 from bethink.text import hash_text
-from bethink.types import Entity, Event, Json, Memory, Relation, Session, Source, Span, Strings
 
 if TYPE_CHECKING:
     from bethink.store.base import Store

@@ -18,9 +18,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from bethink import types
+from bethink import model
 from bethink.errors import InvalidInput
-from bethink.types import TRUST, Entity, Hit
+from bethink.model import TRUST, Entity, Hit
 
 if TYPE_CHECKING:
     from hashlib import blake2b as blake2b
@@ -82,7 +82,7 @@ def check_kind(kind: str | None) -> str | None:
     if kind is None:
         return None
     plain = kind.strip().lower()
-    return check_choice("kind of memory", types.KIND_ALIASES.get(plain, plain), types.KINDS)
+    return check_choice("kind of memory", model.KIND_ALIASES.get(plain, plain), model.KINDS)
 
 
 def check_range(name: str, value: float | None, low: float, high: float) -> float | None:
@@ -107,7 +107,7 @@ def as_entity(name: str | Entity) -> Entity:
     if isinstance(name, Entity):
         return name
     head, _, rest = name.partition(":")
-    if rest and head in types.ENTITY_TYPES:
+    if rest and head in model.ENTITY_TYPES:
         return Entity(rest.strip(), head)
     return Entity(name.strip(), "concept")
 

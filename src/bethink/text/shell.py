@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bethink.types import COMMAND_LENGTH
+from bethink.model import COMMAND_LENGTH
 
 _HEREDOC = re.compile(r"<<-?[ ]?(['\"]?)(\w{1,40})\1")
 

@@ -33,7 +33,7 @@ from bethink.ingest.analyze.tree import (
 from bethink.ingest.files import Found
 from bethink.ingest.symbols import TableRow, load_table, shorten
 from bethink.ingest.sync import Document, Skipped
-from bethink.types import Entity, Passage
+from bethink.model import Entity, Passage
 
 VERSION = 5  # raised when the same files would be told differently
 # Bounds on how much is told, set by hand.

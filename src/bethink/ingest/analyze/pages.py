@@ -21,7 +21,7 @@ from bethink.ingest.analyze.tree import (
 )
 from bethink.ingest.markdown import outline, parse, to_markdown
 from bethink.ingest.symbols import TableRow, load_table, shorten
-from bethink.types import Entity, Memory
+from bethink.model import Entity, Memory
 
 # Bounds on how much is told, set by hand.
 MOST = 24  # findings of all pages together

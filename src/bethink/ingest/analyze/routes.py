@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bethink.ingest.analyze.tree import Finding, Tree, join_words, make_finding, unique
 from bethink.ingest.symbols import SourceFile, TableRow, load_table
-from bethink.types import Entity
+from bethink.model import Entity
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -19,7 +19,7 @@ from bethink.ingest.files import Found, read_text
 from bethink.ingest.markdown import redact_in_place
 from bethink.ingest.symbols import load_table, shorten
 from bethink.ingest.sync import Skipped
-from bethink.types import Entity, Passage
+from bethink.model import Entity, Passage
 
 LARGEST = 1_000_000  # bytes of a file that is read; what people write by hand is shorter
 MOST_FILES = 20_000  # paths that are looked at; a tree beyond that is data, not a project

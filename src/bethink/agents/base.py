@@ -1,0 +1,540 @@
+"""What every reader of transcripts gives: turns, in pages, with the position from which to go on.
+
+A page and its position are meant to be written in one transaction. A crash in between repeats the page, and because a turn's id is
+the identity of the message, the same in forks, resumes and copies, nothing is counted twice. Ids of one reading are compared by the
+reader; ids of earlier ones only the store knows.
+
+Hosts wrap the words of people in reminders, command records, notices and recalled memories; `extract_speech` takes those out. What
+stands between the marks of `text` is never given back, not even when its end is missing: a memory that is learned again from its
+own recall would confirm itself. Blocks are looked for up to their last end, so that the time is linear, whatever the text. An opening tag without
+its end is talk about the tag and stays. What is known of each agent (its folders, files and events) is read from `agents.toml`. This
+module knows no host's format, no project and no store.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache, lru_cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+from zlib import crc32
+
+from bethink.model import NOTHING, Json, ToolEvent, Values
+from bethink.text import STOP_WORDS, TAG
+from bethink.text.shell import shorten_command
+
+# Why a line gives no turn: "no speech" for calls and results of tools, thinking and whatever else hosts write down; or what is worth
+# counting by itself, such as a broken line, a prompt of the machine, what Bethink recalled, and what was said while memory was off.
+Reason = str
+NO_SPEECH: Reason = "no speech"
+OFF: Reason = "memory off"
+MACHINE: Reason = "machine-made prompt"
+
+# Of a state: names of places, files and tools. The rest are ids, hashes and numbers.
+NAMED = ("project", "cwd", "branch", "used", "calls", "runs", "events")
+
+# Where tools name the files they work on. A folder to search in is no file.
+_PATHS = "file_path filePath notebook_path absolute_path target_file path filename".split()
+_SEARCHES = ("grep", "glob", "ls", "list", "search", "find")
+_EDITS = tuple("edit multiedit write notebookedit replace create str_replace apply_patch".split())
+# What a shell command does that a colleague would tell: a commit with its subject, a pull request, a run of tests or checks.
+_COMMIT = re.compile(r"\bgit\b[^\n]{0,80}?\bcommit\b([^\n]{0,300}(?:\n[^\n]{0,200})?)")
+_PUSH = re.compile(r"\bgit\b[^\n;&|]{0,80}?\bpush\b(?! --dry-run)")
+_SUBJECT = re.compile(
+    r"<<-?[ ]?['\"]?\w{1,20}['\"]?[^\n]{0,20}\n([^\n]{1,200})|m[ =](?:\"([^\"$\n]{1,200})|'([^'\n]{1,200}))"
+)
+_COMMITTED = re.compile(r"^\[[^\]\n]{1,200} [0-9a-f]{7,40}\] ([^\n]{1,200})$", re.MULTILINE)
+_TITLE = re.compile(r"(?:--title|-t)[ =](?:\"([^\"$\n]{1,200})|'([^'\n]{1,200}))")
+_PULL = re.compile(
+    r"https://[^\s/]{1,100}(?:/[^\s/]{1,100}){2,4}/(?:pull|merge_requests)/(\d{1,9})\b"
+)
+_TASK = r"[\w:.-]{0,40}(?:test|lint|check|e2e|build)(?![\w/\"'@])"
+_CHECK = re.compile(
+    r"(?<![^\s;&|(])(?:pytest|jest|vitest|tox|ruff|mypy|tsc|eslint|rspec|phpunit|golangci-lint|go (?:test|vet|build)|playwright test"
+    rf"|(?:cargo|npm|pnpm|yarn|bun|mise|make|just|gradle|\./gradlew|mvn|dotnet|mix|swift)(?: [^\s;&|]{{1,60}}){{0,3}}? {_TASK})"
+)
+_FAILURES = re.compile(
+    r"^(?:--- )?FAIL\b|\b[1-9]\d{0,6} (?:failed|failing|failures?|errors?)\b|\berror TS\d|^npm ERR!",
+    re.MULTILINE,
+)
+_OUTPUT = 8_000  # characters of a tool's output that are looked at, at either end
+# Characters of a command's output that an event keeps: where it failed, the beginning and the end; where it passed, the end.
+_FAILED_OUTPUT, _PASSED_OUTPUT = 1_500, 300
+_CHANGED = 120  # characters of a changed line
+# How hosts say that a call was not carried out, or that its outcome is not known: no failure of the command.
+_NO_OUTCOME = re.compile(
+    r"\s*(?:<tool_use_error>)?(?:Sibling tool call errored|Cancelled: parallel tool call|The user doesn't want to proceed"
+    r"|\[Request interrupted|Request interrupted|Permission to use |This command requires approval|InputValidationError"
+    r"|Hook PreToolUse|PreToolUse|Command (?:was )?(?:running in|moved to) (?:the )?background|Command timed out|User rejected|Claude requested permissions)"
+)
+_WORD = re.compile(r"[^\W_]{2,40}|\d")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_ESCAPE = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
+
+FENCE_LINES = 40
+FENCE_HEAD, FENCE_TAIL = 24, 12
+TEXT_LENGTH = 20_000
+TEXT_HEAD, TEXT_TAIL = 13_000, 6_500
+
+# Tags whose whole block a host, and not a person, put into a message. Those of commands are a record of what was typed,
+# which the reader of Claude Code takes apart before it comes here.
+BLOCKS = (
+    *(
+        "system-reminder system_reminder system-notification task-notification teammate-message "
+        "subagent_notification local-command-stdout local-command-stderr local-command-caveat "
+        "command-name command-message command-args command-contents bash-input bash-stdout "
+        "bash-stderr user-prompt-submit-hook session-start-hook ide_opened_file ide_selection "
+        "ide_diagnostics new-diagnostics environment_context user_instructions collaboration_mode "
+        "turn_aborted user_shell_command skills_instructions current_datetime session_context "
+        "hook_context system_instruction system-instruction heartbeat agent-message "
+        "recommended_plugins available_skills"
+    ).split(),
+    "permissions instructions",
+)
+# Beginnings of whole messages that no person typed, blocks and what follows them.
+NOTICES = (
+    "<task-notification",
+    "<teammate-message",
+    "<system-notification",
+    "Caveat: The messages below were generated by the user while running local commands",
+    "[Request interrupted by user",
+    "# AGENTS.md instructions for ",
+    "Base directory for this skill: ",
+    "Another Claude session sent a message",
+    "The user wants to clarify these questions.",
+)
+# How a host begins its summary of a conversation that it goes on with; where the file marks it as a summary, it is one.
+CONTINUED = "This session is being continued from a previous conversation"
+FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_MODE = re.compile(
+    r"^[ \t]{0,8}(?:<!--[ \t]{0,8})?memory-mode:[ \t]{0,8}(on|off)[ \t]{0,8}(?:-->)?[ \t]{0,8}$",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+# What Bethink recalled. The mark in the opening tag is random, so that no memory can forge its own end; without that end all that follows
+# goes.
+_RECALLED = re.compile(
+    rf"<{TAG}(?:(?P<mark>[^>]{{0,300}})>.*?(?:</{TAG}(?P=mark)>|\Z)|.*)", re.DOTALL
+)
+_PRIVATE = re.compile(r"(`?)<(/?)private[ \t]{0,8}>", re.IGNORECASE)
+
+
+class Fact(NamedTuple):
+    """One thing that a tool did."""
+
+    what: str  # commit, push, pull request, merge, edit; of tests and checks: passed, failed
+    name: str  # the subject of the commit, number and title of the pull request, the path, the command
+
+
+class Turn(NamedTuple):
+    """One thing that was said."""
+
+    id: str  # identity of the message
+    session: str  # of a sub-agent: the session that it worked for
+    role: str  # user or assistant
+    text: str
+    at: datetime | None  # aware, UTC
+    line: int  # from 1; in a database or a single JSON value the number of the message
+    cwd: str | None = None
+    branch: str | None = None
+    tools: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    agent: str | None = None  # which sub-agent, None for the conversation itself
+    summary: bool = False  # written by the host about the conversation: context, not new speech
+    plan: bool = False  # the agent's own plan: shown for approval, or handed back to it as a prompt
+    work: tuple[Fact, ...] = ()  # what tools did since the turn before
+    told: tuple[str, ...] = ()  # lines that Bethink told the agent before, as of `hash_words`
+    asked: tuple[
+        str, ...
+    ] = ()  # questions of the agent that it answers; the text has each above its answer
+    events: tuple[ToolEvent, ...] = ()  # commands and edits since the turn before, in their order
+
+
+Taken = Turn | Reason  # what a line gives: a turn, or why it gives none
+
+
+class Position(NamedTuple):
+    """How far a transcript was read."""
+
+    identity: str = ""
+    offset: int = 0
+    line: int = 0
+    tail: str = ""
+    state: Values = NOTHING  # small, JSON-able, and nothing that was said
+
+
+class TranscriptPage(NamedTuple):
+    """Some turns, and the position behind them. `skipped` and `lines` count this page only."""
+
+    turns: tuple[Turn, ...]
+    position: Position
+    skipped: Mapping[str, int]
+    lines: int
+
+
+START = Position()
+
+
+def clean(text: str) -> str:
+    """The text as it can be stored: no NUL, no colours of a terminal, no half of a character."""
+    plain = _ESCAPE.sub("", text) if "\x1b" in text else text
+    plain = plain.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n")
+    return plain if plain.isascii() else plain.encode("utf-8", "replace").decode()
+
+
+def digest(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=8).hexdigest()
+
+
+def make_id(*parts: object) -> str:
+    """An identity for a message that its host gave none."""
+    return digest("\0".join(map(str, parts)).encode("utf-8", "replace"))
+
+
+def hash_words(text: str) -> frozenset[str]:
+    """The words that carry a text, by their first six letters, hashed: enough to tell whether another text says the same."""
+    words = (word for word in _WORD.findall(text.lower()) if word not in STOP_WORDS)
+    return frozenset(f"{crc32(word[:6].encode('utf-8', 'replace')):x}" for word in words)
+
+
+# JSON of which nothing can be taken for granted
+
+
+class Fields(Json):
+    """A JSON object: what is missing, or of another type than was asked for, is an empty value."""
+
+    def text(self, key: str) -> str:
+        value = self.get(key)
+        return value if isinstance(value, str) else ""
+
+    def object(self, key: str) -> Fields:
+        return as_fields(self.get(key))
+
+    def array(self, key: str) -> list[Any]:
+        value = self.get(key)
+        return value if isinstance(value, list) else []
+
+    def objects(self, key: str) -> list[Fields]:
+        return list(map(as_fields, self.array(key)))
+
+    def name(self, *keys: str, length: int = 200) -> str | None:
+        """The name under the first key that has one."""
+        return next((name for key in keys if (name := as_name(self.get(key), length))), None)
+
+    def time(self, key: str = "timestamp") -> datetime | None:
+        return as_time(self.get(key))
+
+
+def as_fields(value: Any) -> Fields:
+    return Fields(value) if isinstance(value, dict) else Fields()
+
+
+_DECODER = json.JSONDecoder(strict=False)
+
+
+def read_object(data: Any) -> Fields | None:
+    """The JSON object of one line, as bytes or as a text; None where it is none. Bytes that are no UTF-8 become U+FFFD, raw tabs and
+    line breaks inside strings are read as they are."""
+    text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
+    if not isinstance(text, str):
+        return None
+    try:
+        value = _DECODER.decode(text.strip("\ufeff\0 \t\r\n"))
+    except (ValueError, RecursionError):
+        return None
+    return Fields(value) if isinstance(value, dict) else None
+
+
+def as_name(value: Any, length: int = 200) -> str | None:
+    """A short string that can be shown and stored (an id, a path, a branch), or nothing."""
+    short = isinstance(value, str) and len(value) < 2 * length
+    return _clean_name(value.strip(), length) if short else None
+
+
+@lru_cache(maxsize=1 << 12)  # every line of a transcript names the same few again
+def _clean_name(text: str, length: int) -> str | None:
+    return clean(text) if text and len(text) <= length and not _CONTROL.search(text) else None
+
+
+def as_time(value: Any) -> datetime | None:
+    """An ISO time, or seconds, milliseconds or microseconds since 1970, in UTC. What is no time is None."""
+    try:
+        if isinstance(value, str):
+            found = datetime.fromisoformat(value)
+            return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            while abs(value) > 1e11:
+                value /= 1000
+            return datetime.fromtimestamp(value, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return None
+
+
+def texts_of(content: Any, types: tuple[str, ...] = ("text",)) -> list[str]:
+    """The texts of a message: itself, or its blocks of those types, without what the model only thought."""
+    if isinstance(content, str):
+        return [content]
+    found = []
+    for block in content if isinstance(content, list) else ():
+        fields = as_fields(block)
+        said = fields.get("type", types[0]) in types and not fields.get("thought")
+        found.append(block if isinstance(block, str) else fields.text("text") if said else "")
+    return list(filter(None, found))
+
+
+# Tools
+
+
+def find_paths(tool: str, arguments: Fields) -> list[str]:
+    keys = () if tool.lower().startswith(_SEARCHES) else _PATHS
+    return [path for key in keys if (path := arguments.name(key, length=1000))]
+
+
+def find_command(arguments: Fields) -> str:
+    """The command line of a call of a shell, '' of any other."""
+    key = "command" if arguments.get("command") else "cmd"
+    return " ".join(map(str, arguments.array(key))) or arguments.text(key)
+
+
+def is_our_tool(tool: str, arguments: Fields) -> bool:
+    """Whether a tool call is one of Bethink: its MCP tools under any host's prefix, or its command in a shell."""
+    words = find_command(arguments)[:200].split()[:4]
+    programs = (word.strip("'\"").rpartition("/")[2] for word in words)
+    return "bethink" in tool.lower() or "bethink" in programs
+
+
+def expect_event(tool: str, arguments: Fields) -> ToolEvent | None:
+    """A call of a shell, or of a tool that changes a file, before its outcome is known; None for other tools."""
+    if command := find_command(arguments).strip():
+        directory = arguments.name("workdir", "dir_path", length=1000) or ""
+        return ToolEvent(command=clean(shorten_command(command)), directory=directory)
+    if tool.lower().startswith(_EDITS) and (paths := find_paths(tool, arguments)):
+        return ToolEvent(file=paths[0], change=describe_change(arguments))
+    return None
+
+
+def describe_change(arguments: Fields) -> str:
+    """The first line in which an edit differs, as "old → new"; '' for a file that is written whole."""
+    edit = (arguments.objects("edits") or [arguments])[0]
+    old = edit.text("old_string") or edit.text("oldString") or edit.text("old_str")
+    new = edit.text("new_string") or edit.text("newString") or edit.text("new_str")
+    before, after = old[:20_000].splitlines(), new[:20_000].splitlines()
+    removed = next((line for line in before if line.strip() and line not in after), "")
+    added = next((line for line in after if line.strip() and line not in before), "")
+    lines = [clean(line).strip()[:_CHANGED] for line in (removed, added)]
+    return " → ".join(lines) if any(lines) else ""
+
+
+def finish_event(event: ToolEvent, output: str, failed: bool | None) -> ToolEvent:
+    """An event with its outcome. A call that was refused, interrupted or sent to the background has none."""
+    output = clean(_RECALLED.sub("", output) if f"<{TAG}" in output else output).strip()
+    if _NO_OUTCOME.match(output) or output.startswith("Exit code 143"):
+        failed = None
+    if not event.command:
+        return event._replace(failed=failed)
+    if not failed:
+        return event._replace(failed=failed, output=output[-_PASSED_OUTPUT:])
+    if len(output) > 2 * _FAILED_OUTPUT:
+        output = f"{output[:_FAILED_OUTPUT]}\n…\n{output[-_FAILED_OUTPUT:]}"
+    return event._replace(failed=True, output=output)
+
+
+def expect_work(tool: str, arguments: Fields) -> list[Fact]:
+    """What a tool call does if it succeeds. A run of tests is a "check" until its outcome is known."""
+    if tool.lower().startswith(_EDITS):
+        return [Fact("edit", path) for path in find_paths(tool, arguments)]
+    line = find_command(arguments)[:_OUTPUT]
+    commit, check = _COMMIT.search(line), _CHECK.search(line)
+    subject = _SUBJECT.search(commit[1]) if commit else None
+    found = [Fact("commit", (subject[subject.lastindex or 1] if subject else ""))] if commit else []
+    found += [Fact("push", "git push")] if _PUSH.search(line) else []
+    if "pr create" in line or "mr create" in line:
+        title = _TITLE.search(line)
+        found.append(Fact("pull request", (title[title.lastindex or 1] if title else "")))
+    found += [Fact("merge", "pr merge")] if "pr merge" in line or "mr merge" in line else []
+    return found + ([Fact("check", check[0])] if check else [])
+
+
+def confirm_work(expected: Iterable[Fact], output: str, failed: bool) -> list[Fact]:
+    """What of it happened, by what the tool answered. A commit that git reports was made, whatever failed after it."""
+    if len(output) > 2 * _OUTPUT:
+        output = f"{output[:_OUTPUT]}\n{output[-_OUTPUT:]}"
+    found: list[Fact] = []
+    for what, name in expected:
+        names = [] if failed else [name]
+        if what == "check":
+            what, names = "failed" if failed or _FAILURES.search(output) else "passed", [name]
+        elif what == "commit":
+            names = _COMMITTED.findall(output) or names
+        elif what == "pull request":
+            names = [f"#{number}: {name}".rstrip(": ") for number in _PULL.findall(output)[-1:]]
+        found += [Fact(what, one) for text in names if (one := as_name(text, 1000))]
+    return found
+
+
+# What of a message was said
+
+
+class Speech(NamedTuple):
+    """The words of a message, why there are none, and how many blocks in it were recalled by Bethink."""
+
+    text: str
+    reason: Reason
+    recalled: int
+
+
+def extract_speech(text: str) -> Speech:
+    text = clean(text)
+    recalled = wrapped = 0
+    if "<" in text:
+        text, recalled = _RECALLED.subn("", text)
+        if not is_notice(text):
+            text, wrapped = remove_blocks(text)
+    text = text.strip()
+    notice = is_notice(text)
+    by_host = MACHINE if wrapped or notice else NO_SPEECH
+    reason = "injected by Bethink" if recalled else by_host
+    return Speech("" if notice else text, reason, recalled)
+
+
+def is_notice(text: str) -> bool:
+    return text.lstrip().startswith(NOTICES)
+
+
+def find_memory_mode(text: str) -> tuple[str | None, str]:
+    """What a person's `memory-mode: off` or `on`, alone on a line, asks for (the last one counts), and the text without it."""
+    found = _MODE.findall(text) if "memory-mode" in text.lower() else []
+    return (found[-1].lower(), _MODE.sub("", text).strip()) if found else (None, text)
+
+
+def split_private(text: str, opened: bool) -> tuple[str, bool]:
+    """What of a person's turn is not hidden by a `<private>` of an earlier turn, and whether one is open behind this turn.
+
+    A tag in backticks is talk about the tag. What stands inside the blocks of this turn itself stays: whoever stores the turn redacts it.
+    """
+    tags = [tag for tag in _PRIVATE.finditer(text) if tag[1] != "`"] if "<" in text else []
+    if opened:
+        closing = next((tag for tag in tags if tag[2]), None)
+        if closing is None:
+            return "", True
+        tags = tags[tags.index(closing) + 1 :]
+        text = text[closing.end() :].strip()
+    return text, bool(tags) and not tags[-1][2]
+
+
+def find_block(text: str, tag: str) -> str | None:
+    """What stands in the first `<tag>` of a text."""
+    start = text.find(f"<{tag}>")
+    end = text.find(f"</{tag}>", start + 1) if start >= 0 else -1
+    return text[start + len(tag) + 2 : end].strip() if end >= 0 else None
+
+
+def remove_blocks(text: str, tags: tuple[str, ...] = BLOCKS) -> tuple[str, int]:
+    """The text without the blocks of these tags, and how many there were."""
+    removed = 0
+    for tag in tags:
+        inside, closing, behind = text.rpartition(f"</{tag}>")
+        if closing:  # so that every opening is followed by an end, and the time is linear
+            block = rf"<{tag}(?=[>\s]).*?{closing}"
+            kept, count = re.subn(block, "", inside + closing, flags=re.DOTALL)
+            text, removed = kept + behind, removed + count
+    return text, removed
+
+
+def shorten(text: str) -> str:
+    """The text with the middle of long fenced blocks, then of itself, left out."""
+    if "```" in text or "~~~" in text:
+        text = _shorten_fences(text)
+    if len(text) <= TEXT_LENGTH:
+        return text
+    head, tail = text[:TEXT_HEAD], text[-TEXT_TAIL:]
+    # Cut at a line, where there is one within reach.
+    head = head[:cut] if (cut := head.rfind("\n")) > TEXT_HEAD // 2 else head
+    tail = tail[cut + 1 :] if -1 < (cut := tail.find("\n")) < TEXT_TAIL // 2 else tail
+    return f"{head.rstrip()}\n[… {len(text) - len(head) - len(tail):,} characters left out]\n{tail.lstrip()}"
+
+
+def _shorten_fences(text: str) -> str:
+    kept: list[str] = []
+    block: list[str] = []  # the lines inside a fence
+    mark = ""  # of the fence that is open
+    for line in text.split("\n"):
+        fence = FENCE.match(line)
+        found = fence[1] if fence else ""
+        if mark and not (found.startswith(mark) and not line.strip().strip(mark[0])):
+            block.append(line)
+        else:
+            kept += [*_shorten_lines(block), line]
+            block, mark = [], "" if mark else found
+    return "\n".join(kept + _shorten_lines(block))
+
+
+def _shorten_lines(lines: list[str]) -> list[str]:
+    if len(lines) <= FENCE_LINES:
+        return lines
+    left_out = f"[… {len(lines) - FENCE_HEAD - FENCE_TAIL:,} lines left out]"
+    return [*lines[:FENCE_HEAD], left_out, *lines[-FENCE_TAIL:]]
+
+
+# What is known of agents
+
+_MOVED = re.compile(r"\$\{(\w+):-([^}$]*)\}")
+# What most hosts call their events, and what ours are called.
+USUAL_EVENTS = {
+    "SessionStart": "session-start",
+    "UserPromptSubmit": "prompt",
+    "Stop": "stop",
+    "SubagentStop": "subagent-stop",
+    "PreCompact": "pre-compact",
+    "PostCompact": "post-compact",
+    "SessionEnd": "session-end",
+}
+
+
+def find_folder(name: str, environment: Mapping[str, str], home: Path) -> Path:
+    """A folder of a host, in the user's home: `${CODEX_HOME:-.codex}` is where that variable says, or `.codex`."""
+    told = _MOVED.sub(lambda found: environment.get(found[1]) or found[2], name)
+    return home / Path(told).expanduser()
+
+
+class Agent(NamedTuple):
+    """What is known of an agent, as `agents.toml` says it. Files are below its folder."""
+
+    title: str
+    program: str
+    folder: str
+    transcripts: Sequence[str]  # patterns
+    servers: Sequence[str]  # files of MCP servers: the first that is there, else the last
+    hooks: str  # the file of hooks, or of a plugin that calls us
+    hook: Values = NOTHING  # how it calls us at an event
+    last: Values = NOTHING  # what differs at the end of a session
+    warm: Values = NOTHING  # how it asks the MCP server at a prompt
+    grouped: bool = True  # whether a hook stands in a group of hooks
+    matchers: Mapping[str, str] = NOTHING  # our event → the tools for which its hook runs
+    events: Mapping[str, str] = USUAL_EVENTS  # its name of each event → ours; none with a plugin
+    server: Values = MappingProxyType({"command": "$program", "args": "$args"})
+    server_path: Sequence[str] = ("mcpServers", "bethink")
+    server_folder: str = ""  # where it is another one
+    transcript_folder: str = ""  # where it is another one
+    skills: str = ".agents/skills"  # where several agents look for them
+    start: str = ""  # of a new file of hooks, without which it reads none
+    strict: Sequence[str] = ()  # files in which it reads no comments and no trailing commas
+    reads: Sequence[str] = ()  # rules by which it does not ask before what only reads
+    plugins: str = ""  # the file in which plugins are switched on
+    note: str = ""  # what the user should know after an installation
+
+
+@cache
+def load_agents() -> dict[str, Agent]:
+    """By the name of the host."""
+    import tomllib  # a hook, which passes here, has no time to load it
+
+    rows = tomllib.loads((Path(__file__).parent / "agents.toml").read_text("utf-8"))
+    return {host: Agent(**row) for host, row in rows.items()}

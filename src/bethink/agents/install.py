@@ -1,0 +1,484 @@
+"""Connecting agents: which files each of them reads, what belongs into these, and how it is put there and taken out again.
+
+`agents.toml` says where an agent keeps what, and in which words it starts Bethink. Agents are often started
+where PATH is not the shell's, so they get an absolute path. A link such as `~/.local/bin/bethink` is kept as it is: it survives an
+upgrade, and what it points to may not.
+
+`install.json` in the data directory records for every file what it held before (a backup) and digests of what it held around the last
+change. It is written before a file is changed and after one was given back, so that nothing is ever in a file that it does not know.
+Whatever goes wrong with one file leaves it as it was, and the others go on. `uninstall` gives back the very
+bytes where nobody changed the file since; otherwise it takes out our entries and nothing else. Nothing is printed here.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import os
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from bethink import skills
+from bethink.agents.base import find_folder, load_agents
+from bethink.agents.edit import HostEntry, parse, put_entries, take_entries, value_at
+from bethink.config import data_directory
+from bethink.errors import BethinkError, InvalidInput
+from bethink.model import Json, Values
+from bethink.text import textfile
+
+NAME = "bethink"
+PARTS = ("mcp", "hooks", "skills")
+# Where programs live that are gone after a while: those of `uvx` and `pipx run`.
+PASSING = ("/uv/archive-v", "/uv/builds-v", "/uv/environments-v", "/pipx/.cache/")
+# By which opencode's plugin starts Bethink, unless it is disarmed already.
+PLUGIN_COMMAND = re.compile(r"^const COMMAND = (?!\[\]).*$", re.MULTILINE)
+
+
+# What each agent needs
+
+
+AGENTS = load_agents()
+
+
+class InstallPlace(NamedTuple):
+    """Whose agents are connected, and with what command."""
+
+    home: Path
+    environment: Mapping[str, str]
+    words: tuple[str, ...] = ()  # that start Bethink
+    warm: bool = False  # whether a prompt is answered by the MCP server instead of a new process
+    allow_reads: bool = False  # whether the agent need not ask before tools that only read
+
+    def find(self, folder: str) -> Path:
+        return find_folder(folder, self.environment, self.home)
+
+    def hooks_file(self, host: str) -> Path:
+        return self.find(AGENTS[host].folder) / AGENTS[host].hooks
+
+
+class HostFile(NamedTuple):
+    """One file that a host reads, and what belongs into it: entries, or the whole text. With neither, nothing of ours does."""
+
+    path: Path
+    part: str = ""  # what it is for; empty for several parts
+    entries: tuple[HostEntry, ...] = ()
+    text: str | None = None
+
+
+def fill(template: Values, words: Sequence[str], name: str = "") -> Json:
+    """How an agent starts a command, in its own words."""
+    values = {"$program": words[0], "$args": list(words[1:]), "$words": list(words)}
+    values |= {"$line": shlex.join(words), "$name": name}
+    return {key: values.get(str(value), value) for key, value in template.items()}
+
+
+def make_hook(host: str, place: InstallPlace, event: str) -> Json:
+    """An item of an agent's list for an event. With `warm`, Claude Code asks the MCP server that runs anyway, and never both: they run
+    at the same time, so neither would know what the other gave."""
+    about = AGENTS[host]
+    template = about.warm if event == "prompt" and place.warm and about.warm else about.hook
+    hook = fill(template, hook_words(host, place, event), f"bethink-{event}")
+    hook |= about.last if event == "session-end" else {}
+    matcher = {"matcher": about.matchers[event]} if event in about.matchers else {}
+    return {**matcher, "hooks": [hook]} if about.grouped else hook
+
+
+def hook_words(host: str, place: InstallPlace, event: str) -> list[str]:
+    return [*place.words, "hook", event, "--host", host]
+
+
+def list_entries(host: str, place: InstallPlace) -> list[HostEntry]:
+    """What belongs into an agent's files."""
+    about = AGENTS[host]
+    server = fill(about.server, [*place.words, "mcp"])
+    entries = [HostEntry("member", tuple(about.server_path), server)]
+    for name, event in about.events.items():
+        entries.append(HostEntry("hook", ("hooks", name), make_hook(host, place, event)))
+    rules = about.reads if place.allow_reads else ()
+    return [*entries, *(HostEntry("item", ("permissions", "allow"), rule) for rule in rules)]
+
+
+def list_files(host: str, place: InstallPlace, parts: Sequence[str] = PARTS) -> list[HostFile]:
+    """The files of these parts, no two of them the same one."""
+    about, hooks = AGENTS[host], place.hooks_file(host)
+    above = place.find(about.server_folder or about.folder)
+    there = (name for name in about.servers if os.path.lexists(above / name))
+    servers = above / next(there, about.servers[-1])
+    files: dict[Path, HostFile] = {}
+    for entry in list_entries(host, place):
+        part = "hooks" if entry.kind == "hook" else "mcp"
+        path = servers if entry.kind == "member" else hooks
+        if part in parts:
+            known = files.get(path, HostFile(path, part))
+            both = part if known.part == part else ""
+            files[path] = HostFile(path, both, (*known.entries, entry))
+    if not about.events and "hooks" in parts:
+        files[hooks] = HostFile(hooks, "hooks", text=skills.opencode_plugin(place.words))
+    for name, text in skills.render(host).items() if "skills" in parts else ():
+        path = place.find(about.skills) / name
+        files[path] = HostFile(path, "skills", text=text)
+    return list(files.values())
+
+
+def is_here(host: str, place: InstallPlace) -> bool:
+    """Whether a host is on this machine: its folder, or its program."""
+    there = os.path.isdir(place.find(AGENTS[host].folder))  # noqa: PTH112  (false, not an error, below an unreadable folder)
+    program = shutil.which(AGENTS[host].program, path=place.environment.get("PATH"))
+    return there or program is not None
+
+
+def read_settings(path: Path) -> Json:
+    """The settings in a file of a host; nothing where there are none, or none that can be understood."""
+    try:
+        found = parse(textfile.read(path) or "", is_toml(path))
+    except BethinkError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def allows_reads(host: str, place: InstallPlace) -> bool:
+    """Whether a host was told not to ask before a tool that only reads."""
+    reads = {*AGENTS[host].reads}
+    allowed = value_at(read_settings(place.hooks_file(host)), ("permissions", "allow"))
+    return bool(reads) and reads <= {*map(str, allowed or ())}
+
+
+def find_plugin(host: str, place: InstallPlace) -> str:
+    """The name of our plugin, where an agent's settings switch it on: it does what hooks, server and skills do."""
+    about = AGENTS[host]
+    settings = read_settings(place.find(about.folder) / about.plugins) if about.plugins else {}
+    plugins = settings.get("enabledPlugins", settings.get("plugins"))  # the latter in TOML
+    for name, on in plugins.items() if isinstance(plugins, dict) else ():
+        if name.partition("@")[0] == NAME and (on.get("enabled") if isinstance(on, dict) else on):
+            return str(name)
+    return ""
+
+
+def find_command() -> tuple[str, ...]:
+    """The words that start this very program again: as it was called, from beside its Python, or from PATH."""
+    called = shutil.which(sys.argv[0]) if Path(sys.argv[0]).name == NAME else None
+    folders = [str(Path(sys.executable).parent), *os.get_exec_path()]
+    for program in (called, *(shutil.which(NAME, path=folder) for folder in folders)):
+        if program and not is_passing(program):
+            return (str(Path(program).absolute()),)
+    # -P: a folder of that name in the project that a host works in is not its program.
+    return (sys.executable, "-P", "-m", NAME)
+
+
+def is_passing(program: str) -> bool:
+    """Whether a program is in a place that is cleared now and then."""
+    return any(part in program for part in PASSING)
+
+
+def is_toml(path: Path) -> bool:
+    return path.suffix == ".toml"
+
+
+# The record
+
+
+class InstalledFile(NamedTuple):
+    """One file, and what is known of it."""
+
+    hosts: Sequence[str] = ()  # that need it
+    part: str = ""
+    whole: bool = False  # whether it is ours from end to end
+    original: str | None = None  # name of the backup of what it held before; None: it was not there
+    after: Sequence[str] = ()  # digests of what it held before and after the last change
+    folders: Sequence[str] = ()  # that were made for it, outermost first
+
+    def is_untouched(self, text: str | None) -> bool:
+        """Whether nobody changed the file since. A writing that failed left it as it was before."""
+        return text is not None and digest(text) in self.after
+
+
+def record_file() -> Path:
+    return data_directory() / "install.json"
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def load_records() -> dict[str, InstalledFile]:
+    """By path. A record that cannot be read is an error: without it, `uninstall` would have to guess."""
+    text = textfile.read(record_file())
+    try:
+        rows = json.loads(text)["files"] if text else {}
+        return {path: InstalledFile(**row) for path, row in rows.items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BethinkError(
+            f"The record of what was installed, {record_file()}, is damaged: {error}.",
+            "Move it away; `bethink uninstall --force` then finds the entries by what they say.",
+        ) from None
+
+
+def backup_folder() -> Path:
+    return data_directory() / "backups" / "agents"
+
+
+def name_backup(path: Path, text: str) -> str:
+    return f"{digest(str(path))[:8]}-{digest(text)[:16]}-{path.name.lstrip('.')[:80]}"
+
+
+# One file
+
+
+class FileOutcome(NamedTuple):
+    """What became of one file."""
+
+    host: str
+    part: str  # mcp, hooks, skills; empty for several at once
+    path: Path
+    status: str  # made, changed, unchanged, kept; restored, cleaned, removed; failed
+    reasons: tuple[str, ...] = ()
+    diff: str = ""
+    backup: str = ""
+
+
+class FilePlan(NamedTuple):
+    """What is to become of one file."""
+
+    text: str | None  # what it is to hold; None: it goes
+    record: InstalledFile | None = None  # what is known of it then
+    reasons: tuple[str, ...] = ()
+    kept: bool = False  # whether something was in the way
+
+    def name_status(self, was: str | None, untouched: bool) -> str:
+        if self.text == was:
+            return "kept" if self.kept else "unchanged"
+        if was is None or self.text is None:
+            return "made" if was is None else "removed"
+        return "changed" if self.record else "restored" if untouched else "cleaned"
+
+
+class Installation:
+    """The record and the files, changed one by one; in a dry run only as if."""
+
+    def __init__(self, place: InstallPlace, force: bool, dry: bool) -> None:
+        self.place, self.force, self.dry = place, force, dry
+        self.records = load_records()
+        self.texts: dict[Path, str | None] = {}  # what files would hold, in a dry run
+        self.missing: set[Path] = set()  # folders that were not there when it began
+        self.left: set[str] = set()  # folders that were made for files that are gone
+
+    def settle(self, host: str, target: HostFile) -> FileOutcome:
+        """Brings one file of a host to what it is to hold. Whatever is wrong with it is its outcome."""
+        path, record = target.path, self.records.get(str(target.path))
+        part, backup = target.part or (record.part if record else ""), ""
+        try:
+            real = textfile.resolve(path)  # behind links, which stay
+            was = self.texts[real] if real in self.texts else textfile.read(real)
+            untouched = record is not None and record.is_untouched(was)
+            whole = target.text is not None or (record is not None and record.whole)
+            plan = (self.plan_whole if whole else self.plan_entries)(host, target, record, was)
+            if plan.text != was:
+                _refuse_read_only(path, real)
+                backup = "" if whole or untouched or was is None else self.back_up(path, was)
+            # Nothing is ever in a file that the record does not know.
+            if plan.record:
+                self.save(path, plan.record)
+            self.write(real, was, plan.text)
+            if record and not plan.record:
+                self.left.update(record.folders)
+                self.save(path, None)
+        except BethinkError as error:
+            return FileOutcome(host, part, path, "failed", (error.told,))
+        status, diff = plan.name_status(was, untouched), render_difference(path, was, plan.text)
+        return FileOutcome(host, part, path, status, plan.reasons, diff, backup)
+
+    def plan_entries(
+        self, host: str, target: HostFile, record: InstalledFile | None, was: str | None
+    ) -> FilePlan:
+        """A file in which others' entries stand, too. It is brought up to date where it stands; where nothing of ours is to stay and
+        nobody touched it, it gets its old bytes back."""
+        if record is None or was is None:
+            base, original = was, None
+            record = InstalledFile(original=None if was is None else name_backup(target.path, was))
+        else:
+            original = _read_original(record)
+            base = self.take_leaving(host, target, was, original or "")
+            original = original if record.is_untouched(was) else None
+        if not target.entries:
+            rest = base if original is None else original
+            # One that was made for us goes, if nothing else is in it.
+            return FilePlan(None if record.original is None and _is_blank(rest) else rest)
+        start = base or (AGENTS[host].start if target.part == "hooks" else "")
+        toml = is_toml(target.path)
+        edited = put_entries(start, target.entries, host, toml, self.force)
+        reasons = (*edited.kept, *why_ignored(host, target.path, edited.text))
+        fresh = self.renew(record, host, target, was, edited.text)
+        if record.hosts and original is None:
+            fresh = fresh._replace(after=())  # somebody touched it: the backup is not what it held
+        ours = record.hosts or edited.text != was
+        return FilePlan(edited.text, fresh if ours else None, reasons, bool(edited.kept))
+
+    def take_leaving(self, host: str, target: HostFile, text: str, original: str) -> str:
+        """The text without those of our entries that are not wanted any more."""
+        wanted = {entry[:2] for entry in target.entries}  # what they are, and where
+        every = list_entries(host, self.place._replace(allow_reads=True))
+        leaving = [entry for entry in every if entry[:2] not in wanted]
+        return take_entries(text, leaving, host, original, is_toml(target.path))
+
+    def plan_whole(
+        self, host: str, target: HostFile, record: InstalledFile | None, was: str | None
+    ) -> FilePlan:
+        """A file that is ours from end to end, unless somebody else put it there or changed it."""
+        path, wanted = target.path, target.text
+        ours = was is None or (record is not None and record.is_untouched(was))
+        others = [one for one in record.hosts if one != host] if record else []
+        if wanted is None and record and others:
+            still = f"{', '.join(others)} still needs {path}."
+            return FilePlan(was, record._replace(hosts=others), (still,))
+        if ours and wanted is not None:
+            known = record or InstalledFile(whole=True)
+            return FilePlan(wanted, self.renew(known, host, target, was, wanted))
+        if ours or (was == wanted and not record):
+            return FilePlan(wanted)
+        kept = f"{path} is not as `install` wrote it; it was kept."
+        if wanted is not None:
+            return FilePlan(was, record, (f"{kept} Remove it to get ours.",), kept=True)
+        # A plugin that would go on calling Bethink is disarmed.
+        return FilePlan(PLUGIN_COMMAND.sub("const COMMAND = []", was or ""), None, (kept,), True)
+
+    def renew(
+        self, record: InstalledFile, host: str, target: HostFile, was: str | None, text: str
+    ) -> InstalledFile:
+        """The record of a file that is about to hold a text."""
+        self.missing |= {one for one in target.path.parents if not os.path.lexists(one)}
+        missing = [str(one) for one in target.path.parents if one in self.missing]
+        return record._replace(
+            hosts=list(dict.fromkeys((*record.hosts, host))),
+            part=target.part,
+            after=[digest(one) for one in (was, text) if one is not None],
+            folders=record.folders if was is not None else missing,
+        )
+
+    def back_up(self, path: Path, text: str) -> str:
+        """Keeps what a file held, and returns the name of the backup."""
+        backup = backup_folder() / name_backup(path, text)
+        if not self.dry:
+            textfile.write(backup, text, textfile.read(backup), 0o600)
+        return backup.name
+
+    def save(self, path: Path, record: InstalledFile | None) -> None:
+        self.records.pop(str(path), None)
+        if record:
+            self.records[str(path)] = record
+        files = {name: one._asdict() for name, one in self.records.items()}
+        # ASCII, so that paths with bytes that are no UTF-8 can be kept.
+        text = json.dumps({"version": 3, "files": files}, indent=1)
+        was = textfile.read(record_file())
+        if not files and not self.dry:
+            textfile.remove(record_file())
+        elif text != was and not self.dry:
+            textfile.write(record_file(), text, was, 0o600)
+
+    def write(self, real: Path, was: str | None, text: str | None) -> None:
+        """Replaces a file if it still holds what it was read as."""
+        if self.dry:
+            self.texts[real] = text
+        elif text is None:
+            textfile.remove(real)
+        elif text != was and not textfile.write(real, text, was):
+            wrong = f"{real} was changed by something else at the same moment."
+            raise BethinkError(wrong, "Try again.")
+
+    def list_recorded(self, host: str) -> list[HostFile]:
+        known = self.records.items()
+        return [HostFile(Path(path), one.part) for path, one in known if host in one.hosts]
+
+
+def _read_original(record: InstalledFile) -> str | None:
+    """What a file held before, '' where it was not there, None where that is not known."""
+    if record.original:
+        return textfile.read(backup_folder() / record.original)
+    return "" if record.original is None else None
+
+
+def _refuse_read_only(path: Path, real: Path) -> None:
+    if real.is_file() and not real.stat().st_mode & 0o200:
+        hint = f"chmod u+w {path}, or let whatever made it add the entries."
+        raise InvalidInput(f"{path} is read-only.", hint)
+
+
+def render_difference(path: Path, before: str | None, after: str | None) -> str:
+    old, new = ((text or "").splitlines() for text in (before, after))
+    was, now = (str(path) if text is not None else "/dev/null" for text in (before, after))
+    return "\n".join(difflib.unified_diff(old, new, was, now, n=2, lineterm=""))
+
+
+def why_ignored(host: str, path: Path, text: str) -> list[str]:
+    """Why a host ignores the whole file although entries can be found in it; nothing if it does not."""
+    try:
+        if path.name in AGENTS[host].strict and text.strip():
+            json.loads(text)
+    except (ValueError, RecursionError) as error:
+        where = f" in line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        reads = f"it reads no comments and no trailing commas{where}"
+        return [f"{AGENTS[host].title} ignores {path}: {reads}."]
+    return []
+
+
+def _is_blank(text: str | None) -> bool:
+    """Whether a file says nothing: no text, or an object without comments and with no members but what it began with."""
+    return "".join((text or "").split()) in ("", "{}", '{"version":1}')
+
+
+# All files of some hosts
+
+
+def install(
+    hosts: Iterable[str],
+    place: InstallPlace,
+    parts: Sequence[str] = PARTS,
+    force: bool = False,
+    dry: bool = False,
+) -> list[FileOutcome]:
+    """Connects hosts: each file that changes, and each that need not. What is there of other parts is taken out."""
+    outcomes = []
+    with _working(place, force, dry) as work:
+        for host in hosts:
+            work.place = place._replace(allow_reads=place.allow_reads or allows_reads(host, place))
+            wanted = list_files(host, work.place, parts)
+            paths = {target.path for target in wanted}
+            leaving = [one for one in work.list_recorded(host) if one.path not in paths]
+            outcomes += [work.settle(host, target) for target in (*leaving, *wanted)]
+    return outcomes
+
+
+def uninstall(
+    hosts: Iterable[str], place: InstallPlace, force: bool = False, dry: bool = False
+) -> list[FileOutcome]:
+    """Gives the files of these hosts back; with `force` also takes out entries that no record knows."""
+    outcomes = []
+    with _working(place, False, dry) as work:
+        known = {*work.records}
+        for host in hosts:
+            targets = work.list_recorded(host)
+            for one in list_files(host, place) if force else ():
+                if one.entries and str(one.path) not in known:
+                    work.records[str(one.path)] = InstalledFile((host,), original="")
+                    targets.append(HostFile(one.path, one.part))
+            outcomes += [work.settle(host, target) for target in targets]
+    # Of a file that several hosts shared, what became of it in the end.
+    last = {one.path: one for one in reversed(outcomes)}
+    return [one for one in reversed(last.values()) if not force or one.status != "unchanged"]
+
+
+@contextmanager
+def _working(place: InstallPlace, force: bool, dry: bool) -> Iterator[Installation]:
+    """An installation that no other process is at."""
+    with nullcontext() if dry else textfile.alone(data_directory()):
+        work = Installation(place, force, dry)
+        yield work
+        for folder in sorted(work.left, key=len, reverse=True):
+            with suppress(OSError):  # somebody's file is in it
+                Path(folder).rmdir()

@@ -1,0 +1,549 @@
+"""What the readers of all hosts have in common: whose a file is, and from its lines to pages of turns.
+
+One turn is one message of the host's file, so that it can be cited by its line. `tools`, `files` and `work` of a turn are those of the
+time since the turn before it: what an answer reports on, or what a correction corrects. That way nothing waits for what may come next, and a file that
+is read in steps gives the same turns as one that is read at once.
+
+From `memory-mode: off`, as a line of the host or as a line that the user typed, nothing of the session is given until `on`; the same
+holds for a `<private>` that the user opened, until it is closed. Every line gives a turn or is counted in `skipped` under one reason.
+
+A file is read in bounded memory. A line longer than the bound is never held: its bytes are passed over and it comes without data. The
+last line of a file may still be in the writing; only what was consumed moves the position. A position fits when the first line and the
+last bytes before the offset are what they were, whatever became of device, inode and times. Otherwise the file was cut, replaced or
+rewritten, and is read from its start. Of compressed transcripts (`.zst`) what was packed is read, and offsets count in that.
+This module knows no more of a host's format than by what its lines are recognised, and no store.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from copy import deepcopy
+from datetime import datetime
+from functools import partial
+from importlib import import_module
+from itertools import takewhile
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Any, ClassVar
+
+from bethink.agents import base
+from bethink.agents.base import (
+    NO_SPEECH,
+    OFF,
+    START,
+    Fact,
+    Fields,
+    Position,
+    Taken,
+    TranscriptPage,
+    Turn,
+    as_name,
+    digest,
+    hash_words,
+    make_id,
+    read_object,
+)
+from bethink.errors import BethinkError, InvalidInput, NotFound
+from bethink.model import NOTHING, Json, ToolEvent, Values
+from bethink.skills import NAMES
+from bethink.text import TAG, suggest_one_of
+
+HOSTS = ("claude", "codex", "copilot", "gemini", "opencode", "cursor", "plain")
+PEEK = 64 << 10  # bytes of a file that are looked at to tell whose it is
+TRIED = 40  # lines of it
+BLANK = b"\xef\xbb\xbf \t\r\n"
+
+# How much is remembered: tools, files and work of a turn, switches of memory, threads with tools, calls under way.
+_TOOLS, _FILES, _WORK, _SWITCHES, _THREADS, _CALLS = 32, 64, 24, 64, 16, 32
+_EVENTS = 48  # commands and edits between two turns
+# Lines of what memory told an agent, words of each, and characters of one telling.
+_TOLD, _TOLD_WORDS, _TOLD_LENGTH = 24, 40, 20_000
+# A skill of ours that somebody calls by name, where the host gives it as it was typed: `/remember why …`, `$remember`.
+OWN_COMMAND = re.compile(rf"[/$](?:bethink:)?(?:{'|'.join(NAMES)})(?:\s|$)")
+# How a prompt begins by which hosts hand an agent's plan back to it, and what one of them adds behind it.
+PLAN = "Implement the following plan:"
+BEHIND_PLAN = "\n\nIf you need specific details from before exiting plan mode"
+
+DATABASE = b"SQLite format 3\0"  # how a transcript begins that is a database
+BOUND = 8 << 20  # bytes of a line; the longest that a host was seen to write has 7 MB
+PIECE = 1 << 16  # bytes that are passed over at once
+FIRST, LAST = 4096, 1024
+
+
+# Bytes of a growing file
+
+
+def open_transcript(path: Path) -> IO[bytes]:
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        raise NotFound(f"There is no transcript {path}.", "bethink backfill PATH") from None
+    except (OSError, ValueError) as error:
+        raise BethinkError(
+            f"The transcript {path} cannot be read: {error}.",
+            "Give another path, or the right to read this one.",
+        ) from None
+    return _unpack(file, path) if path.suffix == ".zst" else file
+
+
+def _unpack(packed: IO[bytes], path: Path) -> IO[bytes]:
+    """What is in a compressed file, as far as it can be unpacked."""
+    with packed:
+        try:
+            import zstandard
+        except ImportError:
+            raise BethinkError(
+                f"The transcript {path} is compressed, and the package zstandard is not installed.",
+                "pip install 'bethink[zstd]'",
+            ) from None
+        file = TemporaryFile()  # noqa: SIM115 - whoever asked for the transcript closes it
+        reader = zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
+        with suppress(zstandard.ZstdError):
+            # What is unpacked before damage in the same piece is lost with it, so pieces are small.
+            shutil.copyfileobj(reader, file, FIRST)
+    file.seek(0)
+    return file
+
+
+def read_head(path: Path, size: int) -> bytes:
+    with open_transcript(path) as file:
+        return file.read(size)
+
+
+def read_line(file: IO[bytes]) -> tuple[bytes | None, bool]:
+    """The next line, None when it is longer than the bound; and whether its line break is there."""
+    data = last = file.readline(BOUND + 1)
+    while len(data) > BOUND and last and not last.endswith(b"\n"):
+        last = file.readline(PIECE)
+    return data if len(data) <= BOUND else None, last.endswith(b"\n")
+
+
+def take_marks(file: IO[bytes], offset: int) -> tuple[str, str]:
+    """By what a file is known that was read up to an offset: its first line, and the last bytes before that."""
+    here, start = file.tell(), max(0, offset - LAST)
+    file.seek(0)
+    first = file.read(FIRST).partition(b"\n")[0].rstrip(b"\r")
+    file.seek(start)
+    last = file.read(offset - start)
+    file.seek(here)
+    return digest(first), digest(last)
+
+
+def drop_oldest(kept: Json, most: int) -> None:
+    while len(kept) > most:
+        del kept[next(iter(kept))]
+
+
+# Turns
+
+
+class Transcript:
+    """One file of a host: who says what, where, with which tools, and whether it may be remembered. `pages` reads on from `position`;
+    afterwards `position` is where it stands now. Hosts find the messages, and set `number` and `agent` for each."""
+
+    host = ""
+    page_bytes, page_turns = 2 << 20, 200
+    rename: Callable[[str], str] = str  # takes secrets out of the ids that hosts give
+    # What a position keeps of a reading, and how each begins. JSON, and nothing that was said.
+    kept: ClassVar[Json] = {
+        **{"session": "", "project": None, "cwd": None, "branch": None, "used": {}, "calls": {}},
+        **{"runs": {}, "events": {}},
+        **{"off": [], "private": [], "hiding": [], "stamps": [], "told": []},
+    }
+    session: str
+    project: str | None  # where the session began
+    cwd: str | None
+    branch: str | None
+    off: list[str]  # sessions in which memory is off
+    private: list[str]  # those in which it was off at any time
+    hiding: list[str]  # those with an open `<private>`
+    stamps: list[list[str]]  # switches of memory: session, time, "on" or "off"
+    used: dict[str, list[Any]]  # of each thread: its tools, its files, then each fact of its work
+    told: list[str]  # lines that memory told the agent, as `hash_words` gives them
+    calls: dict[str, list[Any]]  # without an outcome: the thread of each, then what it should do
+    runs: dict[
+        str, list[Any]
+    ]  # without an outcome: the thread of each command or edit, then its event
+    events: dict[str, list[Any]]  # of each thread: its commands and edits since its last turn
+
+    def __init__(self, path: Path, position: Position = START) -> None:
+        self.path, self.position = path, position
+        # Since the last page: turns, lines without any by reason, and how many lines.
+        self.found: list[Turn] = []
+        self.skipped: Counter[str] = Counter()
+        self.lines = 0
+        self.number = self.offset = 0  # of the line or message that is being read; where it begins
+        self.agent: str | None = None  # the sub-agent that it belongs to
+        self.begin(position.state)
+
+    def pages(self) -> Iterator[TranscriptPage]:
+        """What is new, in pieces of about `page_bytes` of the file or `page_turns` turns."""
+        raise NotImplementedError
+
+    def keep(self, *results: Taken) -> None:
+        """Keeps turns and reasons for the page."""
+        for one in results:
+            if isinstance(one, Turn):
+                self.found.append(one)
+            else:
+                self.skipped[one] += 1
+
+    def end_page(self, position: Position) -> TranscriptPage:
+        """What was read since the last page, up to a position."""
+        page = TranscriptPage(tuple(self.found), position, self.skipped, self.lines)
+        self.position, self.found, self.skipped, self.lines = position, [], Counter(), 0
+        return page
+
+    def turns(self) -> Iterator[Turn]:
+        for page in self.pages():
+            yield from page.turns
+
+    def begin(self, state: Values) -> None:
+        """Takes up what `state` kept."""
+        self.seen: dict[str, None] = {}
+        # Titles of sessions, as lines of this reading say; under "" where they do not say of which.
+        self.titles: dict[str, str] = {}
+        for name, empty in self.kept.items():
+            setattr(self, name, deepcopy(state.get(name, empty)))
+
+    def state(self) -> Json:
+        kept = {name: deepcopy(getattr(self, name)) for name in self.kept}
+        kept["session"] = self.rename(self.session)
+        return {name: value for name, value in kept.items() if value}
+
+    def restart(self) -> None:
+        """Nothing of the position holds any more."""
+        self.position = START
+        self.begin(NOTHING)
+
+    def locate(self, cwd: Any = None, branch: Any = None, session: Any = None) -> None:
+        """Takes note of what a line says about its place. What it does not say stays as it was."""
+        self.session = self.session or as_name(session) or ""
+        self.cwd = as_name(cwd, 1000) or self.cwd
+        self.project = self.project or self.cwd
+        if isinstance(branch, str):
+            self.branch = None if branch == "HEAD" else as_name(branch)
+
+    def set_title(self, title: Any, session: str | None = None) -> None:
+        """Takes note of what the host calls a session."""
+        if name := as_name(title, 500):
+            self.titles[self.rename(self.session if session is None else session)] = name
+
+    def title_of(self, session: str) -> str | None:
+        """What the host calls a session, if this reading met it and nothing of the session was kept from memory: a title is made of
+        all that was said."""
+        return None if session in self.private else self.titles.get(session) or self.titles.get("")
+
+    @property
+    def channel(self) -> str:
+        """Whose tool calls belong to the turn behind them: a sub-agent works beside its session."""
+        return self.agent or ""
+
+    @property
+    def speakers(self) -> tuple[str, ...]:
+        """Whose words count: the prompt of a sub-agent is the machine's."""
+        return ("assistant",) if self.agent else ("user", "assistant")
+
+    def add_call(self, tool: Any, arguments: Any = None, call: Any = None) -> None:
+        """Keeps a tool call for the next turn of its thread; what it did is known when `add_result` tells of it."""
+        name, fields = as_name(tool), base.as_fields(arguments)
+        if not name or base.is_our_tool(name, fields):
+            return
+        self.add_used([name], base.find_paths(name, fields))
+        self.add_run(base.expect_event(name, fields), call)
+        expected, id = base.expect_work(name, fields), as_name(call)
+        if expected and id:
+            self.calls[id] = [self.channel, *map(list, expected)]
+            drop_oldest(self.calls, _CALLS)
+
+    def add_run(self, event: ToolEvent | None, call: Any) -> None:
+        """Keeps a command or an edit until its outcome is known."""
+        id = as_name(call)
+        if event and id and self.rename(self.session) not in self.off:
+            event = event._replace(line=self.number, directory=event.directory or self.cwd or "")
+            self.runs[id] = [self.channel, *event]
+            drop_oldest(self.runs, _CALLS)
+
+    def end_run(
+        self, call: Any, output: str, failed: bool | None, at: datetime | None = None
+    ) -> None:
+        """Keeps the outcome of a command or an edit for the next turn of its thread."""
+        thread, *values = self.runs.pop(as_name(call) or "", [""])
+        if values and self.rename(self.session) not in self.off:
+            event = base.finish_event(ToolEvent(*values), output, failed)
+            event = event._replace(line=self.number, at=at.isoformat() if at else "")
+            self.events[thread] = [*self.events.pop(thread, []), list(event)][-_EVENTS:]
+            drop_oldest(self.events, _THREADS)
+
+    def add_result(
+        self,
+        call: Any,
+        output: str,
+        failed: bool = False,
+        *,
+        at: datetime | None = None,
+        certain: bool = True,
+    ) -> None:
+        """Keeps what a tool call did for the next turn of its thread. Not `certain`: the host does not say whether it failed."""
+        self.hear_memory(output)
+        self.end_run(call, output, failed if certain else None, at)
+        thread, *expected = self.calls.pop(as_name(call) or "", [""])
+        if expected:
+            self.add_used(work=base.confirm_work(expected, output, failed), thread=thread)
+
+    def hear_memory(self, text: str) -> None:
+        """Takes note of what Bethink told the agent, line by line: what the agent says in the same words is not learned again."""
+        at = text.find(f"<{TAG}")
+        if at >= 0:
+            told = map(hash_words, text[at : at + _TOLD_LENGTH].splitlines())
+            lines = [" ".join(sorted(words)[:_TOLD_WORDS]) for words in told if len(words) > 1]
+            self.told = [*self.told, *lines][-_TOLD:]
+
+    def add_used(
+        self,
+        tools: Iterable[str] = (),
+        files: Iterable[str] = (),
+        work: Iterable[Fact] = (),
+        thread: str | None = None,
+    ) -> None:
+        if self.rename(self.session) in self.off:
+            return
+        thread = self.channel if thread is None else thread
+        known, touched, *done = self.used.pop(thread, [[], []])
+        known = list(dict.fromkeys([*known, *tools]))[:_TOOLS]
+        touched = list(dict.fromkeys([*touched, *files]))[:_FILES]
+        # The outcome that came last counts.
+        latest = [list(one) for one in dict.fromkeys(reversed([*map(tuple, done), *work]))]
+        self.used[thread] = [known, touched, *reversed(latest[:_WORK])]
+        drop_oldest(self.used, _THREADS)
+
+    def make_turn(
+        self,
+        id: str | None,
+        role: str,
+        text: str,
+        at: datetime | None,
+        *,
+        session: str | None = None,
+        summary: bool = False,
+        plan: bool = False,
+        asked: tuple[str, ...] = (),
+    ) -> Taken:
+        """The turn, or the reason why there is none. All turns of all hosts come through here."""
+        if role == "user" and text.lstrip().startswith(PLAN):
+            text, plan = text.partition(BEHIND_PLAN)[0], True
+        if role == "user" and not summary and text.lstrip().startswith(base.CONTINUED):
+            return base.MACHINE
+        session = self.rename(session or self.session or self.path.name.partition(".")[0])
+        speech = base.extract_speech(text)
+        if not speech.text or role not in self.speakers:
+            return speech.reason
+        if speech.recalled:
+            self.hear_memory(text)
+            self.skipped["injected by Bethink"] += 1
+        text, opens_private = speech.text, False
+        if role == "user" and not summary:
+            text, opens_private = self.obey_user(text, at, session)
+        if self.is_off(at, session, summary):
+            self.used.pop(self.channel, None)
+            self.events.pop(self.channel, None)
+            return OFF
+        if not text:
+            return NO_SPEECH
+        # The text is shortened as it always was: an identity must not change.
+        id = self.rename(id) if id else make_id(session, role, at, base.shorten(text))
+        if id in self.seen:
+            return "repeated"
+        self.seen[id] = None
+        if opens_private:
+            self.hiding.append(session)
+            self.switch_memory(True, at, session)
+        nothing: list[Any] = [[], []]
+        tools, files, *work = nothing if summary else self.used.pop(self.channel, nothing)
+        place = self.number, self.cwd, self.branch, tuple(tools), tuple(files), self.agent
+        done = tuple(Fact(*fact) for fact in work)
+        ran = [] if summary else self.events.pop(self.channel, [])
+        events = tuple(ToolEvent(*event) for event in ran)
+        told = tuple(self.told)
+        return Turn(id, session, role, text, at, *place, summary, plan, done, told, asked, events)
+
+    def obey_user(self, text: str, at: datetime | None, session: str) -> tuple[str, bool]:
+        """What of the user's turn may be given, and whether it opens a `<private>` that hides what follows. The tag switches memory
+        off as `memory-mode: off` does, and its end switches it on again."""
+        if OWN_COMMAND.match(text):
+            return "", False
+        mode, text = base.find_memory_mode(text)
+        if mode:
+            self.switch_memory(mode == "off", at, session)
+        hidden = session in self.hiding
+        text, opened = base.split_private(text, hidden)
+        if hidden:
+            if opened and not text:
+                return "", False
+            self.hiding.remove(session)
+            self.switch_memory(False, at, session)
+        return text, opened
+
+    def switch_memory(self, off: bool, at: datetime | None, session: str) -> None:
+        """Memory was switched, from this line on and from that time on."""
+        session = self.rename(session)
+        self.off = [one for one in self.off if one != session] + [session] * off
+        self.private = list(dict.fromkeys([*self.private, *self.off]))
+        stamp = [session, at.isoformat(), "off" if off else "on"] if at else []
+        if stamp and stamp not in self.stamps:
+            by_time = sorted([*self.stamps, stamp], key=lambda stamp: stamp[1])
+            self.stamps = by_time[-_SWITCHES:]
+
+    def is_off(self, at: datetime | None, session: str, summary: bool) -> bool:
+        """Whether memory was off when this was said, by the order of lines or by the time. A fork repeats, behind the newest mode,
+        what was said before it, so the time counts too. A summary may tell what was said while memory was off, also when it is on
+        again."""
+        if summary and session in self.private:
+            return True
+        when = at.isoformat() if at else ""
+        before = [mode for whose, since, mode in self.stamps if whose == session and since <= when]
+        return session in self.off or before[-1:] == ["off"]
+
+
+class LineTranscript(Transcript):
+    """A transcript with one JSON object per line. Hosts say what a line is in `take`."""
+
+    def take(self, entry: Fields) -> Taken:
+        """The turn of a line or the reason why there is none."""
+        raise NotImplementedError
+
+    def pages(self) -> Iterator[TranscriptPage]:
+        with open_transcript(self.path) as file:
+            identity, start, number, tail, _ = self.position
+            changed = start > 0 and take_marks(file, start) != (identity, tail)
+            if changed:
+                self.restart()
+                start = number = 0
+            file.seek(max(0, start - 1))
+            if start and file.read(1) != b"\n":
+                file.readline()  # the break of a last line that was taken without it
+            self.number, end = number, start
+            for data, ended in iter(partial(read_line, file), (b"", False)):
+                entry = read_object(data)
+                if not ended and entry is None:
+                    self.skipped["half-written last line"] += 1
+                    break
+                self.lines, self.number, end = self.lines + 1, self.number + 1, file.tell()
+                self.offset = end - len(data or b"")
+                if entry is None:
+                    self.keep("too long" if data is None else "broken line")
+                else:
+                    self.keep(*self.take_all(entry))
+                if end - start >= self.page_bytes or len(self.found) >= self.page_turns:
+                    yield self.end_page(self.stand(file, end))
+                    start = end
+            if end != start or changed:
+                yield self.end_page(self.stand(file, end))
+
+    def take_all(self, entry: Fields) -> list[Taken]:
+        """The turns of a line, or one reason why it gives none."""
+        return [self.take(entry)]
+
+    def stand(self, file: IO[bytes], offset: int) -> Position:
+        identity, tail = take_marks(file, offset)
+        return Position(identity, offset, self.number, tail, self.state())
+
+
+# Whose it is, and where they are
+
+
+def read(path: Path, position: Position = START, host: str | None = None) -> Transcript:
+    """A transcript, ready to give its pages. Without a host, the file tells whose it is."""
+    name = host or detect(path)
+    if not name:
+        raise InvalidInput(
+            f"{path} is no transcript of a known host.",
+            f"Say whose it is: --host {'|'.join(HOSTS)}; or take a document in by `bethink import`.",
+        )
+    transcript: Transcript = load_reader(name).read(path, position)
+    return transcript
+
+
+def load_reader(host: str) -> Any:
+    """The module that reads the transcripts of a host."""
+    if host not in HOSTS:
+        raise InvalidInput(f"There is no agent host '{host}'.", suggest_one_of(host, HOSTS))
+    return import_module(f"bethink.agents.{host}")
+
+
+def detect(path: Path) -> str | None:
+    """Whose transcript a file is, by what stands in its first lines."""
+    head, plain = read_head(path, PEEK), load_reader("plain")
+    if head.startswith(DATABASE):
+        return "opencode" if path.name.startswith("opencode") else None
+    for entry in filter(None, map(read_object, head.lstrip(BLANK).splitlines()[:TRIED])):
+        if host := recognise(entry) or ("plain" if plain.is_message(entry) else ""):
+            return host
+    return "plain" if plain.is_likely(path, head) else None
+
+
+def recognise(entry: Fields) -> str:
+    """Whose line an object is, '' for nobody's: each agent's first lines have keys that no other's have."""
+    type, keys = entry.text("type"), entry.keys()
+    by_gemini = type in ("user", "gemini") and "content" in keys and "id" in keys
+    if by_gemini or {"sessionId", "projectHash"} <= keys or {"$set", "$rewindTo"} & keys:
+        return "gemini"
+    if isinstance(entry.get("payload"), dict):
+        return "codex"
+    if "." in type and isinstance(entry.get("data"), dict):
+        return "copilot"
+    if type and {"uuid", "parentUuid", "leafUuid", "sessionId", "snapshot"} & keys:
+        return "claude"
+    speaks = entry.get("role") in ("user", "assistant") and not type
+    return "cursor" if speaks and isinstance(entry.get("message"), dict) else ""
+
+
+def locate(host: str, environment: Mapping[str, str], home: Path) -> list[Path]:
+    """A host's transcripts where it keeps them, newest first."""
+    load_reader(host)  # refuses a host that is not known
+    about = base.load_agents().get(host)
+    if about is None:
+        return []
+    folder = base.find_folder(about.transcript_folder or about.folder, environment, home)
+    paths = {path for pattern in about.transcripts for path in folder.glob(pattern)}
+    if host == "opencode" and (named := environment.get("OPENCODE_DB")):
+        paths.add(folder / named)
+    found: dict[Path, float] = {}
+    for path in paths:
+        with suppress(OSError):  # a journal of Claude Code is about the work of its sub-agents
+            if path.name != "journal.jsonl":
+                found[path] = path.stat().st_mtime
+    return sorted(found, key=lambda path: (-found[path], path))
+
+
+def is_kept(host: str, path: Path, environment: Mapping[str, str], home: Path) -> bool:
+    """Whether a file lies where a host keeps its own transcripts. A link counts for what it leads to."""
+    about = base.load_agents().get(host)
+    if about is None:
+        return False
+    named = {environment.get("OPENCODE_DB", "")} if host == "opencode" else set()
+    for places in (environment, {}):
+        folder = base.find_folder(about.transcript_folder or about.folder, places, home)
+        if any(_matches(path, folder, pattern) for pattern in {*about.transcripts, *named} - {""}):
+            return True
+    return False
+
+
+def _matches(path: Path, folder: Path, pattern: str) -> bool:
+    """Whether a pattern in a folder names a file, wherever links on the way to that folder lead."""
+    parts = pattern.split("/")
+    fixed = list(takewhile(lambda part: "*" not in part, parts[:-1]))
+    try:
+        real, top = path.resolve(), folder.joinpath(*fixed).resolve()
+        below = real.relative_to(top).as_posix()
+    except (OSError, ValueError, RuntimeError):
+        return False
+    pieces = re.split(r"(\*\*/|\*)", "/".join(parts[len(fixed) :]))
+    wild = {"**/": "(?:.*/)?", "*": "[^/]*"}
+    return (
+        re.fullmatch("".join(wild.get(one) or re.escape(one) for one in pieces), below) is not None
+    )

@@ -1,0 +1,587 @@
+"""`install`, `uninstall` and `doctor`: connects agents and shows every line that changes in their files; looks at everything that
+Bethink stands on, and says how to mend what is not well.
+
+That an agent is connected is proven end to end: its files are as `install` would write them, what they start runs, and something came of
+it. Only what `install` would write is run: what somebody else put there is for people to look at. Whatever is started here is ended
+here, with everything it started that is still its own.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from importlib import util
+from pathlib import Path
+from types import SimpleNamespace as Namespace
+from typing import NamedTuple
+
+import apsw
+
+from bethink import __version__, config, registry
+from bethink import project as projects
+from bethink.agents import install as installer
+from bethink.agents.edit import PROMPT_TOOL
+from bethink.agents.install import AGENTS, FileOutcome, InstallPlace
+from bethink.api import Bethink
+from bethink.app.cli import console
+from bethink.app.cli.console import Bar, Result, directory, open_memory, project, unjoined
+from bethink.app.cli.tend import edit_file
+from bethink.app.render import many, plain, span, style
+from bethink.embed import models, open_embedder
+from bethink.errors import Ambiguous, BethinkError, EmbeddingError, NotFound
+from bethink.hooks import spool, state
+from bethink.ingest.redact import redact, redact_name
+from bethink.llm.base import end_process
+from bethink.model import Json, Strings, is_remote
+from bethink.project import EVERYWHERE, read_pauses
+from bethink.store.sqlite import OLDEST_SQLITE
+from bethink.text import textfile
+
+LONGEST = 240  # characters of a line in a difference; some settings are one line
+STAYING = ("unchanged", "kept", "failed")  # what becomes of a file that is not changed
+COLOURS = {"+": "green", "-": "red"}
+
+
+def install(args: Namespace) -> Result:
+    where = find_place(args.warm)
+    chosen = asked_hosts(args) or found_hosts(args, where)
+    parts = [part for part in installer.PARTS if not getattr(args, f"no_{part}")]
+    if "mcp" in parts and util.find_spec("mcp") is None:
+        raise BethinkError(
+            "The MCP server would not start: it needs the library mcp, which is not installed.",
+            "pip install 'bethink[mcp]' and repeat it; --no-mcp connects hooks and skills alone.",
+        )
+    plugins = {host: installer.find_plugin(host, where) for host in chosen}
+    notes = list_notes(where, plugins)
+    chosen = [host for host in chosen if not plugins[host]]
+    if "claude" in chosen and "mcp" in parts:
+        where = where._replace(allow_reads=may_read(args, where, notes))
+    outcomes = installer.install(chosen, where, parts, args.force, args.dry_run)
+    if "claude" in chosen and "hooks" in parts:
+        offer_model(args, where, notes)
+    done = {outcome.host for outcome in outcomes if outcome.status in ("made", "changed")}
+    notes += [AGENTS[host].note for host in chosen if host in done and AGENTS[host].note]
+    proof = "`bethink doctor` proves that it works." if done else ""
+    return describe_files(args, outcomes, notes, proof)
+
+
+def uninstall(args: Namespace) -> Result:
+    chosen = asked_hosts(args) or list(AGENTS)
+    outcomes = installer.uninstall(chosen, find_place(), args.force, args.dry_run)
+    none = "Nothing was installed; --force looks for entries of others, too."
+    return describe_files(args, outcomes, [])._replace(notes=["" if outcomes else none])
+
+
+def ask_or_tell(
+    args: Namespace, notes: list[str], question: str, command: str, default: bool = False
+) -> bool:
+    """Whether somebody at a terminal says yes; where nobody can be asked, the note says which command does it."""
+    asked = args.format == "text" and not args.quiet and not args.dry_run
+    if asked and console.has_terminal():
+        return console.says_yes(question, default)
+    notes.append(f"{question} `{command}` does it.")
+    return False
+
+
+def may_read(args: Namespace, where: InstallPlace, notes: list[str]) -> bool:
+    """Whether Claude Code, which asks before each new tool, need not ask for what only reads."""
+    if args.allow_reads or installer.allows_reads("claude", where):
+        return True
+    rules = ", ".join(AGENTS["claude"].reads)
+    question = f"Let Claude Code read memory without asking each time ({rules})?"
+    return ask_or_tell(args, notes, question, "bethink install --claude --allow-reads", True)
+
+
+def offer_model(args: Namespace, where: InstallPlace, notes: list[str]) -> None:
+    """Offers the user's own Claude as the language model, with what it may take a day."""
+    settings = config.load(None, {"database": args.database})
+    program = shutil.which("claude", path=where.environment.get("PATH"))
+    if settings.llm or not settings.llm_daily_tokens or not program:
+        return
+    cost = f"at most {settings.llm_daily_tokens:,} tokens of your plan a day"
+    question = f"Let Claude help to understand what was said, for {cost}, without secrets?"
+    if ask_or_tell(args, notes, question, "bethink config llm claude"):
+        edit_file(config.user_file(), "llm", "claude", None)
+
+
+def asked_hosts(args: Namespace) -> list[str]:
+    return [host for host in AGENTS if args.all or getattr(args, host)]
+
+
+def found_hosts(args: Namespace, where: InstallPlace) -> list[str]:
+    """The agents that are here, where none is named."""
+    found = [host for host in AGENTS if installer.is_here(host, where)]
+    if not found:
+        raise NotFound(
+            "None of the agents that can be connected was found here.",
+            "Name one: `bethink install --claude`.",
+        )
+    console.note(args, f"found: {', '.join(AGENTS[host].title for host in found)}")
+    return found
+
+
+def find_place(warm: bool = False) -> InstallPlace:
+    """Whose agents are connected, and with what command."""
+    return InstallPlace(Path.home(), os.environ, installer.find_command(), warm)
+
+
+def list_notes(where: InstallPlace, plugins: Mapping[str, str]) -> list[str]:
+    """What is to be said about the command that the entries name, and of agents whose plugin does it all."""
+    program = where.words[0]
+    lasting = (
+        "is in a place that is cleared now and then; `uv tool install bethink` gives a lasting one."
+    )
+    notes = [f"{program} {lasting}"] if installer.is_passing(program) else []
+    added = "which does all of this; nothing was added. Remove one before you add the other."
+    found = ((AGENTS[host].title, name) for host, name in plugins.items() if name)
+    return [*notes, *(f"{host} has the plugin {name}, {added}" for host, name in found)]
+
+
+def describe_files(
+    args: Namespace, outcomes: Sequence[FileOutcome], notes: list[str], more: str = ""
+) -> Result:
+    """What became of every file, with its changed lines; skills are told by their folder."""
+    if args.dry_run and outcomes:
+        more = "Nothing was changed. Without --dry-run it is done."
+    records: list[Json] = []
+    lines: list[str] = []
+    for one in outcomes:
+        is_skill = one.part == "skills"
+        # The lines around a change may hold a key, or go on without end.
+        cut = (line[:LONGEST] + "…" * (len(line) > LONGEST) for line in one.diff.splitlines())
+        diff = "" if is_skill else plain(redact("\n".join(cut)).text)
+        records.append({**one._asdict(), "path": str(one.path), "diff": diff})
+        planned = args.dry_run and one.status not in STAYING
+        status = f"to be {one.status}" if planned else one.status
+        place = f"skills in {one.path.parent.parent}" if is_skill else str(one.path)
+        told = [style(AGENTS[one.host].title, "bold"), f"  {status:<14}{plain(place)}"]
+        lines += [line for line in told if line not in lines]
+        lines += [style(f"    {line}", COLOURS.get(line[:1], "dim")) for line in diff.splitlines()]
+        lines += [f"    {plain(reason)}" for reason in one.reasons]
+    failed = any(outcome.status == "failed" for outcome in outcomes)
+    value = {"files": records, "notes": notes, "dry_run": args.dry_run}
+    return Result(value, lines, hints=[*notes, more], code=int(failed))
+
+
+# How all of it is doing
+
+FIX = "bethink doctor --fix"
+MENDS = {
+    **dict.fromkeys(("rebuild", "permissions", "reindex"), FIX),
+    "restore": "Save what can be read with `bethink export -o FILE`, then put a backup in the database's place.",
+}
+# What is wrong where no ideas are found, and how that is mended.
+LOST = (
+    "its model cannot be opened: conversations are kept, but no ideas are found in them",
+    "pip install --force-reinstall bethink onnxruntime",
+)
+
+
+class DoctorFinding(NamedTuple):
+    check: str
+    ok: bool
+    message: str
+    fix: str = ""
+
+
+def report(check: str, well: str, trouble: str = "", fix: str = "") -> DoctorFinding:
+    """What is well, or what is wrong; and how that is mended."""
+    return DoctorFinding(check, not trouble, trouble or well, fix)
+
+
+def doctor(args: Namespace) -> Result:
+    findings = [*examine_memory(args), *examine_agents(args)]
+    problems = sum(not finding.ok for finding in findings)
+    lines = []
+    for finding in findings:
+        mark = style("ok     ", "green") if finding.ok else style("PROBLEM", "red")
+        lines.append(f"{mark}  {finding.check}: {plain(finding.message)}")
+        if finding.fix and not finding.ok:
+            lines.append(f"         mend: {plain(finding.fix)}")
+    note = f"{many(problems, 'problem')} found." if problems else ""
+    return Result(findings, lines, notes=[note], code=int(problems > 0))
+
+
+def examine_memory(args: Namespace) -> Iterator[DoctorFinding]:
+    found = ".".join(map(str, sys.version_info[:3]))
+    yield report("python", f"Python {found}, Bethink {__version__}")
+    library = f"SQLite {apsw.sqlite_lib_version()}"
+    old = apsw.SQLITE_VERSION_NUMBER < OLDEST_SQLITE
+    risk = f"{library} can corrupt a shared database" if old else ""
+    yield report("sqlite", library, risk, "pip install -U apsw")
+    part = "settings"
+    try:
+        warnings = config.load(
+            projects.locate(directory(args)).root, {"database": args.database}
+        ).warnings
+        for warning in warnings:
+            yield report(part, "", warning, "Mend or unset the variable.")
+        if not warnings:
+            yield report(part, "can be read")
+        part = "database"
+        # Warnings about settings are findings here.
+        with open_memory(Namespace(**{**vars(args), "quiet": True})) as memory:
+            if args.fix:
+                mend_memory(args, memory)
+            yield report(part, f"opens: {memory.store.path}")
+            problems = memory.check(args.deep)
+            for problem in problems:
+                fix = MENDS.get(problem.repair, problem.repair)
+                yield report(problem.part, "", problem.message, fix)
+            if not problems:
+                checked = "every text is what was written; " if args.deep else ""
+                yield report("memory", f"{checked}pages, indexes and permissions are well")
+            for name, folder in find_folders(memory).items():
+                loose = textfile.may_others(folder, 0o077)
+                seen = f"others can look into {folder}" if loose else ""
+                yield report(name, f"{folder} is yours", seen, FIX)
+            yield from examine_project(memory)
+            yield from check_model(memory, args.deep)
+            lost = () if memory.reader else LOST
+            yield report("reader", "finds the ideas in conversations", *lost)
+    except BethinkError as error:
+        yield report(part, "", error.message, error.hint or "")
+
+
+def find_folders(memory: Bethink) -> dict[str, Path]:
+    """Our own folders, which are for their owner alone: that of the database, unless somebody put it elsewhere, and that of the hooks."""
+    folder = Path(memory.store.path).parent
+    ours = folder == config.data_directory() or folder.name == ".bethink"
+    found = {"hooks folder": state.folder(), **({"folder": folder} if ours else {})}
+    return {name: path for name, path in found.items() if path.is_dir()}
+
+
+def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
+    name = memory.config.embedding.strip()
+    if name in ("none", ""):
+        yield report("model", "none is set; memories are found by words")
+        return
+    try:
+        if name not in ("hashing", "http"):
+            if models.location(name) is None:
+                raise models.missing_model(name)
+            if deep:
+                models.verify(name)
+        embedder = open_embedder(memory.config)
+    except EmbeddingError as error:
+        yield report("model", "", error.message, error.hint or "bethink model pull")
+        return
+    model = embedder.model if embedder else None
+    sent = " (remote: gets the texts of memories and your questions)"
+    yield report("model", f"{model}{sent if embedder and is_remote(embedder) else ''}")
+    missing = memory.store.count_unembedded(model) if model else 0
+    said = f"{many(missing, 'memory')} without a vector of {model}" if missing else ""
+    yield report("vectors of the model", "all are there", said, "bethink reindex")
+
+
+def mend_memory(args: Namespace, memory: Bethink) -> None:
+    """Repairs what can be repaired without losing anything. What cannot shows up in the findings."""
+    problems = memory.check()
+    files = (Path(f"{memory.store.path}{suffix}") for suffix in ("", "-wal", "-shm"))
+    for one in (*find_folders(memory).values(), *filter(Path.exists, files)):
+        with suppress(OSError):
+            if textfile.may_others(one, 0o077):
+                one.chmod(0o700 if one.is_dir() else 0o600)
+                console.note(args, f"fixed: {one} is for you alone")
+    if any(problem.repair in ("rebuild", "reindex") for problem in problems):
+        memory.writer.rebuild()
+        console.note(args, "fixed: made the full-text index anew")
+    with suppress(EmbeddingError), Bar(args, "embedding") as bar:
+        if memory.reindex(progress=bar):
+            console.note(args, "fixed: embedded what had no vector")
+
+
+# Which project a folder is
+
+
+def join(args: Namespace) -> Result:
+    with open_memory(args, make=True) as memory:
+        before, here = memory.project, project(args)
+        try:
+            if args.leave:
+                after = projects.leave(here)
+            elif memory.shared:
+                after = projects.join(here, here.identity, args.name or here.name)
+            else:
+                after = projects.join(here, find_project(memory, args.name), here.team)
+        except OSError as error:
+            raise BethinkError(
+                f"The registry of projects in {registry.folder()} cannot be written: {error.strerror or error}.",
+                "Check permissions and free space.",
+            ) from error
+        scopes = {"joined": after.scope, "left": before.scope}
+        counts = {
+            name: memory.store.count(memory.filter(scopes=(scope,)))
+            for name, scope in scopes.items()
+        }
+    name = after.team or after.name
+    line = f"{after.root} is {name} ({after.scope}), with {many(counts['joined'], 'memory')}"
+    stays = f"{many(counts['left'], 'memory')} of {before.scope} stay there: `bethink join {before.scope}` goes back."
+    left = counts["left"] and before.scope != after.scope
+    value = {
+        "project": name,
+        "scope": after.scope,
+        "team": after.team or None,
+        "memories": counts["joined"],
+        "left": {"scope": before.scope, "memories": counts["left"]} if left else None,
+    }
+    return Result(value, [line], hints=[stays] if left else [])
+
+
+def find_project(memory: Bethink, name: str | None) -> str:
+    """The id of a project that the database knows by its name or its scope; by default one that was in this folder, or is called like it."""
+    here, root = memory.project, redact_name(str(memory.project.root))
+    others = [
+        (key, title, path)
+        for key, title, path in memory.store.items("scopes")
+        if key.startswith("project:") and key != here.scope
+    ]
+    wanted = name or redact_name(here.name)
+    found = [] if name else [key for key, _, path in others if path == root]
+    found = found or [key for key, title, _ in others if wanted in (key, title)]
+    if not found:
+        raise NotFound(
+            f"There is no other project '{wanted}' in {memory.store.path}.",
+            "`bethink stats` lists the projects.",
+        )
+    if len(found) > 1:
+        raise Ambiguous(
+            f"{len(found)} projects are called '{wanted}': {', '.join(found)}.",
+            f"Name one by its scope: bethink join {found[0]}",
+        )
+    return str(found[0].removeprefix("project:"))
+
+
+def examine_project(memory: Bethink) -> Iterator[DoctorFinding]:
+    """Which project the folder is, and whether the registry can be read."""
+    here = memory.project
+    team = f", the team's {here.team}" if here.team and memory.shared else ""
+    yield report("project", f"{here.root} is {here.scope}{team}", *unjoined(memory))
+    for path in registry.list_damaged():
+        yield report(
+            "registry",
+            "",
+            f"{path} cannot be understood",
+            "Run `bethink doctor` in the project that lost its memories, which mends the file; otherwise remove it.",
+        )
+
+
+# How agents are connected
+
+TRIED = {"hooks": "hooks", "mcp": "the MCP server"}  # parts that can be tried
+HOOK_SECONDS = 8.0
+SERVER_SECONDS = 25.0
+RECENT = 24 * 3600.0  # a failure older than that is history
+PATIENCE = 600.0  # seconds after which transcripts that wait are a problem
+# What a hook is told. Harmless: no session, so that nothing is noted; a greeting, for which nothing is looked up.
+PROBES = {
+    "session-start": '{"cwd": "", "hook_event_name": "session-start", "source": "startup"}',
+    "prompt": '{"cwd": "", "hook_event_name": "prompt", "prompt": "hello", "source": "user"}',
+    "stop": '{"cwd": "", "hook_event_name": "stop"}',
+}
+# What a client says to an MCP server to learn its tools.
+ASKED = """
+{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bethink-doctor", "version": "1"}}}
+{"jsonrpc": "2.0", "method": "notifications/initialized"}
+{"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}}
+""".lstrip()
+
+
+class Connection(NamedTuple):
+    """How one agent is connected: by entries in its files, or by our plugin."""
+
+    host: str
+    place: InstallPlace
+    parts: frozenset[str]  # that stand in its files
+    plugin: str = ""
+
+    def report(self, name: str, well: str, trouble: str = "", fix: str = "") -> DoctorFinding:
+        fix = (fix or f"bethink install --{self.host}") if trouble else ""
+        return report(f"{self.host} {name}", well, trouble, fix)
+
+
+def find_connections() -> Iterator[Connection]:
+    """Every agent that `install` or our plugin connected."""
+    records, place = installer.load_records().values(), find_place()
+    for host in AGENTS:
+        # The MCP server answers prompts where the settings say so.
+        hooks = json.dumps(installer.read_settings(place.hooks_file(host)))
+        there = place._replace(warm=PROMPT_TOOL in hooks)
+        parts = frozenset(one.part for one in records if host in one.hosts)
+        if "" in parts:  # a file of several parts names none
+            parts |= {*TRIED}
+        plugin = installer.find_plugin(host, place)
+        if plugin or TRIED.keys() & parts:
+            yield Connection(host, there, parts, plugin)
+
+
+def examine_agents(args: Namespace) -> Iterator[DoctorFinding]:
+    """Every agent that is connected, from its files to what was captured. The same server is started once, however many have it."""
+    try:
+        found = list(find_connections())
+        if args.fix:
+            mend_agents(args, found)
+        if not found:
+            yield report("agents", "none is connected; `bethink install` does it")
+        answers: dict[Sequence[str], tuple[str, str, str]] = {}
+        for one in found:
+            check = check_entries if TRIED.keys() & one.parts else check_plugin
+            checked, words, parts = check(one)
+            yield checked
+            if "hooks" in parts:
+                yield check_hooks(one._replace(place=one.place._replace(words=words)))
+            if "mcp" in parts:
+                answers[words] = answers.get(words) or ask_server((*words, "mcp"))
+                yield one.report("MCP", *answers[words])
+            yield check_capture(one.host)
+            yield from check_failures(one.host)
+        yield from check_pauses()
+    except BethinkError as error:
+        yield report("agents", "", error.message, error.hint or "")
+
+
+def mend_agents(args: Namespace, found: Sequence[Connection]) -> None:
+    """Writes the entries anew that `install` made, and forgets failures that were counted. What cannot be written shows up in the
+    findings."""
+    for one in found:
+        entered = [] if one.plugin else [one.host]
+        for outcome in installer.install(entered, one.place, [*one.parts], force=True):
+            if outcome.status in ("made", "changed"):
+                console.note(args, f"fixed: entries in {outcome.path}")
+    state.clear_failures()
+
+
+# Whether an agent would start Bethink; then with which words, and the parts that can be tried.
+Checked = tuple[DoctorFinding, Strings, Collection[str]]
+
+
+def check_entries(one: Connection) -> Checked:
+    """Whether an agent's files are as `install` would write them."""
+    tried = [part for part in TRIED if part in one.parts]
+    planned = installer.install([one.host], one.place, [*one.parts], force=True, dry=True)
+    outcomes = [outcome for outcome in planned if outcome.part != "skills"]
+    wrong = [outcome for outcome in outcomes if outcome.reasons or outcome.status != "unchanged"]
+    broken = {part for outcome in wrong for part in ([outcome.part] if outcome.part else tried)}
+    files = ", ".join(str(outcome.path) for outcome in outcomes)
+    well = f"{' and '.join(TRIED[part] for part in tried)} in {files}"
+    trouble, fix = find_trouble(one, wrong)
+    if one.plugin:
+        trouble = f"{files} and the plugin {one.plugin} both connect {AGENTS[one.host].title}"
+        fix = f"Keep one: bethink uninstall --{one.host}"
+    return one.report("config", well, trouble, fix), one.place.words, {*tried} - broken
+
+
+def find_trouble(one: Connection, wrong: Sequence[FileOutcome]) -> tuple[str, str]:
+    """Why an agent would not start Bethink, and how to mend it."""
+    reasons = [
+        reason if str(outcome.path) in reason else f"{outcome.path}: {reason}"
+        for outcome in wrong
+        for reason in outcome.reasons
+    ]
+    if reasons:
+        return " ".join(reasons), f"Look at it, then run `bethink install --{one.host}`."
+    if wrong:
+        paths = ", ".join(str(outcome.path) for outcome in wrong)
+        return f"{paths} is not as `install` writes it; it was not run.", ""
+    settings = installer.read_settings(one.place.hooks_file(one.host))
+    if "hooks" in one.parts and settings.get("disableAllHooks") is True:
+        off = "disableAllHooks is set in the settings, so no hook runs."
+        return off, "Switch them on again in the settings of the agent."
+    return "", ""
+
+
+def check_plugin(one: Connection) -> Checked:
+    """Whether the program is there that our plugin's launcher finds, on PATH or where installers put it."""
+    path = one.place.environment.get("PATH", os.defpath)
+    folders = f"{path}{os.pathsep}{one.place.home / '.local' / 'bin'}"
+    program = shutil.which(installer.NAME, path=folders) or ""
+    gone = "" if program else f"{installer.NAME}, which the plugin starts, is not there."
+    fix = "uv tool install 'bethink[mcp]', which the plugin finds on PATH or in ~/.local/bin"
+    well = f"the plugin {one.plugin} brings hooks, the MCP server and skills"
+    return one.report("config", well, gone, fix), (program,), TRIED if program else ()
+
+
+def check_hooks(one: Connection) -> DoctorFinding:
+    """Whether the hooks run. What fails inside one, without a word to its host, is counted, and found among the failures."""
+    slowest = 0.0
+    for event, told in PROBES.items():
+        words = installer.hook_words(one.host, one.place, event)
+        output, trouble, seconds = run_command(words, told, HOOK_SECONDS)
+        slowest = max(slowest, seconds)
+        if not trouble and output and not output.startswith(b"{"):
+            trouble = "its answer is no JSON object"
+        if trouble:
+            return one.report("hooks", "", f"{event}: {trouble}")
+    return one.report("hooks", f"{', '.join(PROBES)} run, the slowest in {slowest * 1000:.0f} ms")
+
+
+def ask_server(words: Sequence[str]) -> tuple[str, str, str]:
+    """How the MCP server answers, or what is wrong with it and how to mend it."""
+    output, trouble, seconds = run_command(words, ASKED, SERVER_SECONDS)
+    with suppress(ValueError, LookupError, TypeError):  # what is no JSON is no protocol
+        answers = {line.get("id"): line for line in map(json.loads, output.splitlines())}
+        if tools := answers[2]["result"]["tools"]:
+            return f"answers with {len(tools)} tools in {seconds:.1f} s", "", ""
+    # Entries can be written anew as often as one likes: without the library no server starts.
+    fix = "" if util.find_spec("mcp") else "pip install 'bethink[mcp]'"
+    none = "it ended without an answer, or has no tools"
+    return "", f"{' '.join(words)}: {trouble or none}", fix
+
+
+def check_capture(host: str) -> DoctorFinding:
+    at, now = spool.read_captures().get(host), time.time()
+    waiting = [entry for entry in spool.list_waiting() if entry.host == host]
+    ended = [one for one in waiting if one.event not in spool.UNDER_WAY]
+    late = [one for one in ended if now - one.noted_at > PATIENCE]
+    last = "nothing was captured yet" if at is None else f"last capture {span(now - at)} ago"
+    said = f"{last}; waiting: {many(len(waiting), 'transcript')}"
+    if at is None and AGENTS[host].note:  # by which it may be explained
+        said = f"{said}. {AGENTS[host].note}"
+    return report(f"{host} capture", said, said if late else "", "bethink backfill --all")
+
+
+def check_failures(host: str) -> Iterator[DoctorFinding]:
+    for row in state.read_failures():
+        if row.host == host:
+            ago = time.time() - row.last
+            last = f"last {span(ago)} ago: {row.message}"
+            said = f"{row.event} failed {many(row.count, 'time')}, {last}"
+            fix = "bethink doctor --fix, when the rest is well, forgets them"
+            yield report(f"{host} failures", said, "" if ago > RECENT else said, fix)
+
+
+def check_pauses() -> Iterator[DoctorFinding]:
+    """Pauses that hold now: nothing is wrong with them, and they explain a silence."""
+    now = time.time()
+    for one in read_pauses():
+        if one.holds(now):
+            where = "everywhere" if one.scope == EVERYWHERE else f"in {one.name or one.scope}"
+            left = f"for another {span(one.until - now)}" if one.until else "until `bethink resume`"
+            yield report("pause", f"memory is paused {where} {left}")
+
+
+def run_command(words: Sequence[str], told: str, seconds: float) -> tuple[bytes, str, float]:
+    """Runs a command that is told something, and ends it with all that it started. Gives its answer, what is wrong with how it ended,
+    and the seconds that it took."""
+    started, pipe = time.monotonic(), subprocess.PIPE
+    output, trouble = b"", ""
+    try:
+        with subprocess.Popen(
+            words, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+        ) as process:
+            try:
+                output, said = process.communicate(told.encode(), seconds)
+            finally:
+                end_process(process)
+        if process.returncode:
+            complaint = said.decode("utf-8", "replace").strip().rpartition("\n")[2]
+            trouble = f"it ended with {process.returncode}: {complaint[:300]}"
+    except subprocess.TimeoutExpired:
+        trouble = f"it did not end or answer within {seconds:g} seconds"
+    except (OSError, ValueError) as error:
+        trouble = f"it cannot be started: {error}"
+    return output.strip(), trouble, time.monotonic() - started

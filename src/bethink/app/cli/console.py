@@ -1,0 +1,551 @@
+"""What every command stands on: what it takes and gives back (`Result`), the memory that its arguments name, the text it is
+given, a yes or no from the user, and where its result goes. stdout is data; stderr is talk. For people and their programs the data
+formats give stored text back as it is, but for a terminal. An agent gets everything through `bethink.outgoing`, in every format."""
+
+import errno
+import importlib
+import os
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta, tzinfo
+from pathlib import Path
+from types import SimpleNamespace as Namespace
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TextIO
+
+from bethink import caller, config
+from bethink import project as projects
+from bethink.app import read_words
+from bethink.app.arguments import (
+    Argument,
+    make_asked,
+    parse_arguments,
+    read_section,
+    read_typed,
+)
+from bethink.app.cli import COMMANDS
+from bethink.app.render import (
+    describe_value,
+    fold,
+    format_records,
+    item_lines,
+    json_text,
+    plain,
+    quote_items,
+    size,
+    width,
+)
+from bethink.config import Config
+from bethink.errors import BethinkError, InvalidInput, NeedsPerson, NotFound, UsageError
+from bethink.outgoing import Quote, clear_line, clear_value, encode, fence_text, join
+from bethink.project import Project
+from bethink.recall.shape import to_json
+from bethink.text import is_english, replace_broken, suggest
+
+if TYPE_CHECKING:
+    from bethink.api import Bethink
+
+LONGEST = 4 * 5_000_000  # bytes: no setting allows a longer memory
+EVERY = 0.1  # seconds between two reports
+
+
+# A path has bytes of its own, and a search takes any input.
+ANY_BYTES = "database project file output directory path query question".split()
+COLUMN = 24  # where the help of an argument begins
+
+
+class Local(tzinfo):
+    """The time zone of this machine, with the offset that each day had: `astimezone()` alone would give all of them today's."""
+
+    def utcoffset(self, moment: datetime | None) -> timedelta | None:
+        return moment.replace(tzinfo=None).astimezone().utcoffset() if moment else None
+
+    def dst(self, moment: datetime | None) -> None:
+        """Nobody asks."""
+
+    tzname = dst
+
+    def fromutc(self, moment: datetime) -> datetime:
+        # Its stamp tells apart the hour that an autumn night has twice.
+        return datetime.fromtimestamp(moment.replace(tzinfo=UTC).timestamp()).replace(tzinfo=self)
+
+
+LOCAL = Local()
+
+
+# Commands
+
+
+def read_arguments(command: str) -> tuple[Argument, ...]:
+    """What a command takes, if there is one of that name."""
+    if command not in COMMANDS:
+        close = suggest(command, COMMANDS)
+        raise UsageError(
+            f"'{command}' is not a command.", close or "`bethink --help` lists the commands."
+        )
+    takes = read_section(command)["Takes"]
+    return parse_arguments(f"--help, -h     show this help and exit\n{takes}\n<every>")
+
+
+def load(command: str) -> tuple[Callable[..., Any], str]:
+    """The function of a command; and whether it needs the memory: to "read" one that is there, or to "make" one if need be."""
+    file, _, opens = COMMANDS[command][0].partition(" ")
+    module = importlib.import_module(f"bethink.app.cli.{file}")
+    # Python has words of its own: `import_`, `list_`.
+    return getattr(module, command, None) or getattr(module, f"{command}_"), opens
+
+
+def parse(command: str, words: Sequence[str]) -> Namespace:
+    """What was typed behind a command."""
+    arguments = read_arguments(command)
+    try:
+        args = make_asked(read_typed(words, arguments), arguments)
+    except UsageError as error:
+        more = f"`bethink {command} --help` shows what it takes."
+        raise UsageError(error.message, error.hint or more) from None
+    args.gives = read_section(command)["Gives"].split()
+    args.format = args.format or ("json" if args.json else "text")
+    args.run_by = "--for-agent" if args.for_agent else find_agent(command, args.given)
+    # An agent reads what is printed, unless somebody uses a terminal inside it.
+    args.for_agent = args.for_agent or (bool(args.run_by) and not sys.stdout.isatty())
+    for name, value in args.given.items():
+        # Python smuggles in bytes that are no UTF-8 as lone surrogates, which nothing can store.
+        text = " ".join(value) if isinstance(value, list) else str(value)
+        if name not in ANY_BYTES and replace_broken(text) != text:
+            raise InvalidInput(
+                f"The {name} is not valid UTF-8.", "Check the encoding of your terminal."
+            )
+    return args
+
+
+# Commands that an agent may run
+
+
+def find_refused(command: str, given: Iterable[str]) -> str:
+    """What of a command only people may run: the command itself or one of the arguments that were given; nothing if agents may, too.
+    A command that is not listed is for people."""
+    rules = read_words("agents")
+    names = [name.replace("_", "-") for name in given]
+    used = {f"{command} --{name}" for name in names} | {
+        f"{command} {name.upper()}" for name in names
+    }
+    if not used.isdisjoint(rules["harmless"].split(", ")):
+        return ""
+    if command not in rules["read"].split() + rules["append"].split():
+        return command
+    return next((one for one in rules["person with"].split(", ") if one in used), "")
+
+
+def find_agent(command: str, given: Iterable[str]) -> str:
+    """The agent that runs a command. What only reads is not worth a look at other processes."""
+    is_read = command in read_words("agents")["read"].split() and not find_refused(command, given)
+    return caller.find_agent(thorough=not is_read)
+
+
+def refuse_agent(command: str, args: Namespace) -> None:
+    """Refuses an agent what only people may run."""
+    refused = find_refused(command, args.given) if args.run_by else ""
+    if refused:
+        raise NeedsPerson(
+            f"`bethink {refused}` is for people, and an agent runs it ({args.run_by}).",
+            "Run it in your own terminal, outside the agent, or use the web page: bethink ui",
+        )
+
+
+def is_agent_reading() -> bool:
+    """Return whether an agent reads the output: it started the command, and nobody uses a terminal inside it."""
+    return bool(caller.find_agent(thorough=False)) and not sys.stdout.isatty()
+
+
+def render_help(command: str) -> str:
+    arguments, parts = read_arguments(command), read_section(command)
+    placed = [one for one in arguments if not one.is_option]
+    usage = " ".join([f"usage: bethink {command} [options]", *map(_placeholder, placed)])
+    lines = [usage, "", " ".join(parts["about"].split())]
+    groups = {"arguments": placed} if placed else {}
+    for one in arguments:
+        if one.is_option:
+            groups.setdefault(one.group or "options", []).append(one)
+    for title, members in groups.items():
+        lines += ["", f"{title}:", *(line for one in members for line in _help_lines(one))]
+    lines += [
+        "",
+        "examples:",
+        *(f"  {line.strip()}" for line in parts["Examples"].strip().splitlines()),
+    ]
+    return "\n".join(map(fold, lines)) + "\n"
+
+
+def _placeholder(argument: Argument) -> str:
+    name = "|".join(argument.choices) or argument.value
+    return {"+": f"{name} …", "*": f"[{name} …]", "?": f"[{name}]"}.get(argument.many, name)
+
+
+def _help_lines(argument: Argument) -> list[str]:
+    head = f"  {', '.join(argument.names)} {argument.value}".rstrip()
+    if not argument.is_option:
+        head = f"  {_placeholder(argument)}"
+    if len(head) < COLUMN - 1 or not argument.help:
+        return [f"{head:<{COLUMN}}{argument.help}".rstrip()]
+    return [head, " " * COLUMN + argument.help]
+
+
+# Streams
+
+
+def prepare() -> None:
+    """No character may break a command, whatever the terminal can show."""
+    for stream in (sys.stdout, sys.stderr):
+        if reconfigure := getattr(stream, "reconfigure", None):
+            reconfigure(errors="backslashreplace")
+
+
+def out(args: Namespace, text: str) -> None:
+    """Print a text. For an agent it keeps its lines only if the gate made them."""
+    sys.stdout.write((join([text]) if args.for_agent else text) + "\n")
+
+
+def talk(text: str, for_agent: bool) -> None:
+    sys.stdout.flush()  # so that both streams keep their order where they go to one place
+    sys.stderr.write((clear_line(text) if for_agent else plain(text)) + "\n")
+
+
+def note(args: Namespace, text: str) -> None:
+    """What --quiet leaves out. Errors are never left out."""
+    if not args.quiet:
+        talk(text, args.for_agent)
+
+
+def warn(args: Namespace, text: str) -> None:
+    note(args, f"warning: {text}")
+
+
+def report_failure(error: Exception, as_json: bool = False, for_agent: bool = False) -> int:
+    """Says what went wrong, and what to do next: two lines, or one of JSON. Returns the exit code."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        # What is buffered is given up, or Python would try again while it ends, and complain.
+        with suppress(OSError, ValueError):  # not a real file, as in tests
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
+        return 0  # the reader has seen enough
+    if os.environ.get("BETHINK_DEBUG"):
+        import traceback
+
+        traceback.print_exception(error)
+    code = getattr(error, "exit_code", 1)
+    message, hint = describe_failure(error)
+    if as_json:
+        about = {"type": type(error).__name__, "message": message, "hint": hint, "exit_code": code}
+        talk(json_line({"error": about}, for_agent), for_agent)
+    else:
+        lines = [f"error: {message}", *([f"hint: {hint}"] if hint else [])]
+        talk(join(lines) if for_agent else "\n".join(lines), for_agent)
+    return code
+
+
+def json_line(value: Any, for_agent: bool) -> str:
+    return encode(value) if for_agent else json_text(value, None)
+
+
+def describe_failure(error: Exception) -> tuple[str, str | None]:
+    """What went wrong, and what to do next."""
+    if isinstance(error, BethinkError):
+        return error.message, error.hint
+    library = (getattr(error, "name", None) or "bethink").partition(".")[0]
+    if isinstance(error, ImportError) and library != "bethink":
+        extra = "mcp" if library == "mcp" else "all"
+        needed = f"This needs the library {library}, which cannot be used."
+        return needed, f"pip install 'bethink[{extra}]'"
+    if not isinstance(error, OSError):
+        report = "Set BETHINK_DEBUG=1 to see where, and please report it."
+        return f"unexpected {type(error).__name__}: {error}", report
+    why = error.strerror or str(error)
+    if error.filename:
+        return f"{why}: {error.filename}.", None
+    if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EIO):  # what names no file is a stream
+        why = f"The output could not be written: {why}. What the command changed stays changed"
+    return f"{why}.", None
+
+
+# Results
+
+
+class Result(NamedTuple):
+    """What a command gives back. It is printed in the format that was asked for, and what `bethink` says about it comes after; an empty
+    text is not said."""
+
+    # For JSON; of a command that gives a list, its records or the one it is about.
+    value: Any = None
+    lines: Iterable[str] = ()  # for people; by default the value in a few words
+    notes: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+    hints: Sequence[str] = ()
+    items: Sequence[Quote | str] = ()  # memories to show; agents get them with marks and origins
+    stored: bool = False  # whether the lines are stored text, which agents get between marks
+    code: int = 0
+
+
+def present(args: Namespace, result: Result | int | None) -> int:
+    """Prints what a command gave back, if it did not print by itself. Returns the exit code."""
+    if not isinstance(result, Result):
+        return result or 0
+    (_present_text if args.format == "text" else _present_data)(args, result)
+    said = {"": result.notes, "warning: ": result.warnings, "hint: ": result.hints}
+    for what, texts in said.items():
+        for text in filter(None, texts):
+            note(args, what + text)
+    return result.code
+
+
+def _present_data(args: Namespace, result: Result) -> None:
+    """The name of the list, that of an item and its fields for CSV, Markdown and XML are what the command says that it gives; without
+    fields those of the first record."""
+    value = release(args, to_json(result.value))
+    if not args.gives or (args.format == "json" and isinstance(value, dict)):
+        data([json_text(value) + "\n"])
+        return
+    records = [value] if isinstance(value, dict) else value
+    root, item, *fields = args.gives
+    fields = fields or list(records[0])
+    fields += ["why"] if getattr(args, "explain", False) else []
+    about = {"query": " ".join(args.query)} if hasattr(args, "query") else {}
+    written = format_records(args.format, records, fields, root, item, **release(args, about))
+    data(fence_parts(args, written) if args.format == "md" else written)
+
+
+def release(args: Namespace, value: Any) -> Any:
+    """Return a JSON value as its reader may have it: an agent gets its strings cleared."""
+    return clear_value(value) if args.for_agent else value
+
+
+def fence_parts(args: Namespace, parts: Iterable[str]) -> Iterable[str]:
+    """Return stored text as its reader may have it: an agent gets it between marks."""
+    return [fence_text("".join(parts)) + "\n"] if args.for_agent else parts
+
+
+def _present_text(args: Namespace, result: Result) -> None:
+    lines = list(result.lines)
+    if result.items and args.for_agent:
+        lines = [quote_items(result.items)]
+    elif result.items:
+        lines = item_lines(result.items)
+    elif result.value and not lines:
+        said = any((*result.notes, *result.warnings, *result.hints))
+        lines = describe_value(result.value) or ([] if said else ["nothing"])
+    if lines and args.for_agent and result.stored and not result.items:
+        lines = [fence_text("\n".join(lines))]
+    for line in lines:
+        out(args, line if args.for_agent else fold(line))
+
+
+def data(parts: Iterable[str], stream: TextIO | None = None) -> None:
+    """What programs read: as it is. People whose terminal it goes to get it without what that might obey."""
+    stream = stream or sys.stdout
+    stream.writelines(map(plain, parts) if stream.isatty() else parts)
+
+
+# How far a long command is
+
+
+class Bar:
+    """Tells at a terminal how far a long command is, in one line that is gone when it is closed. Not with --quiet, nor where the result is
+    for programs."""
+
+    def __init__(
+        self,
+        args: Namespace,
+        label: str,
+        unit: str = "",
+        count: Callable[[float], str] = "{:,.0f}".format,
+    ) -> None:
+        seen = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self.shown = seen and not args.quiet and args.format == "text"
+        self.label, self.unit, self.count = label, unit, count
+        self._next = 0.0
+
+    def __call__(self, done: float, total: int | None = None, label: str | None = None) -> None:
+        if self.shown and time.monotonic() >= self._next:
+            self._next = time.monotonic() + EVERY
+            self.write(self.line(done, total, label))
+
+    def write(self, line: str) -> None:
+        sys.stderr.write(f"\r\x1b[K{line[: width() - 1]}")
+        sys.stderr.flush()
+
+    def line(self, done: float, total: int | None, label: str | None = None) -> str:
+        told = label or self.label
+        if not done and not total:
+            return f"{told} …"
+        whole = f" of {self.count(total)}" if total else ""
+        return f"{told} {self.count(done)}{whole} {self.unit}".rstrip()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._next:
+            self.write("")
+
+
+# What a command is given
+
+
+def offer_languages(memory: "Bethink", text: str) -> str:
+    """Says once on this machine that another model knows more languages than English, when a question or a memory is in another."""
+    model = memory.config.embedding
+    other = model in ("none", "hashing", "http") or "/" in model or "multilingual" in model
+    marker = config.data_directory() / "languages-offered"
+    if other or is_english(text) or marker.exists():
+        return ""
+    with suppress(OSError):  # then it is said again
+        marker.touch(mode=0o600)
+    better = "bethink config embedding multilingual-e5-small && bethink reindex"
+    return f"{model} knows English; `{better}` finds other languages by meaning, too."
+
+
+@contextmanager
+def open_memory(args: Namespace, make: bool = False) -> "Iterator[Bethink]":
+    """The memory seen from the directory that the arguments name. Says what is odd about the settings. Only what takes something
+    in may `make` a database that was named and is not there. What an agent tells by a command is the agent's word, as over MCP."""
+    from bethink.api import Bethink
+
+    if not make:
+        check_database(args)
+    actor = "agent:shell" if args.run_by else "user"
+    with (
+        Bar(args, "fetching the embedding model, once", count=size) as bar,
+        Bethink(
+            args.database,
+            directory=directory(args),
+            container=args.container,
+            everywhere=getattr(args, "all_projects", False),
+            actor=actor,
+            clock=lambda: datetime.now(LOCAL),  # times are shown in it too
+            on_pull=bar,
+        ) as memory,
+    ):
+        for warning in (*memory.config.warnings, *unjoined(memory)[:1]):
+            warn(args, warning)
+        yield memory
+
+
+def unjoined(memory: "Bethink") -> tuple[str, ...]:
+    """Say that a team has a project of this folder's name which the user did not join, and how to join it."""
+    here = memory.project
+    namesake = f"project:{projects.team_identity(here.name)}"
+    if not memory.shared or here.team or namesake not in memory.store.scopes():
+        return ()
+    fix = f"bethink join {shlex.quote(here.name)}"
+    return f"This folder is not the team's project {here.name}; `{fix}` joins it.", fix
+
+
+def check_database(args: Namespace) -> None:
+    """A database that was named and is not there is a slip of the pen: an empty one in its place would answer "nothing"."""
+    name = args.database or os.environ.get("BETHINK_DATABASE")
+    if not name or "://" in name:
+        return
+    with suppress(OSError):  # opening it says why
+        if not Path(name).expanduser().exists():
+            origin = "--database" if args.database else "$BETHINK_DATABASE"
+            raise NotFound(
+                f"There is no database at {name}.",
+                f"Check {origin}; `bethink add` and `bethink init` make a new one.",
+            )
+
+
+def directory(args: Namespace) -> Path | None:
+    return None if args.project is None else find_folder(args.project)
+
+
+def find_folder(name: str) -> Path:
+    """The folder that was named."""
+    path = Path(name).expanduser()
+    if not path.is_dir():
+        raise NotFound(f"There is no directory {name}.", "Give an existing one.")
+    return path
+
+
+def project(args: Namespace) -> Project:
+    """The project that the arguments name, for commands that need no database."""
+    return projects.find(directory(args))
+
+
+def known_project(args: Namespace) -> Project:
+    """The same as the database knows it, for commands that keep its scope elsewhere and have to work without a database too."""
+    found = project(args)
+    with suppress(BethinkError):
+        if "://" in (path := config.locate_database(settings(args), found)) or Path(path).exists():
+            with open_memory(
+                Namespace(**{**vars(args), "quiet": True, "container": None})
+            ) as memory:
+                return memory.project
+    return found
+
+
+def settings(args: Namespace) -> Config:
+    """The settings alone, for commands that need no database."""
+    loaded = config.load(projects.locate(directory(args)).root, {"database": args.database})
+    for warning in loaded.warnings:
+        warn(args, warning)
+    return loaded
+
+
+def read_text(words: list[str] | None, file: str | None, example: str) -> str:
+    """The text of an argument, of a file, or with `-` or nothing of stdin."""
+    if words and file:
+        raise UsageError("Give the text or --file, not both.", example)
+    if file:
+        with Path(file).expanduser().open("rb") as stream:
+            return decode_text(stream.read(LONGEST + 1), file)
+    if words and words != ["-"]:
+        return " ".join(words)
+    if sys.stdin is None or (not words and sys.stdin.isatty()):
+        raise UsageError("There is no text.", f"{example}, or pipe a text in.")
+    return decode_text(sys.stdin.buffer.read(LONGEST + 1), "stdin")
+
+
+def decode_text(raw: bytes, name: str) -> str:
+    """Bytes as text, or a sentence about why they are none."""
+    if len(raw) > LONGEST:
+        raise InvalidInput(
+            f"{name} holds more than {size(LONGEST)}.",
+            "Split it: a memory is a statement or a passage.",
+        )
+    try:
+        if b"\x00" in raw:
+            raise ValueError(f"byte {raw.index(0)} is NUL")
+        return raw.decode("utf-8-sig")
+    except ValueError as error:
+        raise InvalidInput(
+            f"{name} is no text in UTF-8: {error}.", "`iconv -t UTF-8` converts other encodings."
+        ) from None
+
+
+def confirm(args: Namespace, question: str) -> None:
+    """Goes on only after a yes: from --yes, or typed at a terminal."""
+    if args.yes:
+        return
+    if not has_terminal():
+        raise UsageError(
+            f"{question} There is no terminal to ask on.", "Add --yes if that is what you want."
+        )
+    if not says_yes(f"{question} Go on?"):
+        raise BethinkError("Nothing was changed.")
+
+
+def has_terminal() -> bool:
+    """Whether somebody can be asked."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def says_yes(question: str, default: bool = False) -> bool:
+    """Whether somebody at the terminal says yes; with `default`, whether nobody says no."""
+    sys.stdout.flush()
+    sys.stderr.write(f"{plain(question)} [{'Y/n' if default else 'y/N'}] ")
+    sys.stderr.flush()
+    answer = sys.stdin.readline().lower()
+    return answer.strip() in ("y", "yes") or (default and answer == "\n")

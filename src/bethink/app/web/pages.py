@@ -1,0 +1,547 @@
+"""The pages: home, search, timeline and conversations, the graph, the inbox, health and projects; one memory with what can be done
+with it; and a form for a new one. Everything that is done there can be undone from the page that follows.
+
+A page is a function of a visit, which runs in a thread. It asks for what it shows through `Visit.ask`, by the operation of the API
+that gives it: the same checks, the same limits, the same objects as over REST. What is only a matter of looks is in its template.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from functools import partial
+from math import ceil, log1p
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, quote, urlencode
+
+from starlette.datastructures import QueryParams
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+
+from bethink.app import SECTIONS, operations, read_words
+from bethink.app.arguments import Argument, parse_value
+from bethink.app.http import api
+from bethink.app.http.projects import Projects
+from bethink.app.http.security import Caller
+from bethink.app.render import pick
+from bethink.app.web import WebSession
+from bethink.app.web.render import place, render_page, spell_unseen
+from bethink.errors import InvalidInput, NotFound, Overtaken, UsageError
+from bethink.features.browse import MENTIONS, WEEKS
+from bethink.features.inbox import ACTS, PAIRS, QUEUES
+from bethink.model import EVERYTHING, NOTHING, Json, Values
+from bethink.recall.query import parse
+from bethink.recall.shape import find_sought
+
+EVERY, PERSONAL = "all", "personal"  # in the place of a project: more than one, and none
+WIDER = {EVERY: "all_projects", PERSONAL: "personal"}  # and what operations call that
+
+
+class Visit(NamedTuple):
+    """Somebody who is signed in looks at a page, or sends a form."""
+
+    caller: Caller
+    projects: Projects
+    session: WebSession
+    mark: str  # what every form of this visitor carries
+    address: str  # the path, without the room and without what was asked
+    query: QueryParams
+    path: Mapping[str, str] = NOTHING  # the parts of the address that the page names
+    last_visit: datetime | None = None  # when this browser looked at the first page before
+    form: Mapping[str, str] = NOTHING  # of a POST; a field that is repeated as a comma list
+
+    @property
+    def room(self) -> str:
+        """What every address of this visitor begins with."""
+        return self.session.room
+
+    def parameter(self, name: str) -> str:
+        """A parameter of the address; nothing where it was not given."""
+        return self.query.get(name, "").strip()
+
+    def parameters(self, *names: str) -> Json:
+        """Those of these parameters that were given."""
+        return {name: value for name in names if (value := self.parameter(name))}
+
+    @property
+    def where(self) -> Json:
+        """The project that the visit is about, for addresses: nothing for the visitor's own."""
+        return self.parameters("project", "container")
+
+    @property
+    def own(self) -> str:
+        """The project that is meant where none is named: the server's, or the first that a member may see."""
+        home = self.projects.home.scope
+        granted = [grant.scope for grant in self.caller.projects or ()]
+        return home if self.caller.sees(home) or not granted else granted[0]
+
+    def ask(self, name: str, /, **given: Any) -> Any:
+        """What an operation of the API answers about the project of this visit: `visit.ask("search", query="deploy")`. Texts
+        are read as they are typed: a list as its parts between commas, a number as one."""
+        operation = api.OPERATIONS[name]
+        takes = {argument.name: argument for argument in operation.takes}
+        asked = self._place
+        if (wider := WIDER.get(self.where.get("project", ""))) and wider in takes:
+            asked[wider] = True
+        asked |= {name: _read_value(value, takes[name]) for name, value in given.items()}
+        return api.perform(operation, self.caller, self.projects, asked)
+
+    @property
+    def _place(self) -> Json:
+        """The project and container of this visit, as operations take them."""
+        place = self.where
+        if place.get("project") in WIDER:
+            del place["project"]
+        if self.own != self.projects.home.scope:
+            place.setdefault("project", self.own)
+        return place
+
+    def find_newer(self, memories: Iterable[Values]) -> dict[str, list[Json]]:
+        """By id of a memory: the newer memories about the same subject, as far as this visitor sees them."""
+        place = self._place
+        view = self.projects.view(self.caller, place.get("project"), place.get("container"))
+        scopes = view.every_scope() if self.where.get("project") == EVERY else view.scopes
+        marked = {
+            one["id"]: one["newer"] for one in memories if one["newer"] and not one["superseded_by"]
+        }
+        found = operations.load_newer(view, marked, scopes)
+        return {id: [pick(one, "id scope summary") for one in newer] for id, newer in found.items()}
+
+    def at(self, address: str, scope: str | None = None, /, **more: str | int | None) -> str:
+        """An address of these pages, for the same project or that of a scope."""
+        where = self.where if scope is None else place(scope)
+        asked = urlencode({name: value for name, value in {**where, **more}.items() if value})
+        return f"{self.room}{quote(address)}" + (f"?{asked}" if asked else "")
+
+    def again(self, **more: str | int | None) -> str:
+        """The address of this page with something else asked."""
+        return self.at(self.address, **{**self.query, "part": None, **more})
+
+    def show(self, template: str, status: int = 200, /, **values: Any) -> Response:
+        """The page that a template makes of values."""
+        listed = self.projects.list_visible(self.caller)
+        every = self.query.get("project") == EVERY
+        names = {one.scope: one.name for one in listed if every}
+        frame = {"visit": self, "room": self.room, "projects": listed, "scope_names": names}
+        return HTMLResponse(render_page(template, **frame, **values), status)
+
+    def go(self, address: str, /, **more: str | int | None) -> Response:
+        """Redirect to another page after a change, so that a reload repeats nothing."""
+        return RedirectResponse(self.at(address, **more), 303)
+
+    def go_back(self, **more: str) -> Response | None:
+        """Redirect to the page whose form was sent, if the form names one of this visitor's pages."""
+        page, _, query = self.form.get("back", "").partition("?")
+        if page not in {self.room + path for path in read_words("page names")}:
+            return None
+        return RedirectResponse(f"{page}?{urlencode([*parse_qsl(query), *more.items()])}", 303)
+
+
+Page = Callable[[Visit], Response]
+
+
+def _read_value(value: Any, argument: Argument) -> Any:
+    if not isinstance(value, str):
+        return value
+    return _split(value) if argument.is_list else parse_value(value, argument)
+
+
+def _split(text: str) -> list[str]:
+    return [part for one in text.split(",") if (part := one.strip())]
+
+
+def send_form(run: Page, page: Callable[[Visit, str, int], Response], visit: Visit) -> Response:
+    """Does what a form says. Where that cannot be, its page is shown again with why, and with what was typed."""
+    try:
+        return run(visit)
+    except Overtaken:
+        return page(visit, MEANWHILE, 409)
+    except UsageError as error:
+        return page(visit, error.told, 422)
+
+
+# Home: what happened since somebody was last here, and what waits for them.
+
+FIRST = "7d"  # what is shown to somebody who was not here before
+LEVELS = 4  # of colour in the calendar
+
+
+def show_home(visit: Visit) -> Response:
+    last = visit.last_visit.isoformat() if visit.last_visit else FIRST
+    found = visit.ask("recent", since=visit.parameter("since") or last)
+    empty = not found["days"] and not visit.ask("list", limit=1)["total"]
+    return visit.show(
+        "home.html",
+        **found,
+        empty=empty,
+        waiting=visit.ask("inbox-counts")["queues"],
+        calendar=_draw_calendar(found["days"], visit.projects.base.clock()),
+        newer=visit.find_newer([*found["newest"], *found["open"]]),
+        changed=_find_changed(visit),
+    )
+
+
+def _find_changed(visit: Visit) -> Json | None:
+    """The memory that was just closed or reopened from this page, if it is still there."""
+    with suppress(UsageError):
+        if id := visit.parameter("of"):
+            scope = place(visit.parameter("scope"))
+            return dict(visit.ask("get", id=id, count=False, **scope))
+    return None
+
+
+def _draw_calendar(days: Mapping[str, int], now: datetime) -> list[Json]:
+    """A cell for each day. Days differ by orders of magnitude, so colour goes by the logarithm."""
+    today, most = now.date(), log1p(max(days.values(), default=0)) or 1.0
+    monday = today - timedelta(days=today.weekday(), weeks=WEEKS - 1)
+    dates = [monday + timedelta(days=number) for number in range((today - monday).days + 1)]
+    counts = {date.isoformat(): days.get(date.isoformat(), 0) for date in dates}
+    return [
+        {"level": ceil(log1p(count) / most * LEVELS), "day": day, "memories": count}
+        for day, count in counts.items()
+    ]
+
+
+# A new memory: a dialog on every page, and a page of its own where no script runs.
+
+
+def show_form(visit: Visit, wrong: str = "", status: int = 200) -> Response:
+    return visit.show("add.html", status, wrong=wrong)
+
+
+def add(visit: Visit) -> Response:
+    note = {
+        "content": _clean(visit.form.get("content", "")),
+        "kind": visit.form.get("kind") or None,
+        "tags": _split(visit.form.get("tags", "")),
+    }
+    answer = visit.ask("add", memories=[note], personal=bool(visit.form.get("personal")))
+    outcome = answer["outcomes"][0]
+    if outcome["status"] == "purged":
+        raise InvalidInput("This text was purged earlier, so it is not stored again.")
+    return visit.go(
+        f"/memory/{outcome.get('duplicate_of') or outcome['id']}",
+        done=outcome["status"],
+        redactions=outcome.get("redactions"),
+        effects=",".join(f"{name}:{id}" for name, id in list_effects(outcome)),
+    )
+
+
+class Effect(NamedTuple):
+    """What a new note did to another memory, or may mean for it."""
+
+    text: str  # before the link to the other memory
+    made: str = ""  # the relation that was added, which Undo removes
+    offered: str = ""  # the relation that a button adds
+    label: str = ""  # of the button
+
+
+EFFECTS = {
+    "replaces": Effect("This replaces", made="supersedes"),
+    "closes": Effect("This closes", made="answers"),
+    "newer": Effect("This is newer than", offered="supersedes", label="Replace it"),
+    "may-replaces": Effect("This may replace", offered="supersedes", label="Replace it"),
+    "may-answers": Effect("This may answer", offered="answers", label="Close it"),
+    "may-completes": Effect("This may complete", offered="answers", label="Close it"),
+    "may-same": Effect("This may say the same as", offered="supersedes", label="Replace it"),
+    "similar": Effect("This is very similar to", offered="supersedes", label="Replace it"),
+}
+MOST_EFFECTS = 10  # that are shown after a note was added
+
+
+def list_effects(outcome: Values) -> list[tuple[str, str]]:
+    """List the effects of a new note: the name of each in `EFFECTS` and the id of the other memory, each memory once."""
+    found = [
+        *(("replaces", id) for id in outcome.get("supersedes", ())),
+        *(("closes", id) for id in outcome.get("settles", ())),
+        *(("newer", id) for id in outcome.get("marks", ())),
+        *((f"may-{one['relation']}", one["id"]) for one in outcome.get("proposals", ())),
+        *(("similar", id) for id in [outcome.get("similar")] if id),
+    ]
+    first = {id: name for name, id in reversed(found)}
+    return [(name, id) for name, id in found if first[id] == name]
+
+
+def _read_effects(text: str) -> list[tuple[Effect, str]]:
+    """Read the effects in an address or a form; unknown ones are left out."""
+    parts = [effect.partition(":") for effect in _split(text)[:MOST_EFFECTS]]
+    return [(EFFECTS[name], id) for name, _, id in parts if name in EFFECTS]
+
+
+def _load_effects(visit: Visit) -> list[tuple[Effect, Json]]:
+    """The effects that the address of a memory's page names, with the other memories as far as they are still there."""
+    found = []
+    for effect, id in _read_effects(visit.parameter("effects")):
+        with suppress(UsageError):
+            found.append((effect, visit.ask("get", id=id, count=False)))
+    return found
+
+
+def undo_add(visit: Visit) -> Response:
+    """Forget a new note, and restore what it replaced or closed."""
+    id = visit.path["id"]
+    for effect, other in _read_effects(visit.form.get("effects", "")):
+        if effect.made:
+            visit.ask("unlink", id=id, target=other, type=effect.made)
+    answer = visit.ask("forget", id=id)
+    return visit.go(f"/memory/{id}", done=answer["status"])
+
+
+def send_state(visit: Visit) -> Response:
+    """Something that changes whenever a memory comes or goes, of what the visitor looks at alone."""
+    found = visit.ask("list", limit=1)
+    newest = found["items"][0]["id"] if found["items"] else ""
+    return Response(f"{found['total']} {newest}", media_type="text/plain")
+
+
+# Search: results while one types, filters, marked words, and why each was found. Without a question, what is newest.
+
+HITS = 20  # on a page
+SURE = 3  # hits that are shown however weak they are
+WEAK = 0.45  # of the best score: what is below is shown on demand; set by hand
+FILTERS = ("kind", "entity", "source", "host", "tag", "since", "until", "session")
+
+
+def show_search(visit: Visit) -> Response:
+    question = visit.parameter("q")
+    values: Json = {"question": question, "sought": None, "wrong": "", "weaker": 0}
+    values["narrowed"] = bool(visit.parameters("hidden", *FILTERS))
+    try:
+        values |= _search(visit, question)
+        values["newer"] = visit.find_newer(values["items"])
+        if question:
+            values["sought"] = find_sought(parse(question, visit.projects.base.clock()))
+    except UsageError as error:
+        values["wrong"] = error.told
+    part = visit.query.get("part") == "results"
+    template = "results.html" if part else "search.html"
+    return visit.show(template, 422 if values["wrong"] else 200, **values)
+
+
+def _search(visit: Visit, question: str) -> Json:
+    """What is found; of a question first what fits, and how many weaker matches there are."""
+    wanted = {**visit.parameters("offset", *FILTERS), "limit": HITS}
+    wanted |= EVERYTHING if visit.query.get("hidden") else {}
+    if not question:
+        return {"hints": [], **visit.ask("list", **wanted)}
+    found: Json = visit.ask("search", query=question, explain=True, **wanted)
+    strong = count_strong([hit["score"] for hit in found["items"]])
+    if strong == len(found["items"]) or visit.parameters("rest", "offset"):
+        return found
+    return {**found, "items": found["items"][:strong], "weaker": found["total"] - strong}
+
+
+def count_strong(scores: Sequence[float]) -> int:
+    """How many hits stand before the tail: up to the last one whose score is a good part of the best."""
+    least = max(scores, default=0.0) * WEAK
+    last = max((at for at, score in enumerate(scores, 1) if score >= least), default=0)
+    return max(last, min(SURE, len(scores)))
+
+
+# The timeline: conversations by day with their topics as bands; and one conversation, turn by turn, with what was taken from it.
+
+
+def show_timeline(visit: Visit) -> Response:
+    return visit.show(
+        "timeline.html", **visit.ask("timeline", **visit.parameters("host", "offset"))
+    )
+
+
+def show_session(visit: Visit) -> Response:
+    id = visit.path["id"]
+    said = visit.ask("turns", id=id, **visit.parameters("offset", "topic"))
+    return visit.show("session.html", session=visit.ask("topics", id=id), **said)
+
+
+# The graph around a focus: drawn by a script, and listed for everybody else. `/graph/data` is what the script asks for.
+
+SIZES = {40: 2, 80: 2, 200: 3, 500: 4}  # nodes at most → steps outwards
+USUAL = 80
+
+
+def show_graph(visit: Visit) -> Response:
+    asked = _read_graph(visit)
+    found = visit.ask("graph", **asked)
+    nodes = _list_nodes(found)
+    return visit.show("graph.html", **{**found, "nodes": nodes}, asked=asked, sizes=SIZES)
+
+
+def send_graph(visit: Visit) -> Response:
+    """The same as JSON; with `open` the surroundings of one node, as many as are asked for."""
+    asked = _read_graph(visit)
+    if opened := visit.query.get("open"):
+        asked = {"focus": opened, "limit": visit.parameter("limit"), "depth": 1}
+    found = visit.ask("graph", **asked)
+    for node in found["nodes"]:
+        node["label"] = spell_unseen(" ".join(node["label"].split()))
+    return Response(api.encode(found), media_type=api.JSON)
+
+
+def _read_graph(visit: Visit) -> Json:
+    """What a graph is asked to begin with, and how large it may be."""
+    size = next((size for size in SIZES if str(size) == visit.query.get("size")), USUAL)
+    return {**visit.parameters("focus", "query"), "limit": size, "depth": SIZES[size]}
+
+
+def _list_nodes(found: Values) -> list[Json]:
+    """Each node with what it is connected to; the focus, then those with most connections first."""
+    nodes = {node["id"]: {**node, "ties": []} for node in found["nodes"]}
+    for edge in found["edges"]:
+        source, target, type = nodes[edge["source"]], nodes[edge["target"]], edge["type"]
+        there, back = ("about", "in") if type == MENTIONS else (type, f"← {type}")
+        source["ties"].append((there, target))
+        target["ties"].append((back, source))
+    focus = found["focus"]
+    return sorted(nodes.values(), key=lambda node: (node["id"] not in focus, -len(node["ties"])))
+
+
+# The inbox: what somebody should decide, one key for each decision, and the way back after it.
+
+DECISIONS, LINES = 10, 50  # pairs on a page, and single memories
+
+
+def show_inbox(visit: Visit, wrong: str = "", status: int = 200) -> Response:
+    asked = visit.parameter("queue")
+    queue = asked if asked in QUEUES else QUEUES[0]
+    limit = DECISIONS if queue in PAIRS else LINES
+    found = visit.ask("inbox", queue=queue, limit=limit, **visit.parameters("start"))
+    single = [] if queue in PAIRS else [item["memories"][0] for item in found["items"]]
+    return visit.show(
+        "inbox.html",
+        status,
+        **found,
+        newer=visit.find_newer(single),
+        waiting=visit.ask("inbox-counts")["queues"],
+        acts=ACTS,
+        wrong=wrong,
+    )
+
+
+def decide(visit: Visit) -> Response:
+    act = visit.form.get("act", "")
+    done = visit.ask("decide", act=act, ids=visit.form.get("ids", ""))
+    here = visit.parameters("queue", "start")
+    return visit.go("/inbox", **here, done=act, undo=done["undo"], ids=",".join(done["ids"]))
+
+
+# Health: what the agents brought in, what waits, size and growth, cost, speed, and what `bethink doctor` says.
+
+
+def show_health(visit: Visit) -> Response:
+    return visit.show("health.html", **visit.ask("condition"))
+
+
+# Projects: what each scope and container holds, who else can see it, and a copy of it to take away.
+
+
+def show_projects(visit: Visit) -> Response:
+    listed = visit.ask("projects")["items"]
+    readers = visit.ask("token")["items"] if visit.caller.owner else []
+    return visit.show("projects.html", listed=listed, readers=readers)
+
+
+def export(visit: Visit) -> Response:
+    """Everything of a project as lines of JSON, forgotten and replaced memories included, however much that is."""
+    lines = api.stream(visit.ask("export"), visit.projects.run)
+    headers = {"Content-Disposition": 'attachment; filename="bethink.jsonl"'}
+    return StreamingResponse(lines, 200, headers, api.JSON_LINES)
+
+
+# One memory: what it says, where it came from and what stands around it there, how it changed, what it is related to.
+
+BESIDE = 2  # turns or passages before and after
+FIELDS = ("content", "summary", "kind", "importance", "tags", "entities", "expires")
+MEANWHILE = (
+    "This memory changed while you were editing it. The current text is above; yours is below."
+)
+
+
+def show_memory(visit: Visit, wrong: str = "", status: int = 200) -> Response:
+    """The page; with what was typed into the form for changes, where that could not be followed."""
+    id, typed = visit.path["id"], _read_changes(visit)
+    memory = visit.ask("get", id=id, count=False)
+    return visit.show(
+        "memory.html",
+        status,
+        memory=memory,
+        events=visit.ask("history", id=id)["items"],
+        around=visit.ask("around", id=id, turns=BESIDE)["items"],
+        newer=visit.find_newer([memory]),
+        effects=_load_effects(visit),
+        form=_fill_form(memory) | typed,
+        editing=bool(typed),
+        wrong=wrong,
+    )
+
+
+def _read_changes(visit: Visit) -> dict[str, str]:
+    return {name: _clean(visit.form[name]) for name in FIELDS if name in visit.form}
+
+
+def _fill_form(memory: Values) -> dict[str, str]:
+    """What the form for changes holds."""
+    return {
+        **{name: memory[name] for name in ("content", "summary", "kind")},
+        "importance": f"{memory['importance']:g}",
+        "tags": ", ".join(memory["tags"]),
+        "entities": ", ".join(f"{one['type']}:{one['name']}" for one in memory["entities"]),
+        "expires": (memory["expires_at"] or "")[:10],
+    }
+
+
+def edit(visit: Visit) -> Response:
+    """Changes what differs from what is there, if nobody else changed it meanwhile."""
+    id = visit.path["id"]
+    known = _fill_form(visit.ask("get", id=id, count=False))
+    typed = _read_changes(visit).items()
+    changed: Json = {name: value for name, value in typed if value != _clean(known[name])}
+    if changed:
+        changed |= {"expires": changed["expires"] or None} if "expires" in changed else {}
+        visit.ask("update", id=id, updated_at=visit.form.get("updated_at"), **changed)
+    return visit.go(f"/memory/{id}", done="saved" if changed else "")
+
+
+def _clean(text: str) -> str:
+    return text.replace("\r\n", "\n").strip()
+
+
+class Action(NamedTuple):
+    """Something else that a form does with a memory."""
+
+    operation: str  # of the API
+    takes: tuple[str, ...] = ()  # fields of the form
+    values: Values = NOTHING  # and values that are always the same
+
+
+ACTIONS = {
+    "forget": Action("forget"),
+    "restore": Action("restore", ("version",)),
+    "vote": Action("vote", ("value",)),
+    "link": Action("link", ("target", "type")),
+    "unlink": Action("unlink", ("target", "type")),
+    "close": Action("update", values={"answered": True}),
+    "reopen": Action("update", values={"answered": False}),
+}
+
+
+def change(visit: Visit) -> Response:
+    """Run an action on a memory. `of` names the memory that a relation starts from, where that is another one."""
+    id, name = visit.path["id"], visit.path["action"]
+    if name not in ACTIONS:
+        raise NotFound(f"Unknown action: {name[:40]}")
+    action = ACTIONS[name]
+    given = ((field, _clean(visit.form.get(field, ""))) for field in action.takes)
+    fields = {field: value for field, value in given if value}
+    source = visit.form.get("of", id)
+    answer = visit.ask(action.operation, id=source, **fields, **action.values)
+    done = "saved" if "version" in fields else answer.get("status", name)
+    here = visit.go(f"/memory/{id}", done=done, of=source if source != id else "", **fields)
+    return visit.go_back(done=done, of=id, scope=answer.get("scope", "")) or here
+
+
+def _load_page(line: str) -> tuple[str, str, Page]:
+    """Method, path and function of a line of the table; for what a form does, with the page that shows why it cannot be."""
+    method, path, name, *again = line.split()
+    run = globals()[name]
+    return method, path, partial(send_form, run, globals()[again[0]]) if again else run
+
+
+PAGES = [_load_page(line) for line in SECTIONS["pages"].strip().splitlines()]

@@ -472,9 +472,9 @@ def test_only_the_gate_says_that_a_text_is_cleared():
 
 
 def test_only_the_gate_writes_the_marks_of_a_fence():
-    # `hosts` looks for them in transcripts.
+    # `agents` looks for them in transcripts.
     mark = re.compile(r"<\{TAG\}|<bethink-memory ")
-    texts = [path for path in SOURCE.rglob("*.py") if "hosts" not in path.parts]
+    texts = [path for path in SOURCE.rglob("*.py") if "agents" not in path.parts]
     assert [one.name for one in texts if mark.search(one.read_text("utf-8"))] == ["outgoing.py"]
 
 

@@ -595,4 +595,3 @@ def change(visit: Visit) -> Response:
     done = "saved" if "version" in fields else answer.get("status", name)
     here = visit.go(f"/memory/{id}", done=done, of=source if source != id else "", **fields)
     return visit.go_back(done=done, of=id, scope=answer.get("scope", "")) or here
-

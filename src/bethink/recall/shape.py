@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import accumulate, islice
 from typing import Any, NamedTuple
 
+from bethink.language.words import STOP_WORDS
 from bethink.model import (
     NOTHING,
     Answer,
@@ -27,7 +28,6 @@ from bethink.model import (
 )
 from bethink.schema import json_fields
 from bethink.store.words import tokenize
-from bethink.text import STOP_WORDS
 
 LONGEST = 50_000  # characters of a text that are looked at: marks further down help nobody
 MOST = 2_000  # marks in one text

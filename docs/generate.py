@@ -713,12 +713,12 @@ def _fields(shape: Any) -> str:
     for name in shape._fields:
         default = shape._field_defaults.get(name, inspect.Parameter.empty)
         declared = shape.__annotations__[name]
-        about = "".join(f"  # {field.help}" for field in getattr(declared, "__metadata__", ()))
-        lines.append(
-            f"{name}: {_plain(getattr(declared, '__origin__', declared) if about else declared)}"
-            + ("" if default is inspect.Parameter.empty else f" = {_literal(default)}")
-            + about
+        about = [f"# {field.help}" for field in getattr(declared, "__metadata__", ())]
+        line = f"{name}: {_plain(declared.__origin__ if about else declared)}" + (
+            "" if default is inspect.Parameter.empty else f" = {_literal(default)}"
         )
+        whole = "  ".join([line, *about])
+        lines += [whole] if len(whole) <= 100 else [*about, line]  # as `ruff format` leaves it
     return "\n".join(lines)
 
 

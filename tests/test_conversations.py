@@ -10,7 +10,7 @@ from case_tables import cases
 from transcripts import DAY, claude_line, transcript, written
 
 from bethink.api import Bethink
-from bethink.embed import HashingEmbedder
+from bethink.embed.hashing import HashingEmbedder
 from bethink.errors import InvalidInput, Overtaken
 from bethink.features import conversations, inbox
 from bethink.hooks import state

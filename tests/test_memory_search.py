@@ -7,7 +7,7 @@ from case_tables import cases
 from memories import Failing, texts
 
 from bethink.config import Config
-from bethink.embed import HashingEmbedder
+from bethink.embed.hashing import HashingEmbedder
 from bethink.errors import EmbeddingError, InvalidInput, NotFound
 from bethink.model import PERSONAL, Filter, Passage
 from bethink.recall.pipeline import STRANGE, UNFIT

@@ -13,7 +13,9 @@ from case_tables import cases, each
 from test_hosts_opencode import AGENT, DONE, USER, Opencode
 
 from bethink import Bethink
-from bethink.embed import HashingEmbedder, models
+from bethink.config import Config
+from bethink.embed import models
+from bethink.embed.hashing import HashingEmbedder
 from bethink.errors import BethinkError, EmbeddingError, InvalidInput
 from bethink.features import conversations
 from bethink.hooks import spool, state, worker
@@ -338,7 +340,7 @@ def test_one_process_holds_the_lock_and_keeps_nothing_of_the_session(desk, monke
     for name in kept | left | {"CODEX_HOME", "LD_PRELOAD"}:
         monkeypatch.setenv(name, "kept" if name in kept else "left")
     monkeypatch.setenv("PYTHONPATH", "relative")
-    found = spool.worker_environment()
+    found = spool.worker_environment(Config(embedding="http"))
     assert "left" not in found.values()
     assert {name for name, value in found.items() if value == "kept"} == kept
     assert found["BETHINK_HOOKS"] == "off"

@@ -130,7 +130,7 @@ def run(event: str, host: str, data: bytes, limit: Limit | None = None) -> str:
         if limit:
             limit.seconds = config.hook_seconds
         if hook.event in NOTED:
-            return _note(hook, project, config.database)
+            return _note(hook, project, config)
         return _tell(hook, project, config, closing=limit is None)
     except Exception as error:  # noqa: BLE001 - the outermost boundary: an agent must never notice what is wrong with its memory
         count_failure(event, host, f"{type(error).__name__}: {error}")
@@ -161,10 +161,10 @@ def find_project(hook: Hook, began: str = "") -> Project:
     return found
 
 
-def _note(hook: Hook, project: Project, database: str) -> str:
+def _note(hook: Hook, project: Project, config: Config) -> str:
     """Notes that a transcript grew, and wakes the worker that reads it."""
-    spool.note(hook, database, project)
-    spool.wake(database)
+    spool.note(hook, config.database, project)
+    spool.wake(config.database, config)
     if hook.event != "pre-compact" or projects.is_paused(hook.directory, project.scope):
         return ""
     return state.render_answer(hook, KEEP)
@@ -187,7 +187,7 @@ def _tell(hook: Hook, project: Project, config: Config, closing: bool) -> str:
     if hook.event == "session-start":  # what a session that was killed left behind is read
         state.remove_old_deliveries()
         with _counting(hook):
-            spool.wake(config.database)
+            spool.wake(config.database, config)
     return text
 
 

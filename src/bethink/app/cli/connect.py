@@ -31,7 +31,7 @@ from bethink.app.cli import console
 from bethink.app.cli.console import Bar, Result, directory, open_memory, project, unjoined
 from bethink.app.cli.tend import edit_file
 from bethink.app.render import many, plain, span, style
-from bethink.embed import models, open_embedder
+from bethink.embed import find_provider, open_embedder
 from bethink.errors import Ambiguous, BethinkError, EmbeddingError, NotFound
 from bethink.hooks import spool, state
 from bethink.ingest.redact import redact, redact_name
@@ -261,17 +261,14 @@ def find_folders(memory: Bethink) -> dict[str, Path]:
 
 
 def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
-    name = memory.config.embedding.strip()
-    if name in ("none", ""):
+    provider = find_provider(memory.config.embedding)
+    if provider is None:
         yield report("model", "none is set; memories are found by words")
         return
     try:
-        if name not in ("hashing", "http"):
-            if models.location(name) is None:
-                raise models.missing_model(name)
-            if deep:
-                models.verify(name)
         embedder = open_embedder(memory.config)
+        if deep and provider.verify:
+            provider.verify(memory.config)
     except EmbeddingError as error:
         yield report("model", "", error.message, error.hint or "bethink model pull")
         return

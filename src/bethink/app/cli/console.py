@@ -398,9 +398,12 @@ class Bar:
 def offer_languages(memory: "Bethink", text: str) -> str:
     """Says once on this machine that another model knows more languages than English, when a question or a memory is in another."""
     model = memory.config.embedding
-    other = model in ("none", "hashing", "http") or "/" in model or "multilingual" in model
     marker = config.data_directory() / "languages-offered"
-    if other or is_english(text) or marker.exists():
+    if is_english(text) or marker.exists():
+        return ""
+    from bethink.embed import models
+
+    if not models.is_english(model):
         return ""
     with suppress(OSError):  # then it is said again
         marker.touch(mode=0o600)

@@ -11,7 +11,6 @@ from typing import Annotated, Any, NamedTuple, TypeVar, get_type_hints
 from zlib import crc32
 
 from bethink.app import render
-from bethink.app.asked import version_records
 from bethink.app.http.projects import NOWHERE, View
 from bethink.app.http.security import Grant, refuse
 from bethink.app.operation import OPERATIONS as SHARED
@@ -25,6 +24,7 @@ from bethink.app.operations.fields import (
     update_fields,
 )
 from bethink.app.operations.requests import NO_FILTERS, Filters, Id, Look
+from bethink.app.records import version_records
 from bethink.app.results import (
     Added,
     Bundled,

@@ -70,6 +70,7 @@ from bethink.errors import InvalidInput, Overtaken
 from bethink.features import browse, conversations, promotion
 from bethink.features import inbox as queues
 from bethink.features.sync import StorePeer, check_bundle
+from bethink.language.times import moment
 from bethink.model import (
     AUTOMATIC,
     EVERYTHING,
@@ -87,7 +88,6 @@ from bethink.model import (
 from bethink.recall.shape import iso
 from bethink.store.rows import EPOCH, stamp
 from bethink.store.transfer import Bundle, bundle_to_json
-from bethink.text.when import moment
 
 Function = TypeVar("Function", bound=Callable[..., object])
 PROMOTING = ("promote", "undo-promote")

@@ -93,7 +93,7 @@ class Statement(NamedTuple):
 
 def read_values(operation: Literal["add", "update"], given: Values, now: "datetime") -> Json:
     """Values by the name of their field, with their times read. A field that is None is left out."""
-    from bethink.text.when import expiry, moment
+    from bethink.language.times import expiry, moment
 
     known = argument_fields(operation)
     values = {}

@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from case_tables import cases, each
 
 import bethink
 from bethink.errors import StoreBusy, StoreCorrupt, StoreReadOnly
@@ -28,26 +27,241 @@ def run(*argv, home, program=(), stdin=b"", stdout=subprocess.PIPE, **environmen
     return subprocess.run(words, env=known, cwd=home.parent, **streams)
 
 
-@each("argv,said", "cli-wrong-usage")
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        pytest.param(["serch", "x"], "Did you mean 'search'?", id="serch"),
+        pytest.param(["zzz"], "lists the commands", id="zzz"),
+        pytest.param(["search"], "QUERY", id="search-QUERY"),
+        pytest.param(["search", "x", "--limt", "3"], "Did you mean '--limit'?", id="search-x-limt"),
+        pytest.param(["search", "x", "-x"], "no option -x", id="search-x-x"),
+        pytest.param(
+            ["search", "x", "--limit", "0"],
+            "'--limit' is 0, which is not a whole number from 1",
+            id="search-x-limit-0",
+        ),
+        pytest.param(
+            ["search", "x", "--limit", "999999999999999999999999999999"],
+            "is not a whole number",
+            id="search-x-limit-999999999999999999999999999999",
+        ),
+        pytest.param(
+            ["search", "x", "--offset", "-1"],
+            "'--offset' is -1, which is not a whole number from 0",
+            id="search-x-offset",
+        ),
+        pytest.param(
+            ["search", "x", "--limit"],
+            "expected one argument",
+            id="search-x-limit-expected-one-argument",
+        ),
+        pytest.param(["search", "x", "--mode", "fuzzy"], "fuzzy", id="search-x-mode-fuzzy"),
+        pytest.param(["search", "x", "--profile", "vibes"], "vibes", id="search-x-profile"),
+        pytest.param(
+            ["search", "x", "--threshold", "high"], "which is not a number", id="search-x-threshold"
+        ),
+        pytest.param(
+            ["search", "x", "--kind", "guess"],
+            "'guess' is not a kind of memory",
+            id="search-x-kind",
+        ),
+        pytest.param(
+            ["search", "x", "--since", "someday"], "'someday' is not a time", id="search-x-since"
+        ),
+        pytest.param(
+            ["search", "x", "--personal", "--all-projects"],
+            "not allowed with",
+            id="search-x-personal",
+        ),
+        pytest.param(
+            ["search", "x", "--dual", "--format", "csv"], "has no form as csv", id="search-x-dual"
+        ),
+        pytest.param(["add", "x", "--format", "csv"], "csv", id="add-x-format"),
+        pytest.param(["add", "x", "--kind", "guess"], "One of decision, ", id="add-x-kind-guess"),
+        pytest.param(
+            ["add", "x", "--importance", "11"],
+            "The importance 11 is outside 0 to 10.",
+            id="add-x-importance-11",
+        ),
+        pytest.param(
+            ["add", "x", "--importance", "nan"], "which is not a number", id="add-x-importance-nan"
+        ),
+        pytest.param(
+            ["add", "x", "--importance", "lots"],
+            "which is not a number",
+            id="add-x-importance-lots",
+        ),
+        pytest.param(
+            ["add", "x", "--confidence", "1.5"],
+            "The confidence 1.5 is outside 0 to 1.",
+            id="add-x-confidence",
+        ),
+        pytest.param(
+            ["add", "x", "--expires", "2001-01-01"], "in the past", id="add-x-expires-2001-01-01"
+        ),
+        pytest.param(
+            ["add", "x", "--expires", "soon"], "'soon' is not a time", id="add-x-expires-soon"
+        ),
+        pytest.param(
+            ["add", "x", "--metadata", "novalue"], "has no key", id="add-x-metadata-novalue"
+        ),
+        pytest.param(
+            ["add", "x", "--metadata", "{broken"], "cannot be read", id="add-x-metadata-broken"
+        ),
+        pytest.param(
+            ["add", "x", "--metadata", '{"a": NaN}'], "cannot be read", id="add-x-metadata-nan"
+        ),
+        pytest.param(["add", "x", "--file", "y"], "not both", id="add-x-file"),
+        pytest.param(["add", ""], "There is no text to remember.", id="add-empty"),
+        pytest.param(["add", " \n\t "], "There is no text to remember.", id="add-blank"),
+        pytest.param(["add", "-"], "There is no text to remember.", id="add-hyphen-minus"),
+        pytest.param(
+            ["add", "<private>all of it</private>"],
+            "Nothing is left to remember",
+            id="add-private-all-private",
+        ),
+        pytest.param(
+            ["add", "x", "--container", "///"], "cannot name a container", id="add-x-container"
+        ),
+        pytest.param(["vote", "0", "many"], "which is not a number", id="vote-0"),
+        pytest.param(["link", "a"], "TYPE", id="link-a-TYPE"),
+        pytest.param(["link", "a", "b", "c", "d"], "Unrecognized", id="link-a-b"),
+        pytest.param(["config", "limt"], "Did you mean 'limit'?", id="config-limt"),
+        pytest.param(["config", "limit", "many"], "expected a whole number", id="config-limit"),
+        pytest.param(["config", "mode", "fuzzy"], "expected one of hybrid", id="config-mode"),
+        pytest.param(["completion", "tcsh"], "tcsh", id="completion"),
+        pytest.param(["bench", ".", "--mode", "fuzzy"], "'fuzzy' is no --mode", id="bench"),
+        pytest.param(["--database"], "is not a command", id="database"),
+        pytest.param(["--nonsense"], "is not a command", id="nonsense"),
+        pytest.param(["help", "serch"], "Did you mean 'search'?", id="help"),
+        pytest.param(
+            ["search", "x", "-limit", "3"], "Did you mean '--limit'?", id="search-x-limit-3"
+        ),
+        pytest.param(
+            ["vote", "x", "--down"],
+            "There is no option --down here.\nhint: `bethink vote --help`",
+            id="vote-x",
+        ),
+        pytest.param(
+            ["add", "x", "--kind", "decison"], "Did you mean 'decision'?", id="add-x-kind-decison"
+        ),
+        pytest.param(
+            ["list", "--kind", "gotchas,questoin"], "Did you mean 'question'?", id="list-kind"
+        ),
+        pytest.param(["list", "--order", "creatd"], "Did you mean 'created'?", id="list-order"),
+        pytest.param(
+            ["search", "x", "--mode", "hybird"], "Did you mean 'hybrid'?", id="search-x-mode-hybird"
+        ),
+        pytest.param(["handoff", "shwo"], "Did you mean 'show'?", id="handoff"),
+        pytest.param(
+            ["backfill", "--all", "--host", "cladue"], "Did you mean 'claude'?", id="backfill-all"
+        ),
+        pytest.param(["search", ""], "The question is empty.", id="search-empty-question-empty"),
+        pytest.param(["recall", " "], "The question is empty.", id="recall"),
+        pytest.param(["search", "-"], "The question is empty.", id="search-hyphen-minus"),
+        pytest.param(
+            ["search", "", "--since", "7d"], "The question is empty.", id="search-empty-since"
+        ),
+        pytest.param(
+            ["backfill", "/etc/passwd"],
+            "or take a document in by `bethink import`",
+            id="backfill-etc/passwd-take-document-bethink-import",
+        ),
+        pytest.param(
+            ["backfill", "/etc/passwd", "--host", "cladue"],
+            "Did you mean 'claude'?",
+            id="backfill-etc/passwd-host",
+        ),
+    ],
+)
 def test_wrong_usage_ends_with_2_and_says_what_was_wrong(cli, argv, said):
     message = cli.fails(*argv, code=2)
     assert said in message and "\nhint: " in message
 
 
-@each("argv,said", "cli-not-there")
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        pytest.param(
+            ["get", "ffffffff"],
+            "There is no memory whose id starts with 'ffffffff'.",
+            id="get-ffffffff",
+        ),
+        pytest.param(["get", "not-an-id!"], "is not the id of a memory", id="get-not-id"),
+        pytest.param(
+            ["update", "ffffffff", "--importance", "3"], "There is no memory", id="update"
+        ),
+        pytest.param(["forget", "ffffffff"], "There is no memory", id="forget"),
+        pytest.param(["restore", "ffffffff"], "There is no memory", id="restore"),
+        pytest.param(["vote", "ffffffff"], "There is no memory", id="vote"),
+        pytest.param(["link", "ffffffff", "eeeeeeee"], "There is no memory", id="link"),
+        pytest.param(["history", "ffffffff"], "There is no memory", id="history"),
+        pytest.param(["add", "x", "--supersedes", "ffffffff"], "There is no memory", id="add-x"),
+        pytest.param(
+            ["add", "--file", "missing.txt"],
+            "No such file or directory: missing.txt",
+            id="add-file-missing.txt",
+        ),
+        pytest.param(["add", "--file", "."], "Is a directory", id="add-file-full-stop"),
+        pytest.param(
+            ["list", "--project", "/no/such/directory"],
+            "There is no directory /no/such/directory.",
+            id="list",
+        ),
+        pytest.param(
+            ["bench", "/no/such/directory"], "There is no directory", id="bench-no/such/directory"
+        ),
+        pytest.param(["bench", "."], "is not an evaluation set", id="bench-full-stop"),
+        pytest.param(
+            ["model", "pull", "no-such-model"],
+            "There is no embedding model called 'no-such-model'.",
+            id="model-pull-no-such-model",
+        ),
+        pytest.param(
+            ["model", "pull", "all-MiniLM-L6-v2"],
+            "may not be fetched",
+            id="model-pull-all-minilm-L6-v2",
+        ),
+        pytest.param(
+            ["config", "embedding", "snowflake-artic-embed-s"],
+            "Did you mean 'snowflake-arctic-embed-s'?",
+            id="config",
+        ),
+    ],
+)
 def test_what_is_not_there_ends_with_1(cli, argv, said):
     assert said in cli.fails(*argv, code=1)
 
 
+AN_UPDATE_MUST_CHANGE_SOMETHING = [
+    ("update {id}", "Nothing to change was given."),
+    ("update {id} --importance 11", "The importance 11 is outside"),
+    ("update {id} --expires 2001-01-01", "in the past"),
+    ("update {id} --content=", "no text"),
+    ("update {id} --content <private>x</private>", "Nothing is left"),
+    ("link {id} likes {id}", "'likes' is not a relation"),
+    ("link {id} {id}", "related to itself"),
+    ("vote {id} 1000", "outside -100 to 100"),
+    ("forget {id} --purge", "--yes"),
+    ("reset", "--yes"),
+]
+
+
 def test_a_change_that_cannot_be_or_was_not_confirmed_leaves_the_memory_as_it_was(cli):
     id = cli.add(DEPLOY)
-    for argv, said in cases("cli-bad-input-an-update-must-change-something"):
+    for argv, said in AN_UPDATE_MUST_CHANGE_SOMETHING:
         refused = cli(*argv.format(id=id).split())
         assert refused.code == 2 and said in refused.err, argv
     assert [version["action"] for version in cli.json("history", id)] == ["add"]
 
 
-TEXTS = dict(cases("cli-bad-input-no-texts", {}))
+TEXTS = {
+    b"word " * 1_000_000: "200,000",
+    b"x" * 20_000_002: "20.0 MB",
+    b"abc\x00def": "byte 3 is NUL",
+    b"ok \xff": "byte 0xff in position 3",
+    b"\xef\xbb\xbfcaf\xe9 au lait": "byte 0xe9 in position",
+}
 
 
 def test_a_text_that_is_none_is_refused_with_the_reason(cli):
@@ -62,10 +276,20 @@ def test_a_text_that_is_none_is_refused_with_the_reason(cli):
     assert cli.json("list") == []
 
 
+NO_PLACE_FOR_DATABASE = [
+    ("list", "", "is a directory"),
+    ("add Something", "file/memory.db", "cannot be created"),
+    ("add Something", "/proc/nowhere/memory.db", "cannot be created"),
+    ("list", "postgresql://127.0.0.1:1/x", "PostgreSQL server"),
+    ("list", "mysql://anna:secret@db/x", "by mysql://"),
+    ("migrate --to nowhere://x", "made.db", "by nowhere://"),
+]
+
+
 def test_a_place_where_no_database_can_be(cli, tmp_path):
     (tmp_path / "file").write_text("")
     cli.ok("add", DEPLOY, "--database", tmp_path / "made.db")
-    for command, database, said in cases("cli-bad-input-no-place-for-a-database"):
+    for command, database, said in NO_PLACE_FOR_DATABASE:
         place = database if "://" in database else tmp_path / database
         assert said in cli.fails(*command.split(), "--database", place, code=1)
     assert not (cli.project / "nowhere:").exists()

@@ -5,7 +5,6 @@ import os
 from pathlib import Path
 
 import pytest
-from case_tables import cases, rules
 
 from bethink.errors import InvalidInput
 from bethink.hooks import spool, state
@@ -29,12 +28,121 @@ def inner(name):
     return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": "é"}}
 
 
-PURE = {"hooks-messages": read, "hooks-dialects": answer}
+@pytest.mark.parametrize(
+    ("message", "event", "host", "expected"),
+    [
+        pytest.param(
+            {"session_id": "a", "transcript_path": "/t.jsonl", "cwd": "/p", "source": "resume"},
+            "session-start",
+            "claude",
+            Hook("session-start", "claude", "a", "/t.jsonl", "/p", source="resume"),
+            id="session_id-transcript_path-cwd",
+        ),
+        pytest.param(
+            {"session_id": "a", "cwd": "/p", "prompt": "why?", "source": "user"},
+            "prompt",
+            "claude",
+            Hook("prompt", "claude", "a", "", "/p", "why?", "user"),
+            id="session_id-cwd-prompt-source",
+        ),
+        pytest.param(
+            {
+                "agent_type": "Explore",
+                "agent_transcript_path": "/sub.jsonl",
+                "transcript_path": "/",
+            },
+            "subagent-stop",
+            "claude",
+            Hook("subagent-stop", "claude", transcript="/sub.jsonl", agent="Explore"),
+            id="agent_type-agent_transcript_path",
+        ),
+        pytest.param(
+            {"agent_type": "Explore", "last_assistant_message": "Done."},
+            "stop",
+            "claude",
+            Hook("stop", "claude"),
+            id="agent_type-last_assistant_message",
+        ),
+        pytest.param(
+            {"session_id": "a", "transcript_path": None, "turn_id": "7"},
+            "stop",
+            "codex",
+            Hook("stop", "codex", "a"),
+            id="session_id-transcript_path-turn_id",
+        ),
+        pytest.param(
+            {"sessionId": "a", "cwd": "/p", "source": "new"},
+            "session-start",
+            "copilot",
+            Hook("session-start", "copilot", "a", "", "/p", source="new"),
+            id="sessionid-cwd",
+        ),
+        pytest.param(
+            {"conversation_id": "c", "workspace_roots": ["/w", "/v"], "prompt": "why?"},
+            "prompt",
+            "cursor",
+            Hook("prompt", "cursor", "c", "", "/w", "why?"),
+            id="conversation_id",
+        ),
+        pytest.param(
+            {"session_id": "g", "cwd": "/p", "prompt": "why?"},
+            "stop",
+            "gemini",
+            Hook("stop", "gemini", "g", "", "/p"),
+            id="session_id-cwd-prompt-g",
+        ),
+        pytest.param(
+            {"sessionID": "o", "directory": "/p", "prompt": "why?"},
+            "prompt",
+            "opencode",
+            Hook("prompt", "opencode", "o", "", "/p", "why?"),
+            id="sessionid-directory",
+        ),
+        pytest.param(
+            {"session_id": 7, "cwd": ["/p"], "transcript_path": {"a": 1}, "tool_input": 3},
+            "stop",
+            "claude",
+            Hook("stop", "claude", directory="/p"),
+            id="session_id-cwd-transcript_path",
+        ),
+        pytest.param(
+            {"session_id": "a\x00b", "cwd": "/" + "x" * 5000},
+            "stop",
+            "claude",
+            Hook("stop", "claude"),
+            id="session_id-cwd-b",
+        ),
+        pytest.param({}, "stop", "claude", Hook("stop", "claude"), id="stop"),
+    ],
+)
+def test_each_agent_s_message_is_read(message, event, host, expected):
+    assert read(message, event, host) == expected
 
 
-@rules(PURE, globals())
-def test_each_host_is_understood_and_answered_in_its_dialect(function, given, expected):
-    assert function(*given) == expected
+@pytest.mark.parametrize(
+    ("host", "event", "expected"),
+    [
+        pytest.param("claude", "session-start", inner("SessionStart"), id="claude-session-start"),
+        pytest.param("claude", "prompt", inner("UserPromptSubmit"), id="claude-prompt"),
+        pytest.param("codex", "prompt", inner("UserPromptSubmit"), id="codex"),
+        pytest.param(
+            "copilot", "session-start", {"additionalContext": "é"}, id="copilot-session-start"
+        ),
+        pytest.param("copilot", "prompt", {"additionalContext": "é"}, id="copilot-prompt"),
+        pytest.param("gemini", "session-start", inner("SessionStart"), id="gemini-session-start"),
+        pytest.param("gemini", "prompt", inner("BeforeAgent"), id="gemini-prompt"),
+        pytest.param(
+            "cursor", "session-start", {"additional_context": "é"}, id="cursor-session-start"
+        ),
+        pytest.param(
+            "cursor", "prompt", {"continue": True, "additional_context": "é"}, id="cursor-prompt"
+        ),
+        pytest.param("opencode", "session-start", {"context": "é"}, id="opencode-session-start"),
+        pytest.param("opencode", "pre-compact", {"context": "é"}, id="opencode-pre-compact"),
+    ],
+)
+def test_each_agent_is_answered_in_its_own_format(host, event, expected):
+    assert answer(host, event) == expected
 
 
 def test_no_context_is_no_output_and_what_is_no_object_is_refused():
@@ -95,7 +203,12 @@ def test_hooks_that_are_switched_off_do_nothing_and_none_makes_a_database(shop, 
     assert spool.list_waiting() == [] and state.read_failures() == []
 
 
-FAILING = dict(cases("hooks-failing"))
+FAILING = {
+    ("stop", "claude", b"{"): ("claude", "stop"),
+    ("stop", "vim", b"{}"): ("unknown", "stop"),
+    ("explode", "claude", b"{}"): ("claude", "unknown"),
+    ("\ud800", "\0", b"\xff"): ("unknown", "unknown"),
+}
 
 
 def test_what_a_hook_cannot_do_is_counted_and_old_sessions_are_cleaned_away(shop, monkeypatch):

@@ -1,7 +1,6 @@
 """`Memory`, the one API behind every surface: telling, replacing, changing, forgetting, relating."""
 
 import pytest
-from case_tables import cases, each
 from memories import DAY, NOW, stored, texts
 from stores import pick
 
@@ -40,13 +39,27 @@ def test_what_is_told_is_found_again_with_what_was_given_and_what_is_worked_out(
     assert [one.kind for one in memory.get(*of_each)] == list(KINDS)
 
 
+CANNOT_BE_KEPT = [
+    ("", {}, "There is no text"),
+    (" \n ", {}, "There is no text"),
+    ("x" * 200_001, {}, "200,001 characters long"),
+    ("x", {"kind": "opinion"}, "'opinion' is not a kind"),
+    ("x", {"importance": 11}, "importance 11 is outside 0 to 10"),
+    ("x", {"importance": -1}, "outside"),
+    ("x", {"confidence": 1.5}, "confidence 1.5 is outside 0 to 1"),
+    ("x", {"importance": float("nan")}, "outside"),
+    ("x", {"expires_at": NOW}, "is in the past"),
+    ("x", {"expires_at": NOW - DAY}, "is in the past"),
+]
+
+
 def test_what_is_wholly_private_or_cannot_be_kept_is_refused_in_a_sentence(hashing):
     private = ["<private>all of it</private>", " <private>a</private>\n<private>b</private> "]
     for text in [*private, "<private>never closed"]:
         with pytest.raises(InvalidInput, match="Nothing is left to remember"):
             hashing.add(text)
         assert hashing.stats().memories == 0
-    for text, fields, message in cases("memory-what-cannot-be-kept", TIMES):
+    for text, fields, message in CANNOT_BE_KEPT:
         with pytest.raises(InvalidInput, match=message) as caught:
             hashing.add(text, **fields)
         assert caught.value.hint and hashing.stats().memories == 0
@@ -75,7 +88,16 @@ def test_a_given_replacement_ends_validity_and_leads_on_through_the_chain(memory
     assert [other.id for _, other in hit.related] == ids[-2::-1]
 
 
-@each("old,told,kind", "memory-the-kind-of-what-replaces")
+@pytest.mark.parametrize(
+    ("old", "told", "kind"),
+    [
+        pytest.param("decision", None, "decision", id="decision-none"),
+        pytest.param("gotcha", None, "gotcha", id="gotcha"),
+        pytest.param("decision", "fact", "fact", id="decision-fact"),
+        pytest.param("question", None, "fact", id="question"),
+        pytest.param("document", None, "fact", id="document"),
+    ],
+)
 def test_what_replaces_a_decision_is_one_unless_its_kind_was_told(memory, old, told, kind):
     replaced = memory.add("Orders go through Kafka", kind=old).id
     new = memory.add("Orders are kept in PostgreSQL", kind=told, supersedes=[replaced]).id
@@ -83,6 +105,17 @@ def test_what_replaces_a_decision_is_one_unless_its_kind_was_told(memory, old, t
     plain = memory.add("Chocolate cake for everybody").id
     memory.link(plain, new, "supersedes")
     assert memory.one(plain).kind == kind
+
+
+CHANGE_MAKES_NO = [
+    ({}, "Nothing to change"),
+    ({"scope": "x"}, "scope cannot be changed"),
+    ({"clear": ["content"]}, "content cannot be changed or emptied"),
+    ({"importance": 11}, "outside"),
+    ({"kind": "opinion"}, "not a kind"),
+    ({"content": " "}, "no text"),
+    ({"content": "<private>x</private>"}, "Nothing is left"),
+]
 
 
 def test_a_changed_text_is_found_anew_and_a_change_that_makes_no_sense_is_refused(hashing, clock):
@@ -97,7 +130,7 @@ def test_a_changed_text_is_found_anew_and_a_change_that_makes_no_sense_is_refuse
     assert texts(hashing.search("Redis", mode="keyword")) == []
     near = hashing.search("the queue is Kafka", mode="vector").hits
     assert [hit.why["cosine"] > 0.3 for hit in near] == [True, True]
-    for fields, message in cases("memory-a-change-that-makes-no"):
+    for fields, message in CHANGE_MAKES_NO:
         id = hashing.add("The cache is Redis").id
         with pytest.raises(InvalidInput, match=message):
             hashing.update(id, **fields)

@@ -3,7 +3,6 @@
 import threading
 
 import pytest
-from case_tables import cases
 from memories import Failing, texts
 
 from bethink.config import Config
@@ -39,7 +38,19 @@ def test_a_threshold_is_the_final_bar_and_a_long_question_finds_the_one_word_tha
         assert len(memory.search("snowy owl by day", threshold=threshold).hits) == number
 
 
-@pytest.mark.parametrize(("question", "found"), cases("memory-search-scripts-without-spaces"))
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        pytest.param(
+            "バックアップは何時？", "本番データベースは毎晩2時にバックアップされる", id="katakana"
+        ),
+        pytest.param("订单事件怎么传递", "支付服务使用 Kafka 传递订单事件", id="cjk"),
+        pytest.param(
+            "데이터베이스는 어디에 있나요", "운영 데이터베이스를 프랑크푸르트에 둔다", id="hangul"
+        ),
+        pytest.param("สำรองข้อมูลเมื่อไหร่", "ฐานข้อมูลสำรองข้อมูลทุกคืน", id="thai"),
+    ],
+)
 def test_a_question_in_a_script_without_spaces_is_found_by_its_parts(hashing, question, found):
     spaceless = ["デプロイは金曜日に行う", "周五不发布", "금요일에는 배포하지 않는다", "ปิดวันศุกร์"]
     told(hashing, [found, *spaceless])

@@ -4,20 +4,16 @@ mistakes this file for a leak."""
 import re
 
 import pytest
-from case_tables import cases
+from data_redact import BENIGN, LOOKALIKES, SECRETS, SHAPES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from secret_examples import LATER_LOOKALIKES, LATER_SECRETS
 from secret_examples import LOOKALIKES as PLAIN
 from secret_examples import SECRETS as PLACED
-from secret_parts import A36, MIXED, NAMES, pem, word
+from secret_parts import A36, MIXED, pem, word
 
 from bethink.ingest.redact import INVISIBLE, SHORTEST, Redacted, redact, redact_value
 
-SECRETS = cases("redact-secrets", NAMES)  # kind, text around, the secret itself
-SHAPES = cases("redact-shapes", NAMES)  # text around, the secret itself
-LOOKALIKES = cases("redact-look-alikes", NAMES)
-BENIGN = cases("redact-benign", NAMES)
 TOKEN = "ghp_" + A36
 
 
@@ -104,11 +100,56 @@ def test_a_password_with_a_zero_width_space_in_its_name_is_removed():
     assert redact("pass\u200bword=Kestrel7!Pond").text == "pass\u200bword=[REDACTED:password]"
 
 
+EMPTY = [
+    ("<private>all of it</private>", True),
+    (" <private>a</private>, <private>b</private>!\n", True),
+    ("ghp_" + A36, True),
+    ("", True),
+    ("- [ ] …", True),
+    ("key: <private>a</private>", False),
+    ("密 <private>a</private>", False),
+]
+
+PRIVATE = [
+    (
+        "API key is <private>sk-abc123</private>, uses JWT auth",
+        "API key is [REDACTED], uses JWT auth",
+        1,
+    ),
+    ("a <Private>x</PRIVATE> b", "a [REDACTED] b", 1),
+    ("a <private>x\ny\n</private> b", "a [REDACTED] b", 1),
+    ("<private>x</private> and <private>y</private>", "[REDACTED] and [REDACTED]", 2),
+    ("a <private>x <private>y</private> z</private> b", "a [REDACTED] b", 1),
+    ("a <private>x <private>y</private> z", "a [REDACTED]", 1),
+    ("a <private>x and no end", "a [REDACTED]", 1),
+    ("a <private>x</private> b <private>y", "a [REDACTED] b [REDACTED]", 2),
+    ("a </private>b", "a b", 0),
+    ("a <private>x</private></private> b", "a [REDACTED] b", 1),
+    ("<private></private>", "[REDACTED]", 1),
+    ("<private >x</private >", "[REDACTED]", 1),
+    ("Wrap it in `<private>` tags.", "Wrap it in `<private>` tags.", 0),
+    ("Wrap it in `<private>x</private>` tags.", "Wrap it in `[REDACTED]` tags.", 1),
+    ("`<private>` hides <private>this</private>.", "`<private>` hides [REDACTED].", 1),
+    ("<privateer> and <private-key>", "<privateer> and <private-key>", 0),
+    ("<pri</private>vate>x", "<pri[REDACTED]vate>x", 0),
+]
+
+OTHER_VALUES_LEFT = [
+    {"token": "str"},
+    {"password": "${PW_2}"},
+    {"max_tokens": "100k-limit"},
+    {"author": "Xk29!fhq"},
+    7,
+    None,
+    b"x",
+]
+
+
 def test_private_blocks_are_taken_out_of_texts_and_of_values_whose_keys_give_context():
     left_alone = [(text, text, 0) for text in BENIGN]
-    for text, expected, count in cases("redact-private") + left_alone:
+    for text, expected, count in PRIVATE + left_alone:
         assert redact(text) == Redacted(expected, private=count)
-    for text, empty in cases("redact-empty", NAMES):
+    for text, empty in EMPTY:
         assert redact(text).empty is empty
     text = f"<private>{TOKEN}</private> and {TOKEN} and AKIA{'QYLPMN5HHHFPZAM2'}"
     left = "[REDACTED] and [REDACTED:github-token] and [REDACTED:aws-access-key]"
@@ -119,7 +160,7 @@ def test_private_blocks_are_taken_out_of_texts_and_of_values_whose_keys_give_con
     clean = {"tags": ["ok", "[REDACTED:github-token]"], "deep": ({"note": "[REDACTED]"}, 3, None)}
     clean |= {"db_password": "[REDACTED:password]", "n": 1.5, "[REDACTED:github-token]": "k"}
     assert redact_value(value) == (clean, 4)
-    for other in (clean, *cases("redact-other-values-are-left")):
+    for other in (clean, *OTHER_VALUES_LEFT):
         assert redact_value(other) == (other, 0)
 
 

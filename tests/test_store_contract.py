@@ -3,7 +3,6 @@
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from case_tables import cases
 from stores import (
     HERE,
     LIMIT,
@@ -40,9 +39,47 @@ from bethink.store.base import Store
 from bethink.store.transfer import Bundle
 from bethink.text import hash_text
 
+ANY_TEXT_KEPT = [
+    "a",
+    "ünï → 漢字 🦉",
+    "x" * 100000,
+    "line\nline\r\nline",
+    "tab\tand \u2028 separators",
+    "'; DROP TABLE memories; --",
+    "%s {} \\",
+]
+
+EVERY_FIELD = [
+    {
+        "kind": "architecture",
+        "summary": "sessions in Redis",
+        "importance": 7.5,
+        "confidence": 0.25,
+        "usefulness": 2.0,
+        "access_count": 3,
+        "last_accessed": day(3),
+        "valid_from": day(2),
+        "valid_to": day(30),
+        "expires_at": day(60),
+        "answered": True,
+        "source": "docs/auth.md",
+        "source_type": "markdown",
+        "lines": (10, 14),
+        "position": 4,
+        "section": "Auth > Sessions",
+        "span": "span-1",
+        "session": "session-1",
+        "tags": ("auth", "Größe"),
+        "keywords": ("sessions", "redis"),
+        "entities": (Entity("Redis", "technology"), Entity("cookies")),
+        "metadata": {"ticket": "OPS-7", "nested": {"list": [1, 2.5, None, "é"]}},
+        "trust": 1,
+    },
+]
+
 
 def test_a_memory_comes_back_as_it_was_written_and_any_text_to_the_letter(store):
-    texts = cases("store-contract-any-text-is-kept", globals())
+    texts = ANY_TEXT_KEPT
     memories = tell(store, *texts)
     asked = [*(memory.id for memory in reversed(memories)), make("never stored").id]
     assert [memory.content for memory in store.get(asked)] == texts[::-1]
@@ -50,7 +87,7 @@ def test_a_memory_comes_back_as_it_was_written_and_any_text_to_the_letter(store)
     with pytest.raises(InvalidInput, match="cannot be stored"):
         put(store, make("fine", tags=("half a pair \udcff",)))
     assert store.count(everything()) == len(texts)
-    (fields,) = cases("store-contract-every-field", globals())
+    (fields,) = EVERY_FIELD
     full = make("Sessions are kept in Redis, not in cookies", **fields)
     put(store, full)
     (found,) = store.get([full.id])
@@ -85,9 +122,120 @@ def test_a_list_has_each_order_and_a_scan_reads_everything_oldest_first(store):
 
 OWL = "the owl"
 REDIS = Entity("Redis", "technology")
-MARCH = dict(cases("store-contract-march", globals()))
+MARCH = {
+    "plain": {"created_at": day(1)},
+    "decision": {
+        "kind": "decision",
+        "importance": 8.0,
+        "created_at": day(2),
+        "tags": ("db", "Infra"),
+        "entities": (REDIS,),
+        "usefulness": 1.0,
+    },
+    "open": {
+        "kind": "question",
+        "answered": False,
+        "created_at": day(3),
+        "session": "s1",
+        "entities": (Entity("Straße"), Entity("redis")),
+    },
+    "closed": {
+        "kind": "question",
+        "answered": True,
+        "created_at": day(4),
+        "session": "s2",
+        "tags": ("db-two",),
+    },
+    "document": {
+        "kind": "document",
+        "importance": 2.0,
+        "created_at": day(5),
+        "source": "docs/a.md",
+        "source_type": "markdown",
+        "trust": 1,
+        "access_count": 2,
+    },
+    "expired": {"created_at": day(6), "expires_at": day(10)},
+    "later": {"created_at": day(7), "expires_at": day(30)},
+    "deleted": {"created_at": day(8), "deleted_at": day(9)},
+    "superseded": {"created_at": day(9), "valid_to": day(12), "superseded_by": "0190-none"},
+    "ended": {"created_at": day(10), "valid_to": day(12)},
+    "tool": {"created_at": day(11), "trust": 0},
+    "backdated": {"created_at": day(13), "valid_from": day(2)},
+    "other": {
+        "scope": OTHER,
+        "kind": "decision",
+        "importance": 9.0,
+        "tags": ("db",),
+        "entities": (REDIS,),
+        "created_at": day(2),
+    },
+    "mine": {"scope": PERSONAL, "kind": "preference", "created_at": day(2)},
+}
 USUAL = {"plain", "decision", "open", "closed", "document", "later", "backdated"}
-FILTERS = cases("store-contract-filters", globals())
+FILTERS = [
+    ({}, USUAL),
+    ({"scopes": ()}, set()),
+    ({"scopes": ("project:unknown",)}, set()),
+    ({"scopes": (OTHER,)}, {"other"}),
+    ({"scopes": (HERE, PERSONAL)}, USUAL | {"mine"}),
+    ({"kinds": ("decision",)}, {"decision"}),
+    ({"kinds": ("question", "document")}, {"open", "closed", "document"}),
+    ({"kinds": ("nonsense",)}, set()),
+    ({"scopes": (HERE, OTHER), "kinds": ("decision",)}, {"decision", "other"}),
+    ({"entities": ("redis",)}, {"decision", "open"}),
+    ({"entities": ("REDIS", "nobody")}, {"decision", "open"}),
+    ({"entities": ("STRASSE",)}, {"open"}),
+    ({"entities": ("Red",)}, set()),
+    ({"tags": ("db",)}, {"decision"}),
+    ({"tags": ("INFRA", "nothing")}, {"decision"}),
+    ({"sources": ("docs/a.md",)}, {"document"}),
+    ({"sources": ("docs/a.md", "note")}, USUAL),
+    ({"session": "s1"}, {"open"}),
+    ({"max_trust": 1}, {"document"}),
+    ({"max_trust": 1, "include_quarantined": True}, {"document", "tool"}),
+    ({"max_trust": 0, "include_quarantined": True}, {"tool"}),
+    ({"max_trust": 1, "kinds": ("fact",), "include_quarantined": True}, {"tool"}),
+    ({"max_trust": 3}, USUAL),
+    ({"used": True}, {"decision", "document"}),
+    ({"used": True, "kinds": ("document",)}, {"document"}),
+    ({"min_importance": 8.0}, {"decision"}),
+    ({"min_importance": 8.1}, set()),
+    ({"min_importance": 0.0}, USUAL),
+    ({"since": day(4)}, {"closed", "document", "later", "backdated"}),
+    ({"until": day(4)}, {"plain", "decision", "open"}),
+    ({"since": day(2), "until": day(4)}, {"decision", "open"}),
+    ({"since": day(4), "until": day(4)}, set()),
+    ({"answered": False, "kinds": ("question",)}, {"open"}),
+    ({"answered": True}, {"closed"}),
+    ({"include_expired": True}, USUAL | {"expired"}),
+    ({"include_deleted": True}, USUAL | {"deleted"}),
+    ({"include_superseded": True}, USUAL | {"superseded", "ended"}),
+    ({"include_quarantined": True}, USUAL | {"tool"}),
+    ({"follow": True}, USUAL | {"superseded"}),
+    (
+        {"as_of": day(9)},
+        set("plain decision open closed document expired later superseded backdated".split()),
+    ),
+    ({"as_of": day(12)}, USUAL),
+    ({"as_of": day(11) + timedelta(hours=23)}, USUAL | {"superseded", "ended"}),
+    ({"as_of": day(3)}, {"plain", "decision", "open", "backdated"}),
+    ({"as_of": day(1) - timedelta(seconds=1)}, set()),
+    ({"now": day(10) - timedelta(seconds=1)}, USUAL | {"expired", "ended"}),
+    ({"now": day(31)}, USUAL - {"later"}),
+    (
+        {
+            "kinds": ("question",),
+            "since": day(4),
+            "session": "s2",
+            "answered": True,
+            "tags": ("db-two",),
+        },
+        {"closed"},
+    ),
+    ({"min_trust": 2}, USUAL - {"document"}),
+    ({"spans": ("nowhere",)}, set()),
+]
 
 
 def fill(store: Store) -> dict[str, str]:
@@ -164,8 +312,45 @@ def twins(lasting) -> Store:
 KNOWN = {"TWINS": TWINS, "NotFound": NotFound, "Ambiguous": Ambiguous}
 
 
+AN_ID_KNOWN = [
+    (TWINS[0], 0),
+    (TWINS[1], 1),
+    (TWINS[0].upper(), 0),
+    (TWINS[0].replace("-", ""), 0),
+    (f"  {TWINS[2]}\n", 2),
+    ("01900000-2", 2),
+    ("019000002", 2),
+    ("01900000-2222-7", 2),
+    ("0190000022227", 2),
+    ("01911", 3),
+    ("0191111100", 3),
+    ("01900000-22227", 2),
+    ("01911111-", 3),
+    ("01922", NotFound),
+    ("0193", NotFound),
+    ("019000003", NotFound),
+    (TWINS[0] + "0", NotFound),
+    ("", NotFound),
+    ("  ", NotFound),
+    ("-", NotFound),
+    ("xyz", NotFound),
+    ("0190%", NotFound),
+    ("01900000_1111", NotFound),
+    ("０１９", NotFound),
+    ("*", NotFound),
+    ("0" * 1000, NotFound),
+    ("0", Ambiguous),
+    ("019", Ambiguous),
+    ("01900000", Ambiguous),
+    ("01900000-1111", Ambiguous),
+    ("019000001111", Ambiguous),
+    (TWINS[0][:-1], Ambiguous),
+    (TWINS[0][:-1].upper(), Ambiguous),
+]
+
+
 def test_an_id_is_known_by_any_unique_prefix(twins):
-    for prefix, which in cases("store-contract-an-id-is-known", KNOWN):
+    for prefix, which in AN_ID_KNOWN:
         if isinstance(which, int):
             assert twins.resolve(prefix, [HERE]) == TWINS[which]
         else:
@@ -307,6 +492,27 @@ def test_what_was_purged_or_not_stored_replaces_nothing(store):
     assert source_of(store, OTHER, "docs/a.md") is source_of(store, HERE, "docs/b.md") is None
 
 
+WRITING_EACH_FIELD_CAN = [
+    {"kind": "decision"},
+    {"summary": "short"},
+    {"importance": 1.5},
+    {"confidence": 0.5},
+    {"tags": ("a", "b")},
+    {"metadata": {"a": [1]}},
+    {"keywords": ("k",)},
+    {"valid_from": day(2)},
+    {"valid_to": day(3)},
+    {"expires_at": day(4)},
+    {"deleted_at": day(5)},
+    {"answered": True},
+    {"section": "Heading"},
+    {"trust": 0},
+    {"session": "s"},
+    {"entities": (Entity("Redis", "technology"),)},
+    {"last_accessed": day(6)},
+]
+
+
 def test_a_change_keeps_before_and_after_and_a_use_leaves_no_history(store):
     (memory,) = tell(store, "The limit is 10", importance=5.0)
     new = {"content": "The limit is 20", "importance": 8.0}
@@ -322,7 +528,7 @@ def test_a_change_keeps_before_and_after_and_a_use_leaves_no_history(store):
     assert changed.before == {"content": "The limit is 10", "importance": 5.0}
     assert changed.after == new
     assert added.number < changed.number
-    for number, fields in enumerate(cases("store-contract-writing-each-field-that-can", globals())):
+    for number, fields in enumerate(WRITING_EACH_FIELD_CAN):
         (memory,) = tell(store, f"a text {number}")
         change(store, memory.id, **fields)
         (now,) = store.get([memory.id])
@@ -424,7 +630,19 @@ def change_to(which: str, **fields) -> Change:
 TWIN = {"content": "a thing", "content_hash": content_hash("a thing")}
 TAKEN = Entry(make("twin", id="taken"))
 # What goes wrong after other parts of the batch went in, by the ids of known memories.
-FAILING = dict(cases("store-contract-writing-failing-batches", {**globals(), "make": make}))
+FAILING = {
+    "an unknown id": lambda known: {
+        "change": (change_to(known[1], importance=1.0), change_to("x"))
+    },
+    "a fixed field": lambda known: {"purge": known[:1], "change": (change_to(known[1], id="x"),)},
+    "no text": lambda known: {"access": known[:1], "change": (change_to(known[1], kind="\udcff"),)},
+    "a taken id": lambda known: {"add": (*ADDING["add"], TAKEN, TAKEN._replace(unique=False))},
+    "no vector": lambda known: {"add": (*ADDING["add"], Entry(make("another"), ["none"]))},
+    "a vector of another size": lambda known: {
+        "add": (*ADDING["add"], Entry(make("another"), [vector("another")[:8]]))
+    },
+    "a twin": lambda known: {"keep": tuple(known), "change": (change_to(known[3], **TWIN),)},
+}
 
 
 @pytest.mark.parametrize("batch", FAILING.values(), ids=FAILING)

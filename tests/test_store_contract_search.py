@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import stores
-from case_tables import cases
 from stores import HERE, MODEL, OTHER, by_words, day, make, put, seen, tell, term, vector, write
 
 from bethink.model import Change, Entity, Entry, Query, Session, Span, Term, Words
@@ -11,24 +10,95 @@ from bethink.recall.query import parse
 from bethink.store.base import Store
 from bethink.store.words import query_words
 
+WORDS_FOUND_HOWEVER = [
+    ("The deployments were failing", "deployment fails"),
+    ("Le café est fermé", "cafe"),
+    ("Le cafe est ferme", "café"),
+    ("Größe zählt", "grosse zahlt größe"),
+    ("我们用数据库存储会话", "数据库"),
+    ("我们用数据库存储会话", "存储"),
+    ("我们用数据库", "库"),
+    ("セッションはデータベースに保存", "データベース"),
+    ("데이터베이스에 저장한다", "데이터베이스"),
+    ("call parseHttpUrl first", "http"),
+    ("call parseHttpUrl first", "parseHttpUrl"),
+    ("parse http url", "parseHttpUrl"),
+    ("call XMLHttpRequest first", "xml request"),
+    ("use max_retry_count", "retry"),
+    ("see src/store/rows.py", "rows.py"),
+    ("UPPER CASE WORDS", "upper"),
+    ("version 3.51.3 is fixed", "3.51.3"),
+    ("C++ and C# differ", "C#"),
+    ("don't panic", "panic"),
+    ("quick brown fox", '"quick brown fox"'),
+    ("rollback of the migration", "roll*"),
+    ("rollback of the migration", "content:rollback"),
+]
+
 
 def test_words_are_found_however_they_are_written(store):
-    asked = cases("store-contract-search-words-are-found-however")
+    asked = WORDS_FOUND_HOWEVER
     for at, (text, question) in enumerate(asked):
         _, memory = tell(store, "nothing of the kind", text, scope=f"project:{at}")
         assert by_words(store, question, seen(memory.scope))[0] == memory.id, question
 
 
+GREEK = [
+    ("a", "alpha", {}),
+    ("ab", "alpha beta", {}),
+    ("abc", "beta gamma alpha", {}),
+    ("b", "bare", {"section": "Some heading"}),
+    ("c", "common", {"tags": ("labelled",), "summary": "abstract"}),
+    ("d", "delta", {}),
+    ("x", "alpha delta", {"scope": OTHER}),
+]
+
+
 @pytest.fixture(scope="module")
 def greek(lasting) -> tuple[Store, dict[str, str]]:
-    table = cases("store-contract-search-greek", {"OTHER": OTHER})
+    table = GREEK
     memories = {name: make(text, **fields) for name, text, fields in table}
     store = lasting()
     put(store, *memories.values())
     return store, {memory.id: name for name, memory in memories.items()}
 
 
-FORMS = cases("store-contract-search-each-form-of-a", {**globals(), "Term": Term, "Query": Query})
+FORMS = [
+    (term("alpha"), {"a", "ab", "abc"}),
+    (term("alpha beta", phrase=True), {"ab"}),
+    (term("beta alpha", phrase=True), set()),
+    (term("alp", prefix=True), {"a", "ab", "abc"}),
+    (term("alp"), set()),
+    (term("heading", column="section"), {"b"}),
+    (term("heading", column="content"), set()),
+    (term("heading"), {"b"}),
+    (term("labelled", column="tags"), {"c"}),
+    (term("labelled"), {"c"}),
+    (term("abstract", column="summary"), {"c"}),
+    (term("abstract"), set()),
+    (term("alpha", column="nonsense"), {"a", "ab", "abc"}),
+    (Query("", "", (Term("alpha"), Term("delta"))), {"a", "ab", "abc", "d"}),
+    (Query("", "", expression=("and", Term("alpha"), Term("gamma"))), {"abc"}),
+    (Query("", "", expression=("or", Term("delta"), Term("gamma"))), {"abc", "d"}),
+    (Query("", "", expression=("not", Term("alpha"), Term("beta"))), {"a"}),
+    (
+        Query(
+            "",
+            "",
+            expression=(
+                "and",
+                ("or", Term("alpha"), Term("delta")),
+                ("not", Term("alpha"), Term("gamma")),
+            ),
+        ),
+        {"a", "ab"},
+    ),
+    (Query("", "", expression=("and", Term("***"), Term("alpha"))), {"a", "ab", "abc"}),
+    (Query("", "", expression=("not", Term("alpha"), Term("--"))), {"a", "ab", "abc"}),
+    (Query("", ""), set()),
+    (term(""), set()),
+    (term("-:*"), set()),
+]
 
 
 @pytest.mark.parametrize(("query", "found"), FORMS)
@@ -64,7 +134,128 @@ def fortress(lasting) -> Store:
     return store
 
 
-HOSTILE = cases("store-contract-search-hostile", {})
+HOSTILE = [
+    '"',
+    '""',
+    '"""',
+    "'",
+    "NEAR(",
+    "*",
+    "a*",
+    "**a**",
+    ":",
+    "a:",
+    ":a",
+    "content:",
+    "content:*",
+    "^a",
+    "^",
+    "-",
+    "--a",
+    "+a",
+    "(",
+    ")",
+    "((((",
+    ")(",
+    "(a",
+    "OR",
+    "NOT",
+    "a\x00b",
+    "\\",
+    "a\\b",
+    "%",
+    "_",
+    "?1",
+    ":x",
+    "@y",
+    "$z",
+    "zq1",
+    "scope:zq1",
+    "🦉",
+    "½",
+    "²",
+    "㉈",
+    "Ⅷ",
+    "memories_fts",
+    "a\"b'c",
+    "[a-z]+",
+    "<script>",
+    "..",
+    "...a...",
+    "１２３",
+    "ａｂｃ",
+    "ß",
+    "İ",
+    "ﬁ",
+    "\u0301",
+    "a\u0301",
+    "🏳️\u200d🌈",
+    "",
+    " ",
+    "\n\t\r",
+    "\x00",
+    "\ud800",
+    "a\udcffb",
+    "\ufeff",
+    "\u202e",
+    "NEAR(a b, 5)",
+    "* *",
+    "- a",
+    "a AND",
+    "AND a",
+    "NOT a",
+    "a AND OR b",
+    "a AND (b OR",
+    "{a b}: c",
+    "{content}: a",
+    "a + b",
+    "- {content} : a",
+    "'; DROP TABLE memories; --",
+    '" OR 1=1 --',
+    'scope : "zq2"',
+    'a "b',
+    'x") OR scope : ("zq2',
+    "rank MATCH 'bm25(0)'",
+    "a NEAR b",
+    "NOT " * 300 + "a",
+    "漢" * 3000,
+    "é" * 500,
+    "a" * 100_000,
+    "a " * 20_000,
+    "(" * 2000 + "a" + ")" * 2000,
+    " AND ".join(["word"] * 500),
+    " OR ".join(f"w{n}" for n in range(500)),
+    '"unbalanced',
+    "((",
+    "NEAR(a b, 2",
+    "^x",
+    "- x",
+    "--",
+    "AND",
+    "OR NOT",
+    "x AND",
+    "AND x",
+    "a NOT",
+    '"" ""',
+    "{a b}:",
+    "x*y*",
+    "summary:*",
+    ";",
+    "\U0001f980",
+    "\u6771\u4eac",
+    "e\u0301",
+    "\ufffe",
+    "x:y:z",
+    "-x -y",
+    "1",
+    "''",
+    "[]",
+    "a" * 10_000,
+    "a " * 5_000,
+    '"' * 999,
+    "(" * 999,
+    "NOT " * 200,
+]
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: ascii(text[:20]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
 import subprocess
@@ -174,7 +173,7 @@ def run(*argv, home, program=(), stdin=b"", stdout=subprocess.PIPE, **environmen
         ),
     ],
 )
-def test_wrong_usage_ends_with_2_and_says_what_was_wrong(cli, argv, said):
+def test_wrong_usage_exits_with_2_naming_the_mistake(cli, argv, said):
     message = cli.fails(*argv, code=2)
     assert said in message and "\nhint: " in message
 
@@ -247,7 +246,7 @@ AN_UPDATE_MUST_CHANGE_SOMETHING = [
 ]
 
 
-def test_a_change_that_cannot_be_or_was_not_confirmed_leaves_the_memory_as_it_was(cli):
+def test_a_refused_change_leaves_the_memory_as_it_was(cli):
     id = cli.add(DEPLOY)
     for argv, said in AN_UPDATE_MUST_CHANGE_SOMETHING:
         refused = cli(*argv.format(id=id).split())
@@ -255,43 +254,78 @@ def test_a_change_that_cannot_be_or_was_not_confirmed_leaves_the_memory_as_it_wa
     assert [version["action"] for version in cli.json("history", id)] == ["add"]
 
 
-TEXTS = {
-    b"word " * 1_000_000: "200,000",
-    b"x" * 20_000_002: "20.0 MB",
-    b"abc\x00def": "byte 3 is NUL",
-    b"ok \xff": "byte 0xff in position 3",
-    b"\xef\xbb\xbfcaf\xe9 au lait": "byte 0xe9 in position",
-}
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        pytest.param(b"word " * 1_000_000, "200,000", id="word"),
+        pytest.param(b"x" * 20_000_002, "20.0 MB", id="x"),
+        pytest.param(b"abc\x00def", "byte 3 is NUL", id="abc-def"),
+        pytest.param(b"ok \xff", "byte 0xff in position 3", id="ok"),
+        pytest.param(b"\xef\xbb\xbfcaf\xe9 au lait", "byte 0xe9 in position", id="caf-au-lait"),
+    ],
+)
+def test_an_unusable_text_is_refused_with_the_reason(cli, raw, said):
+    assert said in cli.fails("add", stdin=raw, code=2)
+    (cli.project / "file").write_bytes(raw)
+    assert said in cli.fails("add", "--file", "file", code=2)
 
 
-def test_a_text_that_is_none_is_refused_with_the_reason(cli):
-    for raw, said in TEXTS.items():
-        assert said in cli.fails("add", stdin=raw, code=2)
-        (cli.project / "file").write_bytes(raw)
-        assert said in cli.fails("add", "--file", "file", code=2)
+def test_a_text_that_is_not_utf8_is_refused(cli):
     broken = b"caf\xe9".decode("utf-8", "surrogateescape")
     assert "text is not valid UTF-8" in cli.fails("add", broken, code=2)
     assert "tag is not valid UTF-8" in cli.fails("add", "x", "--tag", broken, code=2)
-    assert cli("search", broken).code == 0
     assert cli.json("list") == []
 
 
-NO_PLACE_FOR_DATABASE = [
-    ("list", "", "is a directory"),
-    ("add Something", "file/memory.db", "cannot be created"),
-    ("add Something", "/proc/nowhere/memory.db", "cannot be created"),
-    ("list", "postgresql://127.0.0.1:1/x", "PostgreSQL server"),
-    ("list", "mysql://anna:secret@db/x", "by mysql://"),
-    ("migrate --to nowhere://x", "made.db", "by nowhere://"),
-]
+def test_a_question_that_is_not_utf8_is_searched(cli):
+    broken = b"caf\xe9".decode("utf-8", "surrogateescape")
+    assert cli("search", broken).code == 0
 
 
-def test_a_place_where_no_database_can_be(cli, tmp_path):
+def test_a_database_is_created_where_the_option_says(cli, tmp_path):
+    cli.ok("add", DEPLOY, "--database", tmp_path / "made.db")
+
+
+@pytest.mark.parametrize(
+    ("command", "database", "said"),
+    [
+        pytest.param("list", "", "is a directory", id="list-empty"),
+        pytest.param(
+            "add Something",
+            "file/memory.db",
+            "cannot be created",
+            id="add-something-file/memory.db",
+        ),
+        pytest.param(
+            "add Something",
+            "/proc/nowhere/memory.db",
+            "cannot be created",
+            id="add-something-proc/nowhere/memory.db",
+        ),
+        pytest.param(
+            "list",
+            "postgresql://127.0.0.1:1/x",
+            "PostgreSQL server",
+            id="list-postgresql-127.0.0.1-1/x",
+        ),
+        pytest.param(
+            "list", "mysql://anna:secret@db/x", "by mysql://", id="list-mysql-anna-secret-db/x"
+        ),
+        pytest.param(
+            "migrate --to nowhere://x", "made.db", "by nowhere://", id="migrate-nowhere-x"
+        ),
+    ],
+)
+def test_an_unusable_database_path_is_refused(cli, tmp_path, command, database, said):
     (tmp_path / "file").write_text("")
     cli.ok("add", DEPLOY, "--database", tmp_path / "made.db")
-    for command, database, said in NO_PLACE_FOR_DATABASE:
-        place = database if "://" in database else tmp_path / database
-        assert said in cli.fails(*command.split(), "--database", place, code=1)
+    place = database if "://" in database else tmp_path / database
+    assert said in cli.fails(*command.split(), "--database", place, code=1)
+
+
+def test_a_refused_database_url_creates_no_folder(cli):
+    cli.ok("add", DEPLOY)
+    cli.fails("migrate", "--to", "nowhere://x", code=1)
     assert not (cli.project / "nowhere:").exists()
 
 
@@ -301,31 +335,57 @@ vote 01a1dd89|forget 01a1dd89|promote --suggest|backup {copy}|migrate --to {copy
 """
 
 
-def test_what_reads_makes_no_database_that_was_named_and_is_not_there(cli, tmp_path, monkeypatch):
+def test_a_reading_command_creates_no_database(cli, tmp_path):
     typed = tmp_path / "typo" / "x.db"
     for command in re.split(r"[|\n]", READING.strip().format(copy=tmp_path / "copy.db")):
         told = cli.fails(*command.split(), "--database", typed, code=1)
         assert f"There is no database at {typed}." in told and "--database" in told
     assert f"There is no database at {typed}." in cli("doctor", "--database", typed).out
+    assert not typed.parent.exists() and not (tmp_path / "copy.db").exists()
+
+
+def test_a_missing_database_of_the_environment_is_named(cli, tmp_path, monkeypatch):
+    typed = tmp_path / "typo" / "x.db"
     monkeypatch.setenv("BETHINK_DATABASE", str(typed))
     assert "$BETHINK_DATABASE" in cli.fails("list", code=1)
-    assert not typed.parent.exists() and not (tmp_path / "copy.db").exists()
+
+
+def test_a_writing_command_creates_the_named_database(cli, tmp_path, monkeypatch):
+    typed = tmp_path / "typo" / "x.db"
+    monkeypatch.setenv("BETHINK_DATABASE", str(typed))
     cli.ok("add", DEPLOY)
     assert DEPLOY in cli.ok("list", "--database", typed)
 
 
-def test_a_use_that_is_not_counted_hides_nothing_and_the_unexpected_is_one_line(cli, monkeypatch):
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        pytest.param(StoreReadOnly, DEPLOY, id="storereadonly"),
+        pytest.param(StoreBusy, DEPLOY, id="storebusy"),
+        pytest.param(StoreCorrupt, "Not now.", id="storecorrupt"),
+    ],
+)
+def test_a_failure_to_count_a_use_hides_no_memory(cli, monkeypatch, kind, told):
     id = cli.add(DEPLOY)
-    for kind, told in ((StoreReadOnly, DEPLOY), (StoreBusy, DEPLOY), (StoreCorrupt, "Not now.")):
-        monkeypatch.setattr("bethink.api.Bethink.touch", fail_with(kind("Not now.")))
-        found = cli("get", id)
-        assert told in found.out + found.err and found.code == (kind is StoreCorrupt)
+    monkeypatch.setattr("bethink.api.Bethink.touch", fail_with(kind("Not now.")))
+    found = cli("get", id)
+    assert told in found.out + found.err and found.code == (kind is StoreCorrupt)
+
+
+def test_an_unexpected_error_is_one_line(cli, monkeypatch):
     monkeypatch.setattr("bethink.api.Bethink.search", fail_with(RuntimeError("boom")))
     result = cli("search", "x")
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith("error: unexpected RuntimeError: boom\nhint: Set BETHINK_DEBUG=1")
+
+
+def test_an_unexpected_error_shows_its_traceback_for_debugging(cli, monkeypatch):
+    monkeypatch.setattr("bethink.api.Bethink.search", fail_with(RuntimeError("boom")))
     monkeypatch.setenv("BETHINK_DEBUG", "1")
     assert "Traceback" in cli("search", "x").err
+
+
+def test_an_interrupt_ends_with_130(cli, monkeypatch):
     monkeypatch.setattr("bethink.api.Bethink.search", fail_with(KeyboardInterrupt()))
     assert cli("search", "x") == (130, "", "stopped\n")
 
@@ -344,17 +404,28 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path):
     assert (done.stdout, done.stderr) == (b"0\n", b"")
 
 
+KEY = "The key is AKIAIOSFODNN7EXAMPLE, for staging"
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_full_disk_behind_stdout_is_told(tmp_path):
+@pytest.mark.parametrize(
+    "unbuffered", [pytest.param("", id="buffered"), pytest.param("1", id="unbuffered")]
+)
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(["stats"], id="reading"),
+        pytest.param(["add", DEPLOY], id="writing"),
+        pytest.param(["add", KEY], id="writing-with-a-hint"),
+    ],
+)
+def test_a_full_disk_behind_stdout_is_reported(tmp_path, command, unbuffered):
     (tmp_path / ".bethink").mkdir()
-    key = "The key is AKIAIOSFODNN7EXAMPLE, for staging"  # told with a hint
-    commands = (["stats"], ["add", DEPLOY], ["add", key])
     said = b"error: The output could not be written: No space left on device. What the command changed stays changed.\n"
-    for command, unbuffered in itertools.product(commands, ("", "1")):
-        with Path("/dev/full").open("w") as full:
-            home = tmp_path / "home"
-            done = run(*command, home=home, stdout=full, PYTHONUNBUFFERED=unbuffered)
-        assert (done.returncode, done.stderr) == (1, said)
+    with Path("/dev/full").open("w") as full:
+        home = tmp_path / "home"
+        done = run(*command, home=home, stdout=full, PYTHONUNBUFFERED=unbuffered)
+    assert (done.returncode, done.stderr) == (1, said)
 
 
 def test_a_real_process_speaks_on_the_right_streams(tmp_path):

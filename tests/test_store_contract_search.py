@@ -36,7 +36,7 @@ WORDS_FOUND_HOWEVER = [
 ]
 
 
-def test_words_are_found_however_they_are_written(store):
+def test_words_are_found_in_any_spelling(store):
     asked = WORDS_FOUND_HOWEVER
     for at, (text, question) in enumerate(asked):
         _, memory = tell(store, "nothing of the kind", text, scope=f"project:{at}")
@@ -107,7 +107,7 @@ def test_each_form_of_a_query(greek, query, found):
     assert {names[id] for id in by_words(store, query)} == found
 
 
-def test_the_better_match_comes_first_and_the_file_of_a_passage_is_a_word_of_it(store):
+def test_the_better_match_comes_first(store):
     filler = "redis " + "and many other words about nothing in particular " * 5
     long, one, both = tell(store, filler, "redis queue", "redis cache")
     tell(store, *(f"filler text number {n}" for n in range(20)))
@@ -117,6 +117,9 @@ def test_the_better_match_comes_first_and_the_file_of_a_passage_is_a_word_of_it(
     assert scores == sorted(scores, reverse=True)
     assert all(score > 0 for score in scores)
     assert by_words(store, "redis cache", limit=2) == [both.id, one.id]
+
+
+def test_a_passage_is_found_by_the_name_of_its_file(store):
     page = {"source": "docs/walrus.md", "source_type": "markdown"}
     (memory,) = tell(store, "pelicans are large", **page)
     assert by_words(store, "walrus") == by_words(store, "pelicans") == [memory.id]
@@ -259,7 +262,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: ascii(text[:20]))
-def test_no_query_is_an_error_and_none_leaves_its_scope(fortress, text):
+def test_any_query_stays_in_its_scope(fortress, text):
     how = ({}, {"phrase": True}, {"prefix": True}, {"column": text}, {"column": "tags"})
     forms = [("and", Term("word"), Term(text)), ("not", Term("word"), Term(text))]
     asked = [parse(text, stores.NOW), *(term(text, **one) for one in how)]
@@ -274,7 +277,7 @@ def test_no_query_is_an_error_and_none_leaves_its_scope(fortress, text):
         assert {memory.scope for memory in fortress.load(keys).values()} <= set(filter.scopes)
 
 
-def test_a_text_of_several_windows_counts_once_and_made_vectors_are_kept(store, backend):
+def test_a_text_of_several_windows_is_found_once(store):
     long, parts = make("a text of several windows"), ("redis sessions", "on friday", "owls")
     write(store, add=(Entry(long, [vector(part) for part in parts]),), model=MODEL)
     tell(store, "something else")
@@ -283,6 +286,9 @@ def test_a_text_of_several_windows_counts_once_and_made_vectors_are_kept(store, 
         assert store.load([first])[first].id == long.id
         assert cosine == pytest.approx(1.0, abs=0.02)
         assert lower < cosine
+
+
+def test_cached_vectors_are_found_by_another_connection(store, backend):
     one, two = stores.EMBEDDER.documents(["a text", "words " * 1000])
     keys = [bytes(range(16)), bytes(range(16, 32))]
     write(store, model=MODEL, cache={keys[0].hex(): one, keys[1].hex(): two})
@@ -293,7 +299,7 @@ def test_a_text_of_several_windows_counts_once_and_made_vectors_are_kept(store, 
     assert store.read_cache(keys, "another-model") == store.read_cache([], MODEL) == {}
 
 
-def test_vectors_follow_their_memories_at_once_and_for_every_reader(backend, store):
+def test_every_reader_sees_changed_vectors_at_once(backend, store):
     """Found right after its commit, gone right after its delete: also in a store that had already searched before."""
     second = backend.open()
     readers = (store, second)
@@ -324,7 +330,7 @@ def test_vectors_follow_their_memories_at_once_and_for_every_reader(backend, sto
         assert len(reader.nearest(vector(new), MODEL, stores.everything(), 10)) == 1
 
 
-def test_what_has_no_vector_is_listed_and_a_text_keeps_the_vectors_of_its_own(store):
+def test_memories_without_a_vector_are_listed(store):
     bare, also = make("bare"), make("also bare")
     never = make("never to be embedded", metadata={"vector_index": False})
     put(store, bare, also, never, embed=False)
@@ -337,6 +343,9 @@ def test_what_has_no_vector_is_listed_and_a_text_keeps_the_vectors_of_its_own(st
     write(store, vectors=made, model=MODEL)
     assert store.count_unembedded(MODEL) == 0
     assert stores.by_meaning(store, "bare")[0] == bare.id
+
+
+def test_a_vector_of_an_older_text_is_not_stored(store):
     texts = ("kangaroos live in Australia", "wombats dig", "the numbat eats ants")
     every = edited, bare, same = [make(text) for text in texts]
     put(store, *every, embed=False)
@@ -353,7 +362,7 @@ def test_what_has_no_vector_is_listed_and_a_text_keeps_the_vectors_of_its_own(st
     assert stores.by_meaning(store, same.content)[0] == same.id
 
 
-def test_vectors_of_a_model_can_be_dropped_and_given_anew(backend, store):
+def test_vectors_of_a_model_can_be_dropped(backend, store):
     (memory,), reader = tell(store, "the heron stands in the reeds"), backend.open()
     assert stores.by_meaning(reader, memory.content) == [memory.id]
     eighth = [np.ones(8, np.float32) / 8**0.5]
@@ -364,12 +373,17 @@ def test_vectors_of_a_model_can_be_dropped_and_given_anew(backend, store):
     assert store.read_cache([bytes(16)], "tiny") == {}
     assert store.drop_vectors() == 1
     assert store.models() == stores.by_meaning(store, memory.content) == []
+
+
+def test_dropped_vectors_can_be_written_again(backend, store):
+    (memory,), reader = tell(store, "the heron stands in the reeds"), backend.open()
+    assert store.drop_vectors() == 1
     write(store, vectors={memory.id: stores.vectors_of(memory)}, model=MODEL)
     for one in (store, reader):
         assert stores.by_meaning(one, memory.content) == [memory.id]
 
 
-def test_statistics_names_and_candidates_are_what_scoring_needs(store):
+def test_statistics_count_words_per_scope(store):
     words = Words(("owl", "night", "nowher"))
     tell(store, "owl owl owl", "owl night", "four words of text")
     tell(store, "owl night night", scope=OTHER)
@@ -378,10 +392,19 @@ def test_statistics_names_and_candidates_are_what_scoring_needs(store):
     assert numbers == (3, 3.0, (2, 1, 0), None)
     both = store.statistics(words, (HERE, OTHER))
     assert (both.memories, both.counts) == (4, (3, 2, 0))
+    assert store.statistics(Words(), (HERE,)).counts == ()
+
+
+def test_an_unknown_scope_has_no_statistics(store):
+    words = Words(("owl", "night", "nowher"))
+    tell(store, "owl owl owl", "owl night", "four words of text")
+    here = store.statistics(words, (HERE,))
     for nowhere in ((), ("project:unknown",)):
         assert store.statistics(words, nowhere) == type(here)(0, 0.0, (0, 0, 0))
         assert store.cosines([], vector("owl"), MODEL, nowhere) == ({}, 0.0)
-    assert store.statistics(Words(), (HERE,)).counts == ()
+
+
+def test_memories_are_found_by_entity(store):
     redis = Entity("Redis", "technology")
     both = make("both", entities=(redis, Entity("cache")))
     one = make("one", entities=(Entity("redis", "concept"),), created_at=day(3))
@@ -391,8 +414,20 @@ def test_statistics_names_and_candidates_are_what_scoring_needs(store):
     found = store.load([key for key, _ in ranking])
     expected = [(both.id, 2.0), (newer.id, 1.0), (one.id, 1.0)]
     assert [(found[key].id, score) for key, score in ranking] == expected
-    for names in ([], ["unknown"]):
-        assert store.by_entity(names, seen(), 10) == ()
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param([], id="empty"),
+        pytest.param(["unknown"], id="unknown"),
+    ],
+)
+def test_unknown_entities_find_nothing(store, names):
+    assert store.by_entity(names, seen(), 10) == ()
+
+
+def test_candidates_hold_the_fields_that_scoring_needs(store):
     words = query_words(parse("redis cache sessions", stores.NOW))
     fields = {"kind": "decision", "importance": 7.0, "confidence": 0.5, "usefulness": 1.0}
     fields |= {"access_count": 2, "trust": 2, "position": 6}
@@ -409,6 +444,16 @@ def test_statistics_names_and_candidates_are_what_scoring_needs(store):
     assert (words.pairs, first.pairs) == ((("redi", "cach"), ("cach", "session")), (True, False))
     assert (second.frequencies, third.frequencies) == ((1, 1, 1), (0, 0, 0))
     assert second.pairs == (False, True)  # "of" does not stand between
+
+
+def test_candidates_obey_the_filter(store):
+    words = query_words(parse("redis cache sessions", stores.NOW))
+    fields = {"kind": "decision", "importance": 7.0, "confidence": 0.5, "usefulness": 1.0}
+    fields |= {"access_count": 2, "trust": 2, "position": 6}
+    memory = make("redis redis cache", **fields, created_at=day(2), last_accessed=day(3))
+    apart, wordless = make("cache of sessions in redis"), make("owls", created_at=day(5))
+    put(store, memory, apart, wordless)
+    keys = list(store.keys([memory.id, apart.id, wordless.id]).values())
     assert store.candidates([], seen(), words, ()) == []
     assert store.candidates(keys, seen(OTHER), words, ()) == []
     (decision,) = store.candidates(keys, seen(kinds=("decision",)), words, ())
@@ -437,7 +482,7 @@ def near(store, words, *scopes):
     return [id for id, _ in store.nearest_spans(vector(words), MODEL, scopes or (HERE,), 10)]
 
 
-def test_a_session_grows_is_found_by_the_beginning_of_its_id_and_its_host_chooses_memories(store):
+def test_a_session_grows(store):
     first = talk("ab-1", ended_at=day(2))
     write(store, sessions=(first,))
     assert store.sessions((HERE,)) == [first]
@@ -445,11 +490,24 @@ def test_a_session_grows_is_found_by_the_beginning_of_its_id_and_its_host_choose
     write(store, sessions=(talk("ab-1", title="", started_at=day(5), **more),))
     assert store.sessions((HERE,)) == [talk("ab-1", **more)]
     assert store.sessions((OTHER,)) == store.sessions(()) == []
+
+
+def test_sessions_are_found_by_prefix_or_host(store):
+    first = talk("ab-1", ended_at=day(2))
+    write(store, sessions=(first,))
+    more = {"ended_at": day(6), "metadata": {"turns": 3}}
+    write(store, sessions=(talk("ab-1", title="", started_at=day(5), **more),))
     write(store, sessions=(talk("ab-2", "codex", started_at=day(3)), talk("b-1")))
     assert [session.id for session in store.sessions((HERE,), prefix="ab")] == ["ab-1", "ab-2"]
     assert [session.id for session in store.sessions((HERE,), limit=1, offset=1)] == ["ab-1"]
     assert store.sessions((HERE,), prefix="a%") == store.sessions((HERE,), host="nobody") == []
     assert len(store.sessions((HERE,), host="claude")) == 2
+
+
+def test_memories_are_filtered_by_the_host_of_their_session(store):
+    first = talk("ab-1", ended_at=day(2))
+    write(store, sessions=(first,))
+    write(store, sessions=(talk("ab-2", "codex", started_at=day(3)), talk("b-1")))
     (one,) = tell(store, "owls at night", session="ab-1")
     tell(store, "deploy on friday", session="ab-2")
     tell(store, "redis sessions")
@@ -470,11 +528,14 @@ def test_a_topic_that_changes_is_found_by_what_is_true_now(backend, store):
     assert store.spans("s1", (HERE,))[0].lines == (1, 30)
 
 
-def test_topics_come_in_order_and_are_found_by_word_and_by_meaning_in_their_scope(store):
+def test_topics_come_in_order(store):
     first, third = topic("a", "first", lines=(1, 19)), topic("c", "third", lines=(20, 29))
     put_spans(store, third, topic("b", "second", parent="a", lines=(1, 5), depth=1), first)
     assert [span.id for span in store.spans("s1", (HERE,))] == ["a", "b", "c"]
     assert store.spans("s1", (OTHER,)) == []
+
+
+def test_topics_are_found_in_their_scope(store):
     owls = topic("t1", "Owls at night", "We watched barn owls hunt")
     put_spans(store, owls, topic("t2", "Redis cache", "Sessions move to Redis"))
     put_spans(store, topic("t3", "Owls of others", scope=OTHER))
@@ -488,7 +549,7 @@ def test_topics_come_in_order_and_are_found_by_word_and_by_meaning_in_their_scop
         store.rebuild()
 
 
-def test_a_message_is_taken_in_once_and_a_purge_takes_the_words_of_its_topics_along(store):
+def test_a_message_is_stored_once(store):
     turn = b"0123456789abcdef"
 
     def say():
@@ -502,6 +563,9 @@ def test_a_message_is_taken_in_once_and_a_purge_takes_the_words_of_its_topics_al
     assert say()[1] in ("known", "purged")
     assert store.find_known_turns(HERE, [turn, b"another identity"]) == {turn}
     assert store.find_known_turns(OTHER, [turn]) == set() == store.find_known_turns(HERE, [])
+
+
+def test_a_purge_takes_the_words_of_its_topics(store):
     part = topic("t2", "Part of it", "4711 again", parent="t1", depth=1)
     put_spans(store, topic("t1", "The vault code", "the code is 4711"), part)
     write(store, sessions=(talk(title="The vault code"),))
@@ -511,7 +575,7 @@ def test_a_message_is_taken_in_once_and_a_purge_takes_the_words_of_its_topics_al
     assert store.sessions((HERE,))[0].title == ""
 
 
-def test_topics_without_a_vector_are_listed_and_get_one_unless_they_changed_meanwhile(store):
+def test_topics_without_a_vector_are_listed(store):
     def bare(model=MODEL, limit=10):
         return [span.id for span in store.list_unembedded_spans(model, limit)]
 
@@ -521,6 +585,16 @@ def test_topics_without_a_vector_are_listed_and_get_one_unless_they_changed_mean
     stores.purge(store, *tell(store, "the vault code", span="purged", session="s1"))
     assert bare() == ["plain", "changed"]
     assert bare(limit=1) == ["plain"] and len(bare("another")) == 3
+
+
+def test_a_topic_that_changed_meanwhile_gets_no_vector(store):
+    def bare(model=MODEL, limit=10):
+        return [span.id for span in store.list_unembedded_spans(model, limit)]
+
+    names = {"plain": "Owls at night", "changed": "Redis cache", "purged": "The vault", "none": ""}
+    write(store, spans=tuple((topic(id, name), ()) for id, name in names.items()))
+    put_spans(store, topic("embedded", "Herons"))
+    stores.purge(store, *tell(store, "the vault code", span="purged", session="s1"))
     write(store, spans=((topic("changed", "Deploying"), ()),))
     vectors = {id: [vector(names[id])] for id in ("plain", "changed")} | {"nobody": [vector("x")]}
     texts = {id: f"{names[id]}\n" for id in ("plain", "changed")}

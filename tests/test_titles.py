@@ -273,25 +273,59 @@ def test_a_picked_list_item_is_named_beside_its_number(listed, reply, expected):
     assert name_picks("user", reply, [("assistant", listed)]) == expected
 
 
-CODE_OUTPUT = [
-    "```python\nretry = backoff(worker)\n```\nthe payment worker never stops retrying",
-    "❯ npm run build --verbose\nUsername for registry: x\nERR! code 1\n\nthe payment worker never stops retrying",
-    "error: sync: push target refs: 500\n\nthe payment worker never stops retrying",
-    '2026-03-02T09:00:00Z level=info msg="attempt 4"\n2026-03-02T09:00:09Z level=info msg="attempt 5"\n\nthe payment worker never stops retrying',
-    '    File "worker.py", line 3\n        raise Retry\n\nthe payment worker never stops retrying',
-    "go run ./cmd/worker --attempts 5 \\\n  --verbose $BROKER\n\nthe payment worker never stops retrying",
-]
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        pytest.param(
+            "```python\nretry = backoff(worker)\n```\nthe payment worker never stops retrying",
+            id="python-retry-backoff-worker-payment",
+        ),
+        pytest.param(
+            "❯ npm run build --verbose\nUsername for registry: x\nERR! code 1\n\nthe payment worker never stops retrying",
+            id="npm-run-build-verbose-username-registry",
+        ),
+        pytest.param(
+            "error: sync: push target refs: 500\n\nthe payment worker never stops retrying",
+            id="error-sync-push-target-refs-500-payment",
+        ),
+        pytest.param(
+            '2026-03-02T09:00:00Z level=info msg="attempt 4"\n2026-03-02T09:00:09Z level=info msg="attempt 5"\n\nthe payment worker never stops retrying',
+            id="2026-03-02T09-00-00Z-level-info-msg",
+        ),
+        pytest.param(
+            '    File "worker.py", line 3\n        raise Retry\n\nthe payment worker never stops retrying',
+            id="file-worker.py-line-3-raise-retry",
+        ),
+        pytest.param(
+            "go run ./cmd/worker --attempts 5 \\\n  --verbose $BROKER\n\nthe payment worker never stops retrying",
+            id="go-run-cmd/worker-attempts-5-verbose",
+        ),
+    ],
+)
+def test_pasted_code_or_output_gives_no_name(pasted):
+    turns = [("user", pasted), ("assistant", "It counts attempts per process.")]
+    assert name(turns) == "The payment worker never stops retrying"
+    # What may be pasted names a topic, but is not told as what the user asked.
+    assert summarise(turns) == "Focus: It counts attempts per process"
 
 
-def test_code_gives_no_name_nothing_said_gives_nothing_and_a_session_has_the_longer_title():
-    for pasted in CODE_OUTPUT:
-        turns = [("user", pasted), ("assistant", "It counts attempts per process.")]
-        assert name(turns) == "The payment worker never stops retrying"
-        # What may be pasted names a topic, but is not told as what the user asked.
-        assert summarise(turns) == "Focus: It counts attempts per process"
-    for turns in ([], [("user", "")], [("user", "  \n"), ("assistant", "")]):
-        assert name(turns) == session_title(turns) == summarise(turns) == ""
+@pytest.mark.parametrize(
+    "turns",
+    [
+        pytest.param([], id="empty"),
+        pytest.param([("user", "")], id="user-empty"),
+        pytest.param([("user", "  \n"), ("assistant", "")], id="user-blank"),
+    ],
+)
+def test_empty_turns_have_no_title(turns):
+    assert name(turns) == session_title(turns) == summarise(turns) == ""
+
+
+def test_code_alone_names_a_topic():
     assert name([("user", "```\nPriceFormatter(rounding=2)\n```")])
+
+
+def test_a_session_title_is_longer_than_a_topic_name():
     said = "migrate the session cache from Redis to PostgreSQL with zero downtime for customers in Europe"
     turns = [("user", said)]
     assert len(name(turns).split()) <= 10 < len(session_title(turns).split()) <= 12
@@ -306,13 +340,22 @@ SUMMARY_HAS_LINE = [
 ]
 
 
-def test_a_summary_says_each_thing_once_and_keeps_the_newest_of_many_ideas():
+def test_a_summary_has_a_line_per_kind_of_idea():
     assert summarise(TALK, IDEAS).splitlines() == SUMMARY_HAS_LINE
+
+
+def test_an_answered_question_is_left_out_of_a_summary():
     answered = summarise(TALK, [("question", "Who reads the dead letter queue?", False)])
     assert answered.startswith("Focus: ") and "dead letter" not in answered
+
+
+def test_a_summary_says_each_thing_once():
     said = ("We use PostgreSQL", "We use pgvector", "We use  PostgreSQL")
     told = summarise([], [("decision", text, False) for text in said])
     assert told == "Decisions: We use PostgreSQL; We use pgvector"
+
+
+def test_a_summary_keeps_the_newest_of_many_ideas():
     rule = "Rule {0} says that orders of group {0} are shipped from warehouse {0}"
     ideas = [("decision", f"{rule.format(number)}.", False) for number in range(40)]
     lines = summarise(TALK, [*ideas, *IDEAS[2:]]).splitlines()
@@ -320,6 +363,9 @@ def test_a_summary_says_each_thing_once_and_keeps_the_newest_of_many_ideas():
     kept = [int(number) for number in re.findall(r"Rule (\d+)", line)]
     assert kept == list(range(kept[0], 40)) and len(kept) >= 2
     assert all(rule.format(number) in line for number in kept)
+
+
+def test_a_summary_of_long_ideas_is_cut():
     long = "the importer decodes every cell of a spreadsheet " * 30
     ideas = [("decision", long, False), ("conclusion", f"so {long}", False)]
     found = summarise(
@@ -378,7 +424,7 @@ HEADS = r"(?m)^(Focus|Done|Decisions|Conclusions|Open): "
 
 @given(TURNS, st.lists(st.tuples(KINDS, TEXT, st.booleans()), max_size=6))
 @settings(max_examples=100, deadline=None)
-def test_names_and_summaries_are_short_and_hold_only_words_that_were_said(turns, ideas):
+def test_titles_use_only_words_of_the_turns(turns, ideas):
     said = " ".join([text for _, text in turns] + [text for _, text, _ in ideas]).lower()
     title, summary = name(turns), summarise(turns, ideas)
     assert len(title.split()) <= 10 and len(title) <= 72 and "\n" not in title
@@ -401,85 +447,156 @@ ASKED_FOR = "add retry logic to the payment worker?"
 ANSWERED = ("assistant", REPORT)
 
 
-DIGEST_TELLS_WAS = [
-    (REPORT, (), "I added a retry with backoff to the payment worker", ""),
-    (REPORT, (COMMIT,), COMMIT.name, "not pushed"),
-    (
-        "Committed as `602c11e`. Want me to push and open a PR?",
-        (COMMIT, Fact("pull request", "#7")),
-        f"PR #7: {COMMIT.name}",
-        "push and open a PR; PR #7 open",
-    ),
-    (
-        f"{REPORT}\n\n## Next steps\n\n- Alert on the dead letter queue\n- Rotate the key\n",
-        (),
-        "I added a retry with backoff to the payment worker",
-        "Alert on the dead letter queue; Rotate the key",
-    ),
-    (
-        f"{REPORT} The migration is not merged yet.",
-        (COMMIT,),
-        COMMIT.name,
-        "The migration is not merged yet; not pushed",
-    ),
-    (
-        "Now wiring the backoff into the worker.",
-        (),
-        "",
-        "announced: wiring the backoff into the worker",
-    ),
-    ("It fails.", (Fact("failed", "make test"),), "", "make test fails"),
-    ("The worker is fine.", (Fact("failed", "make test"), Fact("passed", "make test")), "", ""),
-    ("Noted, the docs follow.", (), "", ""),
-    (
-        "Ok.",
-        (Fact("edit", "src/worker.py"), Fact("edit", "api.py")),
-        "edited worker.py, api.py",
-        "",
-    ),
-    (
-        REPORT,
-        (Fact("edit", "src/worker.py"),),
-        "I added a retry with backoff to the payment worker",
-        "",
-    ),
-    (
-        "Done: I added a retry to the payment worker, which is now paging.",
-        (),
-        "I added a retry to the payment worker, which is now paging",
-        "",
-    ),
-    ("The docs of the worker are still to do.", (), "", "The docs of the worker are still to do"),
-    ("Will do. I should have asked for this one already, sorry.", (), "", ""),
-    (f"{REPORT} All done.", (), "I added a retry with backoff to the payment worker", "nothing"),
-    (
-        "I added the key to both workers. Want me to commit this?",
-        (),
-        "I added the key to both workers",
-        "commit this (I added the key to both workers)",
-    ),
-]
+@pytest.mark.parametrize(
+    ("answer", "work", "done", "left"),
+    [
+        pytest.param(
+            REPORT,
+            (),
+            "I added a retry with backoff to the payment worker",
+            "",
+            id="report-added-retry-backoff-payment-worker",
+        ),
+        pytest.param(REPORT, (COMMIT,), COMMIT.name, "not pushed", id="report-commit"),
+        pytest.param(
+            "Committed as `602c11e`. Want me to push and open a PR?",
+            (COMMIT, Fact("pull request", "#7")),
+            f"PR #7: {COMMIT.name}",
+            "push and open a PR; PR #7 open",
+            id="committed-602c11e-want-me-push-open-PR",
+        ),
+        pytest.param(
+            f"{REPORT}\n\n## Next steps\n\n- Alert on the dead letter queue\n- Rotate the key\n",
+            (),
+            "I added a retry with backoff to the payment worker",
+            "Alert on the dead letter queue; Rotate the key",
+            id="report-next-steps-alert-dead-letter",
+        ),
+        pytest.param(
+            f"{REPORT} The migration is not merged yet.",
+            (COMMIT,),
+            COMMIT.name,
+            "The migration is not merged yet; not pushed",
+            id="report-migration-not-merged-yet",
+        ),
+        pytest.param(
+            "Now wiring the backoff into the worker.",
+            (),
+            "",
+            "announced: wiring the backoff into the worker",
+            id="now-wiring-backoff-into-worker",
+        ),
+        pytest.param(
+            "It fails.", (Fact("failed", "make test"),), "", "make test fails", id="fails"
+        ),
+        pytest.param(
+            "The worker is fine.",
+            (Fact("failed", "make test"), Fact("passed", "make test")),
+            "",
+            "",
+            id="worker-fine",
+        ),
+        pytest.param("Noted, the docs follow.", (), "", "", id="noted-docs-follow"),
+        pytest.param(
+            "Ok.",
+            (Fact("edit", "src/worker.py"), Fact("edit", "api.py")),
+            "edited worker.py, api.py",
+            "",
+            id="ok",
+        ),
+        pytest.param(
+            REPORT,
+            (Fact("edit", "src/worker.py"),),
+            "I added a retry with backoff to the payment worker",
+            "",
+            id="report-fact",
+        ),
+        pytest.param(
+            "Done: I added a retry to the payment worker, which is now paging.",
+            (),
+            "I added a retry to the payment worker, which is now paging",
+            "",
+            id="done-added-retry-payment-worker-which",
+        ),
+        pytest.param(
+            "The docs of the worker are still to do.",
+            (),
+            "",
+            "The docs of the worker are still to do",
+            id="docs-worker-still",
+        ),
+        pytest.param(
+            "Will do. I should have asked for this one already, sorry.",
+            (),
+            "",
+            "",
+            id="will-should-asked-one-already-sorry",
+        ),
+        pytest.param(
+            f"{REPORT} All done.",
+            (),
+            "I added a retry with backoff to the payment worker",
+            "nothing",
+            id="report-all-done",
+        ),
+        pytest.param(
+            "I added the key to both workers. Want me to commit this?",
+            (),
+            "I added the key to both workers",
+            "commit this (I added the key to both workers)",
+            id="added-key-both-workers-want-me-commit",
+        ),
+    ],
+)
+def test_a_digest_lists_asked_done_and_left(answer, work, done, left):
+    assert digest(ASKED, ("assistant", answer), work=work) == (ASKED_FOR, done, left)
 
 
-def test_a_digest_tells_what_was_asked_done_and_left_from_page_to_page():
-    for answer, work, done, left in DIGEST_TELLS_WAS:
-        assert digest(ASKED, ("assistant", answer), work=work) == (ASKED_FOR, done, left)
+def test_a_repeated_request_is_listed_once():
     # A request is told once, and what nobody answered or took up is left.
     assert digest(ASKED, ANSWERED, ASKED)[0] == ASKED_FOR
+
+
+def test_an_unanswered_request_is_left():
     later = "now move the dead letter queue to Redis"
     assert digest(ASKED, ANSWERED, ("user", later))[2] == later
-    for last in ("Ok.", "thanks!", "👍"):
-        assert digest(ASKED, ANSWERED, ("user", last))[2] == digest(ASKED, ANSWERED)[2]
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        pytest.param("Ok.", id="ok"),
+        pytest.param("thanks!", id="thanks"),
+        pytest.param("👍", id="thumbs-up-sign"),
+    ],
+)
+def test_an_acknowledgement_changes_no_digest(last):
+    assert digest(ASKED, ANSWERED, ("user", last))[2] == digest(ASKED, ANSWERED)[2]
+
+
+def test_a_greeting_is_no_request():
     assert digest(("user", "morning"), ("assistant", "Hi."), ASKED, ANSWERED)[0] == ASKED_FOR
+
+
+def test_a_reply_to_a_question_is_no_request():
     which = ("assistant", "I could not reproduce it; which editor do you use?")
     assert digest(ASKED, which, ("user", "vim"))[2] == digest(ASKED)[2]
+
+
+def test_a_plan_is_left_to_do():
     plan = ("assistant", "# Plan: Retry with backoff\n\n## Context\n\nThe worker was changed.")
     assert digest(ASKED, plan, plan=True)[1:] == ("", "planned: Retry with backoff")
+
+
+def test_a_recap_describes_the_whole_session():
     # It goes on from page to page, and a recap speaks for the whole session.
     done = "the worker retries and PR #9 was opened"
     recap = f"Goal: retries. Done: {done}. Next: rotate the key."
     told = digest(ASKED, ("assistant", "Ok."), work=[COMMIT], recap=recap)
     assert told == (ASKED_FOR, f"{done}; {COMMIT.name}", "rotate the key")
+
+
+def test_a_digest_continues_on_the_next_page():
     first = follow({}, [("user", "hi"), ("assistant", "Hello!")])
     second = follow(first._asdict(), [ASKED, ANSWERED], [(), [COMMIT]])
     now = "Now checking the logs of the worker"
@@ -487,14 +604,28 @@ def test_a_digest_tells_what_was_asked_done_and_left_from_page_to_page():
     assert compose_digest(second)["asked"] == ASKED_FOR
     left = f"announced: {now.removeprefix('Now ')}; not pushed"
     assert tuple(compose_digest(third).values()) == (ASKED_FOR, COMMIT.name, left)
+
+
+def test_a_commit_after_the_last_turn_is_added():
+    first = follow({}, [("user", "hi"), ("assistant", "Hello!")])
+    second = follow(first._asdict(), [ASKED, ANSWERED], [(), [COMMIT]])
+    now = "Now checking the logs of the worker"
+    third = follow(second._asdict(), [("user", "thanks"), ("assistant", f"{now}.")])
     log = Fact("commit", "Log retries")
     assert follow(third._asdict(), [], [[log]]).commits[-1] == log.name
+
+
+def test_a_digest_state_of_an_earlier_version_is_read():
+    first = follow({}, [("user", "hi"), ("assistant", "Hello!")])
+    second = follow(first._asdict(), [ASKED, ANSWERED], [(), [COMMIT]])
+    now = "Now checking the logs of the worker"
+    third = follow(second._asdict(), [("user", "thanks"), ("assistant", f"{now}.")])
     # What was kept by an earlier version is read.
     old = {**json.loads(json.dumps(third._asdict())), "asked": [ASKED[1]]}
     assert compose_digest(follow(old, [("user", "thanks")]))["asked"].startswith("add retry")
 
 
-def test_of_several_requests_those_are_told_that_led_to_work_and_of_commits_those_of_the_product():
+def test_a_digest_lists_the_requests_that_led_to_work():
     asks = ("how do I list the queues?", "round the prices once", "what is a dead letter?")
     asks += ("move the carts to Redis",)
     turns = [turn for text in asks for turn in (("user", text), ("assistant", "Ok."))]
@@ -503,10 +634,27 @@ def test_of_several_requests_those_are_told_that_led_to_work_and_of_commits_thos
     told = compose_digest(follow({}, turns, work))
     assert told["asked"] == "; ".join((*asks[:2], asks[3]))
     assert told["done"] == SHIPPED.name and told["left"] == "not pushed"
+
+
+def test_a_digest_lists_the_commits_of_the_product():
+    asks = ("how do I list the queues?", "round the prices once", "what is a dead letter?")
+    asks += ("move the carts to Redis",)
+    turns = [turn for text in asks for turn in (("user", text), ("assistant", "Ok."))]
+    edit, books = Fact("edit", "a.py"), Fact("commit", "docs: tick off a to-do")
+    work = [(), (), (), [edit], (), (), (), [edit, SHIPPED, books], ()]
     reported = [*turns[:-1], ("assistant", REPORT)]
     for commits, done in (([books], REPORT.partition(".")[0]), ([books, SHIPPED], SHIPPED.name)):
         course = follow({}, reported, [*work[:7], commits])
         assert compose_digest(course)["done"] == done
+
+
+def test_a_digest_lists_its_pull_requests():
+    asks = ("how do I list the queues?", "round the prices once", "what is a dead letter?")
+    asks += ("move the carts to Redis",)
+    turns = [turn for text in asks for turn in (("user", text), ("assistant", "Ok."))]
+    edit, books = Fact("edit", "a.py"), Fact("commit", "docs: tick off a to-do")
+    work = [(), (), (), [edit], (), (), (), [edit, SHIPPED, books], ()]
+    told = compose_digest(follow({}, turns, work))
     for opened, done in (
         (
             ("#7: Round prices", "#8: docs: list the queues"),
@@ -519,7 +667,7 @@ def test_of_several_requests_those_are_told_that_led_to_work_and_of_commits_thos
         assert done in told["done"] and told["left"] == "PR #8 open"
 
 
-def test_a_turn_that_asks_or_thinks_tells_nothing():
+def test_a_turn_that_only_asks_makes_no_statement():
     thought = "I think about moving them into the database."
     assert only_asks(f"Where do we keep the carts? {thought}") and only_asks("Please move them.")
     assert not only_asks(f"We keep the carts in Redis. {thought}")
@@ -564,7 +712,7 @@ def test_a_turn_that_asks_or_thinks_tells_nothing():
         ),
     ],
 )
-def test_work_is_left_until_it_is_pushed_and_merged(work, said, left):
+def test_work_is_left_until_it_is_merged(work, said, left):
     facts = [Fact(what.strip(), "#7") for what in work.split(",")]
     course = follow({}, [ASKED, ANSWERED], [(), facts])
     assert compose_digest(follow(course._asdict(), [("assistant", said)]))["left"] == left

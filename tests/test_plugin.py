@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bethink import __version__
-from bethink.agents.base import USUAL_EVENTS
+from bethink.agents.agent import USUAL_EVENTS
 from bethink.hooks.state import EVENTS
 
 ROOT = Path(__file__).parent.parent

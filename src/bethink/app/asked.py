@@ -16,6 +16,7 @@ from bethink.app.records import sync_record as sync_record
 from bethink.app.records import version_records as version_records
 from bethink.app.render import Arranged, Form, arrange_answer, pick
 from bethink.errors import BethinkError
+from bethink.language.times import moment
 from bethink.model import (
     EVERYTHING,
     PERSONAL,
@@ -28,7 +29,6 @@ from bethink.model import (
 )
 from bethink.store.places import EMBEDDING_TEXT
 from bethink.text import as_entity, check_kind, split_lists
-from bethink.text.when import moment
 
 # In the index-and-details form a match costs about 20 tokens at least.
 TOKENS_PER_LINE, FEWEST_LINES, MOST_LINES = 20, 5, 50

@@ -42,11 +42,12 @@ from bethink.app.render import (
 )
 from bethink.config import Config
 from bethink.errors import BethinkError, InvalidInput, NeedsPerson, NotFound, UsageError
+from bethink.language.words import is_english
 from bethink.model import NOTHING, Json, Strings
 from bethink.outgoing import Quote, clear_line, clear_value, encode, fence_text, join
 from bethink.project import Project
 from bethink.recall.shape import to_json
-from bethink.text import is_english, replace_broken, suggest
+from bethink.text import replace_broken, suggest
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
@@ -195,6 +196,15 @@ def read_arguments(command: str) -> tuple[Argument, ...]:
         )
     takes = read_section(command)["Takes"]
     return parse_arguments(f"--help, -h     show this help and exit\n{takes}\n<every>")
+
+
+def list_options(command: str) -> set[str]:
+    """Every option that a command takes."""
+    if COMMANDS[command][0].startswith("@"):
+        parameters = parser.list_parameters(load_operation(command))
+        flags = {flag for one in parameters for flag in parser.name_flags(one)}
+        return flags | set(map(parser.name_negative, parameters))
+    return {flag for one in read_arguments(command) for flag in one.names}
 
 
 def load(command: str) -> tuple[Callable[..., Any], str]:

@@ -198,6 +198,15 @@ def read_arguments(command: str) -> tuple[Argument, ...]:
     return parse_arguments(f"--help, -h     show this help and exit\n{takes}\n<every>")
 
 
+def list_options(command: str) -> set[str]:
+    """Every option that a command takes."""
+    if COMMANDS[command][0].startswith("@"):
+        parameters = parser.list_parameters(load_operation(command))
+        flags = {flag for one in parameters for flag in parser.name_flags(one)}
+        return flags | set(map(parser.name_negative, parameters))
+    return {flag for one in read_arguments(command) for flag in one.names}
+
+
 def load(command: str) -> tuple[Callable[..., Any], str]:
     """The function of a command; and whether it needs the memory: to "read" one that is there, or to "make" one if need be."""
     file, _, opens = COMMANDS[command][0].partition(" ")

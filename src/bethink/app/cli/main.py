@@ -10,7 +10,7 @@ import gc
 import os
 import sys
 
-from bethink.app.cli import COMMANDS, VALUED, overview, version
+from bethink.app.cli import COMMANDS, VALUED, render_overview, version
 
 VERSION, HELP = {"--version", "-V"}, {"--help", "-h"}
 STAYING = {"mcp", "serve", "ui"}  # which end threads of their own
@@ -94,7 +94,7 @@ def describe_itself(rest: Sequence[str]) -> str:
     """The version or the overview, if that was asked for, or nothing was."""
     if not VERSION.isdisjoint(rest):
         return version()
-    return overview() if not rest or not HELP.isdisjoint(rest) else ""
+    return render_overview() if not rest or not HELP.isdisjoint(rest) else ""
 
 
 def wants_json(words: Sequence[str]) -> bool:

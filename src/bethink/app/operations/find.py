@@ -77,8 +77,8 @@ class Shown(NamedTuple):
 
 def build_filter(memory: "Bethink", filters: Filters, **more: Any) -> Filter:
     """Resolve filters into those of the store. `more` overrides them."""
-    from bethink.text import as_entity, split_lists
     from bethink.language.times import moment
+    from bethink.text import as_entity, split_lists
 
     now = memory.clock()
     scopes: Sequence[str] = (PERSONAL,) if filters.personal else ()

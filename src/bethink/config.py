@@ -132,6 +132,10 @@ SETTINGS = {
         "Most that a hook adds to a prompt, in tokens; 0 adds nothing.", low=0, high=2000
     ),
     "hook_seconds": Setting("Seconds after which a hook gives up.", low=0.2, high=60),
+    "hook_helper": Setting(
+        "Keep the models open between prompts in a background process, which ends after 15 minutes without one.",
+        ("true", "false"),
+    ),
     "team": Setting(
         "The team's server (https://…) or database, for `sync`. The token goes into BETHINK_TOKEN."
     ),
@@ -178,6 +182,7 @@ class Config(NamedTuple):
     briefing_tokens: int = 600
     prompt_tokens: int = 400
     hook_seconds: float = 5.0
+    hook_helper: bool = True
     team: str = ""
     busy_timeout: float = 30.0
     # No settings, because nobody should have to choose; a caller may replace them.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from bethink.agents.agent import Agent
-    from bethink.embed.base import EmbeddingProvider
+    from bethink.embed import EmbeddingProvider
     from bethink.llm.base import LanguageModelProvider
 
     Signal = Any
@@ -108,6 +108,11 @@ class Registry(Generic[Plugin]):
         """Return True if there is such a plugin, without loading it."""
         return name in self._ours or name in self._loaded or name in self._list_outside()
 
+    def list_packages(self) -> dict[str, str]:
+        """Return the names of plugins of installed packages, each with its package."""
+        found = self._list_outside().items()
+        return {name: entry.dist.name if entry.dist else entry.value for name, entry in found}
+
     def ask(self, plugin: Plugin, question: Callable[[Plugin], Answer], default: Answer) -> Answer:
         """Return what a plugin answers, or the default if one that is not ours raises an error."""
         if plugin.name in self._ours:
@@ -169,6 +174,10 @@ def problems() -> list[Problem]:
     return list(_problems.values())
 
 
+def forget_problems() -> None:
+    _problems.clear()
+
+
 AGENTS: "Registry[Agent]" = Registry(
     "bethink.agents",
     "bethink.agents.agent:Agent",
@@ -185,7 +194,7 @@ AGENTS: "Registry[Agent]" = Registry(
 
 EMBEDDERS: "Registry[EmbeddingProvider]" = Registry(
     "bethink.embedders",
-    "bethink.embed.base:EmbeddingProvider",
+    "bethink.embed:EmbeddingProvider",
     """
     local = bethink.embed:LOCAL_MODELS
     http = bethink.embed.http:PROVIDER

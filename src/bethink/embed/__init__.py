@@ -4,28 +4,49 @@ Each provider is a plugin: local models (`models` finds their files, `local` run
 other packages. `base.py` defines what a provider and an embedder are.
 """
 
-from __future__ import annotations
-
-import threading
+# No `from __future__ import annotations`: NamedTuple compiles each annotation that is a string, and every search loads this.
 import time
+from _thread import allocate_lock
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from bethink import plugins
 from bethink.config import Config, data_directory
-from bethink.embed.base import USUAL_BASELINE, Bytes, Embedder, EmbeddingProvider, Matrix
 from bethink.errors import EmbeddingError
-from bethink.model import is_remote
+from bethink.model import Strings, is_remote
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
+    from bethink.embed.base import Bytes, Embedder, Matrix
+
+    OpenEmbedder = Callable[[Config], Embedder]
+    PullModel = Callable[[Config, Bytes | None], None]
+    VerifyModel = Callable[[Config], None]
+else:
+    OpenEmbedder = PullModel = VerifyModel = Callable
+    Bytes = Embedder = Matrix = Any
+
 Result = TypeVar("Result")
+DEFAULT = Config().embedding
+# The cosine that hosted models usually give unrelated texts. It matters only in scopes of a few memories.
+USUAL_BASELINE = 0.15
 PULL_AGAIN = 3600  # seconds until a fetch of the model that failed is tried again by itself
 # Seconds until a model that failed at its work is asked again. Set by hand: an endpoint that restarts is back within a minute,
 # and a process that only knows words for a minute waits for the endpoint once and not with every call.
 ASK_AGAIN = 60.0
+
+
+class EmbeddingProvider(NamedTuple):
+    """A source of vectors that the setting `embedding` can name. The embedder that it opens says whether it is remote."""
+
+    name: str
+    open: OpenEmbedder  # loads and sends nothing yet
+    semantic: bool = True  # its vectors are about meaning, not only about spelling
+    variables: Strings = ()  # environment variables with its keys: a background worker gets them
+    pull: PullModel | None = None  # fetch the files of a local model, unless they are there
+    verify: VerifyModel | None = None  # check these files; raises EmbeddingError
 
 
 # Local models
@@ -67,6 +88,8 @@ def find_provider(name: str) -> EmbeddingProvider | None:
     name = name.strip()
     if name in ("none", ""):
         return None
+    if name == DEFAULT:  # which hooks have, who load nothing for it
+        return LOCAL_MODELS
     if plugins.EMBEDDERS.is_ours(name):
         return plugins.EMBEDDERS.find(name)
     from bethink.embed import models
@@ -142,10 +165,10 @@ def _unit_rows(rows: Sequence[Matrix] | Matrix) -> Matrix:
     return unit
 
 
-def submit_ahead(pool: Executor, work: Callable[[], Result]) -> Future[Result]:
+def submit_ahead(pool: "Executor", work: Callable[[], Result]) -> "Future[Result]":
     """Submits work to another thread and lets that go first: a model soon computes outside of Python, while the caller would keep
     Python to itself until it waits, and nothing were done side by side."""
-    begins = threading.Lock()
+    begins = allocate_lock()
     begins.acquire()
 
     def run() -> Result:

@@ -5,7 +5,8 @@ A text longer than the model's window becomes several windows and so several vec
 Nothing here knows one model from another, or where vectors are kept.
 """
 
-# No `from __future__ import annotations`: NamedTuple compiles each annotation that is a string, and every search loads this.
+from __future__ import annotations
+
 import json
 import os
 import re
@@ -17,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bethink.errors import EmbeddingError
 from bethink.model import Values
@@ -26,8 +27,6 @@ from bethink.text import sha256
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from bethink.config import Config
 
     Matrix = NDArray[np.float32]
 else:
@@ -38,8 +37,6 @@ Bytes = Callable[[int, int | None], None]
 
 COPY_DAYS = 7  # after which a copy of a model that is no longer there is removed
 WINDOW = 128  # tokens of text behind one vector (bench/LOG.md, 2026-11-15)
-# The cosine that hosted models usually give unrelated texts. It matters only in scopes of a few memories.
-USUAL_BASELINE = 0.15
 Tokens = list[int]  # the numbers of a text's pieces
 
 
@@ -65,27 +62,6 @@ class Embedder(Protocol):
     def query(self, text: str) -> Matrix:
         """One float32 unit vector of shape (dimensions,), made the way this model wants questions made."""
         ...
-
-
-if TYPE_CHECKING:
-    OpenEmbedder = Callable[["Config"], Embedder]
-    PullModel = Callable[["Config", Bytes | None], None]
-    VerifyModel = Callable[["Config"], None]
-else:
-    OpenEmbedder = PullModel = VerifyModel = Callable
-
-
-class EmbeddingProvider(NamedTuple):
-    """A source of vectors that the setting `embedding` can name. The embedder that it opens says whether it is remote."""
-
-    name: str
-    open: OpenEmbedder  # loads and sends nothing yet
-    semantic: bool = True  # its vectors are about meaning, not only about spelling
-    variables: tuple[
-        str, ...
-    ] = ()  # environment variables with its keys: a background worker gets them
-    pull: PullModel | None = None  # fetch the files of a local model, unless they are there
-    verify: VerifyModel | None = None  # check these files; raises EmbeddingError
 
 
 # A sentence ends after its mark and the quotes or brackets that close on it; a line ends at its break; Chinese and Japanese need no space.

@@ -14,7 +14,8 @@ from functools import lru_cache
 from itertools import islice
 from math import log
 
-from bethink.embed.base import EmbeddingProvider, Matrix
+from bethink.embed import EmbeddingProvider
+from bethink.embed.base import Matrix
 
 DIMENSIONS = 256
 WINDOW_WORDS = 400

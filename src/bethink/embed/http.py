@@ -10,7 +10,8 @@ from functools import lru_cache
 
 from bethink import post
 from bethink.config import Config
-from bethink.embed.base import USUAL_BASELINE, EmbeddingProvider, Matrix, clean, pieces
+from bethink.embed import USUAL_BASELINE, EmbeddingProvider
+from bethink.embed.base import Matrix, clean, pieces
 from bethink.errors import EmbeddingError
 
 KEY_VARIABLES = ("OPENAI_API_KEY", "OPENAI_TOKEN_MEMORY_EMBEDDINGS")

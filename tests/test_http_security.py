@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 
 import pytest
-from http_server import OPERATIONS, V1, body, home_at, problem, running, served
+from http_server import ENDPOINTS, V1, body, home_at, problem, running, served
 
 from bethink import Bethink
 from bethink.app.http import app, security
@@ -60,7 +60,7 @@ def sent(client, operation):
 @pytest.mark.parametrize("who", ["none", "revoked", "expired", "unknown", "malformed"])
 def test_every_operation_needs_a_valid_token(callers, who, monkeypatch):
     monkeypatch.setattr(security, "WRONG_TOKENS", 1000)
-    for operation in OPERATIONS:
+    for operation in ENDPOINTS:
         response = sent(callers[who], operation)
         problem(response, 401)
         assert response.headers["www-authenticate"].startswith("Bearer ")
@@ -86,12 +86,14 @@ def test_mcp_needs_a_valid_token(callers, who, monkeypatch):
     assert callers[who].post("/mcp", json=PING).status_code == 401
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize(
+    "operation",
+    [one for one in ENDPOINTS if one.path not in OF_ALL],
+    ids=lambda one: f"{one.method} {one.path}",
+)
 def test_a_token_for_reading_does_not_write(callers, operation):
-    if operation.path not in OF_ALL:
-        refused = sent(callers["read"], operation).status_code == 403
-        assert refused == operation.writes, operation
-        assert sent(callers["write"], operation).status_code != 403, operation
+    assert (sent(callers["read"], operation).status_code == 403) == operation.writes
+    assert sent(callers["write"], operation).status_code != 403
 
 
 def test_public_pages_reveal_nothing_about_the_server(served):
@@ -317,7 +319,7 @@ def view(served):
 
 @pytest.mark.parametrize("write", WRITES)
 def test_a_token_for_reading_refuses(view, two, write):
-    with pytest.raises(BethinkError, match="may only read"):
+    with pytest.raises(BethinkError, match="read-only"):
         write(view, two[0]["shop"])
 
 

@@ -8,7 +8,7 @@ from bethink.language.pattern import Pattern
 _ASSENT = r"ok|okay|k|yes|yeah|yep|yup|sure|alright|right|agreed|exactly|no|nope|nah"
 _PRAISE = r"great|nice|cool|perfect|good|looks good|sounds good|thanks?|thank you|done|sorry"
 _GREETING = r"hey|hi|hello"
-_FILLER = r"so|well|h+m+|ah+|oh+|wait|actually|please|by the way|btw"
+_FILLER = r"so|well|h{1,9}m{1,9}|ah{1,9}|oh{1,9}|wait|actually|please|by the way|btw"
 _CONNECTIVE = r"and|but|also|then|now|next|first|finally"
 _FOREIGN = r"gut|danke|nun|jetzt|bitte|bon|alors|merci|bien|maintenant|bueno|vale|gracias|ahora"
 OPENERS = rf"(?:{_ASSENT}|{_PRAISE}|{_GREETING}|{_FILLER}|{_CONNECTIVE}|{_FOREIGN})"

@@ -10,7 +10,7 @@ from bethink.config import Config
 from bethink.embed import HashingEmbedder
 from bethink.errors import EmbeddingError, InvalidInput, NotFound
 from bethink.model import PERSONAL, Filter, Passage
-from bethink.recall.pipeline import STRANGE, UNFIT
+from bethink.recall.pipeline import FEW_SHOWN, NOTHING_FITS
 
 OWLS = ["The barn owl hunts at night", "The snowy owl hunts by day", "The owl pellet holds bones"]
 
@@ -61,19 +61,19 @@ def test_a_question_that_nothing_fits_gets_little_and_is_told_so(hashing):
     told(hashing, [*OWLS, *(f"The law of barn {number} is old" for number in range(9))])
     for question in ("asdf qwer zxcv", "capital of France"):
         strange = hashing.search(question)
-        assert (len(strange.hits), strange.total, strange.hints) == (3, 3, (STRANGE,)), question
+        assert (len(strange.hits), strange.total, strange.hints) == (3, 3, (FEW_SHOWN,)), question
         assert not hashing.search(question, mode="keyword").hits
     hashing.add(" ".join(["Of all our", *(f"tool{number}" for number in range(3000)), "a harpoon"]))
     assert hashing.search("harpoon").hints == (), "one holds all that is asked"
     few, by_words = "purple elephant submarine chandelier tax law", {"mode": "keyword"}
     strange = hashing.search(few, **by_words)
-    assert (len(strange.hits), strange.total, strange.hints) == (3, 3, (STRANGE,))
+    assert (len(strange.hits), strange.total, strange.hints) == (3, 3, (FEW_SHOWN,))
     assert not hashing.search(few, **by_words, offset=3).hits
     # Who says what fits, or narrows the search, gets it all.
     narrow = hashing.filter(kinds=("general", "fact", "domain"))
     for more in ({"threshold": 0.0}, {"filter": narrow}, {"profile": "explore"}):
         every = hashing.search(few, **by_words, **more)
-        assert len(every.hits) > 3 and every.hints[:1] == (UNFIT,), more
+        assert len(every.hits) > 3 and every.hints[:1] == (NOTHING_FITS,), more
     assert len(hashing.search("asdf qwer zxcv", mode="vector").hits) > 3
     assert not hashing.search("when does the barn owl hunt").hints
 

@@ -469,7 +469,7 @@ def label_scopes(memory: "Bethink") -> dict[str, str]:
 
 def related_memories(memory: "Bethink", found: Sequence[Memory]) -> dict[str, Related]:
     """What each memory is related to, as far as the reader may see it."""
-    from bethink.recall.pipeline import expand  # not for commands that ask nothing
+    from bethink.recall.expand import expand  # not for commands that ask nothing
 
     wanted = memory.filter(scopes=memory.named_scopes, **EVERYTHING)
     hits = [Hit(one, 1.0) for one in found]

@@ -13,11 +13,11 @@ In each host, set up by `bethink install`, by the plugin, and in Claude Code wit
     match       a prompt about something that is known brings it along; it is not in the briefing
     nothing     a greeting brings nothing beyond the briefing
     searchable  after the session its turns are found, and no process is left
-    second      a second session is told what the first one decided
+    second      a second session is briefed on what the first one decided
     clean       nothing that was injected was learned again
     skill       /remember answers from `bethink recall` (Claude Code), or the skills are listed
     server      the model's call of search_memories is answered by the MCP server
-    elsewhere   how the user wants to work, said in one project, is told in another one, and what was decided in the first is not
+    elsewhere   how the user wants to work, stated in one project, is shown in another, and what was decided in the first is not
 """
 
 import argparse
@@ -159,14 +159,14 @@ class Live:
             },
         )
         context = injected(first, ASKED)
-        found["briefing"] = told("Valkey" in context)
-        found["match"] = told("6543" in context)
+        found["briefing"] = log("Valkey" in context)
+        found["match"] = log("6543" in context)
         found["searchable"] = self.searchable()
         greeted = injected(self.session(GREETING), GREETING)
-        found["nothing"] = told(
+        found["nothing"] = log(
             "Valkey" in greeted and "6543" not in greeted and greeted.count(MARK) == 1
         )
-        found["second"] = told("Ledgerline" in injected(self.session(AGAIN), AGAIN))
+        found["second"] = log("Ledgerline" in injected(self.session(AGAIN), AGAIN))
         found["skill"] = self.skill()
         found["server"] = self.server()
         found["clean"] = self.clean()
@@ -176,7 +176,7 @@ class Live:
     def searchable(self) -> str:
         if self.left:
             return f"NO: left running {self.left}"
-        return told(self.learned("Ledgerline billing service", "Ledgerline"))
+        return log(self.learned("Ledgerline billing service", "Ledgerline"))
 
     def learned(self, words: str, part: str) -> bool:
         """Whether the worker, given its time, made this findable."""
@@ -213,11 +213,11 @@ class Live:
             for hit in self.search("says the marmot")
             if "marmot" in hit["content"]
         ]
-        return told(not wrong) + "".join(f" {text!r}" for text in wrong[:1])
+        return log(not wrong) + "".join(f" {text!r}" for text in wrong[:1])
 
     def skill(self) -> str:
         if self.host != "claude":
-            return told(
+            return log(
                 any(
                     "before an investigation that may have been made already" in body(one)
                     for one in self.session("list your skills")
@@ -238,7 +238,7 @@ class Live:
             },
         ]
         requests = self.session(f"{name} {ASKED}", *rules)
-        return told(
+        return log(
             any(MARK in results(one["body"]) and "6543" in results(one["body"]) for one in requests)
         )
 
@@ -260,7 +260,7 @@ class Live:
             )
             rules[1]["when"] = {"turn": 2}
         requests = self.session("please search", *rules)
-        return told(any("6543" in results(one["body"]) for one in requests))
+        return log(any("6543" in results(one["body"]) for one in requests))
 
     def elsewhere(self) -> str:
         if not MODELS:
@@ -269,15 +269,15 @@ class Live:
         if not self.learned("run the linter before commit", "linter"):
             return "NO: not learned"
         context = injected(self.session(GREETING, project=self.other), GREETING)
-        return told("linter" in context and "Valkey" not in context)
+        return log("linter" in context and "Valkey" not in context)
 
 
-def told(good: bool) -> str:
+def log(good: bool) -> str:
     return "yes" if good else "NO"
 
 
 def body(request: dict) -> str:
-    """What the model is told; Gemini CLI writes marks of hooks as entities."""
+    """Return the text that the model receives; Gemini CLI writes marks of hooks as entities."""
     return json.dumps(request["body"], ensure_ascii=False).replace("&lt;", "<").replace("&gt;", ">")
 
 

@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from common import machine, table, told
+from common import log, machine, table
 from texts import THINGS, Teller
 
 from bethink.api import Bethink
@@ -170,7 +170,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="bethink-bench-") as temporary:
         folder = Path(temporary) / "transcripts"
         folder.mkdir()
-        told(f"writing {args.megabytes} MB of transcripts")
+        log(f"writing {args.megabytes} MB of transcripts")
         if args.transcripts and not args.one_file:
             copied(args.transcripts, folder, args.megabytes * 1_000_000)
         else:

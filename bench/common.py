@@ -1,4 +1,4 @@
-"""What the speed benchmarks share: the machine, clocks, percentiles, tables, made-up vectors and filling a database."""
+"""Shared by the benchmark scripts: machine, clocks, percentiles, tables, made-up vectors, filled databases."""
 
 import os
 import random
@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
+from texts import Teller
 
 from bethink.ingest.compare import WriteOptions
 from bethink.ingest.extract import extract
@@ -21,7 +22,7 @@ BATCH = 2000
 
 
 def machine() -> dict:
-    """Printed first: a measure on a busy machine is only good for ratios."""
+    """Print cores and load first: figures from a busy machine are only good for ratios."""
     load = " ".join(f"{value:.2f}" for value in os.getloadavg())
     found = {"cores": os.cpu_count(), "load_average": load, "python": sys.version.split()[0]}
     print(f"{found['cores']} cores, load average {load}, Python {found['python']}", file=sys.stderr)
@@ -33,7 +34,7 @@ def percentile(times: Sequence[float], share: float) -> float:
 
 
 def table(rows: Sequence[Sequence[object]]) -> None:
-    """Rows in columns, the first one being the heading."""
+    """Print rows in columns; the first row is the heading."""
     cells = [
         [f"{cell:,.2f}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows
     ]
@@ -50,7 +51,7 @@ def table(rows: Sequence[Sequence[object]]) -> None:
     print(flush=True)
 
 
-def told(text: str) -> None:
+def log(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
@@ -61,7 +62,7 @@ def timed(action: Callable[[], object]) -> float:
 
 
 def resident() -> int:
-    """Bytes of this process that are in memory; 0 where there is no /proc."""
+    """Resident memory of this process in bytes; 0 where there is no /proc."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
@@ -132,8 +133,10 @@ def fill(
     seed: int = 7,
     really: int = 0,
 ) -> float:
-    """Writes told memories with ready vectors, as the pipeline makes them, in large transactions. Returns the seconds it took. With
-    `really` only so many texts are read for names and kinds; the others get those of one of them, and no cached vector."""
+    """Write notes with ready vectors in large transactions and return the seconds it took.
+
+    With `really`, only that many texts are read for names and kinds; the others reuse those.
+    """
     dice, now = random.Random(seed), datetime.now(UTC)
     into, source = (
         WriteOptions(scope=scope, now=now, scopes={scope: ("bench", "")}),
@@ -170,5 +173,14 @@ def fill(
             )
         )
         if start % 50_000 == 0 and start:
-            told(f"  {start:,} memories written")
+            log(f"  {start:,} memories written")
     return time.perf_counter() - started
+
+
+def fill_scope(memory, count: int, scope: str = "", really: int = 300) -> None:
+    """Fill a scope with short notes; the vectors of `really` come from the model, the rest are perturbed."""
+    log(f"writing {count:,} memories")
+    texts = Teller().memories(count)
+    vectors, _ = embedded(texts, memory.embedder, np.random.default_rng(7), really)
+    model = memory.embedder.model
+    fill(memory.writer, scope or memory.scope, texts, vectors, model, really=2_000)

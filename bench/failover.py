@@ -4,7 +4,7 @@
     python bench/failover.py --failovers 6 --writers 4 --json
 
 etcd and two servers with synchronous replication run under Patroni on this machine (`cluster.py`). Writers add numbered memories through
-`Bethink`, know both addresses (`target_session_attrs=read-write`) and are told nothing of what happens. The primary is killed with SIGKILL
+`Bethink`, know both addresses (`target_session_attrs=read-write`) and learn nothing of what happens. The primary is killed with SIGKILL
 in turn in four ways:
 
     node     Patroni and the server at once, as when a machine dies
@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cluster import PATIENCE, TTL, Cluster
-from common import machine, table, told
+from common import log, machine, table
 from stores import by_words, child_environment, everything
 
 from bethink.api import Bethink
@@ -115,7 +115,7 @@ def show(rounds: list[Round], writers: int) -> None:
                 "gap s",
                 "unknown: in",
                 "out",
-                "told again",
+                "repeated",
                 "acknowledged",
                 "lost",
                 "twice",
@@ -223,7 +223,7 @@ class Writers:
         return list(map(len, self.said(what)))
 
     def wait(self, what: str, more: int, order: bytes = b"") -> None:
-        """Until each writer, given this order, has told of it so many times more."""
+        """Until each writer, given this order, has reported it that many more times."""
         before, deadline = self.count(what), time.monotonic() + PATIENCE
         self.order(order)
         while any(now < then + more for now, then in zip(self.count(what), before, strict=True)):
@@ -298,7 +298,7 @@ def measured(
                 **{name: value - earlier.get(name, 0) for name, value in found.items()},
             )
         )
-        told(f"{number + 1}: {rounds[-1]}")
+        log(f"{number + 1}: {rounds[-1]}")
         if old not in cluster.processes:
             cluster.start(old)
         writers.order(b"g")
@@ -367,7 +367,7 @@ def looked(url: str, writers: Writers) -> dict[str, int]:
             ] or key not in [one for one, _ in near]
         problems = store.check(deep=True)
         for problem in problems:
-            told(problem.message)
+            log(problem.message)
         found["problems"] += len(problems)
         store.close()
     return {

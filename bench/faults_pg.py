@@ -42,17 +42,17 @@ def write(url: str, writer: str, file: str) -> None:
     store = PostgresStore(url, tenant="faults", user=f"writer-{writer}", timeout=60)
     number, last = 0, ""
     os.set_blocking(0, False)
-    with Path(file).open("w", buffering=1) as told:
+    with Path(file).open("w", buffering=1) as log:
         while not _ended():
             memory = make(f"Writer w{writer}x counted to n{writer}x{number}x and saw owls")
             relate = (Relation(memory.id, last, "builds_on"),) if last and number % 10 == 0 else ()
             entry = Entry(memory, EMBEDDER.documents([memory.content])[0], False)
             try:
                 store.write(Batch(at=NOW, add=(entry,), model=EMBEDDER.model, relate=relate))
-                told.write(f"acknowledged {memory.id}\n")
+                log.write(f"acknowledged {memory.id}\n")
                 last = memory.id
             except BethinkError:
-                told.write(f"unknown {memory.id}\n")
+                log.write(f"unknown {memory.id}\n")
             number += 1
     store.close()
 
@@ -99,10 +99,10 @@ def kill_and_look(
         for process in running.values():
             process.stdin.close()
         assert not any(process.wait(120) for process in running.values()), "a writer failed"
-        told = [line.split() for file in running for line in file.read_text().splitlines()]
-        acknowledged = [id for what, id in told if what == "acknowledged"]
+        log = [line.split() for file in running for line in file.read_text().splitlines()]
+        acknowledged = [id for what, id in log if what == "acknowledged"]
         found = _look(server.url, acknowledged)
-        unknown = len(told) - len(acknowledged)
+        unknown = len(log) - len(acknowledged)
         return Result(kills, len(acknowledged), unknown, *found, max(gaps), writers)
     finally:
         server.stop()

@@ -35,7 +35,7 @@ def tell(notes: list[dict], show: bool) -> Counter[str]:
         project = Path(folder)
         (project / ".git").mkdir()
         with Bethink(project / "memory.db", directory=project) as memory:
-            told: dict[str, dict] = {}  # the id of a memory → the note that it is
+            notes_by_id: dict[str, dict] = {}
             for note in notes:
                 labels = {effect["to"]: effect["relation"] for effect in note["effects"]}
                 outcome = memory.add(note["text"])
@@ -49,7 +49,7 @@ def tell(notes: list[dict], show: bool) -> Counter[str]:
                 }
                 found = {}
                 for what, ids in done.items():
-                    for old in (told[id] for id in ids):
+                    for old in (notes_by_id[id] for id in ids):
                         label = labels.get(old["id"], "")
                         if what == "proposed":
                             count["proposed rightly" if label in CHANGING else "proposed"] += 1
@@ -69,7 +69,7 @@ def tell(notes: list[dict], show: bool) -> Counter[str]:
                         if show and not found.get(id):
                             old = next(one for one in notes if one["id"] == id)
                             print(f"missed {label}: {old['text']}\n    {note['text']}")
-                told.setdefault(outcome.id, note)
+                notes_by_id.setdefault(outcome.id, note)
     return count
 
 

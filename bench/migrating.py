@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import scale
-from common import machine, made, told
+from common import log, machine, made
 from texts import Teller
 
 from bethink.model import Batch, Change, Filter, Relation
@@ -75,7 +75,7 @@ def main() -> int:
         path = Path(args.source or Path(folder) / "source.db")
         if not args.source:
             filled(path, args.memories)
-            told("filled")
+            log("filled")
         source, there, back = (
             SqliteStore(path),
             PostgresStore(url, tenant="moved"),
@@ -89,13 +89,11 @@ def main() -> int:
                     one,
                     other,
                     name,
-                    progress=lambda done, total: (
-                        told(f"  {done:,}") if done % 20_000 == 0 else None
-                    ),
+                    progress=lambda done, total: log(f"  {done:,}") if done % 20_000 == 0 else None,
                 )
             )
             seconds.append(time.perf_counter() - started)
-            told(f"{name}: {seconds[-1]:.0f} s")
+            log(f"{name}: {seconds[-1]:.0f} s")
         # Each migration ends with a round that finds both sides the same.
         whole = found[1].parts
         same = {part: tally.number for part, tally in whole.items()} == {

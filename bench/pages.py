@@ -2,7 +2,7 @@
 
     python bench/pages.py [--memories 100000] [--database FILE] [--rounds 15] [--json]
 
-Makes a database of that size (or takes a copy of one that `bench/search.py --keep` made), adds conversations, relations and votes,
+Makes a database of that size (or takes a copy of an earlier one), adds conversations, relations and votes,
 and starts `bethink serve` on it in a process of its own. Each round asks for every page once and in between for search pages with
 questions that were not asked before. A page is to take at most three times as long as a search.
 """
@@ -22,8 +22,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
-from common import machine, table, told
-from search import SCOPE, build
+from common import fill_scope, log, machine, table
 from texts import Teller
 
 from bethink.api import Bethink
@@ -32,6 +31,7 @@ from bethink.config import data_directory
 from bethink.model import Batch, Change, Entry, Filter, Memory, Relation, Session, Source, Span
 from bethink.text import new_id
 
+SCOPE = "project:bench"
 MOST = 3.0  # times a search
 TALKS, TURNS = 400, 24
 
@@ -41,7 +41,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--memories", type=int, default=100_000)
-    parser.add_argument("--database", type=Path, help="a database to copy, made by bench/search.py")
+    parser.add_argument("--database", type=Path, help="a database to copy")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
@@ -53,8 +53,9 @@ def main() -> None:
             shutil.copyfile(args.database, file)
             file.chmod(0o600)
         else:
-            build(file, args.memories, [], 2000)
-        told("adding conversations, relations and votes")
+            with Bethink(file, directory=file.parent) as memory:
+                fill_scope(memory, args.memories, SCOPE)
+        log("adding conversations, relations and votes")
         focus = enrich(file, folder)
         process, address, key = start(folder, file)
         try:

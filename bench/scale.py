@@ -23,7 +23,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
-from common import machine, made, percentile, table, told
+from common import log, machine, made, percentile, table
 from texts import Teller
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
@@ -154,7 +154,7 @@ def grow(
                 Batch(at=now, actor="bench", add=tuple(entries), model=Ready.model)
             )
         if tenant % 100 == 99:
-            told(
+            log(
                 f"  tenant {tenant + 1} of {tenants}, {(tenant + 1) * (last - first) / (time.perf_counter() - started):,.0f} memories a second"
             )
     return (after - before) / (time.perf_counter() - started)
@@ -237,7 +237,7 @@ def indexed_afterwards(kind: str, where: str, count: int):
         connection.execute("SET max_parallel_maintenance_workers = 2")
         connection.execute(found[0].replace(" ON ONLY ", " ON "))
         connection.execute("ANALYZE")
-        told(f"  the index of vectors in {time.perf_counter() - started:,.0f} s")
+        log(f"  the index of vectors in {time.perf_counter() - started:,.0f} s")
 
 
 def main() -> None:
@@ -290,7 +290,7 @@ def main() -> None:
                     "bytes_per_memory": round(held / size),
                 }
             )
-            told(json.dumps(results[-1]))
+            log(json.dumps(results[-1]))
             before = size
     if args.json:
         print(json.dumps({"store": args.store, "machine": about, "results": results}, indent=1))

@@ -1,5 +1,7 @@
-"""Pictures of every web page, wide and narrow, in both colour schemes: `make screenshots` puts them into docs/images, and a page that
-shows them all into docs/guides/pages.md.
+"""Take screenshots of every web page.
+
+`make screenshots` takes one picture per page for docs/images and writes docs/guides/pages.md. `--all --into DIR` takes every width and
+colour scheme, for looking at a change.
 
 The world they show is the one of the tests (`tests/web/story.py`), in a home that is thrown away. Each picture is kept with a palette
 of few colours, chosen in the browser, so that it is small. Needs Chromium and the extra `dev`.
@@ -84,6 +86,7 @@ COLOURS = 64
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--into", type=Path, default=ROOT / "docs" / "images")
+    parser.add_argument("--all", action="store_true", help="every width and colour scheme")
     parser.add_argument("names", nargs="*", help=f"only these: {', '.join(PICTURES)}")
     options = parser.parse_args()
     sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "web")]
@@ -95,8 +98,8 @@ def main() -> None:
             "BETHINK_OFFLINE": "1",
             "HOME": folder,
         }
-        take(Path(folder), options.into, options.names or list(PICTURES))
-    if not options.names:
+        take(Path(folder), options.into, options.names or list(PICTURES), options.all)
+    if not options.names and not options.all:
         write_page(ROOT / "docs" / "guides" / "pages.md")
 
 
@@ -121,7 +124,7 @@ def make_world(folder: Path) -> Any:
     return story
 
 
-def take(folder: Path, into: Path, names: list[str]) -> None:
+def take(folder: Path, into: Path, names: list[str], all_forms: bool) -> None:
     from http_server import running
     from playwright.sync_api import sync_playwright
 
@@ -136,8 +139,8 @@ def take(folder: Path, into: Path, names: list[str]) -> None:
     with running(home, story.project) as server, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=arguments)
         blank = browser.new_page()
-        for scheme in SCHEMES:
-            for width, (wide, high) in WINDOWS.items():
+        for scheme in SCHEMES if all_forms else SCHEMES[:1]:
+            for width, (wide, high) in list(WINDOWS.items())[: None if all_forms else 1]:
                 window: Any = {"width": wide, "height": high}
                 context = browser.new_context(
                     base_url=server.address, color_scheme=scheme, viewport=window
@@ -153,7 +156,8 @@ def take(folder: Path, into: Path, names: list[str]) -> None:
                         page.evaluate("() => localStorage.clear()")
                     page.goto(session.room + address.format_map(ids) if address else "/")
                     prepare(page, name, before)
-                    file = into / f"{name}-{width}-{scheme}.png"
+                    form = f"-{width}-{scheme}" if all_forms else ""
+                    file = into / f"{name}{form}.png"
                     file.write_bytes(shrink(blank, page.screenshot()))
                     print(f"{file}  {file.stat().st_size // 1024} kB")
                 context.close()
@@ -190,20 +194,14 @@ def shrink(page: Any, picture: bytes) -> bytes:
 
 
 def write_page(file: Path) -> None:
+    """Write the page of the docs that shows every picture."""
     lines = [
         "# Every page in pictures",
         "",
         "Made by `make screenshots`. [The web page](web.md) explains what the pages do.",
     ]
     for name, (about, _, _) in PICTURES.items():
-        lines += ["", f"## {about}", ""]
-        for width in WINDOWS:
-            shown = [
-                f"![{name}, {width} pixels wide, {scheme}](../images/{name}-{width}-{scheme}.png)"
-                for scheme in SCHEMES
-            ]
-            lines += ["| light | dark |", "|---|---|", f"| {' | '.join(shown)} |", ""]
-        lines.pop()
+        lines += ["", f"## {about}", "", f"![{name}](../images/{name}.png)"]
     file.write_text("\n".join(lines) + "\n")
 
 

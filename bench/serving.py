@@ -23,7 +23,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx2
-from common import machine, percentile, table, told
+from common import log, machine, percentile, table
 from texts import Teller
 
 from bethink.app.http.security import Caller, Tokens
@@ -100,7 +100,7 @@ def fill(url: str, token: str, count: int) -> None:
             client.post(
                 f"{V1}/memories", json={"memories": statements, "dedup": False}
             ).raise_for_status()
-    told(f"{count:,} memories stored; now the clients")
+    log(f"{count:,} memories stored; now the clients")
 
 
 class Client(threading.Thread):

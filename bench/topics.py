@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from common import machine, table, told
+from common import log, machine, table
 
 from bethink.agents import read
 from bethink.agents.base import extract_speech, shorten
@@ -189,7 +189,7 @@ class Vectors:
         missing = [key for key in texts if key not in self.held]
         if not missing:
             return
-        told(f"embedding {len(missing):,} turns")
+        log(f"embedding {len(missing):,} turns")
         embedder = open_embedder(Config())
         for start in range(0, len(missing), 64):
             part = missing[start : start + 64]

@@ -11,13 +11,13 @@ from source_tree import ROOT, SOURCE, count_cycles, find_imports, is_for_types, 
 
 # Who may import whom: a module sees only modules of a lower level, function-level imports included.
 LEVELS = """
-    errors model text skills app language
+    errors model schema text skills app language
     config post registry project caller embed.base llm.base agents.base agents.edit
     store embed llm agents judge
     ingest recall consent outgoing
     api
     features.language
-    features app.arguments app.operations app.render
+    features app.arguments app.operations app.render app.results
     bench features.browse app.mcp app.http app.web hooks
     agents.install
     app.cli __main__

@@ -148,7 +148,9 @@ class Config(NamedTuple):
     keep_context_days: int = 365
     threads: int = 0  # for the local models; 0 uses every core
     max_characters: int = 200_000  # of one memory
-    prompt_bar: float = 0.5  # how sure a hook must be that a memory fits a prompt (bench/hooks.py)
+    prompt_bar: float = (
+        0.5  # how sure a hook must be that a memory fits a prompt (bench/prompts.py)
+    )
     origins: Mapping[str, str] = NOTHING
     warnings: Strings = ()
 

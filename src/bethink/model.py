@@ -10,8 +10,8 @@ This module knows no store, no model and no clock.
 # milliseconds that this module costs every command.
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from types import MappingProxyType, NoneType
+from typing import Annotated, Any, Literal, NamedTuple
 
 Strings = tuple[str, ...]
 Values = Mapping[str, Any]  # by name
@@ -93,19 +93,172 @@ def turn_of(position: int) -> int:
     return position if position < IDEAS else (position - IDEAS) // IDEAS_PER_TURN
 
 
+# Fields
+
+
+# Who may change a field of a stored memory.
+#   edit    people; agents only on memories that are trusted no further than the agent
+#   settle  the same, and an agent may also close or reopen an open item that a person stored
+#   count   anyone; on a person's memory an agent may only add to it
+#   store   nobody by name: operations such as forget, restore and link set it, under the rule of `edit`
+#   fixed   nobody: it says which memory this is, or where it came from, or it is derived
+Rule = Literal["edit", "settle", "count", "store", "fixed"]
+
+# Places that show or take a field.
+#   add     arguments of `add`, beside those of `update`
+#   json    the JSON object of a memory (command line, HTTP, MCP)
+#   text    a memory in full, as text
+#   form    the form on the web page of a memory
+#   export  a record of an export, a migration or a sync
+#   note    the head of a note in a Markdown vault
+Surface = Literal["add", "json", "text", "form", "export", "note"]
+
+# Type of a field's value, by which rows, JSON, options and forms treat it.
+Shape = Literal[
+    "text", "number", "whole", "switch", "time", "texts", "object", "entities", "lines", "other"
+]
+EXACT = 1 << 53  # whole numbers up to here are exact in JSON
+
+
+class Field(NamedTuple):
+    """Declaration of a stored field, written at the class attribute: `Annotated[float, Field("0 to 10", low=0, high=10)]`.
+
+    Columns, JSON, bounds, arguments, schemas, forms, exports and the reference are derived from it (`fields_of`). A field is
+    shown everywhere unless `hidden` says otherwise, so that a new one is missing nowhere.
+    """
+
+    help: str  # meaning, for the reference and schemas
+    rule: Rule = "store"
+    takes: str = ""  # how people write a value, for the help of an option; `help` where it is empty
+    argument: str = ""  # name in every interface, where that is not the field's own
+    aliases: Strings = ()  # older names of the argument, still accepted
+    label: str = ""  # in text and on the web page, where it is not the argument's name
+    low: float | None = None
+    high: float | None = None
+    longest: int | None = None  # characters of a text
+    choices: Strings = ()
+    past: bool = False  # a time that cannot lie ahead: an import's is cut at the present
+    columns: Strings | None = None  # where it is not one column of the field's name
+    hashed: bool | None = None  # covered by the row hash; by default if its rule is `edit`
+    synced: bool = True  # False: each database has its own value
+    hidden: tuple[Surface, ...] = ()
+
+
+class FieldInfo(NamedTuple):
+    """A declared field of a value: everything that is derived from its line."""
+
+    name: str
+    type: Any  # without `| None`
+    optional: bool  # may be None
+    required: bool  # has no default
+    default: Any
+    shape: Shape
+    field: Field
+
+    @property
+    def argument(self) -> str:
+        """Name under which the command line, MCP and HTTP take the field."""
+        return self.field.argument or self.name
+
+    @property
+    def label(self) -> str:
+        return self.field.label or self.argument.removesuffix("_at").replace("_", " ")
+
+    @property
+    def takes(self) -> str:
+        """Help of the argument."""
+        return self.field.takes or self.field.help
+
+    @property
+    def editable(self) -> bool:
+        """True if `update` takes the field."""
+        return self.field.rule in ("edit", "settle")
+
+    @property
+    def addable(self) -> bool:
+        """True if `add` takes the field."""
+        return self.field.rule == "edit" and "add" not in self.field.hidden
+
+    @property
+    def clearable(self) -> bool:
+        """True if `update` can empty the field."""
+        return self.editable and self.optional
+
+    @property
+    def columns(self) -> Strings:
+        """Columns of the value's own table."""
+        return (self.name,) if self.field.columns is None else self.field.columns
+
+    @property
+    def hashed(self) -> bool:
+        rule = self.field.rule == "edit" and bool(self.columns)
+        return rule if self.field.hashed is None else self.field.hashed
+
+    def is_shown(self, surface: Surface) -> bool:
+        return surface not in self.field.hidden
+
+
+_FIELDS: dict[type, dict[str, FieldInfo]] = {}
+
+
+def fields_of(kind: type) -> Mapping[str, FieldInfo]:
+    """The declared fields of a stored value (Memory, Source, Session, Span, Relation, Event, Entity), in their order.
+
+    >>> fields_of(Memory)["importance"].field.high
+    10
+    """
+    if kind not in _FIELDS:
+        defaults = getattr(kind, "_field_defaults", {})
+        _FIELDS[kind] = {
+            name: _describe(name, declared, defaults)
+            for name, declared in kind.__annotations__.items()
+        }
+    return _FIELDS[kind]
+
+
+def _describe(name: str, declared: Any, defaults: Values) -> FieldInfo:
+    if not hasattr(declared, "__metadata__"):
+        raise TypeError(f"The field {name} is declared without Annotated[…, Field(…)].")
+    inner = declared.__origin__
+    parts: tuple[Any, ...] = getattr(inner, "__args__", ())
+    optional = NoneType in parts
+    kind = parts[0] if optional else inner
+    shape = _SHAPES.get(kind, "other")
+    field = declared.__metadata__[0]
+    default = defaults.get(name)
+    return FieldInfo(name, kind, optional, name not in defaults, default, shape, field)
+
+
 class Source(NamedTuple):
     """Where passages came from. `uri` is the identity under which a later reading replaces an earlier one."""
 
-    uri: str
-    type: str = "note"  # note, markdown, repomap, transcript, analysis, git, import
-    hash: str | None = None
-    position: int = 0
-    metadata: Values = NOTHING
+    uri: Annotated[str, Field("A file, a transcript, or the name that a note was added under")]
+    type: Annotated[str, Field("note, markdown, repomap, transcript, analysis, git or import")] = (
+        "note"
+    )
+    hash: Annotated[str | None, Field("Hash of what was read")] = None
+    position: Annotated[int, Field("How far it was read")] = 0
+    metadata: Annotated[Values, Field("State that its reader continues from")] = NOTHING
 
 
 class Entity(NamedTuple):
-    name: str
-    type: str = "concept"
+    """A thing that memories are about."""
+
+    name: Annotated[str, Field("As it was first written")]
+    type: Annotated[str, Field("project, technology, concept, person, file or symbol")] = "concept"
+
+
+_SHAPES: dict[Any, Shape] = {
+    str: "text",
+    float: "number",
+    int: "whole",
+    bool: "switch",
+    datetime: "time",
+    Strings: "texts",
+    Values: "object",
+    tuple[Entity, ...]: "entities",
+    Lines: "lines",
+}
 
 
 class Passage(NamedTuple):
@@ -133,43 +286,209 @@ class Passage(NamedTuple):
 
 
 class Memory(NamedTuple):
-    id: str
-    scope: str
-    kind: str
-    content: str
-    summary: str
-    created_at: datetime
-    updated_at: datetime
-    importance: float = 5.0
-    confidence: float = 1.0
-    usefulness: float = 0.0
-    access_count: int = 0
-    last_accessed: datetime | None = None
-    valid_from: datetime | None = None
-    valid_to: datetime | None = None
-    expires_at: datetime | None = None
-    deleted_at: datetime | None = None
-    superseded_by: str | None = None
-    answered: bool | None = None
-    content_hash: str = ""
-    source: str = "note"
-    source_type: str = "note"
-    lines: Lines | None = None
-    position: int = 0
-    section: str | None = None
-    span: str | None = None
-    session: str | None = None
-    tags: Strings = ()
-    keywords: Strings = ()
-    entities: tuple[Entity, ...] = ()
-    metadata: Values = NOTHING
-    trust: int = TRUST["user"]
-    # Ids of live memories that say something newer about the same thing. Derived from relations when a memory is read, never stored.
-    newer: Strings = ()
+    """One stored statement, passage or turn.
+
+    Each field is declared here and nowhere else. A new one goes to the end: hashes cover the fields up to `newer` by their
+    order, and later ones by name where they differ from their default, so that hashes of older rows stay valid.
+    """
+
+    id: Annotated[str, Field("UUID version 7; sorts by time of creation", "fixed", hashed=True)]
+    scope: Annotated[
+        str,
+        Field(
+            "`personal`, `team`, `project:…` or `container:…/name`",
+            "fixed",
+            label="of",
+            synced=False,
+        ),
+    ]
+    kind: Annotated[
+        str,
+        Field(
+            "One of the kinds in the guide to writing",
+            "edit",
+            takes="decision, fact, preference, question, todo, gotcha …",
+            choices=KINDS,
+        ),
+    ]
+    content: Annotated[
+        str, Field("The whole text, as stored", "edit", takes="the text", hidden=("text", "note"))
+    ]
+    summary: Annotated[
+        str,
+        Field(
+            "One line of at most 20 words",
+            "edit",
+            takes="one line; made by rules if not given",
+            hidden=("text",),
+        ),
+    ]
+    created_at: Annotated[
+        datetime,
+        Field(
+            "When it was stored. All times are UTC, ISO 8601, with milliseconds and `Z`",
+            past=True,
+            hashed=True,
+            hidden=("text",),
+        ),
+    ]
+    updated_at: Annotated[datetime, Field("When it was last changed", past=True, hidden=("text",))]
+    importance: Annotated[float, Field("0 to 10", "edit", low=0, high=10)] = 5.0
+    confidence: Annotated[
+        float, Field("0 to 1: how firmly it was said", "edit", low=0, high=1, hidden=("form",))
+    ] = 1.0
+    usefulness: Annotated[
+        float, Field("Sum of the votes", "count", label="votes", low=-1e9, high=1e9)
+    ] = 0.0
+    access_count: Annotated[
+        int,
+        Field(
+            "How often it was shown by `get` or voted on",
+            "count",
+            low=0,
+            high=EXACT,
+            synced=False,
+            hidden=("text",),
+        ),
+    ] = 0
+    last_accessed: Annotated[
+        datetime | None,
+        Field(
+            "When that last was; at first the time it was stored",
+            "count",
+            past=True,
+            synced=False,
+            hidden=("text", "note"),
+        ),
+    ] = None
+    valid_from: Annotated[
+        datetime | None,
+        Field(
+            "From when it holds, or null for since it was stored",
+            "edit",
+            takes="from when it holds: a date",
+            past=True,
+            hidden=("text", "form", "note"),
+        ),
+    ] = None
+    valid_to: Annotated[
+        datetime | None,
+        Field(
+            "Until when it held, or null. Set when it is superseded",
+            "edit",
+            takes="until when it held: a date",
+            label="valid until",
+            hidden=("add", "form", "note"),
+        ),
+    ] = None
+    expires_at: Annotated[
+        datetime | None,
+        Field(
+            "When it stops being found, or null", "edit", takes="30d, or a date", argument="expires"
+        ),
+    ] = None
+    deleted_at: Annotated[
+        datetime | None,
+        Field("When it was forgotten, or null", past=True, hidden=("text", "note")),
+    ] = None
+    superseded_by: Annotated[
+        str | None, Field("Id of its replacement, or null", hidden=("text", "note"))
+    ] = None
+    answered: Annotated[
+        bool | None,
+        Field(
+            "For questions: true if they have an answer; else null",
+            "settle",
+            takes="a question that has its answer",
+            hidden=("text", "form"),
+        ),
+    ] = None
+    content_hash: Annotated[str, Field("SHA-256 of the text", hidden=("json", "text", "note"))] = ""
+    source: Annotated[
+        str,
+        Field(
+            "Where it came from: `note:user`, a file, a name given with `--source`",
+            "fixed",
+            hidden=("text",),
+        ),
+    ] = "note"
+    source_type: Annotated[
+        str,
+        Field("How the source was read", "fixed", columns=(), hidden=("json", "text", "note")),
+    ] = "note"
+    lines: Annotated[
+        Lines | None,
+        Field(
+            "`[first, last]` in its file, or null",
+            "fixed",
+            low=0,
+            high=EXACT,
+            columns=("line_start", "line_end"),
+            hashed=True,
+            hidden=("text", "note"),
+        ),
+    ] = None
+    position: Annotated[
+        int,
+        Field("Place in its source", "fixed", low=0, high=EXACT, hidden=("json", "text", "note")),
+    ] = 0
+    section: Annotated[str | None, Field("The heading it stood under, or null", hashed=True)] = None
+    span: Annotated[
+        str | None, Field("Topic of its conversation", hidden=("json", "text", "note"))
+    ] = None
+    session: Annotated[
+        str | None, Field("The conversation it came from, or null", hidden=("text", "note"))
+    ] = None
+    tags: Annotated[
+        Strings,
+        Field(
+            "Array of strings", "edit", takes="may be repeated or a comma list", aliases=("tag",)
+        ),
+    ] = ()
+    keywords: Annotated[
+        Strings, Field("Array of strings, found by rules", hidden=("text", "note"))
+    ] = ()
+    entities: Annotated[
+        tuple[Entity, ...],
+        Field(
+            'Array of `{"name", "type"}`',
+            "edit",
+            takes="what it is about: Redis, person:Ada; may be repeated or a comma list",
+            aliases=("entity",),
+            columns=(),
+        ),
+    ] = ()
+    metadata: Annotated[
+        Values,
+        Field(
+            "The object given with `--metadata`",
+            "edit",
+            takes="KEY=VALUE or a JSON object; may be repeated",
+            hidden=("form",),
+        ),
+    ] = NOTHING
+    trust: Annotated[
+        int,
+        Field(
+            "3 said by a person, 2 by an agent, 1 imported, 0 quarantined",
+            low=min(TRUST.values()),
+            high=max(TRUST.values()),
+            hidden=("text",),
+        ),
+    ] = TRUST["user"]
+    newer: Annotated[
+        Strings,
+        Field(
+            "Ids of memories that say something newer about the same thing; it still holds, and comes after them",
+            "fixed",
+            columns=(),
+            hidden=("text", "export", "note"),
+        ),
+    ] = ()
 
     @property
     def path(self) -> str | None:
-        """The file a passage came from, or None for what was told."""
+        """The file, if it came from one that was imported; else null."""
         is_file = self.source_type in (*FILES, "transcript")
         return path_of(self.source) if is_file else None
 
@@ -179,46 +498,9 @@ def is_inferred(memory: Memory) -> bool:
     return memory.source_type == "transcript"
 
 
-# Who may change each field of a stored memory. Every field of `Memory` has one entry; a test fails for one without.
-#   edit    people; agents only on memories that are trusted no further than the agent
-#   settle  the same, and an agent may also close or reopen an open item that a person stored
-#   count   anyone; on a person's memory an agent may only add to it
-#   store   nobody by name: operations such as forget, restore and link set it, under the rule of `edit`
-FIELD_RULES = {
-    "id": "store",
-    "scope": "store",
-    "kind": "edit",
-    "content": "edit",
-    "summary": "edit",
-    "created_at": "store",
-    "updated_at": "store",
-    "importance": "edit",
-    "confidence": "edit",
-    "usefulness": "count",
-    "access_count": "count",
-    "last_accessed": "count",
-    "valid_from": "edit",
-    "valid_to": "edit",
-    "expires_at": "edit",
-    "deleted_at": "store",
-    "superseded_by": "store",
-    "answered": "settle",
-    "content_hash": "store",
-    "source": "store",
-    "source_type": "store",
-    "lines": "store",
-    "position": "store",
-    "section": "store",
-    "span": "store",
-    "session": "store",
-    "tags": "edit",
-    "keywords": "store",
-    "entities": "edit",
-    "metadata": "edit",
-    "trust": "store",
-    "newer": "store",
-}
-EDITABLE = frozenset(name for name, rule in FIELD_RULES.items() if rule in ("edit", "settle"))
+EDITABLE = frozenset(name for name, info in fields_of(Memory).items() if info.editable)
+# Fields that were added after the formats of row hashes and versions were fixed.
+LATER = Memory._fields[Memory._fields.index("newer") + 1 :]
 OPEN_KINDS = ("question", "problem", "todo", "failure")  # kinds that can be settled
 
 
@@ -241,14 +523,14 @@ class ToolEvent(NamedTuple):
 class Session(NamedTuple):
     """One agent conversation."""
 
-    id: str
-    scope: str
-    host: str = ""
-    title: str = ""
-    source: str = ""  # uri of its transcript
-    started_at: datetime | None = None
-    ended_at: datetime | None = None
-    metadata: Values = NOTHING
+    id: Annotated[str, Field("Given by the agent")]
+    scope: Annotated[str, Field("The project that it was held in")]
+    host: Annotated[str, Field("The agent: claude, codex …")] = ""
+    title: Annotated[str, Field("What it was about")] = ""
+    source: Annotated[str, Field("Its transcript")] = ""
+    started_at: Annotated[datetime | None, Field("Time of its first message")] = None
+    ended_at: Annotated[datetime | None, Field("Time of its last message")] = None
+    metadata: Annotated[Values, Field("Its digest, and facts noted by its reader")] = NOTHING
 
     @property
     def digest(self) -> Mapping[str, str] | None:
@@ -259,23 +541,30 @@ class Session(NamedTuple):
 class Span(NamedTuple):
     """A topic inside a session; topics form a tree."""
 
-    id: str
-    scope: str
-    session: str
-    parent: str | None
-    name: str
-    summary: str
-    lines: Lines  # of the transcript
-    depth: int
-    created_at: datetime
-    metadata: Values = NOTHING
+    id: Annotated[str, Field("UUID")]
+    scope: Annotated[str, Field("The scope of its conversation")]
+    session: Annotated[str, Field("Its conversation")]
+    parent: Annotated[str | None, Field("The topic that it is part of, or null")]
+    name: Annotated[str, Field("A few words")]
+    summary: Annotated[str, Field("A line or two")]
+    lines: Annotated[
+        Lines, Field("`[first, last]` of the transcript", columns=("line_start", "line_end"))
+    ]
+    depth: Annotated[int, Field("How deep it lies in the tree")]
+    created_at: Annotated[datetime, Field("Time of its first message")]
+    metadata: Annotated[Values, Field("Facts noted by its reader")] = NOTHING
 
 
 class Relation(NamedTuple):
-    source: str
-    target: str
-    type: str
-    created_at: datetime | None = None
+    """A named link from one memory to another."""
+
+    source: Annotated[str, Field("Id of the memory that it starts from")]
+    target: Annotated[str, Field("Id of the memory that it points to")]
+    type: Annotated[
+        str,
+        Field("supersedes, builds_on, contradicts, answers, relates_to or may_replace"),
+    ]
+    created_at: Annotated[datetime | None, Field("When it was made")] = None
 
 
 class Change(NamedTuple):
@@ -389,12 +678,12 @@ class Forgotten(NamedTuple):
 class Event(NamedTuple):
     """One line of a memory's history."""
 
-    at: datetime
-    actor: str
-    action: str
-    before: Values
-    after: Values
-    number: int = 0
+    at: Annotated[datetime, Field("When it happened")]
+    actor: Annotated[str, Field("Who did it: `user`, `agent:…`")]
+    action: Annotated[str, Field("add, update, forget, restore, supersede …")]
+    before: Annotated[Values, Field("Values of the changed fields before, as columns hold them")]
+    after: Annotated[Values, Field("Values of the changed fields afterwards")]
+    number: Annotated[int, Field("Place in the history of the database")] = 0
 
 
 class Held(NamedTuple):

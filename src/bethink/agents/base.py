@@ -25,8 +25,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from zlib import crc32
 
+from bethink.language.words import STOP_WORDS
 from bethink.model import NOTHING, Json, ToolEvent, Values
-from bethink.text import STOP_WORDS, TAG
+from bethink.text import TAG
 from bethink.text.shell import shorten_command
 
 # Why a line gives no turn: "no speech" for calls and results of tools, thinking and whatever else hosts write down; or what is worth

@@ -26,6 +26,7 @@ from bethink.errors import EmbeddingError
 from bethink.hooks import state
 from bethink.hooks.state import PEOPLE, Hook
 from bethink.ingest.redact import PRIVATE, redact
+from bethink.language.words import COMMON_WORDS, STOP_WORDS
 from bethink.model import (
     ASKED_IMPORTANCE,
     BUILTIN,
@@ -45,7 +46,6 @@ from bethink.recall.shortlist import (
     outranks,
 )
 from bethink.store.words import as_words, query_words, space_out, tokenize
-from bethink.text import COMMON_WORDS, STOP_WORDS
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -292,7 +292,7 @@ def is_own(hook: Hook, one: Memory) -> bool:
 # words by chance. A word that stands in one of a hundred memories is worth the logarithm of a hundred. Two things are known beyond the
 # counts of the scope, and matter most where it holds few memories: how often a word stands in texts about software at all, and which words
 # say nothing about a topic because any prompt may hold them. Those count little, and alone they count nothing. Words that no memory of the
-# scope knows speak against it: the prompt is about something else. Measured by `bench/hooks.py --quality` on two sets of coding sessions,
+# scope knows speak against it: the prompt is about something else. Measured by `bench/prompts.py` on two sets of coding sessions,
 # with questions from four other sets as unrelated prompts (bench/LOG.md, 2026-11-15).
 
 BACKGROUND = 1000  # memories' worth of belief in the usual frequency of words

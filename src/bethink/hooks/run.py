@@ -27,8 +27,8 @@ from bethink.config import locate_database
 from bethink.errors import BethinkError
 from bethink.hooks import spool, state
 from bethink.hooks.state import Hook
+from bethink.language.words import COMMON_WORDS, STOP_WORDS
 from bethink.model import TRUST
-from bethink.text import COMMON_WORDS, STOP_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

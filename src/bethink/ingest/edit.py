@@ -10,7 +10,6 @@ from bethink.ingest.pipeline import clean_passage
 from bethink.model import (
     EDITABLE,
     EVERYTHING,
-    FIELD_RULES,
     IDEAS,
     OPEN_KINDS,
     PERSONAL,
@@ -22,6 +21,7 @@ from bethink.model import (
     Filter,
     Memory,
     Passage,
+    fields_of,
     turn_of,
 )
 from bethink.store.base import Store
@@ -30,7 +30,7 @@ from bethink.store.rows import from_history
 from bethink.text import as_entity, check_kind, check_range
 
 Fields = dict[str, Any]
-CLEARABLE = frozenset("expires_at valid_from valid_to answered".split())
+CLEARABLE = frozenset(name for name, info in fields_of(Memory).items() if info.clearable)
 
 
 # Who may change what
@@ -47,7 +47,7 @@ def check_authority(batch: Batch, known: Mapping[str, Memory], trust: int) -> No
     """Refuses a batch in which an agent changes what a person said, or purges anything.
 
     `known` holds the memories that the batch touches. Agents add and propose: on a memory that is trusted more than they are, the
-    fields that `FIELD_RULES` names for them may change, and relations may be added that retire nothing."""
+    fields whose rule in `model.Memory` allows it may change, and relations may be added that retire nothing."""
     if trust >= TRUST["user"]:
         return
     if batch.purge:
@@ -73,7 +73,7 @@ def _check_change(old: Memory, change: Change) -> None:
     """Refuses an agent's change of a person's memory, unless the rules of its fields allow it."""
     refused = []
     for name, value in change.fields.items():
-        rule = "count" if name == "vote" else FIELD_RULES[name]
+        rule = "count" if name == "vote" else fields_of(Memory)[name].field.rule
         if rule == "count":
             allowed = name == "vote" and value >= 0
         elif rule == "settle":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.embed import submit_ahead
 from bethink.embed.base import Embedder
+from bethink.language.words import STOP_WORDS, WORDS
 from bethink.model import OPEN_KINDS, Answer, Candidate, Filter, Hit, Query, Strings
 from bethink.recall.candidates import Meaning, Search, apply_syntax, narrow_filter
 from bethink.recall.expand import expand
@@ -31,7 +32,6 @@ from bethink.recall.shortlist import (
 from bethink.store.base import Store
 from bethink.store.rows import is_narrow
 from bethink.store.words import as_words
-from bethink.text import STOP_WORDS, WORDS
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from bethink.language.words import STOP_WORDS, is_english
 from bethink.model import (
     IDEAS,
     PERSONAL,
@@ -28,7 +29,6 @@ from bethink.recall.features import DISTILLED
 from bethink.recall.rank import Key, Ranked
 from bethink.recall.shape import choose_excerpt, choose_sentence, find_sought
 from bethink.store.base import Store
-from bethink.text import STOP_WORDS, is_english
 
 if TYPE_CHECKING:
     from bethink.judge import Judge

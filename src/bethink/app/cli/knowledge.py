@@ -18,9 +18,9 @@ from bethink.errors import NotFound
 from bethink.features import conversations, knowledge
 from bethink.features.knowledge import FileStep, PartReport
 from bethink.ingest.sync import Synced
+from bethink.language.times import moment
 from bethink.model import Json, Values
 from bethink.project import Project, read_pauses
-from bethink.text.when import moment
 
 
 def run_sync(

@@ -10,13 +10,13 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from math import ceil, log1p
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.datastructures import QueryParams
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
-from bethink.app import SECTIONS, operations, read_words
+from bethink.app import operations
 from bethink.app.arguments import Argument, parse_value
 from bethink.app.http import api
 from bethink.app.http.projects import Projects
@@ -60,6 +60,12 @@ class Visit(NamedTuple):
     def parameters(self, *names: str) -> Json:
         """Those of these parameters that were given."""
         return {name: value for name in names if (value := self.parameter(name))}
+
+    @property
+    def navigation(self) -> dict[str, str]:
+        """The menu: path → name. Health is about the whole database."""
+        sees_all = self.caller.projects is None and not self.caller.tenant
+        return {path: name for path, name in NAVIGATION.items() if sees_all or name != "Health"}
 
     @property
     def where(self) -> Json:
@@ -130,12 +136,48 @@ class Visit(NamedTuple):
     def go_back(self, **more: str) -> Response | None:
         """Redirect to the page whose form was sent, if the form names one of this visitor's pages."""
         page, _, query = self.form.get("back", "").partition("?")
-        if page not in {self.room + path for path in read_words("page names")}:
+        if page not in {self.room + path for path in NAVIGATION}:
             return None
         return RedirectResponse(f"{page}?{urlencode([*parse_qsl(query), *more.items()])}", 303)
 
 
 Page = Callable[[Visit], Response]
+AnyPage = TypeVar("AnyPage", bound=Page)
+ShownOn = Callable[[Visit, str, int], Response]  # a page with the reason why its form was refused
+
+
+class PageRoute(NamedTuple):
+    """A page or a form: its method and its path below the visitor's room."""
+
+    method: str
+    path: str
+    run: Page
+
+
+PAGES: list[PageRoute] = []  # in the order in which addresses are matched
+NAVIGATION: dict[str, str] = {}  # path → name, of the pages that the menu lists
+
+
+def page(path: str, name: str = "") -> Callable[[AnyPage], AnyPage]:
+    """Register a page. With a name it is listed in the menu."""
+
+    def register(run: AnyPage) -> AnyPage:
+        PAGES.append(PageRoute("GET", path, run))
+        if name:
+            NAVIGATION[path] = name
+        return run
+
+    return register
+
+
+def form(path: str, shown_on: ShownOn) -> Callable[[Page], Page]:
+    """Register the target of a form. If the form is refused, its page is shown again with the reason."""
+
+    def register(run: Page) -> Page:
+        PAGES.append(PageRoute("POST", path, partial(send_form, run, shown_on)))
+        return run
+
+    return register
 
 
 def _read_value(value: Any, argument: Argument) -> Any:
@@ -148,14 +190,14 @@ def _split(text: str) -> list[str]:
     return [part for one in text.split(",") if (part := one.strip())]
 
 
-def send_form(run: Page, page: Callable[[Visit, str, int], Response], visit: Visit) -> Response:
-    """Does what a form says. Where that cannot be, its page is shown again with why, and with what was typed."""
+def send_form(run: Page, shown_on: ShownOn, visit: Visit) -> Response:
+    """Run a form. If it is refused, show its page again with the reason and with the input."""
     try:
         return run(visit)
     except Overtaken:
-        return page(visit, MEANWHILE, 409)
+        return shown_on(visit, MEANWHILE, 409)
     except UsageError as error:
-        return page(visit, error.told, 422)
+        return shown_on(visit, error.told, 422)
 
 
 # Home: what happened since somebody was last here, and what waits for them.
@@ -164,6 +206,7 @@ FIRST = "7d"  # what is shown to somebody who was not here before
 LEVELS = 4  # of colour in the calendar
 
 
+@page("/", "Home")
 def show_home(visit: Visit) -> Response:
     last = visit.last_visit.isoformat() if visit.last_visit else FIRST
     found = visit.ask("recent", since=visit.parameter("since") or last)
@@ -203,10 +246,12 @@ def _draw_calendar(days: Mapping[str, int], now: datetime) -> list[Json]:
 # A new memory: a dialog on every page, and a page of its own where no script runs.
 
 
+@page("/add")
 def show_form(visit: Visit, wrong: str = "", status: int = 200) -> Response:
     return visit.show("add.html", status, wrong=wrong)
 
 
+@form("/add", show_form)
 def add(visit: Visit) -> Response:
     note = {
         "content": _clean(visit.form.get("content", "")),
@@ -275,16 +320,7 @@ def _load_effects(visit: Visit) -> list[tuple[Effect, Json]]:
     return found
 
 
-def undo_add(visit: Visit) -> Response:
-    """Forget a new note, and restore what it replaced or closed."""
-    id = visit.path["id"]
-    for effect, other in _read_effects(visit.form.get("effects", "")):
-        if effect.made:
-            visit.ask("unlink", id=id, target=other, type=effect.made)
-    answer = visit.ask("forget", id=id)
-    return visit.go(f"/memory/{id}", done=answer["status"])
-
-
+@page("/live")
 def send_state(visit: Visit) -> Response:
     """Something that changes whenever a memory comes or goes, of what the visitor looks at alone."""
     found = visit.ask("list", limit=1)
@@ -300,6 +336,7 @@ WEAK = 0.45  # of the best score: what is below is shown on demand; set by hand
 FILTERS = ("kind", "entity", "source", "host", "tag", "since", "until", "session")
 
 
+@page("/search", "Search")
 def show_search(visit: Visit) -> Response:
     question = visit.parameter("q")
     values: Json = {"question": question, "sought": None, "wrong": "", "weaker": 0}
@@ -339,12 +376,14 @@ def count_strong(scores: Sequence[float]) -> int:
 # The timeline: conversations by day with their topics as bands; and one conversation, turn by turn, with what was taken from it.
 
 
+@page("/timeline", "Timeline")
 def show_timeline(visit: Visit) -> Response:
     return visit.show(
         "timeline.html", **visit.ask("timeline", **visit.parameters("host", "offset"))
     )
 
 
+@page("/session/{id}")
 def show_session(visit: Visit) -> Response:
     id = visit.path["id"]
     said = visit.ask("turns", id=id, **visit.parameters("offset", "topic"))
@@ -357,6 +396,7 @@ SIZES = {40: 2, 80: 2, 200: 3, 500: 4}  # nodes at most → steps outwards
 USUAL = 80
 
 
+@page("/graph", "Graph")
 def show_graph(visit: Visit) -> Response:
     asked = _read_graph(visit)
     found = visit.ask("graph", **asked)
@@ -364,6 +404,7 @@ def show_graph(visit: Visit) -> Response:
     return visit.show("graph.html", **{**found, "nodes": nodes}, asked=asked, sizes=SIZES)
 
 
+@page("/graph/data")
 def send_graph(visit: Visit) -> Response:
     """The same as JSON; with `open` the surroundings of one node, as many as are asked for."""
     asked = _read_graph(visit)
@@ -398,6 +439,7 @@ def _list_nodes(found: Values) -> list[Json]:
 DECISIONS, LINES = 10, 50  # pairs on a page, and single memories
 
 
+@page("/inbox", "Inbox")
 def show_inbox(visit: Visit, wrong: str = "", status: int = 200) -> Response:
     asked = visit.parameter("queue")
     queue = asked if asked in QUEUES else QUEUES[0]
@@ -415,6 +457,7 @@ def show_inbox(visit: Visit, wrong: str = "", status: int = 200) -> Response:
     )
 
 
+@form("/inbox", show_inbox)
 def decide(visit: Visit) -> Response:
     act = visit.form.get("act", "")
     done = visit.ask("decide", act=act, ids=visit.form.get("ids", ""))
@@ -425,6 +468,7 @@ def decide(visit: Visit) -> Response:
 # Health: what the agents brought in, what waits, size and growth, cost, speed, and what `bethink doctor` says.
 
 
+@page("/health", "Health")
 def show_health(visit: Visit) -> Response:
     return visit.show("health.html", **visit.ask("condition"))
 
@@ -432,12 +476,14 @@ def show_health(visit: Visit) -> Response:
 # Projects: what each scope and container holds, who else can see it, and a copy of it to take away.
 
 
+@page("/projects")
 def show_projects(visit: Visit) -> Response:
     listed = visit.ask("projects")["items"]
     readers = visit.ask("token")["items"] if visit.caller.owner else []
     return visit.show("projects.html", listed=listed, readers=readers)
 
 
+@page("/projects/export")
 def export(visit: Visit) -> Response:
     """Everything of a project as lines of JSON, forgotten and replaced memories included, however much that is."""
     lines = api.stream(visit.ask("export"), visit.projects.run)
@@ -454,6 +500,7 @@ MEANWHILE = (
 )
 
 
+@page("/memory/{id}")
 def show_memory(visit: Visit, wrong: str = "", status: int = 200) -> Response:
     """The page; with what was typed into the form for changes, where that could not be followed."""
     id, typed = visit.path["id"], _read_changes(visit)
@@ -487,6 +534,7 @@ def _fill_form(memory: Values) -> dict[str, str]:
     }
 
 
+@form("/memory/{id}/edit", show_memory)
 def edit(visit: Visit) -> Response:
     """Changes what differs from what is there, if nobody else changed it meanwhile."""
     id = visit.path["id"]
@@ -497,6 +545,17 @@ def edit(visit: Visit) -> Response:
         changed |= {"expires": changed["expires"] or None} if "expires" in changed else {}
         visit.ask("update", id=id, updated_at=visit.form.get("updated_at"), **changed)
     return visit.go(f"/memory/{id}", done="saved" if changed else "")
+
+
+@form("/memory/{id}/undo-add", show_memory)
+def undo_add(visit: Visit) -> Response:
+    """Forget a new note, and restore what it replaced or closed."""
+    id = visit.path["id"]
+    for effect, other in _read_effects(visit.form.get("effects", "")):
+        if effect.made:
+            visit.ask("unlink", id=id, target=other, type=effect.made)
+    answer = visit.ask("forget", id=id)
+    return visit.go(f"/memory/{id}", done=answer["status"])
 
 
 def _clean(text: str) -> str:
@@ -522,6 +581,7 @@ ACTIONS = {
 }
 
 
+@form("/memory/{id}/{action}", show_memory)
 def change(visit: Visit) -> Response:
     """Run an action on a memory. `of` names the memory that a relation starts from, where that is another one."""
     id, name = visit.path["id"], visit.path["action"]
@@ -535,13 +595,3 @@ def change(visit: Visit) -> Response:
     done = "saved" if "version" in fields else answer.get("status", name)
     here = visit.go(f"/memory/{id}", done=done, of=source if source != id else "", **fields)
     return visit.go_back(done=done, of=id, scope=answer.get("scope", "")) or here
-
-
-def _load_page(line: str) -> tuple[str, str, Page]:
-    """Method, path and function of a line of the table; for what a form does, with the page that shows why it cannot be."""
-    method, path, name, *again = line.split()
-    run = globals()[name]
-    return method, path, partial(send_form, run, globals()[again[0]]) if again else run
-
-
-PAGES = [_load_page(line) for line in SECTIONS["pages"].strip().splitlines()]

@@ -19,7 +19,6 @@ from markupsafe import Markup, escape
 
 from bethink import __version__
 from bethink.agents import HOSTS
-from bethink.app import read_words
 from bethink.app.render import RELATION_WORDS, brief, size, span
 from bethink.model import KINDS, RELATIONS, Memory, Values
 from bethink.recall.shape import Sought, choose_excerpt, citation, find_places
@@ -65,7 +64,6 @@ def _environment() -> Environment:
         "scope_names": {},
         "newer": {},
         "closed": CLOSED,
-        "page_names": read_words("page names"),
         "version": __version__,
         "kinds": KINDS,
         "relations": RELATIONS,

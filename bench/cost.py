@@ -1,0 +1,256 @@
+"""Processor time, memory and disk that Bethink costs with its default settings.
+
+    python bench/cost.py                         a table; about four minutes
+    python bench/cost.py --sizes 200 5000 50000  databases to measure in; the last takes minutes to fill
+    python bench/cost.py --only hook             rows whose name holds a word
+    python bench/cost.py --write                 also replace the table in docs/concepts/speed.md
+
+Cold rows start a process, as an agent or a shell does, and count its user and system time. Warm rows repeat a call inside one
+process. Everything runs in a temporary home with the packaged models. Milliseconds depend on the machine: compare rows within one
+run, or with the row `python -c pass`.
+"""
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from common import fill_scope, log, machine, resident, table
+from texts import Teller
+
+from bethink.api import Bethink
+
+ROOT = Path(__file__).resolve().parent.parent
+SPEED_PAGE = ROOT / "docs" / "concepts" / "speed.md"
+BEGIN, END = "<!-- cost -->", "<!-- /cost -->"
+COMMAND = [sys.executable, "-m", "bethink"]
+UNRELATED_PROMPT = "write a haiku about autumn"
+RELATED_PROMPT = (
+    "why did the nightly cache of the payment service fail, and which gateway retries it?"
+)
+SHORT_REPLY = "Done: the test passes now."
+LONG_REPLY = " ".join(
+    f"The {number}th worker keeps its own connection, because the pool of the gateway is shared."
+    for number in range(40)
+)
+
+
+class Row(NamedTuple):
+    name: str
+    milliseconds: float
+    note: str = ""
+
+
+class Setting(NamedTuple):
+    """A home, a project and a database of one size to measure in."""
+
+    folder: Path
+    project: Path
+    environment: dict[str, str]
+    memories: int
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sizes", type=int, nargs="+", default=[200, 5_000])
+    parser.add_argument("--runs", type=int, default=7, help="processes of each cold row")
+    parser.add_argument("--calls", type=int, default=30, help="calls of each warm row")
+    parser.add_argument("--only", default="", help="only rows whose name holds this")
+    parser.add_argument("--write", action="store_true", help="replace the table in the docs")
+    parser.add_argument("--json", action="store_true")
+    args = parser.parse_args()
+    about = machine()
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory(prefix="bethink-cost-") as temporary:
+        for size in args.sizes:
+            setting = prepare(Path(temporary) / str(size), size)
+            measures = [*cold_rows(setting, args.runs)] if size == args.sizes[0] else []
+            measures += [*warm_rows(setting, args.calls)]
+            for name, measure in measures:
+                if args.only in name:
+                    log(f"  {name}")
+                    rows.append(measure())
+    if args.json:
+        print(json.dumps({"machine": about, "rows": [row._asdict() for row in rows]}, indent=1))
+    else:
+        table([("", "ms", ""), *rows])
+    if args.write:
+        write_page(rows)
+
+
+def prepare(folder: Path, size: int) -> Setting:
+    """Make a project and fill its database with short notes."""
+    project, home = folder / "project", folder / "home"
+    (project / ".git").mkdir(parents=True)
+    (project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    environment = {**os.environ, "BETHINK_HOME": str(home), "HOME": str(folder)}
+    os.environ.update({"BETHINK_HOME": str(home)})
+    with Bethink(directory=project) as memory:
+        fill_scope(memory, size)
+    return Setting(folder, project, environment, size)
+
+
+Measure = tuple[str, Callable[[], Row]]
+
+
+def cold_rows(setting: Setting, runs: int) -> Iterator[Measure]:
+    """Processes that a shell or an agent starts."""
+    hook = {"cwd": str(setting.project), "session_id": "cost", "transcript_path": ""}
+    failed = {
+        "tool_name": "Bash",
+        "tool_input": {"command": "npm run build"},
+        "error": "Exit code 1\nError: Cannot find module 'left-pad'",
+    }
+    ways: list[tuple[str, list[str], object]] = [
+        ("python -c pass", [sys.executable, "-c", "pass"], None),
+        ("bethink --help", [*COMMAND, "--help"], None),
+        ("search by words, cold", [*COMMAND, "search", "nightly cache", "--mode", "keyword"], None),
+        ("search, cold", [*COMMAND, "search", RELATED_PROMPT], None),
+        ("add, cold", [*COMMAND, "add", "The cost script adds note {}"], None),
+        ("hook: session start", hook_command("session-start"), {**hook, "source": "startup"}),
+        (
+            "hook: prompt, nothing applies",
+            hook_command("prompt"),
+            {**hook, "prompt": UNRELATED_PROMPT},
+        ),
+        (
+            "hook: prompt, something to weigh",
+            hook_command("prompt"),
+            {**hook, "prompt": RELATED_PROMPT},
+        ),
+        ("hook: failed command, unknown", hook_command("tool-failure"), {**hook, **failed}),
+        ("hook: end of a turn", hook_command("stop"), hook),
+    ]
+    for name, command, message in ways:
+        yield (
+            name,
+            lambda name=name, command=command, message=message: Row(
+                name, run_cold(setting, command, message, runs)
+            ),
+        )
+
+
+def hook_command(event: str) -> list[str]:
+    return [*COMMAND, "hook", event, "--host", "claude"]
+
+
+def children_time() -> float:
+    """Seconds of processor time of all finished child processes."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def run_cold(setting: Setting, command: Sequence[str], message: object, runs: int) -> float:
+    """Median processor time of a process in milliseconds. The first run only fills caches."""
+    times = []
+    for number in range(runs + 1):
+        words = [word.format(number) for word in command]
+        given = b"" if message is None else json.dumps(message).encode()
+        before = children_time()
+        done = subprocess.run(
+            words, input=given, env=setting.environment, cwd=setting.project, capture_output=True
+        )
+        if done.returncode:
+            sys.exit(f"{' '.join(words)} failed: {done.stderr.decode()[:500]}")
+        if number:
+            times.append((children_time() - before) * 1000)
+    return statistics.median(times)
+
+
+def warm_rows(setting: Setting, calls: int) -> Iterator[Measure]:
+    """Calls inside a process that has its models open."""
+    teller = Teller(seed=setting.memories + 1)
+    size = f"{setting.memories:,} memories"
+
+    def repeat(name: str, call: Callable[[Bethink, str], object], texts: Sequence[str]) -> Row:
+        with Bethink(directory=setting.project) as memory:
+            for text in texts[:3]:
+                call(memory, text)
+            times = []
+            for text in texts[3:]:
+                started = time.process_time()
+                call(memory, text)
+                times.append((time.process_time() - started) * 1000)
+            return Row(name, statistics.median(times), f"{resident() / 1e6:.0f} MB resident")
+
+    questions = teller.questions(calls + 3)
+    ways: list[tuple[str, Callable[[Bethink, str], object], Sequence[str]]] = [
+        ("add", lambda memory, text: memory.add(text), teller.memories(calls + 3)),
+        ("search", lambda memory, text: memory.search(text), questions),
+        ("search by words", lambda memory, text: memory.search(text, mode="keyword"), questions),
+        ("search and rerank", lambda memory, text: memory.search(text, rerank=True), questions),
+    ]
+    for name, call, texts in ways:
+        full = f"{name}, warm, {size}"
+        yield full, lambda full=full, call=call, texts=texts: repeat(full, call, texts)
+    for name, reply in (("short", SHORT_REPLY), ("long", LONG_REPLY)):
+        full = f"reading a {name} turn, {size}"
+        yield full, lambda full=full, reply=reply: Row(full, read_turns(setting, full, reply))
+    yield (
+        f"database, {size}",
+        lambda: Row(
+            f"database, {size}",
+            0.0,
+            f"{sum(one.stat().st_size for one in setting.folder.rglob('*.db*')) / setting.memories:,.0f} bytes per memory",
+        ),
+    )
+
+
+def read_turns(setting: Setting, name: str, reply: str, turns: int = 20) -> float:
+    """Processor time per turn of reading a conversation, with its embeddings, in milliseconds."""
+    lines = []
+    for number in range(turns):
+        prompt = f"We keep the {number}th report in the archive, because auditors ask for it."
+        for role, text in (("user", prompt), ("assistant", reply)):
+            lines.append(
+                json.dumps(
+                    {
+                        "type": role,
+                        "uuid": f"{name}-{role}-{number}",
+                        "sessionId": name.replace(" ", "-"),
+                        "cwd": str(setting.project),
+                        "timestamp": f"2026-11-01T10:{number:02}:00.000Z",
+                        "message": {"role": role, "content": text},
+                    }
+                )
+            )
+    file = setting.folder / f"{name.replace(' ', '-').replace(',', '')}.jsonl"
+    file.write_text("\n".join(lines) + "\n")
+    idle = run_cold(setting, [*COMMAND, "stats", "--json"], None, 1)
+    before = children_time()
+    subprocess.run(
+        [*COMMAND, "backfill", str(file), "--json"],
+        env=setting.environment,
+        cwd=setting.project,
+        capture_output=True,
+        check=True,
+    )
+    spent = children_time() - before
+    return max(0.0, spent * 1000 - idle) / (2 * turns)
+
+
+def write_page(rows: Sequence[Row]) -> None:
+    """Replace the table between the marks of the speed page."""
+    lines = ["| | processor time | |", "|---|---|---|"]
+    lines += [
+        f"| {row.name} | {f'{row.milliseconds:.0f} ms' if row.milliseconds else ''} | {row.note} |"
+        for row in rows
+    ]
+    text = SPEED_PAGE.read_text("utf-8")
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    SPEED_PAGE.write_text(f"{before}{BEGIN}\n" + "\n".join(lines) + f"\n{END}{after}", "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -10,7 +10,7 @@ from bethink.config import Config
 from bethink.embed import HashingEmbedder
 from bethink.errors import EmbeddingError, InvalidInput, NotFound
 from bethink.model import PERSONAL, Filter, Passage
-from bethink.recall.pipeline import FEW_SHOWN, NOTHING_FITS
+from bethink.recall.unrelated import FEW_SHOWN, NOTHING_FITS
 
 OWLS = ["The barn owl hunts at night", "The snowy owl hunts by day", "The owl pellet holds bones"]
 

@@ -10,7 +10,7 @@ from bethink.judge import describe_place
 from bethink.language.reasons import find_marked_reason, find_reason, list_second_clauses
 from bethink.model import Hit, Memory
 from bethink.recall.expand import expand
-from bethink.recall.pipeline import NOTHING_FITS
+from bethink.recall.unrelated import NOTHING_FITS
 
 # Kinds that settle something, and the others that may hold a choice which nobody called one. A question or a to-do explains nothing.
 SETTLED = ("decision", "preference", "conclusion", "solution")

@@ -16,6 +16,7 @@ from bethink.model import (
     TRUST,
     Candidate,
     Candidates,
+    Hit,
     Query,
 )
 from bethink.recall.pool import Loan, Pool, merge_words
@@ -39,9 +40,17 @@ from bethink.recall.signals import (
     weigh_signals,
 )
 
+# What comes before what, however high the scores are.
+TIERS = {
+    4: "of the kind asked for",
+    3: "valid at the time asked about",
+    2: "fits",
+    1: "fits, but code where nobody asked for code",
+    0: "fits badly",
+}
 # Features that are not signals, with their meaning. Signals declare theirs themselves.
 FEATURES = {
-    "tier": "4: of the kind asked for, 3: valid at the time asked about, 2: fits, 1: code where nobody asked for code, 0: fits badly",
+    "tier": "; ".join(f"{tier}: {meaning}" for tier, meaning in TIERS.items()),
     "relevance": "how well it answers, all signals together",
     "cosine": "closeness in meaning",
     "bm25": "weight of the matching words",
@@ -64,8 +73,9 @@ FEATURES = {
     "importance": "its importance, from 0 to 1",
     "frequency": "how often it was used",
 }
-# Features that only tell something where they differ from this.
+# Features that are shown only where they differ from this, or from 0; and those that are always shown.
 USUAL = {"preferred": 1.0, "standing": 1.0}
+ALWAYS_SHOWN = ("tier", "relevance", "cosine")
 
 # A memory of the time that the question names: locomo-sessions nDCG .823 → .836 (bench/LOG.md, 2026-11-15).
 IN_TIME = 1.25
@@ -89,8 +99,9 @@ Described = list[tuple[Candidate, Features]]
 
 def list_features(signals: Sequence[Signal]) -> dict[str, str]:
     """Return the meaning of every feature that a search may show, registered signals included."""
+    first = {name: FEATURES[name] for name in ("tier", "relevance")}
     declared = {signal.name: signal.help for signal in (*SIGNALS, RANKS, *signals)}
-    return {**FEATURES, **declared}
+    return {**first, **declared, **FEATURES}
 
 
 def choose_signals(fusion: str, registered: Sequence[Signal] = ()) -> tuple[Signal, ...]:
@@ -224,6 +235,29 @@ def measure_use(candidate: Candidate, profile: Profile, now: datetime) -> Featur
         "frequency": min(1.0, math.log10(uses) / 2),
     }
     return {name: parts[name] for name in SHARES if getattr(profile, name)}
+
+
+def explain(features: Features) -> Features:
+    """Return the features that say something, rounded, for `why`."""
+    return {
+        name: round(value, 4)
+        for name, value in features.items()
+        if name in ALWAYS_SHOWN or value != USUAL.get(name, 0.0)
+    }
+
+
+def explain_lines(hit: Hit, weights: Mapping[str, float], signals: Sequence[Signal]) -> list[str]:
+    """Return the key of a hit, its features and their weights as lines for people."""
+    lines = []
+    if "tier" in hit.why:
+        tier = int(hit.why["tier"])
+        lines.append(f"key: tier {tier} ({TIERS[tier]}), score {hit.score:.3f}")
+    for name, meaning in list_features(signals).items():
+        if name in hit.why and name != "tier":
+            weight = weights.get(name, 1.0)
+            by = f" × {weight:g}" if weight != 1 else ""
+            lines.append(f"{name} {hit.why[name]:.3f}{by}: {meaning}")
+    return lines
 
 
 # Comparing candidates with each other

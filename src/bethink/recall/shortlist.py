@@ -182,10 +182,27 @@ def _mix(score: float, fit: float) -> float:
     return math.log(score / (1 - score)) + READ_WEIGHT * fit
 
 
-# Disputes
+# Hits that come before others because of a relation
 
 
-def relate_disputed(
+def lift_related(
+    shortlist: Shortlist,
+    query: Query,
+    judge: "Judge | None",
+    store: Store,
+    now: datetime,
+    limit: int,
+) -> Shortlist:
+    """Lift statements before passages that they dispute, newer ones before older ones, and answers before questions."""
+    if judge:
+        first = max(DISPUTE_HITS, limit)
+        disputed = _relate_disputed(shortlist[:first], query.text, judge, store, now)
+        shortlist = [*disputed, *shortlist[first:]]
+    _lift_leads(shortlist, store)
+    return shortlist
+
+
+def _relate_disputed(
     shortlist: Shortlist, question: str, judge: "Judge", store: Store, now: datetime
 ) -> Shortlist:
     """Relate passages that nobody vouches for to the user's statements behind them that contradict them.
@@ -252,10 +269,7 @@ def dispute(question: str, pairs: Sequence[tuple[Memory, Memory]], judge: "Judge
     ]
 
 
-# Newer statements
-
-
-def lift_newer(shortlist: Shortlist, store: Store) -> None:
+def _lift_leads(shortlist: Shortlist, store: Store) -> None:
     """Lift the more trusted and newer of two statements about the same thing directly before the other, and an answer
     before its question. A memory that the question did not find never joins."""
     entries = {one.item.memory.id: one for one in shortlist}

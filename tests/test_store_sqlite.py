@@ -96,7 +96,6 @@ def test_files_are_for_their_owner_alone_and_opening_and_reading_writes_nothing(
 def test_the_promises_of_a_connection_that_is_given_back_when_its_thread_ends(opened):
     promised = dict(cases("store-sqlite-promises", {"connections": sqlite}))
     assert {name: opened.connection.pragma(name) for name in promised} == promised
-    assert len(sqlite.migrations()) == sqlite.SCHEMA
     assert apsw.SQLITE_VERSION_NUMBER >= sqlite.OLDEST_SQLITE == 3_051_003
     tell(opened, "an owl")
     descriptors = Path("/proc/self/fd") if Path("/proc/self/fd").exists() else Path("/dev/fd")

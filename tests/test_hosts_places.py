@@ -5,7 +5,6 @@ import os
 import shutil
 
 import pytest
-from case_tables import each
 from transcripts import FIXTURES, LINE_FILES, table
 
 from bethink import agents
@@ -27,7 +26,22 @@ def test_a_transcript_is_what_people_and_agents_said_once(path, tmp_path):
     assert agents.detect(path) == agents.read(other).host == path.relative_to(FIXTURES).parts[0]
 
 
-@each("host,variable,folder,fixtures", "hosts-places")
+@pytest.mark.parametrize(
+    ("host", "variable", "folder", "fixtures"),
+    [
+        pytest.param(
+            "claude",
+            "CLAUDE_CONFIG_DIR",
+            ".claude/projects/-home-ada-shop",
+            "claude/-home-ada-shop",
+            id="claude",
+        ),
+        pytest.param("codex", "CODEX_HOME", ".codex", "codex", id="codex"),
+        pytest.param("copilot", "COPILOT_HOME", ".copilot", "copilot", id="copilot"),
+        pytest.param("gemini", "GEMINI_CLI_HOME", ".gemini", "gemini", id="gemini"),
+        pytest.param("cursor", None, ".cursor", "cursor", id="cursor"),
+    ],
+)
 def test_transcripts_are_found_where_they_are(tmp_path, host, variable, folder, fixtures):
     home, expected = tmp_path / "home", FIXTURES / fixtures
     shutil.copytree(expected, home / folder)
@@ -58,10 +72,10 @@ def test_the_newest_comes_first_and_what_is_not_there_is_said_in_a_sentence(tmp_
         assert sorted(path.name for path in found) == [*more, "opencode-beta.db", "opencode.db"]
     with pytest.raises(NotFound, match="There is no transcript"):
         agents.read(tmp_path / "gone.jsonl")
-    with pytest.raises(InvalidInput, match="no agent host 'emacs'"):
+    with pytest.raises(InvalidInput, match="no agent 'emacs'"):
         agents.read(LINE_FILES["claude"], host="emacs")
     (tmp_path / "x.bin").write_bytes(b"\0\1\2")
-    with pytest.raises(InvalidInput, match="no transcript of a known host"):
+    with pytest.raises(InvalidInput, match="not a transcript of a known agent"):
         agents.read(tmp_path / "x.bin")
 
 

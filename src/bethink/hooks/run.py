@@ -25,7 +25,7 @@ from bethink import config as configuration
 from bethink import project as projects
 from bethink.config import locate_database
 from bethink.errors import BethinkError
-from bethink.hooks import spool, state
+from bethink.hooks import helper, spool, state
 from bethink.hooks.state import Hook
 from bethink.language.words import COMMON_WORDS, STOP_WORDS
 from bethink.model import TRUST
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from bethink.api import Bethink
     from bethink.config import Config
+    from bethink.model import Json
     from bethink.project import Project
 
 OFF = "BETHINK_HOOKS"
@@ -42,10 +43,10 @@ SECONDS = 5.0  # until the settings are read, which may say otherwise
 LOOK = 0.05  # seconds between two looks at the clock
 COUNTING = 0.3  # seconds that counting a failure may take
 BUSY = 1.0  # seconds to wait for a lock of another process
+HELPER_SHARE = 0.6  # part of `hook_seconds` for the helper; the rest is for doing without it
+MOST_OPENED = 4  # memories that a helper keeps open
 NOTED = ("stop", "subagent-stop", "pre-compact", "post-compact", "session-end")
 EMPTIED = ("compact", "clear")  # sources of a session that has lost its context
-# Where a host's session began.
-HOMES = ("CLAUDE_PROJECT_DIR", "CURSOR_PROJECT_DIR", "COPILOT_PROJECT_DIR", "GEMINI_PROJECT_DIR")
 LONGEST_PHRASE = 100  # characters of a prompt that may grant an agent's request
 LONG = 2000  # characters of a prompt that surely says something
 KEEP = (
@@ -90,6 +91,10 @@ def run_alone(words: Sequence[str]) -> None:
     parts = [part for word in words for part in word.split("=", 1)]
     options = dict(pairwise(parts))
     event, host = words[0], options.get("--host", "claude")
+    if event == "helper":
+        gc.enable()
+        helper.serve(answer_request)
+        os._exit(0)
     limit = Limit(event, host)
     try:
         if "--database" in options:
@@ -120,9 +125,11 @@ def read_message() -> bytes:
 
 def run(event: str, host: str, data: bytes, limit: Limit | None = None) -> str:
     """What to print. The settings say how many seconds a hook has, if it is a process of its own."""
-    if is_switched_off() or (host == "claude" and _is_borrowed()):
+    if is_switched_off():
         return ""
     try:
+        if state.find_dialect(host).is_borrowed(os.environ):
+            return ""
         hook = state.read(event, host, data)
         project = find_project(hook)
         config = configuration.load(project.root)
@@ -142,12 +149,6 @@ def is_switched_off() -> bool:
     return os.environ.get(OFF) == "off"
 
 
-def _is_borrowed() -> bool:
-    """Whether another host runs what a project has for Claude Code, as Copilot CLI and Cursor do: they have hooks of their own."""
-    others = os.environ.get("COPILOT_CLI") or os.environ.get("CURSOR_VERSION")
-    return not os.environ.get("CLAUDECODE") and bool(others)
-
-
 def count_failure(event: str, host: str, message: str) -> None:
     with suppress(Exception):  # nothing is left to tell it to
         state.note_failure(host, event, message)
@@ -159,7 +160,8 @@ def find_project(hook: Hook, began: str = "") -> Project:
     found = projects.find(Path(hook.directory) if hook.directory else None)
     if (found.worktree / ".git").exists() or (found.root / ".bethink").is_dir():
         return found
-    for home in filter(None, (*map(os.environ.get, HOMES), began)):
+    variables = state.find_dialect(hook.host).project_variables
+    for home in filter(None, (*map(os.environ.get, variables), began)):
         project = projects.find(Path(home))
         if found.root.is_relative_to(project.root):
             return project
@@ -186,23 +188,58 @@ def _tell(hook: Hook, project: Project, config: Config, closing: bool) -> str:
     if projects.is_paused(hook.directory, project.scope):
         return ""
     text = ""
+    uses_helper = exists and not closing and config.hook_helper and config.compares
     if exists and _is_wanted(hook, config):
-        with _open(hook, project, config, closing) as memory:
-            text = answer(hook, memory)
+        reply = None
+        if uses_helper and hook.event == "prompt":
+            request = {"hook": hook._asdict(), "worktree": str(project.worktree)}
+            reply = helper.ask(request, HELPER_SHARE * config.hook_seconds)
+        if reply is None:
+            with _open(hook, project, config, closing) as memory:
+                reply = answer(hook, memory)
+        text = reply
     if hook.event == "session-start":  # what a session that was killed left behind is read
+        if uses_helper:
+            helper.warm_up()
         state.remove_old_deliveries()
         with _counting(hook):
             spool.wake(config.database)
     return text
 
 
-@contextmanager
-def _open(hook: Hook, project: Project, config: Config, closing: bool) -> Iterator[Bethink]:
-    """The memory of a project, for a hook that does not wait long for a lock."""
+_opened: dict[tuple[str, str], Bethink] = {}  # of a helper, the last few
+
+
+def answer_request(request: Json) -> str:
+    """Answer a hook inside the helper, which keeps memories and models open."""
+    hook = Hook(**request["hook"])
+    project = projects.find(Path(request["worktree"]))
+    config = configuration.load(project.root)
+    config = config._replace(database=locate_database(config, project))
+    key = (str(project.worktree), repr(config))
+    memory = _opened.pop(key, None) or _open_memory(hook, project, config)
+    _opened[key] = memory
+    while len(_opened) > MOST_OPENED:
+        _opened.pop(next(iter(_opened))).close()
+    try:
+        return answer(hook, memory)
+    except Exception as error:  # noqa: BLE001 - the outermost boundary of a request: the helper goes on
+        count_failure(hook.event, hook.host, f"{type(error).__name__}: {error}")
+        _opened.pop(key).close()
+        return ""
+
+
+def _open_memory(hook: Hook, project: Project, config: Config) -> Bethink:
     from bethink.api import Bethink
 
     quick = config._replace(busy_timeout=min(BUSY, config.busy_timeout))
-    memory = Bethink(directory=project.worktree, config=quick, actor=f"hook:{hook.host}")
+    return Bethink(directory=project.worktree, config=quick, actor=f"hook:{hook.host}")
+
+
+@contextmanager
+def _open(hook: Hook, project: Project, config: Config, closing: bool) -> Iterator[Bethink]:
+    """The memory of a project, for a hook that does not wait long for a lock."""
+    memory = _open_memory(hook, project, config)
     yield memory
     if closing:  # a process of its own ends without: that might first put the writes of others into the database file
         memory.close()
@@ -241,7 +278,7 @@ def grant_request(hook: Hook, memory: Bethink) -> str:
 
 def note_turn(hook: Hook, project: Project, database: str) -> None:
     """Notes the turn that a prompt begins: if the agent is killed in it, the next hook of any session has its transcript read."""
-    if hook.transcript or hook.host in spool.UNNAMED:
+    if hook.transcript or not state.find_dialect(hook.host).names_transcript:
         with _counting(hook):
             spool.note(hook, database, project)
 

@@ -10,31 +10,29 @@ This module knows no store and reads no transcript.
 
 # ruff: noqa: PTH100, PTH111
 # Paths are strings where a hook passes, whose whole time is counted in milliseconds.
-from __future__ import annotations
-
+# No `from __future__ import annotations`: NamedTuple compiles each annotation that is a string, and every hook loads this.
 import fcntl
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from bethink import agents
 from bethink.config import data_directory
 from bethink.errors import BethinkError
 from bethink.hooks import state
+from bethink.hooks.state import Hook
 from bethink.model import NOTHING
 from bethink.project import is_paused
 from bethink.text import sha256
 
 if TYPE_CHECKING:
-    from bethink.hooks.state import Hook
     from bethink.project import Project
 
 NEW, TAKEN = ".json", ".taken"
-UNTIMED = ("cursor",)  # hosts whose transcripts do not tell when something was said
-UNNAMED = ("copilot", "cursor")  # hosts that name the transcript only when a turn is over, or never
 UNDER_WAY = ("prompt", "pre-compact", "post-compact")  # events after which a turn goes on
 NICE = 10
 LOCK = 3  # the file descriptor under which a worker inherits its lock
@@ -42,12 +40,8 @@ LOCK = 3  # the file descriptor under which a worker inherits its lock
 # What a worker keeps of a hook's environment: where things are, which language and keys to use; nothing of the session it came from.
 KEPT = frozenset(
     "PATH HOME USER LOGNAME TEMP TMP TMPDIR LANG LANGUAGE TZ VIRTUAL_ENV "
-    "CLAUDE_CONFIG_DIR CODEX_HOME COPILOT_HOME GEMINI_CLI_HOME OPENCODE_DB OPENAI_API_KEY OPENAI_TOKEN_MEMORY_EMBEDDINGS "
+    "CLAUDE_CONFIG_DIR OPENAI_API_KEY OPENAI_TOKEN_MEMORY_EMBEDDINGS "
     "ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN ANTHROPIC_BASE_URL HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY SSL_CERT_FILE SSL_CERT_DIR".split()
-)
-# What says where hosts keep their transcripts. The worker may have been started by a session with other values.
-PLACES = (
-    "CLAUDE_CONFIG_DIR CODEX_HOME COPILOT_HOME GEMINI_CLI_HOME OPENCODE_DB XDG_DATA_HOME".split()
 )
 KEPT_PREFIXES = ("BETHINK_", "XDG_", "LC_", "PYTHON", "PG")
 
@@ -64,7 +58,9 @@ class SpoolEntry(NamedTuple):
     database: str
     silent: bool = False  # of a host that tells no times: whether what is unread was said while memory was paused
     attempts: int = 0  # begun by a worker without getting any further
-    places: Mapping[str, str] = NOTHING  # of `PLACES`, as the session has them
+    places: Mapping[str, str] = (
+        NOTHING  # the session's variables for where the agent keeps its files
+    )
 
 
 def folder() -> Path:
@@ -74,12 +70,13 @@ def folder() -> Path:
 # Noting
 
 
-def note(hook: Hook, database: str, project: Project | None = None) -> None:
+def note(hook: Hook, database: str, project: "Project | None" = None) -> None:
     """Notes that a transcript grew, of a session that belongs to that project. Where memory is paused, only that what was said has to
     be passed over."""
     event, host, session = hook.event, hook.host, hook.session
     silent = is_paused(hook.directory, project.scope if project else None)
-    untimed = host in UNTIMED
+    agent = agents.find(host)
+    untimed = not agent.transcripts.timed
     # A call that the host made for itself, such as a compaction: its transcript is never written.
     aside = event == "subagent-stop" and not hook.agent
     if aside or (silent and not untimed) or not (hook.transcript or session):
@@ -96,9 +93,9 @@ def note(hook: Hook, database: str, project: Project | None = None) -> None:
     entry = SpoolEntry(
         host, transcript, session, directory, event, time.time(), full_name(database), silent
     )
-    write(
-        path, entry._replace(places={one: os.environ[one] for one in PLACES if one in os.environ})
-    )
+    # The worker may have been started by a session with other values.
+    places = {name: os.environ[name] for name in agent.variables if name in os.environ}
+    write(path, entry._replace(places=places))
 
 
 def write(path: Path, entry: SpoolEntry) -> None:
@@ -180,7 +177,7 @@ def take(path: Path) -> tuple[Path, SpoolEntry] | None:
 def lock(database: str, inherited: int | None = None) -> Iterator[bool]:
     """Whether this process is the one worker of a database, for as long as the block lasts. The system lets go of a lock when its
     process ends, however it ends."""
-    held = _acquire(database) if inherited is None else inherited
+    held = acquire(lock_file(database)) if inherited is None else inherited
     try:
         yield held is not None
     finally:
@@ -188,14 +185,18 @@ def lock(database: str, inherited: int | None = None) -> Iterator[bool]:
             os.close(held)
 
 
-def _acquire(database: str) -> int | None:
+def lock_file(database: str) -> Path:
+    return folder() / f"{key_of(database)}.lock"
+
+
+def acquire(file: Path) -> int | None:
+    """Lock a file for this process. Return its descriptor, or None if another process holds it."""
     try:
-        state.make_private(folder())
-        file = folder() / f"{key_of(database)}.lock"
+        state.make_private(file.parent)
         held = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise BethinkError(
-            f"{folder()} cannot be written: {error.strerror or error}.", "Check its permissions."
+            f"{file.parent} cannot be written: {error.strerror or error}.", "Check its permissions."
         ) from error
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -215,11 +216,20 @@ def wake(database: str) -> None:
     its lock, so that nothing noted before this call is left lying."""
     if not list_entries(database) or not sys.executable:
         return
-    held = _acquire(database)
+    held = acquire(lock_file(database))
     if held is None:
         return
     # A URL may hold a password, and everybody can read a command line: the environment names the database.
     environment = worker_environment() | {"BETHINK_DATABASE": full_name(database)}
+    try:
+        # -P: whatever lies in the folder that a worker is started in is not its program.
+        detach([sys.executable, "-P", "-m", "bethink.hooks.worker"], environment, held)
+    finally:
+        os.close(held)
+
+
+def detach(words: Sequence[str], environment: Mapping[str, str], held: int) -> None:
+    """Start a program that belongs to nobody and inherits the lock `held`."""
     import warnings
 
     with warnings.catch_warnings():
@@ -227,12 +237,11 @@ def wake(database: str) -> None:
         warnings.simplefilter("ignore")
         child = os.fork()
     if child == 0:
-        _become_worker(environment, held)
-    os.close(held)
+        _become(words, environment, held)
     os.waitpid(child, 0)
 
 
-def _become_worker(environment: dict[str, str], held: int) -> None:
+def _become(words: Sequence[str], environment: Mapping[str, str], held: int) -> None:
     """A grandchild in a session of its own: its parent is gone at once, so that nobody who ends a tree of processes finds it. It
     inherits the lock and no other file, or the host would wait for the end of its output."""
     try:
@@ -249,8 +258,7 @@ def _become_worker(environment: dict[str, str], held: int) -> None:
         for standard in range(3):
             os.dup2(nothing, standard)
         os.closerange(LOCK + 1, os.sysconf("SC_OPEN_MAX"))
-        # -P: whatever lies in the folder that a worker is started in is not its program.
-        os.execve(sys.executable, [sys.executable, "-P", "-m", "bethink.hooks.worker"], environment)
+        os.execve(words[0], list(words), dict(environment))
     finally:
         os._exit(127)
 

@@ -94,7 +94,7 @@ def cli() -> str:
         table(("exit code", "meaning"), list(EXIT_CODES.items())),
         "Ids are shown shortened and accepted as any unique beginning. A time is a span (`90min`, `12h`, `30d`, `2w`, `6mo`, `1y`), a"
         " date, a date and time in ISO form (in your time zone if it names none), `now`, `today`, `yesterday`, `tomorrow`, a weekday (`last monday`), a month (`2026-03`), or the beginning of `last week`, `next month`, `this year`.",
-        fenced(commands.overview()),
+        fenced(commands.render_overview()),
     ]
     for group in commands.GROUPS.values():
         for name, (_, about) in group.items():

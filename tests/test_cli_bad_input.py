@@ -33,7 +33,7 @@ def run(*argv, home, program=(), stdin=b"", stdout=subprocess.PIPE, **environmen
         pytest.param(["zzz"], "lists the commands", id="zzz"),
         pytest.param(["search"], "QUERY", id="search-QUERY"),
         pytest.param(["search", "x", "--limt", "3"], "Did you mean '--limit'?", id="search-x-limt"),
-        pytest.param(["search", "x", "-x"], "no option -x", id="search-x-x"),
+        pytest.param(["search", "x", "-x"], "option -x", id="search-x-x"),
         pytest.param(
             ["search", "x", "--limit", "0"],
             "'--limit' is 0, which is not a whole number from 1",
@@ -73,7 +73,7 @@ def run(*argv, home, program=(), stdin=b"", stdout=subprocess.PIPE, **environmen
             id="search-x-personal",
         ),
         pytest.param(
-            ["search", "x", "--dual", "--format", "csv"], "has no form as csv", id="search-x-dual"
+            ["search", "x", "--dual", "--format", "csv"], "not available as csv", id="search-x-dual"
         ),
         pytest.param(["add", "x", "--format", "csv"], "csv", id="add-x-format"),
         pytest.param(["add", "x", "--kind", "guess"], "One of decision, ", id="add-x-kind-guess"),
@@ -163,7 +163,7 @@ def run(*argv, home, program=(), stdin=b"", stdout=subprocess.PIPE, **environmen
         ),
         pytest.param(
             ["backfill", "/etc/passwd"],
-            "or take a document in by `bethink import`",
+            "or import a document with `bethink import`",
             id="backfill-etc/passwd-take-document-bethink-import",
         ),
         pytest.param(

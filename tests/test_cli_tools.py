@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import bethink
 from bethink.app import render as layout
-from bethink.app.cli import COMMANDS, console, tend
+from bethink.app.cli import COMMANDS, console, parser, tend
 from bethink.app.cli.console import Bar
 from bethink.app.cli.main import find_command
 from bethink.embed import models
@@ -71,7 +71,10 @@ def test_every_command_explains_itself_with_examples_that_are_accepted(cli, name
             words = shlex.split(part) if part.startswith("bethink ") else []
             if words[:1] == ["bethink"]:
                 command, rest = find_command(words[1:])
-                console.parse(command, rest)
+                if COMMANDS[command][0].startswith("@"):
+                    parser.parse(console.load_operation(command), rest)
+                else:
+                    console.parse(command, rest)
 
 
 def modules_after(*argv, home, project):

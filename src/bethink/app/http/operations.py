@@ -9,10 +9,11 @@ from itertools import groupby
 from typing import Any
 from zlib import crc32
 
-from bethink.app import operations, render
+from bethink.app import asked as operations
+from bethink.app import render
+from bethink.app.asked import make_filter
 from bethink.app.http.projects import NOWHERE, View
 from bethink.app.http.security import Grant, refuse
-from bethink.app.operations import make_filter
 from bethink.app.render import pick
 from bethink.errors import InvalidInput, Overtaken
 from bethink.features import browse, conversations, promotion

@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 from starlette.datastructures import QueryParams
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
-from bethink.app import operations
+from bethink.app import asked as operations
 from bethink.app.arguments import Argument, parse_value
 from bethink.app.http import api
 from bethink.app.http.projects import Projects

@@ -10,6 +10,10 @@ from typing import Any
 from bethink import ingest
 from bethink.api import Bethink
 from bethink.app.arguments import STATEMENT_TIMES, read_times
+from bethink.app.records import recall_record as recall_record
+from bethink.app.records import session_record as session_record
+from bethink.app.records import sync_record as sync_record
+from bethink.app.records import version_records as version_records
 from bethink.app.render import Arranged, Form, arrange_answer, pick
 from bethink.errors import BethinkError
 from bethink.language.times import moment
@@ -17,20 +21,13 @@ from bethink.model import (
     EVERYTHING,
     PERSONAL,
     Answer,
-    Event,
     Filter,
-    Json,
     Memory,
     Passage,
-    Session,
-    Span,
     Strings,
     Values,
-    path_of,
 )
-from bethink.recall.shape import to_json
 from bethink.store.places import EMBEDDING_TEXT
-from bethink.store.rows import from_history
 from bethink.text import as_entity, check_kind, split_lists
 
 # In the index-and-details form a match costs about 20 tokens at least.
@@ -130,66 +127,3 @@ def update(memory: Bethink, id: str, given: Values, was: Memory | None = None) -
     empty = [name for name, value in given.items() if value is None]
     clear = [times.get(name, name) for name in empty if name in times or name == "answered"]
     return memory.update(id, clear=clear, was=was, **read_times(given, memory.clock()))
-
-
-# JSON values
-
-
-def recall_record(arranged: Arranged) -> Json:
-    """The index-and-details form."""
-    topics = [
-        {**pick(span, "id name summary session"), "memories": [hit.memory.id for hit in together]}
-        for span, together in arranged.topics
-        if span
-    ]
-    value = pick(arranged.both, "query index details total_count has_more next tokens_used hints")
-    return {**value, "topics": topics}
-
-
-def version_records(events: Sequence[Event]) -> list[Json]:
-    """Every version of a memory, under the numbers that `restore` takes. What history keeps is told in the form that every other answer
-    has."""
-
-    def read(fields: Values) -> Any:
-        kept = {name: from_history(name, value) for name, value in fields.items()}
-        if "entities" in kept:
-            kept["entities"] = fields["entities"]  # in pairs
-        return to_json(kept)
-
-    return [
-        {
-            "version": number,
-            **pick(event, "at actor action"),
-            "before": read(event.before),
-            "after": read(event.after),
-        }
-        for number, event in enumerate(events, start=1)
-    ]
-
-
-def session_record(session: Session, spans: Sequence[Span] | None = None) -> Json:
-    """A conversation, with its topics where they are given."""
-    record = pick(session, "id scope host title source started_at ended_at digest")
-    if spans is None:
-        return record
-    topics = [pick(span, "id parent name summary lines depth") for span in spans]
-    return {**record, "topics": topics}
-
-
-def sync_record(synced: "ingest.sync.Synced") -> Json:
-    """What bringing sources in step did, in numbers and names."""
-    return {
-        "sources": synced.sources,
-        "added": [path_of(uri) for uri in synced.added],
-        "changed": [path_of(uri) for uri in synced.changed],
-        "moved": [{"from": path_of(old), "to": path_of(new)} for old, new in synced.moved],
-        "vanished": [path_of(uri) for uri in synced.vanished],
-        "unchanged": synced.unchanged,
-        "empty": synced.empty,
-        "skipped": [{"source": path_of(uri), "reason": reason} for uri, reason in synced.skipped],
-        "memories": {
-            "added": synced.memories_added,
-            "kept": synced.memories_kept,
-            "retired": synced.memories_retired,
-        },
-    }

@@ -186,7 +186,7 @@ def _tell(hook: Hook, project: Project, config: Config, closing: bool) -> str:
     if projects.is_paused(hook.directory, project.scope):
         return ""
     text = ""
-    if exists and _is_wanted(hook, config):
+    if exists and _is_wanted(hook, config, project):
         with _open(hook, project, config, closing) as memory:
             text = answer(hook, memory)
     if hook.event == "session-start":  # what a session that was killed left behind is read
@@ -255,13 +255,15 @@ def _counting(hook: Hook) -> Iterator[None]:
         count_failure(hook.event, hook.host, str(error))
 
 
-def _is_wanted(hook: Hook, config: Config) -> bool:
+def _is_wanted(hook: Hook, config: Config, project: Project) -> bool:
     if hook.event == "session-start":
         return config.briefing_tokens > 0
-    if hook.event == "tool-failure":
-        from bethink.hooks.tool import find_failure
+    if hook.event.startswith("tool"):
+        from bethink.hooks.tool import is_wanted
 
-        return bool(hook.command) and find_failure(hook) is not None
+        return is_wanted(hook, config.database, project)
+    if hook.event == "subagent-start":
+        return config.briefing_tokens > 0
     return config.prompt_tokens > 0 and config.prompt_bar < 1 and is_telling(hook.prompt)
 
 
@@ -281,10 +283,10 @@ def answer(hook: Hook, memory: Bethink, meaning: bool = True) -> str:
             state.forget_deliveries(hook)
         elif _has_briefing(hook, context.digest, memory.project.scope):
             return ""
-    elif hook.event == "tool-failure":
-        from bethink.hooks.tool import recall_fix
+    elif hook.event.startswith("tool"):
+        from bethink.hooks.tool import recall_for_calls
 
-        context = recall_fix(hook, memory)
+        context = recall_for_calls(hook, memory)
     else:
         from bethink.hooks.prompt import recall_for_prompt
 

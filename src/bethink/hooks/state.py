@@ -30,14 +30,13 @@ from bethink.project import EVERYWHERE, Pause, pauses_file, read_pauses
 from bethink.text import sha256, textfile
 
 EVENTS = tuple(
-    "session-start prompt tool-failure stop subagent-stop pre-compact post-compact session-end".split()
+    "session-start subagent-start prompt tool tool-failure tool-start stop subagent-stop pre-compact post-compact session-end".split()
 )
 HOSTS = ("claude", "codex", "copilot", "gemini", "cursor", "opencode")
 # Sources of a prompt behind which a person may stand; the others are timers and notices.
 PEOPLE = ("", "user", "sdk")
 LONGEST_INPUT = 8_000_000  # bytes; a tool's answer may come along
 LONGEST_TEXT = 200_000  # characters of a prompt
-LONGEST_ERROR = 8_000  # characters of a failed call's output
 LONGEST_NAME = 4096  # characters of a path or an identifier
 HARMLESS = 12  # characters of a session's id that is too short for a secret
 _USUAL_SESSION = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|ses_[0-9A-Za-z]{10,40}")
@@ -53,6 +52,18 @@ MOST_IDS = 1000  # of one session; the oldest go first
 MOST_SESSIONS = 500  # of which is kept what they were given
 
 
+class ToolCall(NamedTuple):
+    """A call of a tool, with its outcome as far as the host says it."""
+
+    tool: str
+    command: str = ""  # of a shell
+    file: str = ""  # that it reads or changes
+    output: str = ""
+    failed: bool | None = None
+    changes: bool = False  # whether it changes the file
+    id: str = ""
+
+
 class Hook(NamedTuple):
     event: str  # one of EVENTS
     host: str
@@ -62,8 +73,8 @@ class Hook(NamedTuple):
     prompt: str = ""
     source: str = ""  # of a session or a prompt: startup, resume, user, schedule_wakeup …
     agent: str = ""  # a sub-agent's type
-    command: str = ""  # of a shell call that failed
-    error: str = ""  # its exit code and output, as the host gives them
+    calls: tuple[ToolCall, ...] = ()  # that a tool event is about
+    name: str = ""  # of the event, as the host calls it
 
 
 # Reading
@@ -91,7 +102,6 @@ def read(event: str, host: str, data: bytes) -> Hook:
 def from_fields(event: str, host: str, fields: Values) -> Hook:
     """The hook that a host's object describes."""
     inside = event == "subagent-stop"
-    command, error = _read_failure(fields) if event == "tool-failure" else ("", "")
     return Hook(
         event,
         host,
@@ -100,23 +110,16 @@ def from_fields(event: str, host: str, fields: Values) -> Hook:
         directory=_name(fields, DIRECTORY),
         prompt=_first(fields, ("prompt",))[:LONGEST_TEXT] if event == "prompt" else "",
         source=_name(fields, ("source",)),
-        agent=_name(fields, AGENT) if inside else "",
-        command=command,
-        error=error,
+        agent=_name(fields, AGENT) if inside or event == "subagent-start" else "",
+        calls=_read_calls(event, fields) if event.startswith("tool") else (),
+        name=_name(fields, ("hook_event_name",)),
     )
 
 
-def _read_failure(fields: Values) -> tuple[str, str]:
-    """The command of a failed shell call and what it printed; nothing where the user interrupted it, or another tool failed."""
-    given = fields.get("tool_input")
-    command = _first(given, ("command",)) if isinstance(given, dict) else ""
-    if fields.get("is_interrupt") is True or not command:
-        return "", ""
-    error = _first(fields, ("error",))
-    longest = LONGEST_ERROR // 2
-    return command, error if len(
-        error
-    ) <= LONGEST_ERROR else f"{error[:longest]}\n{error[-longest:]}"
+def _read_calls(event: str, fields: Values) -> tuple[ToolCall, ...]:
+    from bethink.hooks.calls import read_calls  # only where a tool was called
+
+    return read_calls(event, fields)
 
 
 def _first(fields: Values, names: tuple[str, ...]) -> str:
@@ -145,6 +148,8 @@ def _session(fields: Values) -> str:
 NAMES = {
     "session-start": "SessionStart",
     "prompt": "UserPromptSubmit",
+    "subagent-start": "SubagentStart",
+    "tool": "PostToolUse",
     "tool-failure": "PostToolUseFailure",
 }
 # Under what the others read the context; opencode is its plugin, which is ours.
@@ -164,6 +169,8 @@ def render_answer(hook: Hook, context: str) -> Block:
     if not context or not (event in NAMES or (event, host) == ("pre-compact", "opencode")):
         return join([])
     name = "BeforeAgent" if (event, host) == ("prompt", "gemini") else NAMES.get(event)
+    if event == "tool" and hook.name:
+        name = hook.name  # one event of ours stands for several of theirs
     inner = {"hookEventName": name, "additionalContext": context}
     answer: Json = {FLAT[host]: context} if host in FLAT else {"hookSpecificOutput": inner}
     if (event, host) == ("prompt", "cursor"):
@@ -293,8 +300,27 @@ def note_delivery(hook: Hook, ids: Iterable[str], briefing: str = "", scope: str
     _write_deliveries(hook, before._replace(ids=known, briefing=last[0], briefed=last[1]))
 
 
+def claim(hook: Hook, id: str) -> bool:
+    """Whether this process is the first to give a session this memory at a tool call. Two hooks may run for one event."""
+    path = _deliveries_file(hook)
+    if path is None:
+        return True
+    claimed = path.with_name(f"{path.stem}-{id}.claimed")
+    try:
+        make_private(path.parent)
+        os.close(os.open(claimed, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
 def forget_deliveries(hook: Hook) -> None:
     """After the session's context was emptied, it has nothing of what it was given."""
+    if path := _deliveries_file(hook):
+        for claimed in path.parent.glob(f"{path.stem}-*.claimed"):
+            claimed.unlink(missing_ok=True)
     _write_deliveries(hook, Deliveries(emptied=True))
 
 
@@ -318,9 +344,10 @@ def digest(text: str) -> str:
 
 
 def _deliveries_file(hook: Hook) -> Path | None:
-    """Named by a hash, because a host may give anything as the name of a session."""
+    """Named by a hash, because a host may give anything as the name of a session. The host is no part of it: VS Code runs the hooks of
+    Claude Code and of Copilot for the same session."""
     name = hook.session or hook.transcript
-    return folder() / "given" / f"{digest(f'{hook.host} {name}')}.json" if name else None
+    return folder() / "given" / f"{digest(name)}.json" if name else None
 
 
 # Pausing and resuming

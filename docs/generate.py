@@ -39,6 +39,7 @@ from bethink.app.render import SIGNALS  # noqa: E402
 from bethink.config import PERSONAL, SETTINGS, Config  # noqa: E402
 from bethink.recall import score  # noqa: E402
 from bethink.recall.score import PROFILES  # noqa: E402
+from bethink.schema import json_fields  # noqa: E402
 from bethink.store import base  # noqa: E402
 from bethink.store.sqlite import MIGRATIONS  # noqa: E402
 
@@ -284,36 +285,8 @@ def server_schema() -> str:
 # JSON
 
 FIELDS = {
-    "id": "UUID version 7; sorts by the time it was made.",
     "score": "Only in `search` and `recall`: 0 to 1, comparable inside one answer.",
-    "kind": "One of the kinds in the guide to writing.",
-    "scope": "`personal`, `project:…` or `container:…/name`.",
-    "content": "The whole text, as stored.",
-    "summary": "One line of at most 20 words.",
-    "source": "Where it came from: `note:user`, a file, a name given with `--source`.",
-    "path": "The file, if it came from one that was imported; else null.",
-    "lines": "`[first, last]` in that file, or null.",
-    "section": "The heading it stood under, or null.",
-    "session": "The conversation it came from, or null.",
-    "created_at": "When it was told. All times are UTC, ISO 8601, with milliseconds and `Z`.",
-    "updated_at": "When it was last changed.",
-    "importance": "0 to 10.",
-    "confidence": "0 to 1: how firmly it was said.",
-    "usefulness": "Sum of the votes.",
-    "access_count": "How often it was shown by `get` or voted on.",
-    "last_accessed": "When that last was; at first the time it was told.",
-    "valid_from": "From when it holds, or null for since it was told.",
-    "valid_to": "Until when it held, or null. Set when it is superseded.",
-    "expires_at": "When it stops being found, or null.",
-    "deleted_at": "When it was forgotten, or null.",
-    "superseded_by": "The id of what replaced it, or null.",
-    "newer": "Ids of memories that say something newer about the same thing; it still holds, and comes after them.",
-    "answered": "For questions: whether they have an answer; else null.",
-    "tags": "Array of strings.",
-    "keywords": "Array of strings, found by rules.",
-    "entities": 'Array of `{"name", "type"}`.',
-    "metadata": "The object given with `--metadata`.",
-    "trust": "3 told by a person, 2 by an agent, 1 imported, 0 quarantined.",
+    **{name: f"{info.field.help}." for name, info in json_fields().items()},
     "related": 'Only for hits with relations: `{"type", "direction", "id", "summary"}`; `out` points away from this memory.',
     "why": "Only with `search --explain`: what each signal said.",
 }
@@ -739,10 +712,13 @@ def _fields(shape: Any) -> str:
     lines = []
     for name in shape._fields:
         default = shape._field_defaults.get(name, inspect.Parameter.empty)
-        lines.append(
-            f"{name}: {_plain(shape.__annotations__[name])}"
-            + ("" if default is inspect.Parameter.empty else f" = {_literal(default)}")
+        declared = shape.__annotations__[name]
+        about = [f"# {field.help}" for field in getattr(declared, "__metadata__", ())]
+        line = f"{name}: {_plain(declared.__origin__ if about else declared)}" + (
+            "" if default is inspect.Parameter.empty else f" = {_literal(default)}"
         )
+        whole = "  ".join([line, *about])
+        lines += [whole] if len(whole) <= 100 else [*about, line]  # as `ruff format` leaves it
     return "\n".join(lines)
 
 

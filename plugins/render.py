@@ -16,9 +16,10 @@ ROOT = HERE.parent
 sys.path.insert(0, str(ROOT / "src"))
 
 from bethink import __version__, skills  # noqa: E402
+from bethink.agents import claude, codex  # noqa: E402
 
-# Plugin → the host whose form of skills it has. The neutral one must hold nothing that the open format does not know.
-PLUGINS = {"bethink": "claude", "neutral": "codex"}
+# Plugin → the agent whose form of skills it has. The neutral one must hold nothing that the open format does not know.
+PLUGINS = {"bethink": claude.AGENT, "neutral": codex.AGENT}
 MANIFESTS = (
     ROOT / ".claude-plugin" / "marketplace.json",
     HERE / "bethink" / ".claude-plugin" / "plugin.json",
@@ -31,8 +32,9 @@ def files() -> dict[Path, str]:
     """Everything that is rendered: file → its text."""
     made = {
         HERE / plugin / "skills" / path: text
-        for plugin, host in PLUGINS.items()
-        for path, text in skills.render(host).items()
+        for plugin, agent in PLUGINS.items()
+        if agent.install
+        for path, text in skills.render(agent.install.skill_fields).items()
     }
     for file in MANIFESTS:
         made[file] = VERSION.sub(rf'\1"{__version__}"', file.read_text("utf-8"))

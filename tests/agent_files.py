@@ -8,7 +8,7 @@ from case_tables import cases
 
 from bethink.agents import install
 
-HOSTS = ("claude", "codex", "opencode", "copilot", "gemini", "cursor")
+HOSTS = tuple(install.list_connectable())
 PROGRAM = "/opt/my tools/bethink"
 
 # Files as people have them, by what is special in them.

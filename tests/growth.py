@@ -14,6 +14,8 @@ from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
 import bethink
+from bethink.language import pattern
+from bethink.language.pattern import Pattern
 
 FACTOR = 30  # ten times the text may cost so many times as much: linear with a wide margin, far below quadratic
 FLOOR = 0.001  # seconds below which a measurement is noise
@@ -109,13 +111,15 @@ def patterns() -> tuple[list[Used], list[str]]:
     unknown: list[str] = []
     kept: list[Used] = []
     for module in modules():
+        if module is pattern:
+            continue  # what it compiles is declared elsewhere
         for used in used_in(module):
             if isinstance(used, str):
                 unknown.append(used)
             else:
                 found.setdefault((used.pattern, used.method), used)
         for name, value in vars(module).items():
-            kept += [Used(f"{module.__name__}.{name}", one, "search") for one in held(value)]
+            kept += [Used(f"{module.__name__}.{name}", *one) for one in held(value)]
     used_somewhere = {pattern for pattern, _ in found}
     for used in kept:
         if used.pattern not in used_somewhere:
@@ -123,9 +127,12 @@ def patterns() -> tuple[list[Used], list[str]]:
     return [used for used in found.values() if isinstance(used.pattern.pattern, str)], unknown
 
 
-def held(value: Any, depth: int = 4) -> Iterator[re.Pattern[str]]:
+def held(value: Any, depth: int = 4) -> Iterator[tuple[re.Pattern[str], str]]:
+    """Every pattern in a value, with the method it is used by."""
     if isinstance(value, re.Pattern):
-        yield value
+        yield value, "search"
+    elif isinstance(value, Pattern):
+        yield value.compiled, "match" if value.start else "search"
     elif depth and isinstance(value, dict | list | tuple | set | frozenset):
         for item in (*value, *value.values()) if isinstance(value, dict) else value:
             yield from held(item, depth - 1)

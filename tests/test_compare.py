@@ -9,8 +9,8 @@ from bethink.config import Config
 from bethink.errors import InvalidInput
 from bethink.features import inbox, tending
 from bethink.ingest.compare import KNOWN, MOST_PAIRS
-from bethink.ingest.lexicon import tell_apart
 from bethink.ingest.reconcile import CONTRADICTS, LONGEST, MARKS, ORDERS, RETIRES, SAME
+from bethink.ingest.wording import tell_apart
 from bethink.model import TRUST, Passage
 
 OLD = "The CAN bus runs at 250 kbit/s on the gearbox harness."

@@ -24,11 +24,12 @@ from secret_parts import word
 from source_tree import SOURCE
 
 from bethink import Bethink
+from bethink.agents.install import list_connectable
 from bethink.app.cli import COMMANDS
 from bethink.app.http.api import OPERATIONS as ROUTES
 from bethink.app.mcp import PROMPTS, TOOLS
 from bethink.hooks.run import run as run_hook
-from bethink.hooks.state import EVENTS, HOSTS
+from bethink.hooks.state import EVENTS
 from bethink.model import (
     TRUST,
     Batch,
@@ -397,7 +398,7 @@ def test_a_token_for_reading_gets_resources_over_http_redacted_and_fenced(place,
 # Hooks
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("host", list_connectable())
 @pytest.mark.parametrize("event", EVENTS)
 def test_no_hook_prints_hostile_text(place, monkeypatch, event, host):
     monkeypatch.setattr("bethink.hooks.spool.wake", lambda database: None)

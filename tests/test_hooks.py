@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from case_tables import cases, rules
 
+from bethink.agents.install import list_connectable
 from bethink.errors import InvalidInput
 from bethink.hooks import spool, state
 from bethink.hooks.run import KEEP, run
-from bethink.hooks.state import EVENTS, HOSTS, Hook, render_answer
+from bethink.hooks.state import EVENTS, Hook, render_answer
 from bethink.outgoing import NOTICE
 from bethink.project import EVERYWHERE
 
@@ -44,7 +45,7 @@ def test_no_context_is_no_output_and_what_is_no_object_is_refused():
             state.read("stop", "claude", data)
     for name in EVENTS:
         silent = name in ("stop", "subagent-stop", "session-end", "post-compact")
-        for host in HOSTS:
+        for host in list_connectable():
             assert render_answer(Hook(name, host), "") == ""
             assert not (silent and render_answer(Hook(name, host), "text"))
 

@@ -142,7 +142,7 @@ def test_rows_that_make_no_sense_are_counted_and_another_database_is_refused(ope
         opencode.say("msg_2", AGENT, part)
     lost = '{"type":"text","text":"lost"}'
     opencode.connection.execute(f"INSERT INTO part VALUES ('p', 'gone', 'gone', 0, 0, '{lost}')")
-    monkeypatch.setattr("bethink.agents.opencode.BOUND", 2000)
+    monkeypatch.setattr("bethink.agents.opencode_transcript.BOUND", 2000)
     turns, transcript = read(opencode.path)
     assert [turn.text for turn in turns] == [text for _, text in SAID]
     assert (transcript.skipped["broken line"], transcript.skipped["too long"]) == (3, 1)

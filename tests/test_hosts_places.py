@@ -58,10 +58,10 @@ def test_the_newest_comes_first_and_what_is_not_there_is_said_in_a_sentence(tmp_
         assert sorted(path.name for path in found) == [*more, "opencode-beta.db", "opencode.db"]
     with pytest.raises(NotFound, match="There is no transcript"):
         agents.read(tmp_path / "gone.jsonl")
-    with pytest.raises(InvalidInput, match="no agent host 'emacs'"):
+    with pytest.raises(InvalidInput, match="no agent 'emacs'"):
         agents.read(LINE_FILES["claude"], host="emacs")
     (tmp_path / "x.bin").write_bytes(b"\0\1\2")
-    with pytest.raises(InvalidInput, match="no transcript of a known host"):
+    with pytest.raises(InvalidInput, match="not a transcript of a known agent"):
         agents.read(tmp_path / "x.bin")
 
 

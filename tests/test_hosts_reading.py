@@ -127,7 +127,7 @@ def test_wrong_types_anywhere_never_raise(name, data, tmp_path):
         spoil(entries, data)
     path = tmp_path / LINE_FILES[name].name
     written(path, *map(json.dumps, entries))
-    assert agents.detect(path) in (*agents.HOSTS, None)
+    assert agents.detect(path) in (*agents.names(), None)
     turns, transcript = read(path, host=host_of(name))
     assert transcript.lines == len(entries)
     for turn in turns:

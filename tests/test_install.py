@@ -216,7 +216,7 @@ def test_a_skill_that_could_not_be_written_is_ours(cli, home, monkeypatch, troub
             raise trouble
 
     for version in ("newer", "newest"):
-        newer = {at: f"{text}\n{version}\n" for at, text in render("codex").items()}
+        newer = {at: f"{text}\n{version}\n" for at, text in render(()).items()}
         monkeypatch.setattr(skills, "render", lambda name, newer=newer: newer)
         with intercept(fail), suppress(Killed):
             assert cli(*words).code == 1
@@ -247,7 +247,7 @@ def test_tools_that_only_read_are_offered_an_allow_rule(cli, home, kind, words, 
     asked = cli("install", "--claude", *words, stdin=answer or "", terminal=answer is not None)
     assert ("[Y/n]" in asked.err) == (answer is not None and not words)
     assert ("--allow-reads" in asked.err) == (answer is None and not words)
-    rules = set(install.AGENTS["claude"].reads)
+    rules = set(install.find_connectable("claude").files.reads)
     assert all((f'"{rule}"' in path.read_text()) == allowed for rule in rules)
     installed = tree(home)
     cli.ok("install", "--claude", *(word for word in words if word != "--allow-reads"))
@@ -280,7 +280,7 @@ def test_the_users_own_claude_is_offered_with_its_cost_a_day(
 
 
 def test_rules_and_servers_that_the_user_had_are_brought_up_to_date_and_given_back(cli, home):
-    rules = install.AGENTS["claude"].reads
+    rules = install.find_connectable("claude").files.reads
     reading = [name for name, tool in TOOLS.items() if tool.told["annotations"].get("readOnlyHint")]
     assert [rule.rpartition("__")[2] for rule in rules if "__" in rule] == reading
     text = json.dumps({"permissions": {"allow": [rules[0], "Bash(ls:*)"]}}, indent=2)

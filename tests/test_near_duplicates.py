@@ -6,7 +6,7 @@ import pytest
 
 from bethink.api import Bethink
 from bethink.config import Config
-from bethink.ingest.lexicon import say_the_same
+from bethink.ingest.wording import say_the_same
 from bethink.judge import Judge
 from bethink.store.sqlite import SqliteStore
 

@@ -11,7 +11,7 @@ import pytest
 from case_tables import cases
 
 from bethink import __version__
-from bethink.agents.base import USUAL_EVENTS
+from bethink.agents.agent import USUAL_EVENTS
 from bethink.hooks.state import EVENTS
 
 ROOT = Path(__file__).parent.parent

@@ -9,9 +9,9 @@ from memories import texts
 
 from bethink.api import Bethink
 from bethink.embed import HashingEmbedder
+from bethink.language.words import is_english
 from bethink.model import Passage, Source
 from bethink.recall.query import find_event
-from bethink.text import is_english
 
 NOW = datetime(2026, 11, 18, 12, tzinfo=UTC)  # a Wednesday
 TOLD = dict(cases("questions-statements"))

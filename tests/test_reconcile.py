@@ -7,19 +7,6 @@ from stores import day, make
 
 from bethink.ingest.effects import EFFECTS
 from bethink.ingest.extract import entities
-from bethink.ingest.lexicon import (
-    adds_nothing,
-    contrasts,
-    find_change,
-    find_code_tokens,
-    find_quantities,
-    is_correction,
-    makes_one_claim,
-    mentions,
-    say_the_same,
-    says_old_value_is_over,
-    states_change_of,
-)
 from bethink.ingest.reconcile import (
     ANSWERS,
     BUILDS_ON,
@@ -32,6 +19,19 @@ from bethink.ingest.reconcile import (
     needed_to_complete,
     reconcile,
     take_headline,
+)
+from bethink.ingest.wording import (
+    adds_nothing,
+    contrasts,
+    find_change,
+    find_code_tokens,
+    find_quantities,
+    is_correction,
+    makes_one_claim,
+    mentions,
+    say_the_same,
+    says_old_value_is_over,
+    states_change_of,
 )
 from bethink.model import TRUST
 

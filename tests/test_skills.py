@@ -12,7 +12,8 @@ from case_tables import cases
 from transcripts import claude_line, written
 
 from bethink import skills
-from bethink.hooks.state import HOSTS
+from bethink.agents import opencode
+from bethink.agents.install import find_connectable, list_connectable
 
 STORE = "sqlite"  # a folder that is put back before each command
 # The open format: https://agentskills.io
@@ -27,14 +28,18 @@ EXPECTED = set(
 )
 
 
+def fields_of(host):
+    return find_connectable(host).files.skill_fields
+
+
 def skill(name, host="codex"):
-    _, front, body = skills.render(host)[f"{name}/SKILL.md"].split("---\n", 2)
+    _, front, body = skills.render(fields_of(host))[f"{name}/SKILL.md"].split("---\n", 2)
     return yaml.safe_load(front), body
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("host", list_connectable())
 def test_every_host_gets_every_skill_by_the_rules_of_the_format(host):
-    assert set(skills.render(host)) == {f"{name}/SKILL.md" for name in EXPECTED}
+    assert set(skills.render(fields_of(host))) == {f"{name}/SKILL.md" for name in EXPECTED}
     for name in EXPECTED:
         front, body = skill(name, host)
         assert (FORMAT if host == "claude" else set()) < set(front) <= CLAUDE
@@ -97,7 +102,7 @@ def test_no_skill_puts_text_of_the_user_on_the_command_line_and_remember_has_its
     assert "Bash(bethink recall *)" in front["allowed-tools"] and "bethink recall -" in body
     # The plugin of opencode starts the installed command.
     command = ["/home/ada lovelace/é/python", "-m", "bethink"]
-    text = skills.opencode_plugin(command)
+    text = opencode.render_script(command)
     (line,) = (line for line in text.splitlines() if line.startswith("const COMMAND"))
     assert json.loads(line.partition("=")[2]) == command
     assert '"opencode"' in text and text.count("const COMMAND") == 1

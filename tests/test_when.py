@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bethink.app.cli.console import LOCAL
 from bethink.errors import InvalidInput
-from bethink.text.when import expiry, find_period, moment
+from bethink.language.times import expiry, find_period, moment
 
 NOW = datetime(2026, 3, 20, 12, 30, 15, 250_000, tzinfo=UTC)  # a Friday
 MIDNIGHT = datetime(2026, 3, 20, tzinfo=UTC)

@@ -333,9 +333,9 @@ def test_one_process_holds_the_lock_and_keeps_nothing_of_the_session(desk, monke
         other.kill()
         other.wait()
         assert is_free(desk.database)
-    kept = {"BETHINK_LIMIT", "CODEX_HOME", "OPENAI_API_KEY", "LC_ALL"}
+    kept = {"BETHINK_LIMIT", "OPENAI_API_KEY", "LC_ALL"}
     left = {"CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_ENV_FILE", "AWS_SECRET_ACCESS_KEY"}
-    for name in kept | left | {"LD_PRELOAD"}:
+    for name in kept | left | {"CODEX_HOME", "LD_PRELOAD"}:
         monkeypatch.setenv(name, "kept" if name in kept else "left")
     monkeypatch.setenv("PYTHONPATH", "relative")
     found = spool.worker_environment()

@@ -324,7 +324,13 @@ class Memory(NamedTuple):
         ),
     ]
     created_at: Annotated[
-        datetime, Field("When it was stored", past=True, hashed=True, hidden=("text",))
+        datetime,
+        Field(
+            "When it was stored. All times are UTC, ISO 8601, with milliseconds and `Z`",
+            past=True,
+            hashed=True,
+            hidden=("text",),
+        ),
     ]
     updated_at: Annotated[datetime, Field("When it was last changed", past=True, hidden=("text",))]
     importance: Annotated[float, Field("0 to 10", "edit", low=0, high=10)] = 5.0

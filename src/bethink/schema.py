@@ -27,15 +27,33 @@ from bethink.model import (
 )
 
 LONGEST_TIME = 60  # characters of a time as people write it
+# Fields that JSON shows behind another one than the model does: the documented order. It moves fields and does not choose them.
+_SHOWN_AFTER = {
+    "scope": "kind",
+    "source": "summary",
+    "path": "source",
+    "lines": "path",
+    "section": "lines",
+    "session": "section",
+    "newer": "superseded_by",
+}
 _TYPES = {"number": "number", "whole": "integer", "switch": "boolean", "object": "object"}
 
 
 @cache
 def json_fields() -> Mapping[str, FieldInfo]:
     """Fields of the JSON object of a memory, in order."""
-    shown = {name: info for name, info in fields_of(Memory).items() if info.is_shown("json")}
     about = Field((Memory.path.__doc__ or "").rstrip("."), "fixed", columns=())
-    return {**shown, "path": FieldInfo("path", str, True, False, None, "text", about)}
+    path = FieldInfo("path", str, True, False, None, "text", about)
+    shown = {
+        name: info
+        for name, info in {**fields_of(Memory), "path": path}.items()
+        if info.is_shown("json")
+    }
+    order = [name for name in shown if name not in _SHOWN_AFTER]
+    for name, before in _SHOWN_AFTER.items():
+        order.insert(order.index(before) + 1, name)
+    return {name: shown[name] for name in order}
 
 
 @cache

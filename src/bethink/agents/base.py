@@ -7,8 +7,7 @@ reader; ids of earlier ones only the store knows.
 Hosts wrap the words of people in reminders, command records, notices and recalled memories; `extract_speech` takes those out. What
 stands between the marks of `text` is never given back, not even when its end is missing: a memory that is learned again from its
 own recall would confirm itself. Blocks are looked for up to their last end, so that the time is linear, whatever the text. An opening tag without
-its end is talk about the tag and stays. What is known of each agent (its folders, files and events) is read from `agents.toml`. This
-module knows no host's format, no project and no store.
+its end is talk about the tag and stays. This module knows no agent's format, no project and no store.
 """
 
 from __future__ import annotations
@@ -17,16 +16,15 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from functools import cache, lru_cache
-from pathlib import Path
-from types import MappingProxyType
+from functools import lru_cache
 from typing import Any, NamedTuple
 from zlib import crc32
 
+from bethink.language.words import STOP_WORDS
 from bethink.model import NOTHING, Json, ToolEvent, Values
-from bethink.text import STOP_WORDS, TAG
+from bethink.text import TAG
 from bethink.text.shell import shorten_command
 
 # Why a line gives no turn: "no speech" for calls and results of tools, thinking and whatever else hosts write down; or what is worth
@@ -500,60 +498,3 @@ def _shorten_lines(lines: list[str]) -> list[str]:
         return lines
     left_out = f"[… {len(lines) - FENCE_HEAD - FENCE_TAIL:,} lines left out]"
     return [*lines[:FENCE_HEAD], left_out, *lines[-FENCE_TAIL:]]
-
-
-# What is known of agents
-
-_MOVED = re.compile(r"\$\{(\w+):-([^}$]*)\}")
-# What most hosts call their events, and what ours are called.
-USUAL_EVENTS = {
-    "SessionStart": "session-start",
-    "UserPromptSubmit": "prompt",
-    "Stop": "stop",
-    "SubagentStop": "subagent-stop",
-    "PreCompact": "pre-compact",
-    "PostCompact": "post-compact",
-    "SessionEnd": "session-end",
-}
-
-
-def find_folder(name: str, environment: Mapping[str, str], home: Path) -> Path:
-    """A folder of a host, in the user's home: `${CODEX_HOME:-.codex}` is where that variable says, or `.codex`."""
-    told = _MOVED.sub(lambda found: environment.get(found[1]) or found[2], name)
-    return home / Path(told).expanduser()
-
-
-class Agent(NamedTuple):
-    """What is known of an agent, as `agents.toml` says it. Files are below its folder."""
-
-    title: str
-    program: str
-    folder: str
-    transcripts: Sequence[str]  # patterns
-    servers: Sequence[str]  # files of MCP servers: the first that is there, else the last
-    hooks: str  # the file of hooks, or of a plugin that calls us
-    hook: Values = NOTHING  # how it calls us at an event
-    last: Values = NOTHING  # what differs at the end of a session
-    warm: Values = NOTHING  # how it asks the MCP server at a prompt
-    grouped: bool = True  # whether a hook stands in a group of hooks
-    matchers: Mapping[str, str] = NOTHING  # our event → the tools for which its hook runs
-    events: Mapping[str, str] = USUAL_EVENTS  # its name of each event → ours; none with a plugin
-    server: Values = MappingProxyType({"command": "$program", "args": "$args"})
-    server_path: Sequence[str] = ("mcpServers", "bethink")
-    server_folder: str = ""  # where it is another one
-    transcript_folder: str = ""  # where it is another one
-    skills: str = ".agents/skills"  # where several agents look for them
-    start: str = ""  # of a new file of hooks, without which it reads none
-    strict: Sequence[str] = ()  # files in which it reads no comments and no trailing commas
-    reads: Sequence[str] = ()  # rules by which it does not ask before what only reads
-    plugins: str = ""  # the file in which plugins are switched on
-    note: str = ""  # what the user should know after an installation
-
-
-@cache
-def load_agents() -> dict[str, Agent]:
-    """By the name of the host."""
-    import tomllib  # a hook, which passes here, has no time to load it
-
-    rows = tomllib.loads((Path(__file__).parent / "agents.toml").read_text("utf-8"))
-    return {host: Agent(**row) for host, row in rows.items()}

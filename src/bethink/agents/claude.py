@@ -1,285 +1,121 @@
-"""Claude Code, 1.0 to 2.1: `projects/<slug>/<session>.jsonl`, sub-agents in files of their own beside or below it.
-
-Identity is the `uuid` of the line. A fork copies lines into a new file under the same uuids, a resume goes on in the same file, and
-compaction leaves everything before it where it was; its summary comes as a turn that says so. One answer of the model is several
-lines, one per content block, each with its own uuid: each text among them is one turn.
-
-Not every word of a person is in a `user` line with text. Taken as the user's are also: prompts typed while the agent was busy, arguments
-of slash commands, answers to the agent's questions and the reason given when a tool call was refused, which both are hidden in tool
-results. A plan presented for approval is the agent's word, though it is written as a tool call, and so is the one that a fresh context
-is told to implement. The prompt of a sub-agent is not the user's: it is machine-made, only what the sub-agent answers is given.
-
-What is typed while the agent is busy waits in a queue. `queue-operation` lines have its words (`enqueue`) and tell what became of it:
-by `dequeue` it became a prompt with a line of its own, by `popAll` it went back into the editor, and by `remove` the model was given it
-within its turn. Of the last, newer versions write a `queued_command`, and a file that has any needs nothing else; those before
-(2.1.49 does not, 2.1.114 does) write no more, so it is a turn as soon as the model says something later and none came: at the line of its
-words, with the time of its removal. Which one was removed is not told. It is the first that was typed, for slash commands wait, and so
-do notices of background tasks, until the turn is over. A last one that the model never answered is not given.
-
-`memory-mode` lines are obeyed, in a sub-agent's file those of its session. Which lines form the live branch of a conversation is not
-worked out: what was said on an abandoned one was said too.
-"""
-
-from __future__ import annotations
+"""Claude Code. The hooks of a project are also run by Copilot CLI and Cursor, which have hooks of their own from us."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from bethink.agents.base import (
-    MACHINE,
-    NO_SPEECH,
-    Fields,
-    Taken,
-    as_time,
-    find_block,
-    is_notice,
-    read_object,
-    remove_blocks,
-    texts_of,
+from bethink.agents.agent import (
+    USUAL_EVENTS,
+    Agent,
+    HookDialect,
+    InstallFiles,
+    TranscriptFiles,
+    nest_context,
 )
-from bethink.agents.transcript import PLAN, LineTranscript, open_transcript, read_line
 from bethink.model import Values
-from bethink.skills import NAMES as OWN_COMMANDS
-from bethink.text import TAG
 
-TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
-# Our skill that answers from memory, in a sub-agent of its own: what it says is known already, and must not confirm itself.
-RECALLING = ("remember", "bethink:remember")
-# Commands whose arguments set something up and say nothing.
-SETTINGS = frozenset(
-    "add-dir agents clear compact config context copy cost doctor effort exit export fast feedback help hooks ide init install-github-app "
-    "keybindings login logout mcp memory mobile model output-style permissions plugin plugins privacy-settings quit release-notes "
-    "reload-plugins remote-control rename resume rewind sandbox stats status statusline tasks terminal-setup theme todos upgrade usage "
-    "vim".split()
+if TYPE_CHECKING:
+    from bethink.agents.base import Fields, Position
+    from bethink.agents.transcript import Transcript
+
+# Events whose answer adds context. An answer to any other would do something else: after Stop, the agent would go on.
+CONTEXT = {
+    "session-start": "SessionStart",
+    "prompt": "UserPromptSubmit",
+    "subagent-start": "SubagentStart",
+    "tool": "PostToolBatch",
+    "tool-failure": "PostToolUseFailure",
+}
+BORROWERS = ("COPILOT_CLI", "CURSOR_VERSION")  # variables of the agents that run its hooks
+# Keys of its lines.
+KEYS = {"uuid", "parentUuid", "leafUuid", "sessionId", "snapshot"}
+
+
+def read(path: Path, position: "Position") -> "Transcript":
+    from bethink.agents.claude_transcript import ClaudeTranscript
+
+    return ClaudeTranscript(path, position)
+
+
+def owns_line(entry: "Fields") -> bool:
+    type, keys = entry.text("type"), entry.keys()
+    # Lines of Codex, Gemini CLI and Copilot CLI may have some of these keys, too.
+    others = isinstance(entry.get("payload"), dict) or "projectHash" in keys or "." in type
+    return bool(type) and not others and bool(KEYS & keys)
+
+
+def answer(event: str, context: str) -> Values | str | None:
+    if event == "pre-compact":
+        return context  # it goes into the prompt of the summary
+    return nest_context(CONTEXT[event], context) if event in CONTEXT else None
+
+
+def has_failed(fields: Values, id: str, output: str) -> bool | None:
+    """Tell a failed call by its output, the only place where a batch of calls says so."""
+    status = re.match(r"Exit code (\d{1,5})\b", output)
+    return int(status[1]) != 0 if status else output.startswith("<tool_use_error>")
+
+
+def is_borrowed(environment: Mapping[str, str]) -> bool:
+    return not environment.get("CLAUDECODE") and any(map(environment.get, BORROWERS))
+
+
+AGENT = Agent(
+    name="claude",
+    title="Claude Code",
+    program="claude",
+    folder="${CLAUDE_CONFIG_DIR:-.claude}",
+    transcripts=TranscriptFiles(
+        read,
+        owns_line,
+        patterns=("projects/*/**/*.jsonl",),
+        ignored=("journal.jsonl",),  # about the work of its sub-agents
+    ),
+    hooks=HookDialect(
+        answer,
+        events={
+            **USUAL_EVENTS,
+            "SubagentStart": "subagent-start",
+            "PostToolUseFailure": "tool-failure",
+            "PostToolBatch": "tool",
+        },
+        has_failed=has_failed,
+        project_variables=("CLAUDE_PROJECT_DIR",),
+        is_borrowed=is_borrowed,
+    ),
+    install=InstallFiles(
+        servers=(".claude.json",),
+        server_folder="${CLAUDE_CONFIG_DIR:-.}",
+        server={"type": "stdio", "command": "$program", "args": "$args"},
+        hooks="settings.json",
+        hook={"type": "command", "command": "$program", "args": "$args", "timeout": 10},
+        matchers={"tool-failure": "Bash"},
+        warm={
+            "type": "mcp_tool",
+            "server": "bethink",
+            "tool": "bethink_prompt",
+            "input": {
+                "prompt": "${prompt}",
+                "session_id": "${session_id}",
+                "transcript_path": "${transcript_path}",
+                "cwd": "${cwd}",
+                "source": "${source}",
+            },
+            "timeout": 10,
+        },
+        skills="${CLAUDE_CONFIG_DIR:-.claude}/skills",
+        skill_fields=(),
+        strict=(".claude.json", "settings.json"),
+        plugins="settings.json",
+        note="Claude Code sessions that run already are not connected; new ones are.",
+        # The tools that a briefing recommends and that only read.
+        reads=(
+            "mcp__bethink__search_memories",
+            "mcp__bethink__get_memories",
+            "mcp__bethink__get_handoff",
+            "mcp__bethink__memory_overview",
+            "Bash(bethink recall *)",
+        ),
+    ),
 )
-# What nobody said, and slash commands, which wait for the end of the turn; how much that waits is remembered.
-REPORT, COMMAND = re.compile(r"<(?!/?private)[a-z]"), re.compile(r"\s*/[\w:-]{1,80}(?:\s|$)")
-QUEUED, DEQUEUED = 32, -1
-PLANS = ("exitplanmode", "exit_plan_mode")
-REFUSED = "The user doesn't want to proceed with this tool use."
-REASONS = ("the user said:\n", "The user provided the following reason for the rejection:")
-NOTE = "\n\nNote: The user's next message may contain a correction or preference."
-
-
-class ClaudeTranscript(LineTranscript):
-    host = "claude"
-    kept = LineTranscript.kept | {"idle": [], "queued": [], "given": [], "attached": False}
-    idle: list[str]  # sub-agents that were only warmed up
-    queued: list[list[Any]]  # what waits: where its line begins, its number; 0 of a slash command
-    given: list[list[Any]]  # what of it the model was given, and when
-    attached: bool  # whether this version writes down what it gives the model
-
-    def begin(self, state: Values) -> None:
-        super().begin(state)
-        self.parents: set[str] = set()
-
-    def take_all(self, entry: Fields) -> list[Taken]:
-        return [*self.take_given(entry), self.take(entry)]
-
-    def take(self, entry: Fields) -> Taken:
-        type, session = entry.text("type"), entry.name("sessionId")
-        self.locate(entry.get("cwd"), entry.get("gitBranch"), session)
-        # Before 2.0.28 sub-agents had no id and stood in the file of the session.
-        aside = "sidechain" if entry.get("isSidechain") is True else None
-        self.agent = entry.name("agentId") or aside
-        if type == "assistant":
-            return self.take_assistant(entry)
-        if type == "user":
-            return self.take_user(entry)
-        if type == "attachment":
-            return self.take_attachment(entry)
-        if type == "queue-operation":
-            self.follow_queue(entry)
-        if type == "system" and entry.get("subtype") == "away_summary":
-            text = entry.text("content").removesuffix("(disable recaps in /config)")
-            return self.say(entry, "assistant", [text], summary=True)
-        if type == "memory-mode":
-            off, at = entry.get("mode") == "off", entry.time()
-            self.switch_memory(off, at, session or self.session)
-        elif type in TITLES:
-            self.set_title(entry.get(TITLES[type]), session)
-        return NO_SPEECH
-
-    def say(self, entry: Fields, role: str, texts: list[str], **what: Any) -> Taken:
-        session = entry.name("sessionId") or self.session
-        if self.agent and session and session not in self.parents:
-            self.parents.add(session)
-            self.obey_parent(session)
-        text, at = "\n\n".join(texts), entry.time()
-        return self.make_turn(entry.name("uuid"), role, text, at, session=session, **what)
-
-    def take_assistant(self, entry: Fields) -> Taken:
-        message = entry.object("message")
-        if entry.get("isApiErrorMessage") is True or message.get("model") == "<synthetic>":
-            return NO_SPEECH
-        texts, plan = texts_of(message.get("content")), ""
-        for item in message.objects("content"):
-            if item.get("type") in ("tool_use", "server_tool_use"):
-                self.add_call(item.get("name"), item.get("input"), item.get("id"))
-                if item.text("name").lower() in PLANS:
-                    plan = item.object("input").text("plan")
-        if self.agent and (self.agent in self.idle or entry.get("parentUuid", "") is None):
-            # Warmed up: an answer to "Warmup", or to nothing at all. The first line of real work is the prompt.
-            return MACHINE
-        if self.agent and entry.get("attributionSkill") in RECALLING:
-            return "injected by Bethink"
-        return self.say(entry, "assistant", [*texts, plan] if plan else texts, plan=bool(plan))
-
-    def take_user(self, entry: Fields) -> Taken:
-        message = entry.object("message")
-        texts = texts_of(message.get("content"))
-        results = [one for one in message.objects("content") if one.get("type") == "tool_result"]
-        for item in results:
-            output = "\n".join(texts_of(item.get("content")))
-            failed = item.get("is_error") is True
-            self.add_result(item.get("tool_use_id"), output, failed, at=entry.time())
-        if entry.get("isCompactSummary") is True:
-            return self.say(entry, "assistant", texts, summary=True)
-        if is_made_by_machine(entry):
-            return MACHINE
-        if self.agent and "Warmup" in map(str.strip, texts):
-            self.idle.append(self.agent)
-        result = entry.object("toolUseResult")
-        texts = find_typed(texts) + find_answers(result, results)
-        planned = entry.text("planContent")
-        if texts and not results and not self.agent:
-            self.begin_prompt(texts)
-        if texts and planned and not texts[0].startswith(PLAN):
-            texts = [f"{PLAN}\n\n{planned}"]
-        return self.say(entry, "user", texts, asked=find_questions(result))
-
-    def take_attachment(self, entry: Fields) -> Taken:
-        attachment = entry.object("attachment")
-        kind = attachment.text("type")
-        if kind == "queued_command":
-            self.attached, self.queued, self.given = True, [], []
-        if kind == "queued_command" and attachment.get("commandMode", "prompt") == "prompt":
-            return self.say(entry, "user", find_typed(texts_of(attachment.get("prompt"))))
-        given = attachment.get("content")
-        content = "\n".join(texts_of(given)) or str(given)
-        if not kind.startswith("hook_") or f"<{TAG}" not in content:
-            return NO_SPEECH
-        self.hear_memory(content)
-        return "injected by Bethink"
-
-    def follow_queue(self, entry: Fields) -> None:
-        """Takes note of what waits, and of what the model was given of it."""
-        operation, spoken = entry.text("operation"), [one for one in self.queued if one[1] > 0]
-        if operation == "enqueue" and not self.attached:
-            text = "\n\n".join(find_typed(texts_of(entry.get("content"))))
-            if text and not REPORT.match(text) and "task_id" not in (read_object(text) or ()):
-                number = 0 if COMMAND.match(text) else self.number
-                self.queued = [*self.queued, [self.offset, number]][-QUEUED:]
-        elif operation == "remove" and spoken:
-            self.queued.remove(spoken[0])
-            if entry.text("reason") in ("", "absorbed_mid_turn"):
-                self.given.append([*spoken[0], entry.text("timestamp")])
-        elif operation == "popAll":
-            (self.queued or self.given).clear()
-        elif operation == "dequeue":
-            for one in [one for one in self.queued if one[1] != DEQUEUED][:1]:
-                one[1] = DEQUEUED
-
-    def begin_prompt(self, texts: list[str]) -> None:
-        """A prompt begins only when nothing waits, or with what waited: what else does is of a session that was broken off. And what
-        comes as a prompt was not given before: it was a notice that was removed."""
-        left = [one for one in self.queued if one[1] != DEQUEUED]
-        self.queued = left if len(left) < len(self.queued) else []
-        self.given = [one for one in self.given if self.read_queued(one)[1] != texts]
-
-    def take_given(self, entry: Fields) -> list[Taken]:
-        """What was typed and given to the model before it said this."""
-        aside = entry.get("isSidechain") is True or entry.name("agentId")
-        if entry.get("type") != "assistant" or aside:
-            return []
-        now, here, self.agent = entry.text("timestamp"), self.number, None
-        before = [one for one in self.given if one[2] < now]
-        self.given = [one for one in self.given if one not in before]
-        found: list[Taken] = []
-        for one in before:
-            self.number = one[1]
-            line, texts = self.read_queued(one)
-            found.append(self.say(line, "user", texts))
-        self.number = here
-        return found
-
-    def read_queued(self, one: list[Any]) -> tuple[Fields, list[str]]:
-        """The line of what was given, as of then, and its words: a position keeps only where they stand."""
-        offset, _, at = one
-        with open_transcript(self.path) as file:
-            file.seek(offset)
-            line = Fields(read_object(read_line(file)[0]) or (), timestamp=at)
-        return line, find_typed(texts_of(line.get("content")))
-
-    def obey_parent(self, session: str) -> None:
-        """A sub-agent works in a file of its own, while memory is switched in that of its session."""
-        for folder in self.path.parents[:5]:
-            parent = folder / f"{session}.jsonl"
-            if "/" not in session and parent != self.path and parent.is_file():
-                # Only the times count here: what the session's file says last may be later than what stands in this one.
-                for whose, at, mode in find_switches(parent):
-                    self.switch_memory(mode == "off", as_time(at), whose)
-                self.off = [one for one in self.off if one != self.rename(session)]
-                return
-
-
-read = ClaudeTranscript
-
-
-def find_switches(path: Path) -> list[list[str]]:
-    """When memory was switched in a session. Few are read for it: those in which the words occur."""
-    with path.open("rb") as file:
-        if not any(b"memory-mode" in line or b"rivate>" in line for line in file):
-            return []
-    parent = ClaudeTranscript(path)
-    for _ in parent.pages():
-        pass
-    return parent.stamps
-
-
-def is_made_by_machine(entry: Fields) -> bool:
-    marked = True in (entry.get("isMeta"), entry.get("isVisibleInTranscriptOnly"))
-    by_system = entry.get("promptSource") == "system"
-    return marked or by_system or entry.object("origin").text("kind") not in ("", "human", "user")
-
-
-def find_typed(texts: list[str]) -> list[str]:
-    """What a person typed: slash commands become their arguments."""
-    found: list[str] = []
-    for text in texts:
-        start = text.lstrip()
-        if start.startswith("<user-memory-input>"):
-            found.append(find_block(text, "user-memory-input") or "")
-        elif start.startswith(("<command-name>", "<command-message>")):
-            found.append(find_argument(text))
-        elif not is_notice(text):
-            found.append(remove_blocks(text)[0] if "<" in text else text)
-    return [text for text in found if text.strip()]
-
-
-def find_argument(text: str) -> str:
-    """What was typed behind a slash command, '' behind those that set something up and those that are ours."""
-    plugin, _, name = (find_block(text, "command-name") or "").lstrip("/").rpartition(":")
-    silent = name in OWN_COMMANDS or "bethink" in plugin or name in SETTINGS
-    return "" if silent else find_block(text, "command-args") or ""
-
-
-def find_questions(result: Fields) -> tuple[str, ...]:
-    """The questions of the agent that a tool result answers."""
-    return tuple(result.object("answers")) if "questions" in result else ()
-
-
-def find_answers(result: Fields, results: list[Fields]) -> list[str]:
-    """What the user said in tool results: answers to questions, and why a call was refused."""
-    answers = result.object("answers")
-    if find_questions(result):
-        said = {asked: ", ".join(texts_of(answer)) or answer for asked, answer in answers.items()}
-        return [f"{asked}\n{answer}" for asked, answer in said.items()]
-    found: list[str] = []
-    for item in results:
-        text = "\n".join(texts_of(item.get("content")))
-        if text.startswith(REFUSED):
-            given = [text.partition(reason)[2] for reason in REASONS if reason in text]
-            found += [one.partition(NOTE)[0].strip() for one in given[:1]]
-    return [text for text in found if text]

@@ -1,173 +1,91 @@
-"""Codex CLI rollouts: `sessions/YYYY/MM/DD/rollout-….jsonl`, cold ones as `.jsonl.zst`, archived ones under `archived_sessions/`.
-
-Identity is the `id` of a message. Older rollouts have none: there it is the thread that the rollout began with, the number of the
-message in it, and the text. A fork names the thread it came from and begins with a copy of it, so the copied messages keep
-their identity; only a fork of a fork is counted anew.
-
-Every text stands in a rollout twice, as `response_item` and as `event_msg`. Only the former is read. Of the messages with the role
-`user` only those are a person's whose content is marked `user.text`; in files without such marks, those that do not begin with
-one of the blocks Codex adds. A review and other sub-agents have prompts of the machine and answer in threads of their own.
-"""
-
-from __future__ import annotations
+"""Codex CLI. It discards an answer with an unknown key, and runs a hook only after the user has trusted it."""
 
 import re
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from bethink.agents.base import (
-    NO_SPEECH,
-    Fact,
-    Fields,
-    Reason,
-    Taken,
-    as_name,
-    describe_change,
-    make_id,
-    read_object,
-    remove_blocks,
-    texts_of,
+from bethink.agents.agent import (
+    USUAL_EVENTS,
+    Agent,
+    HookDialect,
+    InstallFiles,
+    TranscriptFiles,
+    nest_context,
 )
-from bethink.agents.transcript import LineTranscript
-from bethink.model import ToolEvent
+from bethink.model import Values
 
-CALLS = (
-    "function_call custom_tool_call local_shell_call web_search_call tool_search_call "
-    "image_generation_call".split()
+if TYPE_CHECKING:
+    from bethink.agents.base import Fields, Position
+    from bethink.agents.transcript import Transcript
+
+# Events whose answer adds context.
+CONTEXT = {
+    "session-start": "SessionStart",
+    "subagent-start": "SubagentStart",
+    "prompt": "UserPromptSubmit",
+    "tool": "PostToolUse",
+}
+TAIL = 400_000  # bytes at the end of a transcript in which a call is looked for
+
+
+def read(path: Path, position: "Position") -> "Transcript":
+    from bethink.agents.codex_transcript import CodexTranscript
+
+    return CodexTranscript(path, position)
+
+
+def owns_line(entry: "Fields") -> bool:
+    return isinstance(entry.get("payload"), dict)
+
+
+def answer(event: str, context: str) -> Values | None:
+    return nest_context(CONTEXT[event], context) if event in CONTEXT else None
+
+
+def has_failed(fields: Values, id: str, output: str) -> bool | None:
+    """Look a command's exit code up in the transcript: Codex writes it there before it runs the hook, and nowhere else."""
+    path = fields.get("transcript_path")
+    if not isinstance(path, str) or not id:
+        return None
+    try:
+        with Path(path).open("rb") as file:
+            file.seek(max(0, Path(path).stat().st_size - TAIL))
+            lines = file.read().splitlines()
+    except (OSError, ValueError):
+        return None
+    mark = f'"{id}"'.encode()
+    for line in reversed(lines):
+        code = re.search(rb'"exit_code": ?(-?\d+)|Process exited with code (-?\d+)', line)
+        if code and mark in line:
+            return int(code[1] or code[2]) != 0
+    return None
+
+
+AGENT = Agent(
+    name="codex",
+    title="Codex",
+    program="codex",
+    folder="${CODEX_HOME:-.codex}",
+    transcripts=TranscriptFiles(
+        read,
+        owns_line,
+        patterns=("*sessions/**/rollout-*.jsonl", "*sessions/**/rollout-*.jsonl.zst"),
+    ),
+    hooks=HookDialect(
+        answer,
+        events={**USUAL_EVENTS, "SubagentStart": "subagent-start", "PostToolUse": "tool"},
+        has_failed=has_failed,
+        project_variables=("CLAUDE_PROJECT_DIR",),
+    ),
+    install=InstallFiles(
+        servers=("config.toml",),
+        server_path=("mcp_servers", "bethink"),
+        hooks="hooks.json",
+        hook={"type": "command", "command": "$line", "timeout": 10},
+        matchers={"tool": "Bash|apply_patch"},
+        last={"timeout": 3},  # the longest that Codex allows at the end of a session
+        strict=("hooks.json",),
+        plugins="config.toml",
+        note="Codex runs hooks only after you trust them: start it once and say yes when it asks, or type /hooks there.",
+    ),
 )
-# The editor's extension puts what is open in front of what was typed.
-REQUEST = "## My request for Codex:\n"
-EDITOR = "# Context from my IDE setup:"
-PREAMBLES = (
-    "# AGENTS.md instructions",
-    "<INSTRUCTIONS>",
-    "Another language model started to solve this problem",
-)
-OUTPUTS = ("input_text", "output_text", "text")
-# How the answer of a command says its exit status, as text or as JSON.
-EXITED = re.compile(r"\b[Ee]xit(?:ed with code |_code\W{1,4}| code: )(-?\d{1,9})")
-PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.{1,500})$", re.MULTILINE)
-
-
-class CodexTranscript(LineTranscript):
-    host = "codex"
-    kept = LineTranscript.kept | {"agent": None, "thread": "", "messages": 0}
-    thread: str  # what identities of messages without one are counted in
-    messages: int
-
-    def take(self, entry: Fields) -> Taken:
-        type, payload = entry.text("type"), entry.object("payload")
-        if type == "response_item":
-            return self.take_item(payload, entry)
-        if type == "event_msg":
-            return self.take_event(payload)
-        if type == "session_meta":
-            return self.take_head(payload)
-        if type == "turn_context":
-            self.locate(payload.get("cwd"))
-        if type == "compacted":
-            text = payload.text("message")
-            return self.make_turn(None, "assistant", text, entry.time(), summary=True)
-        return NO_SPEECH
-
-    def take_head(self, payload: Fields) -> Reason:
-        """The head of a rollout. A fork may repeat that of the thread it came from; the first one counts."""
-        git = payload.object("git")
-        self.locate(payload.get("cwd") or git.get("cwd"), git.get("branch"))
-        if not self.thread:
-            id, parent = payload.name("id") or "", payload.name("parent_thread_id")
-            self.thread = payload.name("forked_from_id") or id
-            self.session = parent or payload.name("session_id") or id
-            if parent or payload.get("thread_source") == "subagent":
-                self.agent = payload.name("agent_nickname", "agent_role") or id
-        if payload.get("memory_mode") in ("off", "disabled"):
-            self.switch_memory(True, payload.time(), self.session)
-        return NO_SPEECH
-
-    def take_item(self, payload: Fields, entry: Fields) -> Taken:
-        type = payload.text("type")
-        if type == "message":
-            return self.take_message(payload, entry)
-        if type in CALLS:
-            arguments = payload.get("arguments")
-            if isinstance(arguments, str):  # JSON inside a string
-                arguments = read_object(arguments)
-            name = payload.text("namespace") + payload.text("name")
-            self.add_call(name or type, arguments, payload.get("call_id"))
-            patched = find_patched(payload)
-            self.add_used((), patched, [Fact("edit", path) for path in patched])
-            if patched:
-                changed = ToolEvent(file=patched[0], change=describe_patch(find_patch(payload)))
-                self.add_run(changed, payload.get("call_id"))
-        elif type.endswith("_output"):
-            output = payload.get("output")
-            text = output if isinstance(output, str) else "\n".join(texts_of(output, OUTPUTS))
-            call, at, output = payload.get("call_id"), entry.time(), find_output(text)
-            status = EXITED.search(text[:400]) or EXITED.search(text[-400:])
-            failed = status is not None and status[1] != "0"
-            self.add_result(call, output, failed, at=at, certain=status is not None)
-        return NO_SPEECH
-
-    def take_message(self, payload: Fields, entry: Fields) -> Taken:
-        role, texts = payload.text("role"), texts_of(payload.get("content"), OUTPUTS)
-        self.messages += role in ("user", "assistant")
-        if role == "user":
-            marks = payload.object("internal_chat_message_metadata_passthrough")
-            texts = find_typed(texts, marks.array("content_item_kinds"))
-        text = "\n\n".join(texts)
-        id = payload.name("id") or make_id(self.thread, self.messages, role, text)
-        return self.make_turn(id, role, text, entry.time())
-
-    def take_event(self, payload: Fields) -> Reason:
-        """Events repeat what was said, but know best which files a command read or a patch changed."""
-        item = payload.object("item") or payload
-        changed = [path for path in item.object("changes") if as_name(path, 1000)]
-        reads = [one for one in item.objects("parsed_cmd") if one.get("type") == "read"]
-        seen = [path for one in reads if (path := one.name("path", length=1000))]
-        self.add_used((), [*changed, *seen])
-        if payload.get("type") == "thread_name_updated":
-            self.set_title(payload.get("thread_name"))
-        return NO_SPEECH
-
-
-read = CodexTranscript
-
-
-def find_typed(texts: list[str], kinds: list[Any]) -> list[str]:
-    """Which texts of a `user` message a person typed."""
-    if kinds:
-        marked = zip(texts, kinds, strict=False)
-        texts = [text for text, kind in marked if str(kind).startswith("user.")]
-    found = []
-    for text in texts:
-        if text.startswith(EDITOR) and REQUEST in text:
-            text = text.partition(REQUEST)[2]
-        if "<" in text:
-            text = remove_blocks(text, ("skill", "INSTRUCTIONS", "user_action"))[0]
-        if text.strip() and not text.lstrip().startswith(PREAMBLES):
-            found.append(text)
-    return found
-
-
-def find_patch(payload: Fields) -> str:
-    text = payload.text("input") or payload.text("arguments").replace("\\n", "\n")
-    return text if "*** Begin Patch" in text else ""
-
-
-def find_patched(payload: Fields) -> list[str]:
-    return [path.strip() for path in PATCHED.findall(find_patch(payload))]
-
-
-def describe_patch(patch: str) -> str:
-    """The first line of a patch that is replaced or added, as "old → new"."""
-    lines = patch[:20_000].splitlines()
-    removed = next((line[1:].strip() for line in lines if line.startswith("-")), "")
-    added = next((line[1:].strip() for line in lines if line.startswith("+")), "")
-    return describe_change(Fields(old_string=removed, new_string=added))
-
-
-def find_output(text: str) -> str:
-    """The output of a command without the lines that Codex puts above it."""
-    if text.startswith("{") and (answer := read_object(text)) and "output" in answer:
-        return answer.text("output")
-    head, mark, output = text.partition("Output:\n")
-    return output if mark and len(head) < 400 else text

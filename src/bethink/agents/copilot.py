@@ -1,87 +1,104 @@
-"""GitHub Copilot CLI: `session-state/<session>/events.jsonl`, before that `session-state/<session>.jsonl`.
+"""GitHub Copilot CLI. Event names as Claude Code writes them make it send the fields that Claude Code sends.
 
-Identity is `messageId` where a message has one, otherwise the `id` of the event. A resume goes on in the same file. The user's words
-are `content`; `transformedContent` is what the model got to see, with the date and reminders around it. Messages of a sub-agent name
-the tool call that started it; they are given under it, and its prompt is the machine's. The summary of a compaction comes as a
-turn that says so.
+It reads context at the top level of an answer only, and names the transcript when a turn is over.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from bethink.agents.base import (
-    MACHINE,
-    NO_SPEECH,
-    Fields,
-    Taken,
-    as_fields,
-    find_folder,
-    load_agents,
-)
-from bethink.agents.transcript import LineTranscript
+from bethink.agents.agent import Agent, HookDialect, InstallFiles, TranscriptFiles, find_folder
+from bethink.model import Values
 
-EXITED = re.compile(
-    r"<(?:shellId: \S{1,80} completed|exited|command completed) with exit code (-?\d{1,9})>"
-)
+if TYPE_CHECKING:
+    from bethink.agents.base import Fields, Position
+    from bethink.agents.transcript import Transcript
+
+# Events whose answer adds context.
+CONTEXT = ("session-start", "subagent-start", "prompt", "tool", "tool-failure")
+FOLDER = "${COPILOT_HOME:-.copilot}"
+
+
+def read(path: Path, position: "Position") -> "Transcript":
+    from bethink.agents.copilot_transcript import CopilotTranscript
+
+    return CopilotTranscript(path, position)
+
+
+def owns_line(entry: "Fields") -> bool:
+    return "." in entry.text("type") and isinstance(entry.get("data"), dict)
+
+
+def answer(event: str, context: str) -> Values | None:
+    return {"additionalContext": context} if event in CONTEXT else None
+
+
+def has_failed(fields: Values, id: str, output: str) -> bool | None:
+    """Tell a failed command by the trailer of its output: its result type says success."""
+    status = re.search(r"exit code (-?\d{1,5})>\s*\Z", output)
+    return int(status[1]) != 0 if status else None
 
 
 def find_directory(environment: Mapping[str, str], home: Path) -> str:
-    """The directory of the session that started this process as a plugin's MCP server, '' where none did. Copilot starts those in
-    the plugin's own folder and names no roots; what it wrote down about the session tells."""
+    """Return the directory of the session that started this process as a plugin's MCP server, '' if none did.
+
+    Copilot starts such servers in the plugin's folder and names no roots, but it keeps a file about each session.
+    """
     session = environment.get("COPILOT_AGENT_SESSION_ID", "")
     is_name = session.strip(".") and not set(session) & {*"/\\"}
     if not environment.get("COPILOT_PLUGIN_ROOT") or not is_name:
         return ""
     import yaml
 
-    folder = find_folder(load_agents()["copilot"].folder, environment, home)
+    folder = find_folder(FOLDER, environment, home)
     try:
         with (folder / "session-state" / session / "workspace.yaml").open("rb") as stream:
-            return as_fields(yaml.safe_load(stream.read(64 << 10))).text("cwd")
+            about = yaml.safe_load(stream.read(64 << 10))
     except (OSError, ValueError, yaml.YAMLError, RecursionError):
         return ""
+    directory = about.get("cwd") if isinstance(about, dict) else ""
+    return directory if isinstance(directory, str) else ""
 
 
-class CopilotTranscript(LineTranscript):
-    host = "copilot"
-
-    def take(self, entry: Fields) -> Taken:
-        type, data = entry.text("type"), entry.object("data")
-        id, at = data.name("messageId") or entry.name("id"), entry.time()
-        self.agent = data.name("parentToolCallId")
-        if type == "user.message":
-            # What was typed has no source; skills and notices name themselves in it.
-            if data.name("source") not in (None, "user"):
-                return MACHINE
-            return self.make_turn(id, "user", data.text("content"), at)
-        if type == "assistant.message":
-            for call in data.objects("toolRequests"):
-                self.add_call(call.get("name"), call.get("arguments"), call.get("toolCallId"))
-            return self.make_turn(id, "assistant", data.text("content"), at)
-        if type == "tool.execution_complete":
-            output = data.object("result").text("content") or data.object("error").text("message")
-            # A command that fails is a success of the tool: its exit status counts.
-            status = data.object("shellExecution").get("exitCode", find_status(output))
-            failed = data.get("success") is False or bool(status)
-            self.add_result(data.get("toolCallId"), output, failed, at=at)
-        if type in ("session.start", "session.resume", "session.context_changed"):
-            context = data.object("context") or data
-            self.locate(context.get("cwd"), context.get("branch"), data.get("sessionId"))
-        if type == "session.title_changed":
-            self.set_title(data.get("title"))
-        if type == "session.compaction_complete":
-            text = data.text("summaryContent")
-            return self.make_turn(id, "assistant", text, at, summary=True)
-        return NO_SPEECH
-
-
-read = CopilotTranscript
-
-
-def find_status(output: str) -> int:
-    """The exit status of a command, by the last line of its output; 0 where that names none."""
-    found = EXITED.search(output[-200:])
-    return int(found[1]) if found else 0
+AGENT = Agent(
+    name="copilot",
+    title="Copilot CLI",
+    program="copilot",
+    folder=FOLDER,
+    transcripts=TranscriptFiles(
+        read, owns_line, patterns=("session-state/*/events.jsonl", "session-state/*.jsonl")
+    ),
+    hooks=HookDialect(
+        answer,
+        events={
+            "SessionStart": "session-start",
+            "UserPromptSubmit": "prompt",
+            "SubagentStart": "subagent-start",
+            "PostToolUse": "tool",
+            "PostToolUseFailure": "tool-failure",
+            "Stop": "stop",
+            "SubagentStop": "subagent-stop",
+            "PreCompact": "pre-compact",
+            "SessionEnd": "session-end",
+        },
+        session=("session_id", "sessionId"),
+        transcript=("transcript_path", "transcriptPath"),
+        subagent=("agent_type", "agentName"),
+        has_failed=has_failed,
+        names_transcript=False,
+        project_variables=("COPILOT_PROJECT_DIR", "CLAUDE_PROJECT_DIR"),
+    ),
+    install=InstallFiles(
+        servers=("mcp-config.json",),
+        server={"type": "local", "command": "$program", "args": "$args", "tools": ["*"]},
+        hooks="hooks/bethink.json",
+        hook={"type": "command", "bash": "$line", "timeoutSec": 10},
+        # It runs hooks one after the other, so those that say nothing are not started.
+        matchers={"tool": "Bash|Read|Edit|Write|Create", "tool-failure": "Bash"},
+        grouped=False,
+        start='{\n  "version": 1\n}\n',
+        strict=("bethink.json",),
+        plugins="settings.json",
+    ),
+)

@@ -1,44 +1,77 @@
-"""Cursor's agent transcripts: `~/.cursor/projects/<dashed path>/agent-transcripts/….jsonl`.
+"""Cursor. It never names its transcripts, and they carry no times."""
 
-The format is not published. A line has a `role` and a `message` with `content` blocks; there are no ids, no times, no tool output. So
-identity is the session (the name of the file), the number of the message and its text. What was typed stands in `<user_query>`.
-The chats of the editor (`state.vscdb`) and of the command line (`store.db`) are databases without any documented schema and are not read.
-"""
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from __future__ import annotations
-
-from bethink.agents.base import Fields, Taken, find_block, make_id, remove_blocks, texts_of
-from bethink.agents.transcript import LineTranscript
+from bethink.agents.agent import Agent, HookDialect, InstallFiles, TranscriptFiles
 from bethink.model import Values
 
-# Blocks that the editor puts around what was typed.
-ADDED = tuple(
-    "attached_files open_and_recently_viewed_files additional_data user_info rules git_status agent_skills".split()
+if TYPE_CHECKING:
+    from bethink.agents.base import Fields, Position
+    from bethink.agents.transcript import Transcript
+
+
+# Events whose answer adds context.
+CONTEXT = ("session-start", "tool", "tool-failure")
+
+
+def read(path: Path, position: "Position") -> "Transcript":
+    from bethink.agents.cursor_transcript import CursorTranscript
+
+    return CursorTranscript(path, position)
+
+
+def owns_line(entry: "Fields") -> bool:
+    speaks = entry.get("role") in ("user", "assistant") and not entry.text("type")
+    return speaks and isinstance(entry.get("message"), dict)
+
+
+def answer(event: str, context: str) -> Values | None:
+    if event == "prompt":
+        return {"additional_context": context, "continue": True}
+    return {"additional_context": context} if event in CONTEXT else None
+
+
+def has_failed(fields: Values, id: str, output: str) -> bool | None:
+    status = fields.get("exit_code", fields.get("exitCode"))
+    return status != 0 if isinstance(status, int) else None
+
+
+AGENT = Agent(
+    name="cursor",
+    title="Cursor",
+    program="cursor-agent",
+    folder=".cursor",
+    transcripts=TranscriptFiles(
+        read, owns_line, patterns=("projects/*/agent-transcripts/**/*.jsonl",), timed=False
+    ),
+    hooks=HookDialect(
+        answer,
+        events={
+            "sessionStart": "session-start",
+            "beforeSubmitPrompt": "prompt",
+            "postToolUse": "tool",
+            "postToolUseFailure": "tool-failure",
+            "stop": "stop",
+            "subagentStop": "subagent-stop",
+            "preCompact": "pre-compact",
+            "sessionEnd": "session-end",
+        },
+        session=("session_id", "conversation_id"),
+        directory=("cwd", "workspace_roots"),
+        subagent=("agent_type", "subagent_type"),
+        has_failed=has_failed,
+        names_transcript=False,
+        project_variables=("CURSOR_PROJECT_DIR", "CLAUDE_PROJECT_DIR"),
+    ),
+    install=InstallFiles(
+        servers=("mcp.json",),
+        hooks="hooks.json",
+        hook={"command": "$line", "timeout": 10},
+        matchers={"tool": "Shell|Read|Write", "tool-failure": "Shell"},
+        grouped=False,
+        skills=".cursor/skills",
+        start='{\n  "version": 1\n}\n',
+        note="Cursor reads its hooks and servers when it starts.",
+    ),
 )
-
-
-class CursorTranscript(LineTranscript):
-    host = "cursor"
-
-    def begin(self, state: Values) -> None:
-        super().begin(state)
-        self.session = self.session or self.path.stem
-        folders = [folder.name for folder in self.path.parents[:4]]
-        if "subagents" in folders:
-            above = self.path.parents[folders.index("subagents") + 1].name
-            self.agent = self.path.stem
-            self.session = self.path.stem if above == "agent-transcripts" else above
-
-    def take(self, entry: Fields) -> Taken:
-        role, message = entry.text("role"), entry.object("message")
-        for item in message.objects("content"):
-            if item.get("type") == "tool_use":
-                self.add_call(item.get("name"), item.get("input"))
-        text = "\n\n".join(texts_of(message.get("content")))
-        if role == "user":
-            text = find_block(text, "user_query") or remove_blocks(text, ADDED)[0]
-        id = make_id(self.session, self.agent, self.number, role, text)
-        return self.make_turn(id, role, text, entry.time())
-
-
-read = CursorTranscript

@@ -39,7 +39,7 @@ _INK = re.compile(r"\S")
 _BLANK = re.compile(r"\s*")
 _COMMENTS_BEHIND = re.compile(r"(?:[ \t]*(?:/\*(?:[^*\r\n]|\*(?!/))*\*/|//[^\r\n]*))*")
 _INDENT = re.compile(r'^([ \t]+)["\[{]', re.MULTILINE)
-_HOOK = re.compile(r"bethink[\"']?\s+hook\s+([a-z-]{1,40})\s+--host\s+([a-z]{1,40})")
+_HOOK = re.compile(r"bethink[\"']?\s+hook\s+([a-z-]{1,40})\s+--host\s+([a-z][a-z0-9-]{0,39})")
 # Our table in TOML with those inside it, and the empty line that was put before it. Comments behind its last value belong to what follows.
 _VALUES = r"(?:(?:[ \t]*(?:#.*)?\r?\n)*[ \t]*[^\s#\[].*(?:\n|\Z))*"
 _ONE_TABLE = rf"^\[\w+\.bethink(?:\.[^\]\n]*)?\].*(?:\n|\Z){_VALUES}"
@@ -67,7 +67,7 @@ def is_hook_of(handler: Any, host: str) -> bool:
     """Whether a hook runs Bethink for a host, by whatever command."""
     fields = handler if isinstance(handler, dict) else {}
     if fields.get("type") == "mcp_tool" and fields.get("tool") == PROMPT_TOOL:
-        return host == "claude"
+        return True  # only the agent whose file this is can have put it there
     commands = (_words(fields.get(key)) for key in COMMANDS)
     lines = (" ".join([*words, *_words(fields.get("args"))]) for words in commands if words)
     return any(found[2] == host for line in lines for found in _HOOK.finditer(line[-4096:]))

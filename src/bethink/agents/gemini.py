@@ -1,93 +1,66 @@
-"""Gemini CLI: `~/.gemini/tmp/<project>/chats/session-….jsonl`; sub-agents below `chats/`. The `.json` objects of older versions are
-not read.
-
-Identity is the `id` of a message. A message is written again when its tool calls are known, and a resume writes the whole history
-again: by its id each is given once. A rewind takes nothing back; what was said was said. The path of the project stands in `.project_root` beside `chats/`.
-"""
-
-from __future__ import annotations
+"""Gemini CLI. It counts time in milliseconds, and has no event for sub-agents."""
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from bethink.agents.base import MACHINE, NO_SPEECH, Fields, Taken, Turn, texts_of
-from bethink.agents.transcript import LineTranscript
-from bethink.model import Json, Values
+from bethink.agents.agent import Agent, HookDialect, InstallFiles, TranscriptFiles, nest_context
+from bethink.model import Values
 
-RECENT = 32
-SNAPSHOT = "<state_snapshot>"
-FAILED = re.compile(r"^Exit Code: [1-9]", re.MULTILINE)  # a command that fails is a "success"
-# What follows a compression: the machine speaks for the model.
-ACKNOWLEDGED = "Got it. Thanks for the additional context!"
+if TYPE_CHECKING:
+    from bethink.agents.base import Fields, Position
+    from bethink.agents.transcript import Transcript
 
-
-class GeminiTranscript(LineTranscript):
-    host = "gemini"
-    kept = LineTranscript.kept | {"agent": None, "recent": []}
-    recent: list[str]  # the messages that the reading before met last
-
-    def begin(self, state: Values) -> None:
-        super().begin(state)
-        self.seen = dict.fromkeys(self.recent)
-        if not self.project:
-            self.locate(find_project(self.path))
-
-    def state(self) -> Json:
-        # A message that is written again when its tools are done must not take them for itself.
-        return super().state() | {"recent": list(self.seen)[-RECENT:]}
-
-    def take_all(self, entry: Fields) -> list[Taken]:
-        update = entry.object("$set")
-        if not update and "sessionId" not in entry:
-            return [self.take_message(entry)]
-        self.take_head(update or entry)
-        copies = [self.take_message(one, copied=True) for one in update.objects("messages")]
-        return [one for one in copies if isinstance(one, Turn)] or copies[:1] or [NO_SPEECH]
-
-    def take_head(self, fields: Fields) -> None:
-        folders = fields.array("directories")
-        self.locate(None if self.cwd or not folders else folders[0], None, fields.get("sessionId"))
-        if fields.get("kind") == "subagent":
-            self.agent = fields.name("sessionId") or "subagent"
-            parent = self.path.parent.name
-            self.session = self.session if parent == "chats" else parent
-        self.set_title(fields.get("summary"))
-
-    def take_message(self, fields: Fields, copied: bool = False) -> Taken:
-        type = fields.get("type")
-        if type not in ("user", "gemini"):
-            return NO_SPEECH
-        parts = texts_of(fields.array("content") or [fields.get("content")])
-        text = "\n\n".join(part for part in parts if part.strip())
-        for call in () if copied else fields.objects("toolCalls"):
-            self.add_call(call.get("name"), call.get("args"), call.get("id"))
-            if "status" in call:
-                output = find_output(call)
-                failed = call["status"] != "success" or FAILED.search(output) is not None
-                self.add_result(call.get("id"), output, failed, at=fields.time())
-        if text == ACKNOWLEDGED or (type == "user" and self.agent):
-            return MACHINE
-        summary = text.lstrip().startswith(SNAPSHOT)
-        role = "user" if type == "user" and not summary else "assistant"
-        id, at = fields.name("id"), fields.time()
-        return self.make_turn(id, role, text, at, summary=summary)
+# Events whose answer adds context.
+CONTEXT = {"session-start": "SessionStart", "prompt": "BeforeAgent", "tool": "AfterTool"}
 
 
-read = GeminiTranscript
+def read(path: Path, position: "Position") -> "Transcript":
+    from bethink.agents.gemini_transcript import GeminiTranscript
+
+    return GeminiTranscript(path, position)
 
 
-def find_output(call: Fields) -> str:
-    """What a tool answered."""
-    answers = (one.object("functionResponse") for one in call.objects("result"))
-    responses = [one.object("response") for one in answers]
-    return "\n".join(one.text("output") or one.text("error") for one in responses)
+def owns_line(entry: "Fields") -> bool:
+    keys = entry.keys()
+    is_message = entry.text("type") in ("user", "gemini") and {"content", "id"} <= keys
+    is_head = {"sessionId", "projectHash"} <= keys
+    return is_message or is_head or bool({"$set", "$rewindTo"} & keys)
 
 
-def find_project(path: Path) -> str | None:
-    for above in path.parents[:4]:
-        if above.name == "chats":
-            try:
-                return (above.parent / ".project_root").read_text("utf-8", "replace").strip()[:1000]
-            except (OSError, ValueError):
-                return None
-    return None
+def answer(event: str, context: str) -> Values | None:
+    return nest_context(CONTEXT[event], context) if event in CONTEXT else None
+
+
+def has_failed(fields: Values, id: str, output: str) -> bool | None:
+    """Tell a failed command by the line with its exit code, which is missing if that is 0."""
+    status = re.search(r"^Exit Code: (-?\d{1,5})\s*$", output, re.MULTILINE)
+    return int(status[1]) != 0 if status else False
+
+
+AGENT = Agent(
+    name="gemini",
+    title="Gemini CLI",
+    program="gemini",
+    folder="${GEMINI_CLI_HOME:-.}/.gemini",
+    transcripts=TranscriptFiles(read, owns_line, patterns=("tmp/*/chats/**/*.jsonl",)),
+    hooks=HookDialect(
+        answer,
+        events={
+            "SessionStart": "session-start",
+            "BeforeAgent": "prompt",
+            "AfterTool": "tool",
+            "AfterAgent": "stop",
+            "PreCompress": "pre-compact",
+            "SessionEnd": "session-end",
+        },
+        has_failed=has_failed,
+        project_variables=("GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR"),
+    ),
+    install=InstallFiles(
+        servers=("settings.json",),
+        hooks="settings.json",
+        matchers={"tool": "run_shell_command|read_file|replace|write_file"},
+        hook={"type": "command", "name": "$name", "command": "$line", "timeout": 10_000},
+    ),
+)

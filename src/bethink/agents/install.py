@@ -1,7 +1,6 @@
 """Connecting agents: which files each of them reads, what belongs into these, and how it is put there and taken out again.
 
-`agents.toml` says where an agent keeps what, and in which words it starts Bethink. Agents are often started
-where PATH is not the shell's, so they get an absolute path. A link such as `~/.local/bin/bethink` is kept as it is: it survives an
+An agent's declaration says where it keeps what, and how it starts Bethink. Agents are often started where PATH is not the shell's, so they get an absolute path. A link such as `~/.local/bin/bethink` is kept as it is: it survives an
 upgrade, and what it points to may not.
 
 `install.json` in the data directory records for every file what it held before (a backup) and digests of what it held around the last
@@ -16,7 +15,6 @@ import difflib
 import hashlib
 import json
 import os
-import re
 import shlex
 import shutil
 import sys
@@ -25,8 +23,8 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from bethink import skills
-from bethink.agents.base import find_folder, load_agents
+from bethink import agents, plugins, skills
+from bethink.agents.agent import Agent, HookDialect, InstallFiles, find_folder
 from bethink.agents.edit import HostEntry, parse, put_entries, take_entries, value_at
 from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput
@@ -37,14 +35,30 @@ NAME = "bethink"
 PARTS = ("mcp", "hooks", "skills")
 # Where programs live that are gone after a while: those of `uvx` and `pipx run`.
 PASSING = ("/uv/archive-v", "/uv/builds-v", "/uv/environments-v", "/pipx/.cache/")
-# By which opencode's plugin starts Bethink, unless it is disarmed already.
-PLUGIN_COMMAND = re.compile(r"^const COMMAND = (?!\[\]).*$", re.MULTILINE)
 
 
 # What each agent needs
 
 
-AGENTS = load_agents()
+class Connectable(NamedTuple):
+    """An agent that can be connected."""
+
+    agent: Agent
+    hooks: HookDialect
+    files: InstallFiles
+
+
+def find_connectable(host: str) -> Connectable:
+    """Return an agent with the files that connect it."""
+    agent = agents.find(host)
+    if agent.hooks is None or agent.install is None:
+        raise InvalidInput(f"{agent.title} cannot be connected.", "bethink install --help")
+    return Connectable(agent, agent.hooks, agent.install)
+
+
+def list_connectable() -> dict[str, Agent]:
+    """Return the agents that can be connected, by name, in the order of registration."""
+    return {agent.name: agent for agent in plugins.AGENTS.all() if agent.install and agent.hooks}
 
 
 class InstallPlace(NamedTuple):
@@ -60,7 +74,8 @@ class InstallPlace(NamedTuple):
         return find_folder(folder, self.environment, self.home)
 
     def hooks_file(self, host: str) -> Path:
-        return self.find(AGENTS[host].folder) / AGENTS[host].hooks
+        agent, _, files = find_connectable(host)
+        return self.find(agent.folder) / files.hooks
 
 
 class HostFile(NamedTuple):
@@ -82,12 +97,12 @@ def fill(template: Values, words: Sequence[str], name: str = "") -> Json:
 def make_hook(host: str, place: InstallPlace, event: str) -> Json:
     """An item of an agent's list for an event. With `warm`, Claude Code asks the MCP server that runs anyway, and never both: they run
     at the same time, so neither would know what the other gave."""
-    about = AGENTS[host]
-    template = about.warm if event == "prompt" and place.warm and about.warm else about.hook
+    files = find_connectable(host).files
+    template = files.warm if event == "prompt" and place.warm and files.warm else files.hook
     hook = fill(template, hook_words(host, place, event), f"bethink-{event}")
-    hook |= about.last if event == "session-end" else {}
-    matcher = {"matcher": about.matchers[event]} if event in about.matchers else {}
-    return {**matcher, "hooks": [hook]} if about.grouped else hook
+    hook |= files.last if event == "session-end" else {}
+    matcher = {"matcher": files.matchers[event]} if event in files.matchers else {}
+    return {**matcher, "hooks": [hook]} if files.grouped else hook
 
 
 def hook_words(host: str, place: InstallPlace, event: str) -> list[str]:
@@ -96,19 +111,19 @@ def hook_words(host: str, place: InstallPlace, event: str) -> list[str]:
 
 def list_entries(host: str, place: InstallPlace) -> list[HostEntry]:
     """What belongs into an agent's files."""
-    about = AGENTS[host]
-    server = fill(about.server, [*place.words, "mcp"])
-    entries = [HostEntry("member", tuple(about.server_path), server)]
-    for name, event in about.events.items():
+    _, hooks, files = find_connectable(host)
+    server = fill(files.server, [*place.words, "mcp"])
+    entries = [HostEntry("member", tuple(files.server_path), server)]
+    for name, event in hooks.events.items():
         entries.append(HostEntry("hook", ("hooks", name), make_hook(host, place, event)))
-    rules = about.reads if place.allow_reads else ()
+    rules = files.reads if place.allow_reads else ()
     return [*entries, *(HostEntry("item", ("permissions", "allow"), rule) for rule in rules)]
 
 
 def list_files(host: str, place: InstallPlace, parts: Sequence[str] = PARTS) -> list[HostFile]:
     """The files of these parts, no two of them the same one."""
-    about, hooks = AGENTS[host], place.hooks_file(host)
-    above = place.find(about.server_folder or about.folder)
+    agent, _, about = find_connectable(host)
+    hooks, above = place.hooks_file(host), place.find(about.server_folder or agent.folder)
     there = (name for name in about.servers if os.path.lexists(above / name))
     servers = above / next(there, about.servers[-1])
     files: dict[Path, HostFile] = {}
@@ -119,9 +134,9 @@ def list_files(host: str, place: InstallPlace, parts: Sequence[str] = PARTS) -> 
             known = files.get(path, HostFile(path, part))
             both = part if known.part == part else ""
             files[path] = HostFile(path, both, (*known.entries, entry))
-    if not about.events and "hooks" in parts:
-        files[hooks] = HostFile(hooks, "hooks", text=skills.opencode_plugin(place.words))
-    for name, text in skills.render(host).items() if "skills" in parts else ():
+    if about.script and "hooks" in parts:
+        files[hooks] = HostFile(hooks, "hooks", text=about.script.render(place.words))
+    for name, text in skills.render(about.skill_fields).items() if "skills" in parts else ():
         path = place.find(about.skills) / name
         files[path] = HostFile(path, "skills", text=text)
     return list(files.values())
@@ -129,8 +144,9 @@ def list_files(host: str, place: InstallPlace, parts: Sequence[str] = PARTS) -> 
 
 def is_here(host: str, place: InstallPlace) -> bool:
     """Whether a host is on this machine: its folder, or its program."""
-    there = os.path.isdir(place.find(AGENTS[host].folder))  # noqa: PTH112  (false, not an error, below an unreadable folder)
-    program = shutil.which(AGENTS[host].program, path=place.environment.get("PATH"))
+    agent = agents.find(host)
+    there = os.path.isdir(place.find(agent.folder))  # noqa: PTH112  (false, not an error, below an unreadable folder)
+    program = shutil.which(agent.program, path=place.environment.get("PATH"))
     return there or program is not None
 
 
@@ -145,15 +161,15 @@ def read_settings(path: Path) -> Json:
 
 def allows_reads(host: str, place: InstallPlace) -> bool:
     """Whether a host was told not to ask before a tool that only reads."""
-    reads = {*AGENTS[host].reads}
+    reads = {*find_connectable(host).files.reads}
     allowed = value_at(read_settings(place.hooks_file(host)), ("permissions", "allow"))
     return bool(reads) and reads <= {*map(str, allowed or ())}
 
 
 def find_plugin(host: str, place: InstallPlace) -> str:
     """The name of our plugin, where an agent's settings switch it on: it does what hooks, server and skills do."""
-    about = AGENTS[host]
-    settings = read_settings(place.find(about.folder) / about.plugins) if about.plugins else {}
+    agent, _, files = find_connectable(host)
+    settings = read_settings(place.find(agent.folder) / files.plugins) if files.plugins else {}
     plugins = settings.get("enabledPlugins", settings.get("plugins"))  # the latter in TOML
     for name, on in plugins.items() if isinstance(plugins, dict) else ():
         if name.partition("@")[0] == NAME and (on.get("enabled") if isinstance(on, dict) else on):
@@ -310,7 +326,7 @@ class Installation:
             rest = base if original is None else original
             # One that was made for us goes, if nothing else is in it.
             return FilePlan(None if record.original is None and _is_blank(rest) else rest)
-        start = base or (AGENTS[host].start if target.part == "hooks" else "")
+        start = base or (find_connectable(host).files.start if target.part == "hooks" else "")
         toml = is_toml(target.path)
         edited = put_entries(start, target.entries, host, toml, self.force)
         reasons = (*edited.kept, *why_ignored(host, target.path, edited.text))
@@ -345,8 +361,9 @@ class Installation:
         kept = f"{path} is not as `install` wrote it; it was kept."
         if wanted is not None:
             return FilePlan(was, record, (f"{kept} Remove it to get ours.",), kept=True)
-        # A plugin that would go on calling Bethink is disarmed.
-        return FilePlan(PLUGIN_COMMAND.sub("const COMMAND = []", was or ""), None, (kept,), True)
+        # A script that would go on calling Bethink is disarmed.
+        script = find_connectable(host).files.script
+        return FilePlan(script.disarm(was or "") if script else was, None, (kept,), True)
 
     def renew(
         self, record: InstalledFile, host: str, target: HostFile, was: str | None, text: str
@@ -418,12 +435,13 @@ def render_difference(path: Path, before: str | None, after: str | None) -> str:
 def why_ignored(host: str, path: Path, text: str) -> list[str]:
     """Why a host ignores the whole file although entries can be found in it; nothing if it does not."""
     try:
-        if path.name in AGENTS[host].strict and text.strip():
+        agent, _, files = find_connectable(host)
+        if path.name in files.strict and text.strip():
             json.loads(text)
     except (ValueError, RecursionError) as error:
         where = f" in line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
         reads = f"it reads no comments and no trailing commas{where}"
-        return [f"{AGENTS[host].title} ignores {path}: {reads}."]
+        return [f"{agent.title} ignores {path}: {reads}."]
     return []
 
 

@@ -1,4 +1,4 @@
-"""What the readers of all hosts have in common: whose a file is, and from its lines to pages of turns.
+"""What the readers of all agents share: from the lines of a file to pages of turns.
 
 One turn is one message of the host's file, so that it can be cited by its line. `tools`, `files` and `work` of a turn are those of the
 time since the turn before it: what an answer reports on, or what a correction corrects. That way nothing waits for what may come next, and a file that
@@ -11,7 +11,7 @@ A file is read in bounded memory. A line longer than the bound is never held: it
 last line of a file may still be in the writing; only what was consumed moves the position. A position fits when the first line and the
 last bytes before the offset are what they were, whatever became of device, inode and times. Otherwise the file was cut, replaced or
 rewritten, and is read from its start. Of compressed transcripts (`.zst`) what was packed is read, and offsets count in that.
-This module knows no more of a host's format than by what its lines are recognised, and no store.
+This module knows no agent's format and no store.
 """
 
 from __future__ import annotations
@@ -19,13 +19,11 @@ from __future__ import annotations
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from copy import deepcopy
 from datetime import datetime
 from functools import partial
-from importlib import import_module
-from itertools import takewhile
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, ClassVar
@@ -47,15 +45,10 @@ from bethink.agents.base import (
     make_id,
     read_object,
 )
-from bethink.errors import BethinkError, InvalidInput, NotFound
+from bethink.errors import BethinkError, NotFound
 from bethink.model import NOTHING, Json, ToolEvent, Values
 from bethink.skills import NAMES
-from bethink.text import TAG, suggest_one_of
-
-HOSTS = ("claude", "codex", "copilot", "gemini", "opencode", "cursor", "plain")
-PEEK = 64 << 10  # bytes of a file that are looked at to tell whose it is
-TRIED = 40  # lines of it
-BLANK = b"\xef\xbb\xbf \t\r\n"
+from bethink.text import TAG
 
 # How much is remembered: tools, files and work of a turn, switches of memory, threads with tools, calls under way.
 _TOOLS, _FILES, _WORK, _SWITCHES, _THREADS, _CALLS = 32, 64, 24, 64, 16, 32
@@ -68,7 +61,6 @@ OWN_COMMAND = re.compile(rf"[/$](?:bethink:)?(?:{'|'.join(NAMES)})(?:\s|$)")
 PLAN = "Implement the following plan:"
 BEHIND_PLAN = "\n\nIf you need specific details from before exiting plan mode"
 
-DATABASE = b"SQLite format 3\0"  # how a transcript begins that is a database
 BOUND = 8 << 20  # bytes of a line; the longest that a host was seen to write has 7 MB
 PIECE = 1 << 16  # bytes that are passed over at once
 FIRST, LAST = 4096, 1024
@@ -451,99 +443,3 @@ class LineTranscript(Transcript):
     def stand(self, file: IO[bytes], offset: int) -> Position:
         identity, tail = take_marks(file, offset)
         return Position(identity, offset, self.number, tail, self.state())
-
-
-# Whose it is, and where they are
-
-
-def read(path: Path, position: Position = START, host: str | None = None) -> Transcript:
-    """A transcript, ready to give its pages. Without a host, the file tells whose it is."""
-    name = host or detect(path)
-    if not name:
-        raise InvalidInput(
-            f"{path} is no transcript of a known host.",
-            f"Say whose it is: --host {'|'.join(HOSTS)}; or take a document in by `bethink import`.",
-        )
-    transcript: Transcript = load_reader(name).read(path, position)
-    return transcript
-
-
-def load_reader(host: str) -> Any:
-    """The module that reads the transcripts of a host."""
-    if host not in HOSTS:
-        raise InvalidInput(f"There is no agent host '{host}'.", suggest_one_of(host, HOSTS))
-    return import_module(f"bethink.agents.{host}")
-
-
-def detect(path: Path) -> str | None:
-    """Whose transcript a file is, by what stands in its first lines."""
-    head, plain = read_head(path, PEEK), load_reader("plain")
-    if head.startswith(DATABASE):
-        return "opencode" if path.name.startswith("opencode") else None
-    for entry in filter(None, map(read_object, head.lstrip(BLANK).splitlines()[:TRIED])):
-        if host := recognise(entry) or ("plain" if plain.is_message(entry) else ""):
-            return host
-    return "plain" if plain.is_likely(path, head) else None
-
-
-def recognise(entry: Fields) -> str:
-    """Whose line an object is, '' for nobody's: each agent's first lines have keys that no other's have."""
-    type, keys = entry.text("type"), entry.keys()
-    by_gemini = type in ("user", "gemini") and "content" in keys and "id" in keys
-    if by_gemini or {"sessionId", "projectHash"} <= keys or {"$set", "$rewindTo"} & keys:
-        return "gemini"
-    if isinstance(entry.get("payload"), dict):
-        return "codex"
-    if "." in type and isinstance(entry.get("data"), dict):
-        return "copilot"
-    if type and {"uuid", "parentUuid", "leafUuid", "sessionId", "snapshot"} & keys:
-        return "claude"
-    speaks = entry.get("role") in ("user", "assistant") and not type
-    return "cursor" if speaks and isinstance(entry.get("message"), dict) else ""
-
-
-def locate(host: str, environment: Mapping[str, str], home: Path) -> list[Path]:
-    """A host's transcripts where it keeps them, newest first."""
-    load_reader(host)  # refuses a host that is not known
-    about = base.load_agents().get(host)
-    if about is None:
-        return []
-    folder = base.find_folder(about.transcript_folder or about.folder, environment, home)
-    paths = {path for pattern in about.transcripts for path in folder.glob(pattern)}
-    if host == "opencode" and (named := environment.get("OPENCODE_DB")):
-        paths.add(folder / named)
-    found: dict[Path, float] = {}
-    for path in paths:
-        with suppress(OSError):  # a journal of Claude Code is about the work of its sub-agents
-            if path.name != "journal.jsonl":
-                found[path] = path.stat().st_mtime
-    return sorted(found, key=lambda path: (-found[path], path))
-
-
-def is_kept(host: str, path: Path, environment: Mapping[str, str], home: Path) -> bool:
-    """Whether a file lies where a host keeps its own transcripts. A link counts for what it leads to."""
-    about = base.load_agents().get(host)
-    if about is None:
-        return False
-    named = {environment.get("OPENCODE_DB", "")} if host == "opencode" else set()
-    for places in (environment, {}):
-        folder = base.find_folder(about.transcript_folder or about.folder, places, home)
-        if any(_matches(path, folder, pattern) for pattern in {*about.transcripts, *named} - {""}):
-            return True
-    return False
-
-
-def _matches(path: Path, folder: Path, pattern: str) -> bool:
-    """Whether a pattern in a folder names a file, wherever links on the way to that folder lead."""
-    parts = pattern.split("/")
-    fixed = list(takewhile(lambda part: "*" not in part, parts[:-1]))
-    try:
-        real, top = path.resolve(), folder.joinpath(*fixed).resolve()
-        below = real.relative_to(top).as_posix()
-    except (OSError, ValueError, RuntimeError):
-        return False
-    pieces = re.split(r"(\*\*/|\*)", "/".join(parts[len(fixed) :]))
-    wild = {"**/": "(?:.*/)?", "*": "[^/]*"}
-    return (
-        re.fullmatch("".join(wild.get(one) or re.escape(one) for one in pieces), below) is not None
-    )

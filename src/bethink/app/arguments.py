@@ -26,9 +26,9 @@ from typing import Any, NamedTuple
 
 from bethink.app import SECTIONS
 from bethink.errors import InvalidInput, UsageError
+from bethink.language.times import expiry, moment
 from bethink.model import KIND_ALIASES, KINDS, Json, Strings, Values
 from bethink.text import suggest, suggest_one_of
-from bethink.text.when import expiry, moment
 
 SWITCH = "switch"  # the type of an option that takes no value
 NUMBERS = ("whole", "number")

@@ -12,6 +12,7 @@ from bethink.api import Bethink
 from bethink.app.arguments import STATEMENT_TIMES, read_times
 from bethink.app.render import Arranged, Form, arrange_answer, pick
 from bethink.errors import BethinkError
+from bethink.language.times import moment
 from bethink.model import (
     EVERYTHING,
     PERSONAL,
@@ -31,7 +32,6 @@ from bethink.recall.shape import to_json
 from bethink.store.places import EMBEDDING_TEXT
 from bethink.store.rows import from_history
 from bethink.text import as_entity, check_kind, split_lists
-from bethink.text.when import moment
 
 # In the index-and-details form a match costs about 20 tokens at least.
 TOKENS_PER_LINE, FEWEST_LINES, MOST_LINES = 20, 5, 50

@@ -22,7 +22,8 @@ from typing import (
 )
 
 from bethink.model import KINDS, RELATIONS, Json, Memory, Outcome, Strings
-from bethink.recall.shape import FIELDS, iso, plain
+from bethink.recall.shape import iso, plain
+from bethink.schema import json_fields
 
 Type = TypeVar("Type", bound=type)
 SPARSE: set[type] = set()
@@ -466,7 +467,7 @@ def _spread_fields(type: type) -> Iterator[ResultField]:
         path: Any = vars(Memory)["path"]
         hints = get_type_hints(Memory) | {"path": get_type_hints(path.fget)["return"]}
         hints["kind"] = Literal[KINDS]
-        yield from (ResultField(name, hints[name], "", False, False) for name in FIELDS)
+        yield from (ResultField(name, hints[name], "", False, False) for name in json_fields())
         return
     for field in list_fields(type):
         if field.inline:

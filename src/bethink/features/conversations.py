@@ -76,7 +76,7 @@ def find(
     """The transcripts to read, oldest first, so that what was decided last is read last: where the agents keep theirs; or the one file
     that is named, whatever it is; or of a folder what looks like a transcript."""
     if path is None:
-        names = [host] if host else [name for name in agents.HOSTS if name != "plain"]
+        names = [host] if host else agents.names()
         home = Path.home()
         found = [(name, file) for name in names for file in agents.locate(name, os.environ, home)]
     elif path.is_file():

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from bethink.api import Bethink
-from bethink.ingest.lexicon import count_shared_words
 from bethink.ingest.sentences import split_sentences
+from bethink.ingest.wording import count_shared_words
 from bethink.judge import describe_place
 from bethink.language.reasons import find_marked_reason, find_reason, list_second_clauses
 from bethink.model import Hit, Memory

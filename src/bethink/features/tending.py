@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 from bethink.api import Bethink
 from bethink.ingest.compare import is_one_statement, nearest, weigh_neighbours
 from bethink.ingest.effects import Effect
-from bethink.ingest.lexicon import adds_nothing, say_the_same
 from bethink.ingest.reconcile import (
     CONTRADICTS,
     OPEN,
@@ -25,6 +24,7 @@ from bethink.ingest.reconcile import (
     needed_to_merge,
     reconcile,
 )
+from bethink.ingest.wording import adds_nothing, say_the_same
 from bethink.judge import asks
 from bethink.model import STATEMENTS, Change, Filter, Memory, Relation, supersede
 from bethink.store.transfer import split_pages

@@ -26,6 +26,7 @@ from bethink.errors import EmbeddingError
 from bethink.hooks import state
 from bethink.hooks.state import PEOPLE, Hook
 from bethink.ingest.redact import PRIVATE, redact
+from bethink.language.words import COMMON_WORDS, STOP_WORDS
 from bethink.model import (
     ASKED_IMPORTANCE,
     BUILTIN,
@@ -39,7 +40,6 @@ from bethink.outgoing import Quote, fence_items, new_marker
 from bethink.recall.pipeline import DISPUTING, dispute, is_nobodys_word, is_users_word, outranks
 from bethink.recall.shape import Sought, choose_excerpt, citation, tokens
 from bethink.store.words import as_words, query_words, space_out, tokenize
-from bethink.text import COMMON_WORDS, STOP_WORDS
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

@@ -27,8 +27,8 @@ from bethink.config import locate_database
 from bethink.errors import BethinkError
 from bethink.hooks import spool, state
 from bethink.hooks.state import Hook
+from bethink.language.words import COMMON_WORDS, STOP_WORDS
 from bethink.model import TRUST
-from bethink.text import COMMON_WORDS, STOP_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,8 +44,6 @@ COUNTING = 0.3  # seconds that counting a failure may take
 BUSY = 1.0  # seconds to wait for a lock of another process
 NOTED = ("stop", "subagent-stop", "pre-compact", "post-compact", "session-end")
 EMPTIED = ("compact", "clear")  # sources of a session that has lost its context
-# Where a host's session began.
-HOMES = ("CLAUDE_PROJECT_DIR", "CURSOR_PROJECT_DIR", "COPILOT_PROJECT_DIR", "GEMINI_PROJECT_DIR")
 LONGEST_PHRASE = 100  # characters of a prompt that may grant an agent's request
 LONG = 2000  # characters of a prompt that surely says something
 KEEP = (
@@ -120,9 +118,11 @@ def read_message() -> bytes:
 
 def run(event: str, host: str, data: bytes, limit: Limit | None = None) -> str:
     """What to print. The settings say how many seconds a hook has, if it is a process of its own."""
-    if is_switched_off() or (host == "claude" and _is_borrowed()):
+    if is_switched_off():
         return ""
     try:
+        if state.find_dialect(host).is_borrowed(os.environ):
+            return ""
         hook = state.read(event, host, data)
         project = find_project(hook)
         config = configuration.load(project.root)
@@ -142,12 +142,6 @@ def is_switched_off() -> bool:
     return os.environ.get(OFF) == "off"
 
 
-def _is_borrowed() -> bool:
-    """Whether another host runs what a project has for Claude Code, as Copilot CLI and Cursor do: they have hooks of their own."""
-    others = os.environ.get("COPILOT_CLI") or os.environ.get("CURSOR_VERSION")
-    return not os.environ.get("CLAUDECODE") and bool(others)
-
-
 def count_failure(event: str, host: str, message: str) -> None:
     with suppress(Exception):  # nothing is left to tell it to
         state.note_failure(host, event, message)
@@ -159,7 +153,8 @@ def find_project(hook: Hook, began: str = "") -> Project:
     found = projects.find(Path(hook.directory) if hook.directory else None)
     if (found.worktree / ".git").exists() or (found.root / ".bethink").is_dir():
         return found
-    for home in filter(None, (*map(os.environ.get, HOMES), began)):
+    variables = state.find_dialect(hook.host).project_variables
+    for home in filter(None, (*map(os.environ.get, variables), began)):
         project = projects.find(Path(home))
         if found.root.is_relative_to(project.root):
             return project
@@ -241,7 +236,7 @@ def grant_request(hook: Hook, memory: Bethink) -> str:
 
 def note_turn(hook: Hook, project: Project, database: str) -> None:
     """Notes the turn that a prompt begins: if the agent is killed in it, the next hook of any session has its transcript read."""
-    if hook.transcript or hook.host in spool.UNNAMED:
+    if hook.transcript or not state.find_dialect(hook.host).names_transcript:
         with _counting(hook):
             spool.note(hook, database, project)
 

@@ -10,8 +10,7 @@ This module knows no store and reads no transcript.
 
 # ruff: noqa: PTH100, PTH111
 # Paths are strings where a hook passes, whose whole time is counted in milliseconds.
-from __future__ import annotations
-
+# No `from __future__ import annotations`: NamedTuple compiles each annotation that is a string, and every hook loads this.
 import fcntl
 import os
 import sys
@@ -21,20 +20,19 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from bethink import agents
 from bethink.config import data_directory
 from bethink.errors import BethinkError
 from bethink.hooks import state
+from bethink.hooks.state import Hook
 from bethink.model import NOTHING
 from bethink.project import is_paused
 from bethink.text import sha256
 
 if TYPE_CHECKING:
-    from bethink.hooks.state import Hook
     from bethink.project import Project
 
 NEW, TAKEN = ".json", ".taken"
-UNTIMED = ("cursor",)  # hosts whose transcripts do not tell when something was said
-UNNAMED = ("copilot", "cursor")  # hosts that name the transcript only when a turn is over, or never
 UNDER_WAY = ("prompt", "pre-compact", "post-compact")  # events after which a turn goes on
 NICE = 10
 LOCK = 3  # the file descriptor under which a worker inherits its lock
@@ -42,12 +40,8 @@ LOCK = 3  # the file descriptor under which a worker inherits its lock
 # What a worker keeps of a hook's environment: where things are, which language and keys to use; nothing of the session it came from.
 KEPT = frozenset(
     "PATH HOME USER LOGNAME TEMP TMP TMPDIR LANG LANGUAGE TZ VIRTUAL_ENV "
-    "CLAUDE_CONFIG_DIR CODEX_HOME COPILOT_HOME GEMINI_CLI_HOME OPENCODE_DB OPENAI_API_KEY OPENAI_TOKEN_MEMORY_EMBEDDINGS "
+    "CLAUDE_CONFIG_DIR OPENAI_API_KEY OPENAI_TOKEN_MEMORY_EMBEDDINGS "
     "ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN ANTHROPIC_BASE_URL HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY SSL_CERT_FILE SSL_CERT_DIR".split()
-)
-# What says where hosts keep their transcripts. The worker may have been started by a session with other values.
-PLACES = (
-    "CLAUDE_CONFIG_DIR CODEX_HOME COPILOT_HOME GEMINI_CLI_HOME OPENCODE_DB XDG_DATA_HOME".split()
 )
 KEPT_PREFIXES = ("BETHINK_", "XDG_", "LC_", "PYTHON", "PG")
 
@@ -64,7 +58,9 @@ class SpoolEntry(NamedTuple):
     database: str
     silent: bool = False  # of a host that tells no times: whether what is unread was said while memory was paused
     attempts: int = 0  # begun by a worker without getting any further
-    places: Mapping[str, str] = NOTHING  # of `PLACES`, as the session has them
+    places: Mapping[str, str] = (
+        NOTHING  # the session's variables for where the agent keeps its files
+    )
 
 
 def folder() -> Path:
@@ -74,12 +70,13 @@ def folder() -> Path:
 # Noting
 
 
-def note(hook: Hook, database: str, project: Project | None = None) -> None:
+def note(hook: Hook, database: str, project: "Project | None" = None) -> None:
     """Notes that a transcript grew, of a session that belongs to that project. Where memory is paused, only that what was said has to
     be passed over."""
     event, host, session = hook.event, hook.host, hook.session
     silent = is_paused(hook.directory, project.scope if project else None)
-    untimed = host in UNTIMED
+    agent = agents.find(host)
+    untimed = not agent.transcripts.timed
     # A call that the host made for itself, such as a compaction: its transcript is never written.
     aside = event == "subagent-stop" and not hook.agent
     if aside or (silent and not untimed) or not (hook.transcript or session):
@@ -96,9 +93,9 @@ def note(hook: Hook, database: str, project: Project | None = None) -> None:
     entry = SpoolEntry(
         host, transcript, session, directory, event, time.time(), full_name(database), silent
     )
-    write(
-        path, entry._replace(places={one: os.environ[one] for one in PLACES if one in os.environ})
-    )
+    # The worker may have been started by a session with other values.
+    places = {name: os.environ[name] for name in agent.variables if name in os.environ}
+    write(path, entry._replace(places=places))
 
 
 def write(path: Path, entry: SpoolEntry) -> None:

@@ -9,11 +9,9 @@ A hook itself never complains, because its agent would have to. Each file is wri
 the same moment one may be lost, which means that a failure goes uncounted or that something is told twice.
 """
 
-from __future__ import annotations
-
+# No `from __future__ import annotations`: NamedTuple compiles each annotation that is a string, and every hook loads this.
 import json
 import os
-import re
 import time
 from _thread import get_ident
 from collections.abc import Callable, Iterable
@@ -21,31 +19,25 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bethink import plugins
+from bethink.agents.agent import EVENTS, HookDialect
 from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput
 from bethink.ingest.redact import redact, redact_name
-from bethink.model import Json, Values
+from bethink.model import Values
 from bethink.outgoing import Block, encode, join
 from bethink.project import EVERYWHERE, Pause, pauses_file, read_pauses
 from bethink.text import sha256, textfile
 
-EVENTS = tuple(
-    "session-start subagent-start prompt tool tool-failure tool-start stop subagent-stop pre-compact post-compact session-end".split()
-)
-HOSTS = ("claude", "codex", "copilot", "gemini", "cursor", "opencode")
 # Sources of a prompt behind which a person may stand; the others are timers and notices.
 PEOPLE = ("", "user", "sdk")
 LONGEST_INPUT = 8_000_000  # bytes; a tool's answer may come along
 LONGEST_TEXT = 200_000  # characters of a prompt
 LONGEST_NAME = 4096  # characters of a path or an identifier
 HARMLESS = 12  # characters of a session's id that is too short for a secret
-_USUAL_SESSION = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|ses_[0-9A-Za-z]{10,40}")
+UUID_PARTS = [8, 4, 4, 4, 12]  # lengths
+HEXADECIMAL = frozenset("0123456789abcdef-")
 
-# The names under which hosts give a value; the first that is there counts.
-SESSION = ("session_id", "sessionId", "sessionID", "conversation_id")
-TRANSCRIPT = ("transcript_path", "transcriptPath")
-DIRECTORY = ("cwd", "directory", "workspace_roots")
-AGENT = ("agent_type", "agentName", "subagent_type")
 LONGEST_MESSAGE = 300  # characters of a failure
 OTHER = "unknown"  # stands for hosts and events that do not exist, so that the rows stay few
 MOST_IDS = 1000  # of one session; the oldest go first
@@ -74,7 +66,6 @@ class Hook(NamedTuple):
     source: str = ""  # of a session or a prompt: startup, resume, user, schedule_wakeup …
     agent: str = ""  # a sub-agent's type
     calls: tuple[ToolCall, ...] = ()  # that a tool event is about
-    name: str = ""  # of the event, as the host calls it
 
 
 # Reading
@@ -82,11 +73,11 @@ class Hook(NamedTuple):
 
 def read(event: str, host: str, data: bytes) -> Hook:
     """The hook that these bytes describe. Raises InvalidInput where there is nothing to be made of them."""
-    for name, known in ((event, EVENTS), (host, HOSTS)):
-        if name not in known:
-            raise InvalidInput(
-                f"No hook is known for '{name[:60]}'.", f"One of {', '.join(known)}."
-            )
+    if event not in EVENTS:
+        raise InvalidInput(
+            f"Unknown hook event '{event[:60]}'.", f"Use one of {', '.join(EVENTS)}."
+        )
+    find_dialect(host)
     try:
         if len(data) > LONGEST_INPUT:
             raise ValueError(f"it has {len(data):,} bytes, and {LONGEST_INPUT:,} are the most")
@@ -99,27 +90,36 @@ def read(event: str, host: str, data: bytes) -> Hook:
     return from_fields(event, host, fields)
 
 
+def find_dialect(host: str) -> HookDialect:
+    """Return the hook dialect of an agent."""
+    agent = plugins.AGENTS.find(host)
+    if agent and agent.hooks:
+        return agent.hooks
+    known = [agent.name for agent in plugins.AGENTS.all() if agent.hooks]
+    raise InvalidInput(f"No agent '{host[:60]}' has hooks.", f"Use one of {', '.join(known)}.")
+
+
 def from_fields(event: str, host: str, fields: Values) -> Hook:
-    """The hook that a host's object describes."""
-    inside = event == "subagent-stop"
+    """Return the hook that an agent's object describes."""
+    dialect, inside = find_dialect(host), event == "subagent-stop"
+    transcript = (*dialect.subagent_transcript, *dialect.transcript)
     return Hook(
         event,
         host,
-        session=_session(fields),
-        transcript=_name(fields, ("agent_transcript_path", *TRANSCRIPT) if inside else TRANSCRIPT),
-        directory=_name(fields, DIRECTORY),
-        prompt=_first(fields, ("prompt",))[:LONGEST_TEXT] if event == "prompt" else "",
-        source=_name(fields, ("source",)),
-        agent=_name(fields, AGENT) if inside or event == "subagent-start" else "",
-        calls=_read_calls(event, fields) if event.startswith("tool") else (),
-        name=_name(fields, ("hook_event_name",)),
+        session=_session(fields, dialect.session),
+        transcript=_name(fields, transcript if inside else dialect.transcript),
+        directory=_name(fields, dialect.directory),
+        prompt=_first(fields, dialect.prompt)[:LONGEST_TEXT] if event == "prompt" else "",
+        source=_name(fields, dialect.source),
+        agent=_name(fields, dialect.subagent) if "subagent" in event else "",
+        calls=_read_calls(event, dialect, fields) if event.startswith("tool") else (),
     )
 
 
-def _read_calls(event: str, fields: Values) -> tuple[ToolCall, ...]:
+def _read_calls(event: str, dialect: HookDialect, fields: Values) -> tuple[ToolCall, ...]:
     from bethink.hooks.calls import read_calls  # only where a tool was called
 
-    return read_calls(event, fields)
+    return read_calls(event, dialect, fields)
 
 
 def _first(fields: Values, names: tuple[str, ...]) -> str:
@@ -134,48 +134,30 @@ def _name(fields: Values, names: tuple[str, ...]) -> str:
     return value if len(value) <= LONGEST_NAME and "\0" not in value else ""
 
 
-def _session(fields: Values) -> str:
+def _session(fields: Values, names: tuple[str, ...]) -> str:
     """The id of a session, without what looks like a secret: it goes into files and into the store."""
-    name = _name(fields, SESSION)
-    if len(name) <= HARMLESS or _USUAL_SESSION.fullmatch(name):
-        return name
-    return redact_name(name)
+    name = _name(fields, names)
+    return name if len(name) <= HARMLESS or _is_usual(name) else redact_name(name)
+
+
+def _is_usual(session: str) -> bool:
+    """Return True for a UUID, and for an id of opencode such as `ses_4a1c…`."""
+    if session.startswith("ses_"):
+        rest = session[4:]
+        return 10 <= len(rest) <= 40 and rest.isascii() and rest.isalnum()
+    return HEXADECIMAL.issuperset(session) and [*map(len, session.split("-"))] == UUID_PARTS
 
 
 # Answering
 
-# Event → its name in hosts that repeat it in the answer.
-NAMES = {
-    "session-start": "SessionStart",
-    "prompt": "UserPromptSubmit",
-    "subagent-start": "SubagentStart",
-    "tool": "PostToolUse",
-    "tool-failure": "PostToolUseFailure",
-}
-# Under what the others read the context; opencode is its plugin, which is ours.
-FLAT = {"copilot": "additionalContext", "cursor": "additional_context", "opencode": "context"}
-
 
 def render_answer(hook: Hook, context: str) -> Block:
-    """What the hook prints, '' for nothing: no context, or an event in which this host listens to none.
-
-    The forms exclude each other: Codex throws an answer with an unknown key away whole, Copilot reads only the outermost object,
-    Claude Code and Gemini CLI only the inner one. In other events than those of `NAMES` an answer would do something else than inform:
-    a Stop hook with context makes the agent go on.
-    """
-    event, host, context = hook.event, hook.host, join([context])
-    if event == "pre-compact" and host == "claude":
-        return context  # which it adds to what its summarising call is told; opencode's plugin does the same
-    if not context or not (event in NAMES or (event, host) == ("pre-compact", "opencode")):
+    """Return what the hook prints in the agent's dialect, '' for nothing: no context, or an event that takes none."""
+    block = join([context])
+    answer = find_dialect(hook.host).answer(hook.event, block) if block else None
+    if answer is None:
         return join([])
-    name = "BeforeAgent" if (event, host) == ("prompt", "gemini") else NAMES.get(event)
-    if event == "tool" and hook.name:
-        name = hook.name  # one event of ours stands for several of theirs
-    inner = {"hookEventName": name, "additionalContext": context}
-    answer: Json = {FLAT[host]: context} if host in FLAT else {"hookSpecificOutput": inner}
-    if (event, host) == ("prompt", "cursor"):
-        answer["continue"] = True
-    return encode(answer)
+    return join([answer]) if isinstance(answer, str) else encode(answer)
 
 
 # The files
@@ -240,7 +222,8 @@ def failures_file() -> Path:
 
 def note_failure(host: str, event: str, message: str) -> None:
     """Counts one. Never raises for want of a place to write."""
-    host, event = host if host in HOSTS else OTHER, event if event in EVENTS else OTHER
+    host = host if plugins.AGENTS.find(host) else OTHER
+    event = event if event in EVENTS else OTHER
     rows = {row[:2]: row for row in read_failures()}
     count = rows[host, event].count + 1 if (host, event) in rows else 1
     said = " ".join(redact(message).text.split())[:LONGEST_MESSAGE]

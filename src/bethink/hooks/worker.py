@@ -130,7 +130,7 @@ def _read(memory: Bethink, path: Path, entry: SpoolEntry, until: float) -> bool:
     transcript = _find_transcript(entry)
     # Without times nobody can tell what was said while memory was paused, so all that is unread is passed over.
     silent = entry.silent or (
-        entry.host in spool.UNTIMED and project.has_pause_turned(entry.noted_at)
+        not agents.find(entry.host).transcripts.timed and project.has_pause_turned(entry.noted_at)
     )
     for embed in (True, False):
         try:

@@ -21,7 +21,6 @@ from bethink.ingest.effects import (
     find_rivals,
     weigh_effect,
 )
-from bethink.ingest.lexicon import find_change
 from bethink.ingest.reconcile import (
     OPEN,
     STATED,
@@ -34,6 +33,7 @@ from bethink.ingest.reconcile import (
     reconcile,
     take_headline,
 )
+from bethink.ingest.wording import find_change
 from bethink.judge import Judge
 from bethink.model import NOTHING, STATEMENTS, Change, Filter, Memory, Relation
 from bethink.store.base import Store

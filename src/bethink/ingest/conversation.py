@@ -27,7 +27,6 @@ from bethink.ingest.ideas import (
     puts_off,
     read_ideas,
 )
-from bethink.ingest.lexicon import compile_pattern, fold_case
 from bethink.ingest.pipeline import (
     Recent,
     Vectors,
@@ -56,6 +55,7 @@ from bethink.ingest.titles import (
     summarise,
 )
 from bethink.ingest.topics import Topic, TopicTurn, arrange, resume_state, segment
+from bethink.language.pattern import compile_pattern, fold_case
 from bethink.llm import Model, tasks
 from bethink.llm.base import ModelError
 from bethink.model import (

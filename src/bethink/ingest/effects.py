@@ -13,10 +13,10 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from bethink.ingest.lexicon import (
-    DATA,
+from bethink.ingest.wording import (
     count_separators,
     count_shared_words,
     count_telling_words,
@@ -33,6 +33,7 @@ from bethink.judge import RELATED, Judgement
 # Effects of a new statement: the known one still holds (keep), is over (replaces), changes in part (changes), says the same (same), is
 # answered (answers) or done (completes).
 EFFECTS = ("keep", "replaces", "changes", "same", "answers", "completes")
+EFFECT_WEIGHTS = Path(__file__).with_name("data") / "effects.json"
 EXTENDS = "extends"  # beside them, by the judge alone: it adds to the known one, which still holds
 LEAST = 0.001  # the smallest probability that is distinguished from zero
 MOST_SHARED = 4  # shared words beyond this number say nothing more
@@ -137,7 +138,7 @@ def weigh_effect(features: Mapping[str, float]) -> Effect:
 
 @cache
 def read_weights() -> Weights:
-    stored: dict[str, Any] = json.loads((DATA / "effects.json").read_text("utf-8"))
+    stored: dict[str, Any] = json.loads(EFFECT_WEIGHTS.read_text("utf-8"))
     return Weights(
         tuple(stored["features"]),
         tuple(stored["mean"]),

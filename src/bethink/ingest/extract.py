@@ -15,21 +15,20 @@ from collections import Counter
 from collections.abc import Callable
 from functools import cache, lru_cache
 
-from bethink.ingest.lexicon import (
-    FILLER,
-    compile_pattern,
-    cue_scores,
-    firmness,
-    fold_case,
+from bethink.ingest.sentences import cut_text, kind_of, prose, read_label
+from bethink.ingest.wording import FILLER
+from bethink.language.kinds import cue_scores, firmness
+from bethink.language.pattern import compile_pattern, fold_case
+from bethink.language.vocabulary import (
     is_file,
     is_identifier,
     is_path,
     known_words,
     technologies,
     technology,
+    weak_words,
     word_set,
 )
-from bethink.ingest.sentences import cut_text, kind_of, prose, read_label
 from bethink.model import KINDS, Entity, Passage
 
 PREFIX = 20_000  # characters that are analysed; the rest of a text is kept without
@@ -119,9 +118,9 @@ def keywords(text: str) -> tuple[str, ...]:
 def _weigh(word: str) -> int:
     if is_identifier(word) or is_path(word) or technology(word):
         return 3
-    if not 2 < len(word) <= LONG_WORD or word.lower() in word_set("stop_words"):
+    if not 2 < len(word) <= LONG_WORD or word.lower() in weak_words():
         return 0
-    return 1 if word.lower() in word_set("common") else 2
+    return 1 if word.lower() in word_set("capitalised") else 2
 
 
 # Entities
@@ -252,8 +251,8 @@ def _without_outermost(words: list[str]) -> list[str]:
 @cache
 def _never_outermost() -> frozenset[str]:
     """What no name begins or ends with, whatever its capital. "Order" may: the Order Service."""
-    verbs = word_set("common") - word_set("generic")
-    return verbs | word_set("stop_words") | word_set("name_particles")
+    verbs = word_set("capitalised") - word_set("generic")
+    return verbs | weak_words() | word_set("name_particles")
 
 
 def _is_thing(word: str) -> bool:

@@ -17,20 +17,14 @@ from typing import NamedTuple
 
 from bethink.config import Config
 from bethink.ingest.extract import entities
-from bethink.ingest.lexicon import (
-    FILLER,
-    compile_pattern,
-    contrasts,
-    cue_scores,
-    fold_case,
-    is_tentative,
-    other_tickets,
-    word_set,
-)
 from bethink.ingest.provenance import find_own
 from bethink.ingest.sentences import LONGEST, Statement, statements
 from bethink.ingest.titles import only_asks, tells_what_remains
+from bethink.ingest.wording import FILLER, contrasts, is_tentative, other_tickets
 from bethink.judge import Judge, StatementReading, asks, describe_place
+from bethink.language.kinds import cue_scores
+from bethink.language.pattern import compile_pattern, fold_case
+from bethink.language.vocabulary import weak_words
 from bethink.model import Entity
 
 # How probably a statement must be worth keeping, by who says it: where half to two thirds of what is kept is what a careful
@@ -383,7 +377,7 @@ def _says(known: PlacedStatement, each: PlacedStatement) -> bool:
 def content_words(text: str) -> frozenset[str]:
     """The words that carry a text, by their first six letters: enough to tell forms of one word."""
     found = compile_pattern(r"[^\W_]+").findall(fold_case(text))
-    plain = word_set("stop_words")
+    plain = weak_words()
     return frozenset(
         word[:6] for word in found if word not in plain and (len(word) > 1 or not word.isascii())
     )

@@ -13,18 +13,18 @@ is nobody's claim.
 
 In doubt a text is pasted. It is kept with its turn all the same; it only does not count as the user's word.
 
-`data/voices.toml` holds the words. This module knows no store, no judge and no other turns; its time is linear in the text.
+`language/voices.toml` holds the words. This module knows no store, no judge and no other turns; its time is linear in the text.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
-from bethink.ingest.lexicon import DATA, compile_pattern, fold_case
 from bethink.ingest.sentences import ITEM, find_noise, measure_width, plain, split_sentences
+from bethink.language import voices
+from bethink.language.pattern import compile_pattern, fold_case
 
 READ = 20_000  # characters of a turn that are read; what begins later is not the user's word
 # A line that needs nothing but to stand alone: 7 of 10 statements of users in labelled real sessions stand in such (bench/LOG.md, 2026-11-18).
@@ -228,7 +228,7 @@ def _is_foreign(line: str) -> bool:
     if compile_pattern(_STAMPED, re.IGNORECASE).match(head) and not speaks(head):
         return True
     folded = fold_case(head)
-    if _at_start("greets", folded) or compile_pattern(_NOT_OURS).match(folded):
+    if voices.starts("greets", folded) or compile_pattern(_NOT_OURS).match(folded):
         return True
     label = compile_pattern(_LABEL).match(head)
     return label is not None and not _is_own_label(label[1])
@@ -244,7 +244,7 @@ def _is_own_label(label: str) -> bool:
     folded = fold_case(label)
     if folded.endswith("-by"):
         return False
-    return _announces(folded) or speaks(label) or _at_start("openers", folded)
+    return _announces(folded) or speaks(label) or voices.starts("openers", folded)
 
 
 def _is_wrapped(before: str, line: str) -> bool:
@@ -263,7 +263,7 @@ def _is_salutation(line: str) -> bool:
 def _takes_leave(line: str, lines: list[str]) -> bool:
     """Return True for "Best," above a name, or with one behind it, at the end of a letter."""
     bare = fold_case(line).strip()
-    if not _whole("leaves", bare.strip(" ,.!-–—")):
+    if not voices.equals("leaves", bare.strip(" ,.!-–—")):
         return False
     following = [one for one in lines if one.strip()]
     return bare.endswith(",") or following[-1].strip() != line.strip()
@@ -363,10 +363,12 @@ def _is_check(sentence: str) -> bool:
     question = sentence.rstrip().endswith(("?", "？"))
     if question and compile_pattern(_DOUBTS).search(folded):
         return True
-    if not _matches("checks", folded) and not compile_pattern(r"\bis \w+ right\?").search(folded):
+    if not voices.contains("checks", folded) and not compile_pattern(r"\bis \w+ right\?").search(
+        folded
+    ):
         return False
     short = len(folded.split()) <= CHECK_WORDS
-    return short or question or _at_start("checks", folded)
+    return short or question or voices.starts("checks", folded)
 
 
 def _is_teaser(sentence: str) -> bool:
@@ -380,7 +382,7 @@ def _is_teaser(sentence: str) -> bool:
 def _is_foreign_speech(sentence: str) -> bool:
     """Return True if a sentence reports what somebody else said or wrote, or passes it on."""
     folded = fold_case(sentence)
-    if _matches("passes_on", folded) or _at_start("supposes", folded):
+    if voices.contains("passes_on", folded) or voices.starts("supposes", folded):
         return True
     if compile_pattern(_FROM_TEXT).match(folded):
         return True
@@ -389,10 +391,12 @@ def _is_foreign_speech(sentence: str) -> bool:
     if before and not speaks(before) and not compile_pattern(_OWN_CONTENT).search(before):
         return True
     anew = compile_pattern(_BEGINS_ANEW).search(sentence)
-    if anew and _pattern("openers").sub("", fold_case(sentence[: anew.start() + 1])).strip(" ,.!"):
+    if anew and voices.compile_voice("openers").sub(
+        "", fold_case(sentence[: anew.start() + 1])
+    ).strip(" ,.!"):
         return True
-    return _matches("hearsay", folded) and _matches(
-        "hearsay", _pattern("not_hearsay").sub(" ", folded)
+    return voices.contains("hearsay", folded) and voices.contains(
+        "hearsay", voices.compile_voice("not_hearsay").sub(" ", folded)
     )
 
 
@@ -406,7 +410,7 @@ def _announces_text(sentence: str, above: bool) -> bool:
     lead = fold_case(before)
     if not behind or _announces(lead):
         return False
-    foreign = _matches("introduces", lead) or compile_pattern(_THIS_TEXT).search(lead)
+    foreign = voices.contains("introduces", lead) or compile_pattern(_THIS_TEXT).search(lead)
     # A whole sentence behind a colon is a text by somebody else.
     whole = compile_pattern(_SENTENCE).match(behind)
     return bool(foreign or whole) or not _is_own_label(before)
@@ -414,14 +418,14 @@ def _announces_text(sentence: str, above: bool) -> bool:
 
 def _announces(lead: str) -> bool:
     """Return True for the user's own words before a colon: "note", "oh, one more thing"."""
-    phrase = list(_pattern("announces").finditer(lead))[-1:]
+    phrase = list(voices.compile_voice("announces").finditer(lead))[-1:]
     ends = [one for one in phrase if not lead[one.end() :].strip(" *_")]
     return any(" " in one[0] or not lead[: one.start()].strip(" *_") for one in ends)
 
 
 def _introduces(words: str) -> bool:
     """Return True if a short line points at the lines below it."""
-    return _matches("introduces", words) or bool(compile_pattern(_THIS_BELOW).search(words))
+    return voices.contains("introduces", words) or bool(compile_pattern(_THIS_BELOW).search(words))
 
 
 def _claims_by_question(sentence: str) -> bool:
@@ -435,13 +439,13 @@ def asks(sentence: str) -> bool:
     if not text.endswith(("?", "？")):
         return False
     folded = fold_case(text).lstrip(" ¿\"'")
-    opener = _pattern("openers").match(folded)
+    opener = voices.compile_voice("openers").match(folded)
     rest = folded[opener.end() :].lstrip(" ,.!-") if opener else folded
     inner = compile_pattern(_ASKS_WITHIN).search(folded)
     return (
         bool(inner)
-        or _at_start("asks", folded)
-        or _at_start("asks", rest)
+        or voices.starts("asks", folded)
+        or voices.starts("asks", rest)
         or text[-2:-1] > "\u2e7f"
     )
 
@@ -450,41 +454,5 @@ def speaks(text: str) -> bool:
     """Return True if a text speaks to the agent: of its writer, to its reader, or of what is to be done; or if it begins as an answer
     or an instruction."""
     folded = fold_case(text).strip(" *_\"'(")
-    begins = _at_start("openers", folded) or _at_start("verbs", folded)
-    return begins or _matches("speaks", folded)
-
-
-# Words
-
-
-def _matches(name: str, text: str) -> bool:
-    return _pattern(name).search(text) is not None
-
-
-def _at_start(name: str, text: str) -> bool:
-    return _pattern(name).match(text.lstrip()) is not None
-
-
-def _whole(name: str, text: str) -> bool:
-    return _pattern(name).fullmatch(text.strip()) is not None
-
-
-@cache
-def _voices() -> dict[str, str]:
-    return tomllib.loads((DATA / "voices.toml").read_text("utf-8"))
-
-
-@cache
-def _pattern(name: str) -> re.Pattern[str]:
-    """The phrases of a list as one pattern."""
-    phrases = {" ".join(one.split()) for one in _voices()[name].split(",")} - {""}
-    return re.compile("|".join(map(_to_pattern, sorted(phrases, key=len, reverse=True))))
-
-
-def _to_pattern(phrase: str) -> str:
-    text = re.escape(phrase.removesuffix("*"))
-    if phrase[0] > "\u2e7f":
-        return text
-    before = r"(?<!\w)" if phrase[0].isalnum() else ""
-    after = r"(?!\w)" if phrase[-1].isalnum() else ""
-    return f"{before}{text}{after}"
+    begins = voices.starts("openers", folded) or voices.starts("verbs", folded)
+    return begins or voices.contains("speaks", folded)

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from bethink.ingest.effects import EXTENDS, Effect
-from bethink.ingest.lexicon import (
+from bethink.ingest.wording import (
     adds_nothing,
     count_shared_words,
     differ_in_denial,

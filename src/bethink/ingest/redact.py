@@ -17,7 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bethink.text import STOP_WORDS, sha256
+from bethink.language.words import STOP_WORDS
+from bethink.text import sha256
 
 Match = re.Match[str]
 Place = tuple[int, int]  # where something begins and ends

@@ -15,7 +15,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from bethink.ingest.lexicon import compile_pattern, fold_case, phrases, word_set
+from bethink.language.pattern import compile_pattern, fold_case
+from bethink.language.vocabulary import phrases, word_set
 from bethink.store.words import is_unspaced
 
 LONGEST = 400  # characters of a statement

@@ -19,25 +19,22 @@ from itertools import chain, islice, pairwise
 from typing import Any, NamedTuple
 
 from bethink.agents.base import Fact
-from bethink.ingest.lexicon import (
-    FILLER,
-    compile_pattern,
-    fold_case,
-    is_file,
-    is_identifier,
-    is_path,
-    is_tentative,
-    phrases,
-    plain_words,
-    tells_of_work,
-    word_set,
-)
 from bethink.ingest.provenance import find_own
 from bethink.ingest.sentences import (
     cut_text,
     measure_width,
     prose,
     statements,
+)
+from bethink.ingest.wording import FILLER, is_tentative, tells_of_work
+from bethink.language.pattern import compile_pattern, fold_case
+from bethink.language.vocabulary import (
+    is_file,
+    is_identifier,
+    is_path,
+    phrases,
+    plain_words,
+    word_set,
 )
 from bethink.model import NOTHING
 from bethink.store.words import space_out

@@ -25,9 +25,9 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
-from bethink.ingest.lexicon import compile_pattern, fold_case
+from bethink.language.pattern import compile_pattern, fold_case
+from bethink.language.words import STOP_WORDS
 from bethink.store.words import space_out
-from bethink.text import STOP_WORDS
 
 if TYPE_CHECKING:
     import numpy as np

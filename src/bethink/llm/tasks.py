@@ -15,10 +15,10 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from bethink.language.words import STOP_WORDS
 from bethink.llm.base import Part, Task
 from bethink.model import ENTITY_TYPES, NOTHING, Entity, Values
 from bethink.store.words import tokenize
-from bethink.text import STOP_WORDS
 
 Ask = Callable[[Task], Values]  # what asks a model
 IDEA_KINDS = tuple("decision preference gotcha fact pattern problem solution question todo".split())

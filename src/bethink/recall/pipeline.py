@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.embed import submit_ahead
 from bethink.embed.base import Embedder
+from bethink.language.words import STOP_WORDS, WORDS
 from bethink.model import (
     ASKED_IMPORTANCE,
     FILES,
@@ -66,7 +67,6 @@ from bethink.recall.shape import NONE_OPEN, NOTHING_OPEN, choose_sentence, find_
 from bethink.store.base import Store
 from bethink.store.rows import is_narrow
 from bethink.store.words import as_words, find_leaves, query_words
-from bethink.text import STOP_WORDS, WORDS
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -15,10 +15,10 @@ from itertools import dropwhile, groupby, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bethink.language.times import NUMERIC_DATE, find_period
+from bethink.language.words import STOP_WORDS, WORDS
 from bethink.model import KIND_ALIASES, KINDS, Filter, Query, Strings, Term
 from bethink.store.words import find_leaves, space_out
-from bethink.text import STOP_WORDS, WORDS
-from bethink.text.when import NUMERIC_DATE, find_period
 
 SYNTAX_LIMIT = 2_000  # characters that are analysed; a longer question is pasted text, whose start says what it is about
 TEXT_LIMIT = 8_000  # characters that are embedded

@@ -41,6 +41,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bethink.config import read_profiles, read_weights
 from bethink.errors import InvalidInput
+from bethink.language.words import STOP_WORDS, is_english
 from bethink.model import (
     ASKED_IMPORTANCE,
     IDEAS,
@@ -57,7 +58,7 @@ from bethink.model import (
 )
 from bethink.recall.shape import choose_excerpt, find_sought
 from bethink.store.base import Statistics
-from bethink.text import STOP_WORDS, check_choice, is_english
+from bethink.text import check_choice
 
 if TYPE_CHECKING:
     from bethink.judge import Judge

@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import accumulate, islice
 from typing import Any, NamedTuple
 
+from bethink.language.words import STOP_WORDS
 from bethink.model import (
     NOTHING,
     Answer,
@@ -25,19 +26,14 @@ from bethink.model import (
     Span,
     Strings,
 )
+from bethink.schema import json_fields
 from bethink.store.words import tokenize
-from bethink.text import STOP_WORDS
 
 LONGEST = 50_000  # characters of a text that are looked at: marks further down help nobody
 MOST = 2_000  # marks in one text
 _WORD = re.compile(r"[^\W_]{1,200}")
 _BREAK = re.compile(r"[.!?]\s|\n")
 TITLE = 80  # characters of a signature in a title
-# What a memory tells in JSON, in this order.
-FIELDS = """
-id kind scope content summary source path lines section session created_at updated_at importance confidence usefulness access_count
-last_accessed valid_from valid_to expires_at deleted_at superseded_by newer answered tags keywords entities metadata trust
-""".split()
 OVERHEAD = 12  # tokens of punctuation and labels around one item
 LEAST = 20  # tokens of a text that is worth showing
 # Hints of an empty answer to a question for what is open: of nothing at all, and of one kind.
@@ -93,7 +89,7 @@ def digest_lines(session: Session, done: Sequence[str] = ()) -> list[str]:
 
 def plain(memory: Memory) -> Json:
     """A memory as the documented JSON object."""
-    return {name: to_json(getattr(memory, name)) for name in FIELDS}
+    return {name: to_json(getattr(memory, name)) for name in json_fields()}
 
 
 def to_json(value: Any) -> Any:

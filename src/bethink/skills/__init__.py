@@ -1,17 +1,13 @@
-"""Skills: what agents are told about using Bethink, one source for every host. `render` gives the files of one host.
+"""Skills: how agents use Bethink, one source for every agent.
 
-Each Markdown file here is a skill: front matter, then what to do. Claude Code gets all of it: which commands need no permission, what
-may be typed behind the name, and whether it runs in a context of its own, so that what is read there does not fill the conversation.
-All other hosts get what the open agent-skills format knows. What was typed behind the name of a skill is told by the hosts themselves.
-
-`opencode_plugin` is the same for hooks: opencode has no command hooks, and this file makes it call ours. Nothing here knows
-where a host looks for its files; the installer does.
+Each Markdown file here is a skill: front matter, then instructions. Claude Code gets all of the front matter: which commands need no
+permission, the arguments, and whether the skill runs in a context of its own. The other agents get the fields of the open agent-skills
+format. An agent's declaration says which fields it understands and where it looks for the files.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Collection
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
@@ -19,8 +15,6 @@ INSTALL = "uv tool install 'bethink[mcp]'"
 
 
 NAMES = tuple(sorted(file.stem for file in FOLDER.glob("*.md")))
-# The front matter that every host understands.
-OPEN_FORMAT = ("name:", "description:", "compatibility:")
 
 FAILING = f"""\
 ## When it fails
@@ -33,21 +27,12 @@ FAILING = f"""\
 """
 
 
-def render(host: str) -> dict[str, str]:
-    """The files of all skills for a host: path, such as `remember/SKILL.md` → text."""
+def render(fields: Collection[str]) -> dict[str, str]:
+    """Return the files of all skills, by path such as `remember/SKILL.md`, with these fields of the front matter; no fields are all."""
     files = {}
     for name in NAMES:
         _, front, body = (FOLDER / f"{name}.md").read_text("utf-8").split("---\n", 2)
         lines = front.splitlines(keepends=True)
-        told = [line for line in lines if host == "claude" or line.startswith(OPEN_FORMAT)]
-        files[f"{name}/SKILL.md"] = f"---\n{''.join(told)}---\n{body}\n{FAILING}"
+        kept = [line for line in lines if not fields or line.partition(":")[0] in fields]
+        files[f"{name}/SKILL.md"] = f"---\n{''.join(kept)}---\n{body}\n{FAILING}"
     return files
-
-
-def opencode_plugin(command: Sequence[str]) -> str:
-    """The plugin by which opencode calls the hooks; `command` is how Bethink is started, such as `["bethink"]`."""
-    return (
-        (FOLDER / "opencode.js")
-        .read_text("utf-8")
-        .replace('["bethink"]', json.dumps(list(command)), 1)
-    )

@@ -192,7 +192,9 @@ class Store(Reader):
 
     def relations(self, ids: Ids) -> list[Relation]:
         ends = (f"{rows.RELATION} WHERE {end} = ANY(?)" for end in ("source", "target"))
-        return self._read(Relation, f"{' UNION '.join(ends)} ORDER BY 4, 1, 2", ids, ids)
+        return self._read(
+            Relation, f"{' UNION '.join(ends)} ORDER BY created_at, source, target", ids, ids
+        )
 
     def trace_relations(self, ids: Ids, steps: int) -> list[Relation]:
         """The relations of these memories, and those of the memories that they replaced, up to so many steps back."""
@@ -203,7 +205,7 @@ class Store(Reader):
             " WHERE r.type = 'supersedes' AND p.step < ?)"
             f" {rows.RELATION} WHERE type = 'supersedes' AND source IN (SELECT id FROM replaced) UNION"
             f" {rows.RELATION} WHERE source = ANY(?) UNION {rows.RELATION} WHERE target = ANY(?)"
-            " ORDER BY 4, 1, 2"
+            " ORDER BY created_at, source, target"
         )
         return self._read(Relation, sql, ids, steps, ids, ids)
 
@@ -316,7 +318,7 @@ class Store(Reader):
         """A source by its uri, and the scope that keeps how far it was read: conversations of several projects may share a file."""
         sql = f"{rows.SOURCE} WHERE o.uri = ? ORDER BY o.position DESC, o.id LIMIT 1"
         found = self.run(sql, uri)
-        return (found[0][5], rows.read(Source, found[0])) if found else None
+        return (found[0][-1], rows.read(Source, found[0])) if found else None
 
     def sources(self, scope: str, collection: str | None = None) -> Sequence[Source]:
         """The sources of a scope in the order they were first read, or those of one collection (`metadata["collection"]`)."""

@@ -280,6 +280,7 @@ class Places(Reader):
         """(memory, scope, event) into history."""
         given = [
             to_row(event, number=self.number("history"), memory=key, scope=scope)
+            | {name: None for name in ("before", "after") if not getattr(event, name)}
             for key, scope, event in events
         ]
         self.put("history", given)

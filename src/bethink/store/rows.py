@@ -8,20 +8,28 @@ import json
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any, NamedTuple
 
 from bethink.errors import StoreCorrupt
 from bethink.model import (
     EVERYTHING,
+    LATER,
+    NOTHING,
     READINGS,
     TRUST,
     Entity,
     Event,
+    FieldInfo,
     Filter,
     Memory,
     Relation,
     Session,
+    Shape,
     Source,
+    Span,
+    Strings,
+    fields_of,
 )
 from bethink.text import blake2b, hash_text
 
@@ -48,21 +56,25 @@ _FIELDS = ", ".join(_READ_FROM.get(name, f"m.{name}") for name in Memory._fields
 COLUMNS = f"m.key, {_FIELDS}, m.line_end, m.row_hash"
 _PLACES = {name: at for at, name in enumerate(("key", *Memory._fields, "line_end", "row_hash"))}
 JOINS = "memories m JOIN scopes s ON s.id = m.scope JOIN sources o ON o.id = m.source"
-# The fields of a value in their order; what else a caller needs stands behind them, and first of that where its lines end.
-SOURCE = (
-    "SELECT o.uri, o.type, o.hash, o.position, o.metadata, s.key"
-    " FROM sources o JOIN scopes s ON s.id = o.scope"
-)
+
+
+def _select(kind: type, alias: str, joined: Mapping[str, str] = NOTHING, more: str = "") -> str:
+    """The start of a statement that selects the fields of a value in their order, the end of its lines, and `more`."""
+    infos = fields_of(kind).values()
+    names = [joined.get(info.name) or f"{alias}.{info.columns[0]}" for info in infos]
+    ends = [f"{alias}.{column}" for info in infos for column in info.columns[1:]]
+    return f"SELECT {', '.join([*names, *ends, *more.split()])}"
+
+
+SOURCE = f"{_select(Source, 'o', more='s.key')} FROM sources o JOIN scopes s ON s.id = o.scope"
+_JOINED = {"scope": "s.key", "source": "coalesce(o.uri, '')"}
 SESSION = (
-    "SELECT n.id, s.key, n.host, n.title, coalesce(o.uri, ''), n.started_at, n.ended_at, n.metadata"
+    f"{_select(Session, 'n', _JOINED)}"
     " FROM sessions n JOIN scopes s ON s.id = n.scope LEFT JOIN sources o ON o.id = n.source"
 )
-SPAN = (
-    "SELECT p.id, s.key, p.session, p.parent, p.name, p.summary, p.line_start, p.depth, p.created_at, p.metadata,"
-    " p.line_end FROM spans p JOIN scopes s ON s.id = p.scope"
-)
-RELATION = "SELECT source, target, type, created_at, actor FROM relations"
-EVENT = "SELECT h.at, h.actor, h.action, h.before, h.after, h.number, h.memory FROM history h"
+SPAN = f"{_select(Span, 'p', _JOINED)} FROM spans p JOIN scopes s ON s.id = p.scope"
+RELATION = f"{_select(Relation, 'relations', more='actor')} FROM relations"
+EVENT = f"{_select(Event, 'h', more='h.memory')} FROM history h"
 
 # What makes a memory invisible to an ordinary search, in the words of the index `memories_hidden`.
 HIDDEN = (
@@ -91,28 +103,14 @@ ORDERS = {
     "position": "m.position, m.key",
 }
 
-TIMES = frozenset(
-    "last_accessed valid_from valid_to expires_at deleted_at created_at updated_at started_at ended_at at".split()
+# Columns of a memory that a Change may set: those of one field, unless it says which memory this is.
+SETTABLE = frozenset(
+    name
+    for name, info in fields_of(Memory).items()
+    if info.columns == (name,) and info.field.rule != "fixed"
 )
-JSONS = ("tags", "keywords", "metadata")
-# Fields of a memory that a Change may set directly.
-EDITABLE = {*Memory._fields} - {
-    *"id scope access_count source source_type lines position entities newer".split()
-}
-
-# What a change and a purge look at. Each name is a column in both databases.
-ROW = (
-    "key id scope kind content summary section importance confidence usefulness access_count created_at updated_at"
-    " last_accessed valid_from valid_to expires_at deleted_at superseded_by answered trust source line_start line_end"
-    " position span session dedup content_hash tags keywords metadata"
-).split()
-
-# What the row hash covers: all that was said, nothing that use changes.
-GUARDED = (
-    "id kind content summary created_at importance confidence valid_from valid_to expires_at line_start line_end section"
-    " tags metadata"
-).split()
-
+# Columns that a change and a purge look at.
+ROW = ("key", *(column for info in fields_of(Memory).values() for column in info.columns), "dedup")
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LAST = 253_402_300_799_999  # the last millisecond that a date has a year for
@@ -161,42 +159,68 @@ def moment(stamp: int | None) -> datetime | None:
 _json = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def to_column(field: str, value: Any) -> Any:
+def to_column(value: Any) -> Any:
     """A field's value as its column holds it."""
-    if value is None:
-        return None
-    if field in TIMES:
+    if isinstance(value, datetime):
         return stamp(value)
-    if field in JSONS:
-        return _json(dict(value) if isinstance(value, Mapping) else list(value))
-    if field in ("before", "after"):
-        return _json(dict(value)) if value else None
+    if isinstance(value, Mapping):
+        return _json(dict(value))
+    if isinstance(value, tuple | list):
+        return _json(list(value))
     return int(value) if isinstance(value, bool) else value
 
 
+@cache
+def _list_columns(kind: Any) -> list[tuple[str, Strings]]:
+    """Each stored field of a value with its columns."""
+    return [(name, info.columns) for name, info in fields_of(kind).items() if info.columns]
+
+
 def to_row(item: Any, **own: Any) -> dict[str, Any]:
-    """What the columns hold of a memory, source, topic, event or relation; `own` is what the store itself says of it."""
-    row = {
-        name: to_column(name, value)
-        for name, value in item._asdict().items()
-        if name not in ("lines", "entities", "source_type", "newer")
-    }
-    if hasattr(item, "lines"):
-        row["line_start"], row["line_end"] = item.lines or (None, None)
+    """The columns of a memory, source, topic, event or relation; `own` are those that the store itself fills."""
+    row: dict[str, Any] = {}
+    kind: Any = type(item)
+    for name, columns in _list_columns(kind):
+        value = getattr(item, name)
+        if columns == (name,):
+            row[name] = to_column(value)
+        else:
+            row |= zip(columns, value or (None,) * len(columns), strict=True)
     return row | own
 
 
+# Columns that the row hash covers: what was said, nothing that use changes. Those of later fields count only where they differ from
+# the default, so that hashes that are older than the field stay valid.
+_HASHED = [
+    column
+    for name, info in fields_of(Memory).items()
+    for column in info.columns
+    if info.hashed and name not in LATER
+]
+_HASHED_LATER = [
+    (name, to_column(info.default))
+    for name, info in fields_of(Memory).items()
+    if info.hashed and name in LATER
+]
+
+
 def row_hash(values: Mapping[str, Any]) -> bytes:
-    """Guards a row against silent corruption: a database's own checks see the page, not the meaning."""
-    texts = (
-        "" if one is None else f"{one:g}" if isinstance(one, float) else str(one)
-        for one in map(values.__getitem__, GUARDED)
-    )
+    """Guard a row against silent corruption: a database's own checks see the page, not the meaning."""
+    texts = [_to_text(values[column]) for column in _HASHED]
+    texts += [
+        f"{name}={_to_text(values[name])}"
+        for name, default in _HASHED_LATER
+        if values[name] != default
+    ]
     return hash_text("\x1f".join(texts), 12)
 
 
+def _to_text(value: Any) -> str:
+    return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
 def is_intact(row: Sequence[Any]) -> bool:
-    """Whether a row of COLUMNS says what was written."""
+    """Return True if a row of COLUMNS says what was written."""
     stored = {name: row[at] for name, at in _PLACES.items()}
     return row_hash(stored | {"line_start": stored["lines"]}) == bytes(stored["row_hash"])
 
@@ -223,30 +247,48 @@ def _read_entities(given: Any) -> tuple[Entity, ...]:
 
 
 # How the values of columns become those of fields, where they are not the same.
-_READERS: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(TIMES, moment),
-    **dict.fromkeys(("metadata", "before", "after"), _read_json),
-    **dict.fromkeys(("tags", "keywords"), lambda text: tuple(_read_json(text))),
-    "answered": lambda value: None if value is None else bool(value),
-    "newer": lambda text: tuple(sorted(text.split(","))) if text else (),
+_READERS: dict[Shape, Callable[[Any], Any]] = {
+    "time": moment,
+    "object": _read_json,
+    "texts": lambda text: tuple(_read_json(text)),
+    "switch": lambda value: None if value is None else bool(value),
     "entities": _read_entities,
 }
 
 
+def _read_newer(ids: str | None) -> Strings:
+    return tuple(sorted(ids.split(","))) if ids else ()
+
+
+def _find_reader(info: FieldInfo) -> Callable[[Any], Any] | None:
+    return _read_newer if info.name == "newer" else _READERS.get(info.shape)
+
+
 def from_history(field: str, value: Any) -> Any:
     """A field's value from what history keeps of it: as its column holds it, and entities as pairs."""
-    return _READERS[field](value) if value is not None and field in _READERS else value
+    info = fields_of(Memory).get(field)
+    reader = _find_reader(info) if info and value is not None else None
+    return reader(value) if reader else value
+
+
+@cache
+def _list_readers(kind: Any) -> tuple[list[tuple[int, Callable[[Any], Any]]], int | None]:
+    """Readers of a value's fields by their place, and the place of its lines."""
+    infos = fields_of(kind).values()
+    readers = [(at, reader) for at, info in enumerate(infos) if (reader := _find_reader(info))]
+    lines = [at for at, info in enumerate(infos) if info.shape == "lines"]
+    return readers, lines[0] if lines else None
 
 
 def read(kind: Any, row: Sequence[Any]) -> Any:
     """A value from a row that holds its fields in their order, and behind them where its lines end."""
-    values = [
-        _READERS[name](value) if name in _READERS else value
-        for name, value in zip(kind._fields, row, strict=False)
-    ]
-    if "lines" in kind._fields:
-        first, last = values[at := kind._fields.index("lines")], row[len(values)]
-        values[at] = None if first is None else (first, first if last is None else last)
+    readers, lines = _list_readers(kind)
+    values = list(row[: len(kind._fields)])
+    for at, reader in readers:
+        values[at] = reader(values[at])
+    if lines is not None:
+        first, last = values[lines], row[len(values)]
+        values[lines] = None if first is None else (first, first if last is None else last)
     return kind._make(values)
 
 
@@ -271,9 +313,9 @@ EXPORTS = {
 }
 ITEMS: dict[str, Callable[[Any], Any]] = {
     "scopes": tuple,
-    "sources": lambda row: (row[5], read(Source, row), instant(row[6])),
+    "sources": lambda row: (row[-2], read(Source, row), instant(row[-1])),
     "sessions": lambda row: read(Session, row),
-    "relations": lambda row: (read(Relation, row), row[4]),
+    "relations": lambda row: (read(Relation, row), row[-1]),
     "turns": lambda row: (row[0], bytes(row[1])),
     "tombstones": lambda row: (bytes(row[0]), instant(row[1])),
 }

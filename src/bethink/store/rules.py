@@ -257,8 +257,8 @@ class Writer(Places):
         for field, value in change.fields.items():
             if field == "vote":
                 new["usefulness"] = old["usefulness"] + value
-            elif field in rows.EDITABLE:
-                new[field] = rows.to_column(field, value)
+            elif field in rows.SETTABLE:
+                new[field] = rows.to_column(value)
             elif field != "entities":
                 raise ValueError(f"a change cannot set {field!r}")
         if old["dedup"] is not None and "content_hash" in new:
@@ -366,7 +366,7 @@ class Writer(Places):
                 state = kept.get("sessions", {}).get(session) or {}
                 for name in ("open", "waiting"):
                     state.pop(name, None)
-                self.update("sources", {"metadata": rows.to_column("metadata", kept)}, "id", id)
+                self.update("sources", {"metadata": rows.to_column(kept)}, "id", id)
 
     # Leaving
 

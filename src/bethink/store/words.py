@@ -19,8 +19,8 @@ from math import log
 from typing import Any
 from zlib import crc32
 
+from bethink.language.words import STOP_WORDS
 from bethink.model import Query, Term, Words
-from bethink.text import STOP_WORDS
 
 # Han, kana, Hangul, Thai, Lao, Myanmar, Khmer: no spaces between words, or (Hangul) particles glued to them.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"

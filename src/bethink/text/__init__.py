@@ -1,7 +1,6 @@
-"""Text helpers for every layer: words that carry no topic, values checked where they enter, ids and hashes, cleaning.
+"""Text helpers for every layer: values checked where they enter, ids and hashes, cleaning.
 
-The lists of words are in `words.txt`. A wrong value that people or agents give is a sentence
-and a hint, not a traceback. Ids are UUIDs of version 7, which sort by the time they were made. Hashes come without OpenSSL, whose library
+A wrong value from a person or an agent raises an error with a sentence and a hint, not a traceback. Ids are UUIDs of version 7, which sort by the time they were made. Hashes come without OpenSSL, whose library
 takes longer to load than a search takes to run.
 
 `clean` removes what a reader cannot see but a model can: invisible, reordering and control characters and escape sequences. It
@@ -15,7 +14,6 @@ from _thread import allocate_lock
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from bethink import model
@@ -36,30 +34,6 @@ else:
         except ImportError:
             from hashlib import blake2b as blake2b
             from hashlib import sha256 as sha256
-
-
-def _read_words() -> dict[str, frozenset[str]]:
-    """The lists of `words.txt` by name."""
-    text = (Path(__file__).parent / "words.txt").read_text("utf-8")
-    parts = re.split(r"(?m)^(\w+):$", re.sub(r"(?m)^#.*", "", text))
-    return {
-        name: frozenset(words.split()) for name, words in zip(parts[1::2], parts[2::2], strict=True)
-    }
-
-
-WORDS = _read_words()
-STOP_WORDS, COMMON_WORDS = WORDS["stop"], WORDS["common"]
-UNLIKE = 0.3  # share of letters beyond Latin from which on a text is not English
-
-
-def is_english(text: str) -> bool:
-    """Whether nothing speaks against English: neither letters of another script nor more small words of other languages."""
-    letters = [letter for letter in text[:2000] if letter.isalpha()]
-    if sum(letter > "\u024f" for letter in letters) > UNLIKE * len(letters):
-        return False
-    words = text[:2000].lower().replace("?", " ").replace(",", " ").split()
-    foreign = sum(word in WORDS["foreign"] for word in words)
-    return foreign < 2 or foreign <= sum(word in STOP_WORDS for word in words)
 
 
 # Values where they enter

@@ -25,7 +25,7 @@ from bethink import __version__, config, registry
 from bethink import project as projects
 from bethink.agents import install as installer
 from bethink.agents.edit import PROMPT_TOOL
-from bethink.agents.install import AGENTS, FileOutcome, InstallPlace
+from bethink.agents.install import FileOutcome, InstallPlace, find_connectable, list_connectable
 from bethink.api import Bethink
 from bethink.app.cli import console
 from bethink.app.cli.console import Bar, Result, directory, open_memory, project, unjoined
@@ -64,13 +64,14 @@ def install(args: Namespace) -> Result:
     if "claude" in chosen and "hooks" in parts:
         offer_model(args, where, notes)
     done = {outcome.host for outcome in outcomes if outcome.status in ("made", "changed")}
-    notes += [AGENTS[host].note for host in chosen if host in done and AGENTS[host].note]
+    more = (find_connectable(host).files.note for host in chosen if host in done)
+    notes += filter(None, more)
     proof = "`bethink doctor` proves that it works." if done else ""
     return describe_files(args, outcomes, notes, proof)
 
 
 def uninstall(args: Namespace) -> Result:
-    chosen = asked_hosts(args) or list(AGENTS)
+    chosen = asked_hosts(args) or list(list_connectable())
     outcomes = installer.uninstall(chosen, find_place(), args.force, args.dry_run)
     none = "Nothing was installed; --force looks for entries of others, too."
     return describe_files(args, outcomes, [])._replace(notes=["" if outcomes else none])
@@ -91,7 +92,7 @@ def may_read(args: Namespace, where: InstallPlace, notes: list[str]) -> bool:
     """Whether Claude Code, which asks before each new tool, need not ask for what only reads."""
     if args.allow_reads or installer.allows_reads("claude", where):
         return True
-    rules = ", ".join(AGENTS["claude"].reads)
+    rules = ", ".join(find_connectable("claude").files.reads)
     question = f"Let Claude Code read memory without asking each time ({rules})?"
     return ask_or_tell(args, notes, question, "bethink install --claude --allow-reads", True)
 
@@ -109,18 +110,19 @@ def offer_model(args: Namespace, where: InstallPlace, notes: list[str]) -> None:
 
 
 def asked_hosts(args: Namespace) -> list[str]:
-    return [host for host in AGENTS if args.all or getattr(args, host)]
+    return [host for host in list_connectable() if args.all or getattr(args, host, False)]
 
 
 def found_hosts(args: Namespace, where: InstallPlace) -> list[str]:
     """The agents that are here, where none is named."""
-    found = [host for host in AGENTS if installer.is_here(host, where)]
+    known = list_connectable()
+    found = [host for host in known if installer.is_here(host, where)]
     if not found:
         raise NotFound(
             "None of the agents that can be connected was found here.",
             "Name one: `bethink install --claude`.",
         )
-    console.note(args, f"found: {', '.join(AGENTS[host].title for host in found)}")
+    console.note(args, f"found: {', '.join(known[host].title for host in found)}")
     return found
 
 
@@ -137,7 +139,7 @@ def list_notes(where: InstallPlace, plugins: Mapping[str, str]) -> list[str]:
     )
     notes = [f"{program} {lasting}"] if installer.is_passing(program) else []
     added = "which does all of this; nothing was added. Remove one before you add the other."
-    found = ((AGENTS[host].title, name) for host, name in plugins.items() if name)
+    found = ((find_connectable(host).agent.title, name) for host, name in plugins.items() if name)
     return [*notes, *(f"{host} has the plugin {name}, {added}" for host, name in found)]
 
 
@@ -158,7 +160,10 @@ def describe_files(
         planned = args.dry_run and one.status not in STAYING
         status = f"to be {one.status}" if planned else one.status
         place = f"skills in {one.path.parent.parent}" if is_skill else str(one.path)
-        told = [style(AGENTS[one.host].title, "bold"), f"  {status:<14}{plain(place)}"]
+        told = [
+            style(find_connectable(one.host).agent.title, "bold"),
+            f"  {status:<14}{plain(place)}",
+        ]
         lines += [line for line in told if line not in lines]
         lines += [style(f"    {line}", COLOURS.get(line[:1], "dim")) for line in diff.splitlines()]
         lines += [f"    {plain(reason)}" for reason in one.reasons]
@@ -407,7 +412,7 @@ class Connection(NamedTuple):
 def find_connections() -> Iterator[Connection]:
     """Every agent that `install` or our plugin connected."""
     records, place = installer.load_records().values(), find_place()
-    for host in AGENTS:
+    for host in list_connectable():
         # The MCP server answers prompts where the settings say so.
         hooks = json.dumps(installer.read_settings(place.hooks_file(host)))
         there = place._replace(warm=PROMPT_TOOL in hooks)
@@ -470,7 +475,7 @@ def check_entries(one: Connection) -> Checked:
     well = f"{' and '.join(TRIED[part] for part in tried)} in {files}"
     trouble, fix = find_trouble(one, wrong)
     if one.plugin:
-        trouble = f"{files} and the plugin {one.plugin} both connect {AGENTS[one.host].title}"
+        trouble = f"{files} and the plugin {one.plugin} both connect {find_connectable(one.host).agent.title}"
         fix = f"Keep one: bethink uninstall --{one.host}"
     return one.report("config", well, trouble, fix), one.place.words, {*tried} - broken
 
@@ -539,8 +544,9 @@ def check_capture(host: str) -> DoctorFinding:
     late = [one for one in ended if now - one.noted_at > PATIENCE]
     last = "nothing was captured yet" if at is None else f"last capture {span(now - at)} ago"
     said = f"{last}; waiting: {many(len(waiting), 'transcript')}"
-    if at is None and AGENTS[host].note:  # by which it may be explained
-        said = f"{said}. {AGENTS[host].note}"
+    note = find_connectable(host).files.note
+    if at is None and note:  # by which it may be explained
+        said = f"{said}. {note}"
     return report(f"{host} capture", said, said if late else "", "bethink backfill --all")
 
 

@@ -39,10 +39,11 @@ from bethink.app.render import (
 )
 from bethink.config import Config
 from bethink.errors import BethinkError, InvalidInput, NeedsPerson, NotFound, UsageError
+from bethink.language.words import is_english
 from bethink.outgoing import Quote, clear_line, clear_value, encode, fence_text, join
 from bethink.project import Project
 from bethink.recall.shape import to_json
-from bethink.text import is_english, replace_broken, suggest
+from bethink.text import replace_broken, suggest
 
 if TYPE_CHECKING:
     from bethink.api import Bethink

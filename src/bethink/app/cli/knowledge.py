@@ -8,7 +8,7 @@ from types import SimpleNamespace as Namespace
 from typing import Any
 
 from bethink import config
-from bethink.agents.install import AGENTS, is_here, record_file
+from bethink.agents.install import is_here, list_connectable, record_file
 from bethink.api import Bethink
 from bethink.app.cli import connect, console
 from bethink.app.cli.console import Bar, Result, directory, open_memory
@@ -18,9 +18,9 @@ from bethink.errors import NotFound
 from bethink.features import conversations, knowledge
 from bethink.features.knowledge import FileStep, PartReport
 from bethink.ingest.sync import Synced
+from bethink.language.times import moment
 from bethink.model import Json, Values
 from bethink.project import Project, read_pauses
-from bethink.text.when import moment
 
 
 def run_sync(
@@ -230,10 +230,11 @@ def connect_agents(args: Namespace) -> Result:
         return Result()
     if not agents:
         place = connect.find_place()
-        agents = [host for host in AGENTS if is_here(host, place)]
+        known = list_connectable()
+        agents = [host for host in known if is_here(host, place)]
         if not agents or args.format != "text" or args.quiet or not console.has_terminal():
             return Result(hints=[INSTALL])
-        found = " and ".join(AGENTS[host].title for host in agents)
+        found = " and ".join(known[host].title for host in agents)
         shown = "Every change is shown, and `bethink uninstall` takes it back."
         if not console.says_yes(f"Connect {found} to this memory? {shown}"):
             return Result()

@@ -18,10 +18,10 @@ from bethink.app.mcp import Wire, serve_stdio
 from bethink.app.render import pick
 from bethink.config import data_directory
 from bethink.errors import InvalidInput, NotFound, UsageError
+from bethink.language.times import expiry
 from bethink.model import Json
 from bethink.post import is_address, is_this_machine
 from bethink.store.transfer import team_scope
-from bethink.text.when import expiry
 
 HOST, PORT = "127.0.0.1", 7377
 EXAMPLE = "bethink token create --name laptop"

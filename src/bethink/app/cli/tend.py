@@ -51,10 +51,10 @@ from bethink.features.tending import Pair
 from bethink.hooks.run import read_message
 from bethink.hooks.run import run as run_hook
 from bethink.hooks.state import pause_memory, resume_memory
+from bethink.language.times import expiry
 from bethink.model import KINDS, MODES, PERSONAL, Json, is_remote
 from bethink.project import EVERYWHERE, Pause, Project, locate, read_pauses
 from bethink.text import textfile
-from bethink.text.when import expiry
 
 NAMED = 20  # steps of one kind before "and more"
 STEP_WORDS = read_words("steps")

@@ -18,11 +18,11 @@ from bethink.errors import InvalidInput, Overtaken
 from bethink.features import browse, conversations, promotion
 from bethink.features import inbox as queues
 from bethink.features.sync import StorePeer, check_bundle
+from bethink.language.times import moment
 from bethink.model import EVERYTHING, PERSONAL, Json, Memory, Session, Words
 from bethink.recall.shape import iso, plain, plain_hit, plain_relations
 from bethink.store.rows import EPOCH, stamp
 from bethink.store.transfer import Bundle, bundle_to_json
-from bethink.text.when import moment
 
 BESIDE = ("id", "project", "container", "updated_at")  # of a change: what is no value of a memory
 PROMOTING = ("promote", "undo-promote")

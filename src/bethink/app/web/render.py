@@ -17,8 +17,7 @@ from typing import Any, cast
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from bethink import __version__
-from bethink.agents import HOSTS
+from bethink import __version__, agents
 from bethink.app.render import RELATION_WORDS, brief, size, span
 from bethink.model import KINDS, RELATIONS, Memory, Values
 from bethink.recall.shape import Sought, choose_excerpt, citation, find_places
@@ -67,7 +66,7 @@ def _environment() -> Environment:
         "version": __version__,
         "kinds": KINDS,
         "relations": RELATIONS,
-        "hosts": HOSTS,
+        "hosts": agents.names(),
     }
     return environment
 

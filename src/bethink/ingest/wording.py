@@ -1,153 +1,23 @@
-"""What words look like and what phrases speak for: the word lists and cue phrases of `data/`, read when they are first needed.
+"""Compare the wording of two statements: the same, exchanged, denied, changed from one thing to another.
 
-The data are plain tables: `words.toml` holds lists of words and technologies, `cues.toml` phrases with the kind that they speak
-for.
+Two statements can be near to an embedding model and still say different things: one number, one "not", one name or one "before" apart, or
+the same words in another order. Those are not the same: losing a memory is worse than keeping two.
 
-Then how the words of two statements compare: the same, exchanged, denied, changed from one thing to another. Two statements can be
-near to an embedding model and still say different things: one number, one "not", one name or one "before" apart, or the same words in
-another order. Those are not the same: losing a memory is worse than keeping two.
-
-This module sees words, names and phrases. It does not know what a summary, an entity or a kind is. Pure: text in, answer out.
+This module sees words, names and phrases. It does not know what a summary, an entity or a kind is.
 """
 
 from __future__ import annotations
 
 import operator
 import re
-import tomllib
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
-from pathlib import Path
-from typing import Any, NamedTuple
 
 from bethink.ingest.redact import remove_marks
 from bethink.judge import asks
-from bethink.text import STOP_WORDS
-
-DATA = Path(__file__).with_name("data")
-LONGEST_IDENTIFIER = 80
-CERTAINTY = ("hedge", "firm")  # what speaks for no kind in the cue file
-
-
-@cache
-def compile_pattern(source: str, flags: int = re.MULTILINE) -> re.Pattern[str]:
-    """Compiled when it is first needed: no import pays for it."""
-    return re.compile(source, flags)
-
-
-def fold_case(text: str) -> str:
-    return text.lower().replace("’", "'")
-
-
-# Words
-
-
-@cache
-def _tables(name: str) -> dict[str, Any]:
-    return tomllib.loads((DATA / name).read_text("utf-8"))
-
-
-@cache
-def word_set(name: str) -> frozenset[str]:
-    """The words of a list."""
-    return frozenset(_tables("words.toml")[name].split())
-
-
-@cache
-def phrases(name: str) -> tuple[str, ...]:
-    """The entries of a list that commas separate."""
-    return tuple(" ".join(entry.split()) for entry in _tables("words.toml")[name].split(","))
-
-
-@cache
-def plain_words() -> frozenset[str]:
-    return word_set("stop_words") | word_set("common")
-
-
-@cache
-def known_words() -> frozenset[str]:
-    """Words that name nothing, whatever their capital."""
-    return plain_words() | word_set("generic") | word_set("literals")
-
-
-class Technologies(NamedTuple):
-    # Every spelling, in small letters or exactly so → how the entity is called.
-    names: dict[str, str]
-    ordinary: dict[str, str]  # names that are ordinary words as well
-
-
-@cache
-def technologies() -> Technologies:
-    aliases = dict(alias.split(" = ") for alias in phrases("technologies_aliases"))
-    names = {name.lower(): name for name in phrases("technologies")}
-    names |= {name: name for name in phrases("technologies_exact")} | aliases
-    ordinary = {name: aliases.get(name.lower(), name) for name in phrases("technologies_ordinary")}
-    return Technologies(names, ordinary)
-
-
-def technology(text: str) -> str | None:
-    """The technology of that name, unless the name is an ordinary word."""
-    names = technologies().names
-    return names.get(text.lower()) or names.get(text)
-
-
-# Names of code and files
-
-_DOTTED = r"[A-Za-z_]\w+(?:(?:\.|::|->)[A-Za-z_]\w+)+"
-# snake_case and CONSTANT_CASE, __dunder__, camelCase, PascalCase of two humps.
-_SHAPES = (
-    r"(?=.*[A-Za-z])_*[A-Za-z0-9]+(?:_+[A-Za-z0-9]+)+_*|__\w+__|[a-z][a-z0-9]+[A-Z][A-Za-z0-9]*"
-    r"|(?=.*[a-z])(?:(?:[A-Z]+[a-z0-9]+){2,}[A-Z]*|[A-Z]{2,}[a-z0-9]{3,}(?:[A-Z][a-z0-9]+)*)"
-)
-# With a slash in it; the first group is there where it begins at a root or with a dot.
-_PATH = r"(?=[^\\/]*[\\/])((?:~|\.{1,2}|[A-Za-z]:)?[\\/])?(?:[\w@.+-]+[\\/])*[\w@.+-]*"
-
-
-@lru_cache(maxsize=1 << 13)
-def is_identifier(text: str) -> bool:
-    """Shapes that only code has: snake_case, camelCase, PascalCase of two humps, CONSTANT_CASE, dotted.names."""
-    if not 4 <= len(text) <= LONGEST_IDENTIFIER or not text.isascii():
-        return False
-    if text.lower() in word_set("brands") or technology(text):
-        return False
-    if compile_pattern(_DOTTED).fullmatch(text):
-        last = compile_pattern(r"\.|::|->").split(text)[-1]
-        sentence = last[0].isupper() and last.lower() in plain_words()  # "done.Then"
-        return last.lower() not in word_set("domains") and not sentence
-    return compile_pattern(_SHAPES).fullmatch(text) is not None
-
-
-def _has_extension(name: str) -> bool:
-    stem, _, extension = name.rpartition(".")
-    return bool(stem) and extension.lower() in word_set("extensions")
-
-
-def is_file(text: str) -> bool:
-    if text.lower() in word_set("file_names") and (text != text.lower() or "." in text):
-        return True
-    stem = text.rpartition(".")[0]
-    return (
-        _has_extension(text)
-        and compile_pattern(r"[\w@~.-]*[\w@~-]").fullmatch(stem) is not None
-        and stem.lower() not in word_set("objects")
-        and len(text) > 3
-        and not (stem.isdigit() or technology(text))
-    )
-
-
-@lru_cache(maxsize=1 << 10)
-def is_path(text: str) -> bool:
-    found = compile_pattern(_PATH).fullmatch(text)
-    first, *rest = [part for part in re.split(r"[\\/]", text) if part] or [""]
-    if not found or _has_extension([first, *rest][-1]):
-        return found is not None
-    if found[1]:
-        return bool(rest) and any(map(str.isalpha, text))
-    return first.lower() in word_set("directories") and (bool(rest) or text.endswith("/"))
-
-
-# Cue phrases
+from bethink.language.vocabulary import LONGEST_IDENTIFIER, phrases, technologies, technology
+from bethink.language.words import STOP_WORDS
 
 # An agent telling what it does next. It says nothing worth keeping beyond the moment.
 FILLER = (
@@ -160,48 +30,6 @@ FILLER = (
     r"|now (?:add|update|set|create|run|fix|remove|check|look|write|the|i|for|push|commit)|here's|here is|here are|looking at"
     r"|as you can see|see below|good question))\b"
 )
-
-
-class Cue(NamedTuple):
-    """Phrases of which each speaks for the same."""
-
-    weight: float
-    pattern: re.Pattern[str]
-
-    def count(self, text: str) -> int:
-        """How often they stand in a text of small letters."""
-        return len(self.pattern.findall(text))
-
-
-@cache
-def cues() -> dict[str, list[Cue]]:
-    """The cues by what they speak for, in their order."""
-    return {
-        kind: [Cue(one["weight"], compile_pattern("|".join(one["phrases"]))) for one in blocks]
-        for kind, blocks in _tables("cues.toml").items()
-    }
-
-
-def cue_scores(text: str) -> dict[str, float]:
-    """For each kind its strongest cue, and a little for every further one."""
-    text = fold_case(text)
-    scores: dict[str, float] = {}
-    for kind, own in cues().items():
-        found = [one.weight for one in own if kind not in CERTAINTY and one.pattern.search(text)]
-        if found:
-            scores[kind] = max(found) + 0.15 * min(sum(found) - max(found), 4)
-    return scores
-
-
-def firmness(text: str, value: float) -> float:
-    """The value, less what the hedges in the text cost and more for what was said firmly."""
-    text = fold_case(text)
-    for hedge in cues()["hedge"]:
-        value -= hedge.weight * min(hedge.count(text), 2)
-    return value + sum(cue.weight * min(cue.count(text), 3) for cue in cues()["firm"])
-
-
-# Two statements
 
 _NEGATIONS = frozenset(
     "not no never none without nor neither disable disabled stop stopped avoid forbid forbidden".split()

@@ -1,0 +1,57 @@
+"""GitHub Copilot CLI: `session-state/<session>/events.jsonl`, before that `session-state/<session>.jsonl`.
+
+Identity is `messageId` where a message has one, otherwise the `id` of the event. A resume goes on in the same file. The user's words
+are `content`; `transformedContent` is what the model got to see, with the date and reminders around it. Messages of a sub-agent name
+the tool call that started it; they are given under it, and its prompt is the machine's. The summary of a compaction comes as a
+turn that says so.
+"""
+
+from __future__ import annotations
+
+import re
+
+from bethink.agents.base import MACHINE, NO_SPEECH, Fields, Taken
+from bethink.agents.transcript import LineTranscript
+
+EXITED = re.compile(
+    r"<(?:shellId: \S{1,80} completed|exited|command completed) with exit code (-?\d{1,9})>"
+)
+
+
+class CopilotTranscript(LineTranscript):
+    host = "copilot"
+
+    def take(self, entry: Fields) -> Taken:
+        type, data = entry.text("type"), entry.object("data")
+        id, at = data.name("messageId") or entry.name("id"), entry.time()
+        self.agent = data.name("parentToolCallId")
+        if type == "user.message":
+            # What was typed has no source; skills and notices name themselves in it.
+            if data.name("source") not in (None, "user"):
+                return MACHINE
+            return self.make_turn(id, "user", data.text("content"), at)
+        if type == "assistant.message":
+            for call in data.objects("toolRequests"):
+                self.add_call(call.get("name"), call.get("arguments"), call.get("toolCallId"))
+            return self.make_turn(id, "assistant", data.text("content"), at)
+        if type == "tool.execution_complete":
+            output = data.object("result").text("content") or data.object("error").text("message")
+            # A command that fails is a success of the tool: its exit status counts.
+            status = data.object("shellExecution").get("exitCode", find_status(output))
+            failed = data.get("success") is False or bool(status)
+            self.add_result(data.get("toolCallId"), output, failed, at=at)
+        if type in ("session.start", "session.resume", "session.context_changed"):
+            context = data.object("context") or data
+            self.locate(context.get("cwd"), context.get("branch"), data.get("sessionId"))
+        if type == "session.title_changed":
+            self.set_title(data.get("title"))
+        if type == "session.compaction_complete":
+            text = data.text("summaryContent")
+            return self.make_turn(id, "assistant", text, at, summary=True)
+        return NO_SPEECH
+
+
+def find_status(output: str) -> int:
+    """The exit status of a command, by the last line of its output; 0 where that names none."""
+    found = EXITED.search(output[-200:])
+    return int(found[1]) if found else 0

@@ -1,0 +1,150 @@
+"""opencode: one SQLite database for all sessions and projects. What `opencode export` prints, and the JSON files of the time before
+the database, are not read.
+
+Identity is the id of the text part. A turn's `line` is the row of its part, and rows are read in the order in which they
+were added, so a clock that jumps loses nothing. A part whose answer is still being written is looked at again in the next reading.
+The numbers of rows may change with VACUUM, and a deleted session frees its own; so the position keeps the id of the last row, and if
+that is no longer there, everything is read again under the same identities.
+
+The database is opened read-only and only between pages, never held while a page is being written, so that opencode can checkpoint.
+Tables of credentials and accounts are never touched. The tables `session_message`, `event` and `session_input` repeat the same text
+and are not read. The prompt of a sub-agent (a session with a parent) is the machine's; its answers belong to the session that it
+worked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+from bethink.agents.base import (
+    MACHINE,
+    NO_SPEECH,
+    Fields,
+    Position,
+    Reason,
+    Taken,
+    TranscriptPage,
+    as_name,
+    read_object,
+)
+from bethink.agents.transcript import BOUND, Transcript
+from bethink.errors import BethinkError
+
+Row = tuple[Any, ...]  # of `PARTS`
+BUSY = 3_000  # milliseconds to wait for a writer
+UNFINISHED = 200  # parts that are looked at again
+
+PARTS = """
+SELECT p.rowid, p.id, iif(length(p.data) <= :bound, p.data, NULL), iif(length(m.data) <= :bound, m.data, NULL),
+       p.session_id, s.parent_id, s.directory, s.title
+FROM part p LEFT JOIN message m ON m.id = p.message_id LEFT JOIN session s ON s.id = p.session_id
+"""
+
+
+class OpencodeTranscript(Transcript):
+    host = "opencode"
+    kept = Transcript.kept | {"waiting": []}
+    waiting: list[int]  # rows of parts that were not finished
+
+    @property
+    def channel(self) -> str:
+        return self.session
+
+    def pages(self) -> Iterator[TranscriptPage]:
+        last = self.position
+        if last.offset and not self.rows("p.rowid = :row AND p.id = :id", last.offset, last.tail):
+            self.restart()
+        waiting, self.waiting = self.waiting, []
+        again = [row for at in waiting for row in self.rows("p.rowid = :row", at)]
+        while True:
+            last = self.position
+            rows = self.rows("p.rowid > :row ORDER BY p.rowid LIMIT :most", last.offset)
+            if not rows and not again:
+                return
+            for row in (*again, *rows):
+                self.keep(self.take_row(row))
+            if rows:
+                last = Position(self.host, rows[-1][0], rows[-1][0], rows[-1][1])
+            again = []
+            yield self.end_page(last._replace(state=self.state()))
+
+    def rows(self, where: str, row: int, id: str = "") -> list[Row]:
+        """Some rows, read in one go so that no statement stays open."""
+        import apsw
+
+        found: list[Row] = []
+        values = {"row": row, "id": id, "most": self.page_turns, "bound": BOUND}
+        try:
+            # As in the writer's own process, a lock of a moment is waited for. A WAL is read along, not copied.
+            with closing(apsw.Connection(str(self.path), apsw.SQLITE_OPEN_READONLY)) as database:
+                database.set_busy_timeout(BUSY)
+                size = 0
+                for one in database.execute(f"{PARTS} WHERE {where}", values):
+                    found.append(one)
+                    size += len(one[2] or "")
+                    if size >= self.page_bytes:
+                        break
+        except apsw.Error as error:
+            raise BethinkError(
+                f"The opencode database {self.path} cannot be read: {error}.",
+                "Close opencode and try again.",
+            ) from None
+        return found
+
+    def take_row(self, found: Row) -> Taken:
+        row, id, data, about, session, parent, directory, title = found
+        self.lines += 1
+        if data is None:
+            return "too long"
+        self.number, self.session, self.cwd, self.project = row, str(session or ""), None, None
+        self.set_title(title)
+        self.locate(directory)
+        part, message = read_object(data), read_object(about) or Fields()
+        if part is None:
+            return "broken line"
+        if not is_finished(message, part):
+            self.waiting = [*self.waiting, row][-UNFINISHED:]
+            return "half-written last line"
+        self.locate(message.object("path").get("cwd"))
+        if part.get("type") == "tool":
+            return self.take_tool(part, part.get("callID") or id)
+        return self.take_text(part, message, id, as_name(parent))
+
+    def take_text(self, part: Fields, message: Fields, id: str, parent: str | None) -> Taken:
+        role = message.text("role")
+        if part.get("type") != "text":
+            return NO_SPEECH
+        if True in (part.get("synthetic"), part.get("ignored")):
+            return MACHINE
+        self.agent = message.name("agent") or self.session if parent else None
+        text = part.text("text") if role == "assistant" else unquote(part.text("text"))
+        at = part.object("time").time("start") or message.object("time").time("created")
+        summary = role == "assistant" and message.get("summary") is True
+        own, session = part.name("id") or id, parent or self.session
+        return self.make_turn(own, role, text, at, session=session, summary=summary)
+
+    def take_tool(self, part: Fields, call: Any) -> Reason:
+        state = part.object("state")
+        self.add_call(part.get("tool"), state.get("input"), call)
+        if state.get("status") in ("completed", "error"):
+            code = state.object("metadata").get("exit")
+            failed = state["status"] == "error" or code not in (0, None)
+            output = state.text("output") or state.text("error")
+            self.add_result(call, output, failed, at=state.object("time").time("end"))
+        return NO_SPEECH
+
+
+def unquote(text: str) -> str:
+    """A user's text without the quotes in which `opencode run` puts each word of its command line that has a blank."""
+    inner = re.fullmatch(r'"((?:[^"\\]|\\.)+)"', text, re.DOTALL)
+    return inner[1].replace('\\"', '"') if inner else text
+
+
+def is_finished(message: Fields, part: Fields) -> bool:
+    """Whether a text will not change any more."""
+    written = part.get("type") == "text" and message.get("role") == "assistant"
+    ended = "end" in part.object("time") or "completed" in message.object("time")
+    return not written or ended or bool(message.get("error"))

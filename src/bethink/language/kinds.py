@@ -1,0 +1,65 @@
+"""Cue phrases: how much the wording of a text speaks for each kind of memory, and how firmly it is put.
+
+`cues.toml` holds the phrases with their weights, and is read when a text is first classified.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from bethink.language.pattern import compile_pattern, fold_case
+
+CERTAINTY = ("hedge", "firm")  # blocks of the cue file that speak for no kind
+
+
+# Each further cue adds this share of its weight, up to four in all: set by hand on the examples of tests/test_extract.py.
+FURTHER_CUE, FURTHER_WEIGHT = 0.15, 4
+HEDGES_COUNTED, FIRM_COUNTED = 2, 3  # occurrences of one cue that count; set by hand
+
+
+class Cue(NamedTuple):
+    """Phrases that all speak for the same kind, or for the same certainty."""
+
+    weight: float
+    pattern: re.Pattern[str]
+
+    def count(self, folded: str) -> int:
+        """Count the occurrences in a folded text."""
+        return len(self.pattern.findall(folded))
+
+
+@cache
+def cues() -> dict[str, list[Cue]]:
+    """Return the cues of each kind and of each certainty, in the order of the file."""
+    blocks = tomllib.loads(Path(__file__).with_name("cues.toml").read_text("utf-8"))
+    return {
+        kind: [Cue(one["weight"], compile_pattern("|".join(one["phrases"]))) for one in own]
+        for kind, own in blocks.items()
+    }
+
+
+def cue_scores(text: str) -> dict[str, float]:
+    """Return for each kind the weight of its strongest cue, and a little for every further one."""
+    folded = fold_case(text)
+    scores: dict[str, float] = {}
+    for kind, own in cues().items():
+        if kind in CERTAINTY:
+            continue
+        found = [cue.weight for cue in own if cue.pattern.search(folded)]
+        if found:
+            strongest = max(found)
+            further = min(sum(found) - strongest, FURTHER_WEIGHT)
+            scores[kind] = strongest + FURTHER_CUE * further
+    return scores
+
+
+def firmness(text: str, value: float) -> float:
+    """Lower a confidence for each hedge in a text, and raise it for each firm wording."""
+    folded = fold_case(text)
+    for hedge in cues()["hedge"]:
+        value -= hedge.weight * min(hedge.count(folded), HEDGES_COUNTED)
+    return value + sum(cue.weight * min(cue.count(folded), FIRM_COUNTED) for cue in cues()["firm"])

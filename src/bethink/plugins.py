@@ -1,0 +1,170 @@
+"""Plugins: agents, importers, embedders, language models, readers and ranking signals, ours and other people's.
+
+A plugin is a value with a `name`. Ours are listed here, in the order in which everything lists them, and are loaded when
+first used. Any installed package offers more by an entry point, whose name is that of the plugin:
+
+    [project.entry-points."bethink.agents"]
+    toy = "bethink_toy:AGENT"
+
+Asking Python for the entry points of all installed packages takes 28 ms (93 packages), a third of a hook. So `find`
+asks only for a name that is neither ours nor registered, and `all` asks once per process. A package cannot replace
+a plugin of ours. One that cannot be loaded is left out, and `problems` says why: `doctor` and a warning show it.
+"""
+
+# No `from __future__ import annotations`: NamedTuple compiles each annotation that is a string, and every hook loads this.
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
+
+from bethink.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+    from typing import Protocol
+
+    from bethink.agents.agent import Agent
+
+    class Named(Protocol):
+        """Anything that can be registered."""
+
+        @property
+        def name(self) -> str: ...
+
+else:
+    Named = None
+
+LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
+LONGEST_NAME = 40
+Plugin = TypeVar("Plugin", bound=Named)
+Answer = TypeVar("Answer")
+
+
+class Problem(NamedTuple):
+    """A plugin that was left out."""
+
+    group: str
+    name: str
+    package: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"The plugin '{self.name}' of {self.package} was left out: {self.message}."
+
+
+_problems: dict[tuple[str, str, str], Problem] = {}
+
+
+class Registry(Generic[Plugin]):
+    """The plugins of one kind, by name."""
+
+    def __init__(self, group: str, type: str, ours: str) -> None:
+        """`type` is the class of a plugin and `ours` lists `name = module:value`, one per line, like entry points."""
+        self.group, self._type = group, type
+        lines = (line.partition(" = ") for line in ours.strip().splitlines())
+        self._ours = {name.strip(): reference for name, _, reference in lines}
+        self._registered: dict[str, Plugin] = {}
+        self._loaded: dict[str, Plugin] = {}
+        self._found: dict[str, EntryPoint] | None = None
+
+    def register(self, plugin: Plugin) -> None:
+        """Add a plugin for the rest of this process."""
+        if plugin.name in self._ours or plugin.name in self._registered:
+            raise InvalidInput(
+                f"The name '{plugin.name}' is taken in {self.group}.", "Choose another name."
+            )
+        self._registered[plugin.name] = self._loaded[plugin.name] = plugin
+
+    def find(self, name: str) -> Plugin | None:
+        """Return a plugin by name, or None if there is none or it cannot be loaded."""
+        if name in self._loaded:
+            return self._loaded[name]
+        if name in self._ours:
+            self._loaded[name] = cast("Plugin", _load(self._ours[name]))
+        elif is_name(name) and (entry := self._list_outside().get(name)):
+            self._load_outside(entry)
+        return self._loaded.get(name)
+
+    def all(self) -> list[Plugin]:
+        """Return all plugins: ours in their order, those registered in this process, those of packages by name."""
+        names = dict.fromkeys([*self._ours, *self._registered, *self._list_outside()])
+        return [plugin for plugin in map(self.find, names) if plugin is not None]
+
+    def registered(self) -> list[Plugin]:
+        """Return the plugins that code of this process registered."""
+        return list(self._registered.values())
+
+    def ask(self, plugin: Plugin, question: Callable[[Plugin], Answer], default: Answer) -> Answer:
+        """Return what a plugin answers, or the default if one that is not ours raises an error."""
+        if plugin.name in self._ours:
+            return question(plugin)
+        try:
+            return question(plugin)
+        except Exception as error:  # noqa: BLE001 - other people's code may raise anything
+            self._report(plugin.name, f"{type(error).__name__}: {error}")
+            return default
+
+    def _list_outside(self) -> "dict[str, EntryPoint]":
+        """Return the entry points of installed packages, by name."""
+        if self._found is None:
+            from importlib.metadata import entry_points
+
+            self._found = {}
+            for entry in sorted(entry_points(group=self.group), key=lambda one: one.name):
+                if not is_name(entry.name):
+                    self._report(
+                        entry.name, "a name has small letters, digits and hyphens only", entry
+                    )
+                elif entry.name in self._ours or entry.name in self._found:
+                    self._report(entry.name, "the name is taken", entry)
+                else:
+                    self._found[entry.name] = entry
+        return self._found
+
+    def _load_outside(self, entry: "EntryPoint") -> None:
+        try:
+            plugin = entry.load()
+            if not isinstance(plugin, _load(self._type)):
+                wanted = self._type.rpartition(":")[2]
+                raise TypeError(f"{entry.value} is of type {type(plugin).__name__}, not {wanted}")
+            if plugin.name != entry.name:
+                raise ValueError(f"{entry.value} calls itself '{plugin.name}'")
+            self._loaded[entry.name] = plugin
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - other people's code may raise anything
+            self._report(entry.name, f"{type(error).__name__}: {error}")
+
+    def _report(self, name: str, message: str, entry: "EntryPoint | None" = None) -> None:
+        entry = entry or (self._found or {}).get(name)
+        package = entry.dist.name if entry and entry.dist else "this process"
+        _problems[self.group, name, package] = Problem(self.group, name, package, message)
+
+
+def is_name(name: str) -> bool:
+    """Return True for a name that a plugin may have: it is part of command lines and settings."""
+    return name[:1].isalpha() and LETTERS.issuperset(name) and len(name) <= LONGEST_NAME
+
+
+def _load(reference: str) -> Any:
+    module, _, name = reference.partition(":")
+    return getattr(import_module(module), name)
+
+
+def problems() -> list[Problem]:
+    """Return what went wrong with plugins in this process so far."""
+    return list(_problems.values())
+
+
+AGENTS: "Registry[Agent]" = Registry(
+    "bethink.agents",
+    "bethink.agents.agent:Agent",
+    """
+    claude = bethink.agents.claude:AGENT
+    codex = bethink.agents.codex:AGENT
+    copilot = bethink.agents.copilot:AGENT
+    gemini = bethink.agents.gemini:AGENT
+    opencode = bethink.agents.opencode:AGENT
+    cursor = bethink.agents.cursor:AGENT
+    plain = bethink.agents.plain:AGENT
+    """,
+)
+
+register_agent = AGENTS.register

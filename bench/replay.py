@@ -1,6 +1,6 @@
 """Replay recorded sessions through the hooks: is the right line shown at the moment of the mistake?
 
-    python bench/replay.py ../shared/transcripts/sessions ../shared/transcripts/real [--part tuning] [--labels DIR] [--out FILE]
+    python bench/replay.py FOLDER [--part tuning] [--labels DIR] [--out FILE]
     python bench/replay.py FOLDER … --by words        # a control: words, newest or silent in place of the product
     python bench/replay.py --process                  # processor time of the hooks as processes of their own
 
@@ -297,7 +297,6 @@ class Replay:
         path = folder / names.get(session.host, f"{session.name}.jsonl")
         OPEN.clear()
         written = 0
-        batch: list[Call] = []
 
         def write(until: int) -> None:
             nonlocal written
@@ -332,7 +331,11 @@ class Replay:
         shown: list[str] = []
         for event, message in self.messages(session, call, path):
             started = time.process_time()
-            answer = run(event, session.host, json.dumps(message).encode()) if self.by == "product" else ""
+            answer = (
+                run(event, session.host, json.dumps(message).encode())
+                if self.by == "product"
+                else ""
+            )
             self.seconds.append(time.process_time() - started)
             shown += [read_line(answer)] if answer else []
         failure = self.read_failure(call)
@@ -370,7 +373,9 @@ class Replay:
             self.rows.append(row)
         self.shown += len(shown)
 
-    def messages(self, session: Session, call: Call, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    def messages(
+        self, session: Session, call: Call, path: Path
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
         """What the host sends around a call."""
         place = self.place(call)
         common = {
@@ -382,10 +387,18 @@ class Replay:
             "tool_use_id": call.id,
         }
         if session.host == "claude" and call.failed and call.tool == "Bash":
-            yield "tool-failure", {**common, "hook_event_name": "PostToolUseFailure", "error": call.output}
+            yield (
+                "tool-failure",
+                {**common, "hook_event_name": "PostToolUseFailure", "error": call.output},
+            )
         if session.host == "claude":
             answered = {**common, "tool_response": call.output}
-            calls = [{key: answered[key] for key in ("tool_name", "tool_input", "tool_use_id", "tool_response")}]
+            calls = [
+                {
+                    key: answered[key]
+                    for key in ("tool_name", "tool_input", "tool_use_id", "tool_response")
+                }
+            ]
             yield "tool", {**common, "hook_event_name": "PostToolBatch", "tool_calls": calls}
         elif session.host == "codex":
             message = {**common, "hook_event_name": "PostToolUse", "tool_response": call.output}
@@ -401,7 +414,8 @@ class Replay:
         return given if given.startswith(str(self.project)) else str(self.project)
 
     def read_failure(self, call: Call) -> Any:
-        from bethink.hooks.state import Hook, ToolCall
+        from bethink.agents.agent import ToolCall
+        from bethink.hooks.state import Hook
         from bethink.hooks.tool import find_failure
 
         command, place = command_of(call), self.place(call)
@@ -433,7 +447,9 @@ class Replay:
 
 def read_line(answer: str) -> str:
     """The line inside of an answer, without its marks."""
-    found = re.search(r'"(?:additionalContext|additional_context|context)":\s?("(?:[^"\\]|\\.)*")', answer)
+    found = re.search(
+        r'"(?:additionalContext|additional_context|context)":\s?("(?:[^"\\]|\\.)*")', answer
+    )
     text = json.loads(found[1]) if found else answer
     kept = [line for line in text.splitlines() if line.strip() and not line.startswith("<")]
     return kept[-1] if kept else text
@@ -449,18 +465,27 @@ def main() -> None:
     parser.add_argument("--only", default="", help="repositories whose name holds this")
     parser.add_argument("--by", choices=("product", *CONTROLS), default="product")
     parser.add_argument("--embed", action="store_true", help="with the models, as the worker reads")
+    parser.add_argument(
+        "--quick", action="store_true", help="failures alone: no judge reads what was said"
+    )
     parser.add_argument("--labels", type=Path)
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--list", action="store_true", help="list repositories and their parts, and end")
+    parser.add_argument(
+        "--list", action="store_true", help="list repositories and their parts, and end"
+    )
     args = parser.parse_args()
     machine()
+    if args.quick:
+        os.environ["BETHINK_JUDGE"] = "off"
     sessions = find_sessions(args.folders)
     repositories = {one.repository for one in sessions}
     by_repository: dict[str, list[Session]] = defaultdict(list)
     for one in sessions:
         by_repository[one.repository].append(one)
     rows: list[dict[str, Any]] = []
-    counts: list[list[object]] = [["repository", "part", "sessions", "calls", "failed", "named", "shown"]]
+    counts: list[list[object]] = [
+        ["repository", "part", "sessions", "calls", "failed", "named", "shown"]
+    ]
     total = Counter[str]()
     seconds: list[float] = []
     for name, own in sorted(by_repository.items()):
@@ -478,7 +503,9 @@ def main() -> None:
             seconds += replay.seconds
             failed = [row for row in replay.rows if row["failed"]]
             named = [row for row in failed if row["error"]]
-            counts.append([name, part, len(own), replay.calls, len(failed), len(named), replay.shown])
+            counts.append(
+                [name, part, len(own), replay.calls, len(failed), len(named), replay.shown]
+            )
             total["calls"] += replay.calls
             total["shown"] += replay.shown
             kinds = dict(replay.memory.store.overview().by_kind) if replay.memory else {}
@@ -492,7 +519,9 @@ def main() -> None:
     if seconds:
         ordered = sorted(seconds)
         at = ordered[int(len(ordered) * 0.99)]
-        print(f"processor time in this process: median {1000 * statistics.median(ordered):.1f} ms, p99 {1000 * at:.1f} ms")
+        print(
+            f"processor time in this process: median {1000 * statistics.median(ordered):.1f} ms, p99 {1000 * at:.1f} ms"
+        )
     if args.labels:
         measure(rows, args.labels)
 
@@ -501,7 +530,11 @@ def read_labels(path: Path) -> dict[tuple[str, str, str], list[str]]:
     if not path.exists():
         return {}
     with path.open() as file:
-        rows = [line.rstrip("\n").split("\t") for line in file if line.strip() and not line.startswith("#")]
+        rows = [
+            line.rstrip("\n").split("\t")
+            for line in file
+            if line.strip() and not line.startswith("#")
+        ]
     return {(row[0], row[1], row[2]): row[3:] for row in rows if len(row) > 3 and row[3]}
 
 

@@ -50,6 +50,18 @@ USUAL_EVENTS = MappingProxyType(
 )
 
 
+class ToolCall(NamedTuple):
+    """A call of a tool, with its outcome as far as the host says it."""
+
+    tool: str
+    command: str = ""  # of a shell
+    file: str = ""  # that it reads or changes
+    output: str = ""
+    failed: bool | None = None
+    changes: bool = False  # whether it changes the file
+    id: str = ""
+
+
 class TranscriptFiles(NamedTuple):
     """Where an agent keeps its transcripts, and how they are read."""
 

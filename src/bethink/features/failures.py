@@ -7,7 +7,8 @@ import re
 from typing import NamedTuple
 
 from bethink.api import Bethink
-from bethink.ingest.failures import CODE, FLAKY, Failure, as_count, find_files, name_family
+from bethink.ingest.commands import name_family
+from bethink.ingest.failures import CODE, FLAKY, Failure, as_count, find_files
 from bethink.model import TRUST, Memory
 
 SURE = 0.5  # confidence of a fix that is shown: below, it failed as often as it helped

@@ -10,9 +10,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from bethink.agents.agent import HookDialect
+from bethink.agents.agent import HookDialect, ToolCall
 from bethink.agents.base import Fields, as_fields, find_command, find_paths, texts_of
-from bethink.hooks.state import ToolCall
 from bethink.model import Values
 
 MOST = 32  # calls of one batch
@@ -24,6 +23,7 @@ EDITS = tuple(
     "edit multiedit write notebookedit replace create str_replace apply_patch delete".split()
 )
 
+
 def read_calls(event: str, dialect: HookDialect, fields: Values) -> tuple[ToolCall, ...]:
     """The calls of a tool event, those without a command and a file left out."""
     batch = fields.get("tool_calls")
@@ -32,9 +32,7 @@ def read_calls(event: str, dialect: HookDialect, fields: Values) -> tuple[ToolCa
     return tuple(call for call in calls if call and (call.command or call.file))
 
 
-def _read_call(
-    event: str, dialect: HookDialect, row: Fields, fields: Values
-) -> ToolCall | None:
+def _read_call(event: str, dialect: HookDialect, row: Fields, fields: Values) -> ToolCall | None:
     if row.get("is_interrupt") is True:
         return None
     tool = row.name("tool_name", "toolName", "tool") or ""

@@ -12,9 +12,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bethink.config import locate_database
 from bethink.hooks import state
 from bethink.ingest.rules import KINDS, Subjects, describe_calls, find_subjects, make_keys
-from bethink.model import TRUST, is_untrusted_import
+from bethink.language.rules import binds, reports
+from bethink.model import TRUST, is_inferred, is_untrusted_import
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
@@ -41,9 +43,9 @@ def read_index(database: str, scope: str) -> Mapping[str, Any]:
 
 def find_marked(index: Mapping[str, Any], touched: Subjects) -> list[str]:
     """Ids of the statements that may apply to a call, the surest first."""
-    rows = index.get("keys")
-    keys = [hash_key(key) for key in make_keys(touched)] if isinstance(rows, dict) and rows else []
-    found = [row for key in keys for row in rows.get(key, ())] if keys else []
+    rows: Mapping[str, Any] = index.get("keys") or {}
+    keys = [hash_key(key) for key in make_keys(touched)] if rows else []
+    found = [row for key in keys for row in rows.get(key, ())]
     return list(dict.fromkeys(id for id, _ in sorted(found, key=lambda row: -row[1])))
 
 
@@ -68,17 +70,18 @@ def take_stamp(database: str) -> list[int]:
 
 def refresh(memory: Bethink) -> int:
     """Make the index anew if statements changed; return how many statements it holds."""
-    database, scope = memory.config.database, memory.project.scope
+    database = locate_database(memory.config, memory.project)
+    scope = memory.project.scope
     known = read_index(database, scope)
     stamp, looked = take_stamp(database), time.time()
     statements = list_statements(memory)
-    print_of = state.digest(" ".join(f"{one.id}{one.content_hash}{one.trust}" for one in statements))
+    print_of = state.digest(
+        " ".join(f"{one.id}{one.content_hash}{one.trust}" for one in statements)
+    )
     if known.get("print") != print_of:
         keys = judge_statements(memory, statements)
         known = {"keys": keys, "print": print_of}
-    state.write_json(
-        find_file(database, scope), {**known, "stamp": stamp, "looked": looked}
-    )
+    state.write_json(find_file(database, scope), {**known, "stamp": stamp, "looked": looked})
     return len({id for rows in known["keys"].values() for id, _ in rows})
 
 
@@ -86,11 +89,15 @@ def list_statements(memory: Bethink) -> list[Memory]:
     """The statements of a project that name a file or a command, as far as somebody vouches for them."""
     wanted = memory.filter(kinds=KINDS, min_trust=TRUST["agent"])
     found = memory.list(filter=wanted, limit=MOST)
-    return [
-        one
-        for one in found
-        if any(find_subjects(one.content[:READ])) and not one.newer and not is_untrusted_import(one)
-    ]
+    return [one for one in found if any(find_subjects(one.content[:READ])) and _is_rule(one)]
+
+
+def _is_rule(one: Memory) -> bool:
+    """Whether a statement may bind a call. What was only read out of an agent's report must say so in its words."""
+    if one.newer or is_untrusted_import(one):
+        return False
+    noticed = is_inferred(one) and one.trust < TRUST["user"]
+    return not noticed or (binds(one.content[:READ]) and not reports(one.content[:READ]))
 
 
 def judge_statements(memory: Bethink, statements: Sequence[Memory]) -> dict[str, list[Any]]:

@@ -43,6 +43,7 @@ LOOK = 0.05  # seconds between two looks at the clock
 COUNTING = 0.3  # seconds that counting a failure may take
 BUSY = 1.0  # seconds to wait for a lock of another process
 NOTED = ("stop", "subagent-stop", "pre-compact", "post-compact", "session-end")
+SUBAGENT_TOKENS = 300  # of a sub-agent's briefing: its task says what it needs; set by hand
 EMPTIED = ("compact", "clear")  # sources of a session that has lost its context
 LONGEST_PHRASE = 100  # characters of a prompt that may grant an agent's request
 LONG = 2000  # characters of a prompt that surely says something
@@ -278,6 +279,12 @@ def answer(hook: Hook, memory: Bethink, meaning: bool = True) -> str:
             state.forget_deliveries(hook)
         elif _has_briefing(hook, context.digest, memory.project.scope):
             return ""
+    elif hook.event == "subagent-start":
+        from bethink.hooks.briefing import render_briefing
+
+        room = min(SUBAGENT_TOKENS, memory.config.briefing_tokens)
+        # It is the sub-agent that is told, so the session may still be.
+        return state.render_answer(hook, render_briefing(hook, memory, room).text)
     elif hook.event.startswith("tool"):
         from bethink.hooks.tool import recall_for_calls
 

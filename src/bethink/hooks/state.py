@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bethink import plugins
-from bethink.agents.agent import EVENTS, HookDialect
+from bethink.agents.agent import EVENTS, HookDialect, ToolCall
 from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput
 from bethink.ingest.redact import redact, redact_name
@@ -42,18 +42,6 @@ LONGEST_MESSAGE = 300  # characters of a failure
 OTHER = "unknown"  # stands for hosts and events that do not exist, so that the rows stay few
 MOST_IDS = 1000  # of one session; the oldest go first
 MOST_SESSIONS = 500  # of which is kept what they were given
-
-
-class ToolCall(NamedTuple):
-    """A call of a tool, with its outcome as far as the host says it."""
-
-    tool: str
-    command: str = ""  # of a shell
-    file: str = ""  # that it reads or changes
-    output: str = ""
-    failed: bool | None = None
-    changes: bool = False  # whether it changes the file
-    id: str = ""
 
 
 class Hook(NamedTuple):

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bethink.agents.agent import ToolCall
 from bethink.agents.base import clean, finish_event, shows_failure
+from bethink.config import locate_database
 from bethink.hooks import rules, spool, state
-from bethink.hooks.state import Hook, ToolCall
+from bethink.hooks.state import Hook
 from bethink.ingest.rules import find_subjects, find_touched, is_about
 from bethink.model import ToolEvent
 from bethink.text.shell import shorten_command
@@ -83,7 +85,8 @@ def _find_rule(hook: Hook, call: ToolCall, memory: Bethink) -> tuple[str, str] |
     from bethink.hooks.prompt import drop_disputed, is_always_told, is_own
 
     touched = find_touched(call.file, call.command)
-    index = rules.read_index(memory.config.database, memory.project.scope)
+    database = locate_database(memory.config, memory.project)
+    index = rules.read_index(database, memory.project.scope)
     given = state.read_deliveries(hook)
     ids = [id for id in rules.find_marked(index, touched) if id not in given.ids]
     found = memory.store.select(ids, memory.filter()) if ids else {}

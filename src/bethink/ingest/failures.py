@@ -16,21 +16,17 @@ from functools import partial
 from typing import NamedTuple
 
 from bethink.agents.base import shows_failure
+from bethink.ingest.commands import (
+    PROGRAMS,
+    clean_command,
+    name_family,
+    name_program,
+    split_line,
+    strip_command,
+)
 from bethink.model import COMMAND_LENGTH, ToolEvent
 
-# Programs whose failures are worth keeping: builds, tests, linters, version control, package managers, services.
-PROGRAMS = frozenset(
-    "git gh glab npm npx pnpm pnpx yarn bun bunx deno node tsc tsx eslint prettier biome vitest jest playwright cypress mocha turbo nx vite "
-    "next wrangler python python3 py pip pip3 pipx uv uvx poetry pdm hatch tox nox pytest mypy pyright ruff black flake8 pylint django-admin "
-    "alembic cargo rustc rustup clippy go gofmt golangci-lint staticcheck goreleaser make cmake ninja meson bazel just task mise asdf nix "
-    "gradle gradlew mvn mvnw kotlinc javac sbt dotnet msbuild swift xcodebuild pod fastlane flutter dart bundle gem rake rails rspec rubocop "
-    "ruby composer php phpunit phpstan artisan mix iex elixir docker docker-compose podman kubectl helm terraform tofu pulumi ansible "
-    "ansible-playbook psql mysql sqlite3 redis-cli brew apt apt-get dnf pacman apk systemctl pre-commit lefthook hk act vale shellcheck "
-    "hadolint buf protoc sqlc prisma drizzle-kit supabase firebase vercel netlify fly flyctl aws gcloud az".split()
-)
-# Words behind which the command that counts begins.
 _REMOTE = ("ssh", "scp", "rsync", "wsl")  # what fails there is another machine's
-_WRAPPERS = frozenset("sudo time command exec nice nohup env timeout stdbuf xvfb-run".split())
 # Questions whose exit status is an answer, not a failure.
 _QUERIES = re.compile(
     r"(?:git (?:diff|grep|log|show|status|rev-parse|rev-list|merge-base|show-ref|ls-remote|ls-files|ls-tree|check-ignore|check-ref-format"
@@ -53,21 +49,13 @@ _STAGE = re.compile(
     r"(?:cd|pushd|popd|export|set|source|\.|echo|printf|sleep|true|mkdir|:|umask|ulimit|unset|alias|shopt|nvm use)(?:\s|$)"
 )
 _CHANGING_STAGE = ("export ", "cd ", "source ", "mkdir ")
-_KEYWORDS = re.compile(
-    r"(?:for|while|until|if|case|select|function|\{|\(|!|trap|eval|wait)(?:\s|$)|\w+\s*\(\)"
-)
 _FILTERS = frozenset(
     "tail head cat tee sort wc sed less more column tac nl fold uniq cut tr".split()
-)
-_ASSIGNMENT = re.compile(
-    r"\w{1,60}=(?:'[^']{0,400}'|\"[^\"]{0,400}\"|\$\([^)]{0,400}\)|[^\s'\"$]|\$(?!\()){0,400}(?:\s+|$)"
 )
 _NOT_ENTERED = re.compile(
     r"\bcd: (?:can't cd to )?['\"]?([^'\":\n]{1,300})['\"]?(?::.{0,40}(?:no such file|not a directory)|$)",
     re.IGNORECASE | re.MULTILINE,
 )
-_REDIRECTION = re.compile(r"[12&]?>>?\s?&?(?:/dev/null|\d|[^\s;&|]{1,200})|<\s?/dev/null")
-
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\[[0-9;]{1,8}m")
 _EXIT_LINE = re.compile(r"(?:Error: )?Exit code:? \d+")
 # Lines that say that something failed, but not why.
@@ -216,89 +204,6 @@ class Pending(NamedTuple):
 # Shell lines
 
 
-def split_line(text: str) -> list[tuple[str, list[str]]] | None:
-    """The pipelines of a shell line, each with what joins it to the one before (`&&`, `||`, `;`, `&`); None where it is a script."""
-    steps: list[tuple[str, list[str]]] = []
-    part, joint, members = "", "", []
-    quote, depth, at = "", 0, 0
-
-    def end_member() -> None:
-        nonlocal part
-        if part.strip():
-            members.append(part.strip())
-        part = ""
-
-    def end_step(following: str) -> None:
-        nonlocal joint, members
-        end_member()
-        if members:
-            steps.append((joint, members))
-            joint = following
-        elif following != ";":
-            joint = following
-        members = []
-
-    while at < len(text):
-        char, pair = text[at], text[at : at + 2]
-        if quote:
-            if char == "\\" and quote == '"':
-                part, at = part + pair, at + 2
-                continue
-            quote = "" if char == quote else quote
-        elif char == "\\":
-            part += " " if pair == "\\\n" else pair
-            at += 2
-            continue
-        elif char in "'\"`":
-            quote = char
-        elif char == "(":
-            depth += 1
-        elif char == ")":
-            depth = max(0, depth - 1)
-        elif not depth and pair in ("&&", "||"):
-            end_step(pair)
-            at += 2
-            continue
-        elif not depth and char in ";\n":
-            end_step(";")
-            at += 1
-            continue
-        elif not depth and char == "&" and text[at - 1 : at] not in (">", "<") and pair != "&>":
-            end_step("&")
-            at += 1
-            continue
-        elif not depth and char == "|":
-            end_member()
-            at += 2 if pair == "|&" else 1
-            continue
-        elif char == "#" and not part.strip() and not depth:
-            end = text.find("\n", at)
-            at = len(text) if end < 0 else end
-            continue
-        part, at = part + char, at + 1
-    end_step("")
-    script = any(_KEYWORDS.match(member) for _, step in steps for member in step)
-    return None if quote or script else steps
-
-
-def clean_command(command: str) -> str:
-    """A command without redirections, its blanks made one. Assignments stay: with another variable it is another command."""
-    return " ".join(_REDIRECTION.sub("", f" {command}").split())
-
-
-def strip_command(command: str) -> str:
-    """A command without assignments, wrappers and redirections."""
-    text = clean_command(command)
-    while True:
-        shorter = _ASSIGNMENT.sub("", text, count=1) if _ASSIGNMENT.match(text) else text
-        first, _, rest = shorter.partition(" ")
-        if first in _WRAPPERS and rest.strip():
-            shorter = re.sub(r"^(?:-\S+\s+|\d+\w?\s+)+", "", rest.strip())
-        if shorter == text:
-            return text
-        text = shorter
-
-
 def read_runs(event: ToolEvent) -> list[Run]:
     """The commands of a shell line with their outcomes, as far as its exit status proves them."""
     steps = split_line(event.command) if len(event.command) < COMMAND_LENGTH else None
@@ -417,29 +322,6 @@ def _enter(place: str, step: str) -> str:
     return posixpath.normpath(posixpath.join(place, found[2]))
 
 
-def name_family(command: str) -> str:
-    """The program of a command and the word that says what it does: `npm test`, `git push`, `pytest`."""
-    words = [word for word in strip_command(command).split() if not word.startswith("-")]
-    if not words:
-        return ""
-    program = name_program(words[0])
-    rest = words[1:]
-    if program.startswith("python") and " -m " in f"{command} " and rest:
-        return rest[0]
-    if program in ("npm", "pnpm", "yarn", "bun") and rest[:1] == ["run"]:
-        rest = rest[1:]
-    if program in ("npx", "pnpx", "bunx", "uvx") and rest:
-        return rest[0]
-    if program in ("uv", "poetry", "pdm", "mise", "bundle", "dotenv") and rest[:1] in (
-        ["run"],
-        ["exec"],
-        ["x"],
-    ):
-        return " ".join([program, *rest[:2]])
-    deep = program in ("gh", "glab", "docker", "aws", "gcloud")
-    return " ".join([program, *rest[: 2 if deep else 1]]) if program in PROGRAMS else program
-
-
 def is_relevant(command: str, kind: str, error: str) -> bool:
     """Whether a failure of this command is worth keeping."""
     first = strip_command(command.split(JOINT)[0])
@@ -452,10 +334,6 @@ def is_relevant(command: str, kind: str, error: str) -> bool:
         return kind == "wrong directory"
     missing = kind == "missing dependency" and programs[0] in error
     return any(program in PROGRAMS for program in programs) or missing
-
-
-def name_program(command: str) -> str:
-    return strip_command(command).partition(" ")[0].strip("'\"").rpartition("/")[2]
 
 
 # Errors

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Sequence
 from typing import NamedTuple
 
-from bethink.ingest.failures import PROGRAMS, name_family, name_program, split_line
+from bethink.ingest.commands import PROGRAMS, name_family, name_program, split_line
+from bethink.language.rules import binds
 
-KINDS = ("decision", "preference", "gotcha", "pattern", "solution")
+KINDS = ("decision", "preference", "gotcha", "pattern")
 MOST = 6  # subjects of one statement: one that names more is an overview
 _FILE = re.compile(
     r"(?<![\w/.@-])(?:[\w@.+-]{1,80}/){0,8}(?:[\w@+-][\w.@+-]{0,80}\.[A-Za-z][A-Za-z0-9]{0,7}|Makefile|Dockerfile|Justfile|Gemfile|Procfile|Rakefile)(?![\w/])"
@@ -36,12 +36,12 @@ _WORDS = frozenset(
     "go make task just next act node black fly nx mix py buf helm vale az hatch turbo swift dart gem pod rake rails bundle flutter brew nix mise"
     " poetry hk deno bun vite ruby php elixir buck hadolint serve build aws python apt docker podman git gh node jest".split()
 )
-_CODE = re.compile(r"`([^`\n]{2,200})`")
-_PLAIN = re.compile(r"(?<![\w/.-])([a-z][a-z0-9-]{1,20})(?: ([a-z][a-z0-9:-]{1,20}))?")
-# What makes of a named command a rule about running it.
-_FORBIDS = re.compile(
-    r"(?i)\b(?:never|don'?t|do not|not|instead of|rather than|avoid|no longer|without|stop|before|after|when(?:ever)?|only|always|must|requires?|needs?|fails?|hangs?|breaks?|takes|first|careful|beware|unless)\b"
+# What package managers and version control are told to do, as plain text names it.
+_VERBS = frozenset(
+    "install add remove update upgrade run test build publish start ci push pull commit merge rebase reset checkout deploy apply sync lint format".split()
 )
+_CODE = re.compile(r"`([^`\n]{2,200})`")
+_PLAIN = re.compile(r"(?<![\w/.-])([a-z][a-z0-9-]{1,20})(?=(?: ([a-z][a-z0-9:-]{1,20}))?)")
 
 
 class Subjects(NamedTuple):
@@ -55,14 +55,14 @@ def find_subjects(text: str) -> Subjects:
     """The files and commands that a statement is about; none where it names many."""
     files = [name for name in dict.fromkeys(_FILE.findall(text)) if _is_file(name)]
     commands: list[str] = []
-    if _FORBIDS.search(text):
+    if binds(text):
         for code in _CODE.findall(text):
             program = name_program(code)
             if program in PROGRAMS and not _is_file(code):
                 commands.append(name_family(code))
         for program, verb in _PLAIN.findall(_CODE.sub(" ", text)):
             if program in PROGRAMS and program not in _WORDS:
-                commands.append(name_family(f"{program} {verb}") if verb else program)
+                commands.append(f"{program} {verb}" if verb in _VERBS else program)
     found = Subjects(tuple(files), tuple(dict.fromkeys(commands)))
     return found if len(found.files) + len(found.commands) <= MOST else Subjects()
 
@@ -100,7 +100,9 @@ def is_about(named: Subjects, touched: Subjects) -> bool:
     return bool(set(named.commands) & set(touched.commands))
 
 
-def describe_calls(named: Subjects, keys: Sequence[str] = ()) -> list[tuple[str, str]]:
+def describe_calls(named: Subjects) -> list[tuple[str, str]]:
     """What the judge is asked of each subject, with its key: whether the statement is to be mentioned at such a call."""
-    pairs = [(key, f"Edit {name}") for key, name in zip(make_keys(named), named.files, strict=False)]
-    return [*pairs, *((f"command {name}", f"Run `{name}`") for name in named.commands)]
+    pairs = [
+        (key, f"Edit {name}") for key, name in zip(make_keys(named), named.files, strict=False)
+    ]
+    return [*pairs, *((f"command {name}", name) for name in named.commands)]

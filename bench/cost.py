@@ -94,6 +94,7 @@ def prepare(folder: Path, size: int) -> Setting:
     (project / ".git").mkdir(parents=True)
     (project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     environment = {**os.environ, "BETHINK_HOME": str(home), "HOME": str(folder)}
+    environment["BETHINK_HOOK_HELPER"] = "false"
     os.environ.update({"BETHINK_HOME": str(home)})
     with Bethink(directory=project) as memory:
         fill_scope(memory, size)
@@ -119,18 +120,22 @@ def cold_rows(setting: Setting, runs: int) -> Iterator[Measure]:
         ("add, cold", [*COMMAND, "add", "The cost script adds note {}"], None),
         ("hook: session start", hook_command("session-start"), {**hook, "source": "startup"}),
         (
-            "hook: prompt, nothing applies",
-            hook_command("prompt"),
-            {**hook, "prompt": UNRELATED_PROMPT},
-        ),
-        (
-            "hook: prompt, something to weigh",
+            "hook: prompt, without the helper",
             hook_command("prompt"),
             {**hook, "prompt": RELATED_PROMPT},
         ),
         ("hook: failed command, unknown", hook_command("tool-failure"), {**hook, **failed}),
         ("hook: end of a turn", hook_command("stop"), hook),
     ]
+    prompts = (("nothing applies", UNRELATED_PROMPT), ("something to weigh", RELATED_PROMPT))
+    for about, prompt in prompts:
+        full, message = f"hook: prompt, {about}", {**hook, "prompt": prompt}
+        yield (
+            full,
+            lambda full=full, message=message: Row(
+                full, run_prompts(setting, message, max(runs, 20)), "with its share of the helper"
+            ),
+        )
     for name, command, message in ways:
         yield (
             name,
@@ -165,6 +170,38 @@ def run_cold(setting: Setting, command: Sequence[str], message: object, runs: in
         if number:
             times.append((children_time() - before) * 1000)
     return statistics.median(times)
+
+
+def run_prompts(setting: Setting, message: object, runs: int) -> float:
+    """Mean processor time of a prompt hook, with the share of the helper that it asks."""
+    own = setting.environment | {"BETHINK_HOOK_HELPER": "true", "BETHINK_HELPER_IDLE": "60"}
+    setting = setting._replace(environment=own)
+    run_cold(setting, hook_command("prompt"), message, 1)  # starts the helper
+    helper = find_helper(setting)
+    before = helper_time(helper)
+    spent = run_cold(setting, hook_command("prompt"), message, runs)
+    return spent + (helper_time(helper) - before) * 1000 / (runs + 1)
+
+
+def find_helper(setting: Setting) -> Path | None:
+    """Return the folder of the helper's process in /proc."""
+    home = f"BETHINK_HOME={setting.environment['BETHINK_HOME']}".encode()
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            if b"helper" in words and home in (folder / "environ").read_bytes().split(b"\0"):
+                return folder
+        except OSError:
+            continue
+    return None
+
+
+def helper_time(folder: Path | None) -> float:
+    """Seconds of processor time of the helper so far."""
+    if folder is None:
+        return 0.0
+    fields = (folder / "stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def warm_rows(setting: Setting, calls: int) -> Iterator[Measure]:

@@ -94,7 +94,7 @@ def cli() -> str:
         table(("exit code", "meaning"), list(EXIT_CODES.items())),
         "Ids are shown shortened and accepted as any unique beginning. A time is a span (`90min`, `12h`, `30d`, `2w`, `6mo`, `1y`), a"
         " date, a date and time in ISO form (in your time zone if it names none), `now`, `today`, `yesterday`, `tomorrow`, a weekday (`last monday`), a month (`2026-03`), or the beginning of `last week`, `next month`, `this year`.",
-        fenced(commands.overview()),
+        fenced(commands.render_overview()),
     ]
     for group in commands.GROUPS.values():
         for name, (_, about) in group.items():
@@ -123,6 +123,8 @@ VARIABLES = {
     "BETHINK_DEBUG": "If set, an error shows where it came from.",
     "BETHINK_LOG": "Level of the MCP server's log on stderr: debug, info, warning or error.",
     "BETHINK_HOOKS": "Set to `off`, hooks do nothing. The language model's own command is started so, that nothing of Bethink runs inside it.",
+    "BETHINK_HELPER_IDLE": "Seconds without a prompt after which the background helper of hooks ends. Default 900.",
+    "XDG_RUNTIME_DIR": "The helper puts its socket there if the path of the data folder is too long for one.",
     "NO_COLOR": "If set, no colour on a terminal. `TERM=dumb` does the same.",
     "FORCE_COLOR": "If set, colour also where no terminal is seen, as in the log of a CI; `0` means none. `NO_COLOR` wins.",
     "VISUAL": "The editor of `edit` and `open`.",

@@ -28,7 +28,12 @@ META = {
 
 def environment(home: Path, **more: str) -> dict[str, str]:
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    ours = {"BETHINK_EMBEDDING": "hashing", "BETHINK_OFFLINE": "1", "PYTHONPATH": str(SOURCE)}
+    ours = {
+        "BETHINK_EMBEDDING": "hashing",
+        "BETHINK_HOOK_HELPER": "false",
+        "BETHINK_OFFLINE": "1",
+        "PYTHONPATH": str(SOURCE),
+    }
     return kept | ours | {"BETHINK_HOME": str(home)} | more
 
 

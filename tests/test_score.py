@@ -5,7 +5,6 @@ import random
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from case_tables import cases, each
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
@@ -16,7 +15,13 @@ from bethink.recall.score import DOUBT, PROFILES, RECENT, STRETCH, TODAY, fuse, 
 from bethink.store.base import Statistics
 
 NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)
-INTENTS = dict(cases("score-intents"))
+INTENTS = {
+    "continuity": (0.3, 0.5, 0.2, 0.02),
+    "fact_check": (0.6, 0.1, 0.3, 0.02),
+    "frequent": (0.2, 0.2, 0.6, 0.02),
+    "associative": (0.7, 0.1, 0.2, 0.05),
+    "explore": (0.4, 0.3, 0.3, 0.15),
+}
 
 
 class Middle(random.Random):
@@ -38,6 +43,14 @@ def candidate(hours=0.0, **fields):
     usual |= {"access_count": 0, "created_at": at, "last_accessed": at, "trust": 3, "source": 1}
     usual |= {"position": 0, "superseded_by": None, "span": None, "length": 10}
     return Candidate(**{**usual, "frequencies": (), "pairs": (), **fields})
+
+
+BALANCED = [
+    (10, 0, 99, 0.4 * 0.5 + 0.2 * 1 + 0.3 * 1 + 0.1 * 1),
+    (5, 30, 9, 0.4 * 0.5 + 0.2 / math.e + 0.3 * 0.5 + 0.1 * 0.5),
+    (0, 90, 0, 0.4 * 0.5 + 0.2 / math.e**3),
+    (8, 0, 10_000, 0.4 * 0.5 + 0.2 + 0.3 * 0.8 + 0.1),
+]
 
 
 def test_profiles_have_the_weights_of_their_design_and_weigh_these_parts():
@@ -66,7 +79,7 @@ def test_profiles_have_the_weights_of_their_design_and_weigh_these_parts():
         parts = profile_parts(one, PROFILES["frequent"], NOW)
         assert parts["utility"] == pytest.approx(utility, abs=1e-4), (votes, uses)
     # The balanced profile weighs importance, and decays over thirty days.
-    for importance, days, uses, expected in cases("score-balanced", {"math": math}):
+    for importance, days, uses, expected in BALANCED:
         one = candidate(hours=24 * days, importance=importance, access_count=uses)
         assert score(one, 0.5, "balanced", random.Random(1)) == pytest.approx(expected)
 
@@ -166,7 +179,15 @@ def test_words_weigh_by_rarity_less_their_background_and_by_the_part_they_hold()
         assert part.words == pytest.approx(part.bm25 / best * left), average
 
 
-@each("cosine,mean,meaning", "score-meaning")
+@pytest.mark.parametrize(
+    ("cosine", "mean", "meaning"),
+    [
+        pytest.param(0.6, 0.2, 0.5, id="0.6"),
+        pytest.param(0.2, 0.2, 0.0, id="0.2"),
+        pytest.param(1.0, 0.5, 1.0, id="1.0"),
+        pytest.param(0.1, 0.2, -0.125, id="0.1"),
+    ],
+)
 def test_meaning_is_measured_from_the_mean_cosine_up_to_one(cosine, mean, meaning):
     found = fuse(pool(said(1, 0, 0), cosines={1: cosine}, mean=mean, memories=10**9), now=0)
     meant = pytest.approx(STRETCH * meaning, abs=1e-6)
@@ -184,7 +205,22 @@ def test_meaning_is_measured_from_the_mean_cosine_and_not_scaled_down_where_it_s
     assert found[1].meaning == pytest.approx((0.9 - mean) * STRETCH / (1 - mean))
 
 
-@pytest.mark.parametrize(("places", "lifted"), cases("score-neighbours", {}))
+@pytest.mark.parametrize(
+    ("places", "lifted"),
+    [
+        pytest.param(
+            [(1, 0), (1, 1), (2, 0)], {1}, id="0-1-1"
+        ),  # the next passage of the same source
+        pytest.param([(1, 1), (1, 0), (2, 0)], {1}, id="1"),  # the one before
+        pytest.param([(1, 0), (1, 2), (2, 1)], {1}, id="0-1-2"),  # two away, by half
+        pytest.param([(1, 0), (1, 3), (2, 1)], set(), id="0-1-3"),  # three away
+        pytest.param([(1, 0), (2, 1), (3, 1)], set(), id="0-2"),  # another source
+        pytest.param(
+            [(1, 0)] * 3, set(), id="0-3"
+        ),  # told memories, which share one source without an order
+        pytest.param([(1, 0), (1, 0), (1, 1)], set(), id="0-1-0"),  # a place that two claim
+    ],
+)
 def test_neighbours_lift_only_ordered_passages_of_the_same_source(places, lifted):
     candidates = [candidate(key=0, source=source, position=at) for source, at in places]
     lift = scoring.lift_neighbours(candidates, [0.9, 0.1, 0.1])
@@ -203,8 +239,17 @@ def test_a_neighbour_lifts_by_how_far_it_stands_above_the_middle_but_in_no_rank_
     assert ranks[2].neighbours == 0 and ranks[1].recent == 0
 
 
+RECENCY = [
+    (0, RECENT, RECENT + TODAY),
+    (-scoring.SKEW / 2, RECENT, RECENT + TODAY),
+    (scoring.FADE, RECENT / math.e, RECENT / math.e),
+    (100 * scoring.FADE, 0, 0),
+    (-2 * scoring.SKEW, 0, -scoring.LATER),
+]
+
+
 def test_recency_fades_and_turns_that_follow_each_other_are_a_conversation():
-    for age, told, spoken in cases("score-recency", globals()):
+    for age, told, spoken in RECENCY:
         one = said(1, 1, 1, created_at=-age)
         found = [fuse(pool(one._replace(span=span)), now=0)[1].recent for span in (None, "s")]
         assert found == pytest.approx([told, spoken], abs=1e-3), age

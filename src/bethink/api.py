@@ -52,7 +52,9 @@ from bethink.model import (
     Relation,
     Session,
     Source,
+    fields_of,
     is_agent,
+    make_passage,
     supersede,
 )
 from bethink.recall.pipeline import Ask, recall
@@ -283,16 +285,21 @@ class Bethink:
         dedup: bool | None = None,
         automatic: str | None = None,
         allow_purged: bool = False,
+        **more: Any,
     ) -> Outcome:
-        """Store one statement. `duplicate` means that the same text is stored already; `near_duplicate` that a stored memory says the
+        """Store one statement; `more` are other fields that `bethink.model` declares editable. `duplicate` means that the same text is stored already; `near_duplicate` that a stored memory says the
         same, and keeps these words as a version. `dedup` and `automatic` override the settings of these names. `embedding_text` is
         embedded in place of the content."""
-        passage = Passage(
+        known = fields_of(Memory)
+        for name in more:
+            if name not in known or not known[name].addable:
+                raise TypeError(f"add() got an unexpected keyword argument {name!r}")
+        passage = make_passage(
             content=content,
             kind=check_kind(kind),
             summary=summary,
-            importance=check_range("importance", importance, 0, 10),
-            confidence=check_range("confidence", confidence, 0, 1),
+            importance=importance,
+            confidence=confidence,
             tags=tuple(tags),
             entities=tuple(map(as_entity, entities)),
             expires_at=expires_at,
@@ -300,6 +307,7 @@ class Bethink:
             metadata=(metadata or {})
             | ({EMBEDDING_TEXT: embedding_text} if embedding_text else {}),
             supersedes=tuple(self.resolve(id) for id in supersedes),
+            **more,
         )
         return self.add_many(
             [passage],

@@ -84,6 +84,7 @@ llm_daily_tokens 0..100000000   Tokens that the model may take in a day; 0 sends
 briefing_tokens 0..2000   Longest briefing that a hook gives a session when it starts, in tokens; 0 gives none.
 prompt_tokens 0..2000   Most that a hook adds to a prompt, in tokens; 0 adds nothing.
 hook_seconds 0.2..60   Seconds after which a hook gives up.
+hook_helper true|false   Keep the models open between prompts in a background process, which ends after 15 minutes without one.
 team   The team's server (https://…) or database, for `sync`. A token goes into BETHINK_TOKEN.
 busy_timeout 0.1..600   Seconds to wait for another process's write, or for a database server to come back.
 """
@@ -138,6 +139,7 @@ class Config(NamedTuple):
     briefing_tokens: int = 600
     prompt_tokens: int = 400
     hook_seconds: float = 5.0
+    hook_helper: bool = True
     team: str = ""
     busy_timeout: float = 30.0
     # No settings, because nobody should have to choose; a caller may replace them.

@@ -161,6 +161,11 @@ class FieldInfo(NamedTuple):
         return self.field.argument or self.name
 
     @property
+    def names(self) -> Strings:
+        """Every name that the argument is accepted under."""
+        return (self.argument, *self.field.aliases)
+
+    @property
     def label(self) -> str:
         return self.field.label or self.argument.removesuffix("_at").replace("_", " ")
 
@@ -262,7 +267,7 @@ _SHAPES: dict[Any, Shape] = {
 
 
 class Passage(NamedTuple):
-    """One thing to remember, as a reader or a person gave it. What is None is worked out by `extract`."""
+    """One thing to remember, as a reader or a person stated it; `extract` fills in what is None. See `make_passage`."""
 
     content: str
     kind: str | None = None
@@ -283,6 +288,14 @@ class Passage(NamedTuple):
     session: str | None = None
     supersedes: Strings = ()  # ids that this is said to replace
     relates_to: Strings = ()  # ids that this names: each is related to it, and used by it
+    more: Values = NOTHING  # other fields of the memory, by name
+
+
+def make_passage(**values: Any) -> Passage:
+    """A passage with these values. Fields of a memory that it has no attribute for go into `more`; None is left out."""
+    given = {name: value for name, value in values.items() if value is not None}
+    own = {name: given.pop(name) for name in Passage._fields if name in given}
+    return Passage(**own, more=given)
 
 
 class Memory(NamedTuple):

@@ -8,14 +8,17 @@ Everything here is derived from `fields_of`; nothing names a field of its own bu
     argument_schema(info)    JSON Schema of a field as an argument
     memory_schema()          JSON Schema of the whole object
     find_fault(info, value)  why a value is out of bounds, or ""
+    check_bounds(values)     the same for several fields by name, as an error
 """
 
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, Literal
 
+from bethink.errors import InvalidInput
 from bethink.model import (
     ENTITY_TYPES,
+    EXACT,
     KIND_ALIASES,
     KINDS,
     Entity,
@@ -23,6 +26,7 @@ from bethink.model import (
     FieldInfo,
     Json,
     Memory,
+    Values,
     fields_of,
 )
 
@@ -122,17 +126,32 @@ def _one_schema(info: FieldInfo) -> Json:
 
 def find_fault(info: FieldInfo, value: Any) -> str:
     """Say why a value, which has the field's type, is out of bounds; "" if it is not."""
-    field = info.field
+    field, low, high = info.field, info.field.low, info.field.high
     if value is None:
-        return "" if info.optional else f"{info.label} is missing"
-    low, high = field.low, field.high
-    for number in value if info.shape == "lines" else (value,):
-        # The comparison is false for NaN, too.
-        below = low is not None and not number >= low
-        if below or (high is not None and not number <= high):
-            return f"{info.label} must be from {low:g} to {high:g}, not {number:g}"
+        return "" if info.optional else f"The {info.name} is missing."
+    if low is not None and high is not None:
+        for number in value if info.shape == "lines" else (value,):
+            if not isinstance(number, int | float) or isinstance(number, bool):
+                return f"The {info.name} {str(number)[:40]!r} is not a number."
+            if not low <= number <= high:  # or not a number at all
+                # Python formats no whole number beyond the range of floats.
+                shown = f" {number:g}" if isinstance(number, float) or abs(number) < EXACT else ""
+                return f"The {info.name}{shown} is outside {low:g} to {high:g}."
     if field.choices and value not in field.choices:
-        return f"{str(value)[:40]!r} is not a {info.label}"
+        return f"{str(value)[:40]!r} is not a {info.name}."
     if field.longest and len(value) > field.longest:
-        return f"{info.label} has {len(value):,} characters; {field.longest:,} are the most"
+        return f"The {info.name} has {len(value):,} characters; {field.longest:,} are the most."
     return ""
+
+
+def check_bounds(values: Values) -> None:
+    """Refuse values, by the name of their field, that are out of bounds; None is no value."""
+    known = fields_of(Memory)
+    for name, value in values.items():
+        info = known[name]
+        if value is not None and (fault := find_fault(info, value)):
+            low, high = info.field.low, info.field.high
+            ranged = low is not None and high is not None
+            raise InvalidInput(
+                fault, f"Give a number from {low:g} to {high:g}." if ranged else None
+            )

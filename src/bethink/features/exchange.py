@@ -42,6 +42,7 @@ from bethink.model import (
     Event,
     Memory,
     Relation,
+    fields_of,
 )
 from bethink.store.base import Store
 from bethink.store.places import content_hash
@@ -580,11 +581,8 @@ def _name_import(place: Path) -> str:
 
 # A vault for Obsidian, which `readers` reads. It shows what people want to see and change; a copy of everything is an export as JSON.
 
-# What a note tells of its memory, beside its text, its entities and its links.
-NOTED = """
-id scope kind tags importance confidence usefulness access_count created_at updated_at expires_at answered section source trust metadata
-summary
-""".split()
+# Fields in the head of a note.
+NOTED = [name for name, info in fields_of(Memory).items() if info.is_shown("note")]
 LONGEST_NAME = 60
 _NO_NAME = re.compile(r"[^\w ,.()+=!-]+")
 # What JSON writes as it is and YAML reads otherwise, or a reader may take for a reference.

@@ -19,7 +19,16 @@ from bethink.errors import InvalidInput, NeedsPerson
 from bethink.features import promotion, tending
 from bethink.features.tending import COMPARED, Pair
 from bethink.ingest.reconcile import BELIEVED, OPEN
-from bethink.model import PERSONAL, TRUST, Change, Filter, Forgotten, Memory, Passage
+from bethink.model import (
+    PERSONAL,
+    TRUST,
+    Change,
+    Filter,
+    Forgotten,
+    Memory,
+    fields_of,
+    make_passage,
+)
 from bethink.recall.shape import citation
 from bethink.store.transfer import split_pages
 from bethink.text import check_choice
@@ -30,8 +39,8 @@ SECONDS = 0.06  # for looking at pairs: a few searches' worth
 MOST_COUNTED = 99
 AT_ONCE = 8  # statements that are read, and if need be embedded, together
 NEAREST = 24  # that a statement is compared with: turns and passages stand among them
-# What of a memory holds on when it is bound to one project.
-BOUND = "content kind summary importance confidence tags entities created_at lines".split()
+# Fields that a memory keeps when it is bound to one project. Its metadata describe how the personal one was read.
+BOUND = [name for name, info in fields_of(Memory).items() if info.addable and name != "metadata"]
 FILTERS: Mapping[str, Mapping[str, Any]] = {
     "questions": {"kinds": OPEN, "answered": False},
     "preferences": {"kinds": ("preference",), "scopes": (PERSONAL,), "transcribed": True},
@@ -206,8 +215,8 @@ def bind(memory: Bethink, id: str) -> Memory:
             "`bethink list --personal` shows what holds in every project.",
         )
     _check_own(memory, one)
-    same = {name: getattr(one, name) for name in BOUND}
-    passage = Passage(**same, supersedes=(one.id,))
+    same = {name: getattr(one, name) for name in (*BOUND, "created_at", "lines")}
+    passage = make_passage(**same, supersedes=(one.id,))
     return memory.one(memory.add_many([passage], source=one.source, dedup=False).outcomes[0].id)
 
 
@@ -288,8 +297,8 @@ _TABLE = """
 first  contradictions duplicates  Keep the first  1  Kept the first; it replaces the second.  Both are back.
 second  contradictions duplicates  Keep the second  2  Kept the second; it replaces the first.  Both are back.
 both  contradictions duplicates  Keep both  b  Kept both; they are not compared again.  They are compared again.
-trust  doubtful  Trust it  t  Trusted like your own notes from now on.  Its earlier trust is back.
-keep-doubtful  doubtful  Leave it  l  Left as it is.  Back in the inbox.
+trust  doubtful  Trust  t  Trusted like your own notes from now on.  Its earlier trust is back.
+keep-doubtful  doubtful  Dismiss  l  Dismissed; nothing changed.  Back in the inbox.
 answered  questions  Close  c  Closed.  Open again.
 keep-questions  questions  Keep open  l  Stays open; not asked about again here.  Back in the inbox.
 bind  preferences  Only in this project  h  Applies to this project only.  Applies to every project again.

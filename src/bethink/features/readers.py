@@ -40,9 +40,13 @@ from bethink.model import (
     PERSONAL,
     RELATIONS,
     TRUST,
+    FieldInfo,
+    Memory,
     Passage,
     Relation,
     Source,
+    fields_of,
+    make_passage,
 )
 from bethink.store.foreign import ForeignDatabase, list_programs
 from bethink.store.rows import Record
@@ -53,7 +57,14 @@ EMPTY, LONG, UNREADABLE, DELETED, RAW = "empty", "too long", "unreadable", "dele
 KEPT_OUT = "kept out"  # by `index: false`
 # Set by hand: what one import may hold, and what of a row is kept beside its text.
 MOST_ROWS = 1_000_000
+MOST_NUMBER = 1e15  # of a field without bounds
 MOST_TAGS, LONGEST_TAG, LONGEST_EXTRA = 50, 100, 500
+
+
+def _fold(name: Any) -> str:
+    """A name of a column without case, underscores and blanks."""
+    return re.sub("[_ -]", "", str(name).lower())
+
 
 # Our name of a field, and what others call it; case and underscores do not count. The first that holds something is it.
 _NAMES = """
@@ -80,6 +91,13 @@ relations    relations
 answered     answered
 """
 _FIELDS = {line.split()[0]: line.split()[1:] for line in _NAMES.strip().splitlines()}
+# Fields that only Bethink has, under their own names.
+_MORE = {
+    name: info
+    for name, info in fields_of(Memory).items()
+    if info.addable and name not in Passage._fields
+}
+_FIELDS |= {name: list(map(_fold, (name, *info.names))) for name, info in _MORE.items()}
 TEXT_COLUMNS = _FIELDS["text"]
 # What other stores call their kinds. Any other becomes a tag, and the text says what it is.
 _KINDS = KIND_ALIASES | dict(
@@ -490,11 +508,11 @@ def _make_given(
     if not text.strip() or len(text) > options.longest:
         return LONG if text.strip() else EMPTY
     kind, tags = _find_kind(fields)
-    passage = Passage(
+    passage = make_passage(
         content=text,
         kind=kind,
         summary=_to_text(fields.get("summary"))[: 2 * LONGEST_EXTRA] or None,
-        importance=_to_number(fields.get("importance"), 10),
+        importance=_to_importance(fields.get("importance")),
         confidence=_to_number(fields.get("confidence"), 1),
         tags=tags,
         entities=tuple(map(as_entity, _list_names(fields.get("entities")))),
@@ -502,6 +520,7 @@ def _make_given(
         created_at=fields["created"],
         expires_at=_to_time(fields.get("expires")),
         metadata=fields["metadata"],
+        **{name: _to_value(fields.get(name), info) for name, info in _MORE.items()},
     )
     try:
         clean, redactions = clean_passage(passage, options.longest)
@@ -600,10 +619,6 @@ def make_id(*parts: Any) -> str:
     return f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-8{digits[17:20]}-{digits[20:]}"
 
 
-def _fold(name: Any) -> str:
-    return re.sub("[_ -]", "", str(name).lower())
-
-
 def _key(value: Any) -> str:
     return str(value).strip().casefold()
 
@@ -639,15 +654,42 @@ def _parse(value: Any) -> Any:
         return None
 
 
+def _to_value(value: Any, info: FieldInfo) -> Any:
+    """A value as a field holds it; None if it cannot be read."""
+    if value is None:
+        return None
+    field = info.field
+    match info.shape:
+        case "number" | "whole":
+            low = -MOST_NUMBER if field.low is None else field.low
+            high = MOST_NUMBER if field.high is None else field.high
+            number = _to_number(value, high, low)
+            return number if info.shape == "number" or number is None else int(number)
+        case "time":
+            return _to_time(value)
+        case "switch":
+            return value not in (0, False, "0", "false")
+        case "texts":
+            return tuple(_list_names(value))
+        case "object":
+            return to_object(value)
+        case _:
+            return _to_text(value)[:LONGEST_EXTRA] or None
+
+
 def _to_number(value: Any, most: float, least: float = 0.0) -> float | None:
-    """A number within bounds; of an importance a part of one is meant as a part of ten."""
+    """A number within bounds."""
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         return None
-    if most == 10 and 0 < number < 1:
-        number *= most
     return None if isnan(number) else max(least, min(number, most))
+
+
+def _to_importance(value: Any) -> float | None:
+    """An importance from 0 to 10. Other programs count from 0 to 1."""
+    number = _to_number(value, 10)
+    return number * 10 if number and number < 1 else number
 
 
 def _to_time(value: Any) -> datetime | None:

@@ -28,14 +28,16 @@ from bethink.ingest.redact import redact_value
 from bethink.model import (
     ENTITY_TYPES,
     IMPORTED,
-    KINDS,
     RELATIONS,
     TRUST,
     Batch,
     Event,
+    FieldInfo,
     Memory,
     Relation,
+    fields_of,
 )
+from bethink.schema import find_fault
 from bethink.store.base import Store
 from bethink.store.places import content_hash, embedded_text, turn_identity
 from bethink.store.rows import Ids, Record, Row, from_history
@@ -71,17 +73,9 @@ WRONG = (
     OSError,
     RecursionError,
 )
-# Of which `wrong_field` knows the form, and what follows from other fields.
+# Parts of a record that are not searched for secrets: `wrong_field` knows their form, or they follow from others.
 _AS_IT_IS = "id scope kind content_hash superseded_by path unique".split()
 _READERS = "note markdown repomap transcript analysis git import".split()
-_BOUNDS = {
-    "importance": (0, 10),
-    "confidence": (0, 1),
-    "usefulness": (-1e9, 1e9),
-    "access_count": (0, 1 << 53),
-    "position": (0, 1 << 53),
-}
-_TIMES = "created_at updated_at valid_from deleted_at last_accessed".split()
 
 Fields = tuple[str, ...]
 VOTES = "usefulness"  # what is summed instead of overruled
@@ -118,19 +112,10 @@ def _are_names(*values: str) -> bool:
 def wrong_field(record: Record, longest: int) -> str | None:
     """The name of a value that our own pipeline would not write, or None."""
     memory, events = record.memory, record.events
-    fitting = {
-        name: len(repr(value)) <= LONGEST_FIELD
-        for name, value in memory._asdict().items()
-        if name not in ("content", "summary")
-    }
-    for name, (least, most) in _BOUNDS.items():
-        fitting[name] = least <= getattr(memory, name) <= most
+    fitting = {name: _is_fitting(info, memory) for name, info in fields_of(Memory).items()}
     fitting |= {
         "id": _is_id(memory.id),
-        "kind": memory.kind in KINDS,
         "superseded_by": memory.superseded_by is None or _is_id(memory.superseded_by),
-        "lines": all(0 <= line < 1 << 53 for line in memory.lines or ()),
-        "trust": memory.trust in TRUST.values(),
         "content": bool(memory.content.strip()) and len(memory.content) <= longest,
         "summary": len(memory.summary) <= longest,
         "content_hash": memory.content_hash == content_hash(memory.content),
@@ -143,13 +128,19 @@ def wrong_field(record: Record, longest: int) -> str | None:
     return next((name for name, fine in fitting.items() if not fine), None)
 
 
+def _is_fitting(info: FieldInfo, memory: Memory) -> bool:
+    """Return True if a field's value is within its bounds, or short enough if it has none."""
+    value = getattr(memory, info.name)
+    return not find_fault(info, value) and len(repr(value)) <= LONGEST_FIELD
+
+
 def _is_event(event: Event, memory: Memory) -> bool:
-    """Whether a line of a history can be read, and its values put back into the memory."""
-    least, most = _BOUNDS[VOTES]
+    """Return True if an event of a history can be read, and its values put back into the memory."""
+    infos = [info for info in fields_of(Memory).values() if info.field.low is not None]
     try:
         states = [apply_fields(memory, state) for state in (event.before, event.after)]
-        votes = all(least <= state.usefulness <= most for state in states)
-        return votes and _are_names(event.actor, event.action)
+        fitting = all(_is_fitting(info, state) for info in infos for state in states)
+        return fitting and _are_names(event.actor, event.action)
     except WRONG:
         return False
 
@@ -191,8 +182,8 @@ def limit_stranger(record: Record, now: datetime) -> Record:
 
 def cap_times(record: Record, now: datetime) -> Record:
     """A record of no later date than now."""
-    times = {name: getattr(record.memory, name) for name in _TIMES}
-    capped = {name: min(at, now) for name, at in times.items() if at}
+    past = [name for name, info in fields_of(Memory).items() if info.field.past]
+    capped = {name: min(at, now) for name in past if (at := getattr(record.memory, name))}
     return record._replace(memory=record.memory._replace(**capped))
 
 

@@ -25,7 +25,7 @@ from bethink import config as configuration
 from bethink import project as projects
 from bethink.config import locate_database
 from bethink.errors import BethinkError
-from bethink.hooks import spool, state
+from bethink.hooks import helper, spool, state
 from bethink.hooks.state import Hook
 from bethink.language.words import COMMON_WORDS, STOP_WORDS
 from bethink.model import TRUST
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from bethink.api import Bethink
     from bethink.config import Config
+    from bethink.model import Json
     from bethink.project import Project
 
 OFF = "BETHINK_HOOKS"
@@ -42,6 +43,8 @@ SECONDS = 5.0  # until the settings are read, which may say otherwise
 LOOK = 0.05  # seconds between two looks at the clock
 COUNTING = 0.3  # seconds that counting a failure may take
 BUSY = 1.0  # seconds to wait for a lock of another process
+HELPER_SHARE = 0.6  # part of `hook_seconds` for the helper; the rest is for doing without it
+MOST_OPENED = 4  # memories that a helper keeps open
 NOTED = ("stop", "subagent-stop", "pre-compact", "post-compact", "session-end")
 SUBAGENT_TOKENS = 300  # of a sub-agent's briefing: its task says what it needs; set by hand
 EMPTIED = ("compact", "clear")  # sources of a session that has lost its context
@@ -89,6 +92,10 @@ def run_alone(words: Sequence[str]) -> None:
     parts = [part for word in words for part in word.split("=", 1)]
     options = dict(pairwise(parts))
     event, host = words[0], options.get("--host", "claude")
+    if event == "helper":
+        gc.enable()
+        helper.serve(answer_request)
+        os._exit(0)
     limit = Limit(event, host)
     try:
         if "--database" in options:
@@ -182,23 +189,58 @@ def _tell(hook: Hook, project: Project, config: Config, closing: bool) -> str:
     if projects.is_paused(hook.directory, project.scope):
         return ""
     text = ""
+    uses_helper = exists and not closing and config.hook_helper and config.compares
     if exists and _is_wanted(hook, config, project):
-        with _open(hook, project, config, closing) as memory:
-            text = answer(hook, memory)
+        reply = None
+        if uses_helper and hook.event == "prompt":
+            request = {"hook": hook._asdict(), "worktree": str(project.worktree)}
+            reply = helper.ask(request, HELPER_SHARE * config.hook_seconds)
+        if reply is None:
+            with _open(hook, project, config, closing) as memory:
+                reply = answer(hook, memory)
+        text = reply
     if hook.event == "session-start":  # what a session that was killed left behind is read
+        if uses_helper:
+            helper.warm_up()
         state.remove_old_deliveries()
         with _counting(hook):
             spool.wake(config.database)
     return text
 
 
-@contextmanager
-def _open(hook: Hook, project: Project, config: Config, closing: bool) -> Iterator[Bethink]:
-    """The memory of a project, for a hook that does not wait long for a lock."""
+_opened: dict[tuple[str, str], Bethink] = {}  # of a helper, the last few
+
+
+def answer_request(request: Json) -> str:
+    """Answer a hook inside the helper, which keeps memories and models open."""
+    hook = Hook(**request["hook"])
+    project = projects.find(Path(request["worktree"]))
+    config = configuration.load(project.root)
+    config = config._replace(database=locate_database(config, project))
+    key = (str(project.worktree), repr(config))
+    memory = _opened.pop(key, None) or _open_memory(hook, project, config)
+    _opened[key] = memory
+    while len(_opened) > MOST_OPENED:
+        _opened.pop(next(iter(_opened))).close()
+    try:
+        return answer(hook, memory)
+    except Exception as error:  # noqa: BLE001 - the outermost boundary of a request: the helper goes on
+        count_failure(hook.event, hook.host, f"{type(error).__name__}: {error}")
+        _opened.pop(key).close()
+        return ""
+
+
+def _open_memory(hook: Hook, project: Project, config: Config) -> Bethink:
     from bethink.api import Bethink
 
     quick = config._replace(busy_timeout=min(BUSY, config.busy_timeout))
-    memory = Bethink(directory=project.worktree, config=quick, actor=f"hook:{hook.host}")
+    return Bethink(directory=project.worktree, config=quick, actor=f"hook:{hook.host}")
+
+
+@contextmanager
+def _open(hook: Hook, project: Project, config: Config, closing: bool) -> Iterator[Bethink]:
+    """The memory of a project, for a hook that does not wait long for a lock."""
+    memory = _open_memory(hook, project, config)
     yield memory
     if closing:  # a process of its own ends without: that might first put the writes of others into the database file
         memory.close()

@@ -15,7 +15,7 @@ import fcntl
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -177,7 +177,7 @@ def take(path: Path) -> tuple[Path, SpoolEntry] | None:
 def lock(database: str, inherited: int | None = None) -> Iterator[bool]:
     """Whether this process is the one worker of a database, for as long as the block lasts. The system lets go of a lock when its
     process ends, however it ends."""
-    held = _acquire(database) if inherited is None else inherited
+    held = acquire(lock_file(database)) if inherited is None else inherited
     try:
         yield held is not None
     finally:
@@ -185,14 +185,18 @@ def lock(database: str, inherited: int | None = None) -> Iterator[bool]:
             os.close(held)
 
 
-def _acquire(database: str) -> int | None:
+def lock_file(database: str) -> Path:
+    return folder() / f"{key_of(database)}.lock"
+
+
+def acquire(file: Path) -> int | None:
+    """Lock a file for this process. Return its descriptor, or None if another process holds it."""
     try:
-        state.make_private(folder())
-        file = folder() / f"{key_of(database)}.lock"
+        state.make_private(file.parent)
         held = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise BethinkError(
-            f"{folder()} cannot be written: {error.strerror or error}.", "Check its permissions."
+            f"{file.parent} cannot be written: {error.strerror or error}.", "Check its permissions."
         ) from error
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -212,11 +216,20 @@ def wake(database: str) -> None:
     its lock, so that nothing noted before this call is left lying."""
     if not list_entries(database) or not sys.executable:
         return
-    held = _acquire(database)
+    held = acquire(lock_file(database))
     if held is None:
         return
     # A URL may hold a password, and everybody can read a command line: the environment names the database.
     environment = worker_environment() | {"BETHINK_DATABASE": full_name(database)}
+    try:
+        # -P: whatever lies in the folder that a worker is started in is not its program.
+        detach([sys.executable, "-P", "-m", "bethink.hooks.worker"], environment, held)
+    finally:
+        os.close(held)
+
+
+def detach(words: Sequence[str], environment: Mapping[str, str], held: int) -> None:
+    """Start a program that belongs to nobody and inherits the lock `held`."""
     import warnings
 
     with warnings.catch_warnings():
@@ -224,12 +237,11 @@ def wake(database: str) -> None:
         warnings.simplefilter("ignore")
         child = os.fork()
     if child == 0:
-        _become_worker(environment, held)
-    os.close(held)
+        _become(words, environment, held)
     os.waitpid(child, 0)
 
 
-def _become_worker(environment: dict[str, str], held: int) -> None:
+def _become(words: Sequence[str], environment: Mapping[str, str], held: int) -> None:
     """A grandchild in a session of its own: its parent is gone at once, so that nobody who ends a tree of processes finds it. It
     inherits the lock and no other file, or the host would wait for the end of its output."""
     try:
@@ -246,8 +258,7 @@ def _become_worker(environment: dict[str, str], held: int) -> None:
         for standard in range(3):
             os.dup2(nothing, standard)
         os.closerange(LOCK + 1, os.sysconf("SC_OPEN_MAX"))
-        # -P: whatever lies in the folder that a worker is started in is not its program.
-        os.execve(sys.executable, [sys.executable, "-P", "-m", "bethink.hooks.worker"], environment)
+        os.execve(words[0], list(words), dict(environment))
     finally:
         os._exit(127)
 

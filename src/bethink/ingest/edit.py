@@ -1,7 +1,7 @@
 """Changes to a memory that exists: who may make them, the same redaction and extraction as for a new one, an earlier version of it,
 and where else a conversation says what is to be purged. Nothing here writes."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput, NeedsPerson
@@ -22,15 +22,22 @@ from bethink.model import (
     Memory,
     Passage,
     fields_of,
+    make_passage,
     turn_of,
 )
 from bethink.store.base import Store
 from bethink.store.places import EMBEDDING_TEXT, content_hash
 from bethink.store.rows import from_history
-from bethink.text import as_entity, check_kind, check_range
+from bethink.text import as_entity, check_kind
 
 Fields = dict[str, Any]
 CLEARABLE = frozenset(name for name, info in fields_of(Memory).items() if info.clearable)
+# How the values of a change are read, where a passage holds them otherwise.
+READ: Mapping[str, Callable[[Any], Any]] = {
+    "kind": check_kind,
+    "tags": tuple,
+    "entities": lambda names: tuple(map(as_entity, names)),
+}
 
 
 # Who may change what
@@ -113,25 +120,12 @@ def edit_values(
         raise InvalidInput(
             "Nothing to change was given.", "bethink update ID --content … --importance 8"
         )
-    check_range("importance", fields.get("importance"), 0, 10)
-    check_range("confidence", fields.get("confidence"), 0, 1)
+    read = {name: check(fields[name]) for name, check in READ.items() if name in fields}
     passage, _ = clean_passage(
-        Passage(
-            fields.get("content", memory.content),
-            kind=check_kind(fields.get("kind")),
-            summary=fields.get("summary"),
-            tags=tuple(fields.get("tags", ())),
-            entities=tuple(map(as_entity, fields.get("entities", ()))),
-            metadata=fields.get("metadata", {}),
-        ),
-        longest,
+        make_passage(**{"content": memory.content, **fields, **read}), longest
     )
-    cleaned = "content kind summary tags entities metadata".split()
-    changes = {
-        **dict.fromkeys(clear),
-        **fields,
-        **{name: getattr(passage, name) for name in cleaned if name in fields},
-    }
+    own = {name: getattr(passage, name) for name in fields if name in Passage._fields}
+    changes = {**dict.fromkeys(clear), **own, **passage.more}
     if "summary" in fields and not passage.summary:
         changes["summary"] = summarize(passage.content)  # whoever empties it gets a new one
     if "content" in fields:

@@ -37,6 +37,7 @@ from bethink.model import (
     Relation,
     Source,
 )
+from bethink.schema import check_bounds
 from bethink.store.base import Store
 from bethink.store.places import content_hash, embedded_text, topic_text
 from bethink.text import hash_text, new_id
@@ -182,17 +183,22 @@ def clean_passage(passage: Passage, longest: int) -> tuple[Passage, int]:
             "Nothing is left to remember once the private parts are taken out.",
             "Say something outside <private>…</private>.",
         )
+    check_bounds(
+        {"importance": passage.importance, "confidence": passage.confidence, **passage.more}
+    )
     metadata, hidden = redact_value(dict(passage.metadata))
+    more, hidden_more = redact_value(dict(passage.more))
     tags, hidden_tags = redact_value(list(passage.tags))
     names = tuple(entity for entity in passage.entities if redact(entity.name).text == entity.name)
     summary, section = redact(passage.summary or ""), redact(passage.section or "")
-    found = hidden + hidden_tags + len(passage.entities) - len(names)
+    found = hidden + hidden_more + hidden_tags + len(passage.entities) - len(names)
     count = found + sum(part.private + part.secrets for part in (redacted, summary, section))
     return passage._replace(
         content=redacted.text.strip(),
         summary=summary.text or None,
         section=section.text or None,
         metadata=metadata,
+        more=more,
         tags=tuple(tags),
         entities=names,
     ), count
@@ -261,6 +267,7 @@ def _restate(memory: Memory, passage: Passage) -> Change | None:
         "kind": passage.kind or memory.kind,
         "tags": passage.tags or memory.tags,
         "importance": memory.importance if passage.importance is None else passage.importance,
+        **passage.more,
     }
     fields = {name: value for name, value in stated.items() if getattr(memory, name) != value}
     if memory.deleted_at is not None:
@@ -287,7 +294,7 @@ def _batch_of_sources(
 def make_memory(passage: Passage, source: Source, options: WriteOptions, position: int) -> Memory:
     """A passage as the memory that it becomes, of no later date than now: a date ahead of time would outrank what is said today."""
     created = min(passage.created_at or options.now, options.now)
-    return Memory(
+    memory = Memory(
         id=new_id(),
         scope=options.scope,
         kind=passage.kind or "general",
@@ -315,6 +322,7 @@ def make_memory(passage: Passage, source: Source, options: WriteOptions, positio
         metadata=passage.metadata if passage.embed else {**passage.metadata, "vector_index": False},
         trust=options.trust,
     )
+    return memory._replace(**passage.more)
 
 
 # Writing

@@ -19,7 +19,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin
 
 from bethink import project as projects
 from bethink.errors import InvalidInput, StoreError
-from bethink.model import Entity, Event, Json, Memory, Relation, Session, Source, Span, Strings
+from bethink.model import (
+    LATER,
+    Entity,
+    Event,
+    Json,
+    Memory,
+    Relation,
+    Session,
+    Source,
+    Span,
+    Strings,
+    fields_of,
+)
 from bethink.store.places import content_hash, embedded_text
 from bethink.store.rows import EPOCH, Record, Row, Stored, instant, stamp
 from bethink.text import hash_text
@@ -28,6 +40,8 @@ if TYPE_CHECKING:
     from bethink.store.base import Store
     from bethink.store.rules import Writer
 
+# Fields of a memory that travel.
+EXPORTED = tuple(name for name, info in fields_of(Memory).items() if info.is_shown("export"))
 # In the order in which they can be put in: what a memory belongs to comes before it.
 PARTS = "scopes sources sessions spans records relations turns tombstones".split()
 PAGE = 200  # items that go into one transaction
@@ -76,15 +90,15 @@ def digest(part: str, item: Any) -> bytes:
     """What an item of a part says, whichever store keeps it. Numbers that a store gives out do not count."""
     if part == "records":
         events = [event[:5] for event in item.events]
-        item = (_fold_names(item.memory), item.unique, events, item.vectors)
+        item = (_list_values(item.memory), item.unique, events, item.vectors)
     return _hash(item)
 
 
 def version(record: Record) -> bytes:
     """What was said of a memory and what became of it, by which two databases that share it agree. How often it was read and what its
     project is called are each one's own, and vectors can be made anew."""
-    memory = _fold_names(record.memory)._replace(scope="", access_count=0, last_accessed=None)
-    return _hash((memory, record.unique, list(map(_get_facts, record.events))))
+    memory = record.memory._replace(**_OWN)
+    return _hash((_list_values(memory), record.unique, list(map(_get_facts, record.events))))
 
 
 def event_digest(event: Event) -> bytes:
@@ -97,10 +111,26 @@ def _get_facts(event: Event) -> tuple[Any, ...]:
     return (event.at, event.action, event.before, event.after)
 
 
-def _fold_names(memory: Memory) -> Memory:
+# The fields of which each database has its own value, as a version counts them.
+_OWN: Json = {
+    name: "" if info.required else info.default
+    for name, info in fields_of(Memory).items()
+    if not info.field.synced
+}
+
+
+def _list_values(memory: Memory) -> list[Any]:
+    """The values of a memory in order. Later fields follow by name where they differ from their default, so that a database
+    that does not know them yet agrees."""
     # A store keeps one spelling of each name, and in no order.
     folded = sorted(Entity(entity.name.casefold(), entity.type) for entity in memory.entities)
-    return memory._replace(entities=tuple(folded))
+    values = list(memory._replace(entities=tuple(folded)))
+    later = {
+        name: value
+        for name in LATER
+        if (value := getattr(memory, name)) != memory._field_defaults[name]
+    }
+    return [*values[: len(values) - len(LATER)], *([later] if later else [])]
 
 
 def _hash(value: Any) -> bytes:
@@ -151,8 +181,7 @@ def sign_bundle(bundle: Bundle, known: Sequence[Record], person: str) -> Bundle:
 
 def record_to_json(record: Record) -> Json:
     """A record as the JSON object of an export."""
-    value = _to_json(record.memory)
-    del value["newer"]  # derived
+    value = {name: _to_json(getattr(record.memory, name)) for name in EXPORTED}
     value["history"] = list(map(_to_json, record.events))
     for event in value["history"]:
         del event["number"]
@@ -166,7 +195,7 @@ def record_from_json(value: Row) -> Record:
     A ValueError, KeyError, TypeError or AttributeError where it is none."""
     events = from_json(tuple[Event, ...], value.get("history"))
     vectors = from_json(Stored, value.get("vectors"))
-    known = {name: one for name, one in value.items() if name != "newer"}
+    known = {name: value[name] for name in EXPORTED if name in value}
     return Record(from_json(Memory, known), value.get("unique") is not False, events, vectors)
 
 

@@ -16,6 +16,7 @@ from bethink import post
 from bethink import project as projects
 from bethink.api import Bethink, open_store
 from bethink.app import read_words, render
+from bethink.app.asked import make_filter
 from bethink.app.cli import console
 from bethink.app.cli.console import (
     Bar,
@@ -28,7 +29,6 @@ from bethink.app.cli.console import (
 )
 from bethink.app.cli.knowledge import run_sync, synced_result
 from bethink.app.cli.tend import edit_file
-from bethink.app.operations import make_filter
 from bethink.app.render import format_records, many, pick
 from bethink.config import check, locate_database, mask_password, project_file
 from bethink.errors import (

@@ -1,0 +1,197 @@
+"""The resident helper that keeps models open between prompts: started by a hook, ends by itself, never in the way."""
+
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from mcp_client import environment
+
+from bethink import Bethink
+
+PROMPT = "how do we deploy the billing service?"
+
+
+class Machine:
+    """A home and a project with one decision, and the prompt hook as an agent starts it."""
+
+    def __init__(self, folder: Path, models: Path) -> None:
+        self.home, self.project = folder / "data", folder / "project"
+        (self.project / ".git").mkdir(parents=True)
+        (self.project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+        self.environment = environment(
+            self.home,
+            HOME=str(folder),
+            BETHINK_MODEL_DIR=str(models),
+            BETHINK_HOOK_HELPER="true",
+            BETHINK_HELPER_IDLE="60",
+        )
+        del self.environment["BETHINK_EMBEDDING"]
+        self.add("We deploy the billing service from main")
+
+    def add(self, text: str) -> None:
+        with Bethink(self.home / "memory.db", directory=self.project) as memory:
+            memory.add(text, kind="decision")
+
+    def prompt(self, session: str = "s", **more: str) -> str:
+        message = {"cwd": str(self.project), "session_id": session, "prompt": PROMPT}
+        done = subprocess.run(
+            [sys.executable, "-m", "bethink", "hook", "prompt", "--host", "claude"],
+            input=json.dumps(message).encode(),
+            env=self.environment | more,
+            capture_output=True,
+            timeout=60,
+            check=True,
+        )
+        return done.stdout.decode()
+
+    def sockets(self) -> list[Path]:
+        return sorted((self.home / "hooks").glob("helper-*.sock"))
+
+    def helpers(self) -> list[int]:
+        """Process ids of helpers of this home."""
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                words = (folder / "cmdline").read_bytes().split(b"\0")
+                own = (folder / "environ").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if b"helper" in words and f"BETHINK_HOME={self.home}".encode() in own:
+                found.append(int(folder.name))
+        return found
+
+
+@pytest.fixture
+def machine(
+    tmp_path_factory: pytest.TempPathFactory, with_model: None, model_or_pull: Path
+) -> Iterator[Machine]:
+    # A short path: the system allows about 100 bytes for that of a socket.
+    made = Machine(tmp_path_factory.mktemp("h"), model_or_pull.parent)
+    yield made
+    for pid in made.helpers():
+        os.kill(pid, signal.SIGKILL)
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 30.0) -> bool:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until and not condition():
+        time.sleep(0.02)
+    return condition()
+
+
+def test_the_helper_answers_like_the_hook_itself(machine: Machine) -> None:
+    alone = machine.prompt("one", BETHINK_HOOK_HELPER="false")
+    assert "from main" in alone
+    assert "from main" in machine.prompt("two")
+    assert len(machine.helpers()) == 1
+
+
+def test_only_its_owner_can_open_the_socket(machine: Machine) -> None:
+    machine.prompt()
+    [path] = machine.sockets()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_memory_is_shown_once_per_session_through_the_helper(machine: Machine) -> None:
+    assert machine.prompt("same")
+    assert machine.prompt("same") == ""
+
+
+def test_a_change_is_seen_by_a_running_helper(machine: Machine) -> None:
+    machine.prompt("one")
+    machine.add("Only Ada may deploy the billing service")
+    assert "Only Ada" in machine.prompt("two")
+
+
+def test_a_killed_helper_is_replaced(machine: Machine) -> None:
+    machine.prompt("one")
+    [first] = machine.helpers()
+    os.kill(first, signal.SIGKILL)
+    assert wait_until(lambda: not machine.helpers())
+    assert "from main" in machine.prompt("two")
+    assert len(machine.helpers()) == 1
+
+
+def test_an_idle_helper_ends(machine: Machine) -> None:
+    machine.prompt(BETHINK_HELPER_IDLE="0.5")
+    assert wait_until(lambda: not machine.helpers())
+
+
+def test_an_idle_helper_removes_its_socket(machine: Machine) -> None:
+    machine.prompt(BETHINK_HELPER_IDLE="0.5")
+    assert wait_until(lambda: not machine.sockets())
+
+
+def test_prompts_at_the_same_time_start_one_helper(machine: Machine) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(machine.prompt, ("a", "b", "c", "d")))
+    assert all("from main" in answer for answer in answers)
+    assert len(machine.helpers()) == 1
+
+
+def test_a_helper_survives_a_request_that_is_no_json(machine: Machine) -> None:
+    machine.prompt("one")
+    [path] = machine.sockets()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.connect(str(path))
+        connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
+    assert "from main" in machine.prompt("two")
+
+
+def test_the_setting_turns_the_helper_off(machine: Machine) -> None:
+    assert "from main" in machine.prompt(BETHINK_HOOK_HELPER="false")
+    assert machine.helpers() == []
+
+
+def test_without_embeddings_no_helper_is_started(machine: Machine) -> None:
+    machine.prompt(BETHINK_EMBEDDING="none")
+    assert machine.helpers() == []
+
+
+def test_a_socket_file_that_nobody_answers_is_no_hindrance(machine: Machine) -> None:
+    machine.prompt("one")
+    [pid], [path] = machine.helpers(), machine.sockets()
+    os.kill(pid, signal.SIGKILL)
+    assert wait_until(lambda: not machine.helpers())
+    assert path.exists()
+    assert "from main" in machine.prompt("two")
+
+
+def test_a_start_of_a_session_warms_the_helper_up(machine: Machine) -> None:
+    message = {"cwd": str(machine.project), "session_id": "s", "source": "startup"}
+    subprocess.run(
+        [sys.executable, "-m", "bethink", "hook", "session-start", "--host", "claude"],
+        input=json.dumps(message).encode(),
+        env=machine.environment,
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    assert wait_until(lambda: len(machine.sockets()) == 1)
+
+
+def test_a_home_with_a_long_path_has_a_helper_too(
+    tmp_path: Path, with_model: None, model_or_pull: Path
+) -> None:
+    runtime = tmp_path / "run"
+    runtime.mkdir(mode=0o700)
+    folder = tmp_path / ("long" * 25)
+    folder.mkdir()
+    machine = Machine(folder, model_or_pull.parent)
+    try:
+        answer = machine.prompt(XDG_RUNTIME_DIR=str(runtime))
+        found = machine.helpers()
+    finally:
+        for pid in machine.helpers():
+            os.kill(pid, signal.SIGKILL)
+    assert "from main" in answer
+    assert len(found) == 1

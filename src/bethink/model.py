@@ -531,6 +531,7 @@ class ToolEvent(NamedTuple):
     line: int = 0
     at: str = ""  # ISO
     directory: str = ""
+    escalated: bool = False  # whether it ran outside of the agent's sandbox
 
 
 class Session(NamedTuple):

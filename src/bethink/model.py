@@ -531,6 +531,7 @@ class ToolEvent(NamedTuple):
     line: int = 0
     at: str = ""  # ISO
     directory: str = ""
+    escalated: bool = False  # whether it ran outside of the agent's sandbox
 
 
 class Session(NamedTuple):
@@ -830,6 +831,7 @@ class Answer(NamedTuple):
     mode: str
     profile: str = "relevance"
     hints: Strings = ()
+    weights: Mapping[str, float] = NOTHING  # what each signal counted
 
 
 def is_untrusted_import(memory: Memory) -> bool:

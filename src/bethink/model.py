@@ -535,6 +535,7 @@ class ToolEvent(NamedTuple):
     line: int = 0
     at: str = ""  # ISO
     directory: str = ""
+    escalated: bool = False  # whether it ran outside of the agent's sandbox
 
 
 class Session(NamedTuple):

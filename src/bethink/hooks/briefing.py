@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bethink.features import handoffs
 from bethink.hooks import state
+from bethink.hooks.matching import common_lexemes
 from bethink.hooks.prompt import (
     Context,
-    common_lexemes,
     drop_disputed,
     find_disputes,
     is_always_told,

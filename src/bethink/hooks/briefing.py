@@ -10,7 +10,6 @@ settled them. What an agent left to do is shown for a month, steps of delivery b
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence, Set
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -28,6 +27,8 @@ from bethink.hooks.prompt import (
     quote,
 )
 from bethink.hooks.state import Hook
+from bethink.language.pointing import NEEDS_CONTEXT, POINTS_BACK_EARLY
+from bethink.language.reports import DELIVERS
 from bethink.model import PERSONAL, PUT_OFF, TRUST, turn_of
 from bethink.outgoing import Quote, fence_items, join, new_marker
 from bethink.recall.rank import Features, Profile, rank
@@ -48,24 +49,7 @@ BRIEFED_KEPT = (
 )
 PASSING_KINDS = ("solution", "conclusion", "discovery")  # found on the way: the digest has them
 LASTING_KINDS = ("preference", "pattern", "architecture")
-POINTING = re.compile(
-    r"\W{0,4}(?:(?:ok|okay|so|yes|yeah|but|and|then|also|well)\b\W{1,3}){0,2}"
-    r"(?:that|this|it|its|these|those|they|i|i'm|i'd|my|you|your|note that|he|she|both|neither|unless i)\b"
-    # Found on the way, corrects a slip, or answers by a number.
-    r"|\W{0,4}(?:(?:confirmed|good|great|perfect|sorry|oops|what was wrong|found it|no,? i mean)\b\W"
-    r"|\d\W{1,3}(?:yes|yeah|yep|no|ok|definitely|sure)\b)",
-    re.IGNORECASE,
-)
-# "Let's get this in early": a word that points back near the beginning, and few telling ones. On the decisions of 132 sessions, by hand.
-BACK = re.compile(r"(?:\S{1,20} ){1,3}(?:this|that|it|them|these|those)\b", re.IGNORECASE)
-FEW_TELLING = 4
-# A step of delivery: the digest of its session has it, and with the next session it is stale.
-DELIVERS = re.compile(
-    r"\bpush(?:ed|es)? (?:it|them|this|with|when|the (?:branch|commits?|tag)|to (?:origin|main))|\bgit push\b|\bforce-?push"
-    r"|\bahead of origin\b|\b(?:open|create|merge|amend|update)\w* (?:a |the )?(?:prs?|pull requests?|mr)\b|\bgh pr\b"
-    r"|\bcommit (?:it|this|these|them|the changes)\b|\b(?:watch|wait for) (?:the |for )?(?:ci|\w+ (?:job|run|build|pipeline))\b",
-    re.IGNORECASE,
-)
+FEW_TELLING = 4  # words of a sentence that points back and says nothing by itself; on the decisions of 132 sessions, by hand
 # Until when an agent's to-do and a statement of a conversation are shown: orders of weeks ago were stale in ten briefings that were read line by line
 # (bench/LOG.md, 2026-11-17).
 OPEN_FOR, STATED_FOR = timedelta(days=30), timedelta(days=21)
@@ -267,7 +251,7 @@ def _keep_open(memory: Bethink, found: Sequence[Memory], now: Present) -> list[M
 
 def _is_stale(one: Memory, now: Present) -> bool:
     """Return True for what an agent left to do long ago, or as a step of delivery: it may well be done by now."""
-    old = now.time - one.created_at > OPEN_FOR or DELIVERS.search(one.content)
+    old = now.time - one.created_at > OPEN_FOR or DELIVERS.holds(one.content)
     return bool(old) and one.metadata.get("role") != "user"
 
 
@@ -327,7 +311,7 @@ def _is_settled(one: Memory, now: Present) -> bool:
 def _points_back(text: str) -> bool:
     """Return True for a sentence that says nothing without the one before it."""
     few = len(_find_telling_words(text)) <= FEW_TELLING
-    return bool(POINTING.match(text) or (few and BACK.match(text)))
+    return NEEDS_CONTEXT.holds(text) or (few and POINTS_BACK_EARLY.holds(text))
 
 
 def _describe(one: Memory, now: Present) -> Features:

@@ -11,12 +11,12 @@ knows speak against it: the prompt is about something else. A statement that the
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from bethink.language.questions import ASKS_MEMORY, GENERAL_QUESTION
 from bethink.language.words import COMMON_WORDS, STOP_WORDS
 from bethink.recall.rank import Features, Profile, find_key
 from bethink.store.words import space_out, tokenize
@@ -61,18 +61,6 @@ TELLING_NAME = 4.0
 ALL_WORDS = 0.99  # a coverage of 1, but for rounding
 CERTAIN = 1e-6  # what is left of doubt, so that log-odds are finite
 
-# Asks for an answer that memory may have, and not for work: "can you run the tests?" does not.
-_ASKS = re.compile(
-    r"\W{0,8}(?:(?:and|so|but|ok|okay|hey|hi|wait|hmm)\b\W{0,8})?"
-    r"(?:how|what|why|where|when|which|who|whose|did|does|do we|is there|are we|should we|have we|remind me|recall|remember)\b",
-    re.IGNORECASE,
-)
-# Could be asked anywhere: "how do I center a div?"
-_GENERAL = re.compile(
-    r"\W{0,8}(?:how (?:to|(?:do|can|could|would|should) (?:i|you|one))|what(?:['’]?s| is| are) (?:an?|the (?:best|difference))|explain)\b",
-    re.IGNORECASE,
-)
-
 
 class PromptWords(NamedTuple):
     """A prompt's words, each with its worth, in a scope."""
@@ -101,8 +89,8 @@ def read_prompt(
     named = [frozenset(tokenize(space_out(name), prepared=True)) for name in identifiers]
     rare = {word for word, worth in telling.items() if worth >= TELLING_NAME}
     names = tuple(name for name in named if name & rare)
-    general = _GENERAL.match(text) is not None
-    asks = _ASKS.match(text) is not None and not general
+    general = GENERAL_QUESTION.holds(text)
+    asks = ASKS_MEMORY.holds(text) and not general
     return PromptWords(telling, common, foreign, asks, general, names)
 
 

@@ -15,7 +15,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import compress
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from bethink.agents.base import is_notice, remove_blocks
@@ -31,6 +30,7 @@ from bethink.hooks.matching import (
 )
 from bethink.hooks.state import PEOPLE, Hook
 from bethink.ingest.redact import PRIVATE, redact
+from bethink.language.implied import find_implied_work
 from bethink.model import (
     ASKED_IMPORTANCE,
     BUILTIN,
@@ -280,23 +280,14 @@ def is_own(hook: Hook, one: Memory) -> bool:
     return bool(hook.session) and one.session == hook.session
 
 
-# Work that a prompt asks for without naming it, in the words of rules. The judge reads texts; it does not know that lodash comes by a package manager.
-# Only where the prompt asks for that work, never for a mere mention: "center the login button" is no work on authentication. Visible
-# prompts +.07, held ones +.08 (bench/LOG.md, 2026-11-16).
-UNSAID = Path(__file__).with_name("unsaid.txt")  # shape => work
-MOST_BEGINNING, MOST_UNSAID = (
-    500,
-    2,
-)  # characters of a prompt that say what is to be done, and works named; set with the table
+# Characters of a prompt that say what is to be done, and works named. Visible prompts +.07, held ones +.08 (bench/LOG.md, 2026-11-16).
+MOST_BEGINNING, MOST_IMPLIED = 500, 2
 
 
 def spell_out(prompt: str) -> str:
     """Put the work that a prompt asks for without naming it before the prompt."""
-    rows = (row.split(" => ") for row in UNSAID.read_text("utf-8").splitlines())
-    start = prompt[:MOST_BEGINNING]
-    flags = re.IGNORECASE | re.MULTILINE
-    unsaid = dict.fromkeys(work for shape, work in rows if re.search(shape, start, flags))
-    return f"{'; '.join(list(unsaid)[:MOST_UNSAID])}: {prompt}" if unsaid else prompt
+    implied = find_implied_work(prompt[:MOST_BEGINNING])
+    return f"{'; '.join(implied[:MOST_IMPLIED])}: {prompt}" if implied else prompt
 
 
 # Rendering

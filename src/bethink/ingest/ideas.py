@@ -18,13 +18,20 @@ from typing import NamedTuple
 from bethink.config import Config
 from bethink.ingest.extract import entities
 from bethink.ingest.provenance import find_own
+from bethink.ingest.reports import tells_what_remains
 from bethink.ingest.sentences import LONGEST, Statement, statements
-from bethink.ingest.titles import only_asks, tells_what_remains
-from bethink.ingest.wording import FILLER, contrasts, is_tentative, other_tickets
+from bethink.ingest.titles import only_asks
+from bethink.ingest.wording import contrasts, other_tickets
 from bethink.judge import Judge, StatementReading, asks, describe_place
-from bethink.language.kinds import cue_scores
+from bethink.language.change import CHANGED_MIND
+from bethink.language.hedging import is_tentative
+from bethink.language.kinds import ASKED_OF_ANYBODY, OF_A_PROJECT, WAY_OF_WORKING, cue_scores
 from bethink.language.pattern import compile_pattern, fold_case
+from bethink.language.pointing import POINTS_BACK
+from bethink.language.questions import ASKS_LEAVE
+from bethink.language.reports import ANNOUNCES_STEP, OF_THE_MOMENT, REPORTS_OWN_WORK
 from bethink.language.vocabulary import weak_words
+from bethink.language.waiting import ANOTHER_TIME, BACKLOG_HEADING, PUT_OFF
 from bethink.model import Entity
 
 # How probably a statement must be worth keeping, by who says it: where half to two thirds of what is kept is what a careful
@@ -42,47 +49,6 @@ BEGINNING = 40  # characters of a sentence in which a cue says what all of it is
 MOST_WORDS = 0.6  # share of the shorter text's words from which two texts may say the same
 # Words of what stands around a statement that the judge sees, as in its training.
 HEADED, ABOVE, BELOW, ASKED, REPLIED_WITH = 8, 20, 14, 20, 16
-
-# What an assistant is about to do, offers to do, imagines, or reports of its work: gone with the turn, or told better by
-# the history of the code.
-_DID = (
-    r"(?:add|updat|remov|renam|chang|correct|replac|extract|mov|trimm?|reword|adjust|bump|wir|revert|creat|implement|refactor|simplif|document"
-    r"|sort|link|cross-referenc|rewrit|renumber|switch|split|merg|delet|extend|convert|register|introduc|dropp?)(?:ed|ied|ten|d)\b"
-)
-_PASSING = (
-    r"(?:^|[,;:—–] |\b(?:so|and|then|but|now|next) )i(?:'m| am)(?: now| also| just| still| going to)? (?!not\b|afraid|inclined)\w+ing\b"
-    r"|\bi(?:'ll| will)\b|\blet me\b"
-    r"|^(?:now |so |but |and )?i (?:also |still |just |now )?(?:need|should|have to|want to|can|could|went|had to|have)\b"
-    r"|\bif you(?:'d|'re| want(?:ed)?| like| prefer| think| agree| need| wish)\b|\byou(?:'d| would) (?:need|have|give|want|get|lose)\b"
-)
-_REPORT = rf"(?:done\W{{1,3}})?i(?:'ve| have)? (?:also |now )?{_DID}(?!.*\b(?:because|since)\b)"
-_ANNOUNCES = r"\b(?:changed (?:my|our) minds?|on second thoughts?|scratch that)\W{0,3}$"
-_BACK = r"(?i)\b(?:it|that|this|them|they)\b"
-_BACKLOG = r"\b(?:pending|to-?dos?|backlog|outstanding|deferred|future|later|you(?:'ll| will)? (?:still )?(?:need|have) to)\b"
-# What is asked for at another time is not done with the answer, whatever that says; what is only not to be forgotten may be.
-_ANOTHER_TIME = (
-    r"(?:^|[,;] )later\b|\blater\W{0,3}$|\b(?:eventually(?! consistent)|some day|at some point|next (?:week|month|sprint|session)|tomorrow"
-    r"|in a follow-?up|not now|remind (?:me|us) to|(?:on|to) (?:the|my|our) (?:to-?do list|backlog)(?! \w))\b"
-)
-_MAY = r"(?:can|may) i\b|(?:could|should|shall) (?:i|we)\b"  # asks leave, and gives nothing to do
-_LATER = rf"{_ANOTHER_TIME}|\b(?:later|next time|remember to|don'?t forget)\b"
-
-# How somebody wants others to work with them, in any project: they ask it of whoever works, about the work itself. Who says "we" speaks of
-# a project.
-_ASKED_OF_ANYBODY = (
-    r"\b(?:always|never|don'?t|do not|avoid|prefer|from now on|before (?:you|making|doing|starting|each|every|any)|when(?:ever)? you"
-    r"|every time|i (?:want|like|hate|expect|need) you|you (?:should|must|can) (?:always|never)|(?:answer|reply|talk|write|explain) in)\b"
-)
-_WAY_OF_WORKING = (
-    r"\b(?:commits?|committing|branch(?:es)?|push(?:ing)?|rebas\w+|squash\w*|pull requests?|prs?|reviews?|linter|lint|formatter|tests? first|run the tests"
-    r"|ask(?:ing)? (?:me|first|before)|explain\w*|explanations?|summar\w+|answers?|repl(?:y|ies)|comments?|docstrings?|emojis?|plan(?:s|ning)? (?:first|before)"
-    r"|step by step|small steps|german|english|french|spanish|chinese|concise\w*|brief(?:ly)?|verbose|short)\b"
-)
-_OF_A_PROJECT = (
-    r"\b(?:we|we'\w+|our|ours|us|here|(?:this|the|that) (?:repo|repository|project|app|codebase|service|module|package|team|api|server|client|customer|branch|pr|file"
-    r"|test|function|page|ticket|issue|release)|today|(?<!from )now|this time)\b"
-)
-
 
 Asked = Mapping[int, tuple[str, ...]]  # turn → questions of the agent that it answers
 NO_QUESTIONS: Asked = MappingProxyType({})
@@ -114,8 +80,7 @@ class PlacedStatement(NamedTuple):
 
 
 def open_reader(config: Config, judge: Judge | None = None) -> Judge | None:
-    """A judge that can read conversations, its model opened: the given one or a new one. None where the settings switch it off, or
-    where the model cannot be opened here."""
+    """Open a judge that can read conversations: the given one or a new one. None where settings or the machine rule it out."""
     if not config.judge:
         return None
     reader = judge or Judge(config.threads)
@@ -132,8 +97,10 @@ def read_ideas(
     first: int = 0,
     asked: Asked = NO_QUESTIONS,
 ) -> list[Idea]:
-    """The ideas of a conversation in order, each statement from the turn `first` on read in its place by the judge. Of a user's turn
-    only the user's own words are read; `asked` has the questions of the agent that a turn answers."""
+    """Return the ideas of a conversation in order. The judge reads each statement from the turn `first` on in its place.
+
+    Of a user's turn only the user's own words are read; `asked` has the questions of the agent that a turn answers.
+    """
     placed = list(place_statements(turns, first, asked))
     readings = judge.read([(each.context, each.statement.text) for each in placed])
     found: list[Found] = []
@@ -160,14 +127,14 @@ def read_ideas(
 
 
 def _goes_on(known: Found, kind: str, each: PlacedStatement) -> bool:
-    """Whether a sentence only goes on from the one before, which is kept with it: "Marketing signed it off today"."""
+    """Return True if a sentence only goes on from the one before, which is kept with it: "Marketing signed it off today"."""
     _, own, before = known
     held = before.turn == each.turn and before.text.endswith(each.statement.text)
-    return held and kind == own and bool(compile_pattern(_BACK).search(each.statement.core))
+    return held and kind == own and POINTS_BACK.holds(each.statement.core)
 
 
 def _begins_another(kind: str, each: PlacedStatement, after: PlacedStatement | None) -> bool:
-    """Whether the sentence after a user's plainly begins another idea, of another kind: "Never log session ids" does."""
+    """Return True if the sentence after a user's begins an idea of another kind: "Never log session ids"."""
     if after is None or after.turn != each.turn or after.speaker != "user":
         return False
     cued = _find_cued(after.statement.core[:BEGINNING])
@@ -176,10 +143,9 @@ def _begins_another(kind: str, each: PlacedStatement, after: PlacedStatement | N
 
 
 def holds_anywhere(text: str) -> bool:
-    """Whether a preference is about how its speaker wants others to work, and names nothing of one project."""
-    folded = fold_case(text)
-    asked = all(compile_pattern(one).search(folded) for one in (_ASKED_OF_ANYBODY, _WAY_OF_WORKING))
-    return asked and not compile_pattern(_OF_A_PROJECT).search(folded) and not entities(text)
+    """Return True if a preference is about how its speaker wants others to work, and names nothing of one project."""
+    asked = ASKED_OF_ANYBODY.holds(text) and WAY_OF_WORKING.holds(text)
+    return asked and not OF_A_PROJECT.holds(text) and not entities(text)
 
 
 # Statements in their place
@@ -190,7 +156,7 @@ def place_statements(
     first: int = 0,
     asked: Asked = NO_QUESTIONS,
 ) -> Iterator[PlacedStatement]:
-    """The statements from the turn `first` on that say something, each with the words around it."""
+    """Yield the statements from the turn `first` on that say something, each with the words around it."""
     said = [statements(text) if role in SPEAKERS else [] for role, text in turns]
     texts = list(map(_put_together, said))
     # The turns that one speaker has without a word of another.
@@ -215,14 +181,14 @@ def place_statements(
 
 
 def _find_own_statements(text: str, asked: tuple[str, ...]) -> list[Statement]:
-    """The statements of a turn that are the user's own word."""
+    """Return the statements of a turn that are the user's own words."""
     own = find_own(text, asked)
     before = "\n".join(text.split("\n")[: own.lines])
     return [each for each in statements(before) if own.hold(each.text)]
 
 
 def _list_telling(said: Sequence[Statement], speaker: str) -> list[int]:
-    """The places of those statements that say something, without what an assistant says of the moment while it works."""
+    """Return the positions of statements that say something, without those of an agent about the moment while it works."""
     return [
         at
         for at, each in enumerate(said)
@@ -244,7 +210,7 @@ def _describe_place(
 
 
 def _grow(said: Sequence[Statement], at: int) -> str:
-    """A statement with the next sentence of its paragraph, which often says why, if both are short."""
+    """Add the next sentence of its paragraph to a short statement: it often gives the reason."""
     text = said[at].text
     after = said[at + 1] if said[at + 1 :] else None
     if after is None or after.line != said[at].line or _is_passing(after) or asks(after.core):
@@ -253,21 +219,20 @@ def _grow(said: Sequence[Statement], at: int) -> str:
 
 
 def _says_something(statement: Statement) -> bool:
-    core = fold_case(statement.core)
-    idle = compile_pattern(FILLER).match(core) and not statement.core.endswith("?")
+    idle = ANNOUNCES_STEP.holds(statement.core) and not statement.core.endswith("?")
     return statement.label != "none" and not idle and len(content_words(statement.text)) > 1
 
 
 def _is_passing(statement: Statement) -> bool:
-    """Whether a sentence of an assistant is about the moment only, or asks."""
-    return bool(compile_pattern(_PASSING, 0).search(fold_case(statement.core)))
+    """Return True if a sentence of an agent is about the moment only, or asks."""
+    return OF_THE_MOMENT.holds(statement.core)
 
 
 # What each is
 
 
 def _name_kind(each: PlacedStatement, reading: StatementReading) -> tuple[str, float]:
-    """What is kept of a statement and how surely, or "none"."""
+    """Return the kind of a statement and its probability, or "none"."""
     user, core = each.speaker == "user", each.statement.core
     waiting = _name_waiting(each, reading)
     if waiting is not None:
@@ -282,24 +247,23 @@ def _name_kind(each: PlacedStatement, reading: StatementReading) -> tuple[str, f
 
 
 def _settles_nothing(each: PlacedStatement) -> bool:
-    """Whether somebody asks, a user only thinks of something or says that another decision follows, or an assistant reports its own
-    work without saying why: that carries out what was decided."""
+    """Return True for a question, a thought, an announced change of mind, or an agent's report of its own work."""
     core = each.statement.core
     if each.speaker == "user":
-        passing = is_tentative(core) or compile_pattern(_ANNOUNCES).search(fold_case(core))
+        passing = is_tentative(core) or CHANGED_MIND.holds(core)
     else:
-        passing = compile_pattern(_REPORT, 0).match(fold_case(core))
-    return bool(passing) or asks(each.statement.text)
+        passing = REPORTS_OWN_WORK.holds(core)
+    return passing or asks(each.statement.text)
 
 
 def _find_cued(core: str) -> dict[str, float]:
-    """The kinds that a statement's own words speak for plainly."""
+    """Return the kinds that the words of a statement speak for plainly, with their weights."""
     cues = cue_scores(core)
     return {kind: cues[kind] for kind in LASTING if cues.get(kind, 0.0) >= CUED}
 
 
 def _name_waiting(each: PlacedStatement, reading: StatementReading) -> str | None:
-    """The question or the to-do that a statement is, "none" where nothing waits any more; None for every other statement."""
+    """Return "question" or "todo" for a statement that waits, "none" where nothing waits any more, None for all others."""
     statement, user = each.statement, each.speaker == "user"
     if statement.label == "todo":
         # What is next in this work is soon done.
@@ -311,33 +275,32 @@ def _name_waiting(each: PlacedStatement, reading: StatementReading) -> str | Non
     if likeliest not in ("question", "todo"):
         return None
     stays = likeliest == "question" or put_off or reading.open >= STILL_OPEN
-    later = compile_pattern(_ANOTHER_TIME).search(fold_case(statement.text))
+    later = ANOTHER_TIME.holds(statement.text)
     done = each.replied and (likeliest == "question" or not later or asks(statement.text))
     return likeliest if user and stays and not done else "none"
 
 
 def _name_likeliest(statement: Statement, reading: StatementReading, put_off: bool) -> str:
-    """What the judge calls it most. What is put off is to be done; who asks leave gives nothing to do, nor does who only thinks of it."""
+    """Return the likeliest kind. A statement that is put off is a to-do; asking leave and thinking aloud give no to-do."""
     likeliest = max(reading.kinds, key=reading.kinds.__getitem__)
     if put_off and reading.kinds["todo"] >= PUT_OFF_TODO:
         return "todo"
     if likeliest != "todo" or is_tentative(statement.core):
         return "none" if likeliest == "todo" else likeliest
-    asked = asks(statement.text) and compile_pattern(_MAY).match(fold_case(statement.core))
+    asked = asks(statement.text) and ASKS_LEAVE.holds(statement.core)
     return "question" if asked else "todo"
 
 
 def _is_put_off(each: PlacedStatement) -> bool:
-    """Whether a user puts it off, or it stands in a list of what waits apart from this work."""
+    """Return True if a user puts a statement off, or it is in a list of work that waits."""
     if each.speaker == "user":
         return puts_off(each.statement.text)
-    heading = fold_case(each.statement.heading)
-    return each.statement.label == "todo" and bool(compile_pattern(_BACKLOG).search(heading))
+    return each.statement.label == "todo" and BACKLOG_HEADING.holds(each.statement.heading)
 
 
 def puts_off(text: str) -> bool:
-    """Whether somebody says outright that something is to be done another time: what is said next does not do it."""
-    return bool(compile_pattern(_LATER).search(fold_case(text))) or tells_what_remains(text)
+    """Return True if a text says outright that something is for another time."""
+    return PUT_OFF.holds(text) or tells_what_remains(text)
 
 
 # What repeats
@@ -346,7 +309,7 @@ Found = tuple[float, str, PlacedStatement]  # chance, kind, statement
 
 
 def _keep_different(found: Sequence[Found]) -> list[Found]:
-    """Of statements that say the same the surest, at most three of a turn and a list of what is to do, in order."""
+    """Keep the surest of statements that say the same, at most three of a turn and a list of to-dos, in order."""
     kept: list[Found] = []
     of_turn: Counter[tuple[int, bool]] = Counter()
     for chance, kind, each in sorted(found, key=lambda one: -one[0]):
@@ -363,7 +326,7 @@ def _keep_different(found: Sequence[Found]) -> list[Found]:
 
 
 def _says(known: PlacedStatement, each: PlacedStatement) -> bool:
-    """Whether what is kept already says it: few words of difference can be the whole difference."""
+    """Return True if a kept statement already says this one. Few words of difference can be the whole difference."""
     if known.turn == each.turn and each.statement.core in known.text:
         return True
     mine, theirs = content_words(each.text), content_words(known.text)
@@ -375,7 +338,7 @@ def _says(known: PlacedStatement, each: PlacedStatement) -> bool:
 
 @lru_cache(maxsize=1 << 10)  # each is compared with many
 def content_words(text: str) -> frozenset[str]:
-    """The words that carry a text, by their first six letters: enough to tell forms of one word."""
+    """Return the words that carry a text by their first six letters, which forms of one word share."""
     found = compile_pattern(r"[^\W_]+").findall(fold_case(text))
     plain = weak_words()
     return frozenset(
@@ -384,7 +347,7 @@ def content_words(text: str) -> frozenset[str]:
 
 
 def is_said(idea: str, turn: str, asked: tuple[str, ...] = ()) -> bool:
-    """Return True if the user's own part of a turn, and not what was pasted into it, holds most words of an idea."""
+    """Return True if the user's own part of a turn holds most words of an idea."""
     own = find_own(turn, asked)
     if own.whole:
         return True

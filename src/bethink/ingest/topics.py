@@ -25,7 +25,10 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
+from bethink.language.openers import OPENING_WORDS
 from bethink.language.pattern import compile_pattern, fold_case
+from bethink.language.requests import NEW_WORK
+from bethink.language.topics import ANNOUNCES_TOPIC, OPENS_RETURNING, RETURNS_TO_TOPIC
 from bethink.language.words import STOP_WORDS
 from bethink.store.words import space_out
 
@@ -91,7 +94,7 @@ class OpenTopic(NamedTuple):
 
 
 def resume_state(kept: Any) -> OpenTopic | None:
-    """What was kept as JSON; None if another version kept it. Then the next page begins a topic."""
+    """Return the state that was kept as JSON; None if another version kept it, and the next page begins a topic."""
     known = isinstance(kept, Mapping) and set(kept) == set(OpenTopic._fields)
     return OpenTopic(**kept) if known else None
 
@@ -109,7 +112,7 @@ def segment(
     vectors: Sequence[Vector | None] | None = None,
     before: OpenTopic | None = None,
 ) -> tuple[list[Topic], OpenTopic]:
-    """The topics of a page, each followed by its sub-topics, and what the next page has to be given.
+    """Return the topics of a page, each followed by its sub-topics, and the state for the next page.
 
     `vectors` holds one per turn; a turn without one is judged by its words alone.
     """
@@ -131,7 +134,7 @@ def segment(
 
 
 def arrange(starts: Sequence[tuple[int, int, bool]], count: int) -> list[Topic]:
-    """Topics of so many turns from where they begin: turn, depth, and whether it goes on with one of the page before."""
+    """Build topics from where they begin: turn, depth, and True if it goes on from the page before."""
     topics = []
     outer = None
     for at, (first, depth, continues) in enumerate(starts):
@@ -164,7 +167,7 @@ def _read_exchange(turns: Sequence[TopicTurn], vectors: Sequence[Vector | None])
 
 
 def words(text: str) -> list[str]:
-    """The words that tell what a text is about, hashed. Scripts without spaces give pairs of characters."""
+    """Return the words that tell a topic, hashed. Scripts without spaces give pairs of characters."""
     found = compile_pattern(r"[^\W\d_]{2,40}").findall(space_out(text).lower())
     kept = (
         word[:-1] if len(word) > 4 and word[-1] == "s" and word[-2] != "s" else word
@@ -175,12 +178,12 @@ def words(text: str) -> list[str]:
 
 
 def _heaviest(bag: Mapping[str, int], limit: int) -> dict[str, int]:
-    """The words that came up most; of equal ones the later."""
+    """Return the most frequent words; of equal ones the later."""
     return dict(sorted(bag.items(), key=itemgetter(1))[-limit:])
 
 
 def _blend(vectors: Iterable[Vector | None]) -> Vector | None:
-    """The common direction of vectors, each counting as much as the others; None where there is none."""
+    """Return the mean direction of vectors; None where there is none."""
     import numpy as np
 
     found = [vector / (np.linalg.norm(vector) or 1.0) for vector in vectors if vector is not None]
@@ -191,7 +194,7 @@ def _blend(vectors: Iterable[Vector | None]) -> Vector | None:
 
 
 def _begin_exchange(state: OpenTopic, heard: Exchange) -> tuple[int | None, OpenTopic]:
-    """What begins with an exchange, a topic (0), a sub-topic (1) or nothing, and the state in which its words are still to be heard."""
+    """Return the depth of what an exchange begins (0 topic, 1 sub-topic, None), and the state before its words are added."""
     overlap = math.sqrt(_overlap(heard.bag, state.bag, state.common, state.exchanges + 1))
     likeness = _likeness(state, heard.vector)
     depth = _choose_depth(state, heard, overlap, likeness) if state.exchanges else 0
@@ -213,7 +216,7 @@ def _begin_exchange(state: OpenTopic, heard: Exchange) -> tuple[int | None, Open
 def _choose_depth(
     state: OpenTopic, heard: Exchange, overlap: float, likeness: float | None
 ) -> int | None:
-    """What the evidence speaks for. Announced, or after hours, a topic begins however short the last one was."""
+    """Weigh the evidence. An announcement, or hours without a word, begin a topic however short the last one was."""
     turn = heard.turns[0]
     cue, announced, barred = _read_cue(turn.text)
     # Measured from the latest time so far, so that a clock that jumped back makes no pause when it comes forward again.
@@ -232,7 +235,7 @@ def _choose_depth(
 
 
 def _extend_exchange(state: OpenTopic, heard: Exchange) -> OpenTopic:
-    """The open exchange with another part of it."""
+    """Add another part to the open exchange."""
     bag, common = Counter(state.bag), Counter(state.common)
     common.update(word for word in heard.bag if word not in bag)
     bag.update(heard.bag)
@@ -255,7 +258,7 @@ def _extend_exchange(state: OpenTopic, heard: Exchange) -> OpenTopic:
 def _overlap(
     one: Mapping[str, int], other: Mapping[str, int], common: Mapping[str, int], exchanges: int
 ) -> float:
-    """The cosine of two bags of words. What comes up in every exchange of the conversation weighs little."""
+    """Return the cosine of two bags of words. Words of every exchange weigh little."""
     of = max(exchanges, 8) / 2
     # `one` is not counted yet.
     seen = {word: common.get(word, 0) + (word in one) or 1 for word in (*one, *other)}
@@ -268,7 +271,7 @@ def _overlap(
 
 
 def _likeness(state: OpenTopic, vector: Vector | None) -> float | None:
-    """The cosine with the exchange before; None where either has no vector, or those are of different models."""
+    """Return the cosine with the exchange before; None without two vectors of one model."""
     if vector is None or len(vector) != len(state.direction):
         return None
     lengths = (vector @ vector) * sum(value * value for value in state.direction)
@@ -276,7 +279,7 @@ def _likeness(state: OpenTopic, vector: Vector | None) -> float | None:
 
 
 def _deviation(seen: Sequence[float], value: float | None) -> float:
-    """How far a value is from what was seen, in standard deviations; less sure while little was seen."""
+    """Return the distance from the usual value in standard deviations; smaller while little was seen."""
     count, mean, squares = seen
     if value is None or count < FEW:
         return 0.0
@@ -305,41 +308,6 @@ def _weigh_places(state: OpenTopic, heard: Exchange) -> float:
     return MOVED * moved + OTHER_FOLDERS * bool(apart)
 
 
-# What the user says about it: in English, and the basics of German, French and Spanish.
-
-_LEAD = (
-    r"(?:(?:ok|okay|so|well|h+m+|ah+|oh+|alright|right|great|thanks|thank you|nice|cool|perfect|good|looks good|now|please|sorry"
-    r"|hey|hi|hello|gut|danke|nun|jetzt|bitte|bon|alors|merci|bien|maintenant|bueno|vale|gracias|ahora)\b[\s,.!:;…–—-]{0,6}){0,4}"
-)
-_CLAUSE = (
-    r"(?:\A|[.!?,;:\n–—]\s{0,4})(?:(?:and|then|so|ok|okay|now|but|let'?s|please|can we|could we|we can|we could|we should|i want to"
-    r"|i'd like to|to|time) ){0,4}"
-)
-# At the beginning of a clause: something else comes now.
-_ANNOUNCED = (
-    r"(?:mov(?:e|ing) on\b|(?:chang|switch)(?:e|ing)? (?:of |the |to a |to another )?(?:topics?|subjects?|gears)\b"
-    r"|(?:an? |the |on an? |my |quick |completely |totally |something ){0,3}(?:different|unrelated|another|separate|new|next)"
-    r" (?:topic|subject|task|question|thing|issue|problem|feature|item|bug|ticket|story|note)\b(?! (?:is|was|that|with|in|about|for)\b)"
-    r"|unrelated(?:ly)?\b[ ,:]|next up\b|something (?:else|completely different)\b|by the way\b|btw\b|change (?:in|of) plans?\b"
-    r"|themenwechsel\b|übrigens\b|kommen wir zu[mr]?\b"
-    r"|(?:die |das |der )?(?:nächste[rs]?|andere[rs]?|neue[rs]?) (?:thema|aufgabe|frage|punkt|sache)\b"
-    r"|passons à\b|changeons de sujet\b|au fait\b|rien à voir\b"
-    r"|(?:une? |la |le )?(?:autre|prochaine?|nouveau|nouvelle) (?:question|chose|sujet|tâche|point)\b"
-    r"|pasemos a\b|camb(?:iemos|io) de tema\b|por cierto\b"
-    r"|(?:una? |la |el )?(?:otr[ao]|siguiente|nuev[ao]) (?:cosa|pregunta|tarea|tema|asunto|punto)\b)"
-)
-# The same said less plainly: it may also be a step of what is going on.
-_RETURNING = (
-    r"(?:(?:(?:go|going|get|getting|come|coming|jump) )?back to\b|switch(?:ing)? (?:over )?to\b|what(?:'s| is) next\b|what else\b|one more\b"
-    r"|next\b|now let'?s\b|zurück zu[mr]?\b|weiter mit\b|was kommt (?:jetzt|als nächstes)\b|als nächstes\b"
-    r"|revenons (?:à|au)\b|retour (?:à|au)\b|ensuite\b|volvamos a\b|volviendo a\b|luego\b|a continuación\b)"
-)
-_OPENING = (
-    r"(?:(?:can|could|would) you (?:please )?(?:look|take a look|review|check|help|investigate|explain|add|update|change|fix|open|create"
-    r"|write|make|build)\b|i(?:'d| would) like\b|i (?:want|need) to\b|we (?:need|want|have|got)\b|implement the\b|there(?:'s| is|s)\b"
-    r"|let'?s (?:work|start|look|tackle|begin|build|think)\b|kannst du\b|ich (?:möchte|will|brauche)\b|wir (?:müssen|brauchen)\b"
-    r"|peux-tu\b|pouvez-vous\b|je (?:veux|voudrais)\b|il faut\b|puedes\b|quiero\b|necesito\b|hay que\b)"
-)
 # Requests of nothing but these words belong to the work that they finish.
 _CHORES = frozenset(
     """commit commits push pr description short super message messages merge amend ammend rebase squash run rerun test tests lint linting
@@ -349,16 +317,17 @@ _CHORES = frozenset(
 
 
 def _read_cue(text: str) -> tuple[float, bool, bool]:
-    """What the beginning of a user's turn speaks for, whether it announces a topic, and whether it cannot begin one: a short answer
-    never does."""
+    """Return the evidence in a user's first words, True if they announce a topic, and True if they cannot begin one.
+
+    A short answer never begins a topic.
+    """
     head = fold_case(text[:400]).strip()
-    if compile_pattern(_CLAUSE + _ANNOUNCED, 0).search(head[:160]):
+    if ANNOUNCES_TOPIC.holds(head[:160]):
         return ANNOUNCED, True, False
-    lead = compile_pattern(_LEAD, 0).match(head)
+    lead = OPENING_WORDS.find(head)
     rest = head[lead.end() :] if lead else head
-    return_to = compile_pattern(_CLAUSE + _RETURNING, 0)
-    returning = bool(return_to.match(head) or return_to.search(rest[:80]))
+    returning = OPENS_RETURNING.holds(head) or RETURNS_TO_TOPIC.holds(rest[:80])
     told = compile_pattern(r"\w[\w'-]*").findall(space_out(rest))
     chore = len(text) < 160 and all(word in _CHORES or word in STOP_WORDS for word in told)
-    opening = returning or compile_pattern(_OPENING, 0).match(rest) is not None
+    opening = returning or NEW_WORK.holds(rest)
     return OPENING * opening, False, not returning and (len(told) <= 3 or chore)

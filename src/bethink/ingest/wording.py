@@ -16,24 +16,17 @@ from functools import cache, lru_cache
 
 from bethink.ingest.redact import remove_marks
 from bethink.judge import asks
-from bethink.language.vocabulary import LONGEST_IDENTIFIER, phrases, technologies, technology
+from bethink.language.change import NEGATIONS, find_change
+from bethink.language.clauses import JOINS_CLAIMS, QUALIFIES, REASON_CLAUSE
+from bethink.language.vocabulary import (
+    LONGEST_IDENTIFIER,
+    NUMBERED_THING,
+    phrases,
+    technologies,
+    technology,
+)
 from bethink.language.words import STOP_WORDS
 
-# An agent telling what it does next. It says nothing worth keeping beyond the moment.
-FILLER = (
-    r"(?:(?:(?:ok|okay|good|great|alright|done|sure|right|yes|now|next|first|then|also|finally)[,.:]? )*(?:let me"
-    r"|let(?:'s| us) (?:check|look|see|start|continue|try|run|verify|read|move on|go on|get back|go back)"
-    r"|i(?:'ll| will) (?:now |also |just |then |next )?(?:check|look|read|run|inspect|patch|update|add|rerun"
-    r"|start|commit|verify|apply|begin|create|take|go ahead|wait|see|fix|review|search|open|list|try|continue|proceed|push|trace)"
-    r"|i(?:'m| am) (?:now |also |going to |just )?(?:check|read|look|patch|updat|add|review|runn|stag|committ"
-    r"|inspect|trac|verify|widen|rerunn|fix|start|mov|kick|search|writ|pull|wir|incorporat)(?:ing)?"
-    r"|now (?:add|update|set|create|run|fix|remove|check|look|write|the|i|for|push|commit)|here's|here is|here are|looking at"
-    r"|as you can see|see below|good question))\b"
-)
-
-_NEGATIONS = frozenset(
-    "not no never none without nor neither disable disabled stop stopped avoid forbid forbidden".split()
-)
 # A word or a number, without its spelling: "24h" is "24 h". Signs count where they tell something: C is not C++, < is not >.
 _TOKEN = re.compile(r"(?:[^\W\d_]+(?:'[^\W\d_]+)?|(?<![\w-])-?\d+|\d+)[+#]*|[<>%$€£]|[!=]=")
 _AUXILIARIES = frozenset("am is are be been being do does doing has have having will".split())
@@ -52,32 +45,15 @@ _TELLING = frozenset(
     "after all any before both can could down few may might more most must off on only over same should since some under until up while".split()
 )
 _INFLECTION = re.compile(r"(?<=\w{3})(?:ies|ied|es|(?<!s)s|ed|ing|e|(?<![aeiou])y)$")
-# What may be called old or new: a part of a clause, in which "3.8" and "next.js" keep their dots. Bounded, because a text
-# may hold a hundred thousand words such as "from".
-_THING = r"(?:[^,.;]|\.(?=\w)){1,61}"
-_NAME = r"[\w.+#-]{1,40}"
-
-# "switched from X to Y", "replaced X with Y", "Y instead of X", "Y does it, X is gone": X stands before the arrow in each pair of groups.
-_CHANGES = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        rf"\b(?:switch(?:ed|ing)?|mov(?:ed|ing|e)|migrat(?:ed|ing|e)|chang(?:ed|ing|e)|convert(?:ed|ing)?|went)\s(?:\w+\s){{0,4}}?from\s(?P<old>{_THING}?)\s(?:over\s)?to\s(?P<new>{_THING})",
-        rf"\b(?:replac(?:ed|ing|e)|swap(?:ped|ping)?)\s(?P<old>{_THING}?)\s(?:with|by|for)\s(?P<new>{_THING})",
-        rf"\b(?P<new>{_NAME}(?:\s{_NAME})?)\s(?:instead of|rather than|in place of)\s(?P<old>{_THING})",
-        rf"\bno longer (?:use|using|need|run|on|support)\s(?P<old>{_THING}?)(?:,|;|\.(?!\w)|\bbut\b|\band\b)(?P<new>(?:{_THING}|,)*)",
-        rf"[,;.]\s(?:and\s)?(?:(?:the|our|old)\s){{0,2}}(?P<old>{_NAME})(?:\s\w{{1,20}})?\s(?:is|are|was|were)\s"
-        r"(?P<new>)(?:gone|history|(?:switched|turned|powered) off|shut down|retired|decommissioned)\b",
-    )
-)
-
-
 FEWEST = 3  # telling words of what may be the beginning of another text that says the same
 
 
 def say_the_same(one: str, other: str) -> bool:
-    """Whether the first of two near texts adds nothing: the second begins with what it says, word for word but for inflections,
-    articles and punctuation, and does not turn it into something else. Both ask, or neither does. What was redacted in it may be
-    anything, and so adds something; and a word or two ("Now lint:") begin many a text that says something else."""
+    """Return True if the first of two near texts adds nothing to the second.
+
+    The second has to begin with the words of the first, but for inflections, articles and punctuation, and must not turn them into something
+    else. Both ask, or neither does. A redacted value may be anything, so it adds something; and a word or two ("Now lint:") begin many texts.
+    """
     mine, theirs = _content_words(one), _content_words(other)
     return (
         len(mine) <= len(theirs)
@@ -86,13 +62,13 @@ def say_the_same(one: str, other: str) -> bool:
         and find_code_tokens(one) <= find_code_tokens(other)
         # In order: what calls is not what is called.
         and all(_stem(word) == _stem(its) for word, its in zip(mine, theirs, strict=False))
-        and (_TURNING | _NEGATIONS).isdisjoint(theirs[len(mine) :])
+        and (_TURNING | NEGATIONS).isdisjoint(theirs[len(mine) :])
         and asks(one) == asks(other)
     )
 
 
 def _split_words(text: str) -> list[str]:
-    """The words of a text in order, in small letters, with every "not" written out."""
+    """Return the words of a text in order, in small letters, with every "not" written out."""
     text = text.lower().replace("’", "'")
     for short, long in (("cannot", "can not"), ("can't", "can not"), ("won't", "will not")):
         text = text.replace(short, long)
@@ -100,7 +76,7 @@ def _split_words(text: str) -> list[str]:
 
 
 def _content_words(text: str) -> list[str]:
-    """The words of a text in order, without those that only hold it together."""
+    """Return the words of a text in order, without those that only hold it together."""
     words = _split_words(text)
     # In front of all others an auxiliary asks, or insists; and behind a verb a tool can be called "just".
     kept = {0} if words and words[0] in _AUXILIARIES else set()
@@ -109,10 +85,10 @@ def _content_words(text: str) -> list[str]:
 
 
 def contrasts(new: str, old: str) -> bool:
-    """Whether each has a word that the other lacks ("Monday" for "Friday"), or much was added.
+    """Return True if each text has a word that the other lacks ("Monday" for "Friday"), or much was added.
 
-    Minimal pairs are what embedding models see least, and they are exactly what a change of mind looks like. Inflections of
-    one word (cache, caching) are no exchange."""
+    Embedding models see minimal pairs least, and a change of mind is one. Inflections of one word (cache, caching) do not count.
+    """
     mine, theirs = ([_stem(word) for word in _content(text)] for text in (new, old))
     fresh = [word for word in mine if word not in theirs]
     return bool(fresh and {*theirs} - {*mine}) or len(fresh) * 3 > max(3, len(mine))
@@ -128,8 +104,10 @@ def _content(text: str) -> list[str]:
 
 @lru_cache(4096)
 def _stem(word: str) -> str:
-    """A word without its inflection: retries and retried are retry, stopped is stop. A word that only begins like another (main,
-    maintenance) is another word; of two names that are as common (configuration, config) it is one."""
+    """Return a word without its inflection: "retries" and "retried" give "retry", "stopped" gives "stop".
+
+    Two common names of one thing (configuration, config) give the same stem; "main" and "maintenance" do not.
+    """
     bare = _strip(word)
     return _other_names().get(bare, bare)
 
@@ -147,56 +125,22 @@ def _other_names() -> dict[str, str]:
 
 
 def differ_in_denial(one: str, other: str) -> bool:
-    """Whether one of two texts denies more than the other."""
+    """Return True if one of two texts denies more than the other."""
     return _negations(one) != _negations(other)
 
 
 def _negations(text: str) -> int:
-    return sum(word in _NEGATIONS for word in _split_words(text))
-
-
-def find_change(text: str) -> tuple[str, str] | None:
-    """The old and the new thing of a stated change, or None."""
-    spaced = " ".join(text.split())
-    for pattern in _CHANGES:
-        if found := pattern.search(spaced):
-            old, new = found["old"].strip(), found["new"].strip()
-            if 0 < len(old) <= 60:
-                return old, new[:60]
-    return None
+    return sum(word in NEGATIONS for word in _split_words(text))
 
 
 def mentions(text: str, thing: str) -> bool:
-    """Whether a text speaks of a thing: all of its words stand there."""
+    """Return True if a text has all words of a thing."""
     words, wanted = set(_split_words(text)), _split_words(thing)[:4]
     return bool(wanted) and all(word in words or word.rstrip("s") in words for word in wanted)
 
 
-_TENTATIVE = (
-    r"\b(?:maybe|perhaps|might|nothing (?:is|was|has been) decided|not (?:yet )?decided|undecided|(?:are|am|is|'re|'m) (?:thinking|considering|wondering|tempted|leaning)|think(?:ing)? (?:of|about)|considering"
-    r"|let'?s \w+ (?:(?:out|about) )?(?:where|what|how|whether|which)|not sure|wonder(?:ing)? (?:if|whether)|what if|should we|could (?:also )?(?:use|try|switch|move|go))\b"
-    r"|\bi (?:think|guess|believe)[.!]?\s*$"
-)
-# What a report says was done: not what is being done, nor what it was for.
-_DID = r"(?:[a-z]{3,}ed|made|built|wrote|written|rewrote|rewritten|split|sent|set|cut|put|done)\b"
-_REPORTS = (
-    rf"^(?:done\W{{1,4}})?(?:(?:all|both|also) )?{_DID}|\b(?:i|we|i've|we've|have|has|been|was|were|now|all) (?:(?:also|now|then|just) )?{_DID}"
-    r"|\b(?:resolved|fixed|committed|pushed|merged|updated|inserted|opened|added|removed|renamed|migrated|implemented|shipped|passes)\b"
-)
-
-
-def tells_of_work(text: str) -> bool:
-    """Whether a sentence, in small letters, reports something as done."""
-    return re.search(_REPORTS, text) is not None
-
-
-def is_tentative(text: str) -> bool:
-    """Whether a text only thinks of something: it may come to replace what holds, and does not yet."""
-    return re.search(_TENTATIVE, text, re.IGNORECASE) is not None
-
-
 def count_shared_words(one: str, other: str) -> int:
-    """Telling words that both hold."""
+    """Count the telling words that two texts share."""
     return len(_telling_words(one) & _telling_words(other))
 
 
@@ -246,23 +190,15 @@ import,imports | export,exports
 reader,readers | writer,writers""".splitlines()
 ]
 _NAMED = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-ZÄÖÜ][\w-]*|(?<!\w)\w+[_/][\w./-]+")
-# A thing that is known by its number: "Tenant 12 …", "the worker number 3 …". What has a point in it is a version, a colon a time; "Keep 30
-# days", "Sessions last 30 minutes", "The pool holds 5 …" give an amount: a verb, a word in -s or a unit stands beside it.
-_SINGULAR = r"(?:[a-z]{2,19}[a-rt-z]|[a-z]{1,18}[su]s)"
-_NUMBERED = re.compile(
-    r"(?:(?:the|our) )?(?!(?:allow|call|hold|keep|limit|offer|poll|retain|retry|run|sample|send|set|store|support|take|timeout|try|use|wait)\b)"
-    rf"({_SINGULAR}(?: {_SINGULAR})?) (?:number |no\. ?|#)?(\d{{1,9}})(?![.:\d])"
-    r"(?! ?(?:%|[kmgt]i?b|m?s|(?:second|minute|hour|day|week|month|year|time)s?)\b)([^\n]{1,300})",
-    re.I,
-)
 _ALIKE = 0.65  # share of words in order from which what differs is more telling than what is shared
 
 
 def tell_apart(one: str, other: str) -> bool:
-    """Whether a number, a name or a part of the system stands in one of two statements in place of another: then they are not
-    the same, whoever says so. Of two that share most of their words in the same order an exchanged one decides, or an "only", or
-    a "not"; what is said in another order ("Only the data team may run backfills", "Backfills can be run by the data team only")
-    the judge reads well."""
+    """Return True if two statements cannot mean the same: a number, a name or a part of the system is exchanged.
+
+    In two statements that share most of their words in the same order, an exchanged word decides, or an "only", or a "not". The judge reads
+    statements with another order of words well ("Only the data team may run backfills", "Backfills can be run by the data team only").
+    """
     said, told = (re.findall(r"\w+", text.lower()) for text in (one, other))
     words, others = _content(one), _content(other)
     if _exchange_things(one, other) or _exchange_words(said, told, words == others):
@@ -278,15 +214,17 @@ def tell_apart(one: str, other: str) -> bool:
 
 
 def _exchange_things(one: str, other: str) -> bool:
-    """Whether each of two texts has a number or a name that the other lacks, or they speak of different parts."""
+    """Return True if each text has a number or a name that the other lacks, or they speak of different parts."""
     mine, theirs = _numbers(one), _numbers(other)
     named = _leaves_name_out(one, other) and _leaves_name_out(other, one)
     return named or bool(mine - theirs and theirs - mine) or other_part(one, other)
 
 
 def _exchange_words(said: Sequence[str], told: Sequence[str], alike: bool) -> bool:
-    """Whether two texts have the same words in other places ("A calls B", "B calls A"), or all but one ("The build uses just",
-    "The build uses make") unless they are `alike` in what tells something ("may", "can")."""
+    """Return True for the same words in other places ("A calls B", "B calls A"), or for all words but one.
+
+    Texts that are `alike` in their telling words ("may", "can") do not count.
+    """
     if sorted(said) == sorted(told):
         return said != told
     differing = sum(map(operator.ne, said, told))
@@ -294,7 +232,7 @@ def _exchange_words(said: Sequence[str], told: Sequence[str], alike: bool) -> bo
 
 
 def _leaves_name_out(one: str, other: str) -> bool:
-    """Whether one text has a name that the other does not speak of. A path is meant whole, of a word its beginning will do."""
+    """Return True if one text has a name that the other lacks: a path as a whole, a word by its beginning."""
     lowered = other.lower()
     return any(
         (name if "/" in name or "_" in name else name[:4]).lower() not in lowered
@@ -323,8 +261,10 @@ _MULTIPLES = {"hundred": 100, "thousand": 1000, "million": 1_000_000}
 
 
 def find_quantities(text: str) -> set[str]:
-    """Numbers of a text in digits, those in words included: "twenty thousand" is "20000". A single "one" is hardly ever a number, and
-    the digits of a name ("S3") are none."""
+    """Return the numbers of a text in digits: "twenty thousand" gives "20000".
+
+    A single "one" is hardly ever a number, and the digits of a name ("S3") are none.
+    """
     alone = re.sub(r"(?<=[^\W\d_])\d+", "", text)
     signed = _SIGNED_NUMBER.findall(alone)
     found = {re.sub(r"(?<=\d)[,'](?=\d{3})", "", number) for number in signed}
@@ -346,7 +286,7 @@ _OPENING, _CLOSING = "(\"'“”‘’`", ".,;:!?)\"'“”‘’`"
 
 
 def find_code_tokens(text: str) -> set[str]:
-    """Tokens in which every sign and every capital counts: paths, options, versions, operators, identifiers, addresses."""
+    """Return tokens in which every sign and capital counts: paths, options, versions, operators, identifiers, addresses."""
     words = text.replace("**", "").split()
     tokens = (word.lstrip(_OPENING).rstrip(_CLOSING) or word for word in words)
     return {token for token in tokens if _is_code_token(token)}
@@ -368,14 +308,6 @@ def _is_code_token(token: str) -> bool:
         or (any(map(str.isdigit, token)) and any(map(str.isalpha, token)))
         or (any(map(str.isupper, inner)) and any(map(str.islower, token)))
     )
-
-
-# Words that begin a reason, an exception or a condition.
-_CLAUSES = re.compile(
-    r"\b(?:because|since|so that|due to|in order to|otherwise|unless|except|only|until|if|when|but|while|although|weil|außer|nur|parce que"
-    r"|sauf|seulement|porque|salvo|excepto|solo|sólo)\b",
-    re.IGNORECASE,
-)
 
 
 # Words that turn a statement into another when one is exchanged for another of its line: limits, exceptions, order, times, units.
@@ -421,7 +353,7 @@ def adds_nothing(new: str, old: str) -> bool:
         and not tell_apart(new, old)
         and not _exchange_decisive_words(new, old)
         and not _exchange_places(new, old)
-        and (not _CLAUSES.search(new) or _CLAUSES.search(old) is not None)
+        and (not QUALIFIES.holds(new) or QUALIFIES.holds(old))
     )
 
 
@@ -437,35 +369,16 @@ def is_correction(new: str, old: str) -> bool:
     return SequenceMatcher(None, mine, theirs, autojunk=False).ratio() >= 0.95
 
 
-_SEPARATORS = re.compile(
-    r"[,;:()（），；、]|[.!?]\s+\S|[。！？]\s*\S|\s[–—-]\s|\b(?:and|but|while|whereas|und|aber|et|mais|y|pero|e|mas)\b",
-    re.IGNORECASE,
-)
-_REASON = re.compile(
-    r"\b(?:because|since|so that|due to|weil|parce que|porque)\b.*", re.IGNORECASE | re.DOTALL
-)
-
-
 def makes_one_claim(text: str) -> bool:
     """Return True if a text certainly makes a single claim, its reason aside. Of 322 replaced statements 81 % do, of 242 that changed in
     part 3 %."""
-    claim = _REASON.sub("", text).strip().rstrip(" ,;.!。")
-    return _SEPARATORS.search(claim) is None
+    claim = REASON_CLAUSE.sub("", text).strip().rstrip(" ,;.!。")
+    return not JOINS_CLAIMS.holds(claim)
 
 
 def count_separators(text: str) -> int:
     """Count signs and words that join clauses: the more, the more claims a text may make."""
     return text.count(",") + text.count(";") + text.count(" and ")
-
-
-_CHANGE_WORDS = re.compile(
-    r"(?i)\b(?:no longer|instead|not .{0,20}any ?more|moved|switched|replaced|dropped|from now on|now|since|back to|became|changed|anymore"
-    r"|as of|these days|gone|retired|used to)\b"
-)
-
-
-def speaks_of_change(text: str) -> bool:
-    return _CHANGE_WORDS.search(text) is not None
 
 
 # Verbs that only link a thing with its value, and words for any thing, by their first six letters as in `_telling_words`.
@@ -497,14 +410,16 @@ def says_old_value_is_over(new: str, old: str) -> bool:
     before, after = change
     if after and mentions(old, after):
         return False
-    rest = _telling_words(_REASON.sub("", old)) - _telling_words(before) - _LINKING
+    rest = _telling_words(REASON_CLAUSE.sub("", old)) - _telling_words(before) - _LINKING
     return bool(rest or _telling_words(before)) and rest <= _telling_words(new)
 
 
 def other_number(one: str, other: str) -> bool:
-    """Whether two statements begin with the same thing under different numbers and go on differently: "Tenant 12 pays 40", "Tenant 15 pays
-    60". Of 1,688 written replacements none does; where only the number differs, or that of a technology, it may be a version."""
-    first, second = map(_NUMBERED.match, (one, other))
+    """Return True if two statements begin with the same thing under different numbers: "Tenant 12 pays 40", "Tenant 15 pays 60".
+
+    They have to go on differently. None of 1,688 written replacements does so; the number of a technology may be a version.
+    """
+    first, second = map(NUMBERED_THING.find, (one, other))
     return (
         first is not None
         and second is not None
@@ -519,19 +434,19 @@ _NO_TICKET = "(?:AES|ES|GPT|ISO|MD|RFC|RSA|SHA|UTF|X)-"
 
 
 def find_tickets(text: str) -> set[str]:
-    """What a text calls by a ticket's number: "H-01", "#73". That of the pull request that it came with is not meant."""
+    """Return the numbers of tickets in a text: "H-01", "#73". The number of its own pull request does not count."""
     own = re.sub(r"(?i)\b(?:pr|mr|pull request|merge request) #\d+|\(#\d+\)$", " ", text.strip())
     return set(re.findall(rf"\b(?!{_NO_TICKET})[A-Z]{{1,9}}-\d{{1,6}}\b|(?<!\w)#\d{{1,6}}\b", own))
 
 
 def other_tickets(one: str, other: str) -> bool:
-    """Whether both texts name tickets, and none of them the same."""
+    """Return True if both texts name tickets, and none of them the same."""
     wanted, told = find_tickets(one), find_tickets(other)
     return bool(wanted and told) and wanted.isdisjoint(told)
 
 
 def other_part(one: str, other: str) -> bool:
-    """Whether two statements speak of parts of a system that stand beside each other, such as frontend and backend."""
+    """Return True if two statements speak of different parts of a system, such as frontend and backend."""
     texts = [set(re.findall(r"[a-z]+", text.lower())) for text in (one, other)]
     for parts in _COUNTERPARTS:
         here, there = ({parts[word] for word in words & parts.keys()} for words in texts)

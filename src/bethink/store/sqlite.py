@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from bethink.store.vectors import VectorIndex
 
 WITHOUT_LOCKS = "unix-none" if os.name == "posix" else "win32-none"  # a VFS of SQLite
-SCHEMA = 6  # the number of the newest migration
 APPLICATION = 0x52636F6C  # "Rcol", so that another program's database is never taken for ours
 MIGRATIONS = Path(__file__).parent / "migrations" / "sqlite"
+SCHEMA = len(list(MIGRATIONS.iterdir()))  # the number of the newest migration
 # The migration that empties the full-text index, which is then made anew from the texts.
 REINDEXED = 5
 WAL_LIMIT = 16 * 1024 * 1024
@@ -169,6 +169,7 @@ class SqliteStore(Store):
     """One database file. A connection per thread, since SQLite's are not shared; one set of vectors per process."""
 
     columns = rows.COLUMNS.format("json_group_array(json_array(e.name, e.type))")
+    signature = "m.metadata ->> 'signature'"
     stored, order = "v.data", "v.id"
     checks = """
 full-text index | rebuild | {} memories, but {} are indexed. | SELECT a.n, b.n FROM (SELECT count(*) AS n FROM memories) a, (SELECT count(*) AS n FROM memories_fts_docsize) b WHERE a.n <> b.n

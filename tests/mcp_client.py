@@ -14,7 +14,7 @@ from typing import Any
 from anyio.from_thread import start_blocking_portal
 from mcp import Client, StdioServerParameters
 
-from bethink.app.mcp import TOOLS
+from bethink.app.mcp.tools import TOOLS
 
 SOURCE = Path(__file__).parent.parent / "src"
 SERVER = ("-m", "bethink", "mcp")

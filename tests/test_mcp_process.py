@@ -35,9 +35,10 @@ WHOLE = f"import bethink.app.mcp as greeting; greeting.LONGEST = 0; {RUN}"
 CHANGED = """
 import os, sys, time
 from bethink.app.mcp import tools
-def other(memory, given):
+def other(memory):
     {tool}
-tools.TOOLS["memory_overview"] = other
+tools.tool()(other)
+tools.TOOLS["memory_overview"] = tools.TOOLS.pop("other")
 from bethink.app.cli.main import main
 main(["mcp"])
 """

@@ -35,10 +35,9 @@ WHOLE = f"import bethink.app.mcp as greeting; greeting.LONGEST = 0; {RUN}"
 CHANGED = """
 import os, sys, time
 from bethink.app.mcp import tools
-def other(memory):
+@tools.tool()
+def memory_overview(memory):
     {tool}
-tools.tool()(other)
-tools.TOOLS["memory_overview"] = tools.TOOLS.pop("other")
 from bethink.app.cli.main import main
 main(["mcp"])
 """

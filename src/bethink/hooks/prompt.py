@@ -18,7 +18,6 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
 from itertools import compress
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from bethink.agents.base import is_notice, remove_blocks
@@ -26,6 +25,8 @@ from bethink.errors import EmbeddingError
 from bethink.hooks import state
 from bethink.hooks.state import PEOPLE, Hook
 from bethink.ingest.redact import PRIVATE, redact
+from bethink.language.implied import find_implied_work
+from bethink.language.questions import ASKS_MEMORY, GENERAL_QUESTION
 from bethink.language.words import COMMON_WORDS, STOP_WORDS
 from bethink.model import (
     ASKED_IMPORTANCE,
@@ -37,8 +38,14 @@ from bethink.model import (
     is_untrusted_import,
 )
 from bethink.outgoing import Quote, fence_items, new_marker
-from bethink.recall.pipeline import DISPUTING, dispute, is_nobodys_word, is_users_word, outranks
 from bethink.recall.shape import Sought, choose_excerpt, citation, tokens
+from bethink.recall.shortlist import (
+    DISPUTING,
+    dispute,
+    is_unvouched,
+    is_users_statement,
+    outranks,
+)
 from bethink.store.words import as_words, query_words, space_out, tokenize
 
 if TYPE_CHECKING:
@@ -134,7 +141,7 @@ def choose(
     else:
         chosen = _pick_by_words(sure, bar)
     # Beside the user's own statement no turn is told: what was said or pasted in passing may be the opposite.
-    stated = any(map(is_users_word, chosen))
+    stated = any(map(is_users_statement, chosen))
     chosen = [one for one in chosen if not (stated and one.kind == "context")]
     return chosen, Sought(frozenset(prompt.telling))
 
@@ -143,8 +150,8 @@ def _tell_users_word(
     text: str, chosen: Sequence[Memory], sure: Weighed, judge: Judge
 ) -> list[Memory]:
     """What was chosen, with the user's statement in place of a document or a pasted text that it disputes."""
-    best = [one for one, _ in sorted(sure, key=lambda pair: -pair[1]) if is_users_word(one)]
-    pairs = [(one, own) for one in chosen if is_nobodys_word(one) for own in best[:DISPUTING]]
+    best = [one for one, _ in sorted(sure, key=lambda pair: -pair[1]) if is_users_statement(one)]
+    pairs = [(one, own) for one in chosen if is_unvouched(one) for own in best[:DISPUTING]]
     disputed = list(compress(pairs, dispute(text, pairs, judge)))
     instead = {claim.id: own for claim, own in reversed(disputed)}
     told = [instead.get(one.id, one) for one in chosen]
@@ -304,33 +311,13 @@ NAMED = 6.0  # what holding an identifier of the prompt adds
 WHOLE = 0.99
 BAR, SLOPE = 11.0, 2.0  # the sum that makes a confidence of a half, and how fast it rises there
 
-# What asks for an answer that memory may have, and not for work: "can you run the tests?" does not.
-_ASKS = re.compile(
-    r"\W{0,8}(?:(?:and|so|but|ok|okay|hey|hi|wait|hmm)\b\W{0,8})?"
-    r"(?:how|what|why|where|when|which|who|whose|did|does|do we|is there|are we|should we|have we|remind me|recall|remember)\b",
-    re.IGNORECASE,
-)
-# What could be asked anywhere: "how do I center a div?"
-_GENERAL = re.compile(
-    r"\W{0,8}(?:how (?:to|(?:do|can|could|would|should) (?:i|you|one))|what(?:['’]?s| is| are) (?:an?|the (?:best|difference))|explain)\b",
-    re.IGNORECASE,
-)
-
-
-# What a prompt leaves unsaid: the work that it asks for, in the words in which rules speak of it. The judge reads texts; that lodash comes by a
-# package manager, and that 22:00 and midnight are about time zones, it does not know. Only where the prompt asks for that work or
-# reports that trouble, never for a mere mention: "center the login button" is no work on authentication (bench/LOG.md, 2026-11-16).
-UNSAID = Path(__file__).with_name("unsaid.txt")  # shape => work
 BEGINNING, MOST_UNSAID = 500, 2  # characters of a prompt that say what is to be done; works told
 
 
 def spell_out(prompt: str) -> str:
-    """A prompt after the work that it asks for without naming it."""
-    rows = (row.split(" => ") for row in UNSAID.read_text("utf-8").splitlines())
-    start = prompt[:BEGINNING]
-    flags = re.IGNORECASE | re.MULTILINE
-    unsaid = dict.fromkeys(work for shape, work in rows if re.search(shape, start, flags))
-    return f"{'; '.join(list(unsaid)[:MOST_UNSAID])}: {prompt}" if unsaid else prompt
+    """Put the work that a prompt asks for without naming it before the prompt."""
+    implied = find_implied_work(prompt[:BEGINNING])
+    return f"{'; '.join(implied[:MOST_UNSAID])}: {prompt}" if implied else prompt
 
 
 class PromptWords(NamedTuple):
@@ -359,8 +346,8 @@ def read_prompt(
     named = [frozenset(tokenize(space_out(name), prepared=True)) for name in identifiers]
     rare = {word for word, worth in telling.items() if worth >= RARE}
     names = tuple(name for name in named if name & rare)
-    general = _GENERAL.match(text) is not None
-    asks = _ASKS.match(text) is not None and not general
+    general = GENERAL_QUESTION.holds(text)
+    asks = ASKS_MEMORY.holds(text) and not general
     return PromptWords(telling, common, foreign, asks, general, names)
 
 

@@ -46,6 +46,7 @@ BUSY = 1.0  # seconds to wait for a lock of another process
 HELPER_SHARE = 0.6  # part of `hook_seconds` for the helper; the rest is for doing without it
 MOST_OPENED = 4  # memories that a helper keeps open
 NOTED = ("stop", "subagent-stop", "pre-compact", "post-compact", "session-end")
+SUBAGENT_TOKENS = 300  # of a sub-agent's briefing: its task says what it needs; set by hand
 EMPTIED = ("compact", "clear")  # sources of a session that has lost its context
 LONGEST_PHRASE = 100  # characters of a prompt that may grant an agent's request
 LONG = 2000  # characters of a prompt that surely says something
@@ -189,7 +190,7 @@ def _tell(hook: Hook, project: Project, config: Config, closing: bool) -> str:
         return ""
     text = ""
     uses_helper = exists and not closing and config.hook_helper and config.compares
-    if exists and _is_wanted(hook, config):
+    if exists and _is_wanted(hook, config, project):
         reply = None
         if uses_helper and hook.event == "prompt":
             request = {"hook": hook._asdict(), "worktree": str(project.worktree)}
@@ -292,13 +293,15 @@ def _counting(hook: Hook) -> Iterator[None]:
         count_failure(hook.event, hook.host, str(error))
 
 
-def _is_wanted(hook: Hook, config: Config) -> bool:
+def _is_wanted(hook: Hook, config: Config, project: Project) -> bool:
     if hook.event == "session-start":
         return config.briefing_tokens > 0
-    if hook.event == "tool-failure":
-        from bethink.hooks.tool import find_failure
+    if hook.event.startswith("tool"):
+        from bethink.hooks.tool import is_wanted
 
-        return bool(hook.command) and find_failure(hook) is not None
+        return is_wanted(hook, config.database, project)
+    if hook.event == "subagent-start":
+        return config.briefing_tokens > 0
     return config.prompt_tokens > 0 and config.prompt_bar < 1 and is_telling(hook.prompt)
 
 
@@ -318,10 +321,16 @@ def answer(hook: Hook, memory: Bethink, meaning: bool = True) -> str:
             state.forget_deliveries(hook)
         elif _has_briefing(hook, context.digest, memory.project.scope):
             return ""
-    elif hook.event == "tool-failure":
-        from bethink.hooks.tool import recall_fix
+    elif hook.event == "subagent-start":
+        from bethink.hooks.briefing import render_briefing
 
-        context = recall_fix(hook, memory)
+        room = min(SUBAGENT_TOKENS, memory.config.briefing_tokens)
+        # It is the sub-agent that is told, so the session may still be.
+        return state.render_answer(hook, render_briefing(hook, memory, room).text)
+    elif hook.event.startswith("tool"):
+        from bethink.hooks.tool import recall_for_calls
+
+        context = recall_for_calls(hook, memory)
     else:
         from bethink.hooks.prompt import recall_for_prompt
 

@@ -20,6 +20,7 @@ from bethink.language.kinds import cue_scores, firmness
 from bethink.language.pattern import compile_pattern
 from bethink.language.reports import ANNOUNCES_STEP
 from bethink.language.vocabulary import (
+    BEFORE_A_THING,
     is_file,
     is_identifier,
     is_path,
@@ -239,8 +240,8 @@ def _name_thing(match: re.Match[str]) -> Entity | None:
     if doubtful or len(words) > 4 or len(name) < 3:
         return None
     before = match.string[max(match.start() - 5, 0) : match.start()]
-    which = compile_pattern(r"\b(?:the|an?|our|my|this|that|in|at) $", re.IGNORECASE).search(before)
-    return Entity(name, "concept" if thing or alone or which else "person")
+    is_thing = thing or alone or BEFORE_A_THING.holds(before)
+    return Entity(name, "concept" if is_thing else "person")
 
 
 def _without_outermost(words: list[str]) -> list[str]:

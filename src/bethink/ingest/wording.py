@@ -18,7 +18,13 @@ from bethink.ingest.redact import remove_marks
 from bethink.judge import asks
 from bethink.language.change import NEGATIONS, find_change
 from bethink.language.clauses import JOINS_CLAIMS, QUALIFIES, REASON_CLAUSE
-from bethink.language.vocabulary import LONGEST_IDENTIFIER, phrases, technologies, technology
+from bethink.language.vocabulary import (
+    LONGEST_IDENTIFIER,
+    NUMBERED_THING,
+    phrases,
+    technologies,
+    technology,
+)
 from bethink.language.words import STOP_WORDS
 
 # A word or a number, without its spelling: "24h" is "24 h". Signs count where they tell something: C is not C++, < is not >.
@@ -180,15 +186,6 @@ import,imports | export,exports
 reader,readers | writer,writers""".splitlines()
 ]
 _NAMED = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-ZÄÖÜ][\w-]*|(?<!\w)\w+[_/][\w./-]+")
-# A thing that is known by its number: "Tenant 12 …", "the worker number 3 …". What has a point in it is a version, a colon a time; "Keep 30
-# days", "Sessions last 30 minutes", "The pool holds 5 …" give an amount: a verb, a word in -s or a unit stands beside it.
-_SINGULAR = r"(?:[a-z]{2,19}[a-rt-z]|[a-z]{1,18}[su]s)"
-_NUMBERED = re.compile(
-    r"(?:(?:the|our) )?(?!(?:allow|call|hold|keep|limit|offer|poll|retain|retry|run|sample|send|set|store|support|take|timeout|try|use|wait)\b)"
-    rf"({_SINGULAR}(?: {_SINGULAR})?) (?:number |no\. ?|#)?(\d{{1,9}})(?![.:\d])"
-    r"(?! ?(?:%|[kmgt]i?b|m?s|(?:second|minute|hour|day|week|month|year|time)s?)\b)([^\n]{1,300})",
-    re.I,
-)
 _ALIKE = 0.65  # share of words in order from which what differs is more telling than what is shared
 
 
@@ -411,7 +408,7 @@ def says_old_value_is_over(new: str, old: str) -> bool:
 def other_number(one: str, other: str) -> bool:
     """Whether two statements begin with the same thing under different numbers and go on differently: "Tenant 12 pays 40", "Tenant 15 pays
     60". Of 1,688 written replacements none does; where only the number differs, or that of a technology, it may be a version."""
-    first, second = map(_NUMBERED.match, (one, other))
+    first, second = map(NUMBERED_THING.find, (one, other))
     return (
         first is not None
         and second is not None

@@ -10,7 +10,7 @@ from trees import git, plant
 
 from bethink import Bethink
 from bethink.app.mcp import resources
-from bethink.embed import HashingEmbedder
+from bethink.embed.hashing import HashingEmbedder
 from bethink.errors import NotFound
 
 KNOWLEDGE = ".claude/knowledge"

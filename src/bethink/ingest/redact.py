@@ -516,8 +516,7 @@ def _flag(found: Suspect) -> bool:
 
 
 def _stated(found: Suspect) -> bool:
-    """In prose almost anything can follow "the password is", so the value has to look like one: by quotes, its mixture, or
-    digits in a word."""
+    """Return True if the value behind "the password is" looks like one: by quotes, its mixture, or digits in a word."""
     value = found.value.rstrip(_LOOSE)
     if found.group == "quoted":
         return _is_secret(value, "password", quoted=True)

@@ -141,7 +141,8 @@ def is_call_by_name(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
 
 
-TESTS = sorted((ROOT / "tests").rglob("*.py"))
+# growth.py reads the patterns of our own source, some of which are expressions.
+TESTS = sorted({*(ROOT / "tests").rglob("*.py")} - {ROOT / "tests" / "growth.py"})
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from agent_files import DOCUMENTS, HOSTS, PROGRAM, TOMLS, laid, statuses, tree
 from bethink import skills
 from bethink.agents import install
 from bethink.app.cli.connect import list_notes
-from bethink.app.mcp import TOOLS
+from bethink.app.mcp.tools import TOOLS
 from bethink.errors import BethinkError
 from bethink.hooks import run
 from bethink.text import textfile
@@ -144,7 +144,7 @@ def test_an_upgrade_after_an_edit_still_gives_back_what_was_there(cli, home, mon
         file.write_text(file.read_text().replace('"opus"', '"haiku"'))
     monkeypatch.setattr(install, "find_command", lambda: ("/new/bethink",))
     cli.ok("install", "--claude")
-    assert [file.read_text().count("/new/bethink") for file in files] == [1, 8]
+    assert [file.read_text().count("/new/bethink") for file in files] == [1, 10]
     assert not any(PROGRAM in file.read_text() for file in files)
     cli.ok("uninstall")
     assert [file.read_text() for file in files] == [text.replace('"opus"', '"haiku"')] * 2
@@ -330,7 +330,7 @@ def test_the_users_own_claude_is_offered_with_its_cost_a_day(
 
 def test_allow_reads_lists_the_reading_tools(home):
     rules = install.find_connectable("claude").files.reads
-    reading = [name for name, tool in TOOLS.items() if tool.told["annotations"].get("readOnlyHint")]
+    reading = [name for name, tool in TOOLS.items() if tool.annotations.get("readOnlyHint")]
     assert [rule.rpartition("__")[2] for rule in rules if "__" in rule] == reading
 
 

@@ -12,7 +12,9 @@ from capturing import MORE, MORE_TEXTS, SAID, TEXTS, Desk
 from test_hosts_opencode import AGENT, DONE, USER, Opencode
 
 from bethink import Bethink
-from bethink.embed import HashingEmbedder, models
+from bethink.config import Config
+from bethink.embed import models
+from bethink.embed.hashing import HashingEmbedder
 from bethink.errors import BethinkError, EmbeddingError, InvalidInput
 from bethink.features import conversations
 from bethink.hooks import spool, state, worker
@@ -366,7 +368,7 @@ def test_a_worker_inherits_no_secrets(monkeypatch, desk):
     for name in kept | left | {"CODEX_HOME", "LD_PRELOAD"}:
         monkeypatch.setenv(name, "kept" if name in kept else "left")
     monkeypatch.setenv("PYTHONPATH", "relative")
-    found = spool.worker_environment()
+    found = spool.worker_environment(Config(embedding="http"))
     assert "left" not in found.values()
     assert {name for name, value in found.items() if value == "kept"} == kept
     assert found["BETHINK_HOOKS"] == "off"

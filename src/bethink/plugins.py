@@ -63,7 +63,7 @@ class Registry(Generic[Plugin]):
     """The plugins of one kind, by name."""
 
     def __init__(self, group: str, type: str, ours: str = "") -> None:
-        """`type` is the class of a plugin and `ours` lists `name = module:value`, one per line, like entry points."""
+        """Declare a kind: the class of its plugins, and ours as lines of `name = module:value`."""
         self.group, self._type = group, type
         lines = (line.partition(" = ") for line in ours.strip().splitlines())
         self._ours = {name.strip(): reference for name, _, reference in lines}
@@ -90,7 +90,7 @@ class Registry(Generic[Plugin]):
         return self._loaded.get(name)
 
     def all(self) -> list[Plugin]:
-        """Return all plugins: ours in their order, those registered in this process, those of packages by name."""
+        """Return all plugins: ours in order, those registered here, those of packages by name."""
         names = dict.fromkeys([*self._ours, *self._registered, *self._list_outside()])
         return [plugin for plugin in map(self.find, names) if plugin is not None]
 

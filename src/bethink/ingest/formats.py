@@ -1,4 +1,4 @@
-"""Readers of document formats: each turns a text into Markdown, which is then cut into passages. A reader is a plugin."""
+"""Readers of document formats, which are plugins: each turns a text into Markdown."""
 
 import json
 import re

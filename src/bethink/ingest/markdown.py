@@ -134,7 +134,7 @@ def read_passages(
 
 
 def to_markdown(text: str, uri: str) -> str:
-    """Return the text of a document as Markdown, by the reader of its suffix. Other files are Markdown already."""
+    """Return a document as Markdown, by the reader for its suffix."""
     reader = find_reader(uri)
     return plugins.READERS.ask(reader, lambda one: one.to_markdown(text), "") if reader else text
 

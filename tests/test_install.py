@@ -328,7 +328,7 @@ def test_the_users_own_claude_is_offered_with_its_cost_a_day(
         assert OFFER not in cli("install", "--claude").err, "it is offered once"
 
 
-def test_allow_reads_lists_the_reading_tools():
+def test_allow_reads_lists_the_reading_tools(home):
     rules = install.find_connectable("claude").files.reads
     reading = [name for name, tool in TOOLS.items() if tool.annotations.get("readOnlyHint")]
     assert [rule.rpartition("__")[2] for rule in rules if "__" in rule] == reading

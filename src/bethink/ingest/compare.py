@@ -188,7 +188,7 @@ def _find_verbatim(
 
 
 def _load_proposed(verdict: Verdict, memory: Memory, store: Store) -> list[Memory]:
-    """What the known memory that a verdict found repeated was proposed to replace, if who repeats it is trusted more."""
+    """Return what the known memory that a verdict found repeated was proposed to replace, if who repeats it is trusted more."""
     if verdict.duplicate is None or memory.trust <= verdict.duplicate.memory.trust:
         return []
     id = verdict.duplicate.memory.id
@@ -304,7 +304,7 @@ def _add_earlier(
 
 
 def is_one_statement(memory: Memory) -> bool:
-    """Whether it can be one statement. A long text holds many, a single word none."""
+    """Return True if it can be one statement. A long text holds many, a single word none."""
     return (
         memory.kind in STATEMENTS
         and holds_one_statement(memory.content)
@@ -314,7 +314,7 @@ def is_one_statement(memory: Memory) -> bool:
 
 
 def _find_last(memories: Sequence[Memory], options: WriteOptions, store: Store) -> list[str | None]:
-    """Of each that was told or said the id of the statement right before it, those of its own turn left out: a reply need not name
+    """Return for each statement the id of the one right before it, those of its own turn left out: a reply need not name
     what it replies to. None of anything else."""
     if not any(memory.source_type in SPOKEN_SOURCES for memory in memories):
         return [None] * len(memories)

@@ -90,8 +90,10 @@ def read_arguments(operation: Operation, values: Values) -> Json:
     """The arguments of an operation's function: the texts of files and of stdin are read, and request objects made."""
     parameters, complete = operation.parameters("cli"), dict(values)
     for one in parameters:
-        if one.arg.words:
-            complete[one.name] = _read_text(operation, one, values)
+        if one.arg.words or (one.arg.stdin and {one.name, "file"} & values.keys()):
+            given, file = values.get(one.name), values.get("file") if one.arg.stdin else None
+            words = (given,) if isinstance(given, str) else given
+            complete[one.name] = read_text(words, file, operation.examples[0])
     return bind(operation.function, parameters, complete)
 
 
@@ -203,7 +205,7 @@ def _place_words(words: list[str], parameters: Sequence[Parameter], values: Json
 
 def _check_required(parameters: Sequence[Parameter], values: Values) -> None:
     for one in parameters:
-        if one.required and one.name not in values:
+        if one.required and not one.arg.stdin and one.name not in values:
             raise UsageError(f"The following arguments are required: {name_option(one)}.")
 
 
@@ -215,12 +217,6 @@ def _check_encoding(values: Values) -> None:
             raise InvalidInput(
                 f"The {name} is not valid UTF-8.", "Check the encoding of your terminal."
             )
-
-
-def _read_text(operation: Operation, parameter: Parameter, values: Values) -> str:
-    """The text of an argument that takes all words: those, the text of --file, or with `-` that of stdin."""
-    file = values.get("file") if parameter.name == "content" else None
-    return read_text(values.get(parameter.name), file, operation.examples[0])
 
 
 def parse_object(parts: Sequence[str], place: str) -> Json:
@@ -300,7 +296,7 @@ def render_help(operation: Operation) -> str:
 def _placeholder(parameter: Parameter) -> str:
     name = "|".join(parameter.arg.choices) or parameter.metavar
     shown = f"{name} …" if parameter.many or parameter.arg.words else name
-    return shown if parameter.required else f"[{shown}]"
+    return shown if parameter.required and not parameter.arg.stdin else f"[{shown}]"
 
 
 def _help_lines(parameter: Parameter) -> list[str]:

@@ -10,6 +10,7 @@ The pages are the same on every supported Python, on every machine and at every 
 from __future__ import annotations
 
 import argparse
+import importlib
 import inspect
 import io
 import json
@@ -31,14 +32,13 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from bethink import __version__, errors, model  # noqa: E402
 from bethink import api as memories  # noqa: E402
-from bethink.app import OPERATIONS  # noqa: E402
 from bethink.app import cli as commands  # noqa: E402
-from bethink.app.cli import console  # noqa: E402
 from bethink.app.cli.main import main as run_command  # noqa: E402
-from bethink.app.render import SIGNALS  # noqa: E402
+from bethink.app.cli.parser import render_help  # noqa: E402
+from bethink.app.operation import OPERATIONS, Operation  # noqa: E402
 from bethink.config import PERSONAL, SETTINGS, Config  # noqa: E402
-from bethink.recall import score  # noqa: E402
-from bethink.recall.score import PROFILES  # noqa: E402
+from bethink.recall import features, rank, signals  # noqa: E402
+from bethink.recall.rank import PROFILES  # noqa: E402
 from bethink.schema import json_fields  # noqa: E402
 from bethink.store import base  # noqa: E402
 from bethink.store.sqlite import MIGRATIONS  # noqa: E402
@@ -87,6 +87,59 @@ EXIT_CODES = {
 }
 
 
+# Modules of operations, in the order of `bethink --help`; commands of a group stand together.
+MODULES = (
+    *("operations.write", "cli.write", "operations.find", "cli.edit", "cli.handoff"),
+    *("cli.knowledge", "cli.transfer", "cli.rules", "operations.overview", "cli.tend"),
+    *("cli.shell", "cli.serve", "cli.settings", "cli.connect"),
+)
+GROUPS = ("Use", "Take in", "Look", "Serve", "Connect", "Tend")
+
+
+def list_commands() -> list[Operation]:
+    """The commands of every module, by group."""
+    for module in MODULES:
+        importlib.import_module(f"bethink.app.{module}")
+    folders = [ROOT / "src/bethink/app" / name for name in ("cli", "operations")]
+    declared = {
+        f"{file.parent.name}.{file.stem}"
+        for folder in folders
+        for file in folder.glob("*.py")
+        if "\n@operation(" in file.read_text("utf-8")
+    }
+    if declared != set(MODULES):
+        raise Outdated(f"docs/generate.py: MODULES differs: {declared ^ set(MODULES)}.")
+    found = [
+        one
+        for module in MODULES
+        for one in OPERATIONS.values()
+        if one.cli and one.function.__module__ == f"bethink.app.{module}"
+    ]
+    return sorted(found, key=lambda one: GROUPS.index(one.group))
+
+
+def index_commands() -> dict[str, tuple[str, str, str]]:
+    """Group, module and help of each command."""
+    return {
+        one.name: (one.group, one.function.__module__.removeprefix("bethink.app."), one.help)
+        for one in list_commands()
+    }
+
+
+def index() -> str:
+    """The module that names every command, so that `--help` loads no operation."""
+    lines = [
+        '"""Commands by name: group, module and help. Written by docs/generate.py; run `make docs`."""',
+        "",
+        "COMMANDS = {",
+    ]
+    for name, parts in index_commands().items():
+        lines.append(f"    {json.dumps(name)}: (")
+        lines += [f"        {json.dumps(part)}," for part in parts]
+        lines.append("    ),")
+    return "\n".join([*lines, "}", ""])
+
+
 def cli() -> str:
     parts = [
         "`bethink` prints data on stdout; hints, warnings, errors and progress go to stderr. Options and words mix freely, and the"
@@ -94,18 +147,15 @@ def cli() -> str:
         table(("exit code", "meaning"), list(EXIT_CODES.items())),
         "Ids are shown shortened and accepted as any unique beginning. A time is a span (`90min`, `12h`, `30d`, `2w`, `6mo`, `1y`), a"
         " date, a date and time in ISO form (in your time zone if it names none), `now`, `today`, `yesterday`, `tomorrow`, a weekday (`last monday`), a month (`2026-03`), or the beginning of `last week`, `next month`, `this year`.",
-        fenced(commands.render_overview()),
+        fenced(commands.render_overview(index_commands())),
     ]
-    for group in commands.GROUPS.values():
-        for name, (_, about) in group.items():
-            with mock.patch.dict(os.environ, COLUMNS=str(WIDTH)):
-                help = console.render_help(name)
-            _, _, route, tool, _ = OPERATIONS[name]
-            ways = [f"over HTTP `{route}`"] * (route != "-") + [f"for agents `{tool}`"] * (
-                tool != "-"
-            )
-            also = f" Also {' and '.join(ways)}." if ways else ""
-            parts += [f"## {name}", f"{about[0].upper()}{about[1:]}.{also}", fenced(help)]
+    for operation in list_commands():
+        with mock.patch.dict(os.environ, COLUMNS=str(WIDTH)):
+            help = render_help(operation)
+        ways = [f"over HTTP `{operation.http}`"] * bool(operation.http)
+        ways += [f"for agents `{operation.tool}`"] * bool(operation.tool)
+        also = f" Also {' and '.join(ways)}." if ways else ""
+        parts += [f"## {operation.name}", f"{operation.help}.{also}", fenced(help)]
     return page("Command line", *parts)
 
 
@@ -472,7 +522,10 @@ def _found(here: Stage) -> Iterator[str]:
         [(f"`{name}`", text) for name, text in told(FIELDS, list(answer[0]), "fields of a memory")],
     )
     yield "What `why` may hold. A signal that had nothing to say is left out."
-    yield table(("signal", "what it is"), [(f"`{name}`", text) for name, text in SIGNALS.items()])
+    yield table(
+        ("signal", "what it is"),
+        [(f"`{name}`", text) for name, text in features.list_features(()).items()],
+    )
     yield "`search --dual --json` prints the object of `recall`."
     yield "## list"
     yield "An array of memories, the newest first unless `--order` says otherwise. `get` and `export` print the same; `export` adds `source_type`, `position` and `relations`, which `import` reads."
@@ -820,24 +873,27 @@ def intents() -> str:
 
 
 def formula() -> str:
-    best, background = "b1", f"b{score.BACKGROUND_RANK}"
+    curve = rank.Profile()
+    weights = ((one.name, one.weight) for one in signals.SIGNALS)
+    terms = " + ".join(name if weight == 1 else f"{weight:g} · {name}" for name, weight in weights)
+    best, background = "b1", f"b{signals.BACKGROUND_RANK}"
     return fenced(
         f"""
-x          = {score.MEANING:g} · meaning + {1 - score.MEANING:g} · words + {score.PAIRS:g} · pairs + topic + neighbours + recent
-relevance  = 1 / (1 + e^(−3.5 · (x − 0.5)))
+x          = {terms}
+relevance  = 1 / (1 + e^(−{curve.steepness:g} · (x − {curve.middle:g})))
 
-meaning    = {score.STRETCH:g} · (cosine − m) / (1 − m)
-m          = (mean cosine of the scope · n + the model's usual mean · {score.PRIOR}) / (n + {score.PRIOR})
+meaning    = {signals.STRETCH:g} · (cosine − m) / (1 − m)
+m          = (mean cosine of the scope · n + the model's usual mean · {signals.PRIOR_MEMORIES}) / (n + {signals.PRIOR_MEMORIES})
 
-words      = max(0, bm25 − {score.BACKGROUND:g} · {background}) / {best} · (1 − w + w · coverage)
-w          = {score.COVERAGE:g} where the average memory has {score.LONG:g} words or more, {score.COVERAGE_SHORT:g} where it has {score.SHORT:g} or fewer
-{best}, {background}    = the best bm25 among the candidates, and the one at place {score.BACKGROUND_RANK}
+words      = max(0, bm25 − {signals.BACKGROUND_SHARE:g} · {background}) / {best} · (1 − w + w · coverage)
+w          = {signals.COVERAGE_LONG:g} where the average memory has {signals.LONG_MEMORY:g} words or more, {signals.COVERAGE_SHORT:g} where it has {signals.SHORT_MEMORY:g} or fewer
+{best}, {background}    = the best bm25 among the candidates, and the one at place {signals.BACKGROUND_RANK}
 coverage   = share of the question's word weight that the memory holds
 
 pairs      = share of the question's neighbouring words that stand side by side in the memory, by weight
-topic      = {score.TOPIC:g} · how well the topic of its conversation fits
-neighbours = {score.NEIGHBOUR:g} · (the best neighbour's x − the median x); two places away counts half
-recent     = {score.RECENT:g} · e^(−age / {score.FADE / 86400:g} days) + {score.TODAY:g} · e^(−age / {score.DAY_FADE / 3600:g} hours)
+topic      = {signals.TOPIC_WEIGHT:g} · how well the topic of its conversation fits
+neighbours = {signals.NEIGHBOUR_WEIGHT:g} · (the best neighbour's x − the median x); two places away counts half
+recent     = {signals.RECENT_WEEKS:g} · e^(−age / {signals.FADE_WEEKS / 86400:g} days) + {signals.RECENT_HOURS:g} · e^(−age / {signals.FADE_HOURS / 3600:g} hours)
 """.strip()
     )
 
@@ -852,6 +908,7 @@ def within(page: str, part: str, text: str) -> str:
 
 
 PAGES: dict[str, Callable[[], str]] = {
+    "../src/bethink/app/cli/index.py": index,
     "reference/cli.md": cli,
     "reference/settings.md": settings,
     "reference/schema.md": schema,

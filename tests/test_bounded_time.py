@@ -27,7 +27,7 @@ from bethink.text import clean
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 PATTERNS, UNKNOWN = growth.patterns()
 # Patterns that are put together while the program runs. Their parts are tables of our own, or the loops below run them.
-BUILT = 37
+BUILT = 34
 
 
 def used(pattern: re.Pattern[str], method: str):
@@ -58,7 +58,7 @@ LOOPS = {
     "extract": lambda text: extract.extract(Passage(text)),
     "keywords": extract.keywords,
     "places": lambda text: list(ideas.place_statements([("user", text), ("assistant", text)])),
-    "names": lambda text: titles.name([("user", text)]),
+    "names": lambda text: titles.make_title([("user", text)]),
     "summaries": lambda text: titles.summarise([("user", text)], [("decision", text, True)]),
     "topics": lambda text: topics.segment([topics.TopicTurn("user", text, NOW, 1)] * 2),
     "query": lambda text: query.parse(text, NOW),

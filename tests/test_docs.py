@@ -31,7 +31,7 @@ from bethink.app.cli.main import main
 from bethink.embed import base
 from bethink.embed.models import KNOWN
 from bethink.ingest import extract
-from bethink.recall import pipeline, query, score
+from bethink.recall import candidates, features, query, rank, signals
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
@@ -190,12 +190,12 @@ def test_the_generated_reference_is_up_to_date(monkeypatch: pytest.MonkeyPatch) 
 
 
 NUMBERS = [
-    f"(k₁ = {score.K1:g}, b = {score.B:g})",
-    f"k = {score.RRF_K}",
-    f"Up to {pipeline.BY_WORDS} memories by words and {pipeline.BY_MEANING} by meaning",
-    f"less up to {score.DOUBT:.0%}".replace("%", " %"),
-    f"(1 − {score.DOUBT:g} · (1 − confidence))",
-    f"less than {score.FIT:.1f} of the way".replace("0.", "."),
+    f"(k₁ = {signals.K1:g}, b = {signals.B:g})",
+    f"k = {signals.RRF_K}",
+    f"Up to {candidates.MOST_BY_WORDS} memories by words and {candidates.MOST_BY_MEANING} by meaning",
+    f"less up to {rank.Profile().doubt:.0%}".replace("%", " %"),
+    f"(1 − {rank.Profile().doubt:g} · (1 − confidence))",
+    f"less than {features.FIT_SHARE:.1f} of the way".replace("0.", "."),
     f"its first {query.SYNTAX_LIMIT:,} characters are analysed and {query.TEXT_LIMIT:,} are embedded",
 ]
 
@@ -211,7 +211,7 @@ def test_commands_settings_choices_and_numbers_stand_in_the_pages_as_in_the_code
     assert sorted(name for name in wanted if f"`{name}`" not in page) == []
     for guide, names in (
         ("writing", (*model.KINDS, *model.RELATIONS, *model.ENTITY_TYPES)),
-        ("searching", (*model.MODES, *score.PROFILES)),
+        ("searching", (*model.MODES, *rank.PROFILES)),
         ("embeddings", ("http", "hashing", "none", "BETHINK_OFFLINE", "BETHINK_MODEL_DIR")),
     ):
         text = read(f"docs/guides/{guide}.md")
@@ -224,8 +224,10 @@ def test_commands_settings_choices_and_numbers_stand_in_the_pages_as_in_the_code
     numbers = NUMBERS
     assert [number for number in numbers if number not in text] == []
     # The same page: a quarter, and where relevance begins and has its middle.
-    assert pipeline.IN_TIME == 1.25
-    assert (round(score.squash(0), 2), score.squash(0.5)) == (0.15, 0.5)
+    assert features.IN_TIME == 1.25
+    curve = rank.Profile()
+    relevance = [round(rank.find_relevance(evidence, curve), 2) for evidence in (0, 0.5)]
+    assert relevance == [0.15, 0.5]
     # docs/guides/writing.md and docs/guides/embeddings.md.
     assert extract.IMPORTANCE == {"decision": 7, "gotcha": 7, "preference": 6, "context": 3}
     assert base.WINDOW == 128

@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from http_server import V1, conforms, find_operation, problem, running
+from http_server import V1, conforms, find_endpoint, problem, running
 
 STORE = "sqlite"
 GOLDEN = Path(__file__).parent / "golden"
@@ -181,7 +181,7 @@ class Stage:
         sent = {"json": json.loads(given[0])} if given else {}
         response = here.owner.request(method, V1 + address, **sent)
         if response.is_success:
-            conforms(find_operation(method, address.partition("?")[0]), response)
+            conforms(find_endpoint(method, address.partition("?")[0]), response)
         else:
             problem(response, response.status_code)
         lines = response.text.splitlines()

@@ -80,7 +80,7 @@ def test_a_token_for_reading_calls_only_tools_that_read(served, era):
         async with connected(served, token, era) as client:
             for name, arguments, _ in CALLS:
                 result = await client.call_tool(name, filled(arguments, id))
-                refused = result.is_error and "may only read" in result.content[0].text
+                refused = result.is_error and "read-only" in result.content[0].text
                 assert refused != bool(TOOLS[name].told["annotations"].get("readOnlyHint")), result
             assert (await client.list_tools()).tools  # it goes on
 
@@ -98,7 +98,7 @@ def test_a_batch_with_something_personal_from_whoever_may_not_tell_it_stores_not
     client = served.client(served.token("impersonal", "write", [served.projects.home.root]))
     batch = [{"content": "A gateway of nobody"}, {"content": "I prefer tabs", "personal": True}]
     response = client.post("/mcp", json=call("store_memories", {"memories": batch}), headers=BOTH)
-    assert "does not see personal memories" in response.text
+    assert "has no access to personal memories" in response.text
     assert "A gateway of nobody" not in client.get(f"{V1}/export").text
 
 

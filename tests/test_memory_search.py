@@ -9,7 +9,7 @@ from bethink.config import Config
 from bethink.embed import HashingEmbedder
 from bethink.errors import EmbeddingError, InvalidInput, NotFound
 from bethink.model import PERSONAL, Filter, Passage
-from bethink.recall.pipeline import STRANGE, UNFIT
+from bethink.recall.unrelated import FEW_SHOWN, NOTHING_FITS
 
 OWLS = ["The barn owl hunts at night", "The snowy owl hunts by day", "The owl pellet holds bones"]
 
@@ -112,7 +112,7 @@ def test_a_question_with_a_topic_finds_other_kinds_too(memory):
 def test_a_question_that_nothing_fits_gets_three_hits_and_a_hint(hashing, question):
     told(hashing, [*OWLS, *(f"The law of barn {number} is old" for number in range(9))])
     strange = hashing.search(question)
-    assert (len(strange.hits), strange.total, strange.hints) == (3, 3, (STRANGE,)), question
+    assert (len(strange.hits), strange.total, strange.hints) == (3, 3, (FEW_SHOWN,)), question
     assert not hashing.search(question, mode="keyword").hits
 
 
@@ -126,7 +126,7 @@ def test_a_keyword_search_that_hardly_fits_is_cut_to_three_hits(hashing):
     told(hashing, [*OWLS, *(f"The law of barn {number} is old" for number in range(9))])
     few, by_words = "purple elephant submarine chandelier tax law", {"mode": "keyword"}
     strange = hashing.search(few, **by_words)
-    assert (len(strange.hits), strange.total, strange.hints) == (3, 3, (STRANGE,))
+    assert (len(strange.hits), strange.total, strange.hints) == (3, 3, (FEW_SHOWN,))
     assert not hashing.search(few, **by_words, offset=3).hits
 
 
@@ -137,7 +137,7 @@ def test_a_search_with_explicit_limits_is_not_cut(hashing):
     narrow = hashing.filter(kinds=("general", "fact", "domain"))
     for more in ({"threshold": 0.0}, {"filter": narrow}, {"profile": "explore"}):
         every = hashing.search(few, **by_words, **more)
-        assert len(every.hits) > 3 and every.hints[:1] == (UNFIT,), more
+        assert len(every.hits) > 3 and every.hints[:1] == (NOTHING_FITS,), more
 
 
 def test_a_search_by_meaning_is_not_cut(hashing):

@@ -10,7 +10,7 @@ from bethink.app.mcp.tools import search_memories
 from bethink.embed import HashingEmbedder
 from bethink.judge import Judge
 from bethink.model import TRUST, Passage, Source
-from bethink.recall.score import READ_HITS, is_question
+from bethink.recall.shortlist import READ_HITS, is_question
 
 QUESTION = "when does the barn owl hunt?"
 RIGHT = "It sleeps all day and goes out after mice at dusk, said the keeper of the owl"

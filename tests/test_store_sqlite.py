@@ -107,7 +107,6 @@ PROMISES = {
 def test_the_promises_of_a_connection_that_is_given_back_when_its_thread_ends(opened):
     promised = PROMISES
     assert {name: opened.connection.pragma(name) for name in promised} == promised
-    assert len(sqlite.migrations()) == sqlite.SCHEMA
     assert apsw.SQLITE_VERSION_NUMBER >= sqlite.OLDEST_SQLITE == 3_051_003
     tell(opened, "an owl")
     descriptors = Path("/proc/self/fd") if Path("/proc/self/fd").exists() else Path("/dev/fd")

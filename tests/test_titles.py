@@ -8,15 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bethink.agents.base import Fact
-from bethink.ingest.titles import (
-    compose_digest,
-    follow,
-    name,
-    name_picks,
-    only_asks,
-    session_title,
-    summarise,
-)
+from bethink.ingest.digest import compose_digest, follow
+from bethink.ingest.titles import make_session_title as session_title
+from bethink.ingest.titles import make_title as name
+from bethink.ingest.titles import name_picks, only_asks, summarise
 from bethink.recall.shape import tokens
 
 REPORT = "I added a retry with backoff to the payment worker. All 40 tests pass."

@@ -131,7 +131,7 @@ def test_every_page_needs_a_session_that_opens_pages_alone(served, signed_in):
     outside = served.client(None, Cookie=client.headers["cookie"])
     for lost in (client.get("/nothing"), outside.get("/nothing/at/all")):
         assert (lost.status_code, lost.headers["content-type"]) == (404, "text/html; charset=utf-8")
-        assert "There is nothing at this address." in lost.text
+        assert "No such address." in lost.text
     assert all(problem(outside.get(path), 401) for path in ("/api/v1/memories", "/mcp"))
 
 
@@ -261,7 +261,7 @@ def test_a_member_signs_in_with_a_token_and_sees_and_does_what_it_allows(served,
     assert "Forget" not in reader.get(f"/memory/{id}").text
     assert reader.get("/health").status_code == 403
     refused = reader.post(f"/memory/{id}/forget", content=f"mark={mark}", headers=FORM)
-    assert refused.status_code == 403 and "may only read" in refused.text
+    assert refused.status_code == 403 and "read-only" in refused.text
     writer, mark = sign_in(served, served.token("bob", "write", folders=[project]))
     form = urlencode({"mark": mark, "content": "Members add memories, too", "tags": "team, web"})
     added = writer.post("/add", content=form, headers=FORM)

@@ -65,7 +65,7 @@ EVERY_PAGE_CAN_BE_READ = [
     ("/session/several?topic=several-1", "user on Port search, number 0"),
     ("/graph?focus=about:RabbitMQ", "The broker's memory alarm"),
     ("/inbox", "Hotfixes may be deployed from a branch"),
-    ("/health", "What doctor says"),
+    ("/health", "Checks"),
     ("/projects", "lighthouse"),
 ]
 
@@ -84,8 +84,8 @@ EMPTY = [
     ("/graph", "Nothing to draw"),
     ("/inbox", "Nothing to decide"),
     ("/inbox?queue=doubtful", "Nothing to decide"),
-    ("/health", "No conversation was captured yet."),
-    ("/projects", "Nobody else holds a token."),
+    ("/health", "No conversations captured yet."),
+    ("/projects", "No tokens yet."),
 ]
 
 
@@ -163,7 +163,7 @@ def test_a_node_is_chosen_by_key_expanded_and_opened(page):
             break
     assert chosen != "RabbitMQ"
     page.keyboard.press("Enter")
-    expect(page.locator("#chosen .quiet").last).to_have_text(re.compile("more|here already"))
+    expect(page.locator("#chosen .quiet").last).to_have_text(re.compile("more|Nothing else"))
     assert page.locator(".node").count() >= before
     page.keyboard.press("o")
     expect(page.locator("h1")).to_contain_text(chosen[:20])
@@ -172,7 +172,7 @@ def test_a_node_is_chosen_by_key_expanded_and_opened(page):
 def test_a_graph_has_a_legend_says_that_there_is_more_and_its_labels_do_not_overlap(page):
     page.goto("/graph?container=crowd&focus=about:Crowd&size=40")
     page.wait_for_selector(STILL)
-    expect(page.locator("#left-out")).to_contain_text("there is more")
+    expect(page.locator("#left-out")).to_contain_text("there are more")
     expect(page.locator(".legend li")).to_have_count(10)
     page.goto("/graph?container=crowd&query=crowd&size=500")
     page.wait_for_selector(STILL)
@@ -213,7 +213,7 @@ def test_many_lines_are_decided_at_once_and_taken_back_at_once(page, world):
             source = Source(f"vendor/{number}.txt", "import")
             memory.ingest([(source, [Passage(f"Line {number} of the vendor", kind="fact")])])
     page.goto("/inbox?container=read&queue=doubtful")
-    tab = page.locator(".tabs a", has_text="Doubtful")
+    tab = page.locator(".tabs a", has_text="Unverified")
     expect(tab.locator(".badge")).to_have_text("12")
     page.locator("#bulk").get_by_role("button", name="Forget").click()
     expect(page.get_by_role("alert").filter(has_text="Select something")).to_be_visible()
@@ -252,9 +252,9 @@ def test_projects_show_scopes_containers_and_who_reads_along(page, world):
         return page.locator(".project", has=page.get_by_role("heading", name=name))
 
     harbour = project("harbour")
-    for text in ("this server's own", "laptop", "router"):
+    for text in ("server's project", "laptop", "router"):
         expect(harbour).to_contain_text(text)
-    expect(project("lighthouse")).to_contain_text("Shared with nobody")
+    expect(project("lighthouse")).to_contain_text("Not shared")
     expect(project("Personal")).to_contain_text("1 memory in every project")
     harbour.locator(".containers li", has_text="router").get_by_role("link", name="Search").click()
     expect(page.locator(".hit")).to_have_count(2)  # its own, and what is personal

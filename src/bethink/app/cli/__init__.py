@@ -34,16 +34,16 @@ def version() -> str:
     return f"bethink {__version__}\n"
 
 
-def render_overview() -> str:
+def render_overview(commands: dict[str, tuple[str, str, str]] = COMMANDS) -> str:
     """The text of `bethink --help`."""
-    width = max(map(len, COMMANDS)) + 2
+    width = max(map(len, commands)) + 2
     lines = [
         "usage: bethink COMMAND [options]",
         "",
         "One long-term memory for coding agents and the people who work with them.",
     ]
     last = ""
-    for name, (group, _, help) in COMMANDS.items():
+    for name, (group, _, help) in commands.items():
         lines += ["", f"{group}:"] if group != last else []
         lines.append(f"  {name:<{width}}{help}")
         last = group

@@ -205,9 +205,7 @@ def find_place(warm: bool = False) -> InstallPlace:
 def list_notes(where: InstallPlace, plugins: Mapping[str, str]) -> list[str]:
     """Notes about the command that the entries name, and about agents that have our plugin."""
     program = where.words[0]
-    lasting = (
-        "is in a temporary place; `uv tool install bethink` installs a lasting one."
-    )
+    lasting = "is in a temporary place; `uv tool install bethink` installs a lasting one."
     notes = [f"{program} {lasting}"] if installer.is_passing(program) else []
     added = "which does the same; nothing was added. Remove one before you add the other."
     found = ((find_connectable(host).agent.title, name) for host, name in plugins.items() if name)
@@ -416,9 +414,7 @@ def join(
             one_of="what",
         ),
     ] = None,
-    leave: Annotated[
-        bool, Arg("make this folder a new, separate project", one_of="what")
-    ] = False,
+    leave: Annotated[bool, Arg("make this folder a new, separate project", one_of="what")] = False,
 ) -> Result:
     """Choose the project of this folder: a team's, or one from elsewhere.
 

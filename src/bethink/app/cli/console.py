@@ -30,19 +30,18 @@ from bethink.app.render import (
     width,
 )
 from bethink.config import Config
-from bethink.errors import BethinkError, InvalidInput, NeedsPerson, NotFound, UsageError
+from bethink.errors import BethinkError, NeedsPerson, NotFound, UsageError
 from bethink.language.words import is_english
-from bethink.model import NOTHING, Json, Strings, Values
+from bethink.model import NOTHING, Strings, Values
 from bethink.outgoing import Quote, clear_line, clear_value, encode, fence_text, join
 from bethink.project import Project
 from bethink.recall.shape import to_json
-from bethink.text import replace_broken, suggest
+from bethink.text import suggest
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
 
 EVERY = 0.1  # seconds between two reports
-
 
 
 class Local(tzinfo):
@@ -113,9 +112,7 @@ class Console(NamedTuple):
         if agreed:
             return
         if not has_terminal():
-            raise UsageError(
-                f"{question} There is no terminal to ask on.", "Add --yes to confirm."
-            )
+            raise UsageError(f"{question} There is no terminal to ask on.", "Add --yes to confirm.")
         if not says_yes(f"{question} Continue?"):
             raise BethinkError("Nothing was changed.")
 
@@ -389,9 +386,7 @@ def _present_data(console: Console, result: Result, lists: Strings) -> None:
     root, item, *fields = lists
     fields = [*(fields or records[0]), *result.fields]
     about = dict(result.about)
-    written = format_records(
-        console.format, records, fields, root, item, **console.release(about)
-    )
+    written = format_records(console.format, records, fields, root, item, **console.release(about))
     print_data(console.fence_parts(written) if console.format == "md" else written)
 
 

@@ -142,7 +142,9 @@ def backfill(
     since: Annotated[
         str | None, Arg("only transcripts that changed since: 30d, or a date", metavar="TIME")
     ] = None,
-    trusted: Annotated[bool, Arg("they are your own conversations, wherever the files are")] = False,
+    trusted: Annotated[
+        bool, Arg("they are your own conversations, wherever the files are")
+    ] = False,
     no_embed: Annotated[
         bool, Arg("make no vectors for now; `bethink reindex` makes them later")
     ] = False,
@@ -230,9 +232,7 @@ def init(
     directory: Annotated[
         str | None, Arg("a directory of the project; default: the current one", positional=True)
     ] = None,
-    local: Annotated[
-        bool, Arg("give the project its own database, in .bethink/")
-    ] = False,
+    local: Annotated[bool, Arg("give the project its own database, in .bethink/")] = False,
     connected: Annotated[Values, Members(list_agent_options)] = NOTHING,
     skip_analyze: Annotated[bool, Arg("do not look for commands, routes, decisions")] = False,
     skip_index: Annotated[

@@ -156,14 +156,14 @@ def check_exposure(console: Console, listen: Listen, insecure: bool) -> None:
         )
     if insecure:
         if not listen.tls_cert:
-            console.warn(f"Without TLS anyone on the way can read what is sent to {host}, tokens too.")
+            console.warn(
+                f"Without TLS anyone on the way can read what is sent to {host}, tokens too."
+            )
         return
     with open_register(console) as known:
         active = [token for token in known.known() if token.state(datetime.now(UTC)) == "active"]
     if not active:
-        raise UsageError(
-            f"Other machines can reach {host}, and there is no token yet.", EXAMPLE
-        )
+        raise UsageError(f"Other machines can reach {host}, and there is no token yet.", EXAMPLE)
     if not listen.tls_cert:
         raise UsageError(
             f"Other machines can reach {host}, and without TLS tokens can be read on the way.",
@@ -251,15 +251,9 @@ def announce_page(console: Console, url: str, name: str, no_open: bool) -> None:
 )
 def token(
     console: Console,
-    action: Annotated[
-        str, Arg(choices=("create", "list", "revoke"), positional=True)
-    ] = "list",
-    token: Annotated[
-        str | None, Arg("with revoke: a token's name or id", positional=True)
-    ] = None,
-    name: Annotated[
-        str | None, Arg("what it is for: laptop, ci", action="create")
-    ] = None,
+    action: Annotated[str, Arg(choices=("create", "list", "revoke"), positional=True)] = "list",
+    token: Annotated[str | None, Arg("with revoke: a token's name or id", positional=True)] = None,
+    name: Annotated[str | None, Arg("what it is for: laptop, ci", action="create")] = None,
     scope: Annotated[
         str, Arg("read or write", choices=("read", "write"), action="create")
     ] = "read",
@@ -278,7 +272,11 @@ def token(
     ] = (),
     person: Annotated[
         str | None,
-        Arg("its owner in a team's database, whose personal memories it reads", metavar="NAME", action="create"),
+        Arg(
+            "its owner in a team's database, whose personal memories it reads",
+            metavar="NAME",
+            action="create",
+        ),
     ] = None,
     personal: Annotated[bool, Arg("also for personal memories", action="create")] = False,
     expires: Annotated[

@@ -162,7 +162,8 @@ def pause(
     console: Console,
     everywhere: Annotated[bool, Arg("in every project, not only in this one")] = False,
     duration: Annotated[
-        str | None, Arg("resume automatically after 30min, 2h, 1d …", metavar="TIME", aliases=("for",))
+        str | None,
+        Arg("resume automatically after 30min, 2h, 1d …", metavar="TIME", aliases=("for",)),
     ] = None,
 ) -> Result:
     """Pause memory in this project or everywhere.
@@ -189,9 +190,7 @@ def find_local_project(console: Console) -> Project:
     return console.find_project()
 
 
-@operation(
-    "Tend", agents="person", examples=("bethink resume", "bethink resume --everywhere")
-)
+@operation("Tend", agents="person", examples=("bethink resume", "bethink resume --everywhere"))
 def resume(
     console: Console,
     everywhere: Annotated[bool, Arg("end every pause, of all projects")] = False,

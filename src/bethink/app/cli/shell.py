@@ -99,7 +99,9 @@ DEMO = (
     Step(
         "# Remember a few things. A kind that is not given is detected: the last one is a question."
     ),
-    Step('add "Users sign in with a magic link that is valid for 15 minutes" --kind decision --tag auth'),
+    Step(
+        'add "Users sign in with a magic link that is valid for 15 minutes" --kind decision --tag auth'
+    ),
     Step(
         'add "The orders service stores its data in MySQL" --kind architecture --importance 7',
         name="mysql",
@@ -129,15 +131,17 @@ DEMO = (
     Step("# An intent also weighs recency and use: useful memories come first."),
     Step("vote {gotcha} 5"),
     Step('search "what could lock the tables?" --intent frequent --limit 2 --seed 1'),
-    Step("# A changed decision replaces the old one. The answer is the new one, and shows what it superseded."),
+    Step(
+        "# A changed decision replaces the old one. The answer is the new one, and shows what it superseded."
+    ),
     Step(
         'add "Orders moved from MySQL to PostgreSQL, because MySQL locked whole tables" --kind decision --supersedes {mysql}'
     ),
     Step('recall "which database does the orders service use?" --max-tokens 200'),
-    Step("# Private text, and text that looks like a secret, is removed before anything is stored."),
     Step(
-        'add "The staging login is <private>ops / hunter2</private> and the token is ghp_{key}"'
+        "# Private text, and text that looks like a secret, is removed before anything is stored."
     ),
+    Step('add "The staging login is <private>ops / hunter2</private> and the token is ghp_{key}"'),
     Step('search "staging login" --mode keyword --limit 1'),
     Step("# Every score can be explained, signal by signal."),
     Step('search "how do people log in?" --limit 1 --explain', "meaning"),

@@ -62,9 +62,7 @@ def reindex(
         "bethink search deploy --database ~/backups/memory-2026-11-15.db",
     ),
 )
-def backup(
-    memory: Bethink, file: Annotated[str, Arg("a new file", positional=True)]
-) -> Result:
+def backup(memory: Bethink, file: Annotated[str, Arg("a new file", positional=True)]) -> Result:
     """Copy the database into one file.
 
     Other processes can go on using the database. To restore, put the copy in its place.

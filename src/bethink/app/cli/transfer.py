@@ -50,6 +50,7 @@ from bethink.model import EVERYTHING, PERSONAL, STATEMENTS, Json, Memory, Relati
 from bethink.post import PostError
 from bethink.project import container_name
 from bethink.recall.shape import plain
+from bethink.schema import json_fields
 from bethink.store.base import Store
 from bethink.store.rows import Ids, Record
 from bethink.store.transfer import (
@@ -64,7 +65,9 @@ from bethink.store.transfer import migrate as move_everything
 from bethink.text import textfile
 
 SHOWN = ("include_expired", "include_superseded")  # in a vault, which shows replaced memories
-FIELDS = "id kind scope source path lines created_at summary content".split()
+# Columns of a table, and those of a file, which has every field.
+TABLE = "id kind scope source path lines created_at summary content".split()
+COLUMNS = tuple(dict.fromkeys((*TABLE, *json_fields())))
 GENERAL = "options of every command"
 SETTINGS_FILE = "memory.config.json"
 # Its name of a setting, its variable of the environment, and ours.
@@ -109,16 +112,10 @@ def export(
     filters: Filters = NO_FILTERS,
     format: Annotated[
         str | None,
-        Arg(
-            "output format", choices=(*LIST_FORMATS, "vault"), group=GENERAL, one_of="format"
-        ),
+        Arg("output format", choices=(*LIST_FORMATS, "vault"), group=GENERAL, one_of="format"),
     ] = None,
-    json: Annotated[
-        bool, Arg("same as --format json", group=GENERAL, one_of="format")
-    ] = False,
-    jsonl: Annotated[
-        bool, Arg("one JSON object per line", group=GENERAL, one_of="format")
-    ] = False,
+    json: Annotated[bool, Arg("same as --format json", group=GENERAL, one_of="format")] = False,
+    jsonl: Annotated[bool, Arg("one JSON object per line", group=GENERAL, one_of="format")] = False,
 ) -> None:
     """Write memories to a file or to stdout, all or a part.
 
@@ -174,7 +171,8 @@ def export_text(
     records: Iterator[Any] = export_records(memory, memories)
     if form not in ("json", "jsonl"):
         records = map(plain, memories)
-    yield from format_records(form, (console.release(one) for one in records), FIELDS)
+    fields = TABLE if form == "md" else COLUMNS
+    yield from format_records(form, (console.release(one) for one in records), fields)
 
 
 @contextmanager
@@ -216,9 +214,7 @@ def import_(
             one_of="what",
         ),
     ] = None,
-    trusted: Annotated[
-        bool, Arg("FILE is yours: keep the confidence of each memory")
-    ] = False,
+    trusted: Annotated[bool, Arg("FILE is yours: keep the confidence of each memory")] = False,
     personal: Annotated[bool, Arg("with FILE: also personal memories")] = False,
     all_scopes: Annotated[
         bool, Arg("with FILE: also other projects and personal memories, each in its own scope")
@@ -234,7 +230,11 @@ def import_(
     undo: Annotated[bool, Arg("remove what imports of FILE added")] = False,
     markdown: Annotated[
         str | None,
-        Arg("a Markdown file or a folder of them (.md .markdown .mdx)", metavar="PATH", one_of="what"),
+        Arg(
+            "a Markdown file or a folder of them (.md .markdown .mdx)",
+            metavar="PATH",
+            one_of="what",
+        ),
     ] = None,
     repo_map: Annotated[
         str | None, Arg("a repo map as JSON", metavar="FILE", one_of="what")
@@ -321,9 +321,7 @@ def import_settings(console: Console, path: Path, dry_run: bool) -> Result:
     return Result(report, render.describe_value(report | {"settings": lines}))
 
 
-def describe_import(
-    done: exchange.Imported, hints: list[str], file: str, dry_run: bool
-) -> Result:
+def describe_import(done: exchange.Imported, hints: list[str], file: str, dry_run: bool) -> Result:
     if done.left_out:
         hints.append("--all-scopes and --personal also import what was left out.")
     if done.added and not dry_run:
@@ -361,9 +359,7 @@ def migrate(
     wanted = config._replace(database=to)
     origin, goal = (mask_password(locate_database(one, place)) for one in (config, wanted))
     if goal == origin:
-        raise UsageError(
-            f"The memories are already in {goal}.", "Name another database with --to."
-        )
+        raise UsageError(f"The memories are already in {goal}.", "Name another database with --to.")
     with (
         closing(open_store(config, place)) as source,
         closing(open_store(wanted, place)) as target,
@@ -412,9 +408,7 @@ def sync(
     personal: Annotated[
         bool, Arg("also your personal memories, for a team of your own machines")
     ] = False,
-    accept_removals: Annotated[
-        bool, Arg("even if one side purged most of what both had")
-    ] = False,
+    accept_removals: Annotated[bool, Arg("even if one side purged most of what both had")] = False,
 ) -> Result:
     """Exchange a project's memories with a team's database or server.
 

@@ -113,7 +113,9 @@ def forget(
     memory: Bethink,
     ids: Ids,
     all_projects: AllProjects = False,
-    purge: Annotated[bool, Arg("remove every trace for good, and refuse the text from now on")] = False,
+    purge: Annotated[
+        bool, Arg("remove every trace for good, and refuse the text from now on")
+    ] = False,
     yes: Annotated[bool, Arg("do not ask before purging", short="-y")] = False,
 ) -> Result:
     """Hide memories, or with --purge remove every trace of them.

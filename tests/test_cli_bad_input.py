@@ -79,7 +79,7 @@ def run(*argv, home, program=(), stdin=b"", stdout=subprocess.PIPE, **environmen
         pytest.param(["add", "x", "--kind", "guess"], "One of decision, ", id="add-x-kind-guess"),
         pytest.param(
             ["add", "x", "--importance", "11"],
-            "The importance 11 is outside 0 to 10.",
+            "'--importance' is 11, which is not a number from 0 to 10.",
             id="add-x-importance-11",
         ),
         pytest.param(
@@ -92,7 +92,7 @@ def run(*argv, home, program=(), stdin=b"", stdout=subprocess.PIPE, **environmen
         ),
         pytest.param(
             ["add", "x", "--confidence", "1.5"],
-            "The confidence 1.5 is outside 0 to 1.",
+            "'--confidence' is 1.5, which is not a number from 0 to 1.",
             id="add-x-confidence",
         ),
         pytest.param(
@@ -138,7 +138,7 @@ def run(*argv, home, program=(), stdin=b"", stdout=subprocess.PIPE, **environmen
         ),
         pytest.param(
             ["vote", "x", "--down"],
-            "There is no option --down here.\nhint: `bethink vote --help`",
+            "Unknown option --down.\nhint: `bethink vote --help`",
             id="vote-x",
         ),
         pytest.param(
@@ -234,7 +234,7 @@ def test_what_is_not_there_ends_with_1(cli, argv, said):
 
 AN_UPDATE_MUST_CHANGE_SOMETHING = [
     ("update {id}", "Nothing to change was given."),
-    ("update {id} --importance 11", "The importance 11 is outside"),
+    ("update {id} --importance 11", "'--importance' is 11, which is not"),
     ("update {id} --expires 2001-01-01", "in the past"),
     ("update {id} --content=", "no text"),
     ("update {id} --content <private>x</private>", "Nothing is left"),
@@ -272,7 +272,7 @@ def test_an_unusable_text_is_refused_with_the_reason(cli, raw, said):
 
 def test_a_text_that_is_not_utf8_is_refused(cli):
     broken = b"caf\xe9".decode("utf-8", "surrogateescape")
-    assert "text is not valid UTF-8" in cli.fails("add", broken, code=2)
+    assert "content is not valid UTF-8" in cli.fails("add", broken, code=2)
     assert "tag is not valid UTF-8" in cli.fails("add", "x", "--tag", broken, code=2)
     assert cli.json("list") == []
 

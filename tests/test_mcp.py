@@ -16,7 +16,8 @@ from memories import use_tool
 
 from bethink import Bethink, __version__
 from bethink.agents.base import extract_speech
-from bethink.app import OPERATIONS
+from bethink.app.cli import COMMANDS
+from bethink.app.cli.console import load_operation
 from bethink.app.mcp import PROMPTS, TOOLS
 from bethink.app.mcp.server import TEXT_ONLY, _codex_workspaces
 from bethink.config import Config
@@ -68,7 +69,8 @@ def test_the_server_says_who_it_is_and_its_tools_are_few_words_with_hints(talk):
     assert len(listed.model_dump_json(by_alias=True, exclude_none=True)) / 4 <= 1500
     tools = listed.tools
     assert [tool.name for tool in tools] == list(TOOLS)
-    assert {tool for _, _, _, tool, _ in OPERATIONS.values()} - {"-"} == set(TOOLS)
+    named = {load_operation(name).tool for name in COMMANDS} - {""}
+    assert named <= set(TOOLS)
     about = {tool.name: tool.annotations for tool in tools}
     reads = {"search_memories", "get_memories", "get_handoff", "memory_overview"}
     assert {name for name, one in about.items() if one.read_only_hint} == reads

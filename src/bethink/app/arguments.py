@@ -24,7 +24,6 @@ from datetime import datetime
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from bethink.app import SECTIONS
 from bethink.errors import InvalidInput, UsageError
 from bethink.language.times import expiry, moment
 from bethink.model import KIND_ALIASES, KINDS, Json, Strings, Values
@@ -87,21 +86,11 @@ class Argument(NamedTuple):
         return None if self.default is None else parse_value(self.default, self)
 
 
-def read_section(name: str) -> dict[str, str]:
-    """The parts of a section of the table: what it is about, takes and gives, and examples."""
-    about, *rest = re.split(r"(?m)^(Takes|Gives|Examples):\n", SECTIONS[name])
-    parts = dict(zip(rest[::2], rest[1::2], strict=True))
-    return {"about": about, "Takes": "", "Gives": "", **parts}
-
-
 def parse_arguments(text: str, **inner: str) -> tuple[Argument, ...]:
     """The arguments that a text describes; `<name>` stands for what several take. `inner` describes what the objects of an argument
     hold."""
     found: dict[str, Argument] = {}
     group = ""
-    while blocks := set(re.findall(r"<\w+>", text)):
-        for block in blocks:
-            text = text.replace(block, SECTIONS[block].strip())
     for line in filter(None, map(str.strip, text.splitlines())):
         if line.endswith(":") and "  " not in line:
             group = line[:-1]

@@ -14,6 +14,7 @@ This module imports nothing heavy: every command and the start of the MCP server
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
@@ -272,10 +273,9 @@ def parse_text(text: str, parameter: Parameter) -> object:
     if parameter.type == "switch":
         return SWITCH_TEXTS.get(text.lower(), text)
     if parameter.type in ("whole", "number"):
-        try:
-            return int(text) if parameter.type == "whole" else float(text)
-        except ValueError:
-            return text
+        for read in (int, float) if parameter.type == "number" else (int,):
+            with suppress(ValueError):
+                return read(text)
     return text
 
 
@@ -293,7 +293,7 @@ def check_values(values: object, parameters: Sequence[Parameter], place: str = "
     given: Json = {}
     for name, value in values.items():
         if name not in known:
-            raise _unknown_name(str(name), known, place)
+            raise _unknown_name(str(name), parameters, place)
         one = known[name]
         if one.name in given:
             raise InvalidInput(f"'{name}' and '{one.name}' are the same.", "Give one of them.")
@@ -310,14 +310,14 @@ def check_values(values: object, parameters: Sequence[Parameter], place: str = "
     return checked
 
 
-def _unknown_name(name: str, known: Iterable[str], place: str) -> InvalidInput:
+def _unknown_name(name: str, parameters: Sequence[Parameter], place: str) -> InvalidInput:
     from bethink.text import suggest
 
     where = f" in {place}" if place else ""
-    names = ", ".join(known) or "none"
+    names = [one.name for one in parameters]
     return InvalidInput(
         f"There is no argument '{shorten(name)}'{where}.",
-        suggest(name, known) or f"It takes {names}.",
+        suggest(name, names) or f"It takes {', '.join(names) or 'none'}.",
     )
 
 

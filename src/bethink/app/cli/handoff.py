@@ -24,6 +24,7 @@ def item(help: str, alias: str, metavar: str = "TEXT") -> Arg:
 
 @operation(
     "Use",
+    tool="store_handoff",
     agents="append",
     examples=(
         "bethink handoff",

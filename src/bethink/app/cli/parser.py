@@ -99,7 +99,7 @@ def read_arguments(operation: Operation, values: Values) -> Json:
 
 class Parser(ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        message = message.removeprefix("argument ")
+        message = message.replace("argument -", "-")
         name, colon, rest = message.partition(": ")
         if colon and "/" in name:  # of several names the first
             message = f"{name.partition('/')[0]}: {rest}"
@@ -136,9 +136,10 @@ def _make_parser(parameters: Sequence[Parameter]) -> Parser:
         if is_positional(one):
             continue
         if one.type == "switch":
-            parser.add_argument(*name_flags(one), dest=one.name, action="store_const", const=True)
+            either = parser.add_mutually_exclusive_group()
+            either.add_argument(*name_flags(one), dest=one.name, action="store_const", const=True)
             if negative := name_negative(one):
-                parser.add_argument(negative, dest=one.name, action="store_const", const=False)
+                either.add_argument(negative, dest=one.name, action="store_const", const=False)
         elif one.many or one.type == "object":
             parser.add_argument(*name_flags(one), dest=one.name, action="append")
         else:

@@ -100,6 +100,7 @@ def show_link(console: Console, memory: Bethink, linked: Linked) -> Result:
 
 @operation(
     "Use",
+    tool="forget_memories",
     agents="append",
     opens="read",
     examples=(

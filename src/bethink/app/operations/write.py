@@ -46,6 +46,7 @@ class Linked(NamedTuple):
 
 @operation(
     "Use",
+    tool="store_memories",
     agents="append",
     person_with=("force",),
     opens="make",
@@ -96,6 +97,7 @@ def add(
 
 @operation(
     "Use",
+    tool="update_memory",
     agents="append",
     opens="read",
     examples=(
@@ -186,6 +188,7 @@ def restore(
 
 @operation(
     "Use",
+    tool="rate_memories",
     agents="append",
     opens="read",
     examples=("bethink vote 01a1dd89", "bethink vote 01a1dd89 3", "bethink vote 01a1dd89 -1"),

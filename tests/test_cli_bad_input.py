@@ -129,7 +129,9 @@ def run(*argv, home, program=(), stdin=b"", stdout=subprocess.PIPE, **environmen
         pytest.param(["config", "limit", "many"], "expected a whole number", id="config-limit"),
         pytest.param(["config", "mode", "fuzzy"], "expected one of hybrid", id="config-mode"),
         pytest.param(["completion", "tcsh"], "tcsh", id="completion"),
-        pytest.param(["bench", ".", "--mode", "fuzzy"], "'fuzzy' is no --mode", id="bench"),
+        pytest.param(
+            ["bench", ".", "--mode", "fuzzy"], "'fuzzy' is not a valid --mode", id="bench"
+        ),
         pytest.param(["--database"], "is not a command", id="database"),
         pytest.param(["--nonsense"], "is not a command", id="nonsense"),
         pytest.param(["help", "serch"], "Did you mean 'search'?", id="help"),

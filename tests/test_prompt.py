@@ -85,7 +85,7 @@ def test_a_text_that_is_not_taken_is_kept_in_a_file(cli, tmp_path, body, said):
 @pytest.mark.parametrize(
     ("environment", "said"),
     [
-        pytest.param({}, "There is no editor.", id="there-no-editor"),
+        pytest.param({}, "No editor is set.", id="there-no-editor"),
         pytest.param(
             {"EDITOR": "/no/such/editor"}, "cannot be started", id="editor-no/such/editor"
         ),

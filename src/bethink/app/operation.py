@@ -363,7 +363,8 @@ def _check_one(value: object, parameter: Parameter, place: str) -> object:
         from bethink.text import suggest_one_of
 
         raise InvalidInput(
-            f"'{shorten(value)}' is no {place}.", suggest_one_of(value, parameter.arg.choices)
+            f"'{shorten(value)}' is not a valid {place}.",
+            suggest_one_of(value, parameter.arg.choices),
         )
     _check_length(len(value), parameter.arg.longest or LONGEST_TEXT, place)
     return value

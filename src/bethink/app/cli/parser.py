@@ -186,7 +186,8 @@ def _read_value(given: object, parameter: Parameter) -> object:
             return parse_object(given, place)
         if parameter.arg.commas or parameter.arg.choices:
             given = split_lists(given)
-        return check_value(given, parameter, place)
+        one = parameter._replace(many=False, arg=parameter.arg._replace(longest=None))
+        return tuple(check_value(part, one, place) for part in given)
     return check_value(
         parse_text(given, parameter) if isinstance(given, str) else given, parameter, place
     )
@@ -199,7 +200,8 @@ def _place_words(words: list[str], parameters: Sequence[Parameter], values: Json
             if words:
                 values[one.name], words = tuple(words), []
         elif words:
-            values[one.name] = check_value(parse_text(words.pop(0), one), one, one.metavar)
+            place = one.name if one.arg.choices else one.metavar
+            values[one.name] = check_value(parse_text(words.pop(0), one), one, place)
     if words:
         raise UsageError(f"Unrecognized arguments: {' '.join(words)}.")
 

@@ -171,7 +171,7 @@ def restore(
     memory: "Bethink",
     id: Id,
     all_projects: AllProjects = False,
-    version: Annotated[
+    to_version: Annotated[
         int | None,
         Arg(
             "the version to restore, as numbered by `bethink history ID`",
@@ -183,7 +183,7 @@ def restore(
     ] = None,
 ) -> Changed:
     """Restore a forgotten or replaced memory, or an earlier version."""
-    return Changed(memory.restore(id, version), "restored")
+    return Changed(memory.restore(id, to_version), "restored")
 
 
 @operation(

@@ -8,7 +8,7 @@ import pytest
 from bethink import Bethink
 from bethink.app.mcp import read_call, tools
 from bethink.config import Config
-from bethink.embed import HashingEmbedder
+from bethink.embed.hashing import HashingEmbedder
 from bethink.errors import EmbeddingError
 from bethink.ingest.effects import EFFECTS
 from bethink.judge import KINDS, RELATED, Judgement, StatementReading

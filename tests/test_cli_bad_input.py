@@ -235,14 +235,14 @@ def test_what_is_not_there_ends_with_1(cli, argv, said):
 
 
 AN_UPDATE_MUST_CHANGE_SOMETHING = [
-    ("update {id}", "Nothing to change was given."),
+    ("update {id}", "Nothing to change."),
     ("update {id} --importance 11", "'--importance' is 11, which is not"),
     ("update {id} --expires 2001-01-01", "in the past"),
     ("update {id} --content=", "no text"),
     ("update {id} --content <private>x</private>", "Nothing is left"),
     ("link {id} likes {id}", "'likes' is not a relation"),
     ("link {id} {id}", "related to itself"),
-    ("vote {id} 1000", "outside -100 to 100"),
+    ("vote {id} 1000", "not a number from -100 to 100"),
     ("forget {id} --purge", "--yes"),
     ("reset", "--yes"),
 ]

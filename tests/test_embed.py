@@ -16,8 +16,9 @@ import pytest
 from bethink import post
 from bethink.api import Bethink
 from bethink.config import Config
-from bethink.embed import ASK_AGAIN, HashingEmbedder, http, models, open_embedder
+from bethink.embed import ASK_AGAIN, http, models, open_embedder
 from bethink.embed.base import WINDOW, clean, pieces, sentence_ends
+from bethink.embed.hashing import HashingEmbedder
 from bethink.embed.http import HttpEmbedder
 from bethink.embed.local import LocalEmbedder
 from bethink.errors import EmbeddingError

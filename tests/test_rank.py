@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from ranking import NOW, candidate, describe_pool, make_pool, matching
 
-from bethink.embed import HashingEmbedder
+from bethink.embed.hashing import HashingEmbedder
 from bethink.errors import InvalidInput
 from bethink.model import TRUST, Passage, Source
 from bethink.recall.features import list_features, measure_use, yield_to_statements

@@ -10,7 +10,7 @@ from stores import make, put, write
 
 from bethink.app.mcp import read_call, tools
 from bethink.app.render import Form, arrange_answer, item_lines
-from bethink.embed import HashingEmbedder
+from bethink.embed.hashing import HashingEmbedder
 from bethink.model import RELATIONS, Relation, Session, Source, Span
 from bethink.outgoing import CUT
 from bethink.recall.shape import dual, tokens

@@ -7,7 +7,7 @@ from memories import DAY, STRANGERS, texts
 
 from bethink.app.mcp import read_call
 from bethink.app.mcp.tools import search_memories
-from bethink.embed import HashingEmbedder
+from bethink.embed.hashing import HashingEmbedder
 from bethink.judge import Judge
 from bethink.model import TRUST, Passage, Source
 from bethink.recall.shortlist import READ_HITS, is_question

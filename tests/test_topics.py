@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bethink.embed import HashingEmbedder
+from bethink.embed.hashing import HashingEmbedder
 from bethink.ingest.topics import OpenTopic, Topic, TopicTurn, resume_state, segment
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)

@@ -15,7 +15,7 @@ from bethink import config as configuration
 from bethink import consent, ingest
 from bethink import project as projects
 from bethink.config import Config, locate_database
-from bethink.embed import LazyModel, without_vectors
+from bethink.embed import LazyModel, compares_statements, without_vectors
 from bethink.embed.base import Embedder
 from bethink.errors import (
     Ambiguous,
@@ -225,7 +225,7 @@ class Bethink:
     @cached_property
     def judge(self) -> Judge | None:
         """What tells how a new statement relates to a known one; None where there is no such model."""
-        if self._judge or not self.config.compares:
+        if self._judge or not compares_statements(self.config):
             return self._judge
         from bethink.judge import Judge
 

@@ -12,7 +12,6 @@ was said in conversations for three weeks.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence, Set
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -30,6 +29,8 @@ from bethink.hooks.prompt import (
     quote,
 )
 from bethink.hooks.state import Hook
+from bethink.language.pointing import NEEDS_CONTEXT, POINTS_BACK_EARLY
+from bethink.language.reports import DELIVERS
 from bethink.model import PERSONAL, PUT_OFF, TRUST, turn_of
 from bethink.outgoing import Quote, fence_items, join, new_marker
 from bethink.recall.shape import cut, digest_lines, tokens
@@ -44,24 +45,8 @@ OPEN = ("question", "todo")
 KEPT = "decision gotcha preference architecture pattern solution conclusion discovery".split()
 ON_THE_WAY = ("solution", "conclusion", "discovery")
 STANDING = ("preference", "pattern", "architecture")
-POINTING = re.compile(
-    r"\W{0,4}(?:(?:ok|okay|so|yes|yeah|but|and|then|also|well)\b\W{1,3}){0,2}"
-    r"(?:that|this|it|its|these|those|they|i|i'm|i'd|my|you|your|note that|he|she|both|neither|unless i)\b"
-    # What was only found on the way, mended a slip or answered by a number.
-    r"|\W{0,4}(?:(?:confirmed|good|great|perfect|sorry|oops|what was wrong|found it|no,? i mean)\b\W"
-    r"|\d\W{1,3}(?:yes|yeah|yep|no|ok|definitely|sure)\b)",
-    re.IGNORECASE,
-)
 # "Let's get this in early": a word that points back near the beginning, and few telling ones. By hand, on the decisions of 132 sessions.
-BACK = re.compile(r"(?:\S{1,20} ){1,3}(?:this|that|it|them|these|those)\b", re.IGNORECASE)
 FEW = 4
-# A step of handing over work: the digest of its session tells it, and with the next one it is stale.
-DELIVERS = re.compile(
-    r"\bpush(?:ed|es)? (?:it|them|this|with|when|the (?:branch|commits?|tag)|to (?:origin|main))|\bgit push\b|\bforce-?push"
-    r"|\bahead of origin\b|\b(?:open|create|merge|amend|update)\w* (?:a |the )?(?:prs?|pull requests?|mr)\b|\bgh pr\b"
-    r"|\bcommit (?:it|this|these|them|the changes)\b|\b(?:watch|wait for) (?:the |for )?(?:ci|\w+ (?:job|run|build|pipeline))\b",
-    re.IGNORECASE,
-)
 OPEN_FOR, TOLD_FOR = timedelta(days=30), timedelta(days=21)  # by hand
 LOOKED = 30  # memories of each kind that are weighed, the newest
 ENDING = 12  # turns at the end of a conversation among which its last exchange is looked for
@@ -229,7 +214,7 @@ def _still_open(memory: Bethink, found: Sequence[Memory], now: Present) -> list[
 
 def _is_stale(one: Memory, now: Present) -> bool:
     """Whether it may well have been done by now: an agent left it to do long ago, or as a step of handing over its work."""
-    old = now.time - one.created_at > OPEN_FOR or DELIVERS.search(one.content)
+    old = now.time - one.created_at > OPEN_FOR or DELIVERS.holds(one.content)
     return bool(old) and one.metadata.get("role") != "user"
 
 
@@ -288,7 +273,7 @@ def _is_settled(one: Memory, now: Present) -> bool:
 def _points_back(text: str) -> bool:
     """Whether a sentence says nothing without what was said before it."""
     few = len(_telling_words(text)) <= FEW
-    return bool(POINTING.match(text) or (few and BACK.match(text)))
+    return NEEDS_CONTEXT.holds(text) or (few and POINTS_BACK_EARLY.holds(text))
 
 
 def _worth(one: Memory, now: Present) -> float:

@@ -18,7 +18,6 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
 from itertools import compress
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from bethink.agents.base import is_notice, remove_blocks
@@ -26,6 +25,8 @@ from bethink.errors import EmbeddingError
 from bethink.hooks import state
 from bethink.hooks.state import PEOPLE, Hook
 from bethink.ingest.redact import PRIVATE, redact
+from bethink.language.implied import find_implied_work
+from bethink.language.questions import ASKS_MEMORY, GENERAL_QUESTION
 from bethink.language.words import COMMON_WORDS, STOP_WORDS
 from bethink.model import (
     ASKED_IMPORTANCE,
@@ -310,33 +311,13 @@ NAMED = 6.0  # what holding an identifier of the prompt adds
 WHOLE = 0.99
 BAR, SLOPE = 11.0, 2.0  # the sum that makes a confidence of a half, and how fast it rises there
 
-# What asks for an answer that memory may have, and not for work: "can you run the tests?" does not.
-_ASKS = re.compile(
-    r"\W{0,8}(?:(?:and|so|but|ok|okay|hey|hi|wait|hmm)\b\W{0,8})?"
-    r"(?:how|what|why|where|when|which|who|whose|did|does|do we|is there|are we|should we|have we|remind me|recall|remember)\b",
-    re.IGNORECASE,
-)
-# What could be asked anywhere: "how do I center a div?"
-_GENERAL = re.compile(
-    r"\W{0,8}(?:how (?:to|(?:do|can|could|would|should) (?:i|you|one))|what(?:['’]?s| is| are) (?:an?|the (?:best|difference))|explain)\b",
-    re.IGNORECASE,
-)
-
-
-# What a prompt leaves unsaid: the work that it asks for, in the words in which rules speak of it. The judge reads texts; that lodash comes by a
-# package manager, and that 22:00 and midnight are about time zones, it does not know. Only where the prompt asks for that work or
-# reports that trouble, never for a mere mention: "center the login button" is no work on authentication (bench/LOG.md, 2026-11-16).
-UNSAID = Path(__file__).with_name("unsaid.txt")  # shape => work
 BEGINNING, MOST_UNSAID = 500, 2  # characters of a prompt that say what is to be done; works told
 
 
 def spell_out(prompt: str) -> str:
-    """A prompt after the work that it asks for without naming it."""
-    rows = (row.split(" => ") for row in UNSAID.read_text("utf-8").splitlines())
-    start = prompt[:BEGINNING]
-    flags = re.IGNORECASE | re.MULTILINE
-    unsaid = dict.fromkeys(work for shape, work in rows if re.search(shape, start, flags))
-    return f"{'; '.join(list(unsaid)[:MOST_UNSAID])}: {prompt}" if unsaid else prompt
+    """Put the work that a prompt asks for without naming it before the prompt."""
+    implied = find_implied_work(prompt[:BEGINNING])
+    return f"{'; '.join(implied[:MOST_UNSAID])}: {prompt}" if implied else prompt
 
 
 class PromptWords(NamedTuple):
@@ -365,8 +346,8 @@ def read_prompt(
     named = [frozenset(tokenize(space_out(name), prepared=True)) for name in identifiers]
     rare = {word for word, worth in telling.items() if worth >= RARE}
     names = tuple(name for name in named if name & rare)
-    general = _GENERAL.match(text) is not None
-    asks = _ASKS.match(text) is not None and not general
+    general = GENERAL_QUESTION.holds(text)
+    asks = ASKS_MEMORY.holds(text) and not general
     return PromptWords(telling, common, foreign, asks, general, names)
 
 

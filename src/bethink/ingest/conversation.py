@@ -104,7 +104,7 @@ class Prepared(NamedTuple):
 
 
 class HeardTurn(NamedTuple):
-    """A turn that is new, redacted, as the memory that keeps it."""
+    """A new turn, redacted, with the memory that keeps it."""
 
     turn: Turn
     memory: Memory
@@ -154,7 +154,7 @@ class Topics(NamedTuple):
 
 
 def prepare(recipe: Recipe) -> Prepared:
-    """The batch of one page. A language model, where one is set, helps to find topics and ideas."""
+    """Prepare the batch of one page. A language model, where one is set, helps to find topics and ideas."""
     heard, repeated = _hear_turns(recipe)
     # "Ok." takes a proposal up, but nobody will look for it.
     kept = [one for one in heard if not says_nothing(one.memory.content)]
@@ -204,7 +204,7 @@ def prepare(recipe: Recipe) -> Prepared:
 
 
 def _hear_turns(recipe: Recipe) -> tuple[list[HeardTurn], int]:
-    """The turns that are new, and how many were known from another file."""
+    """Return the new turns, and how many were known from another file."""
     identities = [turn_identity(recipe.host, turn.id) for turn in recipe.turns]
     known = recipe.store.find_known_turns(recipe.options.scope, identities)
     heard: dict[bytes, HeardTurn] = {}
@@ -224,8 +224,7 @@ def _hear_turns(recipe: Recipe) -> tuple[list[HeardTurn], int]:
 
 
 def _without_named_secrets(turn: Turn) -> Turn:
-    """A branch, a folder, a tool, a file or a commit can be named like a secret, too. A file with such a name is no file to be
-    found by, and work with such a name is not told."""
+    """Redact names of branch, folder, agent and tools; drop files and work that are named like a secret."""
     cwd, branch, agent, tools = redact_value((turn.cwd, turn.branch, turn.agent, turn.tools))[0]
     files = tuple(filter(_is_harmless, turn.files))
     work = tuple(fact for fact in turn.work if _is_harmless(fact.name))
@@ -238,7 +237,7 @@ def _is_harmless(name: str) -> bool:
 
 
 def _keep_turn(recipe: Recipe, turn: Turn, text: str, position: int) -> Memory:
-    """A turn as it was said, under the files that were touched and the things that it names."""
+    """Make the memory that keeps a turn word for word, with the files it touched and the things it names."""
     options = recipe.options
     speaker = "agent" if turn.plan or turn.role != "user" else "user"
     pasted = speaker == "user" and not find_own(text, turn.asked).whole
@@ -274,7 +273,7 @@ def _keep_turn(recipe: Recipe, turn: Turn, text: str, position: int) -> Memory:
 def _find_topics(
     recipe: Recipe, spoken: Sequence[HeardTurn], means: Sequence[Any]
 ) -> tuple[Topics, dict[str, Any]]:
-    """New topics, those of the page before that go on, and the state that the next page begins with."""
+    """Return new topics, those of the page before that go on, and the state for the next page."""
     state = dict(recipe.state)
     if not spoken:
         return Topics(), state
@@ -320,7 +319,7 @@ def _describe_topic(
     spoken: Sequence[HeardTurn],
     made: Sequence[Memory],
 ) -> Span:
-    """A topic with the name and the summary that its turns and ideas give it now."""
+    """Give a topic the name and the summary that its turns and ideas support now."""
     inside = {span.id, *(child.id for child in found.spans if child.parent == span.id)}
     own = [one for one in spoken if found.of_turn.get(one.turn.id) in inside]
     texts = [one.said for one in own]
@@ -350,14 +349,14 @@ def _outline(memories: Iterable[Memory]) -> list[Outcome]:
 
 
 def _load_session(recipe: Recipe) -> Session:
-    """The session as it was before this page."""
+    """Return the session as it was before this page."""
     scope, id = recipe.options.scope, recipe.session
     found = recipe.store.sessions((scope,), 1, 0, id)
     return found[0] if found and found[0].id == id else Session(id, scope)
 
 
 def _list_waiting(recipe: Recipe, batch: Batch) -> list[str]:
-    """What the user put off in this session and nobody did, the newest first."""
+    """Return to-dos that the user put off in this session and nobody did, the newest first."""
     filter = Filter((recipe.options.scope,), ("todo",), session=recipe.session, answered=False)
     known = recipe.store.list(filter._replace(now=recipe.options.now), TODOS)
     made = [entry.memory for entry in batch.add if not entry.memory.answered]
@@ -376,8 +375,7 @@ def _describe_session(
     digest: Mapping[str, str],
     waiting: Sequence[str],
 ) -> tuple[Session, ...]:
-    """The session with its title and its digest as they are after this page; nothing if the page tells nothing of it, or greetings
-    alone were exchanged so far."""
+    """Return the session with its new title and digest; nothing if the page adds nothing, or only greetings were exchanged so far."""
     recap = _find_recap(recipe.turns)
     if not _is_new(heard, recap, known):
         return ()
@@ -414,7 +412,7 @@ def _is_new(heard: Sequence[HeardTurn], recap: str, known: Session) -> bool:
 
 
 def _find_recap(turns: Sequence[Turn]) -> str:
-    """What the host wrote about the session behind all that was said in it, '' where it did not."""
+    """Return the host's own summary at the end of a session, or ''."""
     last = [turn for turn in turns if turn.agent is None][-1:]
     return "".join(
         redact(one.text).text for one in last if one.summary and len(one.text) <= RECAP_CHARACTERS
@@ -427,8 +425,10 @@ def _find_recap(turns: Sequence[Turn]) -> str:
 def _find_ideas(
     recipe: Recipe, spoken: Sequence[HeardTurn], session: Session
 ) -> tuple[list[Idea], Mapping[str, str]]:
-    """What this page's turns decided, asked, found out; and the digest of the session, where a language model tells one. Earlier
-    turns are heard too, but what they said was noted when they came."""
+    """Return the ideas of this page, and the digest of the session where a language model wrote one.
+
+    Earlier turns are read as context; their own ideas were noted before.
+    """
     before = _load_earlier(recipe)
     turns = before + [(one.speaker, one.memory.content) for one in spoken]
     first = len(before)
@@ -452,7 +452,7 @@ def _find_ideas(
 
 
 def _is_echo(text: str, turn: Turn) -> bool:
-    """Whether an agent says what memory told it: nearly all words stand in one line of that, and none that turns it round."""
+    """Return True if an agent repeats what memory told it: nearly all words of one line, and none that turns it round."""
     words = hash_words(text) if turn.told and turn.role != "user" else frozenset()
     if not words or CONTRADICTS.holds(text):
         return False
@@ -460,7 +460,7 @@ def _is_echo(text: str, turn: Turn) -> bool:
 
 
 def _load_earlier(recipe: Recipe) -> list[tuple[str, str]]:
-    """The last turns of the session before this page."""
+    """Return the last turns of the session before this page."""
     last = recipe.state.get("last")
     around = recipe.store.around(str(last), BEFORE - 1, 0) if last else []
     turns = [one for one in around if one.kind == "context" and "agent" not in one.metadata]
@@ -474,7 +474,7 @@ def _load_earlier(recipe: Recipe) -> list[tuple[str, str]]:
 def _remember_ideas(
     recipe: Recipe, found: Sequence[Idea], spoken: Sequence[HeardTurn], topics: Topics
 ) -> tuple[Batch, int]:
-    """The ideas that are new as memories, with what they change; and how many there were."""
+    """Return the new ideas as memories with what they change, and how many ideas there were."""
     options = recipe.options
     memories: list[Memory] = []
     numbers: Counter[int] = Counter()
@@ -505,7 +505,7 @@ def _remember_ideas(
 def _add_compared(
     recipe: Recipe, scope: str, own: Sequence[Memory], tellings: Mapping[str, int], batch: Batch
 ) -> Batch:
-    """A batch with memories of a scope, compared with what is known there."""
+    """Add memories of a scope to a batch, compared with what is known there."""
     options = recipe.options._replace(scope=scope)
     vectors, fresh = recipe.make_vectors(own)
     together = [tellings[one.id] for one in own]
@@ -521,7 +521,7 @@ def _add_compared(
 def _find_done(
     recipe: Recipe, made: Sequence[Memory], spoken: Sequence[HeardTurn]
 ) -> dict[str, str]:
-    """What was to be done and is done by a commit or a report of this page; these are no memories of their own: to-do → turn."""
+    """Return to-dos that a commit or a report of this page completes: to-do → turn."""
     reports = _find_reports(spoken)
     closes = reports and recipe.embedder and recipe.options.automatic == "full"
     judge = recipe.options.judge() if closes else None
@@ -541,7 +541,7 @@ def _find_done(
 def _find_waiting(
     recipe: Recipe, made: Sequence[Memory], reports: Sequence[tuple[str, Memory]]
 ) -> Iterator[tuple[Memory, str, Memory]]:
-    """To-do, report and turn: the few to-dos, known before this page or made of it, that each report of it may be about."""
+    """Yield to-do, report and turn: the few to-dos that each report of the page may be about."""
     filter = Filter((recipe.options.scope,), MENDED, now=recipe.options.now, answered=False)
     fresh = [one for one in made if one.kind in MENDED and not one.answered]
     if recipe.embedder is None or not (fresh or recipe.store.list(filter, 1)):
@@ -558,7 +558,7 @@ def _find_waiting(
 
 
 def _find_reports(spoken: Sequence[HeardTurn]) -> list[tuple[str, Memory]]:
-    """What the page tells as done: the subjects of commits, and what the reports say, the newest of each."""
+    """Return the subjects of commits and the reports of a page, the newest of each."""
     found = []
     for one in spoken:
         commits = [fact.name for fact in one.turn.work if fact.what == "commit"]
@@ -613,8 +613,7 @@ def _ask_ideas(
     digest: Mapping[str, str],
     asked: Asked,
 ) -> tuple[list[Idea], Mapping[str, str]] | None:
-    """The ideas of the turns from `first` on, those before being only heard; and the digest, which told of what came before, as
-    it is after them."""
+    """Ask a language model for the ideas of the turns from `first` on, and for the digest after them."""
     numbered = [tasks.NumberedTurn(number, role, text) for number, (role, text) in enumerate(turns)]
     found: list[Idea] = []
     try:
@@ -638,7 +637,7 @@ def _ask_ideas(
 
 
 def _name_topic(model: Model, turns: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
-    """A name and a summary for the turns of one topic."""
+    """Ask a language model for the name and the summary of a topic."""
     numbered = [tasks.NumberedTurn(number, role, text) for number, (role, text) in enumerate(turns)]
     try:
         found = tasks.name_topic(model.ask, numbered)
@@ -648,7 +647,7 @@ def _name_topic(model: Model, turns: Sequence[tuple[str, str]]) -> tuple[str, st
 
 
 def _confirm_topics(model: Model, found: Sequence[Topic], texts: Sequence[str]) -> list[Topic]:
-    """The topics without those that the model takes for a follow-up of the one before."""
+    """Drop the topics that a language model takes for a follow-up of the one before."""
     doubtful = [at for at, one in enumerate(found) if at and one.depth == 0 and not one.continues][
         :BOUNDARIES
     ]

@@ -78,7 +78,7 @@ class Request(NamedTuple):
 
 
 class Course(NamedTuple):
-    """What is known of a session so far. Stored as JSON: the names of the fields are fixed."""
+    """The state of a session so far. Stored as JSON: the names of the fields are fixed."""
 
     asked: Sequence[Request] = ()  # requests that say something
     commits: Sequence[str] = ()
@@ -266,7 +266,7 @@ def _list_left(course: Course, waiting: Sequence[str]) -> list[str]:
 
 
 class Done(NamedTuple):
-    """What a session did, by one rule."""
+    """The work of a session, by one rule."""
 
     items: Sequence[str] = ()
     newest: bool = False  # the last items matter most

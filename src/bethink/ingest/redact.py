@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bethink.language.vocabulary import STATES_VALUE
 from bethink.language.words import STOP_WORDS
 from bethink.text import sha256
 
@@ -515,8 +516,7 @@ def _flag(found: Suspect) -> bool:
 
 
 def _stated(found: Suspect) -> bool:
-    """In prose almost anything can follow "the password is", so the value has to look like one: by quotes, its mixture, or
-    digits in a word."""
+    """Return True if the value behind "the password is" looks like one: by quotes, its mixture, or digits in a word."""
     value = found.value.rstrip(_LOOSE)
     if found.group == "quoted":
         return _is_secret(value, "password", quoted=True)
@@ -527,7 +527,7 @@ def _stated(found: Suspect) -> bool:
         any(map(_SYMBOLS.__contains__, value[:-1])),
     ]
     named = not found.key.lower().startswith(("api key", "secret", "token"))
-    told = _compile(r"(?i)\b(?:is|was|ist|war|lautet|est|es|era|è|é)[\s:\"'`]*$").search(found.key)
+    told = STATES_VALUE.holds(found.key)
     shape = r"[A-Za-z]{3,}\d+[A-Za-z]*$" if told else r"[a-z]{3,}\d+[a-z]{3,}$"
     digits = named and _compile(shape).match(value)
     return (sum(kinds) >= 3 or bool(digits)) and _is_secret(value, "password", quoted=False)

@@ -85,7 +85,7 @@ class ProseBlock(NamedTuple):
 
 
 def statements(text: str) -> list[Statement]:
-    """The statements of a turn in order."""
+    """Return the statements of a turn in order."""
     found: list[Statement] = []
     before = ""  # the last sentence of the paragraph above
     for block in _blocks(text):
@@ -98,7 +98,7 @@ def statements(text: str) -> list[Statement]:
 
 
 def prose(text: str) -> list[str]:
-    """The sentences of a text without code, output, quotations and markup."""
+    """Return the sentences of a text without code, output, quotations and markup."""
     said = (one for block in _blocks(text) for one in split_sentences(plain(block.text)))
     return [one for one in said if any(map(str.isalnum, one))]
 
@@ -107,7 +107,7 @@ def prose(text: str) -> list[str]:
 
 
 def find_noise(lines: list[str]) -> Iterator[bool]:
-    """For each line whether it is no prose."""
+    """Yield for each line True if it is no prose."""
     fence = ""
     diff = False
     for before, line in pairwise(["", *lines]):
@@ -127,7 +127,7 @@ def find_noise(lines: list[str]) -> Iterator[bool]:
 
 
 def _is_code(line: str, before: str) -> bool:
-    """Lines outside of fences that people paste: indented code, and what is mostly signs."""
+    """Return True for pasted lines outside of fences: indented code, and lines that are mostly signs."""
     bare = line.strip()
     if line.startswith(("    ", "\t")) and (
         bare.endswith((";", "{", "}", ",", ")", ":")) or "=" in bare
@@ -143,8 +143,7 @@ def _is_code(line: str, before: str) -> bool:
 
 
 def _blocks(text: str) -> Iterator[ProseBlock]:
-    """Paragraphs and items. Above a block stands a lead-in line as far as its list goes, else the heading, which speaks for items
-    alone."""
+    """Yield paragraphs and items. A lead-in line speaks for its list, a heading for items alone."""
     lines = [*text[:READ].split("\n"), ""]
     above = Above()
     held: list[tuple[int, str]] = []
@@ -171,7 +170,7 @@ def _blocks(text: str) -> Iterator[ProseBlock]:
 
 
 class Above:
-    """What stands above a block."""
+    """The heading and the lead-in line above a block."""
 
     def __init__(self, title: str = "") -> None:
         self.title, self.lead = title, ""
@@ -186,20 +185,20 @@ class Above:
         return kind_of(self.heading) if self.lead or item else None
 
     def read_lead(self, line: str) -> bool:
-        """Whether a line says what comes below it. One that stands below a list ends what was said above the list."""
+        """Return True if a line announces what comes below it. A line below a list ends the lead-in of that list."""
         led = compile_pattern(_LEAD).match(line)
         if led or (self.listed and not line.startswith((" ", "\t"))):
             self.lead, self.listed = plain(led[2] or led[3]) if led else "", False
         return led is not None
 
     def pass_block(self, last: str, item: bool) -> None:
-        """Notes that a block has ended, with this line."""
+        """Note that a block has ended, with this line."""
         if not item and (led := compile_pattern(_LED).search(last)):
             self.lead, self.listed = plain(led[1]), False
         self.listed = self.listed or item
 
     def read_row(self, at: int, line: str) -> Iterator[ProseBlock]:
-        """Takes a line that is no prose: below "Pending to-dos:" a row of a table is an item, below anything else it is nothing."""
+        """Yield a row of a table as an item if the heading announces to-dos."""
         cells = [plain(cell) for cell in line.strip().strip("|").split("|")]
         if not line.strip().startswith("|") or len(cells) < 2:
             self.ruled = False
@@ -240,13 +239,13 @@ def _state_block(block: ProseBlock, before: str) -> Iterator[Statement]:
 
 
 def read_label(text: str) -> str:
-    """The word or two before a colon or in bold that a block begins with."""
+    """Return the word or two before a colon or in bold at the beginning of a block."""
     label = compile_pattern(_LABELLED).match(text)
     return plain(label[1] or label[2] or label[3]) if label else ""
 
 
 def _states_nothing(sentence: str) -> bool:
-    """Whether a sentence only announces others ("let's move on to the header"), or has no word in it."""
+    """Return True if a sentence only announces others ("let's move on to the header"), or has no word."""
     few = len(sentence.split(None, TRANSITION_WORDS)) <= TRANSITION_WORDS
     moves_on = few and MOVES_ON.holds(sentence)
     return sentence.endswith(":") or not any(map(str.isalnum, sentence)) or moves_on
@@ -254,14 +253,14 @@ def _states_nothing(sentence: str) -> bool:
 
 @lru_cache(maxsize=256)
 def kind_of(heading: str) -> str | None:
-    """The kind that a heading or a label announces, such as "Next steps" or "Root cause"."""
+    """Return the kind that a heading or a label announces, such as "Next steps" or "Root cause"."""
     bare = compile_pattern(r"^[\W\d_]+|\W+$").sub("", fold_case(heading)[:80]).replace("-", " ")
     kinds = (kind for kind in ANNOUNCED if bare in phrases(f"label_{kind}"))
     return next(kinds, "todo" if CHORES_HEADING.holds(bare) else None)
 
 
 def split_sentences(text: str) -> list[str]:
-    """Sentences. A stop inside of code, behind an abbreviation or in a number ends none."""
+    """Split a text into sentences. A stop in code, in a number or behind an abbreviation ends none."""
     found: list[str] = []
     begin = 0
     for stop in compile_pattern(rf"{_CODE}|{_STOP}").finditer(text):
@@ -272,7 +271,7 @@ def split_sentences(text: str) -> list[str]:
 
 
 def _goes_on(text: str, begin: int, stop: re.Match[str]) -> bool:
-    """Whether a full stop ends no sentence: that of an abbreviation, or one behind a number if a small letter follows."""
+    """Return True if a full stop ends no sentence: behind an abbreviation, or behind a number if a small letter follows."""
     word = text[max(begin, stop.start() - 40) : stop.start()].rpartition(" ")[2]
     small = text[stop.end() : stop.end() + 8].lstrip()[:1].islower()
     shortened = word.lstrip("([\"'“*_").lower() in word_set("abbreviations")
@@ -280,7 +279,7 @@ def _goes_on(text: str, begin: int, stop: re.Match[str]) -> bool:
 
 
 def plain(text: str) -> str:
-    """Without markup that is not said: emphasis, links, pictures, ticks and numbers of points. Code keeps its back-ticks."""
+    """Drop markup: emphasis, links, pictures, ticks and numbers of points. Code keeps its back-ticks."""
     if "](" in text:
         text = compile_pattern(r"!\[[^\]\n]{0,200}\]\([^)\s]{0,600}\)").sub("", text)
         text = compile_pattern(r"\[([^\]\n]{0,200})\]\([^)\s]{0,600}\)").sub(r"\1", text)
@@ -296,12 +295,12 @@ def plain(text: str) -> str:
 
 
 def measure_width(text: str, wide: int = WIDE) -> int:
-    """How wide a text is, a character of a script without spaces counting for several others."""
+    """Measure a text in characters; one of a script without spaces counts for several."""
     return len(text) + (wide - 1) * sum(character > "\u2e7f" for character in text)
 
 
 def cut_text(text: str, width: int, words: int = 0, wide: int = WIDE) -> str:
-    """A text that is as wide as that and has so many words, or as much of it, up to a word and with "…"."""
+    """Cut a text to a width and a number of words, at a word and with "…"."""
     short = " ".join(text.split()[:words]) if words else text
     if measure_width(short, wide) > width:
         # As if all of it were as wide as its average.

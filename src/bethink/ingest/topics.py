@@ -94,7 +94,7 @@ class OpenTopic(NamedTuple):
 
 
 def resume_state(kept: Any) -> OpenTopic | None:
-    """What was kept as JSON; None if another version kept it. Then the next page begins a topic."""
+    """Return the state that was kept as JSON; None if another version kept it, and the next page begins a topic."""
     known = isinstance(kept, Mapping) and set(kept) == set(OpenTopic._fields)
     return OpenTopic(**kept) if known else None
 
@@ -112,7 +112,7 @@ def segment(
     vectors: Sequence[Vector | None] | None = None,
     before: OpenTopic | None = None,
 ) -> tuple[list[Topic], OpenTopic]:
-    """The topics of a page, each followed by its sub-topics, and what the next page has to be given.
+    """Return the topics of a page, each followed by its sub-topics, and the state for the next page.
 
     `vectors` holds one per turn; a turn without one is judged by its words alone.
     """
@@ -134,7 +134,7 @@ def segment(
 
 
 def arrange(starts: Sequence[tuple[int, int, bool]], count: int) -> list[Topic]:
-    """Topics of so many turns from where they begin: turn, depth, and whether it goes on with one of the page before."""
+    """Build topics from where they begin: turn, depth, and True if it goes on from the page before."""
     topics = []
     outer = None
     for at, (first, depth, continues) in enumerate(starts):
@@ -167,7 +167,7 @@ def _read_exchange(turns: Sequence[TopicTurn], vectors: Sequence[Vector | None])
 
 
 def words(text: str) -> list[str]:
-    """The words that tell what a text is about, hashed. Scripts without spaces give pairs of characters."""
+    """Return the words that tell a topic, hashed. Scripts without spaces give pairs of characters."""
     found = compile_pattern(r"[^\W\d_]{2,40}").findall(space_out(text).lower())
     kept = (
         word[:-1] if len(word) > 4 and word[-1] == "s" and word[-2] != "s" else word
@@ -178,12 +178,12 @@ def words(text: str) -> list[str]:
 
 
 def _heaviest(bag: Mapping[str, int], limit: int) -> dict[str, int]:
-    """The words that came up most; of equal ones the later."""
+    """Return the most frequent words; of equal ones the later."""
     return dict(sorted(bag.items(), key=itemgetter(1))[-limit:])
 
 
 def _blend(vectors: Iterable[Vector | None]) -> Vector | None:
-    """The common direction of vectors, each counting as much as the others; None where there is none."""
+    """Return the mean direction of vectors; None where there is none."""
     import numpy as np
 
     found = [vector / (np.linalg.norm(vector) or 1.0) for vector in vectors if vector is not None]
@@ -194,7 +194,7 @@ def _blend(vectors: Iterable[Vector | None]) -> Vector | None:
 
 
 def _begin_exchange(state: OpenTopic, heard: Exchange) -> tuple[int | None, OpenTopic]:
-    """What begins with an exchange, a topic (0), a sub-topic (1) or nothing, and the state in which its words are still to be heard."""
+    """Return the depth of what an exchange begins (0 topic, 1 sub-topic, None), and the state before its words are added."""
     overlap = math.sqrt(_overlap(heard.bag, state.bag, state.common, state.exchanges + 1))
     likeness = _likeness(state, heard.vector)
     depth = _choose_depth(state, heard, overlap, likeness) if state.exchanges else 0
@@ -216,7 +216,7 @@ def _begin_exchange(state: OpenTopic, heard: Exchange) -> tuple[int | None, Open
 def _choose_depth(
     state: OpenTopic, heard: Exchange, overlap: float, likeness: float | None
 ) -> int | None:
-    """What the evidence speaks for. Announced, or after hours, a topic begins however short the last one was."""
+    """Weigh the evidence. An announcement, or hours without a word, begin a topic however short the last one was."""
     turn = heard.turns[0]
     cue, announced, barred = _read_cue(turn.text)
     # Measured from the latest time so far, so that a clock that jumped back makes no pause when it comes forward again.
@@ -235,7 +235,7 @@ def _choose_depth(
 
 
 def _extend_exchange(state: OpenTopic, heard: Exchange) -> OpenTopic:
-    """The open exchange with another part of it."""
+    """Add another part to the open exchange."""
     bag, common = Counter(state.bag), Counter(state.common)
     common.update(word for word in heard.bag if word not in bag)
     bag.update(heard.bag)
@@ -258,7 +258,7 @@ def _extend_exchange(state: OpenTopic, heard: Exchange) -> OpenTopic:
 def _overlap(
     one: Mapping[str, int], other: Mapping[str, int], common: Mapping[str, int], exchanges: int
 ) -> float:
-    """The cosine of two bags of words. What comes up in every exchange of the conversation weighs little."""
+    """Return the cosine of two bags of words. Words of every exchange weigh little."""
     of = max(exchanges, 8) / 2
     # `one` is not counted yet.
     seen = {word: common.get(word, 0) + (word in one) or 1 for word in (*one, *other)}
@@ -271,7 +271,7 @@ def _overlap(
 
 
 def _likeness(state: OpenTopic, vector: Vector | None) -> float | None:
-    """The cosine with the exchange before; None where either has no vector, or those are of different models."""
+    """Return the cosine with the exchange before; None without two vectors of one model."""
     if vector is None or len(vector) != len(state.direction):
         return None
     lengths = (vector @ vector) * sum(value * value for value in state.direction)
@@ -279,7 +279,7 @@ def _likeness(state: OpenTopic, vector: Vector | None) -> float | None:
 
 
 def _deviation(seen: Sequence[float], value: float | None) -> float:
-    """How far a value is from what was seen, in standard deviations; less sure while little was seen."""
+    """Return the distance from the usual value in standard deviations; smaller while little was seen."""
     count, mean, squares = seen
     if value is None or count < FEW:
         return 0.0
@@ -317,8 +317,10 @@ _CHORES = frozenset(
 
 
 def _read_cue(text: str) -> tuple[float, bool, bool]:
-    """What the beginning of a user's turn speaks for, whether it announces a topic, and whether it cannot begin one: a short answer
-    never does."""
+    """Return the evidence in a user's first words, True if they announce a topic, and True if they cannot begin one.
+
+    A short answer never begins a topic.
+    """
     head = fold_case(text[:400]).strip()
     if ANNOUNCES_TOPIC.holds(head[:160]):
         return ANNOUNCED, True, False

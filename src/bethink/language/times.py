@@ -192,7 +192,7 @@ def _find_moments(text: str) -> list[Moment]:
 
 
 def _date_moments(moments: Sequence[Moment], now: datetime) -> list[tuple[Moment, Range]]:
-    """What each moment means, read from the last one on: in "between March and May 2023" the year stands at the end."""
+    """Return the range of each moment, read from the last one on: in "between March and May 2023" the year comes last."""
     found, seen_from = [], _drop_zone(now)
     for moment in reversed(moments):
         try:

@@ -308,7 +308,7 @@ def _distinct(values: Iterable[str]) -> Strings:
 
 
 def _embedded_text(tokens: Tokens, tail: str) -> str:
-    """What is embedded: the question in its own words, without syntax."""
+    """Return the text to embed: the question in its own words, without syntax."""
     parts, end = [], 0
     for token in tokens:
         parts += [" " if token.start > end or not token.surface else "", token.surface]
@@ -339,7 +339,7 @@ def _find_cues(prose: str) -> tuple[Strings, bool | None]:
 
 
 def _only_asks(text: str, asking: frozenset[str]) -> bool:
-    """Whether a question has no words but those that ask."""
+    """Return True if a question has no words but those that ask."""
     words = re.findall(r"[^\W_]+(?:-[^\W_]+)*", re.sub(r"['’]\w+", "", text.lower()))
     return (STOP_WORDS | WORDS["list_leads"] | asking).issuperset(words)
 

@@ -18,7 +18,7 @@ from typing import Annotated, NamedTuple
 
 import apsw
 
-from bethink import __version__, config, registry
+from bethink import __version__, config, plugins, registry
 from bethink import project as projects
 from bethink.agents import install as installer
 from bethink.agents.edit import PROMPT_TOOL
@@ -35,7 +35,7 @@ from bethink.app.cli.console import (
 from bethink.app.cli.settings import edit_file
 from bethink.app.operation import Arg, Members, Parameter, operation
 from bethink.app.render import many, plain, span, style
-from bethink.embed import models, open_embedder
+from bethink.embed import find_provider, open_embedder
 from bethink.errors import Ambiguous, BethinkError, EmbeddingError, NotFound
 from bethink.hooks import spool, state
 from bethink.ingest.redact import redact, redact_name
@@ -107,9 +107,9 @@ def install(
             "The MCP server would not start: it needs the library mcp, which is not installed.",
             "pip install 'bethink[mcp]' and repeat it; --no-mcp connects hooks and skills alone.",
         )
-    plugins = {host: installer.find_plugin(host, where) for host in chosen}
-    notes = list_notes(where, plugins)
-    chosen = [host for host in chosen if not plugins[host]]
+    ready = {host: installer.find_plugin(host, where) for host in chosen}
+    notes = list_notes(where, ready)
+    chosen = [host for host in chosen if not ready[host]]
     may_ask = console.format == "text" and not console.quiet and not dry_run
     if "claude" in chosen and "mcp" in parts:
         allowed = allow_reads or may_read(may_ask, where, notes)
@@ -202,13 +202,13 @@ def find_place(warm: bool = False) -> InstallPlace:
     return InstallPlace(Path.home(), os.environ, installer.find_command(), warm)
 
 
-def list_notes(where: InstallPlace, plugins: Mapping[str, str]) -> list[str]:
+def list_notes(where: InstallPlace, ready: Mapping[str, str]) -> list[str]:
     """Notes about the command that the entries name, and about agents that have our plugin."""
     program = where.words[0]
     lasting = "is in a temporary place; `uv tool install bethink` installs a lasting one."
     notes = [f"{program} {lasting}"] if installer.is_passing(program) else []
     added = "which does the same; nothing was added. Remove one before you add the other."
-    found = ((find_connectable(host).agent.title, name) for host, name in plugins.items() if name)
+    found = ((find_connectable(host).agent.title, name) for host, name in ready.items() if name)
     return [*notes, *(f"{host} has the plugin {name}, {added}" for host, name in found)]
 
 
@@ -291,7 +291,11 @@ def doctor(
     there, its hooks run and the MCP server answers, and when something was captured last. Exits with 0 only if there is no problem;
     each problem comes with its fix.
     """
-    findings = [*examine_memory(console, deep, fix), *examine_agents(console, fix)]
+    findings = [
+        *examine_memory(console, deep, fix),
+        *examine_agents(console, fix),
+        *examine_plugins(),
+    ]
     problems = sum(not finding.ok for finding in findings)
     lines = []
     for finding in findings:
@@ -344,6 +348,18 @@ def examine_memory(console: Console, deep: bool, fix: bool) -> Iterator[DoctorFi
         yield report(part, "", error.message, error.hint or "")
 
 
+def examine_plugins() -> Iterator[DoctorFinding]:
+    """Load every plugin of installed packages and report those that fail."""
+    for kind in plugins.REGISTRIES:
+        for name, package in kind.list_packages().items():
+            if kind.find(name):
+                yield report(f"plugin {name}", f"{package} adds it to {kind.group}")
+    for problem in plugins.problems():
+        fix = f"Update or remove it: pip uninstall {problem.package}"
+        yield report(f"plugin {problem.name}", "", str(problem), fix)
+    plugins.forget_problems()
+
+
 def find_folders(memory: Bethink) -> dict[str, Path]:
     """Our own folders, which only their owner may read: that of the database, unless it is elsewhere, and that of the hooks."""
     folder = Path(memory.store.path).parent
@@ -353,17 +369,14 @@ def find_folders(memory: Bethink) -> dict[str, Path]:
 
 
 def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
-    name = memory.config.embedding.strip()
-    if name in ("none", ""):
+    provider = find_provider(memory.config.embedding)
+    if provider is None:
         yield report("model", "none is set; search uses words only")
         return
     try:
-        if name not in ("hashing", "http"):
-            if models.location(name) is None:
-                raise models.missing_model(name)
-            if deep:
-                models.verify(name)
         embedder = open_embedder(memory.config)
+        if deep and provider.verify:
+            provider.verify(memory.config)
     except EmbeddingError as error:
         yield report("model", "", error.message, error.hint or "bethink model pull")
         return

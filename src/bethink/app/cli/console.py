@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TextIO, TypeVar
 
-from bethink import caller, config
+from bethink import caller, config, plugins
 from bethink import project as projects
 from bethink.app.cli import COMMANDS, parser
 from bethink.app.operation import OPERATIONS, Operation
@@ -368,8 +368,9 @@ def present(console: Console, result: Result | int | None, lists: Strings) -> in
         _present_text(console, result)
     else:
         _present_data(console, result, lists)
-    said = {"": result.notes, "warning: ": result.warnings, "hint: ": result.hints}
-    for what, texts in said.items():
+    warnings = [*result.warnings, *map(str, plugins.problems())]
+    beside = {"": result.notes, "warning: ": warnings, "hint: ": result.hints}
+    for what, texts in beside.items():
         for text in filter(None, texts):
             console.note(what + text)
     return result.code
@@ -460,9 +461,12 @@ class Bar:
 def offer_languages(memory: "Bethink", text: str) -> str:
     """Says once on this machine that another model knows more languages than English, when a question or a memory is in another."""
     model = memory.config.embedding
-    other = model in ("none", "hashing", "http") or "/" in model or "multilingual" in model
     marker = config.data_directory() / "languages-offered"
-    if other or is_english(text) or marker.exists():
+    if is_english(text) or marker.exists():
+        return ""
+    from bethink.embed import models
+
+    if not models.is_english(model):
         return ""
     with suppress(OSError):  # then it is said again
         marker.touch(mode=0o600)

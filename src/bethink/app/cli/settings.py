@@ -11,7 +11,7 @@ from bethink.agents import edit
 from bethink.app.cli.console import LOCAL, Bar, Console, Result
 from bethink.app.operation import Arg, operation
 from bethink.app.render import cell, pick, size
-from bethink.embed import models
+from bethink.embed import LOCAL_MODELS, find_provider, models
 from bethink.errors import BethinkError, ConfigError, InvalidInput, UsageError
 from bethink.hooks.run import read_message
 from bethink.hooks.run import run as run_hook
@@ -65,7 +65,7 @@ def change_setting(console: Console, key: str, text: str, in_project: bool) -> R
             f"'{key}' may not be set by a project's file.",
             f"Set it for yourself: bethink config {key} {text}",
         )
-    if key == "embedding" and text not in ("http", "hashing", "none"):
+    if key == "embedding" and find_provider(text) is LOCAL_MODELS:
         models.find(text)  # a typo would turn every search into one by words
     try:
         value = configuration.check(key, text)
@@ -232,7 +232,8 @@ def hook(
     event: Annotated[
         str,
         Arg(
-            "session-start, prompt, tool-failure, stop, subagent-stop, pre-compact, post-compact, session-end",
+            "session-start, subagent-start, prompt, tool, tool-failure, tool-start, stop, subagent-stop, pre-compact, post-compact,"
+            " session-end",
             positional=True,
         ),
     ],

@@ -13,6 +13,7 @@ from bethink.app.cli.main import find_command, run
 from bethink.app.cli.parser import complete
 from bethink.app.operation import Arg, operation
 from bethink.app.render import style
+from bethink.embed import find_provider
 from bethink.model import is_remote
 
 # Each script asks `bethink completion words` what may follow the typed words.
@@ -180,7 +181,8 @@ def play(console: Console, folder: Path) -> list[dict[str, object]]:
     (project / ".bethink").mkdir(parents=True)  # marks it as a project
     inside = console._replace(database=database, project=str(project), container=None)
     with inside.open_memory(make=True) as memory:
-        model = memory.embedder if memory.config.embedding != "hashing" else None
+        provider = find_provider(memory.config.embedding)
+        model = memory.embedder if provider and provider.semantic else None
     about = "There is no embedding model, so this demo finds memories by their words only."
     if model:
         where = "at the endpoint of your settings" if is_remote(model) else "on this machine"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from bethink.app.operation import Arg, Members, Parameter
 from bethink.errors import BethinkError
-from bethink.model import FieldInfo, Json, Memory, Passage, Strings, Values
+from bethink.model import FieldInfo, Json, Memory, Passage, Strings, Values, make_passage
 from bethink.schema import LONGEST_TIME, argument_fields
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _build_passage(memory: "Bethink", statement: Statement) -> Passage:
     values["kind"] = check_kind(values.get("kind"))
     values["entities"] = tuple(map(as_entity, names))
     values["supersedes"] = tuple(map(memory.resolve, statement.supersedes))
-    passage = Passage(**values)
+    passage = make_passage(**values)
     ingest.pipeline.clean_passage(passage, memory.config.max_characters)
     return passage
 

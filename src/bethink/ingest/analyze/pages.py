@@ -21,6 +21,7 @@ from bethink.ingest.analyze.tree import (
 )
 from bethink.ingest.markdown import outline, parse, to_markdown
 from bethink.ingest.symbols import TableRow, load_table, shorten
+from bethink.language.vocabulary import HEADING_ABOUT
 from bethink.model import Entity, Memory
 
 # Bounds on how much is told, set by hand.
@@ -30,7 +31,6 @@ MOST_PER_FILE = 6
 MOST_RECORDS = 80
 LONGEST = 1_500  # characters of a finding
 SHORTEST = 8  # words; a shorter section is a stub or a link
-_ABOUT = re.compile(r"(?i)about|what (?:is|does)|overview|introduction|description|why|$")
 _IDLE = re.compile(r"(?i)(?:table of )?contents|english\b|[\[`#|~-]")
 _LINK = re.compile(r"\[([^\]\n]{0,300})\](?:\([^)\n]{0,600}\)|\[[^\]\n]{0,100}\])")
 _MARKUP = re.compile(
@@ -98,7 +98,7 @@ def _describe_project(tree: Tree) -> Iterator[Finding]:
     name = next((one.names[-1] for one in sections if one.level == 1), tree.root.name)
     for section in sections[:4]:
         paragraph = _find_paragraph(section.text)
-        if paragraph and (section.level < 2 or _ABOUT.match(section.names[-1])):
+        if paragraph and (section.level < 2 or HEADING_ABOUT.holds(section.names[-1])):
             yield make_finding(
                 path,
                 section.lines,

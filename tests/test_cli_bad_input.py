@@ -274,8 +274,8 @@ def test_an_unusable_text_is_refused_with_the_reason(cli, raw, said):
 
 def test_a_text_that_is_not_utf8_is_refused(cli):
     broken = b"caf\xe9".decode("utf-8", "surrogateescape")
-    assert "content is not valid UTF-8" in cli.fails("add", broken, code=2)
-    assert "tag is not valid UTF-8" in cli.fails("add", "x", "--tag", broken, code=2)
+    assert "'content' is not valid UTF-8" in cli.fails("add", broken, code=2)
+    assert "'tags' is not valid UTF-8" in cli.fails("add", "x", "--tag", broken, code=2)
     assert cli.json("list") == []
 
 

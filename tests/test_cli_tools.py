@@ -384,7 +384,7 @@ def check_promises(cli, tmp_path, monkeypatch, by_meaning):
             assert re.search(pattern, part), (sentence, pattern, part)
     assert ("nearly the same" in shown) == by_meaning
     assert b"staging login" in kept[0] and not re.search(rb"hunter2|a1B2a1B2", kept[0])
-    assert "which is gone" in shown and not list(tmp_path.glob("bethink-demo-*"))
+    assert "which is deleted" in shown and not list(tmp_path.glob("bethink-demo-*"))
     assert not (cli.home / "memory.db").exists()
 
 

@@ -65,10 +65,10 @@ def test_what_is_edited_is_a_new_version_unless_somebody_else_changed_it_meanwhi
             id="file.write_text-private-all-private",
         ),
         pytest.param(
-            "file.write_bytes(b'caf\\xe9')", "is no text in UTF-8", id="file.write_bytes-b-caf-xe9"
+            "file.write_bytes(b'caf\\xe9')", "is not UTF-8 text", id="file.write_bytes-b-caf-xe9"
         ),
         pytest.param(
-            "file.write_text('x'); sys.exit(3)", "ended with 3", id="file.write_text-x-sys.exit-3"
+            "file.write_text('x'); sys.exit(3)", "exited with 3", id="file.write_text-x-sys.exit-3"
         ),
     ],
 )
@@ -89,7 +89,7 @@ def test_a_text_that_is_not_taken_is_kept_in_a_file(cli, tmp_path, body, said):
         pytest.param(
             {"EDITOR": "/no/such/editor"}, "cannot be started", id="editor-no/such/editor"
         ),
-        pytest.param({"EDITOR": "false"}, "ended with 1. Nothing was changed.", id="editor-false"),
+        pytest.param({"EDITOR": "false"}, "exited with 1. Nothing was changed.", id="editor-false"),
         pytest.param({"EDITOR": "vi 'unclosed"}, "cannot be started", id="editor-vi-unclosed"),
         pytest.param({"EDITOR": "vi", "CLAUDECODE": "1"}, "bethink update", id="editor-claudecode"),
     ],

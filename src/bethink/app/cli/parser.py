@@ -218,7 +218,7 @@ def _check_encoding(values: Values) -> None:
         text = " ".join(value) if isinstance(value, tuple) else str(value)
         if name not in ANY_BYTES and replace_broken(text) != text:
             raise InvalidInput(
-                f"The {name} is not valid UTF-8.", "Check the encoding of your terminal."
+                f"'{name}' is not valid UTF-8.", "Check the encoding of your terminal."
             )
 
 

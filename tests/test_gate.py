@@ -27,7 +27,7 @@ from bethink import Bethink
 from bethink.agents.install import list_connectable
 from bethink.app.cli import COMMANDS
 from bethink.app.http.api import ENDPOINTS as ROUTES
-from bethink.app.mcp import PROMPTS, TOOLS
+from bethink.app.mcp.tools import PROMPTS, TOOLS
 from bethink.hooks.run import run as run_hook
 from bethink.hooks.state import EVENTS
 from bethink.model import (

@@ -277,7 +277,7 @@ def test_a_note_is_one_private_file_in_a_home_that_can_be_written(desk, tmp_path
         desk.note("/talks/a.jsonl")
 
 
-def test_a_database_has_one_key_for_all_its_names(tmp_path, monkeypatch):
+def test_a_database_has_one_key_for_all_its_names(tmp_path, monkeypatch, desk):
     monkeypatch.chdir(tmp_path)
     names = ("team.db", tmp_path / "team.db", tmp_path / "x" / ".." / "team.db")
     assert len({spool.key_of(str(name)) for name in names}) == 1
@@ -362,7 +362,7 @@ def test_one_process_holds_the_lock(desk):
         assert is_free(desk.database)
 
 
-def test_a_worker_inherits_no_secrets(monkeypatch):
+def test_a_worker_inherits_no_secrets(monkeypatch, desk):
     kept = {"BETHINK_LIMIT", "OPENAI_API_KEY", "LC_ALL"}
     left = {"CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_ENV_FILE", "AWS_SECRET_ACCESS_KEY"}
     for name in kept | left | {"CODEX_HOME", "LD_PRELOAD"}:

@@ -703,7 +703,7 @@ def show_hits(memory: "Bethink", answer: Answer, explain: bool) -> Items:
             if hit.memory.kind == "code" and not text.startswith(hit.memory.summary):
                 text = f"{hit.memory.summary}\n{text}"
             note = ", ".join(filter(None, [f"score {hit.score:.2f}", one.note]))
-            reasons = explain_lines(hit, answer.weights, ()) if explain else ()
+            reasons = explain_lines(hit, answer.weights, memory.signals) if explain else ()
             beside = (*_quote_relations(hit.memory, hit.related, names), *reasons)
             one = one._replace(text=text, note=note, beside=beside, brief=False)
         items.append(one)

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 TYPES = {"number": "number", "whole": "whole", "switch": "switch", "object": "object"}
 LISTS = ("texts", "entities")
-# Help for agents, where every token counts; other fields have their usual help.
+# Help in the tools for agents, where every token counts: of what is stored, and none of what is changed. Other fields have their usual help.
 BRIEF = {
     "content": "",
-    "kind": "decision, fact, preference or self, gotcha, question, todo, problem, solution, pattern, architecture …",
+    "kind": "decision, fact, preference, gotcha, question, todo, problem, solution …",
     "summary": "",
     "importance": "",
     "confidence": "",
@@ -41,11 +41,12 @@ def list_arguments(operation: Literal["add", "update"]) -> tuple[Parameter, ...]
     """The arguments of an operation for fields of a memory."""
     required = ("content",) if operation == "add" else ()
     return tuple(
-        _make_parameter(info, name in required) for name, info in argument_fields(operation).items()
+        _make_parameter(info, name in required, BRIEF.get(name) if operation == "add" else "")
+        for name, info in argument_fields(operation).items()
     )
 
 
-def _make_parameter(info: FieldInfo, required: bool) -> Parameter:
+def _make_parameter(info: FieldInfo, required: bool, brief: str | None) -> Parameter:
     field, on = info.field, {}
     if info.shape == "object":
         on["mcp"] = Arg(longest=LONGEST_METADATA)
@@ -58,7 +59,7 @@ def _make_parameter(info: FieldInfo, required: bool) -> Parameter:
         high=field.high,
         longest=LONGEST_TIME if info.shape == "time" else field.longest,
         aliases=field.aliases,
-        brief=BRIEF.get(info.name),
+        brief=brief,
         commas=info.shape in LISTS,
         stdin=info.name == "content",
         negative="open" if info.name == "answered" else "",
@@ -79,7 +80,7 @@ AddFields = Annotated[Values, Members(partial(list_arguments, "add"))]
 UpdateFields = Annotated[Values, Members(partial(list_arguments, "update"))]
 EmbeddingText = Annotated[
     str | None,
-    Arg("embedded in place of the content: how people will ask for it", brief="embedded instead"),
+    Arg("embedded in place of the content: how people will ask for it", brief=""),
 ]
 
 
@@ -93,7 +94,7 @@ class Statement(NamedTuple):
     ] = ()
     personal: Annotated[
         bool,
-        Arg("about the user, in every project", without=("http",), brief="of the user, everywhere"),
+        Arg("about the user, in every project", without=("http",), brief="in every project"),
     ] = False
 
 

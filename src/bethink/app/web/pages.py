@@ -10,13 +10,14 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from math import ceil, log1p
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.datastructures import QueryParams
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
-from bethink.app import asked as operations
+from bethink.api import Bethink
 from bethink.app.http import api
 from bethink.app.http.projects import Projects
 from bethink.app.http.security import Caller
@@ -27,12 +28,22 @@ from bethink.app.web.render import place, render_page, spell_unseen
 from bethink.errors import InvalidInput, NotFound, Overtaken, UsageError
 from bethink.features.browse import MENTIONS, WEEKS
 from bethink.features.inbox import ACTS, PAIRS, QUEUES
-from bethink.model import EVERYTHING, NOTHING, Json, Values
+from bethink.model import EVERYTHING, NOTHING, Json, Memory, Strings, Values
 from bethink.recall.query import parse
 from bethink.recall.shape import find_sought
 
 EVERY, PERSONAL = "all", "personal"  # in the place of a project: more than one, and none
 WIDER = {EVERY: "all_projects", PERSONAL: "personal"}  # and what operations call that
+
+
+def load_newer(
+    memory: Bethink, marked: Mapping[str, Strings], scopes: Strings
+) -> dict[str, list[Memory]]:
+    """Newer memories by id of the marked one, as far as they are in these scopes, the newest first."""
+    ids = sorted({id for newer in marked.values() for id in newer})
+    found = {one.id: one for one in memory.store.get(ids) if one.scope in scopes} if ids else {}
+    newest = partial(sorted, key=attrgetter("created_at"), reverse=True)
+    return {id: newest(found[one] for one in newer if one in found) for id, newer in marked.items()}
 
 
 class Visit(NamedTuple):
@@ -110,7 +121,7 @@ class Visit(NamedTuple):
         marked = {
             one["id"]: one["newer"] for one in memories if one["newer"] and not one["superseded_by"]
         }
-        found = operations.load_newer(view, marked, scopes)
+        found = load_newer(view, marked, scopes)
         return {id: [pick(one, "id scope summary") for one in newer] for id, newer in found.items()}
 
     def at(self, address: str, scope: str | None = None, /, **more: str | int | None) -> str:

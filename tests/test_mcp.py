@@ -72,11 +72,11 @@ def listed(talk):
     return talk("list_tools", cache_mode="bypass")
 
 
-def test_all_tools_together_cost_at_most_1500_tokens(listed):
+def test_the_list_of_tools_fits_its_token_budget(listed):
     assert len(listed.model_dump_json(by_alias=True, exclude_none=True)) / 4 <= 1500
 
 
-def test_every_tool_is_listed(listed):
+def test_the_tools_are_those_of_the_operations(listed):
     assert [tool.name for tool in listed.tools] == list(TOOLS)
 
 
@@ -153,7 +153,7 @@ def test_a_tool_accepts_the_names_of_other_surfaces(old, new):
     assert read({old: value}) == read({new: value})
 
 
-def test_the_server_says_who_it_is(talk):
+def test_the_server_names_itself(talk):
     listed = talk("list_prompts", cache_mode="bypass")
     if talk.client.mode == "legacy":
         info = talk.client.server_info

@@ -267,7 +267,7 @@ def import_(
     if not path.exists():
         raise NotFound(f"There is nothing at {place}.", "Check the path.")
     is_markdown = path.is_dir() or path.suffix.lower() in MARKDOWN
-    if file and (not is_markdown or readers.find_folder(path)):
+    if file and (not is_markdown or readers.find_importer(path)):
         with console.open_memory(make=not dry_run) as memory, Bar(console, "importing") as bar:
             report = exchange.import_file(
                 memory,

@@ -311,10 +311,16 @@ def test_a_database_is_created_where_the_option_says(cli, tmp_path):
             id="list-postgresql-127.0.0.1-1/x",
         ),
         pytest.param(
-            "list", "mysql://anna:secret@db/x", "Unsupported database URL: mysql://", id="list-mysql-anna-secret-db/x"
+            "list",
+            "mysql://anna:secret@db/x",
+            "Unsupported database URL: mysql://",
+            id="list-mysql-anna-secret-db/x",
         ),
         pytest.param(
-            "migrate --to nowhere://x", "made.db", "Unsupported database URL: nowhere://", id="migrate-nowhere-x"
+            "migrate --to nowhere://x",
+            "made.db",
+            "Unsupported database URL: nowhere://",
+            id="migrate-nowhere-x",
         ),
     ],
 )

@@ -17,7 +17,7 @@ LEVELS = """
     ingest recall consent outgoing
     api
     features.language
-    features app.arguments app.asked app.operations app.records app.render app.results
+    features app.operations app.records app.render app.results
     bench features.browse app.mcp app.http app.web hooks
     agents.install
     app.cli __main__

@@ -431,7 +431,7 @@ EXITS = {
         "app/cli/console.py:write",  # a bar at a terminal
         "app/cli/main.py:main",
     },
-    "writelines": {"app/cli/console.py:data", "app/cli/transfer.py:export"},
+    "writelines": {"app/cli/console.py:print_data", "app/cli/transfer.py:export"},
     "print": set(),
 }
 

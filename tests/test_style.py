@@ -10,7 +10,7 @@ from source_tree import SOURCE
 CEILINGS = {
     "": (95, 36),
     "agents": (76, 55),
-    "app": (203, 161),
+    "app": (139, 99),
     "embed": (31, 14),
     "features": (126, 102),
     "hooks": (57, 41),

@@ -35,10 +35,9 @@ from bethink.app import OPERATIONS  # noqa: E402
 from bethink.app import cli as commands  # noqa: E402
 from bethink.app.cli import console  # noqa: E402
 from bethink.app.cli.main import main as run_command  # noqa: E402
-from bethink.app.render import SIGNALS  # noqa: E402
 from bethink.config import PERSONAL, SETTINGS, Config  # noqa: E402
-from bethink.recall import score  # noqa: E402
-from bethink.recall.score import PROFILES  # noqa: E402
+from bethink.recall import features, rank, signals  # noqa: E402
+from bethink.recall.rank import PROFILES  # noqa: E402
 from bethink.schema import json_fields  # noqa: E402
 from bethink.store import base  # noqa: E402
 from bethink.store.sqlite import MIGRATIONS  # noqa: E402
@@ -94,7 +93,7 @@ def cli() -> str:
         table(("exit code", "meaning"), list(EXIT_CODES.items())),
         "Ids are shown shortened and accepted as any unique beginning. A time is a span (`90min`, `12h`, `30d`, `2w`, `6mo`, `1y`), a"
         " date, a date and time in ISO form (in your time zone if it names none), `now`, `today`, `yesterday`, `tomorrow`, a weekday (`last monday`), a month (`2026-03`), or the beginning of `last week`, `next month`, `this year`.",
-        fenced(commands.overview()),
+        fenced(commands.render_overview()),
     ]
     for group in commands.GROUPS.values():
         for name, (_, about) in group.items():
@@ -472,7 +471,10 @@ def _found(here: Stage) -> Iterator[str]:
         [(f"`{name}`", text) for name, text in told(FIELDS, list(answer[0]), "fields of a memory")],
     )
     yield "What `why` may hold. A signal that had nothing to say is left out."
-    yield table(("signal", "what it is"), [(f"`{name}`", text) for name, text in SIGNALS.items()])
+    yield table(
+        ("signal", "what it is"),
+        [(f"`{name}`", text) for name, text in features.list_features(()).items()],
+    )
     yield "`search --dual --json` prints the object of `recall`."
     yield "## list"
     yield "An array of memories, the newest first unless `--order` says otherwise. `get` and `export` print the same; `export` adds `source_type`, `position` and `relations`, which `import` reads."
@@ -820,24 +822,27 @@ def intents() -> str:
 
 
 def formula() -> str:
-    best, background = "b1", f"b{score.BACKGROUND_RANK}"
+    curve = rank.Profile()
+    weights = ((one.name, one.weight) for one in signals.SIGNALS)
+    terms = " + ".join(name if weight == 1 else f"{weight:g} · {name}" for name, weight in weights)
+    best, background = "b1", f"b{signals.BACKGROUND_RANK}"
     return fenced(
         f"""
-x          = {score.MEANING:g} · meaning + {1 - score.MEANING:g} · words + {score.PAIRS:g} · pairs + topic + neighbours + recent
-relevance  = 1 / (1 + e^(−3.5 · (x − 0.5)))
+x          = {terms}
+relevance  = 1 / (1 + e^(−{curve.steepness:g} · (x − {curve.middle:g})))
 
-meaning    = {score.STRETCH:g} · (cosine − m) / (1 − m)
-m          = (mean cosine of the scope · n + the model's usual mean · {score.PRIOR}) / (n + {score.PRIOR})
+meaning    = {signals.STRETCH:g} · (cosine − m) / (1 − m)
+m          = (mean cosine of the scope · n + the model's usual mean · {signals.PRIOR_MEMORIES}) / (n + {signals.PRIOR_MEMORIES})
 
-words      = max(0, bm25 − {score.BACKGROUND:g} · {background}) / {best} · (1 − w + w · coverage)
-w          = {score.COVERAGE:g} where the average memory has {score.LONG:g} words or more, {score.COVERAGE_SHORT:g} where it has {score.SHORT:g} or fewer
-{best}, {background}    = the best bm25 among the candidates, and the one at place {score.BACKGROUND_RANK}
+words      = max(0, bm25 − {signals.BACKGROUND_SHARE:g} · {background}) / {best} · (1 − w + w · coverage)
+w          = {signals.COVERAGE_LONG:g} where the average memory has {signals.LONG_MEMORY:g} words or more, {signals.COVERAGE_SHORT:g} where it has {signals.SHORT_MEMORY:g} or fewer
+{best}, {background}    = the best bm25 among the candidates, and the one at place {signals.BACKGROUND_RANK}
 coverage   = share of the question's word weight that the memory holds
 
 pairs      = share of the question's neighbouring words that stand side by side in the memory, by weight
-topic      = {score.TOPIC:g} · how well the topic of its conversation fits
-neighbours = {score.NEIGHBOUR:g} · (the best neighbour's x − the median x); two places away counts half
-recent     = {score.RECENT:g} · e^(−age / {score.FADE / 86400:g} days) + {score.TODAY:g} · e^(−age / {score.DAY_FADE / 3600:g} hours)
+topic      = {signals.TOPIC_WEIGHT:g} · how well the topic of its conversation fits
+neighbours = {signals.NEIGHBOUR_WEIGHT:g} · (the best neighbour's x − the median x); two places away counts half
+recent     = {signals.RECENT_WEEKS:g} · e^(−age / {signals.FADE_WEEKS / 86400:g} days) + {signals.RECENT_HOURS:g} · e^(−age / {signals.FADE_HOURS / 3600:g} hours)
 """.strip()
     )
 

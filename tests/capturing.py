@@ -8,15 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from case_tables import cases
 from transcripts import transcript
 
 from bethink.api import Bethink
 from bethink.hooks import spool, worker
 from bethink.hooks.state import Hook
 
-SAID = cases("capturing-said")
-MORE = cases("capturing-more")
+SAID = [
+    ("user", "Which queue should the mailer use?"),
+    ("assistant", "I suggest RabbitMQ for the mailer, because it is running already."),
+    ("user", "Okay, we decided to use RabbitMQ for the mailer."),
+    ("assistant", "Good. I will set up the exchange for outgoing mail."),
+]
+MORE = [
+    ("user", "The mailer loses messages when RabbitMQ restarts."),
+    ("assistant", "The root cause is that the mailer's queue is not durable."),
+]
 TEXTS, MORE_TEXTS = ([text for _, text in said] for said in (SAID, MORE))
 
 

@@ -52,25 +52,10 @@ class Shop:
         with self.memory() as memory:
             memory.ingest([group], trust=TRUST[trust], replace_sources=False)
 
-    def play(self, lines: list[str]) -> None:
-        """Plays a story: who said something of which kind, which turn was heard in which session; a session that starts or asks, and
-        what it is told (+) and not told (-), or that it is told nothing (=)."""
-        told = ""
-        for line in lines:
-            word, _, rest = line.partition(" ")
-            session, _, text = rest.partition(" ")
-            if word in "+-=":
-                assert (rest in told) == (word == "+") if rest else told == "", (line, told)
-            elif word == "ask":
-                told = self.ask(text, session_id=session)
-            elif word == "start":
-                told = self.start(session_id=session, source=text)
-            elif word == "turn":
-                role, kind, said = text.split(" ", 2)
-                about = {"metadata": {"role": role}, "session": session}
-                self.hear(said, f"/talks/{session}-{said[:4]}.jsonl", kind, **about)
-            else:
-                self.add(text, session, trust=TRUST[word])
+    def hear_turn(self, session: str, role: str, kind: str, text: str) -> None:
+        """Take one turn of a session's transcript."""
+        transcript = f"/talks/{session}-{text[:4]}.jsonl"
+        self.hear(text, transcript, kind, metadata={"role": role}, session=session)
 
 
 def context(printed: str) -> str:

@@ -21,9 +21,10 @@ from bethink.app.http import api as http_api
 from bethink.app.http import app, security
 from bethink.app.http.projects import Projects
 from bethink.app.http.security import Grant
+from bethink.app.results import describe_type
 
 V1 = "/api/v1"
-OPERATIONS = tuple(http_api.OPERATIONS.values())
+ENDPOINTS = tuple(http_api.ENDPOINTS.values())
 
 
 class Running:
@@ -110,17 +111,17 @@ def problem(response: httpx2.Response, status: int) -> dict[str, Any]:
     return found
 
 
-def conforms(operation, response: httpx2.Response) -> None:
-    """Holds an answer against its description."""
-    if operation.gives != "lines":
-        reference = {"$ref": f"#/components/schemas/{operation.gives}"}
+def conforms(endpoint: http_api.Endpoint, response: httpx2.Response) -> None:
+    """Compare a response with the declared type of its operation's result."""
+    if not http_api.returns_lines(endpoint):
+        reference = describe_type(endpoint.http.returns)
         schema = {**reference, "components": http_api.describe()["components"]}
         wrong = jsonschema.Draft202012Validator(schema).iter_errors(response.json())
         assert [f"{error.json_path}: {error.message[:200]}" for error in wrong] == []
 
 
-def find_operation(method: str, path: str):
-    ours = [one for one in OPERATIONS if one.method == method]
+def find_endpoint(method: str, path: str) -> http_api.Endpoint:
+    ours = [one for one in ENDPOINTS if one.method == method]
     return next(one for one in ours if re.fullmatch(one.path.replace("{id}", "[^/]+"), path))
 
 
@@ -133,14 +134,14 @@ class Api:
     def send(self, address: str, headers: Any = None, **given: Any) -> httpx2.Response:
         """What is given goes into the body where the operation has one, else into the address."""
         method, path = address.split(" ", 1)
-        operation = find_operation(method, path)
+        endpoint = find_endpoint(method, path)
         sent: dict[str, Any] = {"params": {"container": self.container}, "json": given}
-        if not operation.body:
+        if not endpoint.body:
             sent = {"params": sent["params"] | given}
         response = self.client.request(method, V1 + path, headers=headers, **sent)
         if response.status_code < 300:
-            assert response.status_code == operation.status
-            conforms(operation, response)
+            assert response.status_code == endpoint.status
+            conforms(endpoint, response)
         return response
 
     def __call__(self, address: str, **given: Any) -> Any:

@@ -14,9 +14,10 @@ from typing import Any
 from anyio.from_thread import start_blocking_portal
 from mcp import Client, StdioServerParameters
 
+import bethink
 from bethink.app.mcp import TOOLS
 
-SOURCE = Path(__file__).parent.parent / "src"
+SOURCE = Path(bethink.__file__).parent.parent
 SERVER = ("-m", "bethink", "mcp")
 ERAS = ("2026-07-28", "legacy")
 META = {

@@ -1,5 +1,5 @@
-"""What the secrets in the tables `cases/redact-*.txt` are made of: they are put together at run time, so that no scanner mistakes
-a file for a leak. In the tables `{}` stands for the secret inside its text."""
+"""Building blocks of the secrets in `data_redact.py` and `secret_examples.py`, assembled at run time so that
+no scanner mistakes a file for a leak."""
 
 import base64
 import hashlib
@@ -50,6 +50,3 @@ ZERO_WIDTH = GITHUB[:12] + "\u200b" + GITHUB[12:30] + "\u2060" + GITHUB[30:]
 
 def pem(label: str, end: bool = True) -> str:
     return f"-----BEGIN {label}-----\n{PEM_BODY}\n" + (f"-----END {label}-----" if end else "")
-
-
-NAMES = dict(globals())

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import apsw
-from case_tables import cases
 
 import bethink
 from bethink import model
@@ -181,9 +180,48 @@ def raw(path: Path, sql: str, values=()) -> list:
 PAGE = {"source": "docs/a.md", "source_type": "markdown", "section": "Manual", "kind": "document"}
 
 
+SOMETHING_EVERYTHING = [
+    (
+        "told",
+        "Sessions are kept in Redis, not in cookies",
+        {
+            "kind": "decision",
+            "importance": 7.5,
+            "confidence": 0.25,
+            "valid_from": day(2),
+            "expires_at": day(60),
+            "tags": ("auth", "Größe"),
+            "keywords": ("redis",),
+            "entities": (Entity("Redis", "technology"), Entity("cookies")),
+            "metadata": {"b": 1, "a": [1, 2.5, None, "é"]},
+        },
+    ),
+    ("old", "Deploy on Fridays", {}),
+    ("new", "Deploy on Mondays", {}),
+    ("hidden", "A wrong guess", {}),
+    ("gone", "gone", {"scope": PERSONAL}),
+    ("other", "Sessions are kept in Redis, not in cookies", {"scope": OTHER}),
+    ("page", "Passage 0 of the manual 🦉", {**PAGE, "lines": (0, 3), "position": 0}),
+    ("second page", "Passage 1 of the manual 🦉", {**PAGE, "lines": (1, 4), "position": 1}),
+    ("third page", "Passage 2 of the manual 🦉", {**PAGE, "lines": (2, 5), "position": 2}),
+    (
+        "turn",
+        "Shall we use Redis?",
+        {
+            "kind": "context",
+            "source": "talk.jsonl",
+            "source_type": "transcript",
+            "session": "session-1",
+            "span": "span-1",
+            "metadata": {"host": "claude", "turn": "first"},
+        },
+    ),
+]
+
+
 def fill(store: Store) -> dict[str, Memory]:
     """Something of everything that a store keeps, and how it came about."""
-    table = cases("stores-something-of-everything", {**globals(), "Entity": Entity})
+    table = SOMETHING_EVERYTHING
     known = {name: make(text, **fields) for name, text, fields in table}
     told, old, new, hidden, gone, _, *pages, turn = known.values()
     put(store, *list(known.values())[:6], scopes={HERE: ("shop", "/code/shop")})

@@ -4,7 +4,6 @@ import json
 import math
 
 import pytest
-from case_tables import cases
 
 from bethink import bench
 from bethink.errors import InvalidInput
@@ -21,7 +20,55 @@ def write(folder, documents, queries, **meta):
 
 
 DAY = "2026-03-0{}T10:00:00Z"
-DOCUMENTS, QUERIES = cases("bench-documents"), cases("bench-queries")
+DOCUMENTS, QUERIES = (
+    [
+        {
+            "id": "1",
+            "text": "The billing service keeps invoices in PostgreSQL",
+            "scope": "a",
+            "session": "s1",
+            "time": "2026-03-01T10:00:00Z",
+        },
+        {
+            "id": "2",
+            "text": "Invoices are numbered per year",
+            "scope": "a",
+            "session": "s1",
+            "time": "2026-03-01",
+        },
+        {
+            "id": "3",
+            "text": "The owl sleeps by day",
+            "scope": "a",
+            "session": "s2",
+            "title": "Birds",
+        },
+        {
+            "id": "4",
+            "text": "The billing service keeps invoices in MySQL",
+            "scope": "b",
+            "session": "s3",
+        },
+        {"id": "5", "text": "  ", "scope": "b", "session": "s3"},
+    ],
+    [
+        {
+            "id": "q1",
+            "query": "where are invoices kept by the billing service?",
+            "scope": "a",
+            "relevant": ["1"],
+            "time": "2026-03-02",
+        },
+        {"id": "q2", "query": "billing service invoices", "scope": "b", "relevant": ["4"]},
+        {
+            "id": "q3",
+            "query": "invoices billing numbered",
+            "scope": "a",
+            "relevant_sessions": ["s1"],
+        },
+        {"id": "q4", "query": "birds", "scope": "a", "relevant": ["3"]},
+    ],
+)
 
 
 def test_a_set_is_loaded_asked_and_judged_scope_by_scope(offline, tmp_path):
@@ -43,6 +90,17 @@ def test_a_set_is_loaded_asked_and_judged_scope_by_scope(offline, tmp_path):
     assert not (offline / "memory.db").exists()
 
 
+BAD_SETS = [
+    ([], QUERIES, "corpus.jsonl:1 is no JSON object with id and text"),
+    (["text"], QUERIES, "corpus.jsonl:1 is no JSON object with id and text"),
+    ([{"id": "1"}], QUERIES, "corpus.jsonl:1 is no JSON object with id and text"),
+    ([{"id": 1, "text": "x"}], QUERIES, "corpus.jsonl:1 is no JSON object with id and text"),
+    (DOCUMENTS, [{"id": "q", "query": "x"}], "says of nothing that it is relevant"),
+    (DOCUMENTS, [{"id": "q", "query": "x", "relevant": []}], "says of nothing that it is relevant"),
+    (DOCUMENTS, [*QUERIES, {"id": "q"}], "queries.jsonl:5 is no JSON object with id and query"),
+]
+
+
 def test_a_session_counts_once_and_a_hit_of_a_conversation_is_known_by_its_line(offline, tmp_path):
     owl = "owl number {} sleeps".format
     talk = [{"id": f"a{at}", "text": owl(at), "session": "many"} for at in range(20)]
@@ -58,8 +116,8 @@ def test_a_session_counts_once_and_a_hit_of_a_conversation_is_known_by_its_line(
     folder = write(tmp_path / "talk", DOCUMENTS, QUERIES)
     with pytest.raises(InvalidInput, match="The document 1 of talk is no turn"):
         bench.run([folder], ["hybrid"], as_conversations=True)
-    names = {"DOCUMENTS": DOCUMENTS, "QUERIES": QUERIES}
-    for documents, queries, message in cases("bench-bad-sets", names):
+
+    for documents, queries, message in BAD_SETS:
         with pytest.raises(InvalidInput, match=message):
             bench.run([write(tmp_path / "bad", documents, queries)], ["keyword"])
 
@@ -82,6 +140,21 @@ def test_the_clock_helps_on_the_day_and_not_a_month_later(offline, tmp_path, as_
         assert (found["own", mode], found["month", mode]) == (1.0, 0.0)
 
 
+IDEAL_2 = 1 + 1 / math.log2(3)
+MEASURES = [
+    ("a", "a", 1, 1, 1, 1, 1, 1, 1, 1),
+    ("xa", "a", 0, 1, 1, 1, 1, 1, 1 / 2, 1 / math.log2(3)),
+    ("ab", "ab", 1, 1, 1, 1, 1, 1, 1, 1),
+    ("axb", "ab", 1, 1, 1, 1, 1, 1, 1, 1.5 / IDEAL_2),
+    ("xxxxaxb", "ab", 0, 1, 1, 1 / 2, 1, 0, 1 / 5, (1 / math.log2(6) + 1 / math.log2(8)) / IDEAL_2),
+    ("xxxxxa", "ab", 0, 0, 1, 0, 1 / 2, 0, 1 / 6, 1 / math.log2(7) / IDEAL_2),
+    ("xyz", "a", 0, 0, 0, 0, 0, 0, 0, 0),
+    ("", "a", 0, 0, 0, 0, 0, 0, 0, 0),
+    ("abcdef", "abcdef", 1, 1, 1, 5 / 6, 1, 0, 1, 1),
+    ("abcdefghij", "abcdefghijkl", 1, 1, 1, 5 / 12, 10 / 12, 0, 1, 1),
+]
+
+
 def test_every_measure_is_what_it_says_and_recipes_add_the_same_for_what_is_recent():
     """In this order: hit@1, any@5, any@10, recall@5, recall@10, all@5, MRR, nDCG@10."""
     pool = [  # by words a, by meaning c; together b
@@ -90,8 +163,8 @@ def test_every_measure_is_what_it_says_and_recipes_add_the_same_for_what_is_rece
         bench.LabelledHit("c", "", {"cosine": 0.9}),
         bench.LabelledHit("new", "", {"bm25": 9.5, "recent": 0.35}),
     ]
-    names = {"math": math, "IDEAL_2": 1 + 1 / math.log2(3)}
-    for found, wanted, *expected in cases("bench-measures", names):
+
+    for found, wanted, *expected in MEASURES:
         judged = bench.judge(list(found), set(wanted))
         assert list(judged) == list(bench.MEASURES)
         assert list(judged.values()) == pytest.approx(expected), found

@@ -22,7 +22,7 @@ def contents(found):
 
 
 @pytest.mark.parametrize("store_kind", ["sqlite", "postgres"], indirect=True)
-def test_what_all_projects_finds_tells_its_project_and_can_be_changed(cli, tmp_path):
+def test_all_projects_lists_memories_of_other_projects(cli, tmp_path):
     id = cli.add(LOGIN, "--kind", "decision", "--tag", "auth")
     cli.add("I prefer small pull requests", "--kind", "preference", "--personal")
     (tmp_path / "other").mkdir()
@@ -33,11 +33,28 @@ def test_what_all_projects_finds_tells_its_project_and_can_be_changed(cli, tmp_p
     assert len(cli.json("list", *there, "-n1")) == 1  # as many type it
     refused = cli.fails("get", id, *other, code=1)
     assert "no memory" in refused and "--all-projects" in refused
+
+
+@pytest.mark.parametrize("store_kind", ["sqlite", "postgres"], indirect=True)
+def test_all_projects_names_the_project_of_a_memory(cli, tmp_path):
+    id = cli.add(LOGIN, "--kind", "decision", "--tag", "auth")
+    cli.add("I prefer small pull requests", "--kind", "preference", "--personal")
+    (tmp_path / "other").mkdir()
+    other = ("--project", str(tmp_path / "other"))
+    there = (*other, "--all-projects")
     for command in (["search", "magic link"], ["recall", "magic link"], ["list"], ["get", id]):
         told = cli.ok(*command, *there)
         assert "in shop" in told, command
         assert command[0] == "get" or "in personal" in told
     assert "in shop" not in cli.ok("search", "magic link")
+
+
+@pytest.mark.parametrize("store_kind", ["sqlite", "postgres"], indirect=True)
+def test_a_memory_of_another_project_can_be_changed_with_all_projects(cli, tmp_path):
+    id = cli.add(LOGIN, "--kind", "decision", "--tag", "auth")
+    (tmp_path / "other").mkdir()
+    other = ("--project", str(tmp_path / "other"))
+    there = (*other, "--all-projects")
     cli.ok("update", id, "--importance", "9", *there)
     cli.ok("vote", id, *there)
     assert len(cli.json("history", id, *there)) == 3
@@ -46,7 +63,7 @@ def test_what_all_projects_finds_tells_its_project_and_can_be_changed(cli, tmp_p
     assert LOGIN in cli.ok("restore", id, *there)
 
 
-def test_an_export_and_a_backup_are_files_for_their_owner_alone(cli, tmp_path):
+def test_an_export_is_a_file_for_its_owner_alone(cli, tmp_path):
     cli.add(DEPLOY)
     target = tmp_path / "out.json"
     target.write_text("old")
@@ -55,9 +72,21 @@ def test_an_export_and_a_backup_are_files_for_their_owner_alone(cli, tmp_path):
     assert contents(json.loads(target.read_text())) == [DEPLOY]
     assert target.stat().st_mode & 0o777 == 0o600
     assert [path.name for path in tmp_path.iterdir() if "partial" in path.name] == []
+
+
+def test_an_export_to_a_missing_folder_is_refused(cli, tmp_path):
+    cli.add(DEPLOY)
     missing = str(tmp_path / "no" / "where.json")
     assert "cannot be written" in cli.fails("export", "-o", missing, code=1)
+
+
+def test_an_export_may_go_to_a_device(cli):
+    cli.add(DEPLOY)
     assert cli("export", "-o", "/dev/null").code == 0
+
+
+def test_a_backup_is_a_file_for_its_owner_alone(cli, tmp_path):
+    cli.add(DEPLOY)
     written = cli.json("backup", tmp_path / "copy.db")
     assert written["bytes"] == (tmp_path / "copy.db").stat().st_size
     assert (tmp_path / "copy.db").stat().st_mode & 0o777 == 0o600
@@ -88,7 +117,7 @@ def hostile(cli):
 
 
 @pytest.mark.parametrize("words", [*READERS, "list", "get {id}"])
-def test_an_agent_gets_marks_origins_and_clean_text(cli, hostile, words):
+def test_output_for_an_agent_is_fenced_with_its_origin(cli, hostile, words):
     command = words.format(id=hostile).split()
     for_people = cli.ok(*command)
     assert TAG not in for_people and "\nuser, note:user" not in for_people
@@ -100,9 +129,7 @@ def test_an_agent_gets_marks_origins_and_clean_text(cli, hostile, words):
 
 
 @pytest.mark.parametrize("variable", MARKERS)
-def test_data_formats_are_cleaned_for_agents_and_stay_as_they_are_for_people(
-    cli, hostile, monkeypatch, variable
-):
+def test_json_is_cleaned_for_agents_only(cli, hostile, monkeypatch, variable):
     before, *_ = cli.json("search", "deploy note")
     assert before["content"] == HOSTILE
     monkeypatch.setenv(variable, "1")
@@ -113,7 +140,7 @@ def test_data_formats_are_cleaned_for_agents_and_stay_as_they_are_for_people(
 
 
 @pytest.mark.parametrize("known_by", ["--for-agent", "CLAUDECODE"])
-def test_what_an_agent_tells_by_a_command_is_the_agents_word(cli, monkeypatch, known_by):
+def test_a_command_of_an_agent_has_the_trust_of_an_agent(cli, monkeypatch, known_by):
     old = cli.add("We use PostgreSQL for the billing service.", "--kind", "decision")
     words = [known_by] if known_by.startswith("--") else []
     if not words:

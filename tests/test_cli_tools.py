@@ -17,13 +17,12 @@ from types import SimpleNamespace
 
 import apsw
 import pytest
-from case_tables import cases, each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bethink
 from bethink.app import render as layout
-from bethink.app.cli import COMMANDS, console, tend
+from bethink.app.cli import COMMANDS, console, parser, tend
 from bethink.app.cli.console import Bar
 from bethink.app.cli.main import find_command
 from bethink.embed import models
@@ -36,14 +35,26 @@ numpy onnxruntime tokenizers huggingface_hub mcp hypothesis urllib.request http.
 WRITING = {"hashlib", "tomlkit", "yaml", "bethink.ingest.redact", "bethink.judge"}
 
 
-def test_help_names_every_command(cli):
+def test_help_lists_every_command(cli):
     shown = cli.ok("--help")
     for name, (_, about) in COMMANDS.items():
         assert re.search(rf"^  {name} +{re.escape(about)}$", shown, re.MULTILINE)
     assert cli.ok("help") == cli.ok("-h") == shown
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        pytest.param(["--version"], id="version"),
+        pytest.param(["search", "--version"], id="search"),
+        pytest.param(["-V"], id="V"),
+        pytest.param(["add", "-V"], id="add"),
+        pytest.param(["--quiet", "-V"], id="quiet"),
+    ],
+)
+def test_every_form_of_version_prints_the_version(cli, asked):
     version = f"bethink {bethink.__version__}\n"
-    for asked in (["--version"], ["search", "--version"], ["-V"], ["add", "-V"], ["--quiet", "-V"]):
-        assert cli.ok(*asked) == version
+    assert cli.ok(*asked) == version
 
 
 def examples(text):
@@ -60,7 +71,10 @@ def test_every_command_explains_itself_with_examples_that_are_accepted(cli, name
             words = shlex.split(part) if part.startswith("bethink ") else []
             if words[:1] == ["bethink"]:
                 command, rest = find_command(words[1:])
-                console.parse(command, rest)
+                if COMMANDS[command][0].startswith("@"):
+                    parser.parse(console.load_operation(command), rest)
+                else:
+                    console.parse(command, rest)
 
 
 def modules_after(*argv, home, project):
@@ -77,14 +91,14 @@ def modules_after(*argv, home, project):
 
 
 @pytest.mark.parametrize("argv", [["--version"], ["--help"]])
-def test_version_and_help_load_next_to_nothing(argv, tmp_path):
+def test_version_or_help_imports_next_to_nothing(argv, tmp_path):
     loaded = modules_after(*argv, home=tmp_path / "home", project=tmp_path)
     ours = {f"bethink{name}" for name in ("", ".app", ".app.cli", ".app.cli.main")}
     assert {name for name in loaded if name.startswith("bethink")} == ours
     assert not loaded & {"argparse", "dataclasses", "pathlib", "json", "apsw", *HEAVY}
 
 
-def test_reading_by_words_loads_no_model_and_no_numbers(cli):
+def test_keyword_commands_import_neither_model_nor_numpy(cli):
     """Nor a named tuple whose annotations are texts: each is compiled, which made a tenth of a cold search."""
     id = cli.add(DEPLOY)
     search = "search deploy --mode keyword --explain"
@@ -119,14 +133,21 @@ def findings(cli, *options):
     return {finding["check"]: finding for finding in found if not finding["ok"]}
 
 
-def test_the_doctor_works_before_anything_was_added_and_names_a_missing_model(cli):
+def test_the_doctor_finds_nothing_wrong_with_an_empty_home(cli):
     assert findings(cli) == {}
     cli.monkeypatch.setenv("BETHINK_EMBEDDING", "none")
     assert findings(cli) == {}
+
+
+def test_the_doctor_names_a_missing_model(cli):
     cli.monkeypatch.setenv("BETHINK_EMBEDDING", "snowflake-arctic-embed-s")
     problem = findings(cli)["model"]
     assert "not installed" in problem["message"] and "bethink model pull" in problem["fix"]
     assert "mend: Run `bethink model pull`" in cli("doctor").out
+
+
+def test_the_doctor_names_a_damaged_model(cli):
+    cli.monkeypatch.setenv("BETHINK_EMBEDDING", "snowflake-arctic-embed-s")
     folder = cli.home / "models" / "snowflake-arctic-embed-s"
     folder.mkdir(parents=True, mode=0o700)
     for file in ("model.onnx", "tokenizer.json"):
@@ -134,13 +155,29 @@ def test_the_doctor_works_before_anything_was_added_and_names_a_missing_model(cl
     assert "damaged" in findings(cli, "--deep")["model"]["message"]
 
 
-@each("words,out,err", "cli-tools-where-nothing-is")
-def test_where_nothing_is_there_a_command_says_so_and_nothing_else(cli, words, out, err):
+@pytest.mark.parametrize(
+    ("words", "out", "err"),
+    [
+        pytest.param("recall tea", "", "bethink init", id="recall-tea"),
+        pytest.param("list", "", "bethink init", id="list"),
+        pytest.param("list --offset 1", "", "No memories.", id="list-offset-1"),
+        pytest.param("map", "", "Nothing to remember was found here.", id="map"),
+        pytest.param("uninstall", "", "Nothing was installed", id="uninstall"),
+        pytest.param("stats", "memories        none", "", id="stats"),
+        pytest.param(
+            "analyze --git",
+            "skipped  source git, reason not a git repository",
+            "",
+            id="analyze-git",
+        ),
+    ],
+)
+def test_a_command_on_an_empty_database_prints_a_hint(cli, words, out, err):
     told = cli(*words.split())
     assert (told.code, told.out[: len(out) or None]) == (0, out) and err in told.err
 
 
-def test_a_broken_index_missing_vectors_and_open_permissions_are_mended(cli):
+def test_the_doctor_fixes_a_broken_index(cli):
     cli.monkeypatch.setenv("BETHINK_EMBEDDING", "none")
     cli.add(DEPLOY)
     connection = apsw.Connection(str(cli.home / "memory.db"))
@@ -156,6 +193,9 @@ def test_a_broken_index_missing_vectors_and_open_permissions_are_mended(cli):
     assert result.code == 0 and "fixed: embedded what had no vector" in result.err, result
     assert findings(cli) == {}
     assert len(cli.json("search", "deploy", "--mode", "keyword")) == 1
+
+
+def test_the_doctor_fixes_open_permissions(cli):
     cli.add(DEPLOY)
     folders = [cli.home, cli.home / "hooks"]
     for folder in folders:
@@ -168,12 +208,22 @@ def test_a_broken_index_missing_vectors_and_open_permissions_are_mended(cli):
     assert {path.stat().st_mode & 0o777 for path in folders} == {0o700}
 
 
-def test_settings_that_cannot_be_used_are_findings(cli, file):
-    for text, check in (("limt = 3", "settings"), ("database = '/proc/nowhere/x.db'", "database")):
-        file.write_text(text)
-        assert check in findings(cli)
-        assert cli("doctor", "--fix").code == 1
-    file.unlink()
+@pytest.mark.parametrize(
+    ("text", "check"),
+    [
+        pytest.param("limt = 3", "settings", id="limt-3"),
+        pytest.param(
+            "database = '/proc/nowhere/x.db'", "database", id="database-proc/nowhere/x.db"
+        ),
+    ],
+)
+def test_a_settings_file_that_cannot_be_used_is_a_finding(cli, file, text, check):
+    file.write_text(text)
+    assert check in findings(cli)
+    assert cli("doctor", "--fix").code == 1
+
+
+def test_a_setting_of_the_environment_that_cannot_be_used_is_a_finding(cli):
     cli.monkeypatch.setenv("BETHINK_LIMIT", "many")
     assert "BETHINK_LIMIT" in findings(cli)["settings"]["message"]
 
@@ -185,23 +235,50 @@ def file(cli):
     return cli.home / "config.toml"
 
 
-def test_config_changes_its_line_and_keeps_comments_links_and_line_ends(cli, file):
+@pytest.mark.parametrize(
+    ("before", "commands", "after"),
+    [
+        pytest.param(
+            '# mine\nmode = "keyword"  # faster\n\nknowledge = [\n  "docs",  # ours\n  "notes",\n]\nlimit=3',
+            "mode vector|knowledge a,b#c",
+            '# mine\nmode = "vector"  # faster\n\nknowledge = ["a", "b#c"]\nlimit=3',
+            id="mine-mode-keyword-faster-knowledge-docs",
+        ),
+        pytest.param(
+            'mode = "vector"  # faster\nlimit=3',
+            "threshold 0.25|min_similarity -0.5",
+            'mode = "vector"  # faster\nlimit=3\nthreshold = 0.25\nmin_similarity = -0.5\n',
+            id="mode-vector-faster-limit-3",
+        ),
+        pytest.param(
+            'limit = 5  # five\r\nmode = "keyword"\r\n',
+            "limit 7|threshold 0.25",
+            'limit = 7  # five\r\nmode = "keyword"\r\nthreshold = 0.25\r\n',
+            id="limit-5-five-mode-keyword",
+        ),
+    ],
+)
+def test_config_keeps_everything_but_its_line(cli, file, before, commands, after):
     target = cli.project / "dotfiles.toml"
     file.symlink_to(target)
-    for before, commands, after in cases("cli-tools-config"):
-        target.write_bytes(before.encode())
-        for words in commands.split("|"):
-            cli.ok("config", *words.split())
-        assert target.read_bytes().decode() == after
-    file.unlink()
+    target.write_bytes(before.encode())
+    for words in commands.split("|"):
+        cli.ok("config", *words.split())
+    assert target.read_bytes().decode() == after
+
+
+def test_config_creates_a_private_file(cli, file):
     cli.ok("config", "limit", "5")
     assert [path.stat().st_mode & 0o777 for path in (file, cli.home)] == [0o600, 0o700]
+
+
+def test_config_refuses_to_change_a_broken_file(cli, file):
     file.write_text("limit = = 3\n")
     assert "cannot be read" in cli.fails("config", "limit", "4", code=2)
     assert file.read_text() == "limit = = 3\n"
 
 
-def test_config_writes_through_no_link_out_of_the_project(cli):
+def test_config_follows_no_link_out_of_the_project(cli):
     (cli.project / ".bethink").mkdir()
     link = cli.project / ".bethink" / "config.toml"
     for outside in (cli.home / "config.toml", cli.home / "missing.toml"):
@@ -212,24 +289,66 @@ def test_config_writes_through_no_link_out_of_the_project(cli):
     assert not cli.home.exists()
 
 
-def test_reset_asks_and_takes_only_its_scope(cli):
+def test_reset_asks_first(cli):
     cli.add(DEPLOY)
     cli.add("I prefer small pull requests", "--personal")
     asked = cli("reset", stdin="no\n", terminal=True)
     assert asked.code == 1 and "bethink backup" in asked.err
     assert "removes 1 memory of the project shop for good" in asked.err
     assert len(cli.json("list")) == 2
+
+
+def test_reset_removes_one_scope(cli):
+    cli.add(DEPLOY)
+    cli.add("I prefer small pull requests", "--personal")
     done = cli("reset", stdin="yes\n", terminal=True)
     assert done.out.split() == ["removed", "1", "scope", "this"]
     assert [one["scope"] for one in cli.json("list")] == ["personal"]
     assert cli.json("reset", "--scope", "personal", "--yes") == {"removed": 1, "scope": "personal"}
+
+
+def test_reset_all_leaves_nothing(cli):
     cli.add(DEPLOY)
     assert cli.json("reset", "--scope", "all", "--yes")["removed"] == 1
     assert cli.json("stats")["memories"] == 0 and findings(cli, "--deep") == {}
 
 
 # What the demo says, and what then must be seen, as patterns over all that follows up to the next sentence.
-PROMISES = dict(cases("demo-promises"))
+PROMISES = {
+    "Meaning comes from .*, on this machine": (),
+    "There is no embedding model, so this demo finds memories by their words only": (),
+    "A kind that is not given is found by rules: the last one is a question": (
+        'add "[^"]+"\\nadded \\S+ question  Should the invoice[^$]*$',
+    ),
+    "The same again is noticed, and so is nearly the same": (
+        "\\nalready stored as (\\S+): Users sign in with a magic link that is valid for 15 minutes\\n[^#]*\\nsame as \\1: Users sign in with a magic link that is valid for 15 minutes\\n  these words are kept as a version of it",
+    ),
+    "The same again is noticed: it is not added": (
+        "\\nalready stored as \\S+: Users sign in with a magic link that is valid for 15 minutes",
+    ),
+    "Ask in other words": (
+        "--mode hybrid [^$]*\\n01\\S+ [^$]*Users sign in with a magic link that is valid for 15 minutes[^#]*--mode vector [^$]*\\n01\\S+ [^$]*Users sign in with a magic link that is valid for 15 minutes",
+        "--mode keyword --limit 2\\nNo memories match\\.",
+    ),
+    "Ask by words": (
+        "\\n01\\S+ [^\\n]*\\n  Users sign in with a magic link that is valid for 15 minutes",
+    ),
+    "what proved useful comes first": (
+        "votes \\+5 for (\\S+) gotcha [^#]*--seed 1\\n\\1 +\\S+ +gotcha ",
+    ),
+    "A decision that changes replaces the old one. The answer is the new one": (
+        "(?:replaces|supersedes) \\S+(?:: The orders service)?[^#]*recall [^#]*\\n01\\S+ [^\\n]*\\n  Orders moved from MySQL to PostgreSQL[^#]*\\n  supersedes ",
+    ),
+    "What is private, and what looks like a secret, is taken out": (
+        "added \\S+ fact  The staging login is \\[REDACTED\\] and the token is \\[REDACTED:github-token\\]\\n",
+        "search [^#]*\\[REDACTED\\]",
+    ),
+    "Every score can be taken apart": (
+        "\\n  relevance 0\\.\\d{3}: how well",
+        "\\n  (?:cosine|bm25) \\d",
+    ),
+    "Seven memories are kept": ("\\nmemories +7\\n",),
+}
 
 
 @pytest.mark.parametrize("embedding", ["none", "hashing"])
@@ -270,15 +389,32 @@ def check_promises(cli, tmp_path, monkeypatch, by_meaning):
     assert not (cli.home / "memory.db").exists()
 
 
-def test_colour_is_where_a_terminal_or_the_user_wants_it(cli, monkeypatch):
+@pytest.mark.parametrize(
+    ("environment", "terminal", "coloured"),
+    [
+        pytest.param({}, False, False, id="false"),
+        pytest.param({}, True, True, id="true"),
+        pytest.param({"NO_COLOR": "1"}, True, False, id="no_color-1"),
+        pytest.param({"NO_COLOR": "", "TERM": "dumb"}, True, False, id="no_color-TERM"),
+        pytest.param({"FORCE_COLOR": "1"}, False, True, id="force_color-1"),
+        pytest.param({"FORCE_COLOR": "1", "TERM": "dumb"}, False, True, id="force_color-TERM"),
+        pytest.param(
+            {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False, False, id="force_color-no_color"
+        ),
+        pytest.param({"FORCE_COLOR": "0"}, True, False, id="force_color-0"),
+        pytest.param({"FORCE_COLOR": ""}, False, False, id="force_color-empty"),
+    ],
+)
+def test_colour_depends_on_the_terminal_or_the_environment(
+    cli, monkeypatch, environment, terminal, coloured
+):
     cli.add(DEPLOY)
-    for environment, terminal, coloured in cases("cli-tools-colour-is-where-a-terminal"):
-        with monkeypatch.context() as patch:
-            for name, value in {"TERM": "xterm", **environment}.items():
-                patch.setenv(name, value)
-            patch.setattr(sys.stdout, "isatty", lambda terminal=terminal: terminal)
-            assert ("\x1b[" in cli.ok("list")) == coloured, environment
-            assert "\x1b" not in cli.ok("list", "--json") + cli.ok("list", "--for-agent")
+    with monkeypatch.context() as patch:
+        for name, value in {"TERM": "xterm", **environment}.items():
+            patch.setenv(name, value)
+        patch.setattr(sys.stdout, "isatty", lambda terminal=terminal: terminal)
+        assert ("\x1b[" in cli.ok("list")) == coloured, environment
+        assert "\x1b" not in cli.ok("list", "--json") + cli.ok("list", "--for-agent")
 
 
 def test_a_day_is_a_day_where_the_user_is(cli, monkeypatch):
@@ -296,7 +432,7 @@ def test_a_day_is_a_day_where_the_user_is(cli, monkeypatch):
 HOSTILE = "evil \x1b]52;c;ZXZpbA==\x07 and \x9b31m text"
 
 
-def test_a_terminal_is_given_nothing_that_it_obeys(cli, monkeypatch):
+def test_output_to_a_terminal_has_no_control_characters(cli, monkeypatch):
     id = cli.add(HOSTILE)
     monkeypatch.setenv("NO_COLOR", "1")
     with monkeypatch.context() as patch:
@@ -336,7 +472,7 @@ LONG = ["init", "index", "analyze", "import --markdown docs", "reindex --full"]
 
 
 @pytest.mark.parametrize("command", LONG)
-def test_long_commands_tell_how_far_they_are_of_how_much(cli, monkeypatch, command):
+def test_a_long_command_shows_its_progress(cli, monkeypatch, command):
     files = {f"docs/{n}.md": f"# Part {n}\n\nThis part is about {n}.\n" for n in range(3)}
     files["pyproject.toml"] = '[project]\nname = "shop"\ndependencies = ["flask"]\n'
     (cli.project / "docs").mkdir()
@@ -346,9 +482,26 @@ def test_long_commands_tell_how_far_they_are_of_how_much(cli, monkeypatch, comma
     show_progress(monkeypatch)
     told = cli(*command.split())
     assert told.code == 0 and re.search(r"\w+ [1-9]\d* of [1-9]\d*", told.err), told
-    for more in ("--json", "--quiet"):
-        (cli.project / "docs/0.md").write_text(f"# Part 0\n\nThis part has changed: {more}.\n")
-        assert " of " not in cli(*command.split(), more).err
+
+
+@pytest.mark.parametrize("command", LONG)
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param("--json", id="json"),
+        pytest.param("--quiet", id="quiet"),
+    ],
+)
+def test_progress_is_not_shown_in_quiet_or_json_output(cli, monkeypatch, command, more):
+    files = {f"docs/{n}.md": f"# Part {n}\n\nThis part is about {n}.\n" for n in range(3)}
+    files["pyproject.toml"] = '[project]\nname = "shop"\ndependencies = ["flask"]\n'
+    (cli.project / "docs").mkdir()
+    for name, text in files.items():
+        (cli.project / name).write_text(text)
+    cli.add(DEPLOY)
+    show_progress(monkeypatch)
+    (cli.project / "docs/0.md").write_text(f"# Part 0\n\nThis part has changed: {more}.\n")
+    assert " of " not in cli(*command.split(), more).err
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)

@@ -1,7 +1,6 @@
 """Settings: every layer, where each value came from, and what is refused."""
 
 import pytest
-from case_tables import cases
 
 from bethink import config
 from bethink.config import SETTINGS, Config, check, explain, load
@@ -25,6 +24,20 @@ def write(path, text):
     return path
 
 
+VALUE_BROUGHT = [
+    ("limit", "7", 7),
+    ("limit", 7.0, 7),
+    ("threshold", "0.25", 0.25),
+    ("threshold", 1, 1.0),
+    ("min_similarity", -1, -1.0),
+    ("knowledge", "docs, notes ,", ("docs", "notes")),
+    ("knowledge", ["docs"], ("docs",)),
+    ("fusion", "rrf", "rrf"),
+    ("database", "~/x.db", "~/x.db"),
+    ("llm_daily_tokens", 1000000, 1000000),
+]
+
+
 def test_every_setting_has_a_default_that_stands_where_no_layer_says_otherwise(project):
     for key in SETTINGS:
         default = Config._field_defaults[key]
@@ -34,7 +47,7 @@ def test_every_setting_has_a_default_that_stands_where_no_layer_says_otherwise(p
     assert load(project) == Config(origins={}, warnings=())
     assert {line["origin"] for line in explain(load(project))} == {"default"}
     assert [line["key"] for line in explain(load())] == list(SETTINGS)
-    for key, given, value in cases("config-a-value-is-brought"):
+    for key, given, value in VALUE_BROUGHT:
         assert check(key, given) == value
         assert type(check(key, given)) is type(value)
 
@@ -54,8 +67,41 @@ def test_each_layer_overlays_the_one_before_and_is_named(project, monkeypatch):
         assert line["origin"] == named.get(line["key"], "default")
 
 
+BAD_VALUES = [
+    ("limit", "0", "from 1 to 1000"),
+    ("limit", "2.5", "whole number"),
+    ("limit", '"many"', "expected a whole number"),
+    ("limit", "true", "expected a whole number"),
+    ("limit", "nan", "whole number"),
+    ("threshold", "1.5", "from 0 to 1"),
+    ("threshold", "nan", "expected a number"),
+    ("limit", "inf", "whole number"),
+    (
+        "limit",
+        "9999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999",
+        "expected a whole number",
+    ),
+    ("mode", '"fuzzy"', "hybrid, vector, keyword"),
+    ("fusion", '"sum"', "adaptive, rrf"),
+    ("fusion", '"odd"', "adaptive"),
+    ("knowledge", "5", "list of strings"),
+    ("knowledge", "[1]", "list of strings"),
+    ("mode", "5", "expected a string"),
+]
+
+NO_SETTINGS = [
+    b"limit = ",
+    b"[[[",
+    b"\xff\xfe",
+    b"limit = 1\nlimit = 2\n",
+    b"[table]\nlimit = 1\n",
+    b"limit = " + b"[" * 100_000,
+    b"limit = " + b"9" * 5000,
+]
+
+
 def test_a_bad_value_or_key_in_a_file_is_an_error_that_names_it(project):
-    for key, text, expected in cases("config-bad-values"):
+    for key, text, expected in BAD_VALUES:
         for path in (config.project_file(project), config.user_file()):
             write(path, f"{key} = {text}")
             with pytest.raises(ConfigError) as caught:
@@ -72,13 +118,23 @@ def test_a_bad_value_or_key_in_a_file_is_an_error_that_names_it(project):
         with pytest.raises(ConfigError, match=f"Unknown setting '{key}' in .*toml") as caught:
             load(project)
         assert hint in caught.value.hint
-    for content in cases("config-no-settings", {}):
+    for content in NO_SETTINGS:
         config.user_file().write_bytes(content)
         with pytest.raises(ConfigError, match=r"config\.toml"):
             load(project)
 
 
-@pytest.mark.parametrize(("key", "text"), cases("config-a-bad-value-in"))
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        pytest.param("limit", "0", id="limit-0"),
+        pytest.param("limit", "x", id="limit-x"),
+        pytest.param("limit", "inf", id="limit-inf"),
+        pytest.param("mode", "fuzzy", id="mode"),
+        pytest.param("threshold", "", id="threshold"),
+        pytest.param("chunk_size", "1e9", id="chunk_size"),
+    ],
+)
 def test_a_bad_value_in_the_environment_is_warned_of_and_ignored(project, monkeypatch, key, text):
     monkeypatch.setenv(f"BETHINK_{key.upper()}", text)
     found = load(project)

@@ -6,7 +6,6 @@ import re
 from datetime import datetime, timedelta
 
 import pytest
-from case_tables import cases
 from transcripts import DAY, claude_line, transcript, written
 
 from bethink.api import Bethink
@@ -20,9 +19,33 @@ from bethink.ingest.edit import find_traces
 from bethink.ingest.reconcile import STATED
 from bethink.model import PERSONAL, TRUST
 
-CHOICE = cases("conversations-choice")
-DOUBT = cases("conversations-doubt")
-CHANGE = cases("conversations-change")
+CHOICE = [
+    ("user", "Which database should we use for the orders service?"),
+    ("assistant", "I suggest MySQL for the orders service, because the team knows it well."),
+    ("user", "Okay, we decided to use MySQL for the orders service."),
+    ("assistant", "Good. I will set up the schema for orders."),
+    ("user", "Who signs refunds above a hundred euros? We leave that open for now."),
+    ("assistant", "Noted, who signs such refunds is still an open question."),
+]
+DOUBT = [
+    ("user", "The nightly orders report is too slow: it takes forty minutes on MySQL."),
+    (
+        "assistant",
+        "The root cause is that MySQL sorts the whole orders table on disk for every report.",
+    ),
+    ("user", "Maybe we should look at Postgres for the orders service."),
+    ("assistant", "Postgres could use a partial index for the report, so it might be faster."),
+]
+CHANGE = [
+    (
+        "user",
+        "We decided to switch from MySQL to Postgres for the orders service, because the nightly report was too slow.",
+    ),
+    (
+        "assistant",
+        "I migrated the orders service to Postgres. The nightly report now takes two minutes.",
+    ),
+]
 
 
 def open_project(tmp_path, name="shop", database="memory.db"):
@@ -137,7 +160,28 @@ LINES = "\n".join(f"log line {n}: something happened in the build step" for n in
 DIARY = "\n".join(["<private>", *(f"diary entry {number}" for number in range(800)), "</private>"])
 
 
-@pytest.mark.parametrize("said", cases("conversations-private", globals()), ids=range(6))
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param(f"{LINES}\n{DIARY}\nplease fix the build", id="LINES-DIARY-please-fix-build"),
+        pytest.param(f"{DIARY}\n{LINES}\nplease fix the build", id="DIARY-LINES-please-fix-build"),
+        pytest.param(
+            f"look\n```\n{LINES[:1500]}\n{KEY}\n```\nplease fix the build",
+            id="look-LINES-1500-KEY-please-fix-build",
+        ),
+        pytest.param(
+            f"look\n```\n{LINES[:1500]}\n{DIARY}\n```\nplease fix the build",
+            id="look-LINES-1500-DIARY-please-fix-build",
+        ),
+        pytest.param(
+            f"<private>\n{LINES * 220}\ndiary entry 1\n</private>\nplease fix the build",
+            id="private-LINES-220-diary-entry-1-private",
+        ),
+        pytest.param(
+            f"please fix the build\n{LINES * 220}\n{DIARY}", id="please-fix-build-LINES-220-DIARY"
+        ),
+    ],
+)
 def test_what_is_private_is_taken_out_before_a_turn_is_shortened(memory, tmp_path, said):
     fill(memory, talk(tmp_path, ("user", "we decided to keep the logs"), ("user", said)))
     found = texts(memory)
@@ -184,10 +228,38 @@ def titles(memory):
     return [session.title for session in memory.store.sessions(memory.scopes)]
 
 
-@pytest.mark.parametrize("host", ["claude", "copilot", "gemini"])
+PARTLY_OFF = {
+    "claude": lambda project: [
+        claude_line(1, SAID[0], cwd=project),
+        claude_line(2, SAID[1], cwd=project),
+        NAMED,
+        claude_line(3, SAID[2], cwd=project),
+        NAMED,
+    ],
+    "copilot": lambda project: [
+        {
+            "type": "session.start",
+            "id": "0",
+            "data": {"sessionId": "c1", "context": {"cwd": project}},
+        },
+        {"type": "user.message", "id": "1", "data": {"content": SAID[0]}},
+        {"type": "user.message", "id": "2", "data": {"content": SAID[1]}},
+        {"type": "user.message", "id": "3", "data": {"content": SAID[2]}},
+        {"type": "session.title_changed", "id": "9", "data": {"title": SAUL}},
+    ],
+    "gemini": lambda project: [
+        {"sessionId": "g1", "projectHash": "x", "directories": [project]},
+        {"id": "m0", "type": "user", "content": SAID[0]},
+        {"id": "m1", "type": "user", "content": SAID[1]},
+        {"id": "m2", "type": "user", "content": SAID[2]},
+        {"$set": {"summary": SAUL}},
+    ],
+}
+
+
+@pytest.mark.parametrize("host", list(PARTLY_OFF))
 def test_no_host_s_title_is_taken_of_a_session_that_was_off_in_part(memory, tmp_path, host):
-    names = globals() | {"SHOP": str(tmp_path / "shop")}
-    rows = cases(f"conversations-off-in-part-{host}", names)
+    rows = PARTLY_OFF[host](str(tmp_path / "shop"))
     fill(memory, written(tmp_path / "events.jsonl", *rows), host=host)
     assert "Saul" not in str((titles(memory), kept(memory)))
     assert len(titles(memory)) == 1 and all(titles(memory))
@@ -239,9 +311,31 @@ def test_without_embedding_ideas_are_the_same_and_without_a_reader_turns_stay(cl
     assert "PROBLEM  reader: its model cannot be opened" in cli("doctor").out
 
 
+PENDING = [
+    (
+        ("user", "Which to-dos do we have?"),
+        (
+            "assistant",
+            "**Pending to-dos:**\n\n| # | Title | Area |\n|---|---|---|\n| 1 | Move the invoice numbering into the database | api |\n| 2 | Add a dark theme to the admin pages | ui |\n",
+        ),
+        ["invoice numbering", "dark theme"],
+    ),
+    (
+        ("user", "Please do the first one."),
+        ("assistant", "Done. I removed the unused env vars."),
+        ["invoice numbering", "dark theme"],
+    ),
+    (
+        ("user", "Please do the first one."),
+        ("assistant", "Done. I moved the invoice numbering into the database."),
+        ["dark theme"],
+    ),
+]
+
+
 def test_what_an_agent_reports_as_done_no_longer_waits(with_model, tmp_path):
     with Bethink(tmp_path / "memory.db", directory=tmp_path) as memory:
-        for number, (*said, waiting) in enumerate(cases("conversations-pending")):
+        for number, (*said, waiting) in enumerate(PENDING):
             fill(memory, talk(tmp_path, *said, session=f"s{number}", project=".", days=number))
             still = [one.content for one in kept(memory, "todo") if not one.answered]
             assert len(still) == len(waiting)
@@ -420,7 +514,92 @@ def test_the_purge_of_a_turn_names_what_was_taken_from_it(memory, tmp_path):
     assert memory.find_traces([turn, idea]).rest == ()
 
 
-@pytest.mark.parametrize(("sessions", "kind", "expected"), cases("conversations-kept"))
+@pytest.mark.parametrize(
+    ("sessions", "kind", "expected"),
+    [
+        pytest.param(
+            [
+                [
+                    ("user", "hi"),
+                    ("assistant", "hi"),
+                    ("user", "Ok."),
+                    ("assistant", "Ok."),
+                    ("user", "Hello!"),
+                    ("assistant", "Hello!"),
+                    ("user", "thanks"),
+                    ("assistant", "thanks"),
+                    ("user", "thank you so much"),
+                    ("assistant", "thank you so much"),
+                    ("user", "Great, thanks!"),
+                    ("assistant", "Great, thanks!"),
+                    ("user", "yes, do it"),
+                    ("assistant", "yes, do it"),
+                    ("user", "sounds good"),
+                    ("assistant", "sounds good"),
+                    ("user", "good morning"),
+                    ("assistant", "good morning"),
+                    ("user", "👍"),
+                    ("assistant", "👍"),
+                    ("user", "..."),
+                    ("assistant", "..."),
+                    ("user", "proceed"),
+                    ("assistant", "proceed"),
+                    ("user", "hmm"),
+                    ("assistant", "hmm"),
+                    ("user", "ja, danke"),
+                    ("assistant", "ja, danke"),
+                    ("user", "Merci !"),
+                    ("assistant", "Merci !"),
+                    ("user", "好的"),
+                    ("assistant", "好的"),
+                    ("user", "nvm"),
+                    ("assistant", "nvm"),
+                    ("user", "no, use Redis"),
+                    ("user", "2"),
+                    ("assistant", "Done: 14 tests pass."),
+                ]
+            ],
+            "context",
+            ["no, use Redis", "2", "Done: 14 tests pass."],
+            id="hi",
+        ),
+        pytest.param(
+            [
+                [
+                    (
+                        "user",
+                        "We use PostgreSQL for billing, because the ledger needs serializable transactions.",
+                    ),
+                    ("assistant", "Understood."),
+                ],
+                [
+                    ("user", "We moved billing from PostgreSQL to CockroachDB."),
+                    ("assistant", "Understood."),
+                ],
+            ],
+            "decision",
+            [
+                "We use PostgreSQL for billing, because the ledger needs serializable transactions.",
+                "We moved billing from PostgreSQL to CockroachDB.",
+            ],
+            id="use-postgresql-billing-because-ledger-needs",
+        ),
+        pytest.param(
+            [
+                [
+                    (
+                        "user",
+                        "We decided to keep PostgreSQL for all orders. Look at this:\n\nWe decided to move every invoice to MySQL.",
+                    ),
+                    ("assistant", "I see."),
+                ]
+            ],
+            "decision",
+            ["We decided to keep PostgreSQL for all orders."],
+            id="decided-keep-postgresql-all-orders-look",
+        ),
+    ],
+)
 def test_idle_talk_is_not_kept_and_both_sides_of_a_change_are(
     memory, tmp_path, sessions, kind, expected
 ):
@@ -518,8 +697,29 @@ def test_a_plan_is_the_agents_word_though_the_user_hands_it_over(memory, tmp_pat
     assert conversations.sessions(memory)[0].title == "Cache the carts"
 
 
-WORKED = cases("conversations-worked")
-DIGEST = dict(cases("conversations-digest"))
+WORKED = [
+    ("user", "please cache the carts in Redis, they are slow"),
+    (
+        "assistant",
+        [{"type": "tool_use", "id": "c1", "name": "Bash", "input": {"command": "git commit -m x"}}],
+    ),
+    (
+        "user",
+        [
+            {
+                "type": "tool_result",
+                "tool_use_id": "c1",
+                "content": "[main 1a2b3c4] Cache the carts in Redis",
+            }
+        ],
+    ),
+    ("assistant", "Committed. Want me to push the branch?"),
+]
+DIGEST = {
+    "asked": "cache the carts in Redis, they are slow",
+    "done": "Cache the carts in Redis",
+    "left": "push the branch",
+}
 
 
 def test_a_session_has_a_digest_that_grows_with_it_and_its_topic_tells_the_commit(memory, tmp_path):
@@ -628,7 +828,26 @@ def test_a_decision_that_agents_repeat_is_found_before_what_they_said(memory, tm
     assert len(turns) == len(set(turns))
 
 
-@pytest.mark.parametrize(("said", "learned"), cases("conversations-learned"))
+@pytest.mark.parametrize(
+    ("said", "learned"),
+    [
+        pytest.param(
+            "We decided that orders are kept in PostgreSQL.",
+            False,
+            id="decided-orders-kept-postgresql",
+        ),
+        pytest.param(
+            "We decided to keep the orders in MySQL instead of PostgreSQL.",
+            True,
+            id="decided-keep-orders-mysql-instead-postgresql",
+        ),
+        pytest.param(
+            "We decided to drop the archive of old orders because nobody reads it.",
+            True,
+            id="decided-drop-archive-old-orders-because",
+        ),
+    ],
+)
 def test_what_memory_told_an_agent_is_not_learned_from_it_again(memory, tmp_path, said, learned):
     told = f"<bethink-memory 1a2b>\nQuoted.\n[01] decision, user, session s0, 2026-03-01: {DECIDED}\n</bethink-memory 1a2b>"
     given = {"type": "hook_additional_context", "content": [told]}
@@ -760,10 +979,32 @@ def test_a_transcript_that_an_agent_names_is_nobodys_word(cli, tmp_path):
     assert {one["trust"] for one in cli.json("list", "--all")} == {TRUST["import"]}
 
 
+PENDING_CASES = [
+    (
+        ("user", "Which to-dos do we have?"),
+        (
+            "assistant",
+            "**Pending to-dos:**\n\n| # | Title | Area |\n|---|---|---|\n| 1 | Move the invoice numbering into the database | api |\n| 2 | Add a dark theme to the admin pages | ui |\n",
+        ),
+        ["invoice numbering", "dark theme"],
+    ),
+    (
+        ("user", "Please do the first one."),
+        ("assistant", "Done. I removed the unused env vars."),
+        ["invoice numbering", "dark theme"],
+    ),
+    (
+        ("user", "Please do the first one."),
+        ("assistant", "Done. I moved the invoice numbering into the database."),
+        ["dark theme"],
+    ),
+]
+
+
 @pytest.mark.parametrize("automatic", ["mark", "off"])
 def test_reports_close_no_to_do_where_the_setting_forbids_it(with_model, tmp_path, automatic):
     with Bethink(tmp_path / "memory.db", directory=tmp_path) as memory:
         memory.config = memory.config._replace(automatic=automatic)
-        for number, (*said, _) in enumerate(cases("conversations-pending")):
+        for number, (*said, _) in enumerate(PENDING_CASES):
             fill(memory, talk(tmp_path, *said, session=f"s{number}", project=".", days=number))
         assert [one.content for one in kept(memory, "todo") if one.answered] == []

@@ -23,7 +23,6 @@ from typing import NamedTuple
 
 import pytest
 import yaml
-from case_tables import cases
 from packaging.requirements import Requirement
 
 from bethink import __version__, config, model
@@ -32,7 +31,7 @@ from bethink.app.cli.main import main
 from bethink.embed import base
 from bethink.embed.models import KNOWN
 from bethink.ingest import extract
-from bethink.recall import pipeline, query, score
+from bethink.recall import candidates, features, query, rank, signals
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
@@ -153,7 +152,15 @@ def shell(tmp_path_factory, monkeypatch):
 
 
 # What differs from run to run and from model to model.
-VARYING = dict(cases("docs-varying", {"ID": ID}))
+VARYING = {
+    ID.pattern: "ID",
+    r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::[\d.]+Z?)?)?": "DATE",
+    r"\d+\.\d+ ?(?:kB|MB|GB)": "SIZE",
+    r"-?\d+(?:\.\d+)+": "NUMBER",
+    r"snowflake-arctic-embed-s@\w+(?:/w\d+)?|hashing-\d+": "MODEL",
+    r"/(?:tmp|home|private|var)[\w./-]*": "PATH",
+    r"(project:|container:|chat-)[0-9a-f]{16}": r"\1HASH",
+}
 
 
 def comparable(lines: list[str]) -> list[str]:
@@ -182,6 +189,17 @@ def test_the_generated_reference_is_up_to_date(monkeypatch: pytest.MonkeyPatch) 
     assert generate.outdated() == [], "run `make docs`"
 
 
+NUMBERS = [
+    f"(k₁ = {signals.K1:g}, b = {signals.B:g})",
+    f"k = {signals.RRF_K}",
+    f"Up to {candidates.MOST_BY_WORDS} memories by words and {candidates.MOST_BY_MEANING} by meaning",
+    f"less up to {rank.Profile().doubt:.0%}".replace("%", " %"),
+    f"(1 − {rank.Profile().doubt:g} · (1 − confidence))",
+    f"less than {features.FIT_SHARE:.1f} of the way".replace("0.", "."),
+    f"its first {query.SYNTAX_LIMIT:,} characters are analysed and {query.TEXT_LIMIT:,} are embedded",
+]
+
+
 def test_commands_settings_choices_and_numbers_stand_in_the_pages_as_in_the_code() -> None:
     reference, guides = read("docs/reference/cli.md"), "".join(path.read_text() for path in GUIDES)
     assert [name for name in COMMANDS if f"\n## {name}\n" not in reference] == []
@@ -193,7 +211,7 @@ def test_commands_settings_choices_and_numbers_stand_in_the_pages_as_in_the_code
     assert sorted(name for name in wanted if f"`{name}`" not in page) == []
     for guide, names in (
         ("writing", (*model.KINDS, *model.RELATIONS, *model.ENTITY_TYPES)),
-        ("searching", (*model.MODES, *score.PROFILES)),
+        ("searching", (*model.MODES, *rank.PROFILES)),
         ("embeddings", ("http", "hashing", "none", "BETHINK_OFFLINE", "BETHINK_MODEL_DIR")),
     ):
         text = read(f"docs/guides/{guide}.md")
@@ -203,11 +221,13 @@ def test_commands_settings_choices_and_numbers_stand_in_the_pages_as_in_the_code
         assert re.search(row, text, re.MULTILINE), known.name
     # The formula itself is generated; these numbers stand in sentences.
     text = read("docs/concepts/recall.md")
-    numbers = cases("docs-numbers", {"score": score, "pipeline": pipeline, "query": query})
+    numbers = NUMBERS
     assert [number for number in numbers if number not in text] == []
     # The same page: a quarter, and where relevance begins and has its middle.
-    assert pipeline.IN_TIME == 1.25
-    assert (round(score.squash(0), 2), score.squash(0.5)) == (0.15, 0.5)
+    assert features.IN_TIME == 1.25
+    curve = rank.Profile()
+    relevance = [round(rank.find_relevance(evidence, curve), 2) for evidence in (0, 0.5)]
+    assert relevance == [0.15, 0.5]
     # docs/guides/writing.md and docs/guides/embeddings.md.
     assert extract.IMPORTANCE == {"decision": 7, "gotcha": 7, "preference": 6, "context": 3}
     assert base.WINDOW == 128
@@ -252,7 +272,7 @@ def test_commands_in_pages_have_the_options_they_are_shown_with(path: Path) -> N
         if command not in COMMANDS:
             assert re.match(r"COMMAND|help|-|\d", command), f"{name_of(path)}: {line}"
             continue
-        known = {flag for one in console.read_arguments(command) for flag in one.names}
+        known = console.list_options(command)
         bare = re.sub(r"'[^']*'|\"[^\"]*\"", "", re.split(r"\s[|#&]|[;>]", line)[0])
         words = re.findall(r"(?<=\s)--?[a-z][a-z-]*", bare)
         assert not [word for word in words if word not in known], f"{name_of(path)}: {line}"

@@ -12,7 +12,6 @@ from types import SimpleNamespace
 import fake_llm
 import numpy as np
 import pytest
-from case_tables import cases
 
 from bethink import post
 from bethink.api import Bethink
@@ -25,8 +24,25 @@ from bethink.errors import EmbeddingError
 from bethink.ingest.pipeline import Recent, embed
 
 MODEL = models.KNOWN[models.DEFAULT]
-ODD_TEXTS = cases("embed-odd", {})
-UNRELATED = cases("embed-unrelated")
+ODD_TEXTS = [
+    "",
+    " \n\t ",
+    "before\x00after",
+    "half \ud83d of a pair \udc00",
+    "我们决定使用数据库。它很快！" * 20,
+    "👩‍👩‍👧 shipped 🚀",
+    "[CLS] [SEP] [PAD] </s>",
+    "a" * 30_000,
+    "مرحبا بالعالم",
+]
+UNRELATED = [
+    "The weather in Lisbon was sunny all week",
+    "We decided to use PostgreSQL for the billing service",
+    "Kubernetes pods restart when memory is exhausted",
+    "My sister likes painting landscapes in the evening",
+    "Fix the flaky test in the payment module",
+    "他们在公园里散步",
+]
 
 
 @pytest.fixture
@@ -47,6 +63,26 @@ def long_text(characters):
     return text
 
 
+HASHING_BRINGS_NEAR_IDENTICAL = [
+    (
+        "The cache is stored in Redis with a TTL of one hour.",
+        "the cache is stored in redis, with a TTL of one hour",
+    ),
+    (
+        "We decided to use PostgreSQL for the billing service",
+        "We decided to use PostgreSQL for billing services",
+    ),
+    (
+        "User authentication uses JWT tokens that expire daily",
+        "User authentication uses a JWT token that expires daily",
+    ),
+    (
+        "The deployment pipeline runs on every push to main",
+        "The deployment pipeline runs at every push to main.",
+    ),
+]
+
+
 def test_pieces_join_up_sentences_end_at_marks_and_hashing_is_the_same_everywhere():
     for limit in [1, 7, 80, 1000, 100_000]:
         for text in (long_text(5000), "x" * 5000, " " * 5000, ""):
@@ -60,7 +96,7 @@ def test_pieces_join_up_sentences_end_at_marks_and_hashing_is_the_same_everywher
     query = HashingEmbedder().query
     bits = hashlib.sha256(query("Der schnelle Fuchs 42").tobytes()).hexdigest()
     assert bits[:16] == "afb1495b0698ef54"
-    for one, other in cases("embed-hashing-brings-near-identical"):
+    for one, other in HASHING_BRINGS_NEAR_IDENTICAL:
         assert float(query(one) @ query(other)) > 0.9
 
 
@@ -278,8 +314,42 @@ def test_the_key_comes_from_the_environment(server, monkeypatch, variable):
     assert "refused the key" in refused.message and variable in refused.hint
 
 
+HTTP_BAD_ANSWER = [
+    ((200, b"<html>hello</html>"), "cannot be read"),
+    ((200, b"\xff\xfe"), "cannot be read"),
+    ((200, ["no", "object"]), "did not answer with one vector"),
+    ((200, {"data": "none"}), "did not answer with one vector"),
+    ((200, {"data": [{"index": 0}]}), "did not answer with one vector"),
+    ((200, {"data": [{"index": 0, "embedding": ["a", "b"]}]}), "did not answer with one vector"),
+    ((200, {"data": []}), "did not answer with one vector"),
+    (
+        (200, {"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [1]}]}),
+        "did not answer with one vector",
+    ),
+    ((200, {"data": [{"index": 3, "embedding": [1]}]}), "did not answer with one vector"),
+    (
+        (200, {"data": [{"index": 0, "embedding": [1e300, 1e300]}]}),
+        "did not answer with one vector",
+    ),
+    ((200, {"data": [{"index": 0, "embedding": []}]}), "did not answer with one vector"),
+    ((200, b'{"data": [{"index": 0, "embedding": [1, NaN]}]}'), "did not answer with one vector"),
+    ((200, b'{"data": [{"index": 0, "embedding": [1, 1e999]}]}'), "did not answer with one vector"),
+    ((200, {"data": [{"index": 0, "embedding": [0, 0]}]}), "did not answer with one vector"),
+    (
+        (404, {"error": {"message": "model not found"}}),
+        "has not what is asked for: model not found",
+    ),
+    ((422, b"\xffnonsense"), "refused the request \\(422\\)"),
+    ((307, {}, {"Location": "http://127.0.0.1:9/elsewhere"}), "redirects"),
+    (
+        (200, {"data": [{"index": 0, "embedding": [[1, 2], [3, 4]]}]}),
+        "did not answer with one vector",
+    ),
+]
+
+
 def test_a_bad_answer_a_slow_server_and_a_missing_extra_are_told(server, monkeypatch):
-    for reply, complaint in cases("embed-http-a-bad-answer-is"):
+    for reply, complaint in HTTP_BAD_ANSWER:
         status, answer, *headers = reply
         data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
         with pytest.raises(EmbeddingError, match=complaint):

@@ -9,7 +9,6 @@ from pathlib import Path
 import apsw
 import pytest
 import yaml
-from case_tables import cases
 
 from bethink import Bethink
 from bethink.config import Config
@@ -118,10 +117,22 @@ def strange(cli, tmp_path, *changes):
     return str(file)
 
 
+STRANGERS_FILE_CLAIMS = [
+    ({"source": "note:user"}, {"source": "import"}),
+    ({"source": "note:agent:claude"}, {"source": "import"}),
+    ({"trust": 3}, {"trust": 1}),
+    ({"usefulness": 1000000000.0}, {"usefulness": 10}),
+    ({"usefulness": -1000000000.0}, {"usefulness": -10}),
+    ({"access_count": 10**12}, {"access_count": 30}),
+    ({"entities": [{"name": "Redis", "type": "oracle"}]}, {"entities": []}),
+    ({"created_at": "2999-01-01T00:00:00Z", "updated_at": "2999-01-01T00:00:00Z"}, {}),
+]
+
+
 def test_a_strangers_file_claims_nothing_and_brings_nothing_personal_unasked(cli, tmp_path):
     file = strange(cli, tmp_path, {"history": [{"at": "2026-01-01", "actor": "user"}]})
     assert "it has no 'action'" in cli.fails("import", file, code=2)
-    table = cases("exchange-a-strangers-file-claims", {})
+    table = STRANGERS_FILE_CLAIMS
     cli.ok("import", strange(cli, tmp_path, *(claimed for claimed, _ in table)))
     for one, (claimed, stored) in zip(exported(cli).values(), table, strict=True):
         assert {name: one[name] for name in stored} == stored, claimed
@@ -146,9 +157,35 @@ def test_a_strangers_file_claims_nothing_and_brings_nothing_personal_unasked(cli
         assert found[id]["relations"] == [{"type": kept, "target": mine}]
 
 
+NO_FIELD = [
+    {"content": f"use {SECRET}"},
+    {"summary": SECRET},
+    {"section": SECRET},
+    {"source": f"docs/{SECRET}.md", "source_type": "markdown"},
+    {"session": SECRET},
+    {"span": SECRET},
+    {"source_type": SECRET},
+    {"tags": [SECRET]},
+    {"keywords": [SECRET]},
+    {"entities": [{"name": SECRET, "type": "concept"}]},
+    {"metadata": {"deep": [{SECRET: 1}]}},
+    {
+        "history": [
+            {
+                "at": "2026-01-01T00:00:00Z",
+                "actor": "user",
+                "action": "update",
+                "before": {"content": SECRET},
+                "after": {},
+            }
+        ]
+    },
+]
+
+
 @pytest.mark.parametrize("trusted", [("--trusted",), ()])
 def test_no_field_of_a_file_brings_a_secret_in_nor_what_was_purged(cli, tmp_path, trusted):
-    changes = cases("exchange-no-field-of-a", globals())
+    changes = NO_FIELD
     gone = cli.add("The old staging host is alpha")
     purged = exported(cli)[gone]
     cli.ok("forget", gone, "--purge", "--yes")
@@ -239,9 +276,20 @@ def test_memories_of_several_projects_go_to_each_of_them(cli, tmp_path, monkeypa
     assert route["content"] == "A route of the shop"
 
 
+NO_EXPORT = [
+    ("hello", "is no export of Bethink"),
+    ("[1]", "its columns are: none"),
+    ("[{}]", "has no column of text"),
+    ('[{"scope": "personal", "kind": "fact", "content": "x"}]', "it has no 'id'"),
+    ("[" * 5000, "is no export"),
+    ("ÿ", "is not UTF-8"),
+    ("\x1f\x8bpacked", "Unpack it"),
+]
+
+
 def test_what_is_no_export_is_refused_and_an_imported_handoff_hides_none_of_ones_own(cli, tmp_path):
     file = tmp_path / "memories.json"
-    for text, said in cases("exchange-what-is-no-export", {}):
+    for text, said in NO_EXPORT:
         file.write_bytes(text.encode("latin-1"))
         assert said in cli.fails("import", str(file), code=2)
     assert exported(cli) == {}
@@ -258,9 +306,36 @@ def test_what_is_no_export_is_refused_and_an_imported_handoff_hides_none_of_ones
     assert "tests are red" in cli.ok("handoff", "show")
 
 
+ODD = [
+    None,
+    "",
+    "x" * 20_000,
+    -1,
+    0,
+    1e308,
+    float("nan"),
+    True,
+    10**400,
+    "\ud800",
+    "\x00",
+    [],
+    {},
+    [None],
+    [[1, 2]],
+    [{}],
+    [1, 2, 3],
+    [{"name": 1, "type": 2}],
+    {"a": 1},
+    "9999-12-31T23:59:59Z",
+    "0001-01-01",
+    [{"at": "2026-01-01", "actor": "x"}],
+    [{"at": "2026-01-01", "actor": "", "action": "", "before": {"tags": 7}, "after": {}}],
+]
+
+
 def test_whatever_stands_in_a_field_is_taken_in_order_or_refused(offline, tmp_path):
     (tmp_path / "shop").mkdir()
-    config, odd = Config(embedding="none"), cases("exchange-odd", {})
+    config, odd = Config(embedding="none"), ODD
     file, refused = tmp_path / "odd.json", 0
     with Bethink(tmp_path / "a.db", directory=tmp_path / "shop", config=config) as memory:
         memory.add("Sessions are kept in Redis", tags=["a"], entities=["Redis"])

@@ -26,7 +26,7 @@ from source_tree import SOURCE
 from bethink import Bethink
 from bethink.agents.install import list_connectable
 from bethink.app.cli import COMMANDS
-from bethink.app.http.api import OPERATIONS as ROUTES
+from bethink.app.http.api import ENDPOINTS as ROUTES
 from bethink.app.mcp import PROMPTS, TOOLS
 from bethink.hooks.run import run as run_hook
 from bethink.hooks.state import EVENTS
@@ -373,7 +373,7 @@ def test_no_problem_quotes_hostile_text(server, path):
 
 
 def test_only_operations_between_databases_give_memories_whole():
-    whole = {name for name, one in ROUTES.items() if "whole" in one.flags}
+    whole = {name for name, one in ROUTES.items() if "whole" in one.traits}
     assert whole == {f"sync-{one}" for one in ("outline", "records", "take", "remove", "purged")}
 
 

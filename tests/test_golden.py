@@ -20,8 +20,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from case_tables import cases
-from http_server import V1, conforms, find_operation, problem, running
+from http_server import V1, conforms, find_endpoint, problem, running
 
 STORE = "sqlite"
 GOLDEN = Path(__file__).parent / "golden"
@@ -37,7 +36,15 @@ COMMITTER = {"NAME": "Ada", "EMAIL": "ada@example.org", "DATE": "2026-02-10T12:0
 VARYING = "database_bytes bytes_per_memory bytes p50_ms p95_ms cpu_ms digest".split()
 VARYING.append("documents_per_second")
 VERSION = re.compile(r"\d+\.\d+\.\d[\w.]*")
-PATTERNS = cases("golden-patterns", {})
+PATTERNS = [
+    (r"\b(Bethink|bethink) \d+\.\d+\.\d+\w*", r"\1 <version>"),
+    (r"\bPython \d+\.\d+\.\d+\S*\b", "Python <version>"),
+    (r"\b(apsw|numpy|onnxruntime|tokenizers|SQLite)(:?) \d[\d.]+", r"\1\2 <version>"),
+    (r"\b[a-z]{3}_[\w-]{40,}", "<token>"),
+    (r"(?<=[ (])'(\w+)'(?=[,)])", r"\1"),
+    (r"(?<![\w.])0\.\d{3,}\b", lambda found: f"{float(found[0]):.3f}"),
+    (r"\b\d[\d.,]* (bytes|kB|MB|GB)\b", "<size>"),
+]
 
 
 # Variables that a command would heed, but for those of the test itself.
@@ -174,7 +181,7 @@ class Stage:
         sent = {"json": json.loads(given[0])} if given else {}
         response = here.owner.request(method, V1 + address, **sent)
         if response.is_success:
-            conforms(find_operation(method, address.partition("?")[0]), response)
+            conforms(find_endpoint(method, address.partition("?")[0]), response)
         else:
             problem(response, response.status_code)
         lines = response.text.splitlines()

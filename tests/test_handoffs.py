@@ -4,7 +4,6 @@ import json
 from datetime import timedelta
 
 import pytest
-from case_tables import cases, each, rules
 from trees import git
 
 from bethink.errors import InvalidInput, NotFound
@@ -36,15 +35,57 @@ def branch_of(text, folder):
     return find_branch(folder)
 
 
-READ = {
-    "handoffs-the-branch-is-read-from": branch_of,
-    "handoffs-markdown-is-understood": lambda text, _: handoffs.parse_handoff(text),
-}
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("ref: refs/heads/main\n", "main", id="ref-refs/heads/main"),
+        pytest.param(
+            "ref: refs/heads/feature/cache-2\n",
+            "feature/cache-2",
+            id="ref-refs/heads/feature/cache-2",
+        ),
+        pytest.param("ref: refs/heads/ünï\n", "ünï", id="ref-refs/heads/uni"),
+        pytest.param(
+            "0123456789abcdef0123456789abcdef01234567\n",
+            "0123456",
+            id="0123456789abcdef0123456789abcdef01234567",
+        ),
+        pytest.param("0123456789abcdef" * 4, "0123456", id="0123456789abcdef"),
+        pytest.param("ref: refs/heads/.invalid\n", "", id="ref-refs/heads-invalid"),
+        pytest.param("", "", id="empty"),
+        pytest.param("garbage", "", id="garbage"),
+        pytest.param("\x00ÿ", "", id="y"),
+    ],
+)
+def test_the_branch_is_read_from_head(tmp_path, text, expected):
+    assert branch_of(text, tmp_path) == expected
 
 
-@rules(READ, globals())
-def test_branches_and_markdown_are_understood(tmp_path, function, given, expected):
-    assert function(*given, tmp_path) == expected
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("just a sentence", Handoff("just a sentence"), id="just-sentence"),
+        pytest.param(
+            "# Handoff\nHere.\n## Next steps\n1. one\n2) two\n* [x] three\n",
+            Handoff("Here.", next_steps=("one", "two", "three")),
+            id="handoff-here-next-steps-1-one-2-two-x-three",
+        ),
+        pytest.param(
+            "Here.\n### Blocked\nwaiting\nfor review\n\n## Notes\nmore",
+            Handoff("Here.\nmore", in_progress_blocked=("waiting for review",)),
+            id="here-blocked-waiting-review-notes-more",
+        ),
+        pytest.param(
+            "## Completed\n- a\n  goes on\n- b",
+            Handoff("", completed=("a goes on", "b")),
+            id="completed-goes-b",
+        ),
+        pytest.param("", Handoff(""), id="empty"),
+        pytest.param("#" * 5000, Handoff("#" * 5000), id="number-sign"),
+    ],
+)
+def test_a_handoff_is_parsed_from_markdown(text, expected):
+    assert handoffs.parse_handoff(text) == expected
 
 
 def test_a_linked_worktree_has_a_branch_of_its_own(tmp_path):
@@ -96,7 +137,18 @@ def test_a_handoff_replaces_the_last_of_its_branch_alone_and_the_same_again_is_n
     assert save_handoff(memory, FULL).new, "other memories make another handoff"
 
 
-@each("handoff,said", "handoffs-what-makes-no-handoff-is", globals())
+@pytest.mark.parametrize(
+    ("handoff", "said"),
+    [
+        pytest.param(Handoff(""), "no summary", id="empty"),
+        pytest.param(Handoff(" \n"), "no summary", id="blank"),
+        pytest.param(Handoff("x" * 30001), "characters; 30,000", id="x-30001"),
+        pytest.param(Handoff("x", next_steps=("y" * 1000,) * 51), "characters; 30,000", id="x-y"),
+        pytest.param(Handoff("x", metadata={"a": "b" * 30000}), "characters; 30,000", id="x-a"),
+        pytest.param(Handoff("<private>all of it</private>"), None, id="private-all-private"),
+        pytest.param(Handoff("x", memory_ids=("01",) * 10000), "characters; 30,000", id="x-01"),
+    ],
+)
 def test_what_makes_no_handoff_is_refused_in_a_sentence(memory, handoff, said):
     if said is None:
         assert "all of it" not in save_handoff(memory, handoff).memory.content
@@ -151,8 +203,19 @@ def test_metadata_comes_back_secrets_stay_out_and_a_foreign_name_is_a_label(memo
     assert find_latest(memory).handoff.project == "project"
 
 
+WRONG_USE_SENTENCE = [
+    (["handoff", "save"], b"", 2),
+    (["handoff", "save"], b"\x00\x01", 2),
+    (["handoff", "save"], b"\xff\xfe", 2),
+    (["handoff", "save", "--summary", "x", "--memory", "0123"], b"", 1),
+    (["handoff", "show", "--summary", "x"], b"", 2),
+    (["handoff", "load"], b"", 2),
+    (["handoff", "save", "--file", "missing.md"], b"", 1),
+]
+
+
 def test_the_command_saves_shows_and_reads_stdin_and_files_and_wrong_use_is_a_sentence(cli):
-    for argv, stdin, code in cases("handoffs-wrong-use-is-a-sentence"):
+    for argv, stdin, code in WRONG_USE_SENTENCE:
         cli.fails(*argv, code=code, stdin=stdin)
     head(cli.project, "ref: refs/heads/main\n")
     assert "There is no handoff for shop" in cli.fails("handoff", code=1)
@@ -174,7 +237,15 @@ def test_the_command_saves_shows_and_reads_stdin_and_files_and_wrong_use_is_a_se
     assert cli.json("handoff")["next_steps"] == ["rest"]
 
 
-@each("days,age,stale", "handoffs-a-handoff-grows-old-visibly")
+@pytest.mark.parametrize(
+    ("days", "age", "stale"),
+    [
+        pytest.param(0, "", False, id="0"),
+        pytest.param(1, "1 day old", False, id="1"),
+        pytest.param(14, "14 days old", False, id="14"),
+        pytest.param(40, "40 days old, may be stale", True, id="40"),
+    ],
+)
 def test_a_handoff_grows_old_visibly(cli, monkeypatch, days, age, stale):
     cli.ok("handoff", "save", "--summary", "The cache is moved")
     monkeypatch.setattr(LatestHandoff, "days", property(lambda self: days))

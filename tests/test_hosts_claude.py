@@ -3,7 +3,6 @@
 import shutil
 from datetime import UTC, datetime
 
-from case_tables import cases
 from transcripts import CLAUDE, SESSION, claude_line, read, stored, table, written
 
 from bethink import agents
@@ -100,10 +99,61 @@ def test_a_private_block_hides_turns_and_neither_summary_nor_fork_gives_them_awa
     assert texts(turns) == ["word 1", "word 5", "word 6", "word 7"]
 
 
+PERSONS_WORDS = [
+    (f"{RECALLED}\nWhat do we use?", "What do we use?"),
+    ("a <bethink-memory a1>x </bethink-memory> y</bethink-memory a1> b", "a  b"),
+    ("before <bethink-memory a1>never closed, never learned", "before"),
+    (
+        "<system-reminder>be brief</system-reminder>Why?<system-reminder>be brief</system-reminder>",
+        "Why?",
+    ),
+    ("the tag <system-reminder> is opened here", "the tag <system-reminder> is opened here"),
+    ("a < b and <command-names> is no command", "a < b and <command-names> is no command"),
+    (
+        "<command-name>/review</command-name><command-args>  #12 for speed </command-args>",
+        "#12 for speed",
+    ),
+    ("colours \x1b[31mred\x1b[0m and a NUL \x00 go", "colours red and a NUL  go"),
+]
+
+LEFT_OUT = [
+    ("injected by Bethink", claude_line(1, RECALLED)),
+    (
+        "injected by Bethink",
+        says(1, "In Redis.", agentId="a1", attributionSkill="bethink:remember"),
+    ),
+    ("machine-made prompt", claude_line(1, "hello", promptSource="system")),
+    (
+        "no speech",
+        claude_line(1, "<task-notification>done</task-notification>\nRead the output file"),
+    ),
+    ("no speech", claude_line(1, '<teammate-message teammate_id="bob">hi</teammate-message>')),
+    (
+        "no speech",
+        claude_line(
+            1, "<command-name>/bethink:remember</command-name><command-args>x</command-args>"
+        ),
+    ),
+    (
+        "no speech",
+        claude_line(1, "<command-name>/clear</command-name><command-args></command-args>"),
+    ),
+    ("no speech", claude_line(1, "<bash-input>ls</bash-input>")),
+    ("no speech", claude_line(1, [{"type": "text", "text": "[Request interrupted by user]"}])),
+    (
+        "no speech",
+        claude_line(1, [{"type": "image", "source": {"type": "base64", "data": "aGk="}}]),
+    ),
+    ("no speech", says(1, "\n\n")),
+    ("no speech", claude_line(1, [{"type": "redacted_thinking", "data": "x"}], "assistant")),
+    ("no speech", {"type": 7, "uuid": "x", "sessionId": "s"}),
+]
+
+
 def test_only_a_persons_words_are_left_and_calls_of_bethink_leave_no_trace(tmp_path):
-    for text, expected in cases("hosts-persons-words", globals()):
+    for text, expected in PERSONS_WORDS:
         assert texts(read(written(tmp_path / "s.jsonl", claude_line(1, text)))[0]) == [expected]
-    for reason, line in cases("hosts-left-out", globals()):
+    for reason, line in LEFT_OUT:
         turns, transcript = read(written(tmp_path / "s.jsonl", line), host="claude")
         assert turns == [] and transcript.skipped == {reason: 1}
     calls = {"mcp__bethink__search_memories": {"query": "x", "path": "/home/ada/mail"}}
@@ -116,8 +166,153 @@ def test_only_a_persons_words_are_left_and_calls_of_bethink_leave_no_trace(tmp_p
     assert (turn.tools, turn.files) == (("Bash",), ())
 
 
+QUEUE = [
+    (
+        "given within a turn, before what the model said later than that",
+        [(1, "prices?"), (4, "in cents"), (2, "not in euros"), (5, "cents it is")],
+        [
+            claude_line(1, "prices?"),
+            queue(2, "enqueue", "not in euros"),
+            queue(4, "remove"),
+            says(3, "in cents"),
+            says(5, "cents it is"),
+        ],
+    ),
+    (
+        "two at once, among what nobody said and what waits for the end",
+        [(3, "keep the tests"), (5, "and the docs"), (8, "kept")],
+        [
+            queue(1, "enqueue", TASK),
+            queue(1, "enqueue", "/compact"),
+            queue(2, "enqueue", "keep the tests"),
+            queue(3, "enqueue", "<task-notification>done</task-notification>"),
+            queue(4, "enqueue", "and the docs"),
+            queue(5, "remove"),
+            queue(5, "remove"),
+            says(6, "kept"),
+            queue(7, "remove"),
+        ],
+    ),
+    (
+        "it became a prompt, also where notices were removed before",
+        [(3, "push it"), (4, "pushed")],
+        [
+            queue(1, "enqueue", "push it"),
+            queue(2, "dequeue"),
+            claude_line(3, "push it"),
+            says(4, "pushed"),
+        ],
+    ),
+    (
+        "it became a prompt, also where notices were removed before",
+        [(5, "push it"), (6, "pushed")],
+        [
+            queue(1, "enqueue", TASK),
+            queue(1, "enqueue", "push it"),
+            queue(2, "remove"),
+            queue(2, "dequeue"),
+            claude_line(3, "push it"),
+            says(4, "pushed"),
+        ],
+    ),
+    (
+        "the second waits on, and is given within the turn of the first",
+        [(4, "push it"), (2, "to main"), (6, "pushed")],
+        [
+            queue(1, "enqueue", "push it"),
+            queue(1, "enqueue", "to main"),
+            queue(2, "dequeue"),
+            claude_line(3, "push it"),
+            queue(4, "remove"),
+            says(5, "pushed"),
+        ],
+    ),
+    (
+        "it went back into the editor, or was taken back",
+        [(3, "push it all"), (4, "pushed")],
+        [
+            queue(1, "enqueue", "push it"),
+            queue(2, "popAll", "push it"),
+            claude_line(3, "push it all"),
+            says(4, "pushed"),
+        ],
+    ),
+    (
+        "it went back into the editor, or was taken back",
+        [(4, "stopped")],
+        [
+            queue(1, "enqueue", TASK),
+            queue(1, "enqueue", "push it"),
+            queue(2, "popAll", "push it"),
+            says(4, "stopped"),
+        ],
+    ),
+    (
+        "it went back into the editor, or was taken back",
+        [(3, "stopped")],
+        [
+            queue(1, "enqueue", "push it"),
+            queue(2, "remove", reason="cancelled"),
+            says(4, "stopped"),
+        ],
+    ),
+    (
+        "the host tells what it gave, whichever comes first",
+        [(3, "mind the gap"), (4, "minded"), (8, "the gap"), (9, "gone")],
+        [
+            queue(1, "enqueue", "mind the gap"),
+            queue(2, "remove"),
+            attached(2, "mind the gap"),
+            says(3, "minded"),
+            queue(4, "enqueue", "the gap"),
+            queue(4, "enqueue", "code ."),
+            queue(5, "remove"),
+            attached(5, "the gap"),
+            says(6, "gone"),
+        ],
+    ),
+    (
+        "the host tells what it gave, whichever comes first",
+        [(2, "mind the gap"), (4, "minded")],
+        [
+            queue(1, "enqueue", "mind the gap"),
+            attached(2, "mind the gap"),
+            queue(2, "remove"),
+            says(3, "minded"),
+        ],
+    ),
+    (
+        "what a session left that was broken off is nobody's any more",
+        [(2, "again"), (3, "done"), (6, "done twice")],
+        [
+            queue(1, "enqueue", "code ."),
+            claude_line(2, "again"),
+            says(3, "done"),
+            queue(4, "enqueue", TASK),
+            queue(5, "remove"),
+            says(6, "done twice"),
+        ],
+    ),
+    (
+        "a sub-agent's word is no answer to it",
+        [(3, "inside"), (1, "no mocks"), (4, "none")],
+        [
+            queue(1, "enqueue", "no mocks"),
+            queue(2, "remove"),
+            says(3, "inside", isSidechain=True),
+            says(4, "none"),
+        ],
+    ),
+    (
+        "what is private stays so",
+        [],
+        [queue(1, "enqueue", "memory-mode: off"), queue(2, "remove"), says(3, "off it is")],
+    ),
+]
+
+
 def test_what_was_typed_while_the_agent_worked_is_a_turn_once_however_the_file_is_read(tmp_path):
-    for rule, expected, lines in cases("hosts-queue", globals()):
+    for rule, expected, lines in QUEUE:
         turns, _ = read(written(tmp_path / "s1.jsonl", *lines))
         assert [(turn.line, turn.text) for turn in turns] == expected, rule
         position, grown = START, []

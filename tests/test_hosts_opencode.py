@@ -1,10 +1,10 @@
 """opencode's database."""
 
 import json
+from pathlib import Path
 
 import apsw
 import pytest
-from case_tables import FOLDER, cases
 from transcripts import paged, read, stored, who
 
 from bethink import agents
@@ -12,15 +12,49 @@ from bethink.agents import base
 from bethink.agents.base import Fact
 from bethink.errors import BethinkError
 
-SCHEMA = (FOLDER / "hosts-opencode.sql").read_text("utf-8")
+SCHEMA = (Path(__file__).with_name("fixtures") / "transcripts" / "opencode.sql").read_text("utf-8")
 START = 1_777_885_200_000  # 2026-05-04T09:00Z
 DONE = {"start": START + 60_000, "end": START + 61_000}
 USER = {"role": "user", "time": {"created": START}, "agent": "build"}
 AGENT = USER | {"role": "assistant", "path": {"cwd": "/home/ada/shop/api"}}
 AGENT["time"] = {"created": START, "completed": START + 9}
 # What is said in the session of the tests, part by part.
-SESSION = cases("hosts-opencode-session", globals())
-SAID = cases("hosts-opencode-said")
+SESSION = [
+    ("msg_1", USER, {"type": "text", "text": '"Which cache?"'}),
+    ("msg_1", USER, {"type": "text", "text": "Called the Read tool with …", "synthetic": True}),
+    ("msg_2", AGENT, {"type": "step-start"}),
+    ("msg_2", AGENT, {"type": "reasoning", "text": "hm", "time": DONE}),
+    (
+        "msg_2",
+        AGENT,
+        {
+            "type": "tool",
+            "tool": "read",
+            "state": {"status": "completed", "input": {"filePath": "cache.py"}, "output": "Redis"},
+        },
+    ),
+    (
+        "msg_2",
+        AGENT,
+        {
+            "type": "tool",
+            "tool": "bethink_search_memories",
+            "state": {"input": {}, "output": "secret"},
+        },
+    ),
+    ("msg_2", AGENT, {"type": "text", "text": "Redis, with an hour to live.", "time": DONE}),
+    ("msg_3", USER, {"type": "compaction", "auto": True}),
+    (
+        "msg_4",
+        AGENT | {"summary": True, "mode": "compaction"},
+        {"type": "text", "text": "They cache in Redis.", "time": DONE},
+    ),
+]
+SAID = [
+    ("user", "Which cache?"),
+    ("assistant", "Redis, with an hour to live."),
+    ("summary", "They cache in Redis."),
+]
 
 
 class Opencode:

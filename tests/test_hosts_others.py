@@ -3,7 +3,6 @@
 import sys
 
 import pytest
-from case_tables import cases, each
 from transcripts import CODEX, LINE_FILES, paged, read, stored, table, written
 
 from bethink import agents
@@ -62,7 +61,30 @@ def test_a_compressed_rollout_reads_like_the_file_it_was(tmp_path, monkeypatch):
     assert "bethink[zstd]" in refused.value.hint
 
 
-@each("told,environment,directory", "hosts-copilot-places")
+@pytest.mark.parametrize(
+    ("told", "environment", "directory"),
+    [
+        pytest.param(
+            b"id: s1\ncwd: /home/ada/shop\n", {}, "/home/ada/shop", id="id-s1-cwd-home/ada/shop"
+        ),
+        pytest.param(
+            b"cwd: /home/ada/shop\n",
+            {"COPILOT_PLUGIN_ROOT": ""},
+            "",
+            id="cwd-home/ada/shop-copilot_plugin_root",
+        ),  # A server that the user registered starts in the right place.
+        pytest.param(
+            b"cwd: /home/ada/shop\n",
+            {"COPILOT_AGENT_SESSION_ID": "../session-state/s1"},
+            "",
+            id="cwd-home/ada/shop-copilot_agent_session_id",
+        ),
+        pytest.param(b"cwd: 7\n", {}, "", id="cwd-7"),
+        pytest.param(b"cwd: [", {}, "", id="cwd"),
+        pytest.param(b"\x00\xff", {}, "", id="bytes"),
+        pytest.param(None, {}, "", id="none"),
+    ],
+)
 def test_copilot_tells_where_its_session_works(tmp_path, told, environment, directory):
     folder = tmp_path / "session-state" / "s1"
     folder.mkdir(parents=True)
@@ -105,14 +127,35 @@ def said(path):
     return [(role, text) for _, role, text in table(path)]
 
 
+PLAIN_STYLES = [
+    "# A chat\n\n## User\n\nWhat is the port?\n\n## Assistant\n\n8443, behind TLS.\n",  # headings
+    "### 🧑 User (12:30)\nWhat is the port?\n\n---\n\n### 🤖 ChatGPT:\n8443, behind TLS.\n\n---\n",  # headings with times
+    "**User:** What is the port?\n\n**Assistant:** 8443, behind TLS.\n",  # bold
+    "_**User (2026-05-04 09:00Z)**_\n\nWhat is the port?\n\n---\n\n_**Agent (model x)**_\n\n8443, behind TLS.\n",  # bold lines
+    "Human: What is the port?\n\nAI: 8443, behind TLS.\n",  # names
+    "You said:\nWhat is the port?\nChatGPT said:\n8443, behind TLS.\n",  # names that said
+    "User:\r\nWhat is the port?\r\nAssistant:\r\n8443, behind TLS.\r\n",  # Windows
+]
+
+PLAIN_STYLES_CASES = [
+    "# A chat\n\n## User\n\nWhat is the port?\n\n## Assistant\n\n8443, behind TLS.\n",  # headings
+    "### 🧑 User (12:30)\nWhat is the port?\n\n---\n\n### 🤖 ChatGPT:\n8443, behind TLS.\n\n---\n",  # headings with times
+    "**User:** What is the port?\n\n**Assistant:** 8443, behind TLS.\n",  # bold
+    "_**User (2026-05-04 09:00Z)**_\n\nWhat is the port?\n\n---\n\n_**Agent (model x)**_\n\n8443, behind TLS.\n",  # bold lines
+    "Human: What is the port?\n\nAI: 8443, behind TLS.\n",  # names
+    "You said:\nWhat is the port?\nChatGPT said:\n8443, behind TLS.\n",  # names that said
+    "User:\r\nWhat is the port?\r\nAssistant:\r\n8443, behind TLS.\r\n",  # Windows
+]
+
+
 def test_speakers_are_found_in_markdown_and_names_in_code_are_text(tmp_path):
-    for text in cases("hosts-plain-styles"):
+    for text in PLAIN_STYLES:
         path = tmp_path / "chat.md"
         path.write_bytes(text.encode())
         assert agents.detect(path) == "plain"
         assert said(path) == TALK
     path = tmp_path / "chat.md"
-    path.write_text(cases("hosts-plain-styles")[0])
+    path.write_text(PLAIN_STYLES_CASES[0])
     assert [turn.line for turn in read(path)[0]] == [3, 7]
     turns, transcript = read(LINE_FILES["plain"])
     assert (turns[0].at.hour, turns[1].id, turns[0].session[:5]) == (9, "m3", "chat-")
@@ -137,8 +180,18 @@ def test_a_chat_that_changed_is_read_again_under_the_same_identities(tmp_path):
     assert len(read(path, stored(pages[0].position))[0]) == 3, "until the last page is written"
 
 
+NO_CHAT = [
+    ("notes.md", b"# Notes\n\nThe user and the assistant talk.\n"),
+    ("notes.txt", b"User: only one speaker\n"),
+    ("package.json", b'{"name": "shop", "version": "1.0.0"}'),
+    ("numbers.json", b"[1, 2, 3]"),
+    ("picture.png", b"\x89PNG\r\n\x1a\n\x00\x00"),
+    ("empty.jsonl", b""),
+]
+
+
 def test_what_is_no_chat_is_not_taken_for_one_and_other_encodings_lose_no_turn(tmp_path):
-    for name, data in cases("hosts-no-chat"):
+    for name, data in NO_CHAT:
         path = tmp_path / name
         path.write_bytes(data)
         assert agents.detect(path) is None

@@ -5,7 +5,6 @@ import os
 import shutil
 
 import pytest
-from case_tables import each
 from transcripts import FIXTURES, LINE_FILES, table
 
 from bethink import agents
@@ -27,7 +26,22 @@ def test_a_transcript_is_what_people_and_agents_said_once(path, tmp_path):
     assert agents.detect(path) == agents.read(other).host == path.relative_to(FIXTURES).parts[0]
 
 
-@each("host,variable,folder,fixtures", "hosts-places")
+@pytest.mark.parametrize(
+    ("host", "variable", "folder", "fixtures"),
+    [
+        pytest.param(
+            "claude",
+            "CLAUDE_CONFIG_DIR",
+            ".claude/projects/-home-ada-shop",
+            "claude/-home-ada-shop",
+            id="claude",
+        ),
+        pytest.param("codex", "CODEX_HOME", ".codex", "codex", id="codex"),
+        pytest.param("copilot", "COPILOT_HOME", ".copilot", "copilot", id="copilot"),
+        pytest.param("gemini", "GEMINI_CLI_HOME", ".gemini", "gemini", id="gemini"),
+        pytest.param("cursor", None, ".cursor", "cursor", id="cursor"),
+    ],
+)
 def test_transcripts_are_found_where_they_are(tmp_path, host, variable, folder, fixtures):
     home, expected = tmp_path / "home", FIXTURES / fixtures
     shutil.copytree(expected, home / folder)

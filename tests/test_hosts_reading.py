@@ -5,7 +5,6 @@ import tracemalloc
 from collections import Counter
 
 import pytest
-from case_tables import cases, rules
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from transcripts import LINE_FILES, SESSION, claude_line, paged, read, stored, written
@@ -153,8 +152,23 @@ def said(number: int, text: str) -> bytes:
     return json.dumps(claude_line(number, text)).encode()
 
 
+BAD_LINES = [
+    (b'{"type":"user","mess', [], "broken line"),
+    (b'{"type":"user","mess' + said(5, "behind a torn one"), [], "broken line"),
+    (b"\x00\x00\x00" + said(5, "behind zeros"), ["behind zeros"], None),
+    (b"\xef\xbb\xbf" + said(5, "behind a mark"), ["behind a mark"], None),
+    (said(5, "caf@").replace(b"@", b"\xe9"), ["caf�"], None),
+    (said(5, "half \ud83d of a smile"), ["half ? of a smile"], None),
+    (said(5, "a\ttab").replace(b"\\t", b"\t"), ["a\ttab"], None),
+    (b"\x00" * 500, [], "broken line"),
+    (b"[1, 2]", [], "broken line"),
+    (b'{"a":' * 5000, [], "broken line"),
+    (b'{"type":"user","n":' + b"9" * 6000 + b"}", [], "broken line"),
+]
+
+
 def test_a_bad_line_costs_only_itself_and_one_beyond_the_bound_little_memory(tmp_path, monkeypatch):
-    for line, heard, reason in cases("hosts-bad-lines", globals()):
+    for line, heard, reason in BAD_LINES:
         path = tmp_path / "s.jsonl"
         path.write_bytes(b"\n".join([said(1, "word 1"), line, said(2, "word 2"), b""]))
         turns, reader = read(path, host="claude")
@@ -184,12 +198,102 @@ PUSHED = "[main 1a2b3c4] Cache carts\nrejected"
 
 
 # Host → the lines that it writes about a command, its output and its end.
-WORK = dict(cases("hosts-work-lines", globals()))
+WORK = {
+    "claude": lambda command, output, failed: [
+        claude_line(
+            1,
+            [{"type": "tool_use", "id": "c1", "name": "Bash", "input": {"command": command}}],
+            "assistant",
+        ),
+        claude_line(
+            2, [{"type": "tool_result", "tool_use_id": "c1", "content": output, "is_error": failed}]
+        ),
+        claude_line(3, "Done."),
+    ],
+    "codex": lambda command, output, failed: [
+        {"type": "response_item", "payload": one}
+        for one in (
+            {
+                "type": "function_call",
+                "call_id": "c1",
+                "name": "exec_command",
+                "arguments": json.dumps({"cmd": command}),
+            },
+            {
+                "type": "function_call_output",
+                "call_id": "c1",
+                "output": f"Process exited with code {int(failed)}\nOutput:\n{output}",
+            },
+            {"type": "message", "role": "assistant", "content": "Done."},
+        )
+    ],
+    "copilot": lambda command, output, failed: [
+        {
+            "type": "assistant.message",
+            "id": "1",
+            "data": {
+                "toolRequests": [
+                    {"toolCallId": "c1", "name": "bash", "arguments": {"command": command}}
+                ]
+            },
+        },
+        {
+            "type": "tool.execution_complete",
+            "id": "2",
+            "data": {"toolCallId": "c1", "success": not failed, "result": {"content": output}},
+        },
+        {"type": "assistant.message", "id": "3", "data": {"content": "Done."}},
+    ],
+    "gemini": lambda command, output, failed: [
+        {
+            "id": "1",
+            "type": "gemini",
+            "content": "",
+            "toolCalls": [
+                {
+                    "id": "c1",
+                    "name": "run_shell_command",
+                    "args": {"command": command},
+                    "result": [{"functionResponse": {"response": {"output": output}}}],
+                    "status": "error" if failed else "success",
+                }
+            ],
+        },
+        {"id": "2", "type": "gemini", "content": "Done."},
+    ],
+}
+
+
+WORK_CASES = [
+    (COMMIT, "", False, [Fact("commit", "Cache the carts")]),
+    (
+        "git commit -F note && git push",
+        PUSHED,
+        True,
+        [Fact("commit", "Cache carts")],
+    ),  # What git reports counts: it may be another subject, and it stands whatever failed behind it.
+    (COMMIT, "nothing to commit", True, []),
+    ("go test ./... | tail -3", "--- FAIL: TestCart\nFAIL", False, [Fact("failed", "go test")]),
+    ("cd shop && npm run lint", "", False, [Fact("passed", "npm run lint")]),
+    ("pytest -q", "1 failed, 3 passed", False, [Fact("failed", "pytest")]),
+    ("pytest -q", "0 failed, 3 passed", False, [Fact("passed", "pytest")]),
+    ("gh pr create", "https://git.example/a/b/pull/7\n", False, [Fact("pull request", "#7")]),
+    (
+        'gh pr create --title "Cache carts" --body "x"',
+        "https://git.example/a/b/pull/7\n",
+        False,
+        [Fact("pull request", "#7: Cache carts")],
+    ),
+    ("git push -u origin carts", "", False, [Fact("push", "git push")]),
+    ("git push", "rejected", True, []),
+    ("gh pr merge 7", "", False, [Fact("merge", "pr merge")]),
+    ("cat test.log; ls build", "[x 1a2b3c4] no", False, []),
+]
 
 
 def test_what_was_done_comes_with_the_next_turn_also_in_the_next_reading(tmp_path):
     for host in WORK:
-        for command, output, failed, work in cases("hosts-work", globals()):
+        for command, output, failed, work in WORK_CASES:
             path = written(tmp_path / "session.jsonl", *WORK[host](command, output, failed))
             assert [list(turn.work) for turn in read(path, host=host)[0]] == [work]
     lines, position = WORK["claude"](COMMIT, "", False), base.START
@@ -219,12 +323,61 @@ def test_a_plan_is_kept_as_a_plan_and_a_call_of_our_skills_is_nothing_that_was_s
     assert len(turns) == 1
 
 
-PURE = {"hosts-memory-mode": find_memory_mode, "hosts-private-blocks": split_private}
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        pytest.param("memory-mode: off", ("off", ""), id="memory-mode-off"),
+        pytest.param("  Memory-Mode:  ON ", ("on", ""), id="memory-mode"),
+        pytest.param(
+            "<!-- memory-mode: off -->\nhello", ("off", "hello"), id="memory-mode-off-hello"
+        ),
+        pytest.param(
+            "memory-mode: off\nx\nmemory-mode: on", ("on", "x"), id="memory-mode-off-x-memory-mode"
+        ),
+        pytest.param(
+            "what does memory-mode: off do?",
+            (None, "what does memory-mode: off do?"),
+            id="what-memory-mode-off",
+        ),
+        pytest.param(
+            "memory-mode: offline", (None, "memory-mode: offline"), id="memory-mode-offline"
+        ),
+    ],
+)
+def test_a_line_switches_memory_on_or_off(line, expected):
+    assert find_memory_mode(line) == expected
 
 
-@rules(PURE)
-def test_memory_is_switched_off_by_a_line_or_a_private_block(function, given, expected):
-    assert function(*given) == expected
+@pytest.mark.parametrize(
+    ("text", "open_block", "expected"),
+    [
+        pytest.param("a <private> b", False, ("a <private> b", True), id="private-b"),
+        pytest.param(
+            "a <private> b </private> c",
+            False,
+            ("a <private> b </private> c", False),
+            id="private-b-private-c",
+        ),
+        pytest.param(
+            "what does `<private>` do?",
+            False,
+            ("what does `<private>` do?", False),
+            id="what-private",
+        ),
+        pytest.param("still hidden", True, ("", True), id="still-hidden"),
+        pytest.param("so `</private>` ends it?", True, ("", True), id="so-private-ends"),
+        pytest.param("hidden </Private> seen", True, ("seen", False), id="hidden-private-seen"),
+        pytest.param(
+            "hidden </private> seen <private > more",
+            True,
+            ("seen <private > more", True),
+            id="hidden-private-seen-private-more",
+        ),
+        pytest.param("</private>", True, ("", False), id="private"),
+    ],
+)
+def test_a_private_block_is_cut_out(text, open_block, expected):
+    assert split_private(text, open_block) == expected
 
 
 def test_long_texts_lose_their_middle():

@@ -12,15 +12,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
+import jsonschema
 import pytest
-from case_tables import cases, each
-from http_server import OPERATIONS, V1, api, body, conforms, problem, running, served
+from http_server import ENDPOINTS, V1, api, body, conforms, problem, running, served
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from bethink import Bethink, app
+from bethink import Bethink
 from bethink.app.http import api as http_api
 from bethink.app.http.api import LARGEST_BODY
+from bethink.app.operation import OPERATIONS as SHARED
 from bethink.errors import OutcomeUnknown, StoreBusy, StoreCorrupt, StoreUnavailable
 from bethink.features import inbox, promotion
 from bethink.model import RELATIONS, Batch, Session, Span
@@ -90,22 +91,95 @@ def test_other_machines_of_a_team_exchange_whole_memories(api):
     assert api("POST /sync/outline")["lines"] == []
 
 
-def test_every_operation_is_described_once_has_a_sentence_and_is_tried_by_a_test():
-    tabled = {route for _, _, route, _, _ in app.OPERATIONS.values()} - {"-"}
-    assert tabled == {f"{one.method} {one.path}" for one in OPERATIONS}
-    described = http_api.describe()["paths"].values()
-    found = [about for methods in described for about in methods.values()]
-    assert len({about["operationId"] for about in found}) == len(found) == len(OPERATIONS)
-    assert all(about["summary"] and about["tags"][0] for about in found)
+def list_described():
+    """Method, path and description of each operation."""
+    for path, methods in http_api.describe()["paths"].items():
+        for method, about in methods.items():
+            yield f"{method.upper()} {path.removeprefix(V1)}", about
+
+
+def test_every_operation_with_an_http_address_is_described_once():
+    described = [address for address, _ in list_described()]
+    declared = {one.http for one in SHARED.values()} - {""}
+    assert declared <= set(described)
+    assert sorted(described) == sorted(f"{one.method} {one.path}" for one in ENDPOINTS)
+
+
+def test_operation_ids_are_unique():
+    ids = [about["operationId"] for _, about in list_described()]
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize("about", [pytest.param(about, id=at) for at, about in list_described()])
+def test_an_operation_has_a_summary_and_a_tag(about):
+    assert about["summary"] and about["tags"][0]
+
+
+def find_in(value, key):
+    """The values of a key anywhere in the description."""
+    for name, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        if name == key:
+            yield inner
+        if isinstance(inner, dict | list):
+            yield from find_in(inner, key)
+
+
+def test_every_schema_of_the_description_is_valid():
+    components = http_api.describe()["components"]["schemas"].values()
+    for schema in (*components, *find_in(http_api.describe()["paths"], "schema")):
+        jsonschema.Draft202012Validator.check_schema(schema)
+
+
+def test_every_reference_of_the_description_leads_to_a_schema():
+    known = {
+        f"#/components/schemas/{name}" for name in http_api.describe()["components"]["schemas"]
+    }
+    assert set(find_in(http_api.describe(), "$ref")) == known
+
+
+def test_every_part_of_a_path_is_a_parameter():
+    for address, about in list_described():
+        declared = {one["name"] for one in about["parameters"] if one["in"] == "path"}
+        assert declared == set(re.findall(r"\{(\w+)\}", address)), address
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda one: f"{one.method} {one.path}")
+def test_a_test_sends_each_operation(endpoint):
     here = Path(__file__).parent
     files = ("test_http_api.py", "test_browsing.py", "golden/requests.txt")
     text = "".join((here / name).read_text("utf-8") for name in files)
-    for operation in OPERATIONS:
-        pattern = re.sub(r"\{\w+\}", r"[^/\"\\s?]+", operation.path)
-        assert re.search(rf'{operation.method} {pattern}["?\s]', text), operation
-    choices = {one.name: one.choices for operation in OPERATIONS for one in operation.takes}
-    known = [RELATIONS, inbox.QUEUES, (*inbox.ACTS,)]
-    assert [choices[name] for name in ("type", "queue", "act")] == known
+    pattern = re.sub(r"\{\w+\}", r"[^/\"\\s?]+", endpoint.path)
+    assert re.search(rf'{endpoint.method} {pattern}["?\s]', text)
+
+
+@pytest.mark.parametrize(
+    ("name", "choices"),
+    [
+        pytest.param("type", RELATIONS, id="relations"),
+        pytest.param("queue", inbox.QUEUES, id="queues"),
+        pytest.param("act", (*inbox.ACTS,), id="decisions"),
+    ],
+)
+def test_choices_are_those_of_the_code_behind(name, choices):
+    known = {one.name: one.arg.choices for endpoint in ENDPOINTS for one in endpoint.takes}
+    assert known[name] == choices
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param("kind", "kinds", id="kind"),
+        pytest.param("tag", "tags", id="tag"),
+        pytest.param("entity", "entities", id="entity"),
+        pytest.param("source", "sources", id="source"),
+        pytest.param("host", "hosts", id="host"),
+        pytest.param("profile", "intent", id="profile"),
+    ],
+)
+def test_older_argument_names_are_accepted(api, old, new):
+    value = "relevance" if new == "intent" else "decision"
+    answers = [api("GET /search", query="x", **{name: value}) for name in (old, new)]
+    assert answers[0] == answers[1]
 
 
 def test_the_page_needs_nothing_from_elsewhere(served):
@@ -131,10 +205,47 @@ def raw(served, content: bytes, path="/memories", kind="application/json"):
     return served.owner.post(V1 + path, content=content, headers={"Content-Type": kind})
 
 
+BODIES = [
+    (b"", 422),
+    (b"{", 400),
+    (b"\xff\xfe\x00", 400),
+    (b'{"memories": "x"}', 422),
+    (b'{"memories": []}', 422),
+    (b'{"memories": [1]}', 422),
+    (b'{"memories": [{}]}', 422),
+    (b'{"memories": [{"content": "\\ud800"}]}', 400),
+    (b'{"memories": [{"content": "x", "supersedes": ["zz"]}]}', 404),
+    (b'{"memories": [{"content": "x"}], "personal": "yes"}', 422),
+    (b'{"memories": [{"content": "x"}], "else": 1}', 422),
+    (b'{"memories": [{"content": %s}]}' % b"5", 422),
+    (b'{"memories": [{"content": %s}]}' % b"null", 422),
+    (b'{"memories": [{"content": %s}]}' % b'" \\n "', 422),
+    (b'{"memories": [{"content": %s}]}' % b'"x", "kind": "nonsense"', 422),
+    (b'{"memories": [{"content": %s}]}' % b'"x", "importance": "9"', 422),
+    (b'{"memories": [{"content": %s}]}' % b'"x", "importance": 11', 422),
+    (b'{"memories": [{"content": %s}]}' % b'"x", "importance": NaN', 422),
+    (b'{"memories": [{"content": %s}]}' % b'"x", "importance": true', 422),
+    (b'{"memories": [{"content": %s}]}' % b'"x", "metadata": {"a": Infinity}', 422),
+    (b'{"memories": [{"content": %s}]}' % b'"x", "metadata": {"a": 1e999}', 422),
+    (b'{"memories": [{"content": %s}]}' % b'"x", "metadata": []', 422),
+    (b'{"memories": [{"content": %s}]}' % b'"x", "tags": "a"', 422),
+    (b'{"memories": [{"content": %s}]}' % b'"x", "expires": "yesterday"', 422),
+    (b'{"memories": [{"content": %s}]}' % b'"x", "expires": "soon"', 422),
+    (b'{"memories": [{"content": %s}]}' % b'"x", "unknown": 1', 422),
+    (b"[" * 100_000, 400),
+    (
+        b'{"memories": [{"content": "x", "metadata": %s}]}' % (b'{"a":' * 500 + b"1" + b"}" * 500),
+        400,
+    ),
+    (b"null", 422),
+    (b'"text"', 422),
+]
+
+
 def test_a_wrong_body_is_named_and_stores_nothing(served, client):
     many = [{"content": f"Statement {number}"} for number in range(10_000)]
     before = body(client.get(f"{V1}/memories"))["total"]
-    for content, status in cases("http-bodies", {}):
+    for content, status in BODIES:
         assert problem(raw(served, content), status)["hint"], content[:60]
     found = problem(client.post(f"{V1}/memories", json={"memories": many}), 422)
     assert "1,000" in found["detail"]
@@ -206,7 +317,17 @@ def test_a_name_that_holds_a_secret_is_refused_and_kept_nowhere(served):
     assert not any(secret.lower().encode() in text.lower() for text in kept)
 
 
-@each("text", "http-long-texts", {"base64": base64, "random": random})
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("aa" + "A" * 40 + "_", id="aa"),
+        pytest.param(base64.b64encode(random.Random(1).randbytes(45_000)).decode(), id="base64"),
+        pytest.param(
+            "function a(b){return b?a(b-1)+b:0};" * 2000, id="function-b-return-b-b-1-b-0"
+        ),
+        pytest.param("/".join(["a-b_c.d"] * 5000), id="solidus"),
+    ],
+)
 def test_no_text_keeps_the_server_from_answering(served, text):
     told = {"memories": [{"content": f"note {text} end"}]}
     answered = threading.Event()
@@ -249,13 +370,13 @@ values = some.recursive(
 )
 
 
-def requests(operation):
+def requests(endpoint):
     """Parameters and a body in which fields that exist hold anything, and now and then one that does not exist."""
-    names = some.sampled_from([*(one.name for one in operation.takes), "unknown"])
+    names = some.sampled_from([*(one.name for one in endpoint.takes), "unknown"])
     query = some.dictionaries(names, letters | plausible, max_size=4)
     sent = some.none()
-    if operation.body:
-        fields = dict.fromkeys((one.name for one in operation.body), values)
+    if endpoint.body:
+        fields = dict.fromkeys((one.name for one in endpoint.body), values)
         if "memories" in fields:
             names = "kind tags metadata expires importance supersedes entities".split()
             statement = {**dict.fromkeys(names, values), "content": letters}
@@ -265,23 +386,23 @@ def requests(operation):
     return some.tuples(query, sent, letters | plausible)
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: f"{one.method} {one.path}")
-def test_no_request_is_a_server_error(served, operation):
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda one: f"{one.method} {one.path}")
+def test_no_request_is_a_server_error(served, endpoint):
     @settings(max_examples=12, database=None, suppress_health_check=list(HealthCheck))
-    @given(requests(operation))
+    @given(requests(endpoint))
     def tried(request):
         query, given, name = request
-        path = re.sub(r"\{\w+\}", quote(name or "x", safe=""), operation.path)
+        path = re.sub(r"\{\w+\}", quote(name or "x", safe=""), endpoint.path)
         query = {"container": "fuzz", **query}
         # NaN and Infinity included
-        content = json.dumps(given).encode() if operation.body else None
+        content = json.dumps(given).encode() if endpoint.body else None
         headers = {} if content is None else {"Content-Type": "application/json"}
         sent = {"params": query, "content": content, "headers": headers}
-        response = served.owner.request(operation.method, V1 + path, **sent)
+        response = served.owner.request(endpoint.method, V1 + path, **sent)
         assert response.status_code < 500, (response.status_code, response.text)
         if response.status_code >= 400:
             assert response.json()["detail"]
         else:
-            conforms(operation, response)
+            conforms(endpoint, response)
 
     tried()

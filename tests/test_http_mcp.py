@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 
 import httpx2
 import pytest
-from case_tables import cases
 from http_server import V1, problem, served
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -36,7 +35,17 @@ def said(result) -> str:
 
 
 # Each tool with what it is given, ID being the memory that the first one stores, and a part of its answer.
-CALLS = cases("http-mcp-calls")
+CALLS = [
+    ("store_memories", {"memories": [{"content": "Orders live in PostgreSQL"}]}, "added ["),
+    ("search_memories", {"query": "where do orders live?"}, "Orders live in PostgreSQL"),
+    ("get_memories", {"ids": ["ID"]}, "Orders live in PostgreSQL"),
+    ("update_memory", {"id": "ID", "importance": 9}, "updated [ID]"),
+    ("rate_memories", {"ratings": [{"id": "ID", "value": 2}]}, "+2"),
+    ("store_handoff", {"summary": "All is moved", "memory_ids": ["ID"]}, "stored"),
+    ("get_handoff", {}, "All is moved"),
+    ("memory_overview", {}, "memories"),
+    ("forget_memories", {"ids": ["ID"]}, "forgotten"),
+]
 
 
 def filled(arguments, id):
@@ -71,7 +80,7 @@ def test_a_token_for_reading_calls_only_tools_that_read(served, era):
         async with connected(served, token, era) as client:
             for name, arguments, _ in CALLS:
                 result = await client.call_tool(name, filled(arguments, id))
-                refused = result.is_error and "may only read" in result.content[0].text
+                refused = result.is_error and "read-only" in result.content[0].text
                 assert refused != bool(TOOLS[name].told["annotations"].get("readOnlyHint")), result
             assert (await client.list_tools()).tools  # it goes on
 
@@ -89,7 +98,7 @@ def test_a_batch_with_something_personal_from_whoever_may_not_tell_it_stores_not
     client = served.client(served.token("impersonal", "write", [served.projects.home.root]))
     batch = [{"content": "A gateway of nobody"}, {"content": "I prefer tabs", "personal": True}]
     response = client.post("/mcp", json=call("store_memories", {"memories": batch}), headers=BOTH)
-    assert "does not see personal memories" in response.text
+    assert "has no access to personal memories" in response.text
     assert "A gateway of nobody" not in client.get(f"{V1}/export").text
 
 
@@ -121,8 +130,19 @@ def test_a_token_of_another_project_works_there_whatever_the_client_says(served,
     asyncio.run(talk())
 
 
+NO_CALL_GETS = [
+    (b"", 400),
+    (b"{", 400),
+    (b"[]", 400),
+    (b"5", 400),
+    (b'{"jsonrpc": "2.0"}', 400),
+    (b"\xff\xff", 400),
+    (b'{"jsonrpc":"2.0","id":1,"method":"no/such"}', 200),
+]
+
+
 def test_what_is_no_call_gets_an_error_and_there_is_no_stream_and_no_session(served):
-    for content, status in cases("http-mcp-what-is-no-call-gets"):
+    for content, status in NO_CALL_GETS:
         response = served.owner.post("/mcp", content=content, headers=BOTH)
         assert response.status_code == status and "error" in response.text, content
     for method in ("GET", "DELETE"):

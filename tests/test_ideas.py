@@ -3,7 +3,6 @@
 import re
 
 import pytest
-from case_tables import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,7 +10,19 @@ from bethink.ingest.ideas import LASTING, read_ideas
 from bethink.judge import Judge
 
 REPLY = ("assistant", "Understood.")
-PLAIN = cases("ideas-plain")
+PLAIN = [
+    ("Watch out: staging is wiped every Sunday night.", "gotcha"),
+    ("Careful, the importer drops rows without an id.", "gotcha"),
+    ("We switch from the ESP32 to the STM32 because the WiFi stack resets under load.", "decision"),
+    ("Always run the linter before you commit.", "preference"),
+    ("I prefer small commits with a reason.", "preference"),
+    ("We use Jest for unit tests.", "fact"),
+    ("Tickets are in Jira under the key SHOP.", "fact"),
+    ("We decided to keep the monorepo because releases go together.", "decision"),
+    ("We moved billing from PostgreSQL to CockroachDB.", "decision"),
+    ("Which database do we use for the orders service?", "question"),
+    ("TODO: rotate the signing key before March", "todo"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -23,34 +34,398 @@ def kinds(reader, *turns):
     return [(idea.kind, idea.text) for idea in read_ideas(turns, reader)]
 
 
-def test_what_lasts_is_kept_as_what_it_is_and_talk_of_the_moment_leaves_nothing(reader):
-    for said, kind in PLAIN:
-        (idea,) = read_ideas([("user", said), REPLY], reader)
-        assert (idea.kind, idea.text, idea.firm) == (kind, said, True)
-        assert 0 < idea.confidence <= 1
-    for turns, expected in cases("ideas-kept"):
-        assert kinds(reader, *turns) == expected
+@pytest.mark.parametrize(("said", "kind"), PLAIN)
+def test_a_lasting_statement_is_kept_with_its_kind(reader, said, kind):
+    (idea,) = read_ideas([("user", said), REPLY], reader)
+    assert (idea.kind, idea.text, idea.firm) == (kind, said, True)
+    assert 0 < idea.confidence <= 1
+
+
+@pytest.mark.parametrize(
+    ("turns", "expected"),
+    [
+        pytest.param(
+            [("user", "Let's move on to the billing page."), ("assistant", "Understood.")],
+            [],
+            id="user-let-s-move-billing-page",
+        ),
+        pytest.param(
+            [("user", "ok, thanks"), ("assistant", "Understood.")], [], id="user-ok-thanks"
+        ),
+        pytest.param(
+            [("user", "Go ahead."), ("assistant", "Understood.")],
+            [],
+            id="user-go-ahead-assistant-understood",
+        ),
+        pytest.param(
+            [("user", "That fixed it."), ("assistant", "Understood.")], [], id="user-fixed"
+        ),
+        pytest.param(
+            [("user", "It works now!"), ("assistant", "Understood.")], [], id="user-works-now"
+        ),
+        pytest.param(
+            [("user", "Show me the diff."), ("assistant", "Understood.")],
+            [],
+            id="user-show-me-diff",
+        ),
+        pytest.param(
+            [("user", "Perhaps Redis, not sure yet."), ("assistant", "Understood.")],
+            [],
+            id="user-perhaps-redis-not-sure-yet",
+        ),
+        pytest.param(
+            [
+                ("user", "hi, can you fix the failing test?"),
+                ("assistant", "Sure! Let me look at the file first."),
+                ("assistant", "Now let me run the tests."),
+                ("assistant", "I'm updating the fixture, since the message has changed."),
+                ("assistant", "I changed the fixture. All 41 tests pass. Want me to commit?"),
+                ("user", "yes please"),
+                ("assistant", "Committed as `f5cbb41`."),
+                ("user", "thanks!"),
+            ],
+            [],
+            id="user-hi-can-fix-failing-test",
+        ),
+        pytest.param(
+            [
+                (
+                    "user",
+                    "> We decided to use Kafka.\n\n```\n# we decided to use RabbitMQ\n```\n2025-01-01 12:00:00 ERROR we decided to use NATS\n",
+                ),
+                ("system", "We decided to use Kafka."),
+                ("tool", "We decided to use Kafka."),
+            ],
+            [],
+            id="user-decided-use-kafka-decided-use-rabbitmq",
+        ),
+        pytest.param(
+            [
+                ("user", "Please write the lifetime down in the docs later."),
+                ("assistant", "Understood."),
+            ],
+            [("todo", "Please write the lifetime down in the docs later.")],
+            id="user-please-write-lifetime-down-docs-later",
+        ),
+        pytest.param(
+            [
+                (
+                    "user",
+                    "## Next steps\n- Rotate the keys of the gateway\n- [x] Write the changelog\n\n**Root cause:** the lock is per connection.\n\nDecision: we keep SQLite.",
+                )
+            ],
+            [],
+            id="user-next-steps-rotate-keys-gateway-x-write",
+        ),
+        pytest.param(
+            [
+                (
+                    "assistant",
+                    "## Next steps\n- Rotate the keys of the gateway\n- [x] Write the changelog\n\n**Root cause:** the lock is per connection.\n\nDecision: we keep SQLite.",
+                )
+            ],
+            [
+                ("todo", "Rotate the keys of the gateway"),
+                ("fact", "Root cause: the lock is per connection."),
+                ("decision", "Decision: we keep SQLite."),
+            ],
+            id="assistant",
+        ),
+        pytest.param(
+            [
+                (
+                    "user",
+                    "Ok, we keep the sessions in Redis for 12 hours. Never log session ids, they are credentials.",
+                ),
+                ("assistant", "Understood."),
+            ],
+            [
+                ("decision", "Ok, we keep the sessions in Redis for 12 hours."),
+                ("preference", "Never log session ids, they are credentials."),
+            ],
+            id="user-ok-keep-sessions-redis-12-hours-never",
+        ),
+        pytest.param(
+            [
+                (
+                    "user",
+                    "Back to the control board: I changed my mind. We switch from the ESP32 to the STM32 because the WiFi stack resets under load.",
+                ),
+                ("assistant", "Understood."),
+            ],
+            [
+                (
+                    "decision",
+                    "We switch from the ESP32 to the STM32 because the WiFi stack resets under load.",
+                )
+            ],
+            id="user-back-control-board-changed-my-mind",
+        ),
+        pytest.param(
+            [
+                ("user", "We still have to write the migration for the sessions table."),
+                ("assistant", "Understood."),
+            ],
+            [("todo", "We still have to write the migration for the sessions table.")],
+            id="user-still-write-migration-sessions-table",
+        ),
+        pytest.param(
+            [
+                (
+                    "user",
+                    "Let's settle where the sessions live. We will keep sessions in Valkey instead of Redis, because Redis changed its licence. Please add the client to requirements.txt.",
+                ),
+                (
+                    "assistant",
+                    "Done: I added valkey==6.1 to requirements.txt, and sessions go to Valkey.",
+                ),
+            ],
+            [
+                (
+                    "decision",
+                    "We will keep sessions in Valkey instead of Redis, because Redis changed its licence.",
+                )
+            ],
+            id="user-let-s-settle-where-sessions-live-will",
+        ),
+        pytest.param(
+            [
+                ("user", "Put the footer on the to-do list, we do it in the next session."),
+                ("assistant", "Understood."),
+            ],
+            [("todo", "Put the footer on the to-do list, we do it in the next session.")],
+            id="user-put-footer-list-next-session",
+        ),
+        pytest.param(
+            [
+                ("user", "From now on answer in German and keep it short."),
+                ("assistant", "Understood."),
+            ],
+            [("preference", "From now on answer in German and keep it short.")],
+            id="user-now-answer-german-keep-short",
+        ),
+        pytest.param(
+            [
+                (
+                    "user",
+                    "We decided to ship on Tuesdays only, because support is thin on Fridays. Remind me to update the runbook.",
+                ),
+                ("assistant", "Understood."),
+            ],
+            [
+                (
+                    "decision",
+                    "We decided to ship on Tuesdays only, because support is thin on Fridays.",
+                ),
+                ("todo", "Remind me to update the runbook."),
+            ],
+            id="user-decided-ship-tuesdays-only-because",
+        ),
+        pytest.param(
+            [("user", "We go with MySQL for reporting. We stay with Postgres for orders.")],
+            [
+                ("decision", "We go with MySQL for reporting."),
+                ("decision", "We stay with Postgres for orders."),
+            ],
+            id="user-go-mysql-reporting-stay-postgres-orders",
+        ),
+        pytest.param(
+            [
+                ("user", "Use Redis for sessions. Remind me to rotate the signing keys next week."),
+                ("assistant", "Sessions are stored in Redis now. They live for 30 minutes."),
+            ],
+            [
+                ("decision", "Use Redis for sessions."),
+                ("todo", "Remind me to rotate the signing keys next week."),
+            ],
+            id="user-use-redis-sessions-remind-me-rotate",
+        ),
+        pytest.param(
+            [
+                ("user", "Will this be removed next month? Add a filter to the backlog page."),
+                (
+                    "assistant",
+                    "The page has a filter for the status now. I added an index on the status column.",
+                ),
+            ],
+            [],
+            id="user-will-removed-next-month-add-filter",
+        ),
+        pytest.param(
+            [
+                ("user", "Go ahead."),
+                (
+                    "assistant",
+                    "I've switched the queue from RabbitMQ to SQS because RabbitMQ lost messages on restart.",
+                ),
+            ],
+            [
+                (
+                    "decision",
+                    "I've switched the queue from RabbitMQ to SQS because RabbitMQ lost messages on restart.",
+                )
+            ],
+            id="user-go-ahead-assistant",
+        ),
+        pytest.param(
+            [("user", "The tiers are Solo, Crew and Fleet. Marketing signed it off today.")],
+            [("fact", "The tiers are Solo, Crew and Fleet. Marketing signed it off today.")],
+            id="user-tiers-solo-crew-fleet-marketing-signed",
+        ),
+    ],
+)
+def test_talk_of_the_moment_leaves_no_idea(reader, turns, expected):
+    assert kinds(reader, *turns) == expected
+
+
+def test_an_idea_names_its_entities(reader):
     (idea,) = read_ideas([("user", "we decided to use PostgreSQL for the `OrderService`")], reader)
     named = {(entity.name, entity.type) for entity in idea.entities}
     assert named == {("PostgreSQL", "technology"), ("OrderService", "symbol")}
+
+
+def test_ideas_are_read_from_the_given_turn_on(reader):
     turns = [("user", "We use Jest for unit tests."), REPLY] * 2
     turns[2] = ("user", "Tickets are in Jira under the key SHOP.")
     assert [idea.turn for idea in read_ideas(turns, reader, first=2)] == [2]
 
 
-# What a conversation holds, the kinds that are asked for, and a word of each idea that is kept of them.
-def test_what_was_answered_done_or_said_by_others_is_no_idea_and_what_waits_is_one(reader):
-    for turns, asked, expected in cases("ideas-open"):
-        found = [text for kind, text in kinds(reader, *turns) if not asked or kind in asked]
-        assert len(found) == len(expected), found
-        assert all(word in text for word, text in zip(expected, found, strict=True)), found
-    for said, left in cases("ideas-what-the-last-report-leaves"):
-        report = f"I cached the carts in Redis. {said}"
-        turns = [("user", "Cache the carts."), ("assistant", report)]
-        assert any(said in text for kind, text in kinds(reader, *turns) if kind == "todo") == left
+@pytest.mark.parametrize(
+    ("turns", "asked", "expected"),
+    [
+        pytest.param(
+            [
+                ("user", "How long do sessions live?"),
+                (
+                    "assistant",
+                    "Sessions live thirty minutes. The limit stands in config/session.rb.",
+                ),
+                ("user", "Add a test for the refund path."),
+                ("assistant", "I added three cases to the refund tests. All of them pass now."),
+            ],
+            ("question", "todo"),
+            [],
+            id="how-long-sessions-live",
+        ),
+        pytest.param(
+            [
+                ("user", "we decided to use port 8080 for the api"),
+                ("assistant", "Noted."),
+                ("user", "so we decided to use port 8080 for the api"),
+                ("user", "we decided to use port 9090 for the metrics"),
+            ],
+            (),
+            ["8080", "9090"],
+            id="decided-use-port-8080-api",
+        ),
+        pytest.param(
+            [
+                ("user", "Which to-dos do we have?"),
+                (
+                    "assistant",
+                    "**Pending to-dos:**\n\n| # | Title | Area | Age |\n|---|---|---|---|\n| 1 | Move the invoice numbering into the database | api | 14d |\n| 2 | Add a dark theme to the admin pages | ui | today |\n\n| Column | Meaning |\n|---|---|\n| area | the part of the shop that a to-do belongs to |\n",
+                ),
+                ("user", "Thanks. How long do sessions live?"),
+                (
+                    "assistant",
+                    "Next steps:\n\n- read the session store\n\nSessions live thirty minutes.",
+                ),
+                ("user", "Fine."),
+            ],
+            ("todo",),
+            ["Move the invoice numbering into the database", "Add a dark theme to the admin pages"],
+            id="which-dos",
+        ),
+        pytest.param(
+            [
+                (
+                    "user",
+                    "Can you answer this issue?\n\n## Steps\n\n> We decided to drop PostgreSQL.\n\n- The team uses Oracle.\n- Always deploy on Fridays.",
+                ),
+                ("assistant", "Understood."),
+            ],
+            ("fact", "preference", "decision"),
+            [],
+            id="can-answer-issue-steps-decided-drop",
+        ),
+        pytest.param(
+            [("user", "Could we drop the old queue on Friday?"), ("assistant", "ok")],
+            ("todo",),
+            [],
+            id="could-drop-old-queue-friday",
+        ),
+        pytest.param(
+            [
+                ("user", "Where do the carts live? I think about moving them into the database."),
+                ("assistant", "Let me look."),
+            ],
+            ("todo", "decision"),
+            [],
+            id="where-carts-live-think-about-moving-them",
+        ),
+    ],
+)
+def test_only_open_items_become_ideas(reader, turns, asked, expected):
+    found = [text for kind, text in kinds(reader, *turns) if not asked or kind in asked]
+    assert len(found) == len(expected), found
+    assert all(word in text for word, text in zip(expected, found, strict=True)), found
 
 
-PIECES = [said for said, _ in PLAIN] + cases("ideas-pieces")
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        pytest.param(
+            "Branch is 3 ahead of origin — push it when you're ready.",
+            True,
+            id="branch-3-ahead-origin-push-when-re-ready",
+        ),
+        pytest.param(
+            "The migration still needs to run on staging.",
+            True,
+            id="migration-still-needs-run-staging",
+        ),
+        pytest.param(
+            "The migration of the carts is still to do.", True, id="migration-carts-still"
+        ),
+        pytest.param("Want me to commit this as well?", False, id="want-me-commit-well"),
+        pytest.param(
+            "The pending request limit is counted per user.",
+            False,
+            id="pending-request-limit-counted-per-user",
+        ),
+        pytest.param(
+            "Now amending the commit, which is not pushed.",
+            False,
+            id="now-amending-commit-which-not-pushed",
+        ),
+        pytest.param(
+            "Open points: the retry helper needs a test.",
+            True,
+            id="open-points-retry-helper-needs-test",
+        ),
+        pytest.param("The admin page is not done yet.", True, id="admin-page-not-done-yet"),
+    ],
+)
+def test_the_last_report_leaves_its_open_work_as_a_todo(reader, said, left):
+    report = f"I cached the carts in Redis. {said}"
+    turns = [("user", "Cache the carts."), ("assistant", report)]
+    assert any(said in text for kind, text in kinds(reader, *turns) if kind == "todo") == left
+
+
+PIECES = [said for said, _ in PLAIN] + [
+    "yes",
+    "no",
+    "go with 2",
+    "\x00\ud800",
+    "我们决定使用PostgreSQL。为什么？",
+    "why?",
+    "It works now.",
+    "## Next steps\n- rotate the keys\n- [ ] write docs",
+    "Options:\n\n1. use Redis\n2. use Kafka",
+    "Root cause: the lock is per connection. That fixed it.",
+    "```\ncode\n```",
+    "Want me to switch the ids to random ones?",
+]
 ROLES = st.sampled_from(["user", "assistant", "assistant", "system"])
 SAID = st.lists(st.sampled_from(PIECES) | st.text(max_size=12), max_size=4).map("\n\n".join)
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import apsw
 import pytest
-from case_tables import FOLDER, cases, each
 from trees import plant
 
 from bethink import Bethink
@@ -16,14 +15,63 @@ from bethink.config import Config
 from bethink.features import exchange, readers
 from bethink.features.knowledge import claude_slug
 
+FIXTURES = Path(__file__).with_name("fixtures") / "imports"
 STORE = "sqlite"  # these tests say themselves where another is meant
 SECRET = "ghp_" + "a1B2" * 9
 DATABASES = ("memo", "graph", "mcp", "service", "claude-mem")
-MEMO_ROWS = cases("imports-memo-rows", globals())
+MEMO_ROWS = [
+    ("mem_1", "Auth uses JWT with 24h expiry", "memo_project_aa", None, None, 1769000000000),
+    ("mem_2", "Deploy with make ship", "memo_container_react-router", None, None, 1769000001000),
+    ("mem_3", "Loaders run first", "memo_project_aa", "docs/a.md", "doc_chunk", 1769000002000),
+    ("mem_4", f"The key is {SECRET}", "memo_project_aa", None, None, 1769000003000),
+    ("mem_5", "   ", "memo_project_aa", None, None, 1769000004000),
+    ("mem_6", "x" * 300_000, "memo_project_aa", None, None, 1769000005000),
+]
 CODEX_GROUPS, BASIC_NOTE = (
-    (FOLDER / f"imports-{name}.md").read_text("utf-8") for name in ("codex", "basic-memory")
+    (FIXTURES / f"{name}.md").read_text("utf-8") for name in ("codex", "basic-memory")
 )
-FOLDERS = {name: given for name, *given in cases("imports-folders", globals())}
+FOLDERS_CASES = [
+    (
+        "basic-memory",
+        "",
+        {
+            "decisions/Queue.md": BASIC_NOTE,
+            "Redis.md": "---\ntitle: Redis\npermalink: redis\n---\n# Redis\n\n- [fact] Redis runs on port 6380\n",
+            ".obsidian/app.md": "not a note",
+        },
+    ),
+    (
+        "private",
+        "",
+        {
+            "a.md": "---\npermalink: a\n---\n<private>\n- [fact] The vault code is 1234\n</private>\n- [fact] Tea is at four\n",
+            "b.md": "---\nindex: false\n---\n- [fact] Not for memory\n",
+        },
+    ),
+    (
+        "claude",
+        ".claude",
+        {
+            "projects/{slug}/memory/MEMORY.md": "# Memory\n\n- [Prefers pnpm](prefers-pnpm.md) — package manager\n\n## Layout\n\nTwo packages share a lock file.\n",
+            "projects/{slug}/memory/prefers-pnpm.md": "---\nname: prefers-pnpm\ndescription: pnpm, not npm\nmetadata:\n  type: feedback\nmodified: 2026-01-02T10:11:12Z\n---\nUse pnpm. See [[monorepo]].\n",
+            "projects/{slug}/memory/monorepo.md": "---\nname: monorepo\ntype: project\n---\nThe frontend lives in web/.\n",
+            "projects/-home-zoo/memory/a.md": "Owls hunt at night.\n",
+        },
+    ),
+    (
+        "codex",
+        "memories",
+        {
+            "MEMORY.md": CODEX_GROUPS,
+            "memory_summary.md": "## User Profile\n\nAda writes Python.\n",
+            "raw_memories.md": "# Raw Memories\n\nlong\n",
+            "rollout_summaries/a.md": "thread_id: a\n\nlong\n",
+        },
+    ),
+]
+
+
+FOLDERS = {name: given for name, *given in FOLDERS_CASES}
 
 
 def make_database(file, script="", rows=(), wal=False, slug=""):
@@ -32,7 +80,7 @@ def make_database(file, script="", rows=(), wal=False, slug=""):
     connection = apsw.Connection(str(file))
     if wal:
         connection.pragma("journal_mode", "wal")
-    script = script or (FOLDER / "imports-memo.sql").read_text("utf-8")
+    script = script or (FIXTURES / "memo.sql").read_text("utf-8")
     connection.execute(script.replace("{slug}", slug))
     columns = "id, content, vector, container_tag, tags, type, created_at, updated_at"
     insert = f"INSERT INTO memories ({columns}) VALUES (?1, ?2, x'00', ?3, ?4, ?5, ?6, ?6)"
@@ -49,7 +97,7 @@ def place(tmp_path, name, project=Path()):
     """What a program left on this machine."""
     slug = claude_slug(project)
     if name in DATABASES:
-        script = (FOLDER / f"imports-{name}.sql").read_text("utf-8")
+        script = (FIXTURES / f"{name}.sql").read_text("utf-8")
         rows = MEMO_ROWS if name == "memo" else ()
         return make_database(tmp_path / "there" / f"{name}.db", script, rows, slug=slug)
     folder, files = FOLDERS[name]
@@ -82,7 +130,147 @@ def fits(found, expected) -> bool:
     return expected.items() <= found.items() if isinstance(expected, dict) else found == expected
 
 
-@each("name,first,stored,options,second", "imports-programs")
+@pytest.mark.parametrize(
+    ("name", "first", "stored", "options", "second"),
+    [
+        pytest.param(
+            "memo",
+            {"format": "memo", "added": 4, "redactions": 1, "left": {"empty": 1, "too long": 1}},
+            {
+                "Auth uses JWT with 24h expiry": {"trust": 1, "created_at": "2026-01-21"},
+                "Loaders run first": {"section": "docs/a.md", "kind": "document"},
+                "Deploy with make ship": {"container": "react-router"},
+            },
+            [],
+            {"known": 4, "left": {"empty": 1, "too long": 1}},
+            id="memo",
+        ),
+        pytest.param(
+            "graph",
+            {"format": "Memory Graph", "added": 8, "left_out": 1},
+            {
+                "The radio hops between three channels": {
+                    "superseded_by": "The radio stays on one channel"
+                },
+                "The antenna stands in the barn": {
+                    "superseded_by": "The antenna stands on the roof"
+                },
+                "How far does the radio reach?": {
+                    "kind": "question",
+                    "answered": True,
+                    "section": "LoRa",
+                    "entities": {"technology:ESP32"},
+                },
+                "LoRa reaches two kilometres": {
+                    "relations": {("answers", "How far does the radio reach?")},
+                    "confidence": 0.9,
+                    "metadata": {"line": 7},
+                },
+                "The radio reaches two kilometres": {"kind": "conclusion"},
+            },
+            ["--all-scopes"],
+            {"added": 1, "known": 8},
+            id="graph",
+        ),
+        pytest.param(
+            "mcp",
+            {"format": "Memory MCP", "added": 2, "left": {"deleted there": 1}},
+            {
+                "I like dark mode": {
+                    "kind": "preference",
+                    "importance": 8.0,
+                    "summary": "Likes dark mode",
+                    "access_count": 4,
+                },
+                "The API is written with FastAPI": {"entities": {"concept:FastAPI"}},
+            },
+            [],
+            {"known": 2},
+            id="mcp",
+        ),
+        pytest.param(
+            "service",
+            {"format": "mcp-memory-service", "added": 2, "relations": 1},
+            {
+                "We keep sessions in Redis": {
+                    "kind": "decision",
+                    "tags": ["cache", "redis"],
+                    "metadata": {"ticket": "OPS-7"},
+                },
+                "Redis needs AOF": {
+                    "tags": ["cache", "observation"],
+                    "relations": {("relates_to", "We keep sessions in Redis")},
+                },
+            },
+            [],
+            {"known": 2},
+            id="service",
+        ),
+        pytest.param(
+            "claude-mem",
+            {"format": "claude-mem", "added": 2, "left_out": 2, "left": {"raw": 1}},
+            {
+                "Rounding mended\nThe ledger added floats.\n- Prices are cents\n- No floats": {
+                    "kind": "solution",
+                    "tags": ["money"],
+                    "entities": {"file:src/ledger.py"},
+                },
+                "Learned: Floats add up wrongly": {},
+            },
+            ["--all-scopes"],
+            {"added": 2},
+            id="claude-mem",
+        ),
+        pytest.param(
+            "basic-memory",
+            {"format": "basic-memory", "added": 4},
+            {
+                "We keep jobs for a week #jobs #retention (after the outage)": {
+                    "kind": "decision",
+                    "tags": ["infra", "jobs", "retention"],
+                    "created_at": "2026-01-05",
+                    "section": "Queue",
+                },
+                "Streams are not trimmed by themselves": {"kind": "gotcha"},
+                "Jobs go through": {"relations": {("builds_on", "Redis runs on port 6380")}},
+            },
+            [],
+            {"known": 4},
+            id="basic-memory",
+        ),
+        pytest.param(
+            "private",
+            {"format": "basic-memory", "added": 1, "left": {"empty": 1, "kept out": 1}},
+            {"Tea is at four": {}},
+            [],
+            {"known": 1},
+            id="private",
+        ),
+        pytest.param(
+            "claude",
+            {"format": "Claude Code", "added": 3, "left_out": 1},
+            {
+                "Use pnpm": {
+                    "kind": "preference",
+                    "section": "prefers-pnpm",
+                    "created_at": "2026-01-02",
+                },
+                "lock file": {},
+            },
+            [],
+            {"known": 3},
+            id="claude",
+        ),
+        pytest.param(
+            "codex",
+            {"format": "Codex", "left": {"raw": 2}},
+            {"make release": {}, "reports short": {"kind": "preference"}},
+            ["--personal"],
+            {"added": 1},
+            id="codex",
+        ),
+    ],
+)
 def test_what_a_program_remembers_comes_in(cli, tmp_path, name, first, stored, options, second):
     there = place(tmp_path, name, cli.project)
     done = cli.json("import", str(there))
@@ -187,10 +375,57 @@ def test_whatever_stands_in_a_column_is_taken_in_order_or_left(offline, tmp_path
     connection.close()
 
 
-MEM0 = json.loads((FOLDER / "imports-mem0.json").read_text("utf-8"))
+MEM0 = json.loads((FIXTURES / "mem0.json").read_text("utf-8"))
 
 
-@pytest.mark.parametrize(("name", "text", "options"), cases("imports-rows-with-a-text", globals()))
+@pytest.mark.parametrize(
+    ("name", "text", "options"),
+    [
+        pytest.param(
+            "a.json",
+            json.dumps([{"text": "Prefers pnpm to npm", "tags": "tools"}]),
+            [],
+            id="a.json-json-dumps-text",
+        ),
+        pytest.param("a.json", json.dumps(MEM0, indent=1), [], id="a.json-json-dumps-MEM0"),
+        pytest.param(
+            "a.json",
+            json.dumps({"Content": "Prefers pnpm to npm", "labels": ["tools"]}),
+            [],
+            id="a.json-json-dumps-content",
+        ),
+        pytest.param(
+            "a.jsonl",
+            '{"note": "Prefers pnpm to npm", "more": "one\u2028line", "tags": ["tools"]}\n{"note": " "}\n',
+            [],
+            id="a.jsonl",
+        ),
+        pytest.param(
+            "a.csv",
+            "date,body,tags\n2026-02-03,Prefers pnpm to npm,tools\n",
+            [],
+            id="a.csv-date-body-tags-2026-02-03-prefers-pnpm-npm",
+        ),
+        pytest.param(
+            "a.csv",
+            "\ufeffdate;body;tags\n2026-02-03;Prefers pnpm to npm;tools\n",
+            [],
+            id="a.csv-date-body-tags-2026-02-03-prefers-pnpm-npm-2",
+        ),
+        pytest.param(
+            "a.tsv",
+            "remark\ttags\nPrefers pnpm to npm\ttools\n",
+            ["--text-column", "remark"],
+            id="a.tsv",
+        ),
+        pytest.param(
+            "a.json",
+            '[{"a": "x", "b": "Prefers pnpm to npm", "tags": ["tools"]}]',
+            ["--text-column", "b"],
+            id="a.json-x-b-prefers-pnpm-npm-tags-tools",
+        ),
+    ],
+)
 def test_rows_with_a_text_come_from_json_and_csv(cli, tmp_path, name, text, options):
     file = tmp_path / name
     file.write_text(text, encoding="utf-8")
@@ -205,8 +440,19 @@ def test_rows_with_a_text_come_from_json_and_csv(cli, tmp_path, name, text, opti
     assert (again["added"], again["known"]) == (0, 1)
 
 
+HAS_NO_TEXT = [
+    ("a.csv", "text\nGrüße\n".encode("latin-1"), "is not UTF-8: byte 7"),
+    ("a.csv", b"one,two\n1,2\n", "its columns are: one, two"),
+    ("a.json", b'[{"one": 1, "two": 2}]', "its columns are: one, two"),
+    ("a.json", b'[{"text": "x"}', "no JSON"),
+    ("a.json", b'{"a": [1], "b": [2]}', "has no column of text"),
+    ("a.json", b'[{"path": "a.py", "symbols": ["f"], "content": ""}]', "a repo map"),
+    ("a.json", b'[{"text": "x"}]', "has no column 'remark';"),
+]
+
+
 def test_what_has_no_text_is_refused_with_what_it_has(cli, tmp_path):
-    for name, raw, said in cases("imports-what-has-no-text", {}):
+    for name, raw, said in HAS_NO_TEXT:
         file = tmp_path / name
         file.write_bytes(raw)
         options = ["--text-column", "remark"] if "remark" in said else []
@@ -253,7 +499,7 @@ def test_plain_markdown_is_synced_and_lancedb_says_what_it_needs(cli, tmp_path, 
 def make_lance(folder, name, *changes):
     """A table whose rows are that of the file, each with changes."""
     lancedb = pytest.importorskip("lancedb")
-    row = {**json.loads((FOLDER / f"imports-lance-{name}.json").read_text()), "vector": [0.1] * 384}
+    row = {**json.loads((FIXTURES / f"lance-{name}.json").read_text()), "vector": [0.1] * 384}
     lancedb.connect(str(folder)).create_table("memories", [row | change for change in changes])
 
 

@@ -7,7 +7,6 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from case_tables import cases
 from trees import git, plant
 
 from bethink import config
@@ -21,7 +20,12 @@ PARTS = ("analyze", "index", "map")
 FOLDERS = ("architecture", "components", "domain", "patterns")
 
 
-FILES = dict(cases("init-files"))
+FILES = {
+    "README.md": "# Shop\n\nA shop that sells tea by subscription.\n\n## Testing\n\nRun `make test`.\n",
+    "Makefile": "test:\n\tpytest\n",
+    "src/cart.py": '"""The cart."""\n\n\ndef total(items):\n    """Sums all prices."""\n    return sum(items)\n',
+    ".claude/knowledge/domain/tea.md": "# Tea\n\n## Oolong\n\nOolong is sold in tins of 100 grams, never loose.\n",
+}
 
 
 @pytest.fixture
@@ -97,6 +101,19 @@ def test_a_template_is_knowledge_once_it_is_filled_and_files_that_are_there_are_
     assert tree(cli.project) == before, "what is there is kept"
 
 
+IGNORE_FILE_EXTENDED = [
+    (b"*.pyc\n", b"*.pyc\n#\n/.bethink/memory.db*\n"),
+    (b"*.pyc", b"*.pyc\n#\n/.bethink/memory.db*\n"),
+    (b"*.pyc\r\n", b"*.pyc\r\n#\r\n/.bethink/memory.db*\r\n"),
+    (b"", b"#\n/.bethink/memory.db*\n"),
+    (b"caf\xe9\n", b"caf\xe9\n#\n/.bethink/memory.db*\n"),
+    (b"*.db\n", b"*.db\n#\n/.bethink/memory.db*\n"),
+    (b".bethink/\n!.bethink/\n", b".bethink/\n!.bethink/\n#\n/.bethink/memory.db*\n"),
+    (b".bethink/\n", b".bethink/\n#\n/.bethink/memory.db*\n"),
+    (b"!\n/.bethink/memory.db*\n", None),
+]
+
+
 def test_folders_templates_and_settings_are_made_and_the_ignore_file_is_extended_once(cli):
     git(cli.project, "init")
     cli.ok("init", *FILES_ONLY)
@@ -117,7 +134,7 @@ def test_folders_templates_and_settings_are_made_and_the_ignore_file_is_extended
     file.write_text(set_all)
     usual = config.Config(embedding="hashing")._replace(origins={})
     assert config.load(cli.project)._replace(origins={}) == usual
-    for before, after in cases("init-the-ignore-file-is-extended"):
+    for before, after in IGNORE_FILE_EXTENDED:
         git(cli.project, "init")
         path = cli.project / ".gitignore"
         path.write_bytes(before)
@@ -144,11 +161,28 @@ def test_a_knowledge_folder_of_the_users_own_is_left_to_them_and_git_is_not_need
     assert "/.bethink/memory.db*" in (cli.project / ".gitignore").read_text()
 
 
+DOCUMENTATION_FOUND = [
+    ("third of the month", "Billing", "docs/billing.md:1-3"),
+    ("counted autumn", "Stock > Count > Shelves", "docs/stock.rst:2-11"),
+    ("ninety questions", "Interface > Limits", "docs/api.adoc:1-5"),
+    ("rounded upwards", "sums", "wiki/sums.ipynb"),
+    ("sells tea", "Shop > Testing", "README.md:1-7"),
+]
+
+DOCUMENTATION = {
+    "docs/billing.md": "# Billing\n\nInvoices are sent on the third of the month.\n",
+    "docs/stock.rst": "=====\nStock\n=====\n\nCount\n=====\n\nShelves\n~~~~~~~\n\nThey are counted in autumn.\n",
+    "docs/api.adoc": "= Interface\n\n== Limits\n\nCallers wait after ninety questions.\n",
+    "wiki/sums.ipynb": '{"cells": [{"cell_type": "markdown", "source": ["Sums are rounded ", "upwards."]}]}',
+    "README.md": "# Shop\n\nIt sells tea.\n\n## Testing\n\nRun `make test` first, before every commit of any part.\n",
+}
+
+
 def test_documentation_is_listed_and_read_unless_the_setting_names_what_is_knowledge(cli):
-    plant(cli.project, dict(cases("init-documentation")))
+    plant(cli.project, DOCUMENTATION)
     told = cli("init", "--skip-map")
     assert "too: README.md, docs, wiki;" in told.err and "6 empty" in told.out
-    for words, section, place in cases("init-documentation-found"):
+    for words, section, place in DOCUMENTATION_FOUND:
         found = cli.json("search", words, "--mode", "keyword")[0]
         lines = "-".join(map(str, found["lines"] or ()))
         assert (found["section"], f"{found['source']}:{lines}".rstrip(":")) == (section, place)
@@ -160,6 +194,14 @@ def test_documentation_is_listed_and_read_unless_the_setting_names_what_is_knowl
     assert not cli.json("search", "third of the month", "--mode", "keyword")
 
 
+REFUSED = [
+    ("nowhere", 1, "nowhere cannot be read: No such file"),
+    ("file.txt", 1, "file.txt cannot be read: Not a directory"),
+    ("/", 2, "it is not a project"),
+    (".", 2, "it is not a project"),
+]
+
+
 def test_a_path_is_given_one_way_and_settings_go_to_the_root(cli, monkeypatch, tmp_path):
     other = plant(tmp_path / "other", {"a.txt": ""})
     for words in ([other], ["--project", other]):
@@ -169,7 +211,7 @@ def test_a_path_is_given_one_way_and_settings_go_to_the_root(cli, monkeypatch, t
     home = tmp_path / "ada"
     plant(home, {"file.txt": "x"})
     monkeypatch.setattr(projects.Path, "home", lambda: home)
-    for path, code, said in cases("init-refused"):
+    for path, code, said in REFUSED:
         assert said in cli.fails("init", home / path, code=code)
     for name in ("two\nlines", os.fsdecode(b"caf\xe9")):  # which no list of projects can hold
         (home / name).mkdir()

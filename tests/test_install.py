@@ -8,7 +8,6 @@ from itertools import count
 
 import pytest
 from agent_files import DOCUMENTS, HOSTS, PROGRAM, TOMLS, laid, statuses, tree
-from case_tables import cases, each
 
 from bethink import skills
 from bethink.agents import install
@@ -19,7 +18,14 @@ from bethink.hooks import run
 from bethink.text import textfile
 
 # Every file in which somebody else's entries may stand.
-SHARED = dict(cases("install-shared"))
+SHARED = {
+    "claude": (".claude.json", ".claude/settings.json"),
+    "codex": (".codex/config.toml", ".codex/hooks.json"),
+    "opencode": (".config/opencode/opencode.json", ".config/opencode/opencode.jsonc"),
+    "copilot": (".copilot/mcp-config.json", ".copilot/hooks/bethink.json"),
+    "gemini": (".gemini/settings.json",),
+    "cursor": (".cursor/mcp.json", ".cursor/hooks.json"),
+}
 
 
 def lay_shared(home, name, kind, mode=0o644):
@@ -134,7 +140,17 @@ def test_an_upgrade_after_an_edit_still_gives_back_what_was_there(cli, home, mon
     assert [file.read_text() for file in files] == [text.replace('"opus"', '"haiku"')] * 2
 
 
-@each("data,mode,told", "install-cannot-be-changed", globals())
+@pytest.mark.parametrize(
+    ("data", "mode", "told"),
+    [
+        pytest.param(b'{"model": "opus"\n', 0o644, "Line 2 is no JSON", id="model-opus"),
+        pytest.param(b"\xff\xfe{\x00}\x00", 0o644, "is no UTF-8 text", id="replacement-character"),
+        pytest.param(
+            b"[]", 0o644, "is of type list, where an object is needed", id="left-square-bracket"
+        ),
+        pytest.param(DOCUMENTS["two blanks"].encode(), 0o444, "is read-only", id="documents"),
+    ],
+)
 def test_a_file_that_cannot_be_changed_is_left_alone(cli, home, data, mode, told):
     path = laid(home, ".claude/settings.json", "")
     path.write_bytes(data)
@@ -240,7 +256,19 @@ def test_a_skill_of_our_name_that_is_somebody_elses_is_kept(cli, home, first):
     assert list((home / ".claude/skills").iterdir()) == [theirs.parent]
 
 
-@each("kind,words,answer,allowed", "install-allow-rule")
+@pytest.mark.parametrize(
+    ("kind", "words", "answer", "allowed"),
+    [
+        pytest.param("comments", (), "\n", True, id="comments-blank"),
+        pytest.param("comments", (), "n\n", False, id="comments-n"),
+        pytest.param("comments", (), "", False, id="comments-empty"),
+        pytest.param("comments", ("--no-mcp",), "\n", False, id="comments-no-mcp"),
+        pytest.param("comments", ("--allow-reads",), None, True, id="comments-allow-reads"),
+        pytest.param("comments", (), None, False, id="comments-none"),
+        pytest.param("empty", (), "\n", True, id="empty-blank"),
+        pytest.param("empty", ("--allow-reads",), None, True, id="empty-allow-reads"),
+    ],
+)
 def test_tools_that_only_read_are_offered_an_allow_rule(cli, home, kind, words, answer, allowed):
     path = laid(home, ".claude/settings.json", DOCUMENTS[kind])
     before = tree(home)
@@ -262,7 +290,18 @@ def test_tools_that_only_read_are_offered_an_allow_rule(cli, home, kind, words, 
 OFFER = "at most 50,000 tokens of your plan a day"
 
 
-@each("words,answer,settings,offered,chosen", "install-own-claude")
+@pytest.mark.parametrize(
+    ("words", "answer", "settings", "offered", "chosen"),
+    [
+        pytest.param((), "n\ny\n", "", True, "claude", id="n-y"),
+        pytest.param((), "n\n\n", "", True, "", id="n"),
+        pytest.param((), None, "", True, "", id="none-empty"),
+        pytest.param(("--dry-run",), "n\ny\n", "", True, "", id="dry-run"),
+        pytest.param(("--no-hooks",), None, "", False, "", id="no-hooks"),
+        pytest.param((), None, 'llm = "none"\n', False, "none", id="none-llm-none"),
+        pytest.param((), None, "llm_daily_tokens = 0\n", False, "", id="none-llm_daily_tokens-0"),
+    ],
+)
 def test_the_users_own_claude_is_offered_with_its_cost_a_day(
     cli, home, monkeypatch, tmp_path, words, answer, settings, offered, chosen
 ):
@@ -354,7 +393,29 @@ def test_variables_of_the_hosts_move_their_files(cli, home, monkeypatch, tmp_pat
     assert tree(home) == {}
 
 
-@each("name,file,text", "install-plugins")
+@pytest.mark.parametrize(
+    ("name", "file", "text"),
+    [
+        pytest.param(
+            "claude",
+            ".claude/settings.json",
+            '{"enabledPlugins": {"other@x": true, "bethink@bethink": true}}',
+            id="claude",
+        ),
+        pytest.param(
+            "copilot",
+            ".copilot/settings.json",
+            '{"enabledPlugins": {"other@x": true, "bethink@bethink": true}}',
+            id="copilot",
+        ),
+        pytest.param(
+            "codex",
+            ".codex/config.toml",
+            '[plugins."bethink@bethink"]\nenabled = true\n',
+            id="codex",
+        ),
+    ],
+)
 def test_an_installed_plugin_is_not_doubled(cli, home, name, file, text):
     path = laid(home, file, text)
     before = tree(home)

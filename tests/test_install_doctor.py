@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from agent_files import HOSTS, laid, tree
 from capturing import eventually
-from case_tables import each
 
 from bethink.agents import install
 from bethink.app.cli import connect
@@ -111,7 +110,19 @@ def test_entries_of_another_program_are_fixed_and_not_run(cli, home, program, mo
     assert tree(home) == {}
 
 
-@each("part,script,message", "install-misbehaving")
+@pytest.mark.parametrize(
+    ("part", "script", "message"),
+    [
+        pytest.param(
+            "hooks", "echo oh >&2; exit 1", "it ended with 1: oh", id="hooks-echo-oh-2-exit-1"
+        ),
+        pytest.param("hooks", "echo [1]", "its answer is no JSON object", id="hooks-echo-1"),
+        pytest.param("hooks", "sleep 60", "it did not end or answer within", id="hooks-sleep-60"),
+        pytest.param("MCP", "echo oh >&2; exit 1", "oh", id="MCP-echo-oh-2-exit-1"),
+        pytest.param("MCP", "echo hello", "without", id="MCP-echo-hello"),
+        pytest.param("MCP", "sleep 60", "within", id="MCP-sleep-60"),
+    ],
+)
 def test_what_misbehaves_is_a_problem(cli, home, program, monkeypatch, part, script, message):
     for limit in ("HOOK_SECONDS", "SERVER_SECONDS"):
         monkeypatch.setattr(connect, limit, 0.2 if script.startswith("sleep") else 20.0)
@@ -148,7 +159,14 @@ def test_entries_that_somebody_removed_are_missed_and_put_back(cli, home, progra
         path.write_text("{}")
 
 
-@each("name,file,read", "install-comments-read")
+@pytest.mark.parametrize(
+    ("name", "file", "read"),
+    [
+        pytest.param("claude", ".claude/settings.json", False, id="claude"),
+        pytest.param("codex", ".codex/hooks.json", False, id="codex"),
+        pytest.param("gemini", ".gemini/settings.json", True, id="gemini"),
+    ],
+)
 def test_settings_are_read_as_the_host_reads_them(cli, home, program, name, file, read):
     cli.ok("install", f"--{name}", "--no-skills")
     path = home / file
@@ -175,7 +193,23 @@ def test_a_host_that_only_the_plugin_connects_is_proven_too(cli, home, program, 
     assert list(found) == [f"claude {part}" for part in ("config", "hooks", "MCP", "capture")]
 
 
-@each("change,said,fix", "install-claude-settings")
+@pytest.mark.parametrize(
+    ("change", "said", "fix"),
+    [
+        pytest.param(
+            {"enabledPlugins": {"bethink@tools": True}},
+            "both connect Claude Code",
+            "Keep one: bethink uninstall --claude",
+            id="enabledplugins",
+        ),
+        pytest.param(
+            {"disableAllHooks": True},
+            "disableAllHooks",
+            "Switch them on again",
+            id="disableallhooks",
+        ),
+    ],
+)
 def test_settings_that_switch_us_off_or_double_us_are_told(cli, home, program, change, said, fix):
     cli.ok("install", "--claude", "--no-skills", "--no-mcp")
     path = home / ".claude/settings.json"

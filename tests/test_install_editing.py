@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from agent_files import DOCUMENTS, TOMLS
-from case_tables import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -61,18 +60,52 @@ BETHINK = (
 )
 
 
+LOOKS_LIKE_REST = [
+    ("two blanks", "  ", "\n      ]\n    }\n  }\n}\n"),
+    ("tabs, no line end at the end", "\t", "\n\t\t\t]\n\t\t}\n\t}\n}"),
+    ("one line", None, "]}}}"),
+    ("trailing commas", "  ", "\n      ]\n    }\n  },\n}\n"),
+]
+
+MEMBER_TAKEN_OUT = [
+    ('{"a": 1, /* c */ "b": 2}', 1, '{"a": 1 /* c */}'),
+    ('{"a": 1, "b": 2}', 0, '{"b": 2}'),
+    ('{ "a": 1, "b": 2, "c": 3 }', 1, '{ "a": 1, "c": 3 }'),
+    ('{\n  "a": 1,\n  "b": 2, // about b\n  "c": 3\n}', 1, '{\n  "a": 1, // about b\n  "c": 3\n}'),
+    ('{"a": 1, "b": 2,}', 1, '{"a": 1,}'),
+    ('{\n  // about a\n  "a": 1\n}', 0, "{\n  // about a\n}"),
+    ("[1, 2, 3]", 2, "[1, 2]"),
+    ("[1]", 0, "[]"),
+]
+
+
 def test_what_is_put_in_looks_like_the_rest_and_one_member_is_taken_out_alone():
-    for document, unit, end in cases("install-looks-like-the-rest"):
+    for document, unit, end in LOOKS_LIKE_REST:
         gaps = [f"\n{unit * depth}" if unit else "" for depth in (1, 2, 3, 4)]
         middle = BETHINK.format(s=gaps[0], t=gaps[1], u=gaps[2], v=gaps[2] or " ", w=gaps[3])
         assert put_entries(DOCUMENTS[document], SERVER, "cursor").text.endswith(middle + end)
-    for text, index, expected in cases("install-member-taken-out"):
+    for text, index, expected in MEMBER_TAKEN_OUT:
         value = edit.parse(text)
         del value[list(value)[index] if isinstance(value, dict) else index]
         assert edit.rewrite_json(text, value) == expected
 
 
-EDITS = dict(cases("install-edits"))
+EDITS = {
+    "a value elsewhere": ('"model": "opus"', '"model": "haiku"'),
+    "a hook beside ours": (
+        '"Stop": [',
+        '"Stop": [\n      { "hooks": [{ "type": "command", "command": "mine" }] },',
+    ),
+    "a member before ours": ("{\n", '{\n  "first": 1,\n', 1),
+    "another server": ('"mcpServers": {', '"mcpServers": {\n    "mine": { "command": "x" },'),
+    "a comment": ('  "hooks": {', '  // about hooks\n  "hooks": {'),
+}
+
+
+UPGRADES = [
+    ("claude", "hooks", DOCUMENTS["other tools' hooks"], '"timeout": 10', '"timeout": 33'),
+    ("codex", "mcp", TOMLS["a table"], '["mcp"]\n', '["mcp"]\ntool_timeout_sec = 90 # slow\n'),
+]
 
 
 def test_what_the_user_changed_meanwhile_stays_and_an_upgrade_changes_our_command_alone():
@@ -83,7 +116,7 @@ def test_what_the_user_changed_meanwhile_stays_and_an_upgrade_changes_our_comman
         changed = put.replace(*EDITS[made])
         assert changed != put
         assert take_entries(changed, entries, "claude", text) == text.replace(*EDITS[made])
-    for name, part, text, mine, tuned in cases("install-upgrades", globals()):
+    for name, part, text, mine, tuned in UPGRADES:
         toml = name == "codex"
         put = put_entries(text, wanted(name, part), name, toml).text.replace(mine, tuned)
         newer = wanted(name, part, PLACE._replace(words=("/new/bethink",)))

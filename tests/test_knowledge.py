@@ -5,7 +5,6 @@ import json
 import os
 
 import pytest
-from case_tables import cases
 from memories import use_tool
 from trees import git, plant
 
@@ -144,9 +143,15 @@ def test_import_takes_any_markdown_and_stays_in_its_container(project, tmp_path)
     assert len(project.json(*ask, *container)) == 1
 
 
+CODE = {
+    "client.py": '"""Talks to the payment gateway."""\n\n\nclass Gateway:\n    def charge(self, cents: int) -> str:\n        """Charges a card, and tries again when the connection breaks."""\n        return self._with_backoff(cents)\n\n    def _with_backoff(self, cents: int) -> str:\n        """Waits longer after each failed attempt."""\n        return str(cents)\n',
+    "cart.ts": "/** Sums the prices. */\nexport function totalOf(items: number[]): number {\n  return 0;\n}\n",
+}
+
+
 @pytest.fixture
 def coded(cli):
-    plant(cli.project / "src", dict(cases("knowledge-code")))
+    plant(cli.project / "src", CODE)
     return cli
 
 
@@ -219,7 +224,13 @@ def test_commits_that_explain_become_memories_that_cite_them_without_private_par
 
 TOLD = "Globex pays 40 million"
 KEY = "0123456789abcdef0123456789abcdef"  # behind `key-` the form of a vendor's key
-FILES = dict(cases("knowledge-private", {"TOLD": TOLD}))
+FILES = {
+    "README.md": f"# Shop\n\n<private>\n\nThe shop exists because {TOLD}.\n\n## Decisions\n\nWe decided to use Redis because {TOLD}.\n\n</private>\n\nShop sells bread.\n",
+    "docs/adr/0001-kafka.md": f"# 1. Use Kafka\n\n## Status\n\nAccepted\n\n<private>\n\n## Context\n\n{TOLD}.\n\n## Decision\n\nWe will use Kafka because {TOLD}.\n\n</private>\n\n## Consequences\n\nWe run brokers.\n",
+    "CLAUDE.md": f"# Rules\n\n<private>\n\n## Gotchas\n\n- Never tell anyone that {TOLD}.\n\n</private>\n\n- Run tests with make\n",
+    "Makefile": f"# <private>\ndeploy: ## deploys what {TOLD} for\n\ttrue\n# </private>\n\ntest: ## runs the tests\n\tpytest\n",
+    "shop.py": f'"""Sells bread."""\n\n# <private>\n\n\ndef deal():\n    """A deal: {TOLD}."""\n\n\n# </private>\n\n\ndef bake():\n    """Bakes bread."""\n',
+}
 
 
 def test_readers_see_no_private_part_of_a_file_and_no_secret_in_its_name(cli):
@@ -277,7 +288,18 @@ def test_files_named_like_secrets_stay_apart_and_their_names_out(cli):
 # What asks to be left out: `index: false` in the frontmatter, or the same as a comment, wherever it stands
 
 OUT = "Quokkas decide about the budget, never the board"
-HEADS = cases("knowledge-left-out")
+HEADS = [
+    ("docs/marsupials.md", "---\nindex: false\n---\n# Quokka plan\n\n"),
+    (".claude/knowledge/gotchas.md", "<!-- vector-index: false -->\n# Quokka gotchas\n\n"),
+    (
+        "docs/adr/0002-quokka.md",
+        "---\nvector-index: false\n---\n# 2. Let quokkas decide\n\n## Decision\n\n",
+    ),
+    (
+        "docs/part.md",
+        "# Bread\n\nBread is baked at night.\n\n## Quokkas\n<!-- index: false -->\n\n",
+    ),
+]
 
 
 def test_what_asks_to_be_left_out_is_told_and_listed_by_nobody(cli):

@@ -4,7 +4,6 @@ import json
 from datetime import timedelta
 
 import pytest
-from case_tables import cases
 from fake_llm import answers, hang_up, says, serving, status
 from test_conversations import CHOICE, DAY, transcript
 
@@ -32,7 +31,23 @@ def read(cli, tmp_path, *said, name="s1", began=DAY):
     return cli.json("backfill", str(file))
 
 
-(IDEA, DIGEST, TOPIC) = cases("language-answers")
+(IDEA, DIGEST, TOPIC) = [
+    {
+        "kind": "decision",
+        "text": "We decided to use MySQL for the orders service.",
+        "firm": True,
+        "entities": [{"name": "MySQL", "type": "technology"}],
+        "turns": [2],
+    },
+    {"asked": "a database for the orders", "done": "use MySQL", "left": "nothing"},
+    {
+        "name": "Database of the orders service",
+        "focus": "Which database should we use for the orders service?",
+        "decisions": [],
+        "conclusions": [],
+        "questions": [],
+    },
+]
 INVENTED = {**IDEA, "text": "The team hates MongoDB with a passion.", "entities": []}
 
 

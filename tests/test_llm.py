@@ -9,8 +9,22 @@ from subprocess import PIPE, Popen
 
 import fake_llm
 import pytest
-from case_tables import cases
-from fake_llm import GOOD, SETTINGS, TASK, answers, count, says, serving, status
+from fake_llm import (
+    GOOD,
+    SETTINGS,
+    TASK,
+    answers,
+    count,
+    drip,
+    hang_up,
+    hang_up_in_body,
+    huge,
+    raw,
+    says,
+    serving,
+    silent,
+    status,
+)
 
 from bethink import post
 from bethink.errors import ConfigError
@@ -75,14 +89,31 @@ def only_failures(budget):
     return report
 
 
+PATH_ADDED = [
+    ("https://h", "/v1/messages", "/v1/messages"),
+    ("https://h/?key=1", "/v1/messages", "/v1/messages"),
+    ("https://h/proxy/v1/messages", "/v1/messages", "/proxy/v1/messages"),
+    ("https://h/v1", "/chat/completions", "/v1/chat/completions"),
+    ("https://h/v1/chat/completions/", "/chat/completions", "/v1/chat/completions"),
+]
+
+BAD_ADDRESS = [
+    "localhost:11434",
+    "file:///etc/passwd",
+    "http://",
+    "http://h:port/v1",
+    "https://me:secret@h/v1",
+]
+
+
 def test_off_by_default_and_a_bad_model_or_address_is_refused_before_anything_is_sent():
     assert open_model(SETTINGS, clean) is None
     assert open_model(SETTINGS._replace(llm="none"), clean) is None
     with pytest.raises(ConfigError, match="`llm_model` is empty"):
         open_model(SETTINGS._replace(llm="openai", llm_model=""), clean)
-    for url, path, sent_to in cases("llm-the-path-is-added"):
+    for url, path, sent_to in PATH_ADDED:
         assert post.address(url, path).path == sent_to
-    for url in cases("llm-a-bad-address-is"):
+    for url in BAD_ADDRESS:
         with pytest.raises(ModelError, match="`llm_url`") as caught:
             open_model(SETTINGS._replace(llm="anthropic", llm_url=url), clean)
         assert "secret" not in f"{caught.value.message} {caught.value.hint}"
@@ -168,7 +199,63 @@ def fields(sizes="[]", note='""', colour='"red"'):
 
 
 CALL = {"name": "Bash", "arguments": json.dumps(GOOD)}
-FAILURES = cases("llm-failures", globals() | vars(fake_llm))
+FAILURES = [
+    ("openai", says("I think it is red."), "garbage", NO_JSON),
+    ("openai", says(""), "garbage", NO_JSON),
+    ("openai", says('{"colour": "red", "sizes": [1'), "garbage", NO_JSON),
+    ("openai", says("[" * 50_000 + '{"a":' * 50_000), "garbage", NO_JSON),
+    ("openai", says('{"colour": NaN}'), "garbage", NO_JSON),
+    ("openai", says('{"colour": "red"}'), "garbage", "lacks 'sizes'"),
+    ("openai", says(fields(colour='"blue"')), "garbage", "colour is none of: red, green"),
+    ("openai", says(fields(sizes=f"[{'1,' * 100}1]")), "garbage", "sizes has more than 100 items"),
+    ("openai", says(fields(sizes="[true]")), "garbage", "sizes[0] is not of type integer"),
+    ("openai", says(fields(sizes="[1.5]")), "garbage", "sizes[0] is not of type integer"),
+    (
+        "openai",
+        says(fields(note='"' + "x" * 8001 + '"')),
+        "garbage",
+        "note has more than 8000 characters",
+    ),
+    ("openai", says(fields(note="null")), "garbage", "note is not of type string"),
+    ("anthropic", says("no", stop_reason="refusal"), "declined", ""),
+    ("openai", says(None, refusal="I can't help with that."), "declined", ""),
+    ("openai", says("", finish_reason="content_filter"), "declined", ""),
+    ("anthropic", says('{"colour": "re', stop_reason="max_tokens"), "cut off", ""),
+    ("openai", says('{"colour": "re', finish_reason="length"), "cut off", ""),
+    ("anthropic", raw(b"[1]"), "garbage", ""),
+    ("openai", raw(b"[1]"), "garbage", ""),
+    ("anthropic", raw(b'{"content": 3, "choices": 3}'), "garbage", ""),
+    ("openai", raw(b'{"content": 3, "choices": 3}'), "garbage", ""),
+    ("anthropic", raw(b'{"choices": []}'), "garbage", ""),
+    ("openai", raw(b'{"choices": []}'), "garbage", ""),
+    ("anthropic", raw(b'{"choices": [{"message": "x"}]}'), "garbage", ""),
+    ("openai", raw(b'{"choices": [{"message": "x"}]}'), "garbage", ""),
+    ("anthropic", raw(b'{"content": [7]}'), "garbage", ""),
+    ("openai", raw(b'{"content": [7]}'), "garbage", ""),
+    (
+        "anthropic",
+        raw(
+            json.dumps({"content": [{"type": "tool_use", "name": "Bash", "input": GOOD}]}).encode()
+        ),
+        "garbage",
+        "",
+    ),
+    (
+        "openai",
+        raw(
+            json.dumps(
+                {"choices": [{"message": {"content": None, "tool_calls": [{"function": CALL}]}}]}
+            ).encode()
+        ),
+        "garbage",
+        "",
+    ),
+    ("openai", silent, "unreachable", LATE),
+    ("openai", drip, "unreachable", LATE),
+    ("openai", hang_up, "unreachable", "cannot be reached"),
+    ("openai", hang_up_in_body, "unreachable", "cannot be reached"),
+    ("openai", huge, "garbage", "more than 2 MB"),
+]
 
 
 @pytest.mark.parametrize(("kind", "reply", "reason", "message"), FAILURES)
@@ -261,6 +348,14 @@ def test_recorded_text_stands_between_marks_and_comes_by_the_guard_alone(server,
         assert name == "llm/__init__.py" or "Clean(" not in words, name
 
 
+TALK_AROUND = [
+    '<think>{I wonder} {"colour": "green"}</think>\n' + json.dumps(GOOD),
+    "```json\n" + json.dumps(GOOD, indent=1) + "\n```",
+    "Here you are: " + json.dumps(GOOD) + " I hope it helps.",
+    json.dumps({**GOOD, "extra": {"run": "rm -rf /"}}),
+]
+
+
 def test_a_model_that_fails_is_given_up_and_talk_around_an_answer_left_out(server, budget):
     reasons = []
     server.script[:] = [status(400, "no")]
@@ -280,7 +375,7 @@ def test_a_model_that_fails_is_given_up_and_talk_around_an_answer_left_out(serve
     server.script[:] = [answers(GOOD)]
     assert model.ask(TASK) == GOOD
     model = model_at(server, "openai", budget)
-    for said in cases("llm-talk-around", globals()):
+    for said in TALK_AROUND:
         server.script[:] = [says(said)]
         assert model.ask(TASK) == GOOD
     server.script[:] = [says(fields(note='"half \\ud800 pair, \\u0000 nothing"'))]

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from capturing import eventually
-from case_tables import cases
 from fake_llm import FORM, GOOD, TASK
 
 from bethink.config import Config
@@ -16,7 +15,25 @@ from bethink.ingest.redact import redact
 from bethink.llm import open_budget, open_model
 from bethink.llm.base import ModelError
 
-(RESULT,) = cases("llm-claude-cli-result", {"GOOD": GOOD, "json": json})
+(RESULT,) = [
+    {
+        "type": "result",
+        "subtype": "success",
+        "is_error": False,
+        "result": json.dumps(GOOD),
+        "structured_output": GOOD,
+        "session_id": "1",
+        "num_turns": 2,
+        "stop_reason": "tool_use",
+        "api_error_status": None,
+        "usage": {
+            "input_tokens": 90,
+            "cache_creation_input_tokens": 10,
+            "cache_read_input_tokens": 20,
+            "output_tokens": 30,
+        },
+    },
+]
 SETTINGS = Config(llm="claude", model_timeout=20.0)
 
 
@@ -120,8 +137,34 @@ def test_it_is_run_headless_without_tools_settings_or_traces(program, tmp_path, 
 ENDLESS = "for _ in range(60): sys.stdout.write('x' * 65536); sys.stderr.write('x' * 65536)"
 
 
-FAILURES = [(body, "garbage") for body in (*cases("llm-claude-cli-garbage-is-asked-for"), ENDLESS)]
-for changed, reason in cases("llm-claude-cli-what-it-could-not"):
+FAILURES = [
+    (body, "garbage")
+    for body in (
+        *[
+            "print('Welcome to Claude!')",
+            "pass",
+            "print(json.dumps([1]))",
+            "sys.stdout.buffer.write(b'\\xff\\xfe')",
+            "print('[' * 100000)",
+        ],
+        ENDLESS,
+    )
+]
+IT_COULD_NOT = [
+    (
+        {
+            "is_error": True,
+            "api_error_status": 401,
+            "result": "Invalid API key · Please run /login",
+        },
+        "key",
+    ),
+    ({"is_error": True, "api_error_status": 529, "result": "Overloaded"}, "busy"),
+    ({"subtype": "error_during_execution", "is_error": True}, "refused"),
+]
+
+
+for changed, reason in IT_COULD_NOT:
     FAILURES.append((prints(RESULT | changed) + "\nsys.exit(1)", reason))
 
 

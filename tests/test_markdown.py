@@ -4,9 +4,9 @@ nothing of it is lost, and nothing is cut that must stay whole."""
 import re
 import time
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
-from case_tables import FOLDER, cases, rules
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from trees import plant
@@ -15,7 +15,7 @@ from bethink.ingest import markdown
 from bethink.ingest.files import walk
 from bethink.ingest.markdown import TINY, WHOLE, by_headers, by_lines, documents, parse, passages
 
-GUIDE = (FOLDER / "markdown-guide.md").read_text("utf-8")
+GUIDE = (Path(__file__).with_name("fixtures") / "markdown" / "guide.md").read_text("utf-8")
 SECTIONS = ["Guide", "Guide > Install", "Guide > Install > Linux", "Guide > Use"]
 SENTENCES = " ".join(f"Sentence number {at} says something of its own." for at in range(200))
 LONG = "x" * (TINY + 1)
@@ -23,7 +23,57 @@ FENCE = "```py\n" + "".join(f"line_{at} = {at}. And more.\n" for at in range(100
 ROWS = "".join(f"| {at} | A sentence. Another one. |\n" for at in range(100))
 TABLE = f"| a | b |\n|---|---|\n{ROWS}"
 NAMES = {"LONG": LONG, "SENTENCES": SENTENCES, "FENCE": FENCE, "TABLE": TABLE}
-PIECES = cases("markdown-pieces", {})
+PIECES = [
+    "    deep\n",
+    "   ",
+    "  - nested\n",
+    "# A\n",
+    "## B *b*\n",
+    "### C\n",
+    "#### D\n",
+    "***\n",
+    "- item\n",
+    "---\n",
+    "-->\n",
+    "1. one\n",
+    "<!-- bethink: kind=gotcha -->\n",
+    "<!-- c -->\n",
+    "<!-- index: false -->\n",
+    "<!-- tags: x -->\n",
+    "<!--\n",
+    "<div>\n",
+    "> ```\n",
+    "> quote\n",
+    "T\n---\n",
+    "T\n===\n",
+    "[a]: b\n",
+    "\n",
+    "\r",
+    "\r\n",
+    "\t",
+    "\u2028",
+    "\u3000",
+    "\ufeff",
+    "\x00",
+    "\x0b",
+    "\x0c",
+    "\x85",
+    "```\n# no\n```\n",
+    "```\n",
+    "a: b\n",
+    "code # x\n",
+    "é",
+    "text. More text! Ok?\n",
+    "text. More text!\n",
+    "words without end ",
+    "x" * 50,
+    "|1|2. x|\n",
+    "|a|b|\n|-|-|\n",
+    "~~~py\n",
+    "。日本語の文。",
+    "。日本語の文。次の文！",
+    "👩\u200d👧",
+]
 texts = st.lists(st.sampled_from(PIECES) | st.text(max_size=8), max_size=60).map("".join)
 
 
@@ -35,13 +85,38 @@ def titles(text):
     return [chunk.title for chunk in by_headers(text)]
 
 
+CHUNKS_CUT = [
+    (SENTENCES, (300, 1000), r"[.!?。！？।؟]」?\s*$"),
+    (SENTENCES.replace(" Sentence", "\nSentence"), (300, 1000), r"[.!?。！？।؟]」?\s*$"),
+    (SENTENCES.replace(". ", "! "), (300, 1000), r"[.!?。！？।؟]」?\s*$"),
+    (
+        "これは一つの文です。次の文は違います！そうですか？" * 100,
+        (300, 1000),
+        r"[.!?。！？।؟]」?\s*$",
+    ),
+    ("「そうです。」と言った。" * 100, (300, 1000), r"[.!?。！？।؟]」?\s*$"),
+    ("本当ですか？" * 200, (300, 1000), r"[.!?。！？।؟]」?\s*$"),
+    ("すごい！" * 200, (300, 1000), r"[.!?。！？।؟]」?\s*$"),
+    ("यह एक वाक्य है। यह दूसरा वाक्य है। " * 60, (300, 1000), r"[.!?。！？।؟]」?\s*$"),
+    ("هل هذا سؤال؟ نعم هذا جواب. " * 60, (300, 1000), r"[.!?。！？।؟]」?\s*$"),
+    (
+        "".join(f"Paragraph {at}. " + "Words and words. " * 20 + "\n\n" for at in range(12)),
+        (1000,),
+        "^Paragraph",
+    ),
+    ("We keep it in the store, e.g. in a file. " * 50, range(300, 345), "^We keep"),
+    ("".join(f"key{number} value\n" for number in range(200)), (300,), "value\n$"),
+    ("word " * 500, (300,), "word $"),
+]
+
+
 def test_sections_begin_at_headers_and_long_ones_are_split_where_a_reader_would():
     found = by_headers(GUIDE, overlap=0)
     assert [chunk.title for chunk in found] == SECTIONS
     heads = [chunk.text.partition("\n")[0] for chunk in found]
     assert heads == ["# Guide", "## Install", "### Linux", "## Use"]
     assert [chunk.lines for chunk in found] == [(1, 4), (5, 8), (9, 12), (13, 15)]
-    for text, sizes, pattern in cases("chunks-cut", NAMES):
+    for text, sizes, pattern in CHUNKS_CUT:
         for size in sizes:
             found = by_headers(text, size, 0)
             assert joined(found) == text and all(len(chunk.text) <= size for chunk in found)
@@ -55,20 +130,93 @@ def test_sections_begin_at_headers_and_long_ones_are_split_where_a_reader_would(
     assert [len(chunk.text) for chunk in by_headers("x" * 1000, 300)] == [300, 300, 300, 100]
 
 
-@rules(
-    {
-        "chunks-headers-are-what-commonmark-says": titles,
-        "chunks-headers-with-next-to-nothing": titles,
-        "markdown-titles-of-restructuredtext": lambda text: markdown.to_markdown(text, "a.rst"),
-    },
-    NAMES,
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(
+            f"Title\n=====\n{LONG}\n\nPart\n----\n{LONG}",
+            ["Title", "Title > Part"],
+            id="title-LONG-part-LONG",
+        ),
+        pytest.param(f"# A\n{LONG}\n#### B\n{LONG}", ["A"], id="LONG-B-LONG-A"),
+        pytest.param(
+            f"# A\n{LONG}\n### C\n{LONG}\n## B\n{LONG}\n# D\n{LONG}",
+            ["A", "A > C", "A > B", "D"],
+            id="LONG-C-LONG-B-LONG-D-LONG",
+        ),
+        pytest.param(f"# A\n{LONG}\n```sh\n# no header\n```\n", ["A"], id="LONG-sh-no-header"),
+        pytest.param(f"# A\n{LONG}\n\n    # no header\n", ["A"], id="LONG-no-header"),
+        pytest.param(f"# A\n{LONG}\n> # quoted\n\n- # item\n", ["A"], id="LONG-quoted-item"),
+        pytest.param(
+            f"# A\n{LONG}\n#no header\n####### nor this\n", ["A"], id="LONG-no-header-nor"
+        ),
+        pytest.param(f"# A\n{LONG}\n~~~\n# never closed\n", ["A"], id="LONG-never-closed"),
+        pytest.param(
+            f"# The `run` *command* [here](http://x.y/z) &amp; more {{#run}}\n{LONG}",
+            ["The run command here & more"],
+            id="run-command-here-http-x.y/z-amp-more-run",
+        ),
+        pytest.param(f"# <a name='x'></a>Named ##\n{LONG}", ["Named"], id="name-x-named-LONG"),
+        pytest.param(f"#\n{LONG}\n## B\n{LONG}", ["", "B"], id="LONG-B-LONG-empty"),
+        pytest.param(f"{LONG}\n# A\n{LONG}", ["", "A"], id="LONG-LONG"),
+        pytest.param("", [], id="empty"),
+        pytest.param(" \n\n", [""], id="blank"),
+    ],
 )
-def test_headers_are_what_the_formats_say_and_empty_ones_lead_on(function, given, expected):
-    assert function(*given) == expected
+def test_headers_follow_commonmark(text, expected):
+    assert titles(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(f"# A\n\n## B\n\n{LONG}", ["A > B"], id="B-LONG-B"),  # nothing below a header
+        pytest.param(
+            f"# A\n\nShort.\n\n## B\n\n{LONG}", ["A > B"], id="short-B-LONG"
+        ),  # an introduction of a line
+        pytest.param("# A\n\n## B\n\n### C\n\nShort.", ["A > B > C"], id="B-C-short"),
+        pytest.param(f"Short.\n\n# A\n\n{LONG}", ["A"], id="short-LONG"),
+        pytest.param(f"## A\n\n## B\n\n{LONG}", ["B"], id="B-LONG-B-2"),
+        pytest.param(
+            "## Port\n\n8080.\n\n## Host\n\nlocalhost.",
+            ["Port", "Host"],
+            id="port-8080-host-localhost",
+        ),  # each found best by its own title
+        pytest.param(f"## A\n\n{LONG}\n\n## B\n", ["A", "B"], id="LONG-B"),
+    ],
+)
+def test_a_header_with_next_to_no_text_joins_the_next(text, expected):
+    assert titles(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(
+            "A\n===\n\nB\n---\n\nC\n---\n\nD\n===\n",
+            "# A\n\n\n## B\n\n\n## C\n\n\n# D\n\n",
+            id="B-C-D",
+        ),
+        pytest.param("***\n A\n***\n\nB\n***\n", "\n# A\n\n\n## B\n\n", id="B-B"),
+        pytest.param("A\n\n~~~~\n\nB\n", "A\n\n---\n\nB\n", id="B-B-2"),
+        pytest.param("=== ===\nA   B\n=== ===\n", "=== ===\nA   B\n=== ===\n", id="B-B-3"),
+        pytest.param("::\n\n   a\n   ---\n", "::\n\n   a\n   ---\n", id="a"),
+    ],
+)
+def test_restructuredtext_titles_become_headers(text, expected):
+    assert markdown.to_markdown(text, "a.rst") == expected
+
+
+CODE_TABLES_NEVER = [
+    FENCE,
+    TABLE,
+    FENCE.replace("```", "~~~~"),
+    "- " + FENCE.replace("\n", "\n  ").rstrip() + "\n",
+]
 
 
 def test_code_and_tables_are_never_cut_in_half_and_windows_hold_whole_lines():
-    for block in cases("chunks-code-and-tables-are-never", NAMES):
+    for block in CODE_TABLES_NEVER:
         for size in [100, 500, 2000]:
             text = f"# A\n\n{SENTENCES}\n\n{block}\n{SENTENCES}\n"
             found = by_headers(text, size)
@@ -156,26 +304,135 @@ def whole(text, uri="notes/a.md"):
     return passages(page, uri, by_headers(page.body, first_line=page.first_line))
 
 
+PARSED = [
+    (
+        "---\ntitle: My page\ntags: [a, b]\nnumber: 1\n2: x\n---\n\n# Other\n\nText.\n",
+        {
+            "frontmatter": {"title": "My page", "tags": ["a", "b"], "number": "1", "2": "x"},
+            "title": "My page",
+            "first_line": 7,
+            "warnings": (),
+            "body": "\n# Other\n\nText.\n",
+        },
+    ),
+    (
+        "---\n\nA text between two rules: it says so.\n\n---\n",
+        {
+            "frontmatter": {},
+            "body": "---\n\nA text between two rules: it says so.\n\n---\n",
+            "first_line": 1,
+        },
+    ),
+    (
+        "---\njust words\n---\nmore",
+        {"frontmatter": {}, "body": "---\njust words\n---\nmore", "first_line": 1},
+    ),
+    (
+        "---\n*Prose* between rules\n---\nmore",
+        {"frontmatter": {}, "body": "---\n*Prose* between rules\n---\nmore", "first_line": 1},
+    ),
+    (
+        "---\n- a\n- b\n---\nmore",
+        {"frontmatter": {}, "body": "---\n- a\n- b\n---\nmore", "first_line": 1},
+    ),
+    ("---\nnever: closed\n", {"frontmatter": {}, "body": "---\nnever: closed\n", "first_line": 1}),
+    ("----\na: b\n---\n", {"frontmatter": {}, "body": "----\na: b\n---\n", "first_line": 1}),
+    (" ---\na: b\n---\n", {"frontmatter": {}, "body": " ---\na: b\n---\n", "first_line": 1}),
+    (
+        "text\n---\na: b\n---\n",
+        {"frontmatter": {}, "body": "text\n---\na: b\n---\n", "first_line": 1},
+    ),
+    (
+        "---\na: b\n" + "# " + "x" * 70000 + "\n---\ntext",
+        {
+            "frontmatter": {},
+            "body": "---\na: b\n" + "# " + "x" * 70000 + "\n---\ntext",
+            "first_line": 1,
+        },
+    ),
+    ("---\nlayout: post\nweight: 3\n---\n<!-- note: this -->\n<!-- toc -->\n", {"warnings": ()}),
+    (
+        '<!-- bethink: vector-index=false, kind=gotcha, tags=one, two, title="A, b" -->\n<!-- tags: three -->\n\nText.',
+        {"directives": {"index": False, "kind": "gotcha", "tags": ("three",), "title": "A, b"}},
+    ),
+    (
+        f"# A\n\n{LONG}\n\n## B\n<!-- bethink: kind=gotcha, tags=b -->\n{LONG}\n",
+        {
+            "directives": {},
+            "warnings": (
+                "line 6: a directive holds for the whole file and stands before its first header",
+            ),
+        },
+    ),
+]
+
+BROKEN_FRONTMATTER = [
+    ("title: a: b", " at line 2"),
+    ("title: x\nlist: [a, b\nother: 1", " at line 4"),
+    ("title: {{title}}", " at line 2"),
+    ("title: x\nyear: &a 1\n", ""),
+    ("title: x\nyear: *a\n", ""),
+    ("title: x\nyear: !!python/name:os.system x\n", ""),
+    ("title: 'never closed", " at line 3"),
+    ("title: \tx\n\ty: 1", " at line 2"),
+]
+
+DIRECTIVES_READ_FROM_FRONTMATTER = [
+    ("vector-index: false", "index", False),
+    ("vector_index: no", "index", False),
+    ("vector-index: true", "index", True),
+    ("index: false", "index", False),
+    ("category: gotchas", "kind", "gotcha"),
+    ("kind: Decision", "kind", "decision"),
+    ("tags: one, two", "tags", ("one", "two")),
+    ("tags: '#one'", "tags", ("one",)),
+    ("keywords: [one, two, one]", "tags", ("one", "two")),
+    ("importance: 8", "importance", 8.0),
+    ("importance: 2.5", "importance", 2.5),
+    ("title: A, b", "title", "A, b"),
+]
+
+WRONG_VALUE = [
+    "vector-index: maybe",
+    "index: 3",
+    "index: 0",
+    "kind: blog",
+    "importance: high",
+    "importance: 11",
+    "importance: -1",
+    "importance: nan",
+    "importance: true",
+]
+
+WHERE_DIRECTIVES_STAND = [
+    "---\n{0}\n---\nText.",
+    "<!-- {0} -->\nText.",
+    "<!--{0}-->\n\nText.",
+    "Text.\n\n<!-- bethink: {1} -->\n",
+    "<!--\n{2}{0}\n-->\n",
+]
+
+
 def test_frontmatter_and_directives_are_taken_apart_and_broken_ones_are_warnings():
-    for text, expected in cases("markdown-parsed", NAMES):
+    for text, expected in PARSED:
         page = parse(text)
         assert {name: getattr(page, name) for name in expected} == expected
-    for block, line in cases("markdown-broken-frontmatter-is-a"):
+    for block, line in BROKEN_FRONTMATTER:
         page = parse(f"---\n{block}\n---\n# A\n\nText.\n")
         assert page.body == "# A\n\nText.\n"
         assert not parse(f"---\n{block}\nindex: false\n---\n").directives["index"]
         (warning,) = page.warnings
         assert warning.startswith(f"broken frontmatter{line}: ")
         assert not warning.endswith(".")
-    for field, name, value in cases("markdown-directives-are-read-from-frontmatter"):
+    for field, name, value in DIRECTIVES_READ_FROM_FRONTMATTER:
         comment = field.replace(": ", "=", 1)
         before = "" if name == "importance" else "importance: 3\n"
-        for form in cases("markdown-where-directives-stand"):
+        for form in WHERE_DIRECTIVES_STAND:
             text = form.format(field, comment, before)
             page = parse(text)
             assert page.directives[name] == value, text
             assert page.warnings == ()
-    for field in cases("markdown-a-wrong-value-is"):
+    for field in WRONG_VALUE:
         for text in (
             f"---\n{field}\n---\nText.",
             f"<!-- {field} -->\nText.",
@@ -188,18 +445,58 @@ def test_frontmatter_and_directives_are_taken_apart_and_broken_ones_are_warnings
             assert len(whole(text)) == 1
 
 
+DIRECTIVE_STANDS_ON = [
+    "```\n<!-- index: false -->\n```\n",
+    "    <!-- index: false -->\n",
+    "> <!-- index: false -->\n",
+    "Text <!-- index: false --> in a line.\n",
+    "<!-- index: false --> and text\n",
+    "<!-- index: false --> <!-- and more -->\n",
+    "`<!-- index: false -->`\n",
+    "<!-- The index: false or not? -->\n",
+]
+
+
 def test_directives_are_not_part_of_the_text_but_where_they_stand_in_it_or_in_code():
     text = f"<!-- tags: x -->\n<!-- importance: 7 -->\n\n# A\n\n{LONG}.\n<!-- kept -->\n"
     (passage,) = whole(text)
     assert passage.content == f"# A\n\n{LONG}.\n<!-- kept -->"
     assert (passage.lines, passage.tags, passage.importance) == ((4, 7), ("x",), 7.0)
-    for text in cases("markdown-a-directive-stands-on"):
+    for text in DIRECTIVE_STANDS_ON:
         assert "index: false" in whole(text)[0].content
     # Below a header one only keeps the file out.
     text = f"# A\n\n{LONG}\n\n## B\n<!-- bethink: kind=gotcha, tags=b -->\n{LONG}\n"
     assert [passage.lines for passage in whole(text)] == [(1, 3), (5, 7)]
     assert "gotcha" not in repr(whole(text))
     assert whole(text.replace("kind=gotcha", "vector-index=false")) == []
+
+
+NOTHING_WORTH_REMEMBERING_MAKES = [
+    "",
+    "   \n\n",
+    "---\na: b\n---\n",
+    "---\n***\n",
+    "<!-- tags: a -->",
+    "* * *\n\n---\n",
+    "<!-- index: false -->\nText.",
+]
+
+KIND_FOLLOWS_FROM = [
+    (".claude/knowledge/architecture/storage.md", "architecture"),
+    (".claude/knowledge/components/api/auth.md", "component"),
+    ("knowledge/domain/orders.md", "domain"),
+    ("knowledge/patterns/retry.md", "pattern"),
+    ("knowledge/gotchas.md", "gotcha"),
+    ("ARCHITECTURE.md", "architecture"),
+    ("docs/decisions/0001-use-sqlite.md", "decision"),
+    ("docs/adr/0001.md", "decision"),
+    ("architecture/decisions/1.md", "decision"),
+    ("decisions/architecture.md", "architecture"),
+    ("notes/discoveries/x.md", "discovery"),
+    ("docs/patterns/x.rst", "document"),
+    ("docs/guide.md", "document"),
+    ("docs/pattern-matching.md", "document"),
+]
 
 
 def test_passages_carry_section_lines_and_kind_and_what_the_file_says_of_itself():
@@ -212,9 +509,9 @@ def test_passages_carry_section_lines_and_kind_and_what_the_file_says_of_itself(
     assert whole("Only text.")[0].section == "a"
     assert whole("---\ntitle: Mine\n---\nOnly text.")[0].section == "Mine"
     assert [passage.section for passage in whole(f"{LONG}\n# A\n{LONG}")] == ["A", "A"]
-    for text in cases("markdown-nothing-worth-remembering-makes"):
+    for text in NOTHING_WORTH_REMEMBERING_MAKES:
         assert whole(text) == []
-    for uri, kind in cases("markdown-the-kind-follows-from"):
+    for uri, kind in KIND_FOLLOWS_FROM:
         assert whole("Some text.", uri)[0].kind == kind
         assert whole("<!-- kind: fact -->\nSome text.", uri)[0].kind == "fact"
 
@@ -256,7 +553,32 @@ def test_every_text_is_parsed_and_its_passages_cite_lines_that_hold_them(text, f
             assert passage.content[-1] in "".join(lines[first - 1 : last])
 
 
-HOSTILE = dict(cases("markdown-hostile", {}))
+HOSTILE = {
+    "quotes": ">" * 100000,
+    "nested quotes": (">" * 60 + " a\n") * 1500,
+    "lists": "- " * 50000,
+    "deep lists": "".join("  " * depth + "- a\n" for depth in range(300)),
+    "brackets": "[" * 100000,
+    "open brackets": "[a\n" * 8000,
+    "references": "[a]: b '\n" * 8000,
+    "wide table": "|a" * 50000 + "\n" + "|-" * 50000 + "\n" + "|b" * 50000,
+    "ticks": "`" * 100000,
+    "stars": "*" * 100000,
+    "comments": "<!-- a\n" * 10000,
+    "closed comments": "<!-- tags: a -->\n" * 3000,
+    "white space": " " * 100000 + "\n" * 20000,
+    "no space": "x" * 200000,
+    "dots": "." * 100000,
+    "dots and spaces": ". " * 50000,
+    "headers": "# a\n" * 4000,
+    "header markup": "# " + "*a_[`<" * 20000,
+    "carriage returns": "\r" * 20000,
+    "frontmatter": "---\na: " + "[" * 60000 + "\n---\n",
+    "aliases": "---\na: &a [x, x]\nb: &b [*a, *a]\n" + "c: [*b, *b]\n" * 500 + "---\ntext",
+    "number": "---\na: " + "9" * 50000 + "\n---\ntext",
+    "marks": "e" + "́" * 100000,
+    "dashes": "---\n" * 10000,
+}
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -6,7 +6,6 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from case_tables import FOLDER
 from memories import NOW, use_tool
 
 from bethink.app.mcp import tools
@@ -171,7 +170,36 @@ def test_a_knowledge_file_is_quoted_line_by_line_and_nothing_else_is_there(reade
         assert refused.value.message.isprintable() and len(refused.value.message) < 1000
 
 
-OUT = (FOLDER / "mcp-no-knowledge-files.txt").read_text("utf-8").split()
+OUT = [
+    "..",
+    "../secret.md",
+    "domain/../../../../secret.md",
+    "domain/../tea.md",
+    "./domain/tea.md",
+    "domain//tea.md",
+    "domain/",
+    "%2e%2e/secret.md",
+    "..%2fsecret.md",
+    "domain%2f..%2f..%2fsecret.md",
+    "%252e%252e%252fsecret.md",
+    "domain%252Ftea.md",
+    "/etc/passwd",
+    "%2Fetc%2Fpasswd",
+    "~/secret.md",
+    "C:/secret.md",
+    "domain/tea.md:stream",
+    "CON.md",
+    "domain/tea.md%00",
+    "%0a",
+    "%ff%fe.md",
+    "%c0%ae%c0%ae/secret.md",
+    "..\\secret.md",
+    "README.md",
+    "secret.md",
+    ".claude",
+    "domain",
+    "nothing.md",
+]
 
 
 def test_links_do_not_lead_out_of_a_knowledge_folder(reader, project, tmp_path):

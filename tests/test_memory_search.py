@@ -3,14 +3,13 @@
 import threading
 
 import pytest
-from case_tables import cases
 from memories import Failing, texts
 
 from bethink.config import Config
 from bethink.embed import HashingEmbedder
 from bethink.errors import EmbeddingError, InvalidInput, NotFound
 from bethink.model import PERSONAL, Filter, Passage
-from bethink.recall.pipeline import STRANGE, UNFIT
+from bethink.recall.unrelated import FEW_SHOWN, NOTHING_FITS
 
 OWLS = ["The barn owl hunts at night", "The snowy owl hunts by day", "The owl pellet holds bones"]
 
@@ -19,27 +18,57 @@ def told(memory, texts, kind=None):
     memory.add_many([Passage(text, kind) for text in texts], dedup=False)
 
 
-def test_an_empty_question_an_unknown_mode_and_an_unknown_profile_are_refused(hashing):
-    for question in ("", " \n"):
-        with pytest.raises(InvalidInput, match="The question is empty"):
-            hashing.search(question)
-    for name, value in (("mode", "fuzzy"), ("profile", "mood")):
-        with pytest.raises(InvalidInput, match=f"'{value}' is not a {name}") as caught:
-            hashing.search("x", **{name: value})
-        assert caught.value.hint.startswith("One of ")
+@pytest.mark.parametrize(
+    "question",
+    [
+        pytest.param("", id="empty"),
+        pytest.param(" \n", id="blank"),
+    ],
+)
+def test_an_empty_question_is_refused(hashing, question):
+    with pytest.raises(InvalidInput, match="The question is empty"):
+        hashing.search(question)
 
 
-def test_a_threshold_is_the_final_bar_and_a_long_question_finds_the_one_word_that_fits(memory):
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        pytest.param("mode", "fuzzy", id="mode"),
+        pytest.param("profile", "mood", id="profile"),
+    ],
+)
+def test_an_unknown_option_is_refused(hashing, name, value):
+    with pytest.raises(InvalidInput, match=f"'{value}' is not a {name}") as caught:
+        hashing.search("x", **{name: value})
+    assert caught.value.hint.startswith("One of ")
+
+
+def test_a_long_question_finds_the_one_word_that_fits(memory):
     memory.add(OWLS[0])
     question = "could you perhaps tell me whether anybody ever wrote down when exactly that owl of ours goes out to eat"
     assert texts(memory.search(question)) == [OWLS[0]]
+
+
+def test_a_threshold_cuts_off_lower_scores(memory):
     told(memory, OWLS)
     bar = memory.search("snowy owl by day").hits[1].score + 1e-9
     for threshold, number in ((bar, 1), (1, 0)):
         assert len(memory.search("snowy owl by day", threshold=threshold).hits) == number
 
 
-@pytest.mark.parametrize(("question", "found"), cases("memory-search-scripts-without-spaces"))
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        pytest.param(
+            "バックアップは何時？", "本番データベースは毎晩2時にバックアップされる", id="katakana"
+        ),
+        pytest.param("订单事件怎么传递", "支付服务使用 Kafka 传递订单事件", id="cjk"),
+        pytest.param(
+            "데이터베이스는 어디에 있나요", "운영 데이터베이스를 프랑크푸르트에 둔다", id="hangul"
+        ),
+        pytest.param("สำรองข้อมูลเมื่อไหร่", "ฐานข้อมูลสำรองข้อมูลทุกคืน", id="thai"),
+    ],
+)
 def test_a_question_in_a_script_without_spaces_is_found_by_its_parts(hashing, question, found):
     spaceless = ["デプロイは金曜日に行う", "周五不发布", "금요일에는 배포하지 않는다", "ปิดวันศุกร์"]
     told(hashing, [found, *spaceless])
@@ -47,34 +76,77 @@ def test_a_question_in_a_script_without_spaces_is_found_by_its_parts(hashing, qu
     assert texts(hashing.search(f'"{found[:6]}"', mode="keyword")) == [found]
 
 
-def test_a_question_for_nothing_but_a_kind_is_answered_by_it_and_otherwise_by_what_there_is(memory):
+def test_a_question_for_a_missing_kind_finds_other_memories(memory):
     told(memory, [f"Let me see what we decide about owl {n}" for n in range(5)], "context")
     assert len(memory.search("what did we decide?").hits) == 5
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        pytest.param("what did we decide?", id="what-did-decide"),
+        pytest.param("list all decisions", id="list-all-decisions"),
+    ],
+)
+def test_a_question_for_a_kind_alone_finds_only_that_kind(memory, question):
+    told(memory, [f"Let me see what we decide about owl {n}" for n in range(5)], "context")
     decided = "The owls move to the north barn"
     memory.add(decided, kind="decision")
-    for question in ("what did we decide?", "list all decisions"):
-        assert texts(memory.search(question)) == [decided]
+    assert texts(memory.search(question)) == [decided]
+
+
+def test_a_question_with_a_topic_finds_other_kinds_too(memory):
+    told(memory, [f"Let me see what we decide about owl {n}" for n in range(5)], "context")
+    decided = "The owls move to the north barn"
+    memory.add(decided, kind="decision")
     assert len(memory.search("what did we decide about owl 3?").hits) > 1
 
 
-def test_a_question_that_nothing_fits_gets_little_and_is_told_so(hashing):
+@pytest.mark.parametrize(
+    "question",
+    [
+        pytest.param("asdf qwer zxcv", id="asdf-qwer-zxcv"),
+        pytest.param("capital of France", id="capital-france"),
+    ],
+)
+def test_a_question_that_nothing_fits_gets_three_hits_and_a_hint(hashing, question):
     told(hashing, [*OWLS, *(f"The law of barn {number} is old" for number in range(9))])
-    for question in ("asdf qwer zxcv", "capital of France"):
-        strange = hashing.search(question)
-        assert (len(strange.hits), strange.total, strange.hints) == (3, 3, (STRANGE,)), question
-        assert not hashing.search(question, mode="keyword").hits
+    strange = hashing.search(question)
+    assert (len(strange.hits), strange.total, strange.hints) == (3, 3, (FEW_SHOWN,)), question
+    assert not hashing.search(question, mode="keyword").hits
+
+
+def test_a_memory_with_all_words_of_the_question_gets_no_hint(hashing):
+    told(hashing, [*OWLS, *(f"The law of barn {number} is old" for number in range(9))])
     hashing.add(" ".join(["Of all our", *(f"tool{number}" for number in range(3000)), "a harpoon"]))
     assert hashing.search("harpoon").hints == (), "one holds all that is asked"
+
+
+def test_a_keyword_search_that_hardly_fits_is_cut_to_three_hits(hashing):
+    told(hashing, [*OWLS, *(f"The law of barn {number} is old" for number in range(9))])
     few, by_words = "purple elephant submarine chandelier tax law", {"mode": "keyword"}
     strange = hashing.search(few, **by_words)
-    assert (len(strange.hits), strange.total, strange.hints) == (3, 3, (STRANGE,))
+    assert (len(strange.hits), strange.total, strange.hints) == (3, 3, (FEW_SHOWN,))
     assert not hashing.search(few, **by_words, offset=3).hits
+
+
+def test_a_search_with_explicit_limits_is_not_cut(hashing):
+    told(hashing, [*OWLS, *(f"The law of barn {number} is old" for number in range(9))])
+    few, by_words = "purple elephant submarine chandelier tax law", {"mode": "keyword"}
     # Who says what fits, or narrows the search, gets it all.
     narrow = hashing.filter(kinds=("general", "fact", "domain"))
     for more in ({"threshold": 0.0}, {"filter": narrow}, {"profile": "explore"}):
         every = hashing.search(few, **by_words, **more)
-        assert len(every.hits) > 3 and every.hints[:1] == (UNFIT,), more
+        assert len(every.hits) > 3 and every.hints[:1] == (NOTHING_FITS,), more
+
+
+def test_a_search_by_meaning_is_not_cut(hashing):
+    told(hashing, [*OWLS, *(f"The law of barn {number} is old" for number in range(9))])
     assert len(hashing.search("asdf qwer zxcv", mode="vector").hits) > 3
+
+
+def test_a_question_that_fits_gets_no_hint(hashing):
+    told(hashing, [*OWLS, *(f"The law of barn {number} is old" for number in range(9))])
     assert not hashing.search("when does the barn owl hunt").hints
 
 
@@ -90,15 +162,15 @@ def order(memory, question, **how):
     return [hit.memory.id for hit in memory.search(question, **how).hits]
 
 
-def test_continuity_prefers_what_is_recent(hashing, clock):
+@pytest.mark.parametrize("seed", range(10))
+def test_the_continuity_profile_prefers_recent_memories(hashing, clock, seed):
     old = hashing.add("project status update", dedup=False).id
     clock.move(hours=100)
     new = hashing.add("project status update.", dedup=False).id
-    for seed in range(10):
-        assert order(hashing, "project status", profile="continuity", seed=seed) == [new, old]
+    assert order(hashing, "project status", profile="continuity", seed=seed) == [new, old]
 
 
-def test_frequent_prefers_votes_and_fact_check_relevance(hashing):
+def test_a_profile_decides_between_votes_or_relevance(hashing):
     exact = hashing.add("TypeScript compiler options").id
     voted = hashing.add("TypeScript build tools").id
     hashing.vote(voted, 10)
@@ -108,11 +180,15 @@ def test_frequent_prefers_votes_and_fact_check_relevance(hashing):
             assert found[0] == first, profile
 
 
-def test_a_seed_makes_the_jitter_repeatable_and_exploring_changes_the_order(hashing):
+def test_exploring_changes_the_order_with_the_seed(hashing):
     told(hashing, [f"memory item {number} about testing" for number in range(5)])
     orders = [order(hashing, "testing", profile="explore", seed=seed) for seed in range(20)]
     assert {len(found) for found in orders} == {5} and len(set(map(tuple, orders))) > 1
     assert order(hashing, "testing", profile="explore", seed=3) == orders[3]
+
+
+def test_a_seed_changes_nothing_without_exploring(hashing):
+    told(hashing, [f"memory item {number} about testing" for number in range(5)])
     scores = [[hit.score for hit in hashing.search("testing", seed=n).hits] for n in (1, 2)]
     assert scores[0] == scores[1]
 
@@ -179,7 +255,7 @@ def test_what_a_hit_is_related_to_never_leaves_the_scopes(open_memory):
     assert hit.related == ()
 
 
-def test_without_a_model_or_with_one_that_fails_words_go_on(open_memory, tmp_path):
+def test_a_search_without_a_model_uses_words(open_memory):
     memory = open_memory("none")
     memory.add(OWLS[0])
     answer = memory.search("barn owl")
@@ -187,6 +263,9 @@ def test_without_a_model_or_with_one_that_fails_words_go_on(open_memory, tmp_pat
     for needs_one in (lambda: memory.search("barn owl", mode="vector"), memory.reindex):
         with pytest.raises(EmbeddingError, match="No embedding model is set"):
             needs_one()
+
+
+def test_a_missing_model_falls_back_to_words(open_memory, tmp_path):
     # A model that is not there.
     memory = open_memory("snowflake-arctic-embed-s", database=tmp_path / "missing.db")
     receipt = memory.add_many([Passage(OWLS[0])])
@@ -199,18 +278,36 @@ def test_without_a_model_or_with_one_that_fails_words_go_on(open_memory, tmp_pat
         why = f"{refused.value.message} {refused.value.hint}"
         assert refused.value.hint and memory.hints == (f"Working by words only: {why}",)
     assert memory.search("barn owl", mode="keyword").hints == ()
+
+
+def test_a_model_that_fails_while_writing_leaves_memories_unembedded(open_memory, tmp_path):
     # One that fails while writing.
     memory = open_memory(embedder=Failing(), database=tmp_path / "writing.db")
     receipt = memory.add_many([Passage(OWLS[0]), Passage(OWLS[1])])
     assert receipt.added == 2
     assert receipt.hints == ("Working by words only: The endpoint is down. Start it.",)
     assert memory.stats().unembedded == 2 and memory.stats().vectors == {}
+
+
+def test_a_text_can_be_changed_while_the_model_fails(open_memory, tmp_path):
+    # One that fails while writing.
+    memory = open_memory(embedder=Failing(), database=tmp_path / "writing.db")
+    memory.add_many([Passage(OWLS[0]), Passage(OWLS[1])])
     later = open_memory(embedder=Failing(), database=memory.store.path)
     changed = later.update(later.list()[0].id, content="The eagle owl sings")
     assert changed.content == "The eagle owl sings"
+
+
+def test_reindexing_embeds_what_a_failing_model_left_out(open_memory, tmp_path):
+    # One that fails while writing.
+    memory = open_memory(embedder=Failing(), database=tmp_path / "writing.db")
+    memory.add_many([Passage(OWLS[0]), Passage(OWLS[1])])
     with pytest.raises(EmbeddingError, match="endpoint is down"):
         open_memory(embedder=Failing(), database=memory.store.path).reindex()
     assert open_memory(database=memory.store.path).reindex() == 2 and memory.stats().unembedded == 0
+
+
+def test_a_model_that_fails_at_a_question_falls_back_to_words(open_memory, tmp_path):
     # One that fails at a question.
     memory = open_memory(embedder=Failing(documents=False), database=tmp_path / "asking.db")
     memory.add(OWLS[0])
@@ -225,19 +322,27 @@ def vectors(memory):
     return {model: count for model, count in memory.stats().vectors.items() if count}
 
 
-def test_a_changed_model_is_noticed_and_reindexing_goes_on_after_a_stop(open_memory, tmp_path):
+def test_a_changed_model_gives_a_hint(open_memory):
     told(open_memory(embedder=HashingEmbedder(64)), OWLS)
     after = open_memory(embedder=HashingEmbedder(128))
     answer = after.search("snowy owl")
     assert texts(answer)[0] == OWLS[1]
     assert "hashing-64, not hashing-128" in answer.hints[0] and "bethink reindex" in answer.hints[0]
     assert after.search("snowy owl", mode="vector").hits == ()
+
+
+def test_reindexing_embeds_with_the_new_model(open_memory):
+    told(open_memory(embedder=HashingEmbedder(64)), OWLS)
+    after = open_memory(embedder=HashingEmbedder(128))
     steps = []
     assert after.reindex(progress=lambda *at: steps.append(at)) == 3
     assert steps == [(3, 3)] and after.reindex() == 0
     answer = after.search("snowy owl", mode="vector")
     assert texts(answer)[0] == OWLS[1] and answer.hints == ()
     assert vectors(after) == {"hashing-128": 3}
+
+
+def test_reindexing_continues_after_a_stop(open_memory, tmp_path):
     owls = [f"owl number {number}" for number in range(150)]
     told(open_memory(embedder=HashingEmbedder(64), database=tmp_path / "many.db"), owls)
     after = open_memory(embedder=HashingEmbedder(128), database=tmp_path / "many.db")

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from case_tables import cases
 
 from bethink import __version__
 from bethink.agents.agent import USUAL_EVENTS
@@ -18,7 +17,12 @@ ROOT = Path(__file__).parent.parent
 PLUGIN, NEUTRAL = ROOT / "plugins" / "bethink", ROOT / "plugins" / "neutral"
 LAUNCHER = PLUGIN / "bin" / "bethink-hook"
 # Beside CLAUDE_PLUGIN_ROOT, which all of them set.
-HOSTS = dict(cases("plugin-hosts"))
+HOSTS = {
+    "claude": {"CLAUDECODE": "1"},
+    "codex": {"PLUGIN_ROOT": "/p", "CLAUDECODE": "1"},
+    "copilot": {"PLUGIN_ROOT": "/p", "COPILOT_PLUGIN_ROOT": "/p", "COPILOT_CLI": "1"},
+    "cursor": {"CURSOR_VERSION": "3.20"},
+}
 
 
 def loaded(path):

@@ -7,7 +7,6 @@ import numpy as np
 import postgres
 import psycopg
 import pytest
-from case_tables import cases
 from stores import HERE, NOW, by_meaning, by_words, change, make, purge, put, seen, tell, write
 
 from bethink.errors import InvalidInput, StoreBusy, StoreError, StoreTooNew
@@ -215,6 +214,27 @@ def test_a_large_scope_is_searched_by_the_indexes_of_vectors_and_of_words(tenant
     assert len(by_words(tenant, "reed")) == 1
 
 
+ROWS_FOUND_BY = [
+    ("SELECT content FROM memories m WHERE m.id = ANY(ARRAY['a', 'b'])", "id = ANY"),
+    ("SELECT id FROM memories WHERE id >= '01c' AND id < '01d' AND +scope IN (1) LIMIT 5", "id >="),
+    ("SELECT content FROM memories m WHERE m.key = ANY(ARRAY[1, 2])", "key = ANY"),
+    (
+        "SELECT id FROM memories WHERE scope = 1 AND dedup = ANY(ARRAY['a']) AND deleted_at IS NULL",
+        "dedup = ANY",
+    ),
+    (
+        "SELECT id FROM memories m WHERE m.scope IN (1) ORDER BY m.created_at DESC LIMIT 5",
+        "scope = ",
+    ),
+    ("SELECT id FROM sources WHERE scope = 1 AND uri = 'docs/a.md'", "uri = "),
+    ("SELECT id FROM entities e WHERE e.folded = ANY(ARRAY['redis'])", "folded = ANY"),
+    ("SELECT source FROM relations WHERE target = ANY(ARRAY['a'])", "target = ANY"),
+    ("SELECT action FROM history h WHERE h.memory = 7 ORDER BY number DESC LIMIT 1", "memory = 7"),
+    ("SELECT data FROM vectors v WHERE v.memory = ANY(ARRAY[1])", "memory = ANY"),
+    ("SELECT memories FROM lexeme_counts WHERE scope IN (1) AND hash IN (7, 8)", "hash = ANY"),
+]
+
+
 def test_rows_are_found_by_index_although_only_the_policy_names_the_tenant():
     """With enough memories for the planner to care, beside another tenant."""
     store = PostgresStore(postgres.migrated(), tenant="full")
@@ -226,7 +246,7 @@ def test_rows_are_found_by_index_although_only_the_policy_names_the_tenant():
         links = [Relation(a.id, b.id, "builds_on") for a, b in pairwise(memories)]
         put(one, *memories, relate=tuple(links))
     postgres.run(store.database.url, "ANALYZE")
-    for sql, condition in cases("postgres-store-rows-are-found-by"):
+    for sql, condition in ROWS_FOUND_BY:
         with postgres.transaction(store) as connection:
             plan = explain(connection, sql)
         conditions = [line for line in plan.splitlines() if "Index Cond" in line]

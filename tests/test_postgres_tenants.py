@@ -6,7 +6,6 @@ import postgres
 import psycopg
 import pytest
 import stores
-from case_tables import cases
 from stores import HERE, MODEL, by_meaning, by_words, everything, ids, make, put, snapshot, tell
 
 from bethink.errors import InvalidInput, NotFound, StoreError
@@ -97,11 +96,37 @@ def become_app(connection, store: PostgresStore) -> None:
     connection.execute("SET LOCAL SESSION AUTHORIZATION bethink_app")
 
 
+ROLE_SERVES = [
+    "INSERT INTO meta(tenant, scope, key, value) VALUES ({other}, 0, 'x', 'y')",
+    "UPDATE meta SET tenant = {other}",
+    "UPDATE memories SET tenant = {other}",
+    "INSERT INTO tombstones(tenant, scope, hash, at) VALUES ({other}, 0, 'x', 0)",
+    "UPDATE tenants SET seal = ''",
+    "DELETE FROM tenants",
+    "UPDATE audit SET actor = 'nobody'",
+    "DELETE FROM audit",
+    "TRUNCATE audit",
+    "ALTER TABLE memories DISABLE ROW LEVEL SECURITY",
+    "DROP TABLE audit",
+    "SET ROLE bethink_keeper",
+    "UPDATE history SET actor = 'nobody'",
+    "DELETE FROM history",
+    "TRUNCATE history",
+    "INSERT INTO logins(role, tenant, person) VALUES ('x', {other}, 'x')",
+    "CREATE TEMPORARY TABLE mine (a int)",
+    "SELECT bind('bethink_app', 'default', 'x')",
+    "CREATE TABLE mine (a int)",
+    "TRUNCATE memories",
+    "ALTER TABLE audit DISABLE TRIGGER ALL",
+    "SELECT leave('default')",
+]
+
+
 def test_the_role_that_serves_cannot_step_over_the_walls(two):
     one, other = two
     fill(one, "heron")
     one.take(Bundle(), note=("a", "b"))
-    for statement in cases("postgres-tenants-the-role-that-serves"):
+    for statement in ROLE_SERVES:
         with psycopg.connect(one.database.url) as connection:
             become_app(connection, one)
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
@@ -164,9 +189,20 @@ def attack(store: PostgresStore, name: str, call: str, careless: str = "") -> st
     return found or ""
 
 
+TYPE = [
+    "SELECT enter('another')",
+    "SELECT * FROM token('x')",
+    "SELECT * FROM find(ARRAY['x'::tsquery], ARRAY[1.0::float8], 1)",
+    "SELECT * FROM find_spans('x'::tsquery)",
+    "SELECT drop_history(NULL)",
+    "SELECT expunge(ARRAY['x'::bytea])",
+    "INSERT INTO audit(number, at, person, actor, mark, changes, hash) VALUES (0, now(), '', 'a', 'b', '{}', '')",
+]
+
+
 def test_a_type_of_the_callers_own_is_never_evaluated_with_the_keepers_rights(two):
     """Whoever could make temporary objects would put a domain of the same name before ours, with a check that does as it likes."""
-    for call in cases("postgres-tenants-a-type-of-the"):
+    for call in TYPE:
         for name in ("timestamptz", "int4", "int8", "text", "bytea"):
             assert attack(two[0], name, call) in ("", "bethink_app"), (call, name)
     # The attack is a real one: it succeeds where a function is careless.

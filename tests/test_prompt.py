@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from case_tables import each
 from cli_runner import run_at_terminal
 
 from bethink.app.cli import console
@@ -57,7 +56,22 @@ def test_what_is_edited_is_a_new_version_unless_somebody_else_changed_it_meanwhi
     assert cli.json("get", id)[0]["content"] == "We deploy on Fridays"
 
 
-@each("body,said", "prompt-not-taken")
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        pytest.param(
+            "file.write_text('<private>all</private>')",
+            "Nothing is left to remember",
+            id="file.write_text-private-all-private",
+        ),
+        pytest.param(
+            "file.write_bytes(b'caf\\xe9')", "is no text in UTF-8", id="file.write_bytes-b-caf-xe9"
+        ),
+        pytest.param(
+            "file.write_text('x'); sys.exit(3)", "ended with 3", id="file.write_text-x-sys.exit-3"
+        ),
+    ],
+)
 def test_a_text_that_is_not_taken_is_kept_in_a_file(cli, tmp_path, body, said):
     id = cli.add(DEPLOY)
     cli.monkeypatch.setenv("EDITOR", make_editor(tmp_path, body))
@@ -68,7 +82,18 @@ def test_a_text_that_is_not_taken_is_kept_in_a_file(cli, tmp_path, body, said):
     assert cli.json("get", id)[0]["content"] == DEPLOY
 
 
-@each("environment,said", "prompt-no-editor")
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    [
+        pytest.param({}, "There is no editor.", id="there-no-editor"),
+        pytest.param(
+            {"EDITOR": "/no/such/editor"}, "cannot be started", id="editor-no/such/editor"
+        ),
+        pytest.param({"EDITOR": "false"}, "ended with 1. Nothing was changed.", id="editor-false"),
+        pytest.param({"EDITOR": "vi 'unclosed"}, "cannot be started", id="editor-vi-unclosed"),
+        pytest.param({"EDITOR": "vi", "CLAUDECODE": "1"}, "bethink update", id="editor-claudecode"),
+    ],
+)
 def test_without_an_editor_it_is_said_how_to_name_one(cli, tmp_path, environment, said):
     id = cli.add(DEPLOY)
     for name, value in environment.items():
@@ -88,7 +113,13 @@ def passage(cli):
     return next(one for one in cli.json("list") if "Tokens" in one["content"])
 
 
-@each("program,given", "prompt-editors")
+@pytest.mark.parametrize(
+    ("program", "given"),
+    [
+        pytest.param("vim", ["+{line}", "{file}"], id="vim"),
+        pytest.param("code", ["-g", "{file}:{line}"], id="code"),
+    ],
+)
 def test_a_source_opens_at_its_line_in_any_editor(cli, passage, tmp_path, program, given):
     place = {"file": cli.project / "docs/auth.md", "line": passage["lines"][0]}
     started = tmp_path / "started"
@@ -158,7 +189,22 @@ def test_what_may_replace_is_asked_on_a_terminal(cli, answer, held):
     assert [one["content"].split()[4] for one in cli.json("list")] == held
 
 
-@each("argv,type,code", "prompt-errors")
+@pytest.mark.parametrize(
+    ("argv", "type", "code"),
+    [
+        pytest.param(["serch", "x", "--json"], "UsageError", 2, id="serch"),
+        pytest.param(["--json"], "UsageError", 2, id="json-usageerror"),
+        pytest.param(
+            ["get", "ffffffff", "--format", "json"], "NotFound", 1, id="get-ffffffff-format"
+        ),
+        pytest.param(
+            ["get", "ffffffff", "--format=json"], "NotFound", 1, id="get-ffffffff-format-json"
+        ),
+        pytest.param(["--json", "add", "x", "--kind", "decison"], "InvalidInput", 2, id="json-add"),
+        pytest.param(["list", "--json", "--database", "/no/such.db"], "NotFound", 1, id="list"),
+        pytest.param(["backup", "/proc/no/such.db", "--json"], "StoreError", 1, id="backup"),
+    ],
+)
 def test_an_error_is_one_line_of_json_where_json_was_asked_for(cli, argv, type, code):
     cli.add(DEPLOY)
     result = cli(*argv)

@@ -4,7 +4,6 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from case_tables import FOLDER, cases
 from memories import texts
 
 from bethink.api import Bethink
@@ -14,8 +13,17 @@ from bethink.model import Passage, Source
 from bethink.recall.query import find_event
 
 NOW = datetime(2026, 11, 18, 12, tzinfo=UTC)  # a Wednesday
-TOLD = dict(cases("questions-statements"))
-CODE = (FOLDER / "questions-code.txt").read_text("utf-8")
+RUNNER = "Our test runner is pytest, because unittest has no fixtures"
+CACHE = "We moved the cache from Memcached to Redis because of persistence"
+WARM = "The cache must be warm before the first deploy, or the health check fails"
+TTL = "The cache keeps an entry for five minutes"
+BEFORE = "How long does the cache keep an entry? It keeps it for five minutes."
+CODE = """\
+tests/runner.py [python] 90 lines
+2: def open_report()
+9: def runner() which test runner do we use
+30: class RetryPolicy
+In words: open report, runner, retry policy, cache"""
 
 
 @contextmanager
@@ -27,11 +35,20 @@ def opened(folder):
         yield memory, times.append
 
 
+EXPECTED = [
+    (40, "decision", "Invoices are kept in MySQL"),
+    (9, "decision", RUNNER),
+    (8, "gotcha", WARM),
+    (1, "decision", CACHE),
+    (0, "fact", TTL),
+]
+
+
 @pytest.fixture(scope="module")
 def memory(tmp_path_factory):
     """For the tests that only ask."""
     with opened(tmp_path_factory.mktemp("asked")) as (memory, set_clock):
-        for days, kind, text in cases("questions-told", TOLD):
+        for days, kind, text in EXPECTED:
             set_clock(NOW - timedelta(days=days))
             memory.add(text, kind=kind, dedup=False)
         symbols = {"symbols": ["open_report", "runner", "RetryPolicy"], "path": "tests/runner.py"}
@@ -42,16 +59,52 @@ def memory(tmp_path_factory):
         yield memory
 
 
+FOLLOW_UPS = [
+    ("why?", BEFORE, TTL),
+    ("And the other one?", f"{BEFORE} NOT (Redis", TTL),
+    ("what about the second?", BEFORE, TTL),
+    ("which test runner do we use?", BEFORE, RUNNER),  # names what it asks about
+    ("and the runner?", BEFORE, RUNNER),
+]
+
+ASKED_FOR = [
+    ("decisions about the cache", CACHE),
+    ("gotchas with the cache", WARM),
+    ("what did we decide about the cache last week?", CACHE),  # later than asked, not hidden
+    ("what did we do about the health check last week?", WARM),
+    ("which test runner do we use", RUNNER),
+]
+
+CODE_COMES_FIRST = [
+    ("where is the runner defined?", "def runner() which test runner do we use in {}:9"),
+    ("which class is the retry policy", "class RetryPolicy in {}:30"),
+    ("RetryPolicy", "class RetryPolicy in {}:30"),
+    ("open_report", "tests/runner.py: open_report"),
+]
+
+ABOUT_TIME = [
+    ("what did we do today?", [TTL]),
+    ("What happened yesterday", [CACHE]),
+    ("what did we do last week?", [WARM, RUNNER]),
+    ("what changed since yesterday?", [TTL, CACHE]),
+    ("what did we work on in the last two weeks", [TTL, CACHE, WARM, RUNNER]),
+    ("which decisions did we make last week?", [RUNNER]),
+    ("what did we do on 09.11.2026?", [RUNNER]),
+    ("today", [TTL]),
+    ("what did we do in 2019?", []),
+]
+
+
 def test_a_question_gets_first_what_it_asks_for_also_when_it_only_points(memory):
-    for question, context, first in cases("questions-follow-ups", TOLD):
+    for question, context, first in FOLLOW_UPS:
         assert texts(memory.search(question, context=context))[0] == first
         assert memory.search("why?").query.terms[0].text == "why"
-    for question, first in cases("questions-what-is-asked-for", TOLD):
+    for question, first in ASKED_FOR:
         assert texts(memory.search(question))[0] == first
-    for question, title in cases("questions-code-comes-first"):
+    for question, title in CODE_COMES_FIRST:
         best = memory.search(question).hits[0].memory
         assert (best.kind, best.summary) == ("code", title.format(best.path))
-    for question, expected in cases("questions-about-a-time", TOLD):
+    for question, expected in ABOUT_TIME:
         answer = memory.search(question)
         assert texts(answer) == expected
         assert answer.query.recap and answer.total == len(expected)
@@ -137,32 +190,68 @@ def test_a_model_for_other_languages_is_offered_once(cli, command):
 
 # Past states, by a date or by an event that only memory knows
 
-HELD = dict(cases("questions-moved"))
+OLD = "We use MySQL for the orders database"
+NEW = "We moved from MySQL to Postgres for the orders database"
+OTHER = "Backups of Postgres run every night"
 
 
 @pytest.fixture(scope="module")
 def moved(tmp_path_factory):
     with opened(tmp_path_factory.mktemp("moved")) as (memory, set_clock):
         set_clock(datetime(2026, 1, 10, tzinfo=UTC))
-        old = memory.add(HELD["OLD"], kind="decision").id
+        old = memory.add(OLD, kind="decision").id
         set_clock(datetime(2026, 4, 2, tzinfo=UTC))
-        memory.add(HELD["NEW"], kind="decision", supersedes=[old])
+        memory.add(NEW, kind="decision", supersedes=[old])
         set_clock(datetime(2026, 6, 1, tzinfo=UTC))
-        memory.add(HELD["OTHER"])
+        memory.add(OTHER)
         set_clock(datetime(2026, 11, 1, tzinfo=UTC))
         yield memory
 
 
+HELD_THEN = [
+    ("what do we use for the orders database?", NEW),
+    ("what did we use for the orders database in March?", OLD),
+    ("what did we use for the orders database before we moved to Postgres?", OLD),
+    ("what did we use for the orders database in May 2026?", NEW),
+    ("which database did we use before the moon landing?", NEW),
+]
+
+EVENTS = [
+    ("what did we use before we moved to Postgres?", ("until", "we moved to Postgres")),
+    ("What did we change after the release of 2.0?", ("since", "the release of 2")),
+    ("how did we do it prior to the migration", ("until", "the migration")),
+    ("what did the team learn since our switch to Go, and why?", ("since", "our switch to Go")),
+    ("what did I buy before I moved to Rome?", None),
+    ("how many days after the meeting did Ada call?", None),
+    ("before lunch", None),
+    ("look before you leap", None),
+    ("", None),
+]
+
+ENGLISH = [
+    ("why do we use pnpm?", True),
+    ("the die was cast in comments", True),
+    ("pnpm", True),
+    ("", True),
+    ("café crème in the menu", True),
+    ("Warum nutzen wir pnpm und nicht npm?", False),
+    ("pourquoi est-ce que nous utilisons pnpm ?", False),
+    ("¿por qué usamos pnpm?", False),
+    ("我们为什么使用 pnpm？", False),
+    ("почему мы используем pnpm", False),
+]
+
+
 def test_what_held_at_the_time_that_was_asked_about_comes_first_and_no_time_hides_all(moved):
-    for question, best in cases("questions-what-held-then", HELD):
+    for question, best in HELD_THEN:
         assert texts(moved.search(question))[0] == best
     after = moved.search("which backups of Postgres did we run after we moved to Postgres?")
-    (other,) = [hit for hit in after.hits if hit.memory.content == HELD["OTHER"]]
+    (other,) = [hit for hit in after.hits if hit.memory.content == OTHER]
     assert other.why["preferred"] > 1
     assert moved.search("what did we use for the orders database in 2019?").hits
     # The question about the event is not asked without end.
     assert moved.search("before we moved before we moved before we moved").total >= 0
-    for question, expected in cases("questions-events"):
+    for question, expected in EVENTS:
         assert find_event(question) == expected, question
-    for text, english in cases("questions-english"):
+    for text, english in ENGLISH:
         assert is_english(text) is english, text

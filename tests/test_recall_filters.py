@@ -123,16 +123,18 @@ def flags(case: Case) -> list[str]:
 
 
 def ask_python(world, name, case):
-    from types import SimpleNamespace
-
-    from bethink.app.operations import make_filter
+    from bethink.app.operations.find import build_filter
+    from bethink.app.operations.requests import Filters
     from bethink.recall.shape import plain_hit
 
-    listed = {"kind", "tag", "entity", "host"}
-    given = {one: [value] if one in listed else value for one, value in case.options.items()}
+    lists = {"kind": "kinds", "tag": "tags", "entity": "entities", "host": "hosts"}
+    given = {
+        lists.get(one, one): (value,) if one in lists else value
+        for one, value in case.options.items()
+    }
     if "min_importance" in given:
         given["min_importance"] = float(given["min_importance"])
-    wanted = make_filter(world.memories[name], SimpleNamespace(**given))
+    wanted = build_filter(world.memories[name], Filters(**given))
     hits = world.memories[name].search(subject(name), filter=wanted).hits
     return json.dumps([plain_hit(hit) for hit in hits])
 

@@ -141,7 +141,7 @@ def replaced(memory, clock):
     return memory
 
 
-def test_a_question_is_answered_by_the_note_that_says_it_and_not_by_a_successor(replaced):
+def test_a_question_is_answered_by_its_note_before_a_successor(replaced):
     found = texts(replaced.search("who owns the OpenAPI export?"))
     assert found[0] == "The OpenAPI export of the catalogue belongs to Priya"
 

@@ -23,7 +23,6 @@ from bethink.ingest.reconcile import (
 from bethink.ingest.wording import (
     adds_nothing,
     contrasts,
-    find_change,
     find_code_tokens,
     find_quantities,
     is_correction,
@@ -33,6 +32,7 @@ from bethink.ingest.wording import (
     says_old_value_is_over,
     states_change_of,
 )
+from bethink.language.change import find_change
 from bethink.model import TRUST
 
 # Words of one text

@@ -4,7 +4,6 @@ import copy
 from datetime import UTC, datetime
 
 import pytest
-from case_tables import cases
 from http_server import problem, running, served
 from stores import HERE, NOW, make, source_of, tell
 
@@ -144,7 +143,26 @@ def test_nothing_reaches_another_project_and_a_bad_bundle_changes_nothing(anna, 
     def change(**fields):
         return {**good, "records": [good["records"][0] | fields]}
 
-    for bundle in cases("remote-bundles", {"change": change, "good": good, "id": id}):
+    bundles = [
+        change(id="nope"),
+        change(kind="nonsense"),
+        change(content=7),
+        change(created_at="yesterday"),
+        change(importance=1e9),
+        change(trust=9),
+        change(content_hash="0" * 64),
+        {"records": [[]]},
+        {"records": "x"},
+        {"gone": [id]},
+        {"tombstones": [["AA==", "2026-11-16T00:00:00Z"]]},
+        {"turns": [["", "AA=="]]},
+        {"sources": [["", ["docs/a.md"], "2026-11-16T00:00:00Z"]]},
+        {"sessions": [["talk", ""]]},
+        {"spans": [[["t", "", "talk", None, "a", "b", [1, 2], 0, "2026-11-16T00:00:00Z"], []]]},
+        {"scopes": [["project:0123456789abcdef", "mine", ""]]},
+        {"records": good["records"] * 1001},
+    ]
+    for bundle in bundles:
         problem(anna.ask("take", served.owner, bundle=bundle), 422)
     secret = change(tags=["ghp_" + "a1B2" * 9])
     assert anna.ask("take", served.owner, bundle=secret).json() == {"left": [id]}

@@ -3,7 +3,6 @@
 from unittest.mock import Mock
 
 import pytest
-from case_tables import cases, each
 from memories import DAY, STRANGERS, texts
 
 from bethink.app.mcp import read_call
@@ -11,7 +10,7 @@ from bethink.app.mcp.tools import search_memories
 from bethink.embed import HashingEmbedder
 from bethink.judge import Judge
 from bethink.model import TRUST, Passage, Source
-from bethink.recall.score import READ_HITS, is_question
+from bethink.recall.shortlist import READ_HITS, is_question
 
 QUESTION = "when does the barn owl hunt?"
 RIGHT = "It sleeps all day and goes out after mice at dusk, said the keeper of the owl"
@@ -67,14 +66,44 @@ def test_what_answers_the_question_comes_first_and_pages_are_parts_of_one_order(
     assert sorted(texts(again)) == sorted(texts(plain))
 
 
+NOBODY_ASKED = [
+    (QUESTION, {"rerank": False}),
+    (QUESTION, {"mode": "keyword"}),
+    (QUESTION, {"profile": "continuity"}),
+    ("barn owl hunt", {}),
+    ("fix: the barn owl hunts at night", {}),
+    ("do not hunt the owl", {}),
+    ("barn AND owl", {}),
+    (QUESTION + " " + "and so on " * 40 + "?", {}),
+]
+
+QUESTIONS = [
+    ("How do we deploy?", True),
+    ("where's the retry logic", True),
+    ("and which one did we keep", True),
+    ("the other one?", True),
+    ("why not viper", True),
+    ("deploy", False),
+    ("deploy?", False),
+    ("feat: whatever when it is", False),
+    ("Is", False),
+    ("don't cache tokens", False),
+    ("Wie deployen wir den Server und warum?", False),
+    ("was macht Redis hier?", False),
+    ("was ist der Grund für den Cache?", False),
+    ("was the cache chosen for speed?", True),
+    ("部署在哪里？", False),
+]
+
+
 def test_nobody_is_asked_without_need_and_the_kind_that_is_asked_for_stays_first(memory, judge):
-    for question, how in cases("rerank-nobody-is-asked", {"QUESTION": QUESTION}):
+    for question, how in NOBODY_ASKED:
         memory.search(question, **{"rerank": True, **how})
         assert judge.asked == [], (question, how)
     memory.add("We decided that the barn owl hunts on Tuesdays", kind="decision")
     first = memory.search("what did we decide about the barn owl hunt?", rerank=True).hits[0]
     assert first.memory.kind == "decision"
-    for text, asks in cases("rerank-questions"):
+    for text, asks in QUESTIONS:
         assert is_question(text) == asks, text
 
 
@@ -103,7 +132,17 @@ def uploads(open_memory):
     return memory
 
 
-@each("said,disputed", "rerank-disputed", {"NO_LONGER": NO_LONGER})
+@pytest.mark.parametrize(
+    ("said", "disputed"),
+    [
+        pytest.param(NO_LONGER, True, id="no_longer"),
+        pytest.param(
+            "ClamAV gets new signatures every night",
+            False,
+            id="clamav-gets-new-signatures-every-night",
+        ),
+    ],
+)
 def test_a_document_comes_behind_what_the_user_says_otherwise(uploads, said, disputed):
     uploads.add(said)
     for how in ({}, {"rerank": True}):
@@ -116,7 +155,28 @@ def test_a_document_comes_behind_what_the_user_says_otherwise(uploads, said, dis
         assert [page[0].memory.id for page in pages] == [hit.memory.id for hit in found], how
 
 
-@each("settle,told", "rerank-settled", {"DAY": DAY})
+@pytest.mark.parametrize(
+    ("settle", "told"),
+    [
+        pytest.param(lambda memory, own, _: memory.forget(own), [], id="memory-forget"),
+        pytest.param(
+            lambda memory, own, _: memory.update(own, expires_at=memory.clock() - DAY),
+            [],
+            id="memory-update",
+        ),
+        pytest.param(
+            lambda memory, own, claim: memory.link(own, claim, "relates_to"),
+            ["relates_to"],
+            id="memory-link-own-claim",
+        ),
+        pytest.param(
+            lambda memory, own, claim: memory.link(own, claim, "contradicts"),
+            ["contradicts"],
+            id="memory-link-own-claim-2",
+        ),
+        pytest.param(None, [], id="none"),
+    ],
+)
 def test_only_what_holds_there_and_nobody_settled_disputes_a_document(uploads, settle, told):
     (document,) = uploads.list()
     uploads.container = None if settle else "elsewhere"
@@ -150,6 +210,16 @@ def test_only_the_first_few_are_read_and_of_each_the_part_that_fits(memory, judg
     assert all(len(text) <= 300 and "owl" in text for _, text in judge.asked)
 
 
+COMMANDS = [
+    ("search", False),
+    ("search --no-rerank", False),
+    ("search --rerank --explain", True),
+    ("recall", True),
+    ("recall --no-rerank", False),
+    ("recall --mode keyword", False),
+]
+
+
 def test_agents_and_recall_get_it_and_search_when_told(cli, memory, judge, monkeypatch):
     found = search_memories(memory, read_call("search_memories", {"query": QUESTION})).text
     assert judge.asked
@@ -158,7 +228,7 @@ def test_agents_and_recall_get_it_and_search_when_told(cli, memory, judge, monke
     for text in TOLD:
         cli.add(text)
     monkeypatch.setattr("bethink.api.Bethink.judge", judge)
-    for command, asked in cases("rerank-commands"):
+    for command, asked in COMMANDS:
         judge.asked.clear()
         shown = cli.ok(*command.split(), QUESTION)
         assert bool(judge.asked) == asked, command

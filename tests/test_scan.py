@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from case_tables import each
 from memories import Counting
 from stores import EMBEDDER, HERE, MODEL, everything, purge, tell
 
@@ -161,7 +160,31 @@ def flip(at: int, data: bytes) -> bytes:
     return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
 
 
-@each("harm", "scan-harm", globals())
+@pytest.mark.parametrize(
+    "harm",
+    [
+        pytest.param(Path.unlink, id="path"),
+        pytest.param(put_folder_in_place, id="put_folder_in_place"),
+        pytest.param(diverge, id="diverge"),
+        pytest.param(lambda file: file.write_bytes(b""), id="file-write_bytes-bytes"),
+        pytest.param(
+            lambda file: file.write_bytes(file.read_bytes()[:-9]), id="file-write_bytes-file"
+        ),
+        pytest.param(
+            lambda file: file.write_bytes(flip(200, file.read_bytes())),
+            id="file-write_bytes-flip-200",
+        ),
+        pytest.param(
+            lambda file: file.write_bytes(b"x" * file.stat().st_size), id="file-write_bytes-x"
+        ),
+        pytest.param(
+            lambda file: file.write_bytes(
+                flip(file.read_bytes().index(b"PK\1\2") + 10, file.read_bytes())
+            ),
+            id="file-write_bytes-flip-file",
+        ),
+    ],
+)
 def test_a_file_that_is_lost_damaged_or_another_databases_changes_nothing(filed, harm):
     store = filed()
     store.close()

@@ -2,7 +2,6 @@
 
 import json
 
-from case_tables import cases
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from stores import NOW, make
@@ -22,6 +21,18 @@ def answer(*texts, total=None, **fields):
     hits = tuple(Hit(make(text, **fields), 1 - at / 100) for at, text in enumerate(texts))
     count = len(hits) if total is None else total
     return Answer(Query("how?", "how?"), hits, count, "hybrid", hints=("a hint",))
+
+
+CITATIONS = [
+    ({"source": "note:user"}, "note:user"),
+    (
+        {"source": "docs/auth.md", "source_type": "markdown", "lines": (12, 40)},
+        "docs/auth.md:12-40",
+    ),
+    ({"source": "docs/auth.md", "source_type": "markdown", "lines": (12, 12)}, "docs/auth.md:12"),
+    ({"source": "docs/auth.md", "source_type": "markdown"}, "docs/auth.md"),
+    ({"source": "session abc", "source_type": "transcript", "lines": (7, 7)}, "session abc:7"),
+]
 
 
 def test_a_plain_memory_has_the_documented_keys_and_a_hit_leads_with_id_and_score():
@@ -44,7 +55,7 @@ def test_a_plain_memory_has_the_documented_keys_and_a_hit_leads_with_id_and_scor
     assert related == [("supersedes", "out", other.id), ("answers", "in", other.id)]
     assert plain_hit(hit, explain=True)["why"] == {"cosine": 0.5}
     assert "related" not in plain_hit(hit._replace(related=()))
-    for fields, place in cases("shape-citations"):
+    for fields, place in CITATIONS:
         assert shape.citation(make("text", **fields)) == place
     assert {text: tokens(text) for text in COUNTS} == COUNTS
 
@@ -108,8 +119,25 @@ def excerpt(text, question, length):
     return choose_excerpt(text, find_sought(parse(question, NOW)), length)
 
 
+MARKED = [
+    ("deploy", "We deployed it; deploying takes a minute", ["deployed", "deploying"]),
+    ("how do we deploy?", "How we do it: we deploy", ["deploy"]),
+    ("cafe", "The Café and the CAFÉ", ["Café", "CAFÉ"]),
+    ('"rate limit"', "The rate limit and its rates", ["rate", "limit", "rates"]),
+    ("depl*", "deployment, depletion, replay", ["deployment", "depletion"]),
+    ("redis AND NOT memcached", "Redis and memcached", ["Redis"]),
+    ("http url", "parseHttpUrl and HTTP", ["parseHttpUrl", "HTTP"]),
+    ("snake_case", "a snake_case name", ["snake", "case"]),
+    ("東京", "私は東京タワーに行く。京都", ["私は東京タワーに行く"]),
+    ("the", "the fact", ["the"]),
+    ("", "nothing is asked", []),
+    ("<script>", "a <script> tag", ["script"]),
+    ("zzz", "nothing of that", []),
+]
+
+
 def test_what_was_found_is_marked_and_the_part_with_most_of_the_question_is_shown():
-    for question, text, words in cases("shape-marked"):
+    for question, text, words in MARKED:
         places = find_places(text, find_sought(parse(question, NOW)))
         assert [text[start:end] for start, end in places] == words, question
     wanted = "The cart lives in Redis for seven days. "

@@ -31,18 +31,24 @@ def back(tmp_path):
     store.close()
 
 
-def test_only_the_scopes_that_are_asked_for_come_out_and_a_bundle_survives_json(source):
+def test_an_export_of_a_scope_holds_only_that_scope(source):
     wanted = {"records": 1, "scopes": 1, "sources": 1}
     for part in ("records", "scopes", "sources", "sessions", "spans", "relations", "turns"):
         assert len(list(source.items(part, [OTHER]))) == wanted.get(part, 0), part
     assert list(source.items("records", [])) == []
     assert len(list(source.items("relations", [HERE]))) == 2
-    for part in PARTS:
-        bundle = next(source.export(part))
-        text = json.dumps(transfer.bundle_to_json(bundle))
-        back = transfer.bundle_from_json(json.loads(text))
-        digests = [[digest(part, item) for item in getattr(one, part)] for one in (back, bundle)]
-        assert digests[0] == digests[1], part
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_bundle_survives_json(source, part):
+    bundle = next(source.export(part))
+    text = json.dumps(transfer.bundle_to_json(bundle))
+    back = transfer.bundle_from_json(json.loads(text))
+    digests = [[digest(part, item) for item in getattr(one, part)] for one in (back, bundle)]
+    assert digests[0] == digests[1], part
+
+
+def test_an_empty_bundle_survives_json():
     assert transfer.bundle_from_json({}) == Bundle()
 
 
@@ -79,19 +85,32 @@ def test_a_newer_version_takes_the_old_ones_place_unless_that_changed_meanwhile(
     assert take(store, *given, expect={unknown.id: None}) == (unknown.id,)
 
 
-def test_a_text_that_is_held_or_was_purged_is_not_taken_and_what_is_gone_may_come(store):
+def test_a_text_that_exists_is_not_taken_twice(store):
     twin = make("Tea at four")
-    first, second = tell(store, "Tea at four", "Coffee at ten")
+    _first, _second = tell(store, "Tea at four", "Coffee at ten")
     assert take(store, record(twin)) == (twin.id,)
+
+
+def test_a_bundle_removes_what_is_gone(store):
+    first, second = tell(store, "Tea at four", "Coffee at ten")
     store.take(Bundle(gone=(first.id, "nobody")))
     assert [memory.id for memory in store.scan(everything())] == [second.id]
     assert by_words(store, "tea") == []
     assert stores.by_meaning(store, "Tea at four") == [second.id]
     assert store.check(deep=True) == []
+
+
+def test_a_removed_memory_may_come_back(store):
+    twin = make("Tea at four")
+    first, _second = tell(store, "Tea at four", "Coffee at ten")
+    store.take(Bundle(gone=(first.id, "nobody")))
     assert take(store, record(first)) == ()
     assert take(store, record(twin._replace(deleted_at=NOW))) == ()
     elsewhere, passage = make("Tea at four", scope=OTHER), make("Tea at four")
     assert take(store, record(elsewhere), record(passage, unique=False)) == ()
+
+
+def test_a_purged_text_is_taken_only_on_request(store):
     first, second = tell(store, "Cake at four", "Milk at ten")
     purge(store, first)
     before, after = {"content": "Cake at four"}, {"content": "Milk at ten"}
@@ -106,7 +125,7 @@ def test_a_text_that_is_held_or_was_purged_is_not_taken_and_what_is_gone_may_com
     assert take(store, again) == ()  # which brings nothing that is not there
 
 
-def test_a_note_quotes_nothing_that_is_purged_and_tombstones_are_not_mixed(store, source):
+def test_a_note_is_stored_with_its_bundle_or_not_at_all(store):
     assert store.read_note("place") is None
     store.take(Bundle(scopes=((HERE, "shop", ""),)), note=("place", "here"))
     store.take(Bundle(), note=("place", "there"))
@@ -115,6 +134,9 @@ def test_a_note_quotes_nothing_that_is_purged_and_tombstones_are_not_mixed(store
         take(store, record(make("Coffee")), wrong, note=("place", "nowhere"))
     assert store.read_note("place") == "there"
     assert store.count(everything()) == 0
+
+
+def test_a_purge_removes_cached_answers(store):
     memory, other = tell(store, "gone", "stays")
     names = ("answer:1", "answers", "place")
     for end, kept in (
@@ -126,6 +148,9 @@ def test_a_note_quotes_nothing_that_is_purged_and_tombstones_are_not_mixed(store
             store.take(Bundle(), note=(name, "gone"))
         end()
         assert tuple(name for name in names if store.read_note(name)) == kept
+
+
+def test_tombstones_of_another_database_are_refused(store, source):
     purge(store, *tell(store, "mine"))
     with pytest.raises(StoreError, match="purged"):
         store.take(next(source.export("tombstones")))
@@ -185,7 +210,7 @@ def as_there(source, store):
     return tally(source, transfer.map_scopes(source, store))
 
 
-def test_everything_comes_over_to_the_letter_and_back(source, store, back):
+def test_a_migrated_database_is_the_same_after_the_way_back(source, store, back):
     there = migrate(Busy(source), store, "here")
     assert there.parts["records"].number == 9
     # Projects go by name in a team's database and by folder in one's own.
@@ -232,13 +257,15 @@ def test_what_is_written_to_the_source_meanwhile_comes_too(source, store):
         migrate(source, store, "here")
 
 
-def test_a_database_with_memories_of_its_own_is_left_alone(source, back, store):
+def test_a_database_with_memories_is_not_migrated_into(source, store):
     put(store, make("Mine"))
     with pytest.raises(InvalidInput, match="holds 1 memories already") as error:
         migrate(source, store, "here")
     assert "sync" in error.value.hint
     assert store.count(everything()) == 1
-    store.reset()
+
+
+def test_projects_of_the_same_name_are_kept_apart(source, back, store):
     # Projects of the same name are not thrown together.
     names = {HERE: ("api", "/a/api"), OTHER: ("api", "/b/api")}
     put(back, make("Mine"), make("Theirs", scope=OTHER), scopes=names)

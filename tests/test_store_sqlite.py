@@ -14,7 +14,6 @@ from pathlib import Path
 import apsw
 import pytest
 import stores
-from case_tables import cases
 from stores import HERE, MODEL, NOW, content_hash, day, everything, make, raw, seen, tell, vector
 
 from bethink import Bethink
@@ -93,10 +92,21 @@ def test_files_are_for_their_owner_alone_and_opening_and_reading_writes_nothing(
     assert stores.files(path) == [path]
 
 
+PROMISES = {
+    "journal_mode": "wal",
+    "synchronous": 2,
+    "foreign_keys": 1,
+    "secure_delete": 1,
+    "busy_timeout": 5000,
+    "user_version": sqlite.SCHEMA,
+    "application_id": sqlite.APPLICATION,
+    "journal_size_limit": sqlite.WAL_LIMIT,
+}
+
+
 def test_the_promises_of_a_connection_that_is_given_back_when_its_thread_ends(opened):
-    promised = dict(cases("store-sqlite-promises", {"connections": sqlite}))
+    promised = PROMISES
     assert {name: opened.connection.pragma(name) for name in promised} == promised
-    assert len(sqlite.migrations()) == sqlite.SCHEMA
     assert apsw.SQLITE_VERSION_NUMBER >= sqlite.OLDEST_SQLITE == 3_051_003
     tell(opened, "an owl")
     descriptors = Path("/proc/self/fd") if Path("/proc/self/fd").exists() else Path("/dev/fd")
@@ -106,6 +116,17 @@ def test_the_promises_of_a_connection_that_is_given_back_when_its_thread_ends(op
         thread.start()
         thread.join()
     assert len(list(descriptors.iterdir())) < before + 10
+
+
+FILE = [
+    b"hello",
+    b"x" * 511,
+    b"text " * 2000,
+    bytes(100),
+    bytes(8192),
+    b"SQLite format 3\x00",
+    b"SQLite format 3\x00" + b"x" * 9000,
+]
 
 
 def test_what_is_no_database_of_ours_or_too_new_or_an_old_sqlite_is_refused(path, monkeypatch):
@@ -118,7 +139,7 @@ def test_what_is_no_database_of_ours_or_too_new_or_an_old_sqlite_is_refused(path
         assert stores.files(path) == [path]
         path.unlink()
 
-    for content in cases("store-sqlite-a-file-that-is", {}):
+    for content in FILE:
         path.write_bytes(content)
         refused(StoreCorrupt, "is not a Bethink database")
     user, application = "PRAGMA user_version = ", "PRAGMA application_id = 99"
@@ -136,7 +157,16 @@ def test_what_is_no_database_of_ours_or_too_new_or_an_old_sqlite_is_refused(path
 
 
 SECRET = "Xylorimba quokkaberry meets zwieback at Wolpertinger castle"
-(FIELDS,) = cases("store-sqlite-purged", {"Entity": Entity})
+(FIELDS,) = [
+    {
+        "summary": "jackalope summary",
+        "tags": ("vexillum",),
+        "metadata": {"note": "yttriferous"},
+        "entities": (Entity("Kumquatville", "person"),),
+        "keywords": ("pfeffernuss",),
+        "section": "Zugzwang heading",
+    },
+]
 EARLIER = "Before that it was the ocelotfish and the nudibranch"
 # Without their first letter, which the full-text index may share with a neighbour.
 WORDS = (
@@ -288,7 +318,26 @@ def birds(opened):
     return tell(opened, "An owl at night", "A heron by day")
 
 
-@pytest.mark.parametrize(("column", "value"), cases("store-damage-a-row-that-changed"))
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        pytest.param("content", "An owl at nighT", id="content-owl-night"),
+        pytest.param("summary", "other", id="summary"),
+        pytest.param("kind", "decision", id="kind"),
+        pytest.param("importance", 9.0, id="importance"),
+        pytest.param("confidence", 0.1, id="confidence"),
+        pytest.param("created_at", 1, id="created_at"),
+        pytest.param("expires_at", 5, id="expires_at"),
+        pytest.param("valid_from", 5, id="valid_from"),
+        pytest.param("valid_to", 5, id="valid_to"),
+        pytest.param("tags", '["x"]', id="tags"),
+        pytest.param("metadata", '{"x": 1}', id="metadata"),
+        pytest.param("section", "x", id="section"),
+        pytest.param("line_start", 3, id="line_start"),
+        pytest.param("content", b"\xff\xfe", id="content-bytes"),
+        pytest.param("id", "0190", id="id"),
+    ],
+)
 def test_a_row_that_changed_by_itself_is_named(path, opened, birds, column, value):
     assert opened.check(deep=True) == []
     cast = "CAST(? AS TEXT)" if isinstance(value, bytes) else "?"
@@ -299,7 +348,61 @@ def test_a_row_that_changed_by_itself_is_named(path, opened, birds, column, valu
     assert name in problem.message
 
 
-@pytest.mark.parametrize(("sql", "part"), cases("store-damage-a-derived-part-that"))
+@pytest.mark.parametrize(
+    ("sql", "part"),
+    [
+        pytest.param(
+            "DELETE FROM memories_fts_docsize WHERE id = 1",
+            "full-text index",
+            id="delete-memories_fts_docsize-WHERE-id-1",
+        ),
+        pytest.param(
+            "INSERT INTO memories_fts(rowid, content, scope) VALUES (99, 'ghost', 'zq1')",
+            "full-text index",
+            id="insert-INTO-memories_fts-rowid-content-scope",
+        ),
+        pytest.param(
+            "DELETE FROM memories_fts_data WHERE id > 10",
+            "full-text index",
+            id="delete-memories_fts_data-WHERE-id-10",
+        ),
+        pytest.param(
+            "UPDATE scopes SET memories = memories + 1",
+            "word counts",
+            id="update-scopes-SET-memories-memories-1",
+        ),
+        pytest.param(
+            "INSERT INTO vectors(model, scope, memory, data) VALUES (1, 1, 99, zeroblob(68))",
+            "vectors",
+            id="insert-INTO-vectors-model-scope-memory-data",
+        ),
+        pytest.param(
+            "UPDATE vectors SET data = zeroblob(7) WHERE memory = 1",
+            "vectors",
+            id="update-vectors-SET-data-zeroblob-7-WHERE",
+        ),
+        pytest.param(
+            "UPDATE vectors SET data = zeroblob(length(data)) WHERE memory = 1",
+            "vectors",
+            id="update-vectors-SET-data-zeroblob-length-data",
+        ),
+        pytest.param(
+            "UPDATE vectors SET data = CAST(substr(data, 1, 4) || zeroblob(length(data) - 4) AS BLOB) WHERE memory = 1",
+            "vectors",
+            id="update-vectors-SET-data-CAST-substr-data-1-4",
+        ),
+        pytest.param(
+            "UPDATE vectors SET data = CAST(x'0000803f' || substr(data, 5) AS BLOB) WHERE memory = 1",
+            "vectors",
+            id="update-vectors-SET-data-CAST-x-0000803f",
+        ),
+        pytest.param(
+            "UPDATE vectors SET data = CAST(substr(data, 1, 20) || x'ff7f0080' || substr(data, 25) AS BLOB) WHERE memory = 1",
+            "vectors",
+            id="update-vectors-SET-data-CAST-substr-data-1",
+        ),
+    ],
+)
 def test_a_derived_part_that_disagrees_is_found_and_made_anew(path, opened, birds, sql, part):
     raw(path, sql)
     assert part in {problem.part for problem in opened.check(deep=True)}
@@ -351,7 +454,25 @@ def damage(sound: bytes, how: str, page: int, path: Path) -> None:
 
 
 # Everything a user might do with a damaged database.
-ATTEMPTS = cases("store-damage-attempts", {**globals(), "HERE": HERE})
+ATTEMPTS = [
+    ("list", lambda memory: memory.list(filter=everything(), limit=500)),
+    ("export", lambda memory: list(memory.export(everything()))),
+    ("stats", lambda memory: memory.stats()),
+    ("search", lambda memory: memory.search("word1 word7", filter=everything())),
+    ("words", lambda memory: memory.search("word1 word7", filter=seen(), mode="keyword")),
+    ("expression", lambda memory: memory.search("word1 AND NOT word7", filter=everything())),
+    ("check", lambda memory: memory.check()),
+    ("add", lambda memory: memory.add("a text of its own")),
+    (
+        "history",
+        lambda memory: [memory.store.history(one.id) for one in memory.store.list(everything(), 3)],
+    ),
+    ("rebuild", lambda memory: memory.store.rebuild()),
+    ("unembedded", lambda memory: memory.store.list_unembedded("x", 50)),
+    ("backup", lambda memory: memory.backup(Path(memory.store.path).with_name("copy.db"))),
+    ("reset", lambda memory: memory.reset([HERE])),
+    ("close", lambda memory: memory.close()),
+]
 
 
 @pytest.mark.parametrize("how", ["zeroed", "garbage"])

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from case_tables import FOLDER, cases
 from trees import git
 
 ROOT = Path(__file__).parent.parent
@@ -20,7 +19,9 @@ import page  # noqa: E402
 import runner  # noqa: E402
 import tasks  # noqa: E402
 
-CONVERSATION = json.loads((FOLDER / "suite-conversation.json").read_text("utf-8"))
+CONVERSATION = json.loads(
+    (Path(__file__).with_name("fixtures") / "suite" / "conversation.json").read_text("utf-8")
+)
 
 
 def test_measures_and_results_are_what_they_say_and_an_adapter_is_small():
@@ -46,7 +47,50 @@ def test_measures_and_results_are_what_they_say_and_an_adapter_is_small():
         assert not result["quick"] and path.stem == f"{result['system']}.{result['task']}"
 
 
-@pytest.mark.parametrize(("name", "task", "expected"), cases("suite-cheats"))
+@pytest.mark.parametrize(
+    ("name", "task", "expected"),
+    [
+        pytest.param(
+            "newest-first",
+            "change",
+            {"changed": 0.0, "untouched": 1.0, "new first": 1.0, "balanced": 0.5},
+            id="newest-first-change",
+        ),
+        pytest.param(
+            "newest-alone",
+            "change",
+            {"changed": 1.0, "untouched": 0.0, "balanced": 0.5},
+            id="newest-alone",
+        ),
+        pytest.param(
+            "silent",
+            "silence",
+            {"told rightly": 0.0, "silent rightly": 1.0, "balanced": 0.5},
+            id="silent",
+        ),
+        pytest.param(
+            "oldest-first",
+            "poison",
+            {"user's word first": 1.0, "user's later word first": 0.0},
+            id="oldest-first",
+        ),
+        pytest.param(
+            "newest-first",
+            "poison",
+            {"user's word first": 0.0, "user's later word first": 1.0},
+            id="newest-first-poison",
+        ),
+        pytest.param(
+            "keep-everything", "understanding", {"recall (own)": 1.0}, id="keep-everything"
+        ),
+        pytest.param(
+            "keep-nothing",
+            "understanding",
+            {"F1 (own)": 0.0, "never kept (own)": 0.0},
+            id="keep-nothing",
+        ),
+    ],
+)
 def test_a_cheat_is_exposed(name, task, expected, tmp_path):
     """It gets this and no more: a cheat on one half pays with the other."""
     setting = tasks.Setting(tmp_path, quick=True)

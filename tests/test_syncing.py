@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 import stores
-from case_tables import cases
 from conftest import BACKENDS
 from stores import change, day, edit, everything, forget, make, purge, replace, seen, tell, write
 
@@ -173,7 +172,13 @@ def test_what_was_purged_here_is_not_pulled_again_under_another_id(anna, ben, st
     assert texts(store, TEAM) == {now}  # what a colleague said is theirs to purge
 
 
-@pytest.mark.parametrize(("theirs", "here"), cases("syncing-hidden", {}))
+@pytest.mark.parametrize(
+    ("theirs", "here"),
+    [
+        pytest.param("replace", {"Deploy on Mondays"}, id="replace"),
+        pytest.param("forget", set(), id="forget"),
+    ],
+)
 def test_nothing_is_hidden_behind_what_cannot_be_seen(anna, ben, store, theirs, here):
     friday, monday = share(anna, ben, "Deploy on Fridays", "Deploy on Mondays")
     replace(anna.store, monday, friday, day(21))
@@ -364,7 +369,34 @@ USEFUL = [
     said(2, "vote", before={"usefulness": 0.0}, usefulness=2.0),
     said(3, "vote", before={"usefulness": 2.0}, usefulness=3.0),
 ]
-CASES = cases("merging-what-stands", {**globals(), "Entity": Entity})
+CASES = [
+    ([], [], {}, ()),
+    ([said(2, importance=7.0)], [], {"importance": 7.0}, ()),
+    (
+        [said(2, importance=7.0)],
+        [said(3, kind="gotcha")],
+        {"importance": 7.0, "kind": "gotcha"},
+        (),
+    ),
+    ([said(4, importance=7.0)], [said(3, importance=2.0)], {"importance": 7.0}, ("importance",)),
+    ([said(3, importance=7.0)], [said(3, "update", "x", importance=7.0)], {"importance": 7.0}, ()),
+    ([said(2, content="Five")], [said(3, content="Six")], {"content": "Six"}, ("content",)),
+    ([FORGOTTEN], [said(3, importance=1.0)], {"deleted_at": day(2), "importance": 1.0}, ()),
+    ([FORGOTTEN], [said(3, "restore", deleted_at=None)], {"deleted_at": None}, ("deleted_at",)),
+    (
+        [said(2, tags='["a"]')],
+        [said(2, metadata='{"x": 1}')],
+        {"tags": ("a",), "metadata": {"x": 1}},
+        (),
+    ),
+    (
+        [said(2, entities=[["Tea", "concept"]])],
+        [said(2, answered=1)],
+        {"entities": (Entity("Tea", "concept"),), "answered": True},
+        (),
+    ),
+    (USEFUL, [NOT_USEFUL], {"usefulness": 2.0}, ()),
+]
 
 
 @pytest.mark.parametrize(("mine", "theirs", "expected", "conflicts"), CASES)

@@ -6,7 +6,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from case_tables import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,9 +13,52 @@ from bethink.embed import HashingEmbedder
 from bethink.ingest.topics import OpenTopic, Topic, TopicTurn, resume_state, segment
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
-PAYMENTS = cases("topics-payments")
-THEME = cases("topics-theme")
-IMPORT = cases("topics-import")
+PAYMENTS = [
+    (
+        "The payment worker drops messages when the broker restarts. Can you add a retry with backoff?",
+        "The payment worker acknowledges a message before the charge is stored, so a broker restart loses it. I added a retry with backoff.",
+    ),
+    (
+        "Should the retry also cover a declined card?",
+        "No: a declined card is final. The retry of the payment worker covers only broker and network errors, not a declined charge.",
+    ),
+    (
+        "how many retries before the message goes to the dead letter queue",
+        "Five retries with backoff, then the payment worker moves the message to the dead letter queue of the broker.",
+    ),
+    (
+        "and log each retry with the charge id",
+        "Each retry now logs the charge id, the attempt and the backoff before the payment worker sleeps.",
+    ),
+]
+THEME = [
+    (
+        "Next task: the documentation site needs a dark theme that follows the system setting.",
+        "The documentation site now reads prefers-color-scheme and switches its stylesheet to a dark theme with its own palette.",
+    ),
+    (
+        "the code blocks are unreadable in the dark theme",
+        "The highlighting palette was made for a white background; code blocks of the dark theme use their own colours now.",
+    ),
+    (
+        "also add a toggle to the header of the site",
+        "A toggle in the header switches between light and dark theme and remembers the choice in local storage.",
+    ),
+]
+IMPORT = [
+    (
+        "There is a bug report that importing a spreadsheet with umlauts fails, can you reproduce it?",
+        "Reproduced: the importer decodes the spreadsheet as ASCII, so a cell with umlauts raises a UnicodeDecodeError in the parser.",
+    ),
+    (
+        "what encoding do most of our customers' spreadsheets have?",
+        "Of the stored spreadsheets most are UTF-8 with a byte order mark and some Windows-1252; the importer should detect both encodings.",
+    ),
+    (
+        "yes, detect both, and put a failing cell into the error report",
+        "The importer detects the encoding of a spreadsheet and lists every cell that the parser cannot decode in the error report.",
+    ),
+]
 STORY = [*PAYMENTS, *THEME, *IMPORT]
 BEGINS = [0, 2 * len(PAYMENTS), 2 * (len(PAYMENTS) + len(THEME))]
 # Neither near to the payment worker nor far from it: here the other signals decide.
@@ -85,31 +127,115 @@ def test_a_story_of_three_tasks_has_three_topics(with_vectors, start):
     assert (state.exchanges, state.topic) == (len(STORY), len(IMPORT))
 
 
+SHORT_REPLY_NEVER = [
+    "yes",
+    "ok",
+    "1",
+    "b",
+    "continue",
+    "do that",
+    "commit and push",
+    "can you commit?",
+    "why?",
+    "thanks!",
+    "go ahead",
+    "it still fails",
+    "ok, now continue",
+    "run the tests again",
+    "looks good, merge it",
+    "ja, weiter",
+    "oui, continue",
+    "sí, sigue",
+    "继续",
+    "hm",
+    "...",
+    "👍",
+    "",
+]
+
+AN_ANNOUNCED_CHANGE_BEGINS = [
+    "Next task: the payment worker needs metrics.",
+    "ok, looks good. Different topic: how does the payment worker get its configuration?",
+    "Let's move on to the retry metrics of the payment worker",
+    "unrelated, but who reads the dead letter queue of the broker?",
+    "By the way, the payment worker logs the charge twice",
+    "Themenwechsel: der payment worker braucht eine neue Konfiguration",
+    "Danke. Nächste Aufgabe: der payment worker soll Metriken senden",
+    "Passons à la configuration du payment worker",
+    "Autre question : comment le payment worker est-il configuré ?",
+    "Pasemos a la configuración del payment worker",
+    "Otra cosa: el payment worker necesita métricas",
+]
+
+VERY_LITTLE_ONE_TOPIC = [
+    ([], []),
+    ([TopicTurn("user", "hello", None, 1)], [(0, 0)]),
+    ([TopicTurn("assistant", "I looked at the logs.", None, 1)], [(0, 0)]),
+    ([TopicTurn("assistant", "one", None, 1), TopicTurn("assistant", "two", None, 2)], [(0, 1)]),
+    (
+        [
+            TopicTurn("system", "", None, 1),
+            TopicTurn("user", "\x00\ud800", None, 2),
+            TopicTurn("tool", "x" * 100000, None, 3),
+        ],
+        [(0, 2)],
+    ),
+]
+
+LONG_TOPIC_GETS_SUB = [
+    (
+        "the image of the payment worker with retry and backoff became too large, deploying it takes minutes",
+        "The container image holds the whole compiler and its caches; a second stage of the build drops both for the worker, and the registry keeps older layers.",
+    ),
+    (
+        "which base is the smallest one for that image",
+        "A slim base without the compiler makes the container image small.",
+    ),
+    (
+        "what of the health check in that image",
+        "The health check of the container image asks the broker for its queue.",
+    ),
+]
+
+
 def test_replies_begin_no_topic_announced_changes_do_and_long_topics_get_sub_topics():
-    for reply in cases("topics-a-short-reply-never"):
+    for reply in SHORT_REPLY_NEVER:
         elsewhere = "Kubernetes ingress certificates are renewed by the operator every sixty days through an ACME challenge."
         turns = talk([*PAYMENTS, (reply, elsewhere)])
         assert begins(segment(turns)[0], depth=1) == [0]
         turns[-2] = turns[-2]._replace(at=START + timedelta(days=2))
         assert begins(segment(turns)[0]) == [0]
-    for announced in cases("topics-an-announced-change-begins-a"):
+    for announced in AN_ANNOUNCED_CHANGE_BEGINS:
         answer = "The payment worker, its retry with backoff and the broker stay as they are; the charge is logged."
         assert begins(segment(talk([*PAYMENTS, (announced, answer)]))[0]) == [0, 8]
     asked = ("how long is the backoff", "The backoff of a retry doubles from one second on.")
-    topics, state = segment(talk([*PAYMENTS, asked, *cases("topics-a-long-topic-gets-sub")]))
+    topics, state = segment(talk([*PAYMENTS, asked, *LONG_TOPIC_GETS_SUB]))
     tree = [(topic.first, topic.depth, topic.parent) for topic in topics]
     assert tree == [(0, 0, None), (10, 1, 0)]
     assert topics[1].last == topics[0].last == 15
     assert (state.topic, state.sub) == (8, 3)
-    for turns, expected in cases("topics-very-little-is-one-topic", globals()):
+    for turns, expected in VERY_LITTLE_ONE_TOPIC:
         topics, state = segment(turns)
         assert [(topic.first, topic.last) for topic in topics] == expected
         assert segment([], None, state) == ([], state)
 
 
 # Hours without a word, files and a branch: (hours, files, branch, topics).
+OTHER_SIGNALS_TURN_SCALE = [
+    (0.33, None, "main", 1),
+    (9, None, "main", 2),
+    (72, None, "main", 2),
+    (0, ("web/board/index.ts",), "main", 2),
+    (0, ("web\\board\\index.ts",), "main", 2),
+    (0, ("src/queue.py",), "main", 1),
+    (0, ("web/board/index.ts", "src/worker.py"), "main", 1),
+    (0, (), "main", 1),
+    (0, ("web/board/index.ts",), None, 2),
+]
+
+
 def test_hours_folders_and_meaning_turn_the_scale_and_a_known_file_turns_it_back():
-    for hours, files, branch, topics in cases("topics-other-signals-turn-the-scale"):
+    for hours, files, branch, topics in OTHER_SIGNALS_TURN_SCALE:
         turns = talk([*PAYMENTS, DOUBTFUL], branch="main", cwd="/shop")
         if files is not None:
             turns[1::2] = [turn._replace(files=("src/worker.py",)) for turn in turns[1::2]]

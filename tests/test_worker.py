@@ -9,7 +9,6 @@ from pathlib import Path
 import apsw
 import pytest
 from capturing import MORE, MORE_TEXTS, SAID, TEXTS, Desk
-from case_tables import cases, each
 from test_hosts_opencode import AGENT, DONE, USER, Opencode
 
 from bethink import Bethink
@@ -58,7 +57,13 @@ def test_what_is_read_in_the_middle_of_a_turn_is_read_on_when_its_agent_was_kill
     assert spool.list_waiting() == [], "no turn is that long"
 
 
-@each("trouble,told", "worker-unreadable")
+@pytest.mark.parametrize(
+    ("trouble", "told"),
+    [
+        pytest.param("gone", "gone.jsonl", id="gone"),
+        pytest.param("bug", "bug.jsonl was not read: ZeroDivisionError: a bug", id="bug"),
+    ],
+)
 def test_what_cannot_be_read_is_tried_again_then_counted(desk, monkeypatch, trouble, told):
     reading, begun = conversations.read_on, []
 
@@ -293,13 +298,25 @@ def test_a_note_made_while_the_worker_reads_is_kept_and_counts_its_attempts(desk
     assert len(spool.list_entries(desk.database)) == 1
 
 
+BROKEN_ENTRIES = [
+    b"",
+    b"{",
+    b"[]",
+    b"null",
+    b"\xff\x00",
+    b'{"host": 1}',
+    b"[" * 100_000,
+    b'{"host": "claude"}',
+]
+
+
 def test_broken_entries_and_files_that_are_no_transcripts_do_not_keep_the_others_waiting(desk):
     odd = (b"", b"\x00\xff" * 1000, b"not a transcript\n", b"{}\n", b'{"type": "user"')
     for number, content in enumerate(odd):
         (desk.folder / f"odd{number}.jsonl").write_bytes(content)
         desk.note(desk.folder / f"odd{number}.jsonl")
     desk.note(desk.talk("a", *SAID))
-    broken = cases("worker-broken-entries", {})
+    broken = BROKEN_ENTRIES
     for number, content in enumerate(broken):
         name = f"{spool.key_of(desk.database)}-broken{number}.json"
         (spool.folder() / name).write_bytes(content)

@@ -7,8 +7,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from case_tables import cases
-
 from bethink import agents
 from bethink.agents.base import START, Position, TranscriptPage, Turn
 from bethink.agents.transcript import Transcript
@@ -19,7 +17,17 @@ CLAUDE = FIXTURES / "claude" / "-home-ada-shop"
 CODEX = FIXTURES / "codex"
 SESSION = CLAUDE / "5e551011-0000-4000-8000-000000000001.jsonl"
 # Every reader, on the richest file it has.
-LINE_FILES = dict(cases("hosts-line-files", globals()))
+LINE_FILES = {
+    "claude": SESSION,
+    "claude busy": CLAUDE / "b0500000-0000-4000-8000-000000000005.jsonl",
+    "claude off": CLAUDE / "0ff00000-0000-4000-8000-000000000006.jsonl",
+    "codex": next(CODEX.rglob("rollout-*-000000000001.jsonl")),
+    "codex fork": next(CODEX.rglob("rollout-*-000000000003.jsonl")),
+    "copilot": FIXTURES / "copilot/session-state/c0b11070-0000-4000-8000-000000000001/events.jsonl",
+    "gemini": FIXTURES / "gemini/tmp/shop/chats/session-2026-05-04T12-00-9e000000.jsonl",
+    "cursor": FIXTURES / "cursor/projects/home-ada-shop/agent-transcripts/cc01/cc01.jsonl",
+    "plain": FIXTURES / "plain/chat.jsonl",
+}
 
 
 def who(turn: Turn) -> str:

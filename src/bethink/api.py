@@ -58,7 +58,7 @@ from bethink.model import (
     supersede,
 )
 from bethink.recall.pipeline import Ask, recall
-from bethink.recall.score import PROFILES, find_profile
+from bethink.recall.rank import PROFILES, find_profile
 from bethink.store.base import Overview, Problem, Store
 from bethink.store.places import EMBEDDING_TEXT, embedded_text
 from bethink.store.rows import stamp

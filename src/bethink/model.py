@@ -830,6 +830,7 @@ class Answer(NamedTuple):
     mode: str
     profile: str = "relevance"
     hints: Strings = ()
+    weights: Mapping[str, float] = NOTHING  # what each signal counted
 
 
 def is_untrusted_import(memory: Memory) -> bool:

@@ -1,7 +1,7 @@
 """A small world to look at: two projects with decisions, documents, conversations of two agents, changes, disagreements; and for the
 pages beyond the search something to decide about, a container, a crowd.
 
-Every text is made up for the tests (`cases/story-*.txt`). Times count back from now, so that pages which tell distances always
+Every text is made up for the tests. Times count back from now, so that pages which tell distances always
 have some.
 """
 
@@ -12,7 +12,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from case_tables import FOLDER, cases
 from transcripts import claude_line, written
 
 from bethink import model
@@ -21,7 +20,121 @@ from bethink.features import conversations, knowledge
 from bethink.model import TRUST, Batch, Entity, Entry, Memory, Passage, Relation, Session, Source
 from bethink.text import new_id
 
-DOCUMENT = (FOLDER / "story-orders.md").read_text("utf-8")
+DOCUMENT = (Path(__file__).parents[1] / "fixtures" / "web" / "orders.md").read_text("utf-8")
+NOTES = [  # days ago, kind, importance, tags, entities, text
+    (
+        40,
+        "decision",
+        8,
+        ["storage"],
+        ["technology:PostgreSQL"],
+        "We use PostgreSQL with logical replication between the two regions, not one writer with a standby",
+    ),
+    (
+        38,
+        "decision",
+        7,
+        ["release"],
+        ["concept:deployment"],
+        "Deployments go out from main only, every weekday before noon, and never from a branch",
+    ),
+    (
+        30,
+        "gotcha",
+        9,
+        ["staging"],
+        ["technology:make"],
+        "make seed truncates the orders table first: never run it against staging",
+    ),
+    (
+        28,
+        "fact",
+        5,
+        ["staging"],
+        [],
+        "The staging database is refreshed from production every Sunday night, with names and mails replaced",
+    ),
+    (
+        25,
+        "preference",
+        4,
+        [],
+        [],
+        "Commit messages are written in the present tense and say why, not what",
+    ),
+    (
+        21,
+        "architecture",
+        8,
+        [],
+        ["technology:RabbitMQ", "concept:outbox"],
+        "The API writes events to an outbox table; a relay sends them to RabbitMQ; workers turn them into mails and PDFs",
+    ),
+    (
+        20,
+        "problem",
+        6,
+        [],
+        [],
+        "Orders placed within one second of each other share a number in the PDF",
+    ),
+    (
+        19,
+        "solution",
+        6,
+        [],
+        ["technology:PostgreSQL"],
+        "The order number now comes from a sequence per port, so two orders can no longer share one",
+    ),
+    (
+        14,
+        "question",
+        5,
+        [],
+        [],
+        "Should the port search know Russian names, or is the Latin spelling enough?",
+    ),
+    (
+        12,
+        "fact",
+        5,
+        ["cache"],
+        ["technology:Redis"],
+        "Redis keeps sessions for 30 minutes and carts for seven days",
+    ),
+    (
+        9,
+        "todo",
+        7,
+        ["certificates"],
+        [],
+        "Renew the certificate of the Tallinn mirror before the end of the month",
+    ),
+    (
+        6,
+        "decision",
+        6,
+        [],
+        ["concept:webhooks"],
+        "Webhooks are retried five times with a growing pause, then parked for the office to look at",
+    ),
+    (
+        3,
+        "discovery",
+        7,
+        [],
+        ["technology:RabbitMQ"],
+        "The broker's memory alarm stops publishers long before its own dashboard turns red",
+    ),
+    (
+        1,
+        "preference",
+        4,
+        [],
+        ["technology:make"],
+        "Tests are run with make test before every push; lint comes first",
+    ),
+]
 IMPORTED = "The vendor says that its sandbox accepts any card number"
 USEFUL = "Run the migrations before the deploy, never after it"
 
@@ -34,6 +147,45 @@ class Story(NamedTuple):
     ids: dict[str, str]  # a word → id
 
 
+TALKS = [
+    (
+        "claude",
+        "a1000000-0000-4000-8000-000000000001",
+        10,
+        (
+            "The relay lost two events last night when the broker restarted. Where do we confirm them?",
+            "In relay/send.py the row is deleted before the broker confirms. I suggest we delete it only after the publisher confirm arrives.",
+            "Yes, do that. We decided to accept that an event can arrive twice; consumers have to be idempotent.",
+            "Done: the outbox row is deleted after the confirm, and every consumer keeps the ids of the last day.",
+            "What about the mails? A crew must not get the same mail twice.",
+            "The mail worker now skips an event id that it has seen. The fix is a unique index on mail.event_id.",
+        ),
+    ),
+    (
+        "claude",
+        "a1000000-0000-4000-8000-000000000002",
+        4,
+        (
+            "Let us talk about the port search. It takes 900 ms for Riga.",
+            "The query sorts all 40,000 ports by distance. A trigram index on the name would bring it under 20 ms.",
+            "Good. Let's use pg_trgm, and no Elasticsearch: one more service is not worth it.",
+            "The index is in migration 0007; searching for Riga takes 12 ms now.",
+        ),
+    ),
+    (
+        "codex",
+        "c1000000-0000-4000-8000-000000000003",
+        2,
+        (
+            "Why does the pipeline for the web app fail since Tuesday?",
+            "pnpm 9 refuses the lockfile of version 6. The problem is that CI still installs pnpm 8.",
+            "Then pin pnpm 9.1.0 in packageManager and use corepack in CI.",
+            "Pinned, and the workflow calls corepack enable first. The build is green.",
+        ),
+    ),
+]
+
+
 def tell(folder: Path) -> Story:
     """Writes everything into the database of the current home."""
     project, other = folder / "harbour", folder / "lighthouse"
@@ -44,17 +196,15 @@ def tell(folder: Path) -> Story:
     ids: dict[str, str] = {}
     with Bethink(directory=project, clock=_at(now, 45)) as memory:
         knowledge.index(memory)
-        for host, session, days, turns in cases("story-talks"):
+        for host, session, days, turns in TALKS:
             memory.clock = _at(now, days)
             file = _transcript(folder, host, session, memory.clock(), turns, project)
             conversations.backfill(memory, [(host, file)])
-        # Days ago, kind, importance, tags, what it is about, text.
-        for line in (FOLDER / "story-told.txt").read_text("utf-8").splitlines():
-            days, kind, importance, tags, entities, text = line.split("|")
-            memory.clock = _at(now, float(days))
-            about = {"tags": tags.split(",") if tags else (), "importance": float(importance)}
+        for days, kind, importance, tags, entities, text in NOTES:
+            memory.clock = _at(now, days)
+            about = {"tags": tags, "importance": importance}
             if entities:
-                about["entities"] = entities.split(",")
+                about["entities"] = entities
             made = memory.add(text, kind=kind, dedup=False, **about)
             ids[f"{text.split()[0].lower()} {kind}"] = made.id
         memory.clock = _at(now, 5)

@@ -7,7 +7,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from case_tables import cases
 from conftest import sticks_out, window
 from http_server import body
 from markupsafe import Markup
@@ -15,7 +14,41 @@ from playwright.sync_api import expect
 
 from bethink.app.web.render import show_unseen
 
-HOSTILE = dict(cases("web-hostile", {}))
+HOSTILE = {
+    "script": "<script>window.hacked = 1</script> in the deployment notes",
+    "script closing": "</script><script>window.hacked = 1</script>",
+    "attribute": '"><script>window.hacked = 1</script><input value="',
+    "single quotes": "'><img src=x onerror='window.hacked=1'>",
+    "image": '<img src="x" onerror="window.hacked=1">',
+    "svg": '<svg onload="window.hacked=1"><circle r="9"/></svg>',
+    "svg script": '<svg><script href="data:text/javascript,window.hacked=1"/></svg>',
+    "svg animate": '<svg><animate onbegin="window.hacked=1" attributeName="x" dur="1s"/></svg>',
+    "math": '<math><mtext></p><img src onerror="window.hacked=1"></mtext></math>',
+    "iframe": '<iframe srcdoc="<script>parent.hacked=1</script>"></iframe>',
+    "object": '<object data="data:text/html,<script>window.hacked=1</script>"></object>',
+    "style": "<style>body { display: none }</style>",
+    "link": '<link rel="stylesheet" href="https://elsewhere.example/a.css">',
+    "meta": '<meta http-equiv="refresh" content="0; url=https://elsewhere.example/">',
+    "base": '<base href="https://elsewhere.example/">',
+    "form": '<form action="https://elsewhere.example/" method="post"><button>Save</button></form>',
+    "textarea": "</textarea><script>window.hacked=1</script>",
+    "title": "</title><script>window.hacked=1</script>",
+    "comment": "<!-- --><script>window.hacked=1</script><!--",
+    "cdata": "<![CDATA[<script>window.hacked=1</script>]]>",
+    "template": "{{ ''.__class__ }} {% include 'base.html' %} ${7*7} #{7*7} <%= 7*7 %>",
+    "markdown": "[click](javascript:window.hacked=1) ![x](https://elsewhere.example/a.png) **bold**",
+    "entities": "&lt;script&gt;window.hacked=1&lt;/script&gt; &amp;amp; &#60;b&#62;",
+    "long word": "x" * 3000,
+    "long line": "word " * 1000,
+    "bidi": "access \u202egranted\u202c to \u2066everyone\u2069",
+    "unseen": "pass\u200bword\ufeff \x07bell \U000e0041\U000e0042 tagged",
+    "unseen between markup": "<script>window.hacked = 1</script>\u200b<img src=x onerror='window.hacked=1'>\u202e<b>",
+    "marks": "Z" + "\u0301" * 500 + " and so on",
+    "right to left": "\u05e9\u05dc\u05d5\u05dd \u05e2\u05d5\u05dc\u05dd <b>bold</b> \u0645\u0631\u062d\u0628\u0627 \u0628\u0627\u0644\u0639\u0627\u0644\u0645",
+    "nul and controls": "before\x01\x02 after \x1b[31mred\x1b[0m",
+    "mark of ours": '<mark>marked</mark> <input name="mark" value="stolen">',
+    "javascript address": "javascript:window.hacked=1",
+}
 # Those that are looked at on a page of their own, where they stand in a title, a form and attributes, too.
 ALONE = ("script closing", "attribute", "single quotes", "textarea", "title", "comment", "template")
 ALONE += ("long word", "bidi", "unseen", "unseen between markup", "marks", "mark of ours")

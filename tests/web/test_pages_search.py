@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from case_tables import cases
 from conftest import expect_alert, focused
 from http_server import body
 from playwright.sync_api import expect
@@ -37,8 +36,23 @@ def test_more_leads_on_without_repeating_anything(page):
     assert not set(titles(page)) & set(first)
 
 
+FILTERS_NARROW_SHOWN = [
+    ("kind=gotcha", "make seed truncates", "Renew the certificate"),
+    ("entity=Redis", "Redis keeps sessions", "Renew the certificate"),
+    ("host=codex", "pnpm", "Renew the certificate"),
+    ("host=claude&kind=context", "trigram", "pnpm"),
+    ("source=docs/orders.md", "Order numbers count per port", "Redis keeps"),
+    ("tag=staging", "The staging database", "Redis keeps"),
+    ("since=4d", "memory alarm", "Renew the certificate"),
+    ("until=20d", "make seed truncates", "memory alarm"),
+    ("project=all&kind=decision", "Lighthouse renders its charts", "Redis keeps"),
+    ("project=personal", "I prefer small steps", "Redis keeps"),
+    ("hidden=1&q=carts+in+redis", "for three days", "nothing"),
+]
+
+
 def test_filters_narrow_what_is_shown_and_one_that_cannot_be_read_is_told(page):
-    for asked, there, missing in cases("pages-search-filters-narrow-what-is-shown"):
+    for asked, there, missing in FILTERS_NARROW_SHOWN:
         page.goto(f"/search?{asked}")
         expect(page.locator("#results")).to_contain_text(there)
         assert missing not in page.locator("#results").inner_text(), asked
@@ -67,8 +81,18 @@ def test_the_reasons_of_a_score_and_what_hardly_fits_are_shown_on_demand(page):
     assert page.locator(".hit").count() > shown
 
 
+TAIL_BEGINS_WHERE_SCORES = [
+    ([], 0),
+    ([0.9], 1),
+    ([0.9, 0.1, 0.1, 0.1], 3),
+    ([0.9, 0.8, 0.7, 0.6, 0.2, 0.1], 4),
+    ([0.3, 0.3, 0.3, 0.3, 0.9, 0.2], 5),
+    ([0.5] * 20, 20),
+]
+
+
 def test_the_tail_begins_where_scores_fall_off():
-    for scores, number in cases("pages-search-the-tail-begins-where-scores", {}):
+    for scores, number in TAIL_BEGINS_WHERE_SCORES:
         assert count_strong(scores) == number, scores
 
 

@@ -284,7 +284,6 @@ LEAST = 24  # columns that are too few for a statement: then it gets a line of i
 EXCERPT = 280  # characters of a memory in a list of hits; set by hand: three lines of a terminal
 
 
-SIGNALS = read_words("signals")
 # A relation as its source sees it, and as its target does.
 RELATION_WORDS = {name: words.split(" | ") for name, words in read_words("relations").items()}
 # What a new memory may mean for a known one, and what to do if it does: for a person, and for an agent, which has no `link` but
@@ -469,7 +468,7 @@ def label_scopes(memory: "Bethink") -> dict[str, str]:
 
 def related_memories(memory: "Bethink", found: Sequence[Memory]) -> dict[str, Related]:
     """What each memory is related to, as far as the reader may see it."""
-    from bethink.recall.pipeline import expand  # not for commands that ask nothing
+    from bethink.recall.expand import expand  # not for commands that ask nothing
 
     wanted = memory.filter(scopes=memory.named_scopes, **EVERYTHING)
     hits = [Hit(one, 1.0) for one in found]
@@ -662,6 +661,8 @@ def quote_items(
 def show_hits(memory: "Bethink", answer: Answer, explain: bool) -> Items:
     """A ranked list: of each hit an excerpt, what it is connected to and, if asked for, why it is there. What happened in a time is a
     list of dates."""
+    from bethink.recall.features import explain_lines  # not for commands that ask nothing
+
     names, sought = _name_hits(memory, answer.hits), find_sought(answer.query)
     items: Items = []
     for hit in answer.hits:
@@ -673,11 +674,8 @@ def show_hits(memory: "Bethink", answer: Answer, explain: bool) -> Items:
             if hit.memory.kind == "code" and not text.startswith(hit.memory.summary):
                 text = f"{hit.memory.summary}\n{text}"
             note = ", ".join(filter(None, [f"score {hit.score:.2f}", one.note]))
-            known = [
-                (name, about) for name, about in SIGNALS.items() if explain and name in hit.why
-            ]
-            signals = (f"{name} {hit.why[name]:.3f}: {about}" for name, about in known)
-            beside = (*_quote_relations(hit.memory, hit.related, names), *signals)
+            reasons = explain_lines(hit, answer.weights, ()) if explain else ()
+            beside = (*_quote_relations(hit.memory, hit.related, names), *reasons)
             one = one._replace(text=text, note=note, beside=beside, brief=False)
         items.append(one)
     return items

@@ -21,9 +21,9 @@ from typing import (
     get_type_hints,
 )
 
-from bethink.model import KINDS, RELATIONS, Json, Memory, Outcome, Strings
+from bethink.model import RELATIONS, FieldInfo, Json, Memory, Outcome, Strings
 from bethink.recall.shape import iso, plain
-from bethink.schema import json_fields
+from bethink.schema import json_fields, value_schema
 
 Type = TypeVar("Type", bound=type)
 SPARSE: set[type] = set()
@@ -373,7 +373,7 @@ class Purged(NamedTuple):
 
 class ResultField(NamedTuple):
     name: str
-    type: Any  # an annotation
+    type: Any  # an annotation, or the declaration of a memory's field
     about: str
     inline: bool
     optional: bool  # left out while it has its default
@@ -464,10 +464,9 @@ def _describe_object(type: type, used: list[type]) -> Json:
 def _spread_fields(type: type) -> Iterator[ResultField]:
     """Fields as the JSON object has them: those of inline fields among the others."""
     if type is Memory:
-        path: Any = vars(Memory)["path"]
-        hints = get_type_hints(Memory) | {"path": get_type_hints(path.fget)["return"]}
-        hints["kind"] = Literal[KINDS]
-        yield from (ResultField(name, hints[name], "", False, False) for name in json_fields())
+        yield from (
+            ResultField(name, info, "", False, False) for name, info in json_fields().items()
+        )
         return
     for field in list_fields(type):
         if field.inline:
@@ -476,8 +475,11 @@ def _spread_fields(type: type) -> Iterator[ResultField]:
             yield field
 
 
-def describe_type(annotation: Any, used: list[type]) -> Json:
+def describe_type(annotation: Any, used: list[type] | None = None) -> Json:
     """JSON Schema of a type. Named tuples are references, and are added to `used`."""
+    used = [] if used is None else used
+    if isinstance(annotation, FieldInfo):
+        return value_schema(annotation)
     annotation, _ = split_annotation(annotation)
     if annotation in SIMPLE:
         return dict(SIMPLE[annotation])

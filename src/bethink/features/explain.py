@@ -9,7 +9,8 @@ from bethink.ingest.wording import count_shared_words
 from bethink.judge import describe_place
 from bethink.language.reasons import find_marked_reason, find_reason, list_second_clauses
 from bethink.model import Hit, Memory
-from bethink.recall.pipeline import UNFIT, expand
+from bethink.recall.expand import expand
+from bethink.recall.unrelated import NOTHING_FITS
 
 # Kinds that settle something, and the others that may hold a choice which nobody called one. A question or a to-do explains nothing.
 SETTLED = ("decision", "preference", "conclusion", "solution")
@@ -71,7 +72,7 @@ def _find_statements(memory: Bethink, subject: str, kinds: Sequence[str]) -> lis
     """Find memories of some kinds that fit a subject by their own text, not only by their relations."""
     filter = memory.filter(kinds=tuple(kinds))
     answer = memory.search(subject, filter=filter, limit=LOOKED, related=False)
-    return [] if UNFIT in answer.hints else list(answer.hits)
+    return [] if NOTHING_FITS in answer.hints else list(answer.hits)
 
 
 def _choose(hits: Sequence[Hit]) -> Hit:

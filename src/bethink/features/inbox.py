@@ -297,8 +297,8 @@ _TABLE = """
 first  contradictions duplicates  Keep the first  1  Kept the first; it replaces the second.  Both are back.
 second  contradictions duplicates  Keep the second  2  Kept the second; it replaces the first.  Both are back.
 both  contradictions duplicates  Keep both  b  Kept both; they are not compared again.  They are compared again.
-trust  doubtful  Trust it  t  Trusted like your own notes from now on.  Its earlier trust is back.
-keep-doubtful  doubtful  Leave it  l  Left as it is.  Back in the inbox.
+trust  doubtful  Trust  t  Trusted like your own notes from now on.  Its earlier trust is back.
+keep-doubtful  doubtful  Dismiss  l  Dismissed; nothing changed.  Back in the inbox.
 answered  questions  Close  c  Closed.  Open again.
 keep-questions  questions  Keep open  l  Stays open; not asked about again here.  Back in the inbox.
 bind  preferences  Only in this project  h  Applies to this project only.  Applies to every project again.

@@ -502,7 +502,7 @@ def _make_given(
 ) -> Given | str:
     """The memory that a row is, or why it is left."""
     text = _to_text(fields.get("text"))
-    gone = fields.get("deleted") not in (None, 0, False, "0", "false")
+    gone = "deleted" in fields and _to_switch(fields["deleted"])
     if gone or fields.get("successor") == "DELETED":
         return DELETED
     if not text.strip() or len(text) > options.longest:
@@ -535,7 +535,7 @@ def _make_given(
         updated_at=_to_time(fields.get("updated")) or made.created_at,
         usefulness=_to_number(fields.get("votes"), 1e6, -1e6) or 0.0,
         access_count=int(_to_number(fields.get("uses"), 1e6) or 0),
-        answered=bool(fields["answered"]) if "answered" in fields else made.answered,
+        answered=_to_switch(fields["answered"]) if "answered" in fields else made.answered,
     )
     return Given(Record(made, True), (), redactions, own.saved)
 
@@ -571,9 +571,16 @@ def _find_kind(fields: Row) -> tuple[str | None, tuple[str, ...]]:
     return None, tuple(filter(None, (*tags, word[:LONGEST_TAG])))
 
 
+def _to_name(value: Any) -> str:
+    """A name that may be written as an object with a type, as exports write entities."""
+    if isinstance(value, Mapping) and value.get("name"):
+        return f"{value.get('type', 'concept')}:{value['name']}"
+    return _to_text(value)
+
+
 def _list_names(value: Any) -> list[str]:
     """The first names of a list, none of them too long."""
-    names = (_to_text(one).strip()[:LONGEST_TAG] for one in to_list(value))
+    names = (_to_name(one).strip()[:LONGEST_TAG] for one in to_list(value))
     return list(dict.fromkeys(filter(None, names)))[:MOST_TAGS]
 
 
@@ -668,13 +675,17 @@ def _to_value(value: Any, info: FieldInfo) -> Any:
         case "time":
             return _to_time(value)
         case "switch":
-            return value not in (0, False, "0", "false")
+            return _to_switch(value)
         case "texts":
             return tuple(_list_names(value))
         case "object":
             return to_object(value)
         case _:
             return _to_text(value)[:LONGEST_EXTRA] or None
+
+
+def _to_switch(value: Any) -> bool:
+    return value not in (0, False, "0", "false", "")
 
 
 def _to_number(value: Any, most: float, least: float = 0.0) -> float | None:

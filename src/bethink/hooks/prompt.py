@@ -37,8 +37,14 @@ from bethink.model import (
     is_untrusted_import,
 )
 from bethink.outgoing import Quote, fence_items, new_marker
-from bethink.recall.pipeline import DISPUTING, dispute, is_nobodys_word, is_users_word, outranks
 from bethink.recall.shape import Sought, choose_excerpt, citation, tokens
+from bethink.recall.shortlist import (
+    DISPUTING,
+    dispute,
+    is_unvouched,
+    is_users_statement,
+    outranks,
+)
 from bethink.store.words import as_words, query_words, space_out, tokenize
 
 if TYPE_CHECKING:
@@ -134,7 +140,7 @@ def choose(
     else:
         chosen = _pick_by_words(sure, bar)
     # Beside the user's own statement no turn is told: what was said or pasted in passing may be the opposite.
-    stated = any(map(is_users_word, chosen))
+    stated = any(map(is_users_statement, chosen))
     chosen = [one for one in chosen if not (stated and one.kind == "context")]
     return chosen, Sought(frozenset(prompt.telling))
 
@@ -143,8 +149,8 @@ def _tell_users_word(
     text: str, chosen: Sequence[Memory], sure: Weighed, judge: Judge
 ) -> list[Memory]:
     """What was chosen, with the user's statement in place of a document or a pasted text that it disputes."""
-    best = [one for one, _ in sorted(sure, key=lambda pair: -pair[1]) if is_users_word(one)]
-    pairs = [(one, own) for one in chosen if is_nobodys_word(one) for own in best[:DISPUTING]]
+    best = [one for one, _ in sorted(sure, key=lambda pair: -pair[1]) if is_users_statement(one)]
+    pairs = [(one, own) for one in chosen if is_unvouched(one) for own in best[:DISPUTING]]
     disputed = list(compress(pairs, dispute(text, pairs, judge)))
     instead = {claim.id: own for claim, own in reversed(disputed)}
     told = [instead.get(one.id, one) for one in chosen]

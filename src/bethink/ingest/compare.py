@@ -6,7 +6,6 @@ longer than a statement. Nothing here writes, and nothing runs inside a transact
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -33,8 +32,9 @@ from bethink.ingest.reconcile import (
     reconcile,
     take_headline,
 )
-from bethink.ingest.wording import find_change
 from bethink.judge import Judge
+from bethink.language.change import find_change
+from bethink.language.waiting import TODO_LABEL
 from bethink.model import NOTHING, STATEMENTS, Change, Filter, Memory, Relation
 from bethink.store.base import Store
 
@@ -49,7 +49,6 @@ FEWEST = 2  # words of what can be a statement
 # Nearness from which a text that states a change is compared with a known one, where no judge is at hand.
 SUBJECT = 0.25
 SPOKEN = ("note", "transcript")  # sources in which one thing replies to another
-_TODO_LABEL = re.compile(r"\A\W{0,9}(?:to-?do|fixme|next|remaining)\b\W{0,3}(?=\w)", re.IGNORECASE)
 
 
 class WriteOptions(NamedTuple):
@@ -374,7 +373,7 @@ def _make_side(memory: Memory) -> Side:
 
 def leave_label_out(memory: Memory) -> str:
     """Return a to-do without its label: reports are compared with the work itself."""
-    return _TODO_LABEL.sub("", memory.content) if memory.kind == "todo" else memory.content
+    return TODO_LABEL.sub("", memory.content) if memory.kind == "todo" else memory.content
 
 
 def find_positions(near: Sequence[Neighbour], last: str | None = None) -> list[Position]:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from bethink.agents.base import Fact, Turn, hash_words, shorten
 from bethink.embed.base import Embedder
 from bethink.ingest.compare import WAITING, WriteOptions, compare, leave_label_out, nearest
+from bethink.ingest.digest import RECAP_CHARACTERS, compose_digest, follow
 from bethink.ingest.extract import SUMMARY_CHARACTERS, SUMMARY_WORDS, entities, extract
 from bethink.ingest.ideas import (
     TODOS,
@@ -40,22 +41,21 @@ from bethink.ingest.provenance import find_own
 from bethink.ingest.reconcile import ORDERS, may_settle, needed_to_complete
 from bethink.ingest.redact import redact, redact_value
 from bethink.ingest.remedies import remember_failures
+from bethink.ingest.reports import read_report
 from bethink.ingest.sentences import cut_text
 from bethink.ingest.titles import (
-    RECAP,
-    compose_digest,
-    follow,
-    is_telling,
-    name,
+    Outcome,
+    make_session_title,
+    make_title,
     name_picks,
     only_asks,
-    read_report,
     says_nothing,
-    session_title,
+    says_something,
     summarise,
 )
 from bethink.ingest.topics import Topic, TopicTurn, arrange, resume_state, segment
-from bethink.language.pattern import compile_pattern, fold_case
+from bethink.language.change import CONTRADICTS
+from bethink.language.reports import BEGINS_WORK
 from bethink.llm import Model, tasks
 from bethink.llm.base import ModelError
 from bethink.model import (
@@ -84,10 +84,7 @@ from bethink.store.places import embedded_text, topic_text, turn_identity
 from bethink.text import new_id
 
 ECHO = 0.85  # share of an idea's words by which it is what memory told: of six words all, by hand
-_TURNS = r"\b(?:not|no longer|never|instead|anymore|n't|switch\w*|mov\w+|chang\w+|replac\w+|wrong|outdated)\b"
 BEFORE = 6  # earlier turns that ideas and topics are read in the light of
-# A commit that only begins work or takes it back, or speaks of the to-do itself, does not do it; nor does what denies it.
-_BEGINS = r"\b(?:start\w*|begin\w*|wip|plan\w*|to-?dos?|draft\w*|reverts?|not)\b"
 MENDED = ("todo", "problem")  # kinds that work puts an end to
 REPORTS = 12  # commits and reports of a page that may tell of something done
 FILES = 8  # files of a turn that it is filed under
@@ -338,14 +335,16 @@ def _describe_topic(
         known = recipe.store.load(recipe.store.list_in_spans([span.id], filter, 60)).values()
         return span._replace(summary=summarise(asked, _outline(known) + ideas, commits))
     advised = _name_topic(recipe.model, texts) if recipe.model and texts else None
-    title, summary = advised or (name(texts), summarise(texts, ideas, commits))
+    title, summary = advised or (make_title(texts), summarise(texts, ideas, commits))
     return span._replace(name=title, summary=summary)
 
 
-def _outline(memories: Iterable[Memory]) -> list[tuple[str, str, bool]]:
-    """Kind and text of each, and whether it is still to be answered, done or solved."""
+def _outline(memories: Iterable[Memory]) -> list[Outcome]:
+    """Return memories as a summary needs them."""
     return [
-        (one.kind, one.content, one.kind in ("question", "todo", "problem") and not one.answered)
+        Outcome(
+            one.kind, one.content, one.kind in ("question", "todo", "problem") and not one.answered
+        )
         for one in memories
     ]
 
@@ -394,9 +393,9 @@ def _describe_session(
     places = [{"cwd": turn.cwd} for turn in spoken if turn.cwd][:1]
     branches = [{"branch": turn.branch} for turn in spoken if turn.branch][-1:]
     times = [turn.at for turn in spoken if turn.at]
-    now = session_title(said, chain.from_iterable(work))
+    now = make_session_title(said, chain.from_iterable(work))
     # One that says something stays.
-    title = next(filter(is_telling, (known.title, now)), known.title or now)
+    title = next(filter(says_something, (known.title, now)), known.title or now)
     session = known._replace(
         host=recipe.host,
         title=redact(recipe.title).text or title,
@@ -417,7 +416,9 @@ def _is_new(heard: Sequence[HeardTurn], recap: str, known: Session) -> bool:
 def _find_recap(turns: Sequence[Turn]) -> str:
     """What the host wrote about the session behind all that was said in it, '' where it did not."""
     last = [turn for turn in turns if turn.agent is None][-1:]
-    return "".join(redact(one.text).text for one in last if one.summary and len(one.text) <= RECAP)
+    return "".join(
+        redact(one.text).text for one in last if one.summary and len(one.text) <= RECAP_CHARACTERS
+    )
 
 
 # Ideas
@@ -453,7 +454,7 @@ def _find_ideas(
 def _is_echo(text: str, turn: Turn) -> bool:
     """Whether an agent says what memory told it: nearly all words stand in one line of that, and none that turns it round."""
     words = hash_words(text) if turn.told and turn.role != "user" else frozenset()
-    if not words or compile_pattern(_TURNS).search(fold_case(text)):
+    if not words or CONTRADICTS.holds(text):
         return False
     return any(len(words.intersection(line.split())) >= ECHO * len(words) for line in turn.told)
 
@@ -563,8 +564,7 @@ def _find_reports(spoken: Sequence[HeardTurn]) -> list[tuple[str, Memory]]:
         commits = [fact.name for fact in one.turn.work if fact.what == "commit"]
         said = read_report(one.memory.content).done if one.speaker == "assistant" else ()
         found += [(text, one.memory) for text in (*commits, *said)]
-    begins = compile_pattern(_BEGINS)
-    return [(text, turn) for text, turn in found if not begins.search(fold_case(text))][-REPORTS:]
+    return [(text, turn) for text, turn in found if not BEGINS_WORK.holds(text)][-REPORTS:]
 
 
 def _keep_idea(recipe: Recipe, idea: Idea, heard: HeardTurn, topics: Topics, number: int) -> Memory:

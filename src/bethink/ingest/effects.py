@@ -21,14 +21,13 @@ from bethink.ingest.wording import (
     count_shared_words,
     count_telling_words,
     differ_in_denial,
-    find_change,
-    is_tentative,
     other_number,
     other_part,
-    speaks_of_change,
     tell_apart,
 )
 from bethink.judge import RELATED, Judgement
+from bethink.language.change import SPEAKS_OF_CHANGE, find_change
+from bethink.language.hedging import is_tentative
 
 # Effects of a new statement: the known one still holds (keep), is over (replaces), changes in part (changes), says the same (same), is
 # answered (answers) or done (completes).
@@ -105,8 +104,8 @@ def collect_features(
         "other_part": float(other_part(new.text, old.text)),
         "states_change": float(find_change(new.text) is not None),
         "denial_differs": float(differ_in_denial(new.text, old.text)),
-        "new_speaks_of_change": float(speaks_of_change(new.text)),
-        "old_speaks_of_change": float(speaks_of_change(old.text)),
+        "new_speaks_of_change": float(SPEAKS_OF_CHANGE.holds(new.text)),
+        "old_speaks_of_change": float(SPEAKS_OF_CHANGE.holds(old.text)),
         "old_question": float(old.kind == "question"),
         "old_todo": float(old.kind == "todo"),
         "old_problem": float(old.kind == "problem"),

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 
 from bethink.ingest.sentences import cut_text, kind_of, prose, read_label
-from bethink.ingest.wording import FILLER
 from bethink.language.kinds import cue_scores, firmness
-from bethink.language.pattern import compile_pattern, fold_case
+from bethink.language.pattern import compile_pattern
+from bethink.language.reports import ANNOUNCES_STEP
 from bethink.language.vocabulary import (
     is_file,
     is_identifier,
@@ -299,7 +299,7 @@ def _read_cues(text: str) -> tuple[str, dict[str, float]]:
 
 
 def _is_filler(sentence: str) -> bool:
-    return bool(compile_pattern(FILLER).match(fold_case(sentence)))
+    return ANNOUNCES_STEP.holds(sentence)
 
 
 def find_label(text: str) -> str | None:

@@ -18,13 +18,20 @@ from typing import NamedTuple
 from bethink.config import Config
 from bethink.ingest.extract import entities
 from bethink.ingest.provenance import find_own
+from bethink.ingest.reports import tells_what_remains
 from bethink.ingest.sentences import LONGEST, Statement, statements
-from bethink.ingest.titles import only_asks, tells_what_remains
-from bethink.ingest.wording import FILLER, contrasts, is_tentative, other_tickets
+from bethink.ingest.titles import only_asks
+from bethink.ingest.wording import contrasts, other_tickets
 from bethink.judge import Judge, StatementReading, asks, describe_place
-from bethink.language.kinds import cue_scores
+from bethink.language.change import CHANGED_MIND
+from bethink.language.hedging import is_tentative
+from bethink.language.kinds import ASKED_OF_ANYBODY, OF_A_PROJECT, WAY_OF_WORKING, cue_scores
 from bethink.language.pattern import compile_pattern, fold_case
+from bethink.language.pointing import POINTS_BACK
+from bethink.language.questions import ASKS_LEAVE
+from bethink.language.reports import ANNOUNCES_STEP, OF_THE_MOMENT, REPORTS_OWN_WORK
 from bethink.language.vocabulary import weak_words
+from bethink.language.waiting import ANOTHER_TIME, BACKLOG_HEADING, PUT_OFF
 from bethink.model import Entity
 
 # How probably a statement must be worth keeping, by who says it: where half to two thirds of what is kept is what a careful
@@ -42,47 +49,6 @@ BEGINNING = 40  # characters of a sentence in which a cue says what all of it is
 MOST_WORDS = 0.6  # share of the shorter text's words from which two texts may say the same
 # Words of what stands around a statement that the judge sees, as in its training.
 HEADED, ABOVE, BELOW, ASKED, REPLIED_WITH = 8, 20, 14, 20, 16
-
-# What an assistant is about to do, offers to do, imagines, or reports of its work: gone with the turn, or told better by
-# the history of the code.
-_DID = (
-    r"(?:add|updat|remov|renam|chang|correct|replac|extract|mov|trimm?|reword|adjust|bump|wir|revert|creat|implement|refactor|simplif|document"
-    r"|sort|link|cross-referenc|rewrit|renumber|switch|split|merg|delet|extend|convert|register|introduc|dropp?)(?:ed|ied|ten|d)\b"
-)
-_PASSING = (
-    r"(?:^|[,;:—–] |\b(?:so|and|then|but|now|next) )i(?:'m| am)(?: now| also| just| still| going to)? (?!not\b|afraid|inclined)\w+ing\b"
-    r"|\bi(?:'ll| will)\b|\blet me\b"
-    r"|^(?:now |so |but |and )?i (?:also |still |just |now )?(?:need|should|have to|want to|can|could|went|had to|have)\b"
-    r"|\bif you(?:'d|'re| want(?:ed)?| like| prefer| think| agree| need| wish)\b|\byou(?:'d| would) (?:need|have|give|want|get|lose)\b"
-)
-_REPORT = rf"(?:done\W{{1,3}})?i(?:'ve| have)? (?:also |now )?{_DID}(?!.*\b(?:because|since)\b)"
-_ANNOUNCES = r"\b(?:changed (?:my|our) minds?|on second thoughts?|scratch that)\W{0,3}$"
-_BACK = r"(?i)\b(?:it|that|this|them|they)\b"
-_BACKLOG = r"\b(?:pending|to-?dos?|backlog|outstanding|deferred|future|later|you(?:'ll| will)? (?:still )?(?:need|have) to)\b"
-# What is asked for at another time is not done with the answer, whatever that says; what is only not to be forgotten may be.
-_ANOTHER_TIME = (
-    r"(?:^|[,;] )later\b|\blater\W{0,3}$|\b(?:eventually(?! consistent)|some day|at some point|next (?:week|month|sprint|session)|tomorrow"
-    r"|in a follow-?up|not now|remind (?:me|us) to|(?:on|to) (?:the|my|our) (?:to-?do list|backlog)(?! \w))\b"
-)
-_MAY = r"(?:can|may) i\b|(?:could|should|shall) (?:i|we)\b"  # asks leave, and gives nothing to do
-_LATER = rf"{_ANOTHER_TIME}|\b(?:later|next time|remember to|don'?t forget)\b"
-
-# How somebody wants others to work with them, in any project: they ask it of whoever works, about the work itself. Who says "we" speaks of
-# a project.
-_ASKED_OF_ANYBODY = (
-    r"\b(?:always|never|don'?t|do not|avoid|prefer|from now on|before (?:you|making|doing|starting|each|every|any)|when(?:ever)? you"
-    r"|every time|i (?:want|like|hate|expect|need) you|you (?:should|must|can) (?:always|never)|(?:answer|reply|talk|write|explain) in)\b"
-)
-_WAY_OF_WORKING = (
-    r"\b(?:commits?|committing|branch(?:es)?|push(?:ing)?|rebas\w+|squash\w*|pull requests?|prs?|reviews?|linter|lint|formatter|tests? first|run the tests"
-    r"|ask(?:ing)? (?:me|first|before)|explain\w*|explanations?|summar\w+|answers?|repl(?:y|ies)|comments?|docstrings?|emojis?|plan(?:s|ning)? (?:first|before)"
-    r"|step by step|small steps|german|english|french|spanish|chinese|concise\w*|brief(?:ly)?|verbose|short)\b"
-)
-_OF_A_PROJECT = (
-    r"\b(?:we|we'\w+|our|ours|us|here|(?:this|the|that) (?:repo|repository|project|app|codebase|service|module|package|team|api|server|client|customer|branch|pr|file"
-    r"|test|function|page|ticket|issue|release)|today|(?<!from )now|this time)\b"
-)
-
 
 Asked = Mapping[int, tuple[str, ...]]  # turn → questions of the agent that it answers
 NO_QUESTIONS: Asked = MappingProxyType({})
@@ -163,7 +129,7 @@ def _goes_on(known: Found, kind: str, each: PlacedStatement) -> bool:
     """Whether a sentence only goes on from the one before, which is kept with it: "Marketing signed it off today"."""
     _, own, before = known
     held = before.turn == each.turn and before.text.endswith(each.statement.text)
-    return held and kind == own and bool(compile_pattern(_BACK).search(each.statement.core))
+    return held and kind == own and POINTS_BACK.holds(each.statement.core)
 
 
 def _begins_another(kind: str, each: PlacedStatement, after: PlacedStatement | None) -> bool:
@@ -177,9 +143,8 @@ def _begins_another(kind: str, each: PlacedStatement, after: PlacedStatement | N
 
 def holds_anywhere(text: str) -> bool:
     """Whether a preference is about how its speaker wants others to work, and names nothing of one project."""
-    folded = fold_case(text)
-    asked = all(compile_pattern(one).search(folded) for one in (_ASKED_OF_ANYBODY, _WAY_OF_WORKING))
-    return asked and not compile_pattern(_OF_A_PROJECT).search(folded) and not entities(text)
+    asked = ASKED_OF_ANYBODY.holds(text) and WAY_OF_WORKING.holds(text)
+    return asked and not OF_A_PROJECT.holds(text) and not entities(text)
 
 
 # Statements in their place
@@ -253,14 +218,13 @@ def _grow(said: Sequence[Statement], at: int) -> str:
 
 
 def _says_something(statement: Statement) -> bool:
-    core = fold_case(statement.core)
-    idle = compile_pattern(FILLER).match(core) and not statement.core.endswith("?")
+    idle = ANNOUNCES_STEP.holds(statement.core) and not statement.core.endswith("?")
     return statement.label != "none" and not idle and len(content_words(statement.text)) > 1
 
 
 def _is_passing(statement: Statement) -> bool:
     """Whether a sentence of an assistant is about the moment only, or asks."""
-    return bool(compile_pattern(_PASSING, 0).search(fold_case(statement.core)))
+    return OF_THE_MOMENT.holds(statement.core)
 
 
 # What each is
@@ -286,10 +250,10 @@ def _settles_nothing(each: PlacedStatement) -> bool:
     work without saying why: that carries out what was decided."""
     core = each.statement.core
     if each.speaker == "user":
-        passing = is_tentative(core) or compile_pattern(_ANNOUNCES).search(fold_case(core))
+        passing = is_tentative(core) or CHANGED_MIND.holds(core)
     else:
-        passing = compile_pattern(_REPORT, 0).match(fold_case(core))
-    return bool(passing) or asks(each.statement.text)
+        passing = REPORTS_OWN_WORK.holds(core)
+    return passing or asks(each.statement.text)
 
 
 def _find_cued(core: str) -> dict[str, float]:
@@ -311,7 +275,7 @@ def _name_waiting(each: PlacedStatement, reading: StatementReading) -> str | Non
     if likeliest not in ("question", "todo"):
         return None
     stays = likeliest == "question" or put_off or reading.open >= STILL_OPEN
-    later = compile_pattern(_ANOTHER_TIME).search(fold_case(statement.text))
+    later = ANOTHER_TIME.holds(statement.text)
     done = each.replied and (likeliest == "question" or not later or asks(statement.text))
     return likeliest if user and stays and not done else "none"
 
@@ -323,7 +287,7 @@ def _name_likeliest(statement: Statement, reading: StatementReading, put_off: bo
         return "todo"
     if likeliest != "todo" or is_tentative(statement.core):
         return "none" if likeliest == "todo" else likeliest
-    asked = asks(statement.text) and compile_pattern(_MAY).match(fold_case(statement.core))
+    asked = asks(statement.text) and ASKS_LEAVE.holds(statement.core)
     return "question" if asked else "todo"
 
 
@@ -331,13 +295,12 @@ def _is_put_off(each: PlacedStatement) -> bool:
     """Whether a user puts it off, or it stands in a list of what waits apart from this work."""
     if each.speaker == "user":
         return puts_off(each.statement.text)
-    heading = fold_case(each.statement.heading)
-    return each.statement.label == "todo" and bool(compile_pattern(_BACKLOG).search(heading))
+    return each.statement.label == "todo" and BACKLOG_HEADING.holds(each.statement.heading)
 
 
 def puts_off(text: str) -> bool:
     """Whether somebody says outright that something is to be done another time: what is said next does not do it."""
-    return bool(compile_pattern(_LATER).search(fold_case(text))) or tells_what_remains(text)
+    return PUT_OFF.holds(text) or tells_what_remains(text)
 
 
 # What repeats

@@ -8,11 +8,11 @@ Cue phrases speak beside it, and alone for the kinds that the judge does not kno
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 
 from bethink.ingest.extract import classify, score_kinds
 from bethink.judge import StatementReading
+from bethink.language.kinds import RECURS
 
 # Chosen with CUE on the notes of `TUNING` in tests/note_kinds.py, near what a multinomial regression gives there (bench/LOG.md, 2026-11-18).
 SHARES = {
@@ -39,18 +39,12 @@ BY_FORM = ("code", "document", "context")
 # How probably a note is a to-do to be one, and how improbably for its words not to count. Of 50 written to-dos 47 are found (27 by
 # their words), of 620 other notes 3 are taken for one (9) (bench/LOG.md, 2026-11-16).
 WANTED, UNWANTED = 0.75, 0.25
-# Work that recurs, which makes a rule of it, and the subject of a commit, which reports what was done.
-_RECURS = re.compile(
-    r"\b(?:each|every|always|never|whenever|any)\b"
-    r"|^(?:build|chore|ci|docs|feat|fix|perf|refactor|revert|style|test)(?:\([^)]*\))?!?:",
-    re.IGNORECASE,
-)
 
 
 def choose_kind(text: str, reading: StatementReading) -> str:
     """The most probable kind of a note that nobody gave a kind or a label."""
     wanted = reading.kinds["todo"]
-    if wanted >= WANTED and not _RECURS.search(text):
+    if wanted >= WANTED and not RECURS.holds(text):
         return "todo"
     by_words = classify(text)[0]
     if by_words in BY_FORM or reading.kinds["none"] >= NOTHING:

@@ -18,13 +18,19 @@ In doubt a text is pasted. It is kept with its turn all the same; it only does n
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import NamedTuple
 
 from bethink.ingest.sentences import ITEM, find_noise, measure_width, plain, split_sentences
 from bethink.language import voices
 from bethink.language.pattern import compile_pattern, fold_case
+from bethink.language.pointing import (
+    POINTS_AT_ITSELF,
+    POINTS_AT_PASTED,
+    POINTS_AT_TEXT,
+    POINTS_BELOW,
+)
+from bethink.language.questions import ASKS_WITHIN, DOUBTS, IS_SOMEBODY_RIGHT
 
 READ = 20_000  # characters of a turn that are read; what begins later is not the user's word
 # A line that needs nothing but to stand alone: 7 of 10 statements of users in labelled real sessions stand in such (bench/LOG.md, 2026-11-18).
@@ -66,23 +72,13 @@ _FOREIGN = (
     r"|https?://\S+\s*$|https?://\S+\s+[A-Z\u2e80-\U0003ffff]|(?:Re|RE|Aw|AW|Fwd|FWD|Fw|FW|Wg|WG): "
     r")"
 )
-# "eve  10:42 AM", "Eve — Today at 10:42", "eve commented 2 hours ago", "Answer by eve (score 42)"
-_STAMPED = (
-    r"[ \t]{0,8}(?:\S{1,20}[ \t]{1,4}){1,5}\(?\d{1,2}:\d\d(?: ?[ap]m)?\)?[ \t]{0,4}$"
-    r"|.{0,60}\b(?:opened|commented|reported|posted|asked|authored|reviewed|edited|answered)\b.{0,40}\b(?:ago|by|on)\b.{0,30}$"
-    r"|.{0,60}\(score \d{1,6}\):?[ \t]{0,4}$"
-)
-# "eve opened this issue 3 days ago", below its title
-_OPENED = r".{0,60}\b(?:opened|created|reported|authored|filed|wants to merge)\b.{0,40}\b(?:ago|by|on|into)\b"
 _LABEL = r"\s*[*_]{0,2}(\w[^\s:]*(?: [^\s:]+){0,3}?)\s?[*_]{0,2}[:：][*_]{0,2}(?:\s|$|(?<=：))"
-_NOT_OURS = r"(?:hi|hello|hey|hallo|hola|bonjour|salut|ciao|olá)\s+(?!claude|codex|copilot|gemini|cursor|agent|there\b)[\w.-]+(?:\s[\w.-]+)?\s*,"
 _SIGNED = r"[ \t.!?。][—–~-]{1,2} ?@?[A-Z][\w.-]{1,30}(?: [A-Z][\w.-]{1,30})?[ \t]{0,4}$"
 # "Use X. (Eve in #billing)", "… ^ this is from the wiki"
 _ATTRIBUTED = (
     r"[.!?。]\s{0,3}\([^()\n]{2,80}\)[ \t]{0,4}$|(?:^|\s)\^{1,3}(?:\s|$)|\b[A-Z]\w{1,20} here[.!,:]"
     r"|[.!?。]\s{0,3}(?:<-|←|/?cc\b|[#@]\w).{0,60}$"
 )
-_SOURCE = r"\(\s*(?:from|source|via|per|see|quelle|siehe|aus|laut|source|selon|d'après|fuente|según|fonte|来源|出典)\b|(?<!\w)(?:source|quelle|fuente|fonte|via|ref)\s*:|(?:来源|出典)[:：]"
 _QUOTED = (
     r"\"([^\"\n]{1,600})\"|“([^“”\n]{1,600})”|„([^„“”\n]{1,600})[“”]|«([^«»\n]{1,600})»"
     r"|「([^「」\n]{1,600})」|『([^『』\n]{1,600})』|`([^`\n]{1,600})`"
@@ -90,32 +86,7 @@ _QUOTED = (
 )
 # "we-moved-to-another-host.md", "test_we_moved_to_another_host": a name that reads as a sentence.
 _NAMED = rf"(?<![\w-])(?:[^\W\d_][^\W_]*[_-]){{{NAME_WORDS - 1},}}[^\W\d_][^\W_]*"
-# "add an example, e.g. we moved to another host"
-_EXAMPLE = r"\b(?:e\.g\.|eg|for example|for instance|z\.b\.|zum beispiel|par exemple|por ejemplo|por exemplo|ad esempio|например)[,:]?\s+(.{1,600})"
-# "Can you fix this?" alone on its line speaks of the text above or below it.
-_POINTS = r"(?:\W*(?:can|could|would|will|please|pls|so|and|how|what|why|who|do|does|should|you|i|we|me|help|to|about|with)\b\W*){0,6}(?:\w+\W+){0,2}(?:this|that|these|those|above)\b(?:\W+(?:please|for me|now|one|too|first|mean\w*|for us|happen\w*|up))?\W*$"
-
-# The end of a clause whose content somebody else answers for: "Eve's opinion is that …", "the consensus was that …".
-_CONTENT = r"(?<=\w\s)(?<!so\s)(?<!note\s)(?<!remember\s)(?<!like\s)(?<!of\s)(?<!for\s)(?<!to\s)(?<!do\s)(?<!after\s)(?<!than\s)that\s(?!is\b|was\b|are\b|way\b|would\b|should\b|might\b|can\b|will\b|has\b|have\b)(?=\w)"
-_OWN_CONTENT = r"\bso (?:many|much|few)\b|^(?:\W|and|but|so|also|ok|yes|no){0,6}(?:we|i|our|my|the (?:problem|issue|reason|point|goal|thing|trick|plan|rule|catch|result|downside|risk|difference|fix|solution|bug|cause))\b"
-# Another person, of whom a statement about the work does not speak; and where a text is from.
-_OTHERS = r"\b(?:he|she|his|her|him|hers)\b"
-_FROM_TEXT = (
-    r"\W{0,4}from (?:the|our|a|an|his|my|their|\w+'s)\b(?! (?:now|here|start|beginning|next))"
-)
-# A word that a sentence begins with, in the midst of one: another text begins there.
-_BEGINS_ANEW = r"[\w)\]] +(?:We|The|Our|All|It|This|These|There|They|You|Your|Always|Never|Please|Every|Each|Use|Do|Don't|No)(?= +[a-z])|[\d)] +[A-Z][a-z]+(?= +[a-z])"
-_THIS_TEXT = (
-    r"\b(?:this|these|that|the following)\s+(?:sentences?|texts?|paragraphs?|lines?|passages?|messages?|e?mails?|notes?|comments?|titles?"
-    r"|statements?|claims?|quotes?|snippets?|posts?|documents?|pages?|tickets?|issues?|reports?)\b"
-)
-_THIS_BELOW = r"\b(?:this|these)\b(?! (?:point|time|way|repo|repository|project|branch|pr|session|week|is|are|should|must|needs?)\b)"
-_THIS_ITSELF = r"\bthis\b(?=\W{0,3}(?:$|(?:is|are|still|true|correct|right|valid|mean|here)\b))"
 _SENTENCE = r"\W{0,3}(?!I\b)(?:[A-Z][a-z']{0,20}\s+(?:\S{1,40}\s+)?[a-z]|[\u2e80-\U0003ffff])"  # how one begins
-# A question about what somebody says or believes.
-_DOUBTS = r"\b(?:whether|claims?|believes?|(?<!make )sure|certain|true)\b"
-# A thought or a wish that is put as a question.
-_ASKS_WITHIN = r"\bi (?:wonder|want|think|thought|would like)\b|, (?:but |and |so )?(?:could|can|should|would|shall) (?:we|you|i|it)\b|\b(?:can|could|would) you\b"
 
 
 class OwnWords(NamedTuple):
@@ -205,7 +176,7 @@ def _read_lines(turn: str) -> tuple[list[Line], str]:
             before = text if not text.strip() else before
             continue
         if noise or _is_reaction(text) or _is_foreign(text) or _is_wrapped(before, text):
-            opened = compile_pattern(_OPENED, re.IGNORECASE).match(text)
+            opened = voices.OPENED_TICKET.holds(text)
             attributed = opened or text.strip() == "--" or _is_reaction(text)
             return found, SIGNED_BY_ANOTHER if attributed else FOREIGN_REST
         item = compile_pattern(ITEM).match(text)
@@ -225,10 +196,10 @@ def _is_foreign(line: str) -> bool:
     head = line[:400]
     if compile_pattern(_FOREIGN).match(head):
         return True
-    if compile_pattern(_STAMPED, re.IGNORECASE).match(head) and not speaks(head):
+    if voices.STAMPED_LINE.holds(head) and not speaks(head):
         return True
     folded = fold_case(head)
-    if voices.starts("greets", folded) or compile_pattern(_NOT_OURS).match(folded):
+    if voices.starts("greets", folded) or voices.GREETS_SOMEBODY.holds(folded):
         return True
     label = compile_pattern(_LABEL).match(head)
     return label is not None and not _is_own_label(label[1])
@@ -296,9 +267,10 @@ def _read_line(line: Line, alone: bool, followed: bool) -> ReadLine:
     text = plain(line.text)
     folded = fold_case(text)
     sentences = split_sentences(text)
-    signs = ((_SIGNED, text), (_ATTRIBUTED, text), (_SOURCE, folded), (_OTHERS, folded))
-    points = not alone and compile_pattern(_POINTS).match(folded)
-    if points or any(compile_pattern(sign).search(where) for sign, where in signs):
+    signed = compile_pattern(_SIGNED).search(text) or compile_pattern(_ATTRIBUTED).search(text)
+    another = voices.NAMES_SOURCE.holds(folded) or voices.ANOTHER_PERSON.holds(folded)
+    points = not alone and POINTS_AT_PASTED.holds(folded)
+    if points or signed or another:
         return ReadLine([], sentences, disowns=True, ends=True)
     quoted = _find_quotations(text)
     own: list[str] = []
@@ -320,7 +292,7 @@ def _read_line(line: Line, alone: bool, followed: bool) -> ReadLine:
 def _find_quotations(text: str) -> list[str]:
     """The quotations, names and examples that are long enough for a statement."""
     found = [one[0] for one in compile_pattern(_NAMED).finditer(text)]
-    examples = (one[1] for one in compile_pattern(_EXAMPLE, re.IGNORECASE).finditer(text))
+    examples = (one[1] for one in voices.EXAMPLE.finditer(text))
     found += filter(_can_state, examples)
     for match in compile_pattern(_QUOTED).finditer(text):
         inside = next(filter(None, match.groups()), "")
@@ -361,11 +333,9 @@ def _is_check(sentence: str) -> bool:
     """Return True for a question whether something is so: "Is that true?", "we use X, right?"."""
     folded = fold_case(sentence)
     question = sentence.rstrip().endswith(("?", "？"))
-    if question and compile_pattern(_DOUBTS).search(folded):
+    if question and DOUBTS.holds(folded):
         return True
-    if not voices.contains("checks", folded) and not compile_pattern(r"\bis \w+ right\?").search(
-        folded
-    ):
+    if not (voices.contains("checks", folded) or IS_SOMEBODY_RIGHT.holds(folded)):
         return False
     short = len(folded.split()) <= CHECK_WORDS
     return short or question or voices.starts("checks", folded)
@@ -374,7 +344,7 @@ def _is_check(sentence: str) -> bool:
 def _is_teaser(sentence: str) -> bool:
     """Return True for a question about the statement behind it: "True? …", "Which part of this is wrong? …"."""
     words = len(sentence.split())
-    points = compile_pattern(_THIS_ITSELF).search(fold_case(sentence)) and words <= CHECK_WORDS
+    points = POINTS_AT_ITSELF.holds(sentence) and words <= CHECK_WORDS
     few = words <= TEASER_WORDS and not asks(sentence)
     return sentence.rstrip().endswith(("?", "？")) and bool(few or points)
 
@@ -384,13 +354,13 @@ def _is_foreign_speech(sentence: str) -> bool:
     folded = fold_case(sentence)
     if voices.contains("passes_on", folded) or voices.starts("supposes", folded):
         return True
-    if compile_pattern(_FROM_TEXT).match(folded):
+    if voices.FROM_A_TEXT.holds(folded):
         return True
-    content = compile_pattern(_CONTENT).search(folded)
+    content = voices.REPORTED_CONTENT.find(folded)
     before = folded[: content.start()] if content else ""
-    if before and not speaks(before) and not compile_pattern(_OWN_CONTENT).search(before):
+    if before and not speaks(before) and not voices.OWN_CONTENT.holds(before):
         return True
-    anew = compile_pattern(_BEGINS_ANEW).search(sentence)
+    anew = voices.BEGINS_ANEW.find(sentence)
     if anew and voices.compile_voice("openers").sub(
         "", fold_case(sentence[: anew.start() + 1])
     ).strip(" ,.!"):
@@ -410,7 +380,7 @@ def _announces_text(sentence: str, above: bool) -> bool:
     lead = fold_case(before)
     if not behind or _announces(lead):
         return False
-    foreign = voices.contains("introduces", lead) or compile_pattern(_THIS_TEXT).search(lead)
+    foreign = voices.contains("introduces", lead) or POINTS_AT_TEXT.holds(lead)
     # A whole sentence behind a colon is a text by somebody else.
     whole = compile_pattern(_SENTENCE).match(behind)
     return bool(foreign or whole) or not _is_own_label(before)
@@ -425,7 +395,7 @@ def _announces(lead: str) -> bool:
 
 def _introduces(words: str) -> bool:
     """Return True if a short line points at the lines below it."""
-    return voices.contains("introduces", words) or bool(compile_pattern(_THIS_BELOW).search(words))
+    return voices.contains("introduces", words) or POINTS_BELOW.holds(words)
 
 
 def _claims_by_question(sentence: str) -> bool:
@@ -441,9 +411,9 @@ def asks(sentence: str) -> bool:
     folded = fold_case(text).lstrip(" ¿\"'")
     opener = voices.compile_voice("openers").match(folded)
     rest = folded[opener.end() :].lstrip(" ,.!-") if opener else folded
-    inner = compile_pattern(_ASKS_WITHIN).search(folded)
+    inner = ASKS_WITHIN.holds(folded)
     return (
-        bool(inner)
+        inner
         or voices.starts("asks", folded)
         or voices.starts("asks", rest)
         or text[-2:-1] > "\u2e7f"

@@ -17,11 +17,9 @@ from bethink.ingest.wording import (
     adds_nothing,
     count_shared_words,
     differ_in_denial,
-    find_change,
     find_quantities,
     find_tickets,
     is_correction,
-    is_tentative,
     makes_one_claim,
     other_number,
     other_part,
@@ -29,9 +27,11 @@ from bethink.ingest.wording import (
     say_the_same,
     says_old_value_is_over,
     states_change_of,
-    tells_of_work,
 )
 from bethink.judge import asks
+from bethink.language.change import find_change
+from bethink.language.hedging import is_tentative
+from bethink.language.reports import REPORTS_WORK
 from bethink.model import (
     OPEN_KINDS,
     TRUST,
@@ -152,7 +152,7 @@ def needed_to_complete(todo: str, report: str, agent: bool = False) -> float:
     """Return how probably a report must complete a to-do for the to-do to be closed: never if the report does not name it."""
     if not count_shared_words(todo, report) or other_tickets(todo, report):
         return NEVER
-    if agent and not tells_of_work(report.lower()):
+    if agent and not REPORTS_WORK.holds(report):
         return NEVER
     wanted = find_tickets(todo)
     if wanted and wanted <= find_tickets(report):

@@ -16,7 +16,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from bethink.language.pattern import compile_pattern, fold_case
+from bethink.language.pointing import OPENS_POINTING_BACK
+from bethink.language.topics import MOVES_ON
 from bethink.language.vocabulary import phrases, word_set
+from bethink.language.waiting import CHORES_HEADING
 from bethink.store.words import is_unspaced
 
 LONGEST = 400  # characters of a statement
@@ -53,22 +56,7 @@ _NOISE = (
     r"|\[Request interrupted|\[Image"
     r")"
 )
-_POINTING = (
-    r"(?:why|how so|how come|why not|since when)\W*$"
-    r"|(?:(?:so|and|but|then|also|yes|no|ok|okay|hence|because of|after|with) ?,? )?"
-    r"(?:that|this|it|these|those|they|which|both|neither|same|he|she|its|their|that's|it's|doing so)\b"
-)
-# What only goes from one thing to the next, or tells what comes now: nothing to keep.
-_TRANSITION = (
-    r"(?:(?:ok|okay|so|now|great|good|alright|right|thanks?|perfect|cool|done)\b[\s,.!:;–—-]{1,3}){0,3}"
-    r"(?:let'?s (?:move on|continue|proceed|get (?:started|going)|turn to|look at|see|check)|moving on|next up|on to the next|let me)\b"
-)
 TRANSITION_WORDS = 14  # who says more in the same sentence may say something worth keeping
-# Headings of work that waits, whatever else they say: "Pending Todos for phase 12", "Before the next deploy, you need to configure".
-_CHORES = (
-    r"\b(?:pending|open|remaining|outstanding|deferred) (?:to ?dos?|tasks?|work|action items?)\b"
-    r"|\byou(?:'ll| will)? (?:still )?(?:need|have) to (?:do|configure|set|create|add|run|make|enable)\b|\bmanual (?:steps|setup)\b"
-)
 ROW_WORDS = 4  # of a cell that says something by itself; a shorter one is a name
 _STOP = r"[.!?。！？](?:(?<=[.!?])[.!?]{0,10}[\"'”’)\]*_]{0,4}(?=\s)|(?<=[。！？])[。！？]{0,10})"
 _CODE = r"`[^`\n]{1,200}`"
@@ -240,7 +228,7 @@ def _state_block(block: ProseBlock, before: str) -> Iterator[Statement]:
     for number, sentence in enumerate(split_sentences(plain(block.text))):
         if _states_nothing(sentence):
             continue
-        pointing = compile_pattern(_POINTING).match(fold_case(sentence)) is not None
+        pointing = OPENS_POINTING_BACK.holds(sentence)
         whole = f"{before} {sentence}" if pointing and before else sentence
         if len(whole) > LONGEST:
             whole = sentence
@@ -260,8 +248,8 @@ def read_label(text: str) -> str:
 def _states_nothing(sentence: str) -> bool:
     """Whether a sentence only announces others ("let's move on to the header"), or has no word in it."""
     few = len(sentence.split(None, TRANSITION_WORDS)) <= TRANSITION_WORDS
-    moves_on = few and compile_pattern(_TRANSITION).match(fold_case(sentence))
-    return sentence.endswith(":") or not any(map(str.isalnum, sentence)) or bool(moves_on)
+    moves_on = few and MOVES_ON.holds(sentence)
+    return sentence.endswith(":") or not any(map(str.isalnum, sentence)) or moves_on
 
 
 @lru_cache(maxsize=256)
@@ -269,7 +257,7 @@ def kind_of(heading: str) -> str | None:
     """The kind that a heading or a label announces, such as "Next steps" or "Root cause"."""
     bare = compile_pattern(r"^[\W\d_]+|\W+$").sub("", fold_case(heading)[:80]).replace("-", " ")
     kinds = (kind for kind in ANNOUNCED if bare in phrases(f"label_{kind}"))
-    return next(kinds, "todo" if compile_pattern(_CHORES).search(bare) else None)
+    return next(kinds, "todo" if CHORES_HEADING.holds(bare) else None)
 
 
 def split_sentences(text: str) -> list[str]:

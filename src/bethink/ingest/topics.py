@@ -25,7 +25,10 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
+from bethink.language.openers import OPENING_WORDS
 from bethink.language.pattern import compile_pattern, fold_case
+from bethink.language.requests import NEW_WORK
+from bethink.language.topics import ANNOUNCES_TOPIC, OPENS_RETURNING, RETURNS_TO_TOPIC
 from bethink.language.words import STOP_WORDS
 from bethink.store.words import space_out
 
@@ -305,41 +308,6 @@ def _weigh_places(state: OpenTopic, heard: Exchange) -> float:
     return MOVED * moved + OTHER_FOLDERS * bool(apart)
 
 
-# What the user says about it: in English, and the basics of German, French and Spanish.
-
-_LEAD = (
-    r"(?:(?:ok|okay|so|well|h+m+|ah+|oh+|alright|right|great|thanks|thank you|nice|cool|perfect|good|looks good|now|please|sorry"
-    r"|hey|hi|hello|gut|danke|nun|jetzt|bitte|bon|alors|merci|bien|maintenant|bueno|vale|gracias|ahora)\b[\s,.!:;…–—-]{0,6}){0,4}"
-)
-_CLAUSE = (
-    r"(?:\A|[.!?,;:\n–—]\s{0,4})(?:(?:and|then|so|ok|okay|now|but|let'?s|please|can we|could we|we can|we could|we should|i want to"
-    r"|i'd like to|to|time) ){0,4}"
-)
-# At the beginning of a clause: something else comes now.
-_ANNOUNCED = (
-    r"(?:mov(?:e|ing) on\b|(?:chang|switch)(?:e|ing)? (?:of |the |to a |to another )?(?:topics?|subjects?|gears)\b"
-    r"|(?:an? |the |on an? |my |quick |completely |totally |something ){0,3}(?:different|unrelated|another|separate|new|next)"
-    r" (?:topic|subject|task|question|thing|issue|problem|feature|item|bug|ticket|story|note)\b(?! (?:is|was|that|with|in|about|for)\b)"
-    r"|unrelated(?:ly)?\b[ ,:]|next up\b|something (?:else|completely different)\b|by the way\b|btw\b|change (?:in|of) plans?\b"
-    r"|themenwechsel\b|übrigens\b|kommen wir zu[mr]?\b"
-    r"|(?:die |das |der )?(?:nächste[rs]?|andere[rs]?|neue[rs]?) (?:thema|aufgabe|frage|punkt|sache)\b"
-    r"|passons à\b|changeons de sujet\b|au fait\b|rien à voir\b"
-    r"|(?:une? |la |le )?(?:autre|prochaine?|nouveau|nouvelle) (?:question|chose|sujet|tâche|point)\b"
-    r"|pasemos a\b|camb(?:iemos|io) de tema\b|por cierto\b"
-    r"|(?:una? |la |el )?(?:otr[ao]|siguiente|nuev[ao]) (?:cosa|pregunta|tarea|tema|asunto|punto)\b)"
-)
-# The same said less plainly: it may also be a step of what is going on.
-_RETURNING = (
-    r"(?:(?:(?:go|going|get|getting|come|coming|jump) )?back to\b|switch(?:ing)? (?:over )?to\b|what(?:'s| is) next\b|what else\b|one more\b"
-    r"|next\b|now let'?s\b|zurück zu[mr]?\b|weiter mit\b|was kommt (?:jetzt|als nächstes)\b|als nächstes\b"
-    r"|revenons (?:à|au)\b|retour (?:à|au)\b|ensuite\b|volvamos a\b|volviendo a\b|luego\b|a continuación\b)"
-)
-_OPENING = (
-    r"(?:(?:can|could|would) you (?:please )?(?:look|take a look|review|check|help|investigate|explain|add|update|change|fix|open|create"
-    r"|write|make|build)\b|i(?:'d| would) like\b|i (?:want|need) to\b|we (?:need|want|have|got)\b|implement the\b|there(?:'s| is|s)\b"
-    r"|let'?s (?:work|start|look|tackle|begin|build|think)\b|kannst du\b|ich (?:möchte|will|brauche)\b|wir (?:müssen|brauchen)\b"
-    r"|peux-tu\b|pouvez-vous\b|je (?:veux|voudrais)\b|il faut\b|puedes\b|quiero\b|necesito\b|hay que\b)"
-)
 # Requests of nothing but these words belong to the work that they finish.
 _CHORES = frozenset(
     """commit commits push pr description short super message messages merge amend ammend rebase squash run rerun test tests lint linting
@@ -352,13 +320,12 @@ def _read_cue(text: str) -> tuple[float, bool, bool]:
     """What the beginning of a user's turn speaks for, whether it announces a topic, and whether it cannot begin one: a short answer
     never does."""
     head = fold_case(text[:400]).strip()
-    if compile_pattern(_CLAUSE + _ANNOUNCED, 0).search(head[:160]):
+    if ANNOUNCES_TOPIC.holds(head[:160]):
         return ANNOUNCED, True, False
-    lead = compile_pattern(_LEAD, 0).match(head)
+    lead = OPENING_WORDS.find(head)
     rest = head[lead.end() :] if lead else head
-    return_to = compile_pattern(_CLAUSE + _RETURNING, 0)
-    returning = bool(return_to.match(head) or return_to.search(rest[:80]))
+    returning = OPENS_RETURNING.holds(head) or RETURNS_TO_TOPIC.holds(rest[:80])
     told = compile_pattern(r"\w[\w'-]*").findall(space_out(rest))
     chore = len(text) < 160 and all(word in _CHORES or word in STOP_WORDS for word in told)
-    opening = returning or compile_pattern(_OPENING, 0).match(rest) is not None
+    opening = returning or NEW_WORK.holds(rest)
     return OPENING * opening, False, not returning and (len(told) <= 3 or chore)

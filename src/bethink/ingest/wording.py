@@ -16,24 +16,11 @@ from functools import cache, lru_cache
 
 from bethink.ingest.redact import remove_marks
 from bethink.judge import asks
+from bethink.language.change import NEGATIONS, find_change
+from bethink.language.clauses import JOINS_CLAIMS, QUALIFIES, REASON_CLAUSE
 from bethink.language.vocabulary import LONGEST_IDENTIFIER, phrases, technologies, technology
 from bethink.language.words import STOP_WORDS
 
-# An agent telling what it does next. It says nothing worth keeping beyond the moment.
-FILLER = (
-    r"(?:(?:(?:ok|okay|good|great|alright|done|sure|right|yes|now|next|first|then|also|finally)[,.:]? )*(?:let me"
-    r"|let(?:'s| us) (?:check|look|see|start|continue|try|run|verify|read|move on|go on|get back|go back)"
-    r"|i(?:'ll| will) (?:now |also |just |then |next )?(?:check|look|read|run|inspect|patch|update|add|rerun"
-    r"|start|commit|verify|apply|begin|create|take|go ahead|wait|see|fix|review|search|open|list|try|continue|proceed|push|trace)"
-    r"|i(?:'m| am) (?:now |also |going to |just )?(?:check|read|look|patch|updat|add|review|runn|stag|committ"
-    r"|inspect|trac|verify|widen|rerunn|fix|start|mov|kick|search|writ|pull|wir|incorporat)(?:ing)?"
-    r"|now (?:add|update|set|create|run|fix|remove|check|look|write|the|i|for|push|commit)|here's|here is|here are|looking at"
-    r"|as you can see|see below|good question))\b"
-)
-
-_NEGATIONS = frozenset(
-    "not no never none without nor neither disable disabled stop stopped avoid forbid forbidden".split()
-)
 # A word or a number, without its spelling: "24h" is "24 h". Signs count where they tell something: C is not C++, < is not >.
 _TOKEN = re.compile(r"(?:[^\W\d_]+(?:'[^\W\d_]+)?|(?<![\w-])-?\d+|\d+)[+#]*|[<>%$€£]|[!=]=")
 _AUXILIARIES = frozenset("am is are be been being do does doing has have having will".split())
@@ -52,25 +39,6 @@ _TELLING = frozenset(
     "after all any before both can could down few may might more most must off on only over same should since some under until up while".split()
 )
 _INFLECTION = re.compile(r"(?<=\w{3})(?:ies|ied|es|(?<!s)s|ed|ing|e|(?<![aeiou])y)$")
-# What may be called old or new: a part of a clause, in which "3.8" and "next.js" keep their dots. Bounded, because a text
-# may hold a hundred thousand words such as "from".
-_THING = r"(?:[^,.;]|\.(?=\w)){1,61}"
-_NAME = r"[\w.+#-]{1,40}"
-
-# "switched from X to Y", "replaced X with Y", "Y instead of X", "Y does it, X is gone": X stands before the arrow in each pair of groups.
-_CHANGES = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        rf"\b(?:switch(?:ed|ing)?|mov(?:ed|ing|e)|migrat(?:ed|ing|e)|chang(?:ed|ing|e)|convert(?:ed|ing)?|went)\s(?:\w+\s){{0,4}}?from\s(?P<old>{_THING}?)\s(?:over\s)?to\s(?P<new>{_THING})",
-        rf"\b(?:replac(?:ed|ing|e)|swap(?:ped|ping)?)\s(?P<old>{_THING}?)\s(?:with|by|for)\s(?P<new>{_THING})",
-        rf"\b(?P<new>{_NAME}(?:\s{_NAME})?)\s(?:instead of|rather than|in place of)\s(?P<old>{_THING})",
-        rf"\bno longer (?:use|using|need|run|on|support)\s(?P<old>{_THING}?)(?:,|;|\.(?!\w)|\bbut\b|\band\b)(?P<new>(?:{_THING}|,)*)",
-        rf"[,;.]\s(?:and\s)?(?:(?:the|our|old)\s){{0,2}}(?P<old>{_NAME})(?:\s\w{{1,20}})?\s(?:is|are|was|were)\s"
-        r"(?P<new>)(?:gone|history|(?:switched|turned|powered) off|shut down|retired|decommissioned)\b",
-    )
-)
-
-
 FEWEST = 3  # telling words of what may be the beginning of another text that says the same
 
 
@@ -86,7 +54,7 @@ def say_the_same(one: str, other: str) -> bool:
         and find_code_tokens(one) <= find_code_tokens(other)
         # In order: what calls is not what is called.
         and all(_stem(word) == _stem(its) for word, its in zip(mine, theirs, strict=False))
-        and (_TURNING | _NEGATIONS).isdisjoint(theirs[len(mine) :])
+        and (_TURNING | NEGATIONS).isdisjoint(theirs[len(mine) :])
         and asks(one) == asks(other)
     )
 
@@ -152,47 +120,13 @@ def differ_in_denial(one: str, other: str) -> bool:
 
 
 def _negations(text: str) -> int:
-    return sum(word in _NEGATIONS for word in _split_words(text))
-
-
-def find_change(text: str) -> tuple[str, str] | None:
-    """The old and the new thing of a stated change, or None."""
-    spaced = " ".join(text.split())
-    for pattern in _CHANGES:
-        if found := pattern.search(spaced):
-            old, new = found["old"].strip(), found["new"].strip()
-            if 0 < len(old) <= 60:
-                return old, new[:60]
-    return None
+    return sum(word in NEGATIONS for word in _split_words(text))
 
 
 def mentions(text: str, thing: str) -> bool:
     """Whether a text speaks of a thing: all of its words stand there."""
     words, wanted = set(_split_words(text)), _split_words(thing)[:4]
     return bool(wanted) and all(word in words or word.rstrip("s") in words for word in wanted)
-
-
-_TENTATIVE = (
-    r"\b(?:maybe|perhaps|might|nothing (?:is|was|has been) decided|not (?:yet )?decided|undecided|(?:are|am|is|'re|'m) (?:thinking|considering|wondering|tempted|leaning)|think(?:ing)? (?:of|about)|considering"
-    r"|let'?s \w+ (?:(?:out|about) )?(?:where|what|how|whether|which)|not sure|wonder(?:ing)? (?:if|whether)|what if|should we|could (?:also )?(?:use|try|switch|move|go))\b"
-    r"|\bi (?:think|guess|believe)[.!]?\s*$"
-)
-# What a report says was done: not what is being done, nor what it was for.
-_DID = r"(?:[a-z]{3,}ed|made|built|wrote|written|rewrote|rewritten|split|sent|set|cut|put|done)\b"
-_REPORTS = (
-    rf"^(?:done\W{{1,4}})?(?:(?:all|both|also) )?{_DID}|\b(?:i|we|i've|we've|have|has|been|was|were|now|all) (?:(?:also|now|then|just) )?{_DID}"
-    r"|\b(?:resolved|fixed|committed|pushed|merged|updated|inserted|opened|added|removed|renamed|migrated|implemented|shipped|passes)\b"
-)
-
-
-def tells_of_work(text: str) -> bool:
-    """Whether a sentence, in small letters, reports something as done."""
-    return re.search(_REPORTS, text) is not None
-
-
-def is_tentative(text: str) -> bool:
-    """Whether a text only thinks of something: it may come to replace what holds, and does not yet."""
-    return re.search(_TENTATIVE, text, re.IGNORECASE) is not None
 
 
 def count_shared_words(one: str, other: str) -> int:
@@ -370,14 +304,6 @@ def _is_code_token(token: str) -> bool:
     )
 
 
-# Words that begin a reason, an exception or a condition.
-_CLAUSES = re.compile(
-    r"\b(?:because|since|so that|due to|in order to|otherwise|unless|except|only|until|if|when|but|while|although|weil|außer|nur|parce que"
-    r"|sauf|seulement|porque|salvo|excepto|solo|sólo)\b",
-    re.IGNORECASE,
-)
-
-
 # Words that turn a statement into another when one is exchanged for another of its line: limits, exceptions, order, times, units.
 _EXCHANGES = [
     {form: name.split()[0] for name in line.split("|") for form in name.split()}
@@ -421,7 +347,7 @@ def adds_nothing(new: str, old: str) -> bool:
         and not tell_apart(new, old)
         and not _exchange_decisive_words(new, old)
         and not _exchange_places(new, old)
-        and (not _CLAUSES.search(new) or _CLAUSES.search(old) is not None)
+        and (not QUALIFIES.holds(new) or QUALIFIES.holds(old))
     )
 
 
@@ -437,35 +363,16 @@ def is_correction(new: str, old: str) -> bool:
     return SequenceMatcher(None, mine, theirs, autojunk=False).ratio() >= 0.95
 
 
-_SEPARATORS = re.compile(
-    r"[,;:()（），；、]|[.!?]\s+\S|[。！？]\s*\S|\s[–—-]\s|\b(?:and|but|while|whereas|und|aber|et|mais|y|pero|e|mas)\b",
-    re.IGNORECASE,
-)
-_REASON = re.compile(
-    r"\b(?:because|since|so that|due to|weil|parce que|porque)\b.*", re.IGNORECASE | re.DOTALL
-)
-
-
 def makes_one_claim(text: str) -> bool:
     """Return True if a text certainly makes a single claim, its reason aside. Of 322 replaced statements 81 % do, of 242 that changed in
     part 3 %."""
-    claim = _REASON.sub("", text).strip().rstrip(" ,;.!。")
-    return _SEPARATORS.search(claim) is None
+    claim = REASON_CLAUSE.sub("", text).strip().rstrip(" ,;.!。")
+    return not JOINS_CLAIMS.holds(claim)
 
 
 def count_separators(text: str) -> int:
     """Count signs and words that join clauses: the more, the more claims a text may make."""
     return text.count(",") + text.count(";") + text.count(" and ")
-
-
-_CHANGE_WORDS = re.compile(
-    r"(?i)\b(?:no longer|instead|not .{0,20}any ?more|moved|switched|replaced|dropped|from now on|now|since|back to|became|changed|anymore"
-    r"|as of|these days|gone|retired|used to)\b"
-)
-
-
-def speaks_of_change(text: str) -> bool:
-    return _CHANGE_WORDS.search(text) is not None
 
 
 # Verbs that only link a thing with its value, and words for any thing, by their first six letters as in `_telling_words`.
@@ -497,7 +404,7 @@ def says_old_value_is_over(new: str, old: str) -> bool:
     before, after = change
     if after and mentions(old, after):
         return False
-    rest = _telling_words(_REASON.sub("", old)) - _telling_words(before) - _LINKING
+    rest = _telling_words(REASON_CLAUSE.sub("", old)) - _telling_words(before) - _LINKING
     return bool(rest or _telling_words(before)) and rest <= _telling_words(new)
 
 

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from bethink.language.pattern import compile_pattern, fold_case
+from bethink.language.pattern import Pattern, compile_pattern, fold_case
 
 CERTAINTY = ("hedge", "firm")  # blocks of the cue file that speak for no kind
 
@@ -63,3 +63,36 @@ def firmness(text: str, value: float) -> float:
     for hedge in cues()["hedge"]:
         value -= hedge.weight * min(hedge.count(folded), HEDGES_COUNTED)
     return value + sum(cue.weight * min(cue.count(folded), FIRM_COUNTED) for cue in cues()["firm"])
+
+
+# Preferences: how somebody wants others to work, in any project. They ask it of anybody who works, about the work itself. A speaker who
+# says "we" means a project.
+ASKED_OF_ANYBODY = Pattern(
+    "asked of anybody who works",
+    r"\b(?:always|never|don'?t|do not|avoid|prefer|from now on|before (?:you|making|doing|starting|each|every|any)|when(?:ever)? you"
+    r"|every time|i (?:want|like|hate|expect|need) you|you (?:should|must|can) (?:always|never)|(?:answer|reply|talk|write|explain) in)\b",
+    matches=("Always run the linter", "I want you to ask first", "before you push, ask"),
+    rejects=("Run the linter", "The linter is slow"),
+)
+WAY_OF_WORKING = Pattern(
+    "about the way of working",
+    r"\b(?:commits?|committing|branch(?:es)?|push(?:ing)?|rebas\w+|squash\w*|pull requests?|prs?|reviews?|linter|lint|formatter|tests? first"
+    r"|run the tests|ask(?:ing)? (?:me|first|before)|explain\w*|explanations?|summar\w+|answers?|repl(?:y|ies)|comments?|docstrings?|emojis?"
+    r"|plan(?:s|ning)? (?:first|before)|step by step|small steps|german|english|french|spanish|chinese|concise\w*|brief(?:ly)?|verbose|short)\b",
+    matches=("small commits", "answer in German", "no emojis"),
+    rejects=("The cache is keyed by user",),
+)
+OF_A_PROJECT = Pattern(
+    "about one project",
+    r"\b(?:we|we'\w+|our|ours|us|here|(?:this|the|that) (?:repo|repository|project|app|codebase|service|module|package|team|api|server|client"
+    r"|customer|branch|pr|file|test|function|page|ticket|issue|release)|today|(?<!from )now|this time)\b",
+    matches=("we squash", "in this repo", "for now"),
+    rejects=("from now on, ask first", "squash commits"),
+)
+RECURS = Pattern(
+    "work that recurs, or the subject of a commit",
+    r"\b(?:each|every|always|never|whenever|any)\b|^(?:build|chore|ci|docs|feat|fix|perf|refactor|revert|style|test)(?:\([^)]*\))?!?:",
+    flags=0,
+    matches=("Rotate the key every month", "fix(cache): expire entries"),
+    rejects=("Rotate the key", "fix the cache"),
+)

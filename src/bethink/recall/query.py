@@ -10,11 +10,12 @@ folding accents is for the store to do.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from functools import cache, reduce
+from functools import reduce
 from itertools import dropwhile, groupby, pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
 
+from bethink.language.pattern import fold_case
+from bethink.language.questions import ABOUT_CODE, EVENT, KIND_CUES, PAST_STATE
 from bethink.language.times import NUMERIC_DATE, find_period
 from bethink.language.words import STOP_WORDS, WORDS
 from bethink.model import KIND_ALIASES, KINDS, Filter, Query, Strings, Term
@@ -36,12 +37,6 @@ LIST_NOUNS = {f"{kind}s": kind for kind in _LISTED} | {
     "choices": "decision",
 }
 ASKING = WORDS["asking"] | LIST_NOUNS.keys()
-# What makes a question one about code: then code is not kept behind notes and decisions.
-_ABOUT_CODE = (
-    r"\bwhere (?:is|are|do|does|did|can|in)\b|\bhow (?:is|are|does|do) .{1,80}(?:work|implemented|computed|called|parsed)\b"
-    r"|\b(?:code|source|functions?|methods?|class(?:es)?|files?|modules?|symbols?|variables?|constants?|signature|implement\w*"
-    r"|defin(?:e[ds]?|ition)|callers?|call(?:s|ed)|imports?|endpoints?|routes?|decorators?|parameters?|arguments?|returns?)\b"
-)
 # `\w` lacks the vowel signs that many scripts write inside a word, so these are added by range.
 _WORD = r"\w\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u06d3\u06d5-\u06ed\u0900-\u0963\u0966-\u109f\u1780-\u17d3\u200c\u200d"
 _UNPRINTABLE = "[\x00-\x08\x0e-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
@@ -129,7 +124,7 @@ def parse(raw: str, now: datetime) -> Query:
         recap=dated is not None
         and "·" not in beside
         and _only_asks(beside, ASKING | WORDS["doings"]),
-        about_code=re.search(_ABOUT_CODE, prose.lower()) is not None,
+        about_code=ABOUT_CODE.holds(prose),
     )
 
 
@@ -331,22 +326,16 @@ def _prose(head: str, tokens: Tokens) -> str:
 
 
 def _find_cues(prose: str) -> tuple[Strings, bool | None]:
-    """The kinds that a question asks for in so many words, and whether it asks for what is still open."""
-    text = " ".join(prose.lower().replace("’", "'").split())
-    cued = [
-        kind
-        for kinds, hint, pattern in _read_cues()
-        if hint in text and re.search(pattern, text)
-        for kind in kinds.split(",")
+    """Return the kinds that a question asks for in so many words, and False where it asks for those still open."""
+    text = " ".join(fold_case(prose).split())
+    cues = [
+        cue
+        for cue in KIND_CUES
+        if any(hint in text for hint in cue.hints) and cue.pattern.holds(text)
     ]
-    kinds = _distinct([*_find_list_kind(text.split()), *(kind.rstrip("!") for kind in cued)])
-    return kinds, False if any(kind.endswith("!") for kind in cued) else None
-
-
-@cache
-def _read_cues() -> list[list[str]]:
-    lines = (Path(__file__).parent / "cues.txt").read_text("utf-8").splitlines()
-    return [line.split(" :: ") for line in lines if not line.startswith("#")]
+    asked = [kind for cue in cues for kind in cue.kinds]
+    kinds = _distinct([*_find_list_kind(text.split()), *asked])
+    return kinds, False if any(cue.open_only for cue in cues) else None
 
 
 def _only_asks(text: str, asking: frozenset[str]) -> bool:
@@ -365,10 +354,13 @@ def _find_list_kind(words: list[str]) -> list[str]:
 
 # Questions about a past state
 
-# Kept as text and compiled when a question has such a word: compiling costs a cold search more than looking.
-_SIDES = ("before", "after", "since", "until", "prior to")
-_EVENT = r"(?i)\b(?P<side>before|after|since|until|prior to)\s+(?:that\s+)?(?P<event>(?:we|the|our)\s[^?.!,;]{3,120})"
-_PAST = r"(?i)\b(?:did|were|had|was)\s+(?:we|our|the (?:team|project|app|service|system))\b|\bwe (?:used to|were using|had)\b"
+_SIDES = (
+    "before",
+    "after",
+    "since",
+    "until",
+    "prior to",
+)  # one of them is in every text that `EVENT` matches
 KNOWN = 0.52  # how well a memory must fit the event to tell its time
 INSTANT = timedelta(milliseconds=1)
 
@@ -380,16 +372,16 @@ def find_event(question: str) -> tuple[str, str] | None:
     asked = question[:1000]
     if not any(side in asked.lower() for side in _SIDES):
         return None
-    found = re.search(_EVENT, asked)
-    if found is None or not re.search(_PAST, asked):
+    found = EVENT.find(asked)
+    if found is None or not PAST_STATE.holds(asked):
         return None
     until = found["side"].lower() in ("before", "until", "prior to")
-    return "until" if until else "since", found["event"].strip()
+    return "until" if until else "since", asked[slice(*found.span("event"))].strip()
 
 
 def see_then(query: Query, filter: Filter, question: str, now: datetime) -> Filter:
     """The filter that sees what held at the time that a question asks about, if it asks about the past."""
     seen = filter.as_of is not None or filter.include_superseded
-    if seen or not query.until or query.until >= now or not re.search(_PAST, question[:1000]):
+    if seen or not query.until or query.until >= now or not PAST_STATE.holds(question[:1000]):
         return filter
     return filter._replace(as_of=query.until - INSTANT)

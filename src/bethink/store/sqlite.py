@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from bethink.store.vectors import VectorIndex
 
 WITHOUT_LOCKS = "unix-none" if os.name == "posix" else "win32-none"  # a VFS of SQLite
-SCHEMA = 6  # the number of the newest migration
 APPLICATION = 0x52636F6C  # "Rcol", so that another program's database is never taken for ours
 MIGRATIONS = Path(__file__).parent / "migrations" / "sqlite"
+SCHEMA = len(list(MIGRATIONS.iterdir()))  # the number of the newest migration
 # The migration that empties the full-text index, which is then made anew from the texts.
 REINDEXED = 5
 WAL_LIMIT = 16 * 1024 * 1024

@@ -22,7 +22,7 @@ def version() -> str:
     return f"bethink {__version__}\n"
 
 
-def overview() -> str:
+def render_overview() -> str:
     """What `bethink --help` prints. Written from the table, so that no command's file has to be read for it."""
     width = max(map(len, COMMANDS)) + 2
     lines = [

@@ -8,12 +8,12 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from types import SimpleNamespace as Namespace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TextIO, TypeVar
 
 from bethink import caller, config
 from bethink import project as projects
@@ -25,7 +25,10 @@ from bethink.app.arguments import (
     read_section,
     read_typed,
 )
-from bethink.app.cli import COMMANDS
+from bethink.app.cli import COMMANDS, parser
+from bethink.app.cli.parser import decode_text as decode_text
+from bethink.app.cli.parser import read_text as read_text
+from bethink.app.operation import OPERATIONS, Operation
 from bethink.app.render import (
     describe_value,
     fold,
@@ -40,6 +43,7 @@ from bethink.app.render import (
 from bethink.config import Config
 from bethink.errors import BethinkError, InvalidInput, NeedsPerson, NotFound, UsageError
 from bethink.language.words import is_english
+from bethink.model import NOTHING, Json, Strings
 from bethink.outgoing import Quote, clear_line, clear_value, encode, fence_text, join
 from bethink.project import Project
 from bethink.recall.shape import to_json
@@ -48,7 +52,6 @@ from bethink.text import replace_broken, suggest
 if TYPE_CHECKING:
     from bethink.api import Bethink
 
-LONGEST = 4 * 5_000_000  # bytes: no setting allows a longer memory
 EVERY = 0.1  # seconds between two reports
 
 
@@ -76,6 +79,111 @@ class Local(tzinfo):
 LOCAL = Local()
 
 
+# Operations
+
+R = TypeVar("R")
+View = Callable[["Console", "Bethink", R], "Result"]
+VIEWS: dict[Callable[..., object], Callable[..., "Result"]] = {}
+
+
+class Console(Namespace):
+    """How a command was started: for whom, in which format, and about which memory."""
+
+    database: str | None
+    project: str | None
+    container: str | None
+    format: str
+    quiet: bool
+    for_agent: bool  # an agent reads what is printed
+    run_by: str  # the agent that runs the command, if one does
+    all_projects: bool
+    given: Json  # the values that were typed
+
+
+def shows(operation: Callable[..., R]) -> Callable[[View[R]], View[R]]:
+    """Register a function that makes of an operation's result what the command line shows."""
+
+    def register(view: View[R]) -> View[R]:
+        VIEWS[operation] = view
+        return view
+
+    return register
+
+
+def load_operation(name: str) -> Operation:
+    """The operation of a command. Its module is loaded, and the one of its view."""
+    module = COMMANDS[name][0].removeprefix("@")
+    importlib.import_module(f"bethink.app.{module}")
+    if module.startswith("operations."):
+        importlib.import_module(f"bethink.app.cli.{module.removeprefix('operations.')}")
+    return OPERATIONS[name]
+
+
+def run_operation(operation: Operation, parsed: parser.Parsed) -> int:
+    """Run one command and return its exit code."""
+    console = make_console(operation, parsed)
+    check_agent(operation, console)
+    arguments = parser.read_arguments(operation, parsed.values)
+    taken = operation.function.__code__.co_varnames[: operation.function.__code__.co_argcount]
+    if "console" in taken:
+        arguments["console"] = console
+    if not operation.opens:
+        return present(console, operation.function(**arguments), operation.lists)
+    with open_memory(console, make=operation.opens == "make") as memory:
+        found = operation.function(memory, **arguments)
+        view = VIEWS.get(operation.function)
+        shown = view(console, memory, found) if view else found
+        return present(console, shown, operation.lists)
+
+
+def make_console(operation: Operation, parsed: parser.Parsed) -> Console:
+    common, given = parsed.common, parsed.values
+    refused = find_forbidden(operation, given)
+    is_read = operation.agents == "read" and not refused
+    # Only a command that changes something is worth a look at other processes.
+    agent = "--for-agent" if common.for_agent else caller.find_agent(thorough=not is_read)
+    return Console(
+        database=common.database,
+        project=common.project,
+        container=common.container,
+        format=common.format or ("json" if common.json else "text"),
+        quiet=common.quiet,
+        # An agent reads what is printed, unless a person uses a terminal inside it.
+        for_agent=common.for_agent or (bool(agent) and not sys.stdout.isatty()),
+        run_by=agent,
+        all_projects=given.get("all_projects", False),
+        given=given,
+    )
+
+
+def find_forbidden(operation: Operation, given: Iterable[str]) -> str:
+    """The part of a command that only people may run: the command itself, or one of its arguments."""
+    names = set(given)
+    if names.intersection(operation.harmless):
+        return ""
+    if operation.agents not in ("read", "append"):
+        return operation.name
+    parameters = {one.name: one for one in operation.parameters("cli")}
+    return next(
+        (
+            f"{operation.name} {parser.name_option(parameters[name])}"
+            for name in operation.person_with
+            if name in names
+        ),
+        "",
+    )
+
+
+def check_agent(operation: Operation, console: Console) -> None:
+    """Refuse an agent what only people may run."""
+    refused = find_forbidden(operation, console.given) if console.run_by else ""
+    if refused:
+        raise NeedsPerson(
+            f"`bethink {refused}` is for people, and an agent runs it ({console.run_by}).",
+            "Run it in your own terminal, outside the agent, or use the web page: bethink ui",
+        )
+
+
 # Commands
 
 
@@ -88,6 +196,15 @@ def read_arguments(command: str) -> tuple[Argument, ...]:
         )
     takes = read_section(command)["Takes"]
     return parse_arguments(f"--help, -h     show this help and exit\n{takes}\n<every>")
+
+
+def list_options(command: str) -> set[str]:
+    """Every option that a command takes."""
+    if COMMANDS[command][0].startswith("@"):
+        parameters = parser.list_parameters(load_operation(command))
+        flags = {flag for one in parameters for flag in parser.name_flags(one)}
+        return flags | set(map(parser.name_negative, parameters))
+    return {flag for one in read_arguments(command) for flag in one.names}
 
 
 def load(command: str) -> tuple[Callable[..., Any], str]:
@@ -161,6 +278,8 @@ def is_agent_reading() -> bool:
 
 
 def render_help(command: str) -> str:
+    if COMMANDS.get(command, ("",))[0].startswith("@"):
+        return parser.render_help(load_operation(command))
     arguments, parts = read_arguments(command), read_section(command)
     placed = [one for one in arguments if not one.is_option]
     usage = " ".join([f"usage: bethink {command} [options]", *map(_placeholder, placed)])
@@ -288,13 +407,18 @@ class Result(NamedTuple):
     items: Sequence[Quote | str] = ()  # memories to show; agents get them with marks and origins
     stored: bool = False  # whether the lines are stored text, which agents get between marks
     code: int = 0
+    fields: Strings = ()  # of records, besides those that the operation names
+    about: Mapping[str, str] = NOTHING  # attributes of the list in XML
 
 
-def present(args: Namespace, result: Result | int | None) -> int:
+def present(args: Namespace, result: Result | int | None, lists: Strings = ()) -> int:
     """Prints what a command gave back, if it did not print by itself. Returns the exit code."""
     if not isinstance(result, Result):
         return result or 0
-    (_present_text if args.format == "text" else _present_data)(args, result)
+    if args.format == "text":
+        _present_text(args, result)
+    else:
+        _present_data(args, result, lists or tuple(getattr(args, "gives", ())))
     said = {"": result.notes, "warning: ": result.warnings, "hint: ": result.hints}
     for what, texts in said.items():
         for text in filter(None, texts):
@@ -302,18 +426,17 @@ def present(args: Namespace, result: Result | int | None) -> int:
     return result.code
 
 
-def _present_data(args: Namespace, result: Result) -> None:
+def _present_data(args: Namespace, result: Result, lists: Strings) -> None:
     """The name of the list, that of an item and its fields for CSV, Markdown and XML are what the command says that it gives; without
     fields those of the first record."""
     value = release(args, to_json(result.value))
-    if not args.gives or (args.format == "json" and isinstance(value, dict)):
+    if not lists or (args.format == "json" and isinstance(value, dict)):
         data([json_text(value) + "\n"])
         return
     records = [value] if isinstance(value, dict) else value
-    root, item, *fields = args.gives
-    fields = fields or list(records[0])
-    fields += ["why"] if getattr(args, "explain", False) else []
-    about = {"query": " ".join(args.query)} if hasattr(args, "query") else {}
+    root, item, *fields = lists
+    fields = [*(fields or records[0]), *result.fields]
+    about = dict(result.about)
     written = format_records(args.format, records, fields, root, item, **release(args, about))
     data(fence_parts(args, written) if args.format == "md" else written)
 
@@ -493,37 +616,6 @@ def settings(args: Namespace) -> Config:
     for warning in loaded.warnings:
         warn(args, warning)
     return loaded
-
-
-def read_text(words: list[str] | None, file: str | None, example: str) -> str:
-    """The text of an argument, of a file, or with `-` or nothing of stdin."""
-    if words and file:
-        raise UsageError("Give the text or --file, not both.", example)
-    if file:
-        with Path(file).expanduser().open("rb") as stream:
-            return decode_text(stream.read(LONGEST + 1), file)
-    if words and words != ["-"]:
-        return " ".join(words)
-    if sys.stdin is None or (not words and sys.stdin.isatty()):
-        raise UsageError("There is no text.", f"{example}, or pipe a text in.")
-    return decode_text(sys.stdin.buffer.read(LONGEST + 1), "stdin")
-
-
-def decode_text(raw: bytes, name: str) -> str:
-    """Bytes as text, or a sentence about why they are none."""
-    if len(raw) > LONGEST:
-        raise InvalidInput(
-            f"{name} holds more than {size(LONGEST)}.",
-            "Split it: a memory is a statement or a passage.",
-        )
-    try:
-        if b"\x00" in raw:
-            raise ValueError(f"byte {raw.index(0)} is NUL")
-        return raw.decode("utf-8-sig")
-    except ValueError as error:
-        raise InvalidInput(
-            f"{name} is no text in UTF-8: {error}.", "`iconv -t UTF-8` converts other encodings."
-        ) from None
 
 
 def confirm(args: Namespace, question: str) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 from bethink import config
 from bethink.agents.install import is_here, list_connectable, record_file
 from bethink.api import Bethink
+from bethink.app.asked import sync_record
 from bethink.app.cli import connect, console
 from bethink.app.cli.console import Bar, Result, directory, open_memory
-from bethink.app.operations import sync_record
 from bethink.app.render import brief, describe_value, many, one_line, pick
 from bethink.errors import NotFound
 from bethink.features import conversations, knowledge

@@ -10,7 +10,7 @@ import gc
 import os
 import sys
 
-from bethink.app.cli import VALUED, overview, version
+from bethink.app.cli import COMMANDS, VALUED, render_overview, version
 
 VERSION, HELP = {"--version", "-V"}, {"--help", "-h"}
 STAYING = {"mcp", "serve", "ui"}  # which end threads of their own
@@ -53,10 +53,18 @@ def run(words: list[str]) -> int:
     if name is None and (told := describe_itself(rest)):
         (sys.stdout if rest else sys.stderr).write(told)
         return 0 if rest else 2
-    from bethink.app.cli import console  # not for what is answered above
+    from bethink.app.cli import console, parser  # not for what is answered above
 
     console.prepare()
     command = name or rest[0]
+    if COMMANDS.get(command, ("",))[0].startswith("@"):
+        operation = console.load_operation(command)
+        parsed = parser.parse(operation, rest)
+        if parsed.common.help or parsed.common.version:
+            text = console.render_help(command) if parsed.common.help else version()
+            sys.stdout.write(text)
+            return 0
+        return console.run_operation(operation, parsed)
     args = console.parse(command, rest)
     if args.help or args.version:
         sys.stdout.write(console.render_help(command) if args.help else version())
@@ -86,7 +94,7 @@ def describe_itself(rest: Sequence[str]) -> str:
     """The version or the overview, if that was asked for, or nothing was."""
     if not VERSION.isdisjoint(rest):
         return version()
-    return overview() if not rest or not HELP.isdisjoint(rest) else ""
+    return render_overview() if not rest or not HELP.isdisjoint(rest) else ""
 
 
 def wants_json(words: Sequence[str]) -> bool:

@@ -13,7 +13,8 @@ from types import SimpleNamespace as Namespace
 
 from bethink import consent
 from bethink.api import Bethink
-from bethink.app import operations, render
+from bethink.app import asked as operations
+from bethink.app import render
 from bethink.app.arguments import read_times
 from bethink.app.cli import console
 from bethink.app.cli.console import (

@@ -17,7 +17,7 @@ from bethink import config as configuration
 from bethink.agents import edit
 from bethink.api import Bethink
 from bethink.app import SECTIONS, read_words
-from bethink.app.cli import COMMANDS, console
+from bethink.app.cli import COMMANDS, console, parser
 from bethink.app.cli.console import (
     LOCAL,
     Bar,
@@ -325,7 +325,9 @@ def complete_line(line: str) -> dict[str, str]:
     last = typed.pop() if typed and not line.endswith(" ") else ""
     name, _ = find_command(typed)
     found = {name: about for name, (_, about) in COMMANDS.items()}
-    if name in COMMANDS:
+    if name in COMMANDS and COMMANDS[name][0].startswith("@"):
+        found = parser.complete(console.load_operation(name), typed[-1])
+    elif name in COMMANDS:
         arguments = read_arguments(name)
         valued = [one for one in arguments if typed[-1] in one.names and one.value]
         found = {}

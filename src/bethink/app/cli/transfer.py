@@ -16,6 +16,7 @@ from bethink import post
 from bethink import project as projects
 from bethink.api import Bethink, open_store
 from bethink.app import read_words, render
+from bethink.app.asked import make_filter
 from bethink.app.cli import console
 from bethink.app.cli.console import (
     Bar,
@@ -28,7 +29,6 @@ from bethink.app.cli.console import (
 )
 from bethink.app.cli.knowledge import run_sync, synced_result
 from bethink.app.cli.tend import edit_file
-from bethink.app.operations import make_filter
 from bethink.app.render import format_records, many, pick
 from bethink.config import check, locate_database, mask_password, project_file
 from bethink.errors import (
@@ -57,6 +57,7 @@ from bethink.model import EVERYTHING, PERSONAL, STATEMENTS, Json, Memory, Relati
 from bethink.post import PostError
 from bethink.project import container_name
 from bethink.recall.shape import plain
+from bethink.schema import json_fields
 from bethink.store.base import Store
 from bethink.store.rows import Ids, Record
 from bethink.store.transfer import (
@@ -71,7 +72,9 @@ from bethink.store.transfer import migrate as move_everything
 from bethink.text import textfile
 
 SHOWN = ("include_expired", "include_superseded")  # in a vault, which shows what replaced what
-FIELDS = "id kind scope source path lines created_at summary content".split()
+# Columns of a table, and those of a file, which has every field.
+TABLE = "id kind scope source path lines created_at summary content".split()
+COLUMNS = tuple(dict.fromkeys((*TABLE, *json_fields())))
 SETTINGS_FILE = "memory.config.json"
 # Its name of a setting, its variable of the environment, and ours.
 _SETTINGS = (
@@ -134,7 +137,8 @@ def export_text(
     records: Iterator[Any] = export_records(memory, memories)
     if form not in ("json", "jsonl"):
         records = map(plain, memories)
-    yield from format_records(form, (console.release(args, one) for one in records), FIELDS)
+    fields = TABLE if form == "md" else COLUMNS
+    yield from format_records(form, (console.release(args, one) for one in records), fields)
 
 
 @contextmanager

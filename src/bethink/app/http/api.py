@@ -1,7 +1,7 @@
-"""The operations as routes, which read a request, run the operation in a thread and write the answer; and their description (OpenAPI 3.1).
+"""Routes of the HTTP API and their description (OpenAPI 3.1), generated from the operations.
 
-The table of `surface` has the address of each operation and what it takes and gives, and the function of its name in `operations`
-does it. Nothing here knows what an operation does.
+A route reads a request, checks it against the signature of its operation, runs the operation in a thread and writes its result. Nothing here
+knows what an operation does.
 """
 
 import asyncio
@@ -11,11 +11,9 @@ from functools import cache, partial
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, cast, get_origin
 
 import yaml
-from pydantic import BaseModel, Field, create_model
-from pydantic.json_schema import JsonSchemaMode, models_json_schema
 from pydantic_core import from_json
 from starlette.datastructures import Headers
 from starlette.requests import Request
@@ -23,24 +21,24 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Message, Receive
 
-from bethink import __version__, app
-from bethink.app.arguments import (
-    Argument,
-    check_arguments,
-    make_asked,
-    object_schema,
-    parse_arguments,
-    parse_value,
-    read_section,
-    value_schema,
-)
-from bethink.app.http import operations
+from bethink import __version__
+from bethink.app.http.operations import ROUTES, HttpOperation
 from bethink.app.http.projects import Projects, View
 from bethink.app.http.security import Caller, as_refusal, read_refusals, refuse
+from bethink.app.operation import (
+    Arg,
+    Parameter,
+    bind,
+    check_values,
+    object_schema,
+    parse_text,
+    read_fields,
+    value_schema,
+)
+from bethink.app.results import Problem, describe_results, describe_type, write_json
 from bethink.errors import InvalidInput
-from bethink.model import KINDS, RELATIONS, Batch, Json, Receipt, Values
+from bethink.model import Batch, Json, Receipt, Values
 from bethink.outgoing import clear_line, clear_value
-from bethink.recall.shape import to_json
 from bethink.store.base import Store
 from bethink.store.rows import stamp
 from bethink.store.transfer import Bundle
@@ -50,78 +48,102 @@ LARGEST_BODY = 8 * 1024 * 1024
 BODY_WITHIN = 30.0  # seconds for a body to arrive
 LINES_AT_ONCE = 100
 JSON, JSON_LINES, PROBLEM = ("application/json", "application/x-ndjson", "application/problem+json")
-# What every operation takes in its address.
-WHERE = parse_arguments("<where>")
-
-Run = Callable[[View, Any], Any]
 
 
-class Operation(NamedTuple):
+class Place(NamedTuple):
+    """The project that a request is about: arguments of every operation, in the address."""
+
+    project: Annotated[
+        str | None,
+        Arg("a project by name or scope; default: the token's, or the server's own", longest=1000),
+    ] = None
+    container: Annotated[str | None, Arg("a container of the project", longest=200)] = None
+
+
+PLACE = read_fields(Place)
+
+
+class Endpoint(NamedTuple):
+    """An operation with the arguments that a request may have."""
+
     method: str
     path: str  # below /api/v1
-    group: str
-    run: Run  # gets the memory as its caller sees it, and what was asked; its docstring describes the operation; in a thread
-    takes: tuple[Argument, ...]
-    gives: str  # the shape in answers.yaml, or lines of JSON
-    # `meaning`: the embedding model is waited for; `created`: an answer has the status 201; `reads`: although it is no GET, it needs
-    # no token for writing; `whole`: it carries memories between two databases, and the one that takes them in checks and redacts.
-    flags: frozenset[str]
+    http: HttpOperation
+    parameters: tuple[Parameter, ...]
+
+    @property
+    def name(self) -> str:
+        return self.http.operation.name
+
+    @property
+    def takes(self) -> tuple[Parameter, ...]:
+        return (*PLACE, *self.parameters)
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """`meaning`: wait for the embedding model. `created`: the status is 201. `reads`: a POST that needs no token for writing.
+        `whole`: memories travel between two databases; the receiving one checks and redacts them."""
+        return self.http.operation.traits
 
     @property
     def writes(self) -> bool:
-        return self.method != "GET" and "reads" not in self.flags
+        return self.method != "GET" and "reads" not in self.traits
 
     @property
     def status(self) -> int:
-        return 201 if "created" in self.flags else 200
+        return 201 if "created" in self.traits else 200
 
-    def place(self, argument: Argument) -> str:
-        """Where a request has an argument."""
-        if f"{{{argument.name}}}" in self.path:
-            return "path"
-        has_body = self.method in ("POST", "PATCH") and argument not in WHERE
-        return "body" if has_body else "query"
+    def in_path(self, parameter: Parameter) -> str:
+        """The name of a parameter in the path, or nothing."""
+        return next((name for name in parameter.names if f"{{{name}}}" in self.path), "")
 
     @property
-    def body(self) -> list[Argument]:
-        return [one for one in self.takes if self.place(one) == "body"]
+    def body(self) -> list[Parameter]:
+        """Parameters that a request has in its body."""
+        if self.method not in ("POST", "PATCH"):
+            return []
+        return [one for one in self.parameters if not self.in_path(one)]
 
 
-def _load_operation(name: str) -> Operation:
-    group, _, address, *_ = app.OPERATIONS[name]
-    (method, path), parts = address.split(), read_section(f"api {name}")
-    word = name.replace("-", "_")  # Python has words of its own: `list_`
-    run = getattr(operations, word, None) or getattr(operations, f"{word}_")
-    takes = parse_arguments(f"<where>\n{parts['Takes']}", memories="<statement>")
-    gives, *flags = parts["Gives"].split()
-    return Operation(method, path, group, run, takes, gives, frozenset(flags))
+def _make_endpoint(address: str, http: HttpOperation) -> Endpoint:
+    method, path = address.split()
+    return Endpoint(method, path, http, http.operation.parameters("http"))
 
 
-OPERATIONS = {name: _load_operation(name) for name, row in app.OPERATIONS.items() if row[2] != "-"}
+ENDPOINTS = {
+    endpoint.name: endpoint
+    for endpoint in (_make_endpoint(address, http) for address, http in ROUTES.items())
+}
 
 
 def perform(
-    operation: Operation,
+    endpoint: Endpoint,
     caller: Caller,
     projects: Projects,
     given: Values,
     key: str | None = None,
 ) -> Any:
-    """What an operation answers to a caller, over REST or on a page: a JSON value, or any number of them."""
-    if operation.writes and not caller.may_write:
+    """Run an operation for a caller, over REST or on a page. Returns a JSON value, or an iterator of them."""
+    if endpoint.writes and not caller.may_write:
         raise refuse("read-only")
-    checked = check_arguments(given, operation.takes)
-    checked |= {name: None for name, value in given.items() if value is None}
-    asked = make_asked(checked, operation.takes)
+    checked = check_values(given, endpoint.takes)
     if checked.get("hyde") and not caller.may_write:
         raise refuse("read-only")  # a language model costs its owner something
     memory = projects.view(
-        caller, asked.project, asked.container, meaning="meaning" in operation.flags
+        caller,
+        checked.get("project"),
+        checked.get("container"),
+        meaning="meaning" in endpoint.traits,
     )
-    if operation.writes and key is not None:
-        return answer_once(memory, operation.run, asked, key)
-    found = operation.run(memory, asked)
-    return found if isinstance(found, Iterator) else to_json(found)
+    arguments = bind(endpoint.http.operation.function, endpoint.parameters, checked)
+
+    def run() -> Any:
+        return endpoint.http.run(memory, **arguments)
+
+    if endpoint.writes and key is not None:
+        return answer_once(memory, run, checked, key)
+    found = run()
+    return map(write_json, found) if isinstance(found, Iterator) else write_json(found)
 
 
 # Routes
@@ -129,8 +151,8 @@ def perform(
 
 def routes(projects: Projects) -> list[Route]:
     """One route per address."""
-    paths: dict[str, dict[str, Operation]] = {}
-    for one in OPERATIONS.values():
+    paths: dict[str, dict[str, Endpoint]] = {}
+    for one in ENDPOINTS.values():
         paths.setdefault(one.path, {})[one.method] = one
     return [
         Route(BASE + path, partial(_answer, projects, methods), methods=list(methods))
@@ -139,28 +161,28 @@ def routes(projects: Projects) -> list[Route]:
 
 
 async def _answer(
-    projects: Projects, methods: Mapping[str, Operation], request: Request
+    projects: Projects, methods: Mapping[str, Endpoint], request: Request
 ) -> Response:
-    operation = methods["GET" if request.method == "HEAD" else request.method]
+    endpoint = methods["GET" if request.method == "HEAD" else request.method]
     raw = b""
-    if operation.body:
-        # What a page of another site can post without being asked never says that it is JSON.
+    if endpoint.body:
+        # A page of another site can post without asking, but not as JSON.
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != JSON:
             raise refuse("no-json")
         raw = await request.body()
 
     def work() -> bytes | Iterator[Any]:
-        given = _read_query(request, operation) | _read_json(raw) | request.path_params
+        given = _read_query(request, endpoint) | _read_json(raw) | _read_path(request, endpoint)
         caller, key = request.scope["bethink.caller"], request.headers.get("idempotency-key")
-        found = perform(operation, caller, projects, given, key)
-        # A token may be an agent's. Only the owner, and a database that takes in copies, get text as it is stored.
-        release = _keep if caller.owner or "whole" in operation.flags else clear_value
+        found = perform(endpoint, caller, projects, given, key)
+        # A token may be an agent's. Only the owner, and a database that receives copies, get text as it is stored.
+        release = _keep if caller.owner or "whole" in endpoint.traits else clear_value
         return map(release, found) if isinstance(found, Iterator) else encode(release(found))
 
     content = await projects.run(work)
     if isinstance(content, bytes):
-        return Response(content, operation.status, media_type=JSON)
+        return Response(content, endpoint.status, media_type=JSON)
     return StreamingResponse(stream(content, projects.run), media_type=JSON_LINES)
 
 
@@ -217,18 +239,24 @@ def _read_json(raw: bytes) -> Json:
     return found
 
 
-def _read_query(request: Request, operation: Operation) -> Json:
-    """The parameters of the address. One that may be repeated is a list; any other that is repeated is wrong."""
-    known = {argument.name: argument for argument in operation.takes}
+def _read_path(request: Request, endpoint: Endpoint) -> Json:
+    many = {name for one in endpoint.parameters if one.many for name in one.names}
+    values = request.path_params.items()
+    return {name: [value] if name in many else value for name, value in values}
+
+
+def _read_query(request: Request, endpoint: Endpoint) -> Json:
+    """Parameters of the address. A list may be repeated; anything else may not."""
+    known = {name: parameter for parameter in endpoint.takes for name in parameter.names}
     given: Json = {}
     for name in request.query_params:
-        argument, values = known.get(name), request.query_params.getlist(name)
-        if argument and argument.many == "*":
+        parameter, values = known.get(name), request.query_params.getlist(name)
+        if parameter and parameter.many:
             given[name] = values
         elif len(values) > 1:
             raise InvalidInput(f"'{name}' is given {len(values)} times.", "Give it once.")
         else:
-            given[name] = parse_value(values[0], argument) if argument else values[0]
+            given[name] = parse_text(values[0], parameter) if parameter else values[0]
     return given
 
 
@@ -253,15 +281,14 @@ async def stream(
 ANSWER = "answer:"  # before a key, among the facts about the database
 
 
-def answer_once(memory: View, run: Run, asked: Any, key: str) -> Any:
-    """The answer to a request with an `Idempotency-Key`: worked out now, or the one that its key got before, whichever server
-    process it reached. It is kept in the database.
+def answer_once(memory: View, run: Callable[[], Any], given: Values, key: str) -> Any:
+    """Answer a request with an `Idempotency-Key`: run it, or return the stored answer of the first request with this key.
 
-    What the request writes carries a key of its own, made from the request's and from what it changes, which the store keeps in
-    the same transaction. So even where a process dies between its writes and the answer, what was written is not written again.
+    Each write of the request has a key too, made from the request's key and the changes, which the store keeps in the same transaction.
+    So nothing is written twice, even if the process dies between the writes and the answer.
     """
     name = ANSWER + sha256(f"{memory.caller.id}\0{key}".encode()).hexdigest()[:32]
-    sent, store = json.dumps([memory.scope, asked.given], sort_keys=True), memory.writer
+    sent, store = json.dumps([memory.scope, given], sort_keys=True, default=str), memory.writer
     hash = sha256(sent.encode()).hexdigest()
     if kept := store.read_note(name):
         found = json.loads(kept)
@@ -269,7 +296,7 @@ def answer_once(memory: View, run: Run, asked: Any, key: str) -> Any:
             raise refuse("used-key")
         return found["value"]
     memory.store = cast(Store, OnceStore(store, name))
-    value = to_json(run(memory, asked))
+    value = write_json(run())
     answer = {"at": stamp(memory.clock()), "asked": hash, "value": value}
     store.take(Bundle(), note=(name, json.dumps(answer)))
     return value
@@ -306,77 +333,63 @@ def _hash_changes(batch: Batch) -> str:
 
 # The description
 
-SHAPES = Path(__file__).with_name("answers.yaml")
-REFERENCE = "#/components/schemas/{shape}"
-FRAME: Json = yaml.safe_load(SHAPES.with_name("openapi.yaml").read_text("utf-8"))
-
-
-class Shape(BaseModel, extra="forbid"):
-    """A shape of answers.yaml, which has no other fields than it says."""
+FRAME: Json = yaml.safe_load(Path(__file__).with_name("openapi.yaml").read_text("utf-8"))
 
 
 @cache
 def describe() -> Json:
-    """The API as OpenAPI has it."""
+    """Describe the API in OpenAPI's form."""
     paths: dict[str, Json] = {}
-    for operation in OPERATIONS.values():
-        paths.setdefault(BASE + operation.path, {})[operation.method.lower()] = _describe(operation)
+    for endpoint in ENDPOINTS.values():
+        paths.setdefault(BASE + endpoint.path, {})[endpoint.method.lower()] = _describe(endpoint)
     found: Json = FRAME["whole"]
     found["info"]["version"] = __version__
-    found["components"]["schemas"] = _answer_shapes()
+    results = [one.http.returns for one in ENDPOINTS.values() if not returns_lines(one)]
+    found["components"]["schemas"] = describe_results([*results, Problem])
     return {**found, "paths": paths}
 
 
-def _answer_shapes() -> Json:
-    """The shapes of answers.yaml as JSON Schema."""
-    known: Json = {"Any": Any, "Literal": Literal, "Kind": Literal[KINDS]}
-    known["RelationType"] = Literal[RELATIONS]
-    shapes: list[tuple[type[BaseModel], JsonSchemaMode]] = []
-    for head, fields in yaml.safe_load(SHAPES.read_text("utf-8")).items():
-        name, _, parent = head.rstrip(")").partition("(")
-        typed: Json = {}
-        for field, text in fields.items():
-            kind, _, about = text.partition(" — ")
-            default = None if field.endswith("?") else ...
-            typed[field.rstrip("?")] = (kind, Field(default, description=about or None))
-        known[name] = create_model(name, __base__=known.get(parent, Shape), **typed)
-        shapes.append((known[name], "validation"))
-    for shape, _ in shapes:
-        shape.model_rebuild(_types_namespace=known)
-    _, found = models_json_schema(shapes, ref_template=REFERENCE.format(shape="{model}"))
-    described: Json = found["$defs"]
-    return described
+def returns_lines(endpoint: Endpoint) -> bool:
+    """True if the response is a JSON object per line."""
+    return get_origin(endpoint.http.returns) is Iterator
 
 
-def _describe(operation: Operation) -> Json:
-    about = " ".join((operation.run.__doc__ or "").split())
-    need = "writing" if operation.writes else "reading"
+def _describe(endpoint: Endpoint) -> Json:
+    operation = endpoint.http.operation
+    body = {one.name for one in endpoint.body}
     parameters = [
-        {
-            "name": one.name,
-            "in": place,
-            "required": one.is_required,
-            "description": one.help,
-            "schema": value_schema(one._replace(help=""), closed=True),
-        }
-        for one in operation.takes
-        if (place := operation.place(one)) != "body"
+        _describe_parameter(endpoint, one) for one in endpoint.takes if one.name not in body
     ]
     media, shape = JSON_LINES, {"type": "string"}
-    if operation.gives != "lines":
-        media, shape = JSON, {"$ref": REFERENCE.format(shape=operation.gives)}
+    if not returns_lines(endpoint):
+        media, shape = JSON, describe_type(endpoint.http.returns)
+    need = "writing" if endpoint.writes else "reading"
     found: Json = {
-        "operationId": operation.run.__name__.strip("_"),
-        "summary": about.partition(". ")[0].rstrip("."),
-        "description": f"{about} Needs a token for {need}.",
+        "operationId": endpoint.name.replace("-", "_"),
+        "summary": operation.help,
+        "description": f"{operation.description} Needs a token for {need}.",
         "tags": [operation.group],
-        "parameters": [*parameters, FRAME["once"]] if operation.writes else parameters,
+        "parameters": [*parameters, FRAME["once"]] if endpoint.writes else parameters,
         "responses": {
-            str(operation.status): {"description": "Done", "content": {media: {"schema": shape}}},
+            str(endpoint.status): {"description": "Done", "content": {media: {"schema": shape}}},
             "default": FRAME["problem"],
         },
     }
-    if operation.body:
-        body = object_schema(operation.body, closed=True)
-        found["requestBody"] = {"required": True, "content": {JSON: {"schema": body}}}
+    if endpoint.body:
+        schema = object_schema(endpoint.body, closed=True)
+        found["requestBody"] = {"required": True, "content": {JSON: {"schema": schema}}}
     return found
+
+
+def _describe_parameter(endpoint: Endpoint, parameter: Parameter) -> Json:
+    in_path = endpoint.in_path(parameter)
+    bare = parameter._replace(
+        arg=parameter.arg._replace(help=""), many=parameter.many and not in_path
+    )
+    return {
+        "name": in_path or parameter.name,
+        "in": "path" if in_path else "query",
+        "required": bool(in_path) or parameter.required,
+        "description": parameter.arg.help,
+        "schema": value_schema(bare, closed=True),
+    }

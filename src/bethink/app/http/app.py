@@ -30,12 +30,12 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from bethink.app.arguments import check_arguments
 from bethink.app.http import api
 from bethink.app.http.api import LARGEST_BODY, receive_whole, respond
 from bethink.app.http.projects import ACCESS, Projects
 from bethink.app.http.security import Admission, Refusal, make_admission, refuse, register_of
 from bethink.app.mcp.server import build as build_mcp
+from bethink.app.operation import check_values
 from bethink.app.web import site
 from bethink.errors import BethinkError
 
@@ -175,7 +175,7 @@ class Agents:
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        where = check_arguments(dict(QueryParams(scope["query_string"])), api.WHERE)
+        where = check_values(dict(QueryParams(scope["query_string"])), api.PLACE)
         ACCESS.set((scope["bethink.caller"], where.get("project"), where.get("container")))
         await self.manager.handle_request(scope, receive, send)
 

@@ -1,93 +1,295 @@
-"""The operations of the HTTP API: to search and recall, to read memories by id and in order, to add and change them; conversations,
-what stands around something, what is to be decided, how memory is doing, with whom it is shared; and those for other machines of
-a team. Each is named as in the table of `surface`, which says what it takes and gives. It gets the memory as its caller
-sees it and what was asked, and gives a value for JSON; what several surfaces do alike is in `app/operations.py`.
+"""Operations of the HTTP API.
+
+An operation that the command line has in the same form is declared in `app/operations`; a function marked `serves` runs it and gives the
+result as the API returns it. Every other operation is declared here, with `route`. Each gets the memory as its caller sees it. The return
+type is the response type: OpenAPI describes it, and a test compares responses with it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Annotated, Any, NamedTuple, TypeVar, get_type_hints
 from zlib import crc32
 
-from bethink.app import operations, render
+from bethink.app import render
 from bethink.app.http.projects import NOWHERE, View
 from bethink.app.http.security import Grant, refuse
-from bethink.app.operations import make_filter
-from bethink.app.render import pick
+from bethink.app.operation import OPERATIONS as SHARED
+from bethink.app.operation import Arg, Operation
+from bethink.app.operations import find
+from bethink.app.operations.fields import (
+    EmbeddingText,
+    Statement,
+    UpdateFields,
+    build_passages,
+    update_fields,
+)
+from bethink.app.operations.requests import NO_FILTERS, Filters, Id, Look
+from bethink.app.records import version_records
+from bethink.app.results import (
+    Added,
+    Bundled,
+    Condition,
+    ConnectedMemory,
+    Connection,
+    Day,
+    Detail,
+    ForgetResult,
+    Found,
+    FoundMemory,
+    History,
+    Inbox,
+    InboxCounts,
+    InboxItem,
+    IndexLine,
+    Link,
+    Memories,
+    MemoryPage,
+    NotTaken,
+    Outline,
+    ProjectList,
+    ProjectSummary,
+    Purged,
+    QueueSize,
+    Recalled,
+    RecalledTopic,
+    Recent,
+    Removed,
+    SessionSummary,
+    SessionTopics,
+    Timeline,
+    TimelineSession,
+    TokenHolder,
+    TokenList,
+    Topic,
+    TopicShare,
+    Turn,
+    TurnPage,
+    Version,
+)
 from bethink.errors import InvalidInput, Overtaken
 from bethink.features import browse, conversations, promotion
 from bethink.features import inbox as queues
 from bethink.features.sync import StorePeer, check_bundle
 from bethink.language.times import moment
-from bethink.model import EVERYTHING, PERSONAL, Json, Memory, Session, Words
-from bethink.recall.shape import iso, plain, plain_hit, plain_relations
+from bethink.model import (
+    AUTOMATIC,
+    EVERYTHING,
+    NOTHING,
+    PERSONAL,
+    RELATIONS,
+    Hit,
+    Memory,
+    Relation,
+    Session,
+    Strings,
+    Values,
+    Words,
+)
+from bethink.recall.shape import iso
 from bethink.store.rows import EPOCH, stamp
 from bethink.store.transfer import Bundle, bundle_to_json
 
-BESIDE = ("id", "project", "container", "updated_at")  # of a change: what is no value of a memory
+Function = TypeVar("Function", bound=Callable[..., object])
 PROMOTING = ("promote", "undo-promote")
 
 
-def make_page(asked: Any, shown: Sequence[Any], total: int) -> Json:
-    """What is shown of a number of items, and where the next page begins, if there is one."""
-    at = asked.offset + len(shown)
-    return {"items": shown, "next": at if shown and at < total else None, "total": total}
+class HttpOperation(NamedTuple):
+    """An operation with the function that runs it over HTTP, and the type of its result."""
+
+    operation: Operation
+    run: Callable[..., Any]
+    returns: Any
 
 
-# Finding
+ROUTES: dict[str, HttpOperation] = {}  # by method and path
 
 
-def search(memory: View, asked: Any) -> Json:
-    """The memories that best answer a question, best first. Changes nothing."""
-    limit, seed = asked.limit or min(memory.config.limit, 100), asked.seed
-    if seed is None:  # the same for all pages of a question, and another one after a while
-        seed = crc32(f"{memory.clock():%Y%m%d%H} {asked.query}".encode("utf-8", "replace"))
-    how = {"limit": limit, "offset": asked.offset, "seed": seed, "rerank": bool(asked.rerank)}
-    answer = operations.search(memory, asked.query, asked, **how)
-    hits = [plain_hit(hit, asked.explain) for hit in answer.hits]
-    return {**make_page(asked, hits, answer.total), **pick(answer, "mode profile hints")}
+def route(address: str, group: str, *traits: str) -> Callable[[Function], Function]:
+    """Declare an operation that only the HTTP API has in this form."""
+
+    def register(function: Function) -> Function:
+        name = function.__name__.strip("_").replace("_", "-")
+        made = Operation(
+            name=name,
+            function=function,
+            group=group,
+            cli=False,
+            http=address,
+            tool="",
+            agents="person",
+            person_with=(),
+            harmless=(),
+            opens="",
+            lists=(),
+            traits=frozenset(traits),
+            examples=(),
+        )
+        _add_route(made, function)
+        return function
+
+    return register
 
 
-def recall(memory: View, asked: Any) -> Json:
-    """An answer from memory for reading: an index of the matches, then the best of them in full within a token budget."""
-    how = {"seed": asked.seed, "rerank": asked.rerank is not False}
+def serves(shared: Callable[..., object]) -> Callable[[Function], Function]:
+    """Run a shared operation over HTTP. The function gets the arguments of the operation by name."""
+
+    def register(function: Function) -> Function:
+        known = next(one for one in SHARED.values() if one.function is shared)
+        _add_route(known, function)
+        return function
+
+    return register
+
+
+def _add_route(operation: Operation, function: Callable[..., object]) -> None:
+    ROUTES[operation.http] = HttpOperation(operation, function, get_type_hints(function)["return"])
+
+
+# Arguments of several operations
+
+Offset = Annotated[int, Arg("`next` of the previous page", low=0, high=1_000_000_000)]
+Limit = Annotated[int, Arg("maximum number of items", low=1, high=100)]
+AllProjects = Annotated[bool, Arg("every project that the token is for")]
+Target = Annotated[str, Arg("an id or any unique beginning of one", longest=100)]
+RelationType = Annotated[str, Arg(choices=RELATIONS)]
+Personal = Annotated[bool, Arg("personal memories instead of the project's")]
+
+
+def find_next(shown: Sequence[object], offset: int, total: int) -> int | None:
+    """Return the offset of the next page, if there is one."""
+    after = offset + len(shown)
+    return after if shown and after < total else None
+
+
+# Search
+
+
+@serves(find.search)
+def search(memory: View, query: str, look: Look, limit: int | None = None, **more: Any) -> Found:
+    if look.seed is None:
+        # The same for all pages of a question, and another one after an hour.
+        hour = f"{memory.clock():%Y%m%d%H} {query}"
+        look = look._replace(seed=crc32(hour.encode("utf-8", "replace")))
+    limit = limit or min(memory.config.limit, 100)
+    result = find.search(memory, query, look=look, limit=limit, **more)
+    answer = result.answer
+    return Found(
+        [
+            FoundMemory(
+                hit.memory,
+                round(hit.score, 4),
+                list_connections(hit.memory.id, hit.related),
+                dict(hit.why) if result.explain else {},
+            )
+            for hit in answer.hits
+        ],
+        find_next(answer.hits, result.offset, answer.total),
+        answer.total,
+        answer.mode,
+        answer.profile,
+        answer.hints,
+    )
+
+
+@serves(find.recall)
+def recall(memory: View, **arguments: Any) -> Recalled:
+    result = find.recall(memory, **arguments)
     form = render.Form(values=True)
-    return operations.recall_record(operations.recall(memory, asked.query, asked, form, **how))
+    arranged = render.arrange_answer(memory, result.answer, result.budget or 0, form, result.offset)
+    hits = {hit.memory.id: hit for hit in result.answer.hits}
+    shown = arranged.both
+    return Recalled(
+        shown.query,
+        [IndexLine(**line) for line in shown.index],
+        [_show_detail(hits[one["id"]], one) for one in shown.details],
+        shown.total_count,
+        shown.has_more,
+        shown.next,
+        shown.tokens_used,
+        shown.hints,
+        [
+            RecalledTopic(
+                span.id,
+                span.name,
+                span.summary,
+                span.session,
+                tuple(hit.memory.id for hit in together),
+            )
+            for span, together in arranged.topics
+            if span
+        ],
+    )
 
 
-def list_(memory: View, asked: Any) -> Json:
-    """Memories in an order, a page at a time."""
-    wanted = make_filter(memory, asked)
-    shown = memory.list(filter=wanted, **pick(asked, "limit offset order"))
-    return make_page(asked, shown, memory.store.count(wanted))
+def _show_detail(hit: Hit, shown: Values) -> Detail:
+    return Detail(
+        hit.memory._replace(content=shown["content"]),
+        round(hit.score, 4),
+        list_connections(hit.memory.id, hit.related),
+        shown.get("truncated", False),
+    )
 
 
-def get(memory: View, asked: Any) -> Json:
-    """One memory with what it is related to. Counts as a use of it, unless `count` is false."""
-    [one] = memory.get(asked.id, count=asked.count)
+def list_connections(id: str, related: Sequence[tuple[Relation, Memory]]) -> tuple[Connection, ...]:
+    """Relations of a memory, as it sees them."""
+    return tuple(
+        Connection(relation.type, "out" if relation.source == id else "in", other.id, other.summary)
+        for relation, other in related
+    )
+
+
+# Memories
+
+
+@serves(find.list_)
+def list_(memory: View, **arguments: Any) -> MemoryPage:
+    found = find.list_(memory, **arguments)
+    following = find_next(found.memories, found.offset, found.total)
+    return MemoryPage(found.memories, following, found.total)
+
+
+@serves(find.get)
+def get(memory: View, **arguments: Any) -> ConnectedMemory:
+    [one] = find.get(memory, **arguments).memories
     related = render.related_memories(memory, [one])[one.id]
-    return {**plain(one), "related": plain_relations(one.id, related)}
+    return ConnectedMemory(one, list_connections(one.id, related))
 
 
-def history(memory: View, asked: Any) -> Json:
-    """Every version of a memory, oldest first. The numbers are those that `restore` takes."""
-    return {"items": operations.version_records(memory.history(asked.id))}
+@serves(find.history)
+def history(memory: View, **arguments: Any) -> History:
+    records = version_records(find.history(memory, **arguments))
+    return History([Version(**record) for record in records])
 
 
-def around(memory: View, asked: Any) -> Json:
-    """What stands around a memory where it came from: the turns of a conversation, or the passages of a document."""
-    return {"items": conversations.surroundings(memory, asked.id, asked.turns)}
+@route("GET /memories/{id}/around", "Use")
+def around(
+    memory: View,
+    id: Id,
+    turns: Annotated[int, Arg("turns or passages on each side", low=0, high=50)] = 3,
+) -> Memories:
+    """Show the context of a memory: turns of its conversation, or passages of its document."""
+    return Memories(conversations.surroundings(memory, id, turns))
 
 
-def export(memory: View, asked: Any) -> Iterator[Json]:
-    """Memories as lines of JSON, the oldest first, any number of them."""
-    hidden = EVERYTHING if asked.everything and not asked.as_of else {}
-    return map(plain, memory.export(make_filter(memory, asked, **hidden)))
+@route("GET /export", "Look")
+def export(
+    memory: View,
+    filters: Filters = NO_FILTERS,
+    everything: Annotated[
+        bool, Arg("include forgotten, expired, replaced and quarantined memories")
+    ] = True,
+) -> Iterator[Memory]:
+    """Export memories as JSON lines, the oldest first."""
+    hidden = EVERYTHING if everything and not filters.as_of else {}
+    return memory.export(find.build_filter(memory, filters, **hidden))
 
 
-def projects(memory: View, asked: Any) -> Json:
-    """The projects and containers that the token is for, and what is personal: how many memories each holds, forgotten ones included,
-    and when the last was told. Costs next to nothing, however much there is."""
+@route("GET /projects", "Look")
+def projects(memory: View) -> ProjectList:
+    """List the projects and containers that the token is for, and personal memories.
+
+    Each comes with its number of memories, forgotten ones included, and the time of the newest.
+    """
     server, caller = memory.server, memory.caller
     listed, store = server.list_visible(caller), server.store_of(caller)
     if caller.personal:
@@ -96,271 +298,432 @@ def projects(memory: View, asked: Any) -> Json:
     for one in listed:
         newest = store.list(memory.filter(scopes=(one.scope,)), 1)
         items.append(
-            {
-                **pick(one, "scope name"),
-                "path": one.root or None,
-                "default": one.scope == memory.scope,
-                "memories": store.statistics(Words(), (one.scope,)).memories,
-                "last": newest[0].created_at if newest else None,
-            }
+            ProjectSummary(
+                one.scope,
+                one.name,
+                one.root or None,
+                one.scope == memory.scope,
+                store.statistics(Words(), (one.scope,)).memories,
+                newest[0].created_at if newest else None,
+            )
         )
-    return {"items": items}
+    return ProjectList(items)
 
 
-# Changing
+# Changes
 
 
-def add(memory: View, asked: Any) -> Json:
-    """Remembers statements in one transaction. What is private or looks like a secret is taken out first. Says which were known
-    already. Where one replaces a memory, none of them is compared with what is known by meaning."""
+@route("POST /memories", "Use", "meaning", "created")
+def add(
+    memory: View,
+    memories: Annotated[
+        tuple[Statement, ...],
+        Arg("stored together: all of them, or none if one is invalid", longest=1000),
+    ],
+    personal: Annotated[bool, Arg("available to their owner in every project")] = False,
+    source: Annotated[str | None, Arg("where they come from", longest=1000)] = None,
+    dedup: Annotated[
+        bool | None,
+        Arg("add a text as a version of a memory that says the same; default: the setting"),
+    ] = None,
+    automatic: Annotated[
+        str | None,
+        Arg("effect on known memories without asking; default: the setting", choices=AUTOMATIC),
+    ] = None,
+    force: Annotated[bool, Arg("store even texts that were purged before")] = False,
+) -> Added:
+    """Store memories in one transaction.
+
+    Private text and secrets are removed first. The response says which statements were already known. If a statement replaces a memory,
+    none of them is compared with known memories by meaning.
+    """
     receipt = memory.add_many(
-        operations.make_passages(memory, asked.memories),
-        personal=asked.personal,
-        source=asked.source,
-        dedup=asked.dedup,
-        automatic=asked.automatic,
-        allow_purged=asked.force,
+        build_passages(memory, memories),
+        personal=personal,
+        source=source,
+        dedup=dedup,
+        automatic=automatic,
+        allow_purged=force,
     )
-    outcomes = list(map(render.plain_outcome, receipt.outcomes))
-    return {"outcomes": outcomes, "added": receipt.added, "hints": receipt.hints}
+    return Added(receipt.outcomes, receipt.added, receipt.hints)
 
 
-def update(memory: View, asked: Any) -> Memory:
-    """Changes what is given; null empties a time or `answered`. The old version stays in the history. With `updated_at` nothing is
-    changed if somebody else was quicker."""
-    given = {name: value for name, value in asked.given.items() if name not in BESIDE}
-    was = memory.one(asked.id) if asked.updated_at else None
-    if was and iso(was.updated_at) != asked.updated_at:
+@route("PATCH /memories/{id}", "Use", "meaning")
+def update(
+    memory: View,
+    id: Id,
+    fields: UpdateFields,
+    embedding_text: EmbeddingText = None,
+    updated_at: Annotated[
+        str | None, Arg("refuse if the memory changed since this version was read")
+    ] = None,
+) -> Memory:
+    """Change a memory. Null empties a time or `answered`.
+
+    The old version stays in the history.
+    """
+    was = memory.one(id) if updated_at else None
+    if was and iso(was.updated_at) != updated_at:
         raise Overtaken(
-            f"The memory {asked.id} changed since it was read.",
-            "Read it again, and change what it says now.",
+            f"Memory {id} was changed by someone else after you read it.",
+            "Read it again and repeat your change.",
         )
-    return operations.update(memory, asked.id, given, was)
+    return update_fields(memory, id, fields, embedding_text, was)
 
 
-def forget(memory: View, asked: Any) -> Json:
-    """Hides a memory from every search; `restore` brings it back. With `purge` it is gone for good, and with it what its conversation
-    holds in the very same words. A token hides what agents stored; the user's own word, and every purge, waits for its owner:
-    `status` is `proposed`."""
-    found = memory.get(asked.id, count=False)
-    id = found[0].id
-    remains = memory.find_traces(found).rest if asked.purge else ()
-    done = promotion.purge(memory, found) if asked.purge else memory.forget(id)
-    status = "proposed" if done.proposed else "purged" if asked.purge else "forgotten"
-    return {
-        "id": id,
-        "status": status,
-        "also": [other for other in done.ids if other != id],
-        "remains": [one.id for one in remains],
-        "hints": [*render.describe_request(done), *done.hints],
-    }
+@route("DELETE /memories/{id}", "Use")
+def forget(
+    memory: View,
+    id: Id,
+    purge: Annotated[
+        bool, Arg("remove every trace for good; the same text is refused afterwards")
+    ] = False,
+) -> ForgetResult:
+    """Hide a memory from every search; `restore` brings it back.
+
+    With `purge` it is removed for good, with memories of its conversation that have identical text. A token can hide memories that agents
+    stored. Forgetting a user's own statement, and every purge, waits for the owner: the status is `proposed`.
+    """
+    found = memory.get(id, count=False)
+    full = found[0].id
+    remains = memory.find_traces(found).rest if purge else ()
+    done = promotion.purge(memory, found) if purge else memory.forget(full)
+    return ForgetResult(
+        full,
+        "proposed" if done.proposed else "purged" if purge else "forgotten",
+        tuple(other for other in done.ids if other != full),
+        tuple(one.id for one in remains),
+        (*render.describe_request(done), *done.hints),
+    )
 
 
-def restore(memory: View, asked: Any) -> Memory:
-    """Brings back a memory that was forgotten or replaced, or an earlier version of its text."""
-    return memory.restore(asked.id, asked.version)
+@route("POST /memories/{id}/restore", "Use", "meaning")
+def restore(
+    memory: View,
+    id: Id,
+    version: Annotated[
+        int | None, Arg("number of a version in the history", low=1, high=1_000_000)
+    ] = None,
+) -> Memory:
+    """Restore a memory that was forgotten or replaced, or an earlier version of it."""
+    return memory.restore(id, version)
 
 
-def vote(memory: View, asked: Any) -> Memory:
-    """Says that a memory was useful or, below zero, was not. Counts as a use of it."""
-    return memory.vote(asked.id, asked.value)
+@route("POST /memories/{id}/votes", "Use")
+def vote(
+    memory: View,
+    id: Id,
+    value: Annotated[float, Arg("useful above zero, misleading below", low=-100, high=100)] = 1,
+) -> Memory:
+    """Rate a memory as useful or misleading. Counts as a use."""
+    return memory.vote(id, value)
 
 
-def link(memory: View, asked: Any) -> Json:
-    """Relates a memory to another. `supersedes` ends the other's validity; `answers` marks a question as answered."""
-    made = memory.link(asked.id, asked.target, asked.type)
-    return {**pick(made, "source type target"), "status": "linked"}
+@route("POST /memories/{id}/relations", "Use", "created")
+def link(memory: View, id: Id, target: Target, type: RelationType = "relates_to") -> Link:
+    """Relate a memory to another.
+
+    `supersedes` ends the validity of the target; `answers` marks a question as answered.
+    """
+    made = memory.link(id, target, type)
+    return Link(made.source, made.type, made.target, "linked")
 
 
-def unlink(memory: View, asked: Any) -> Json:
-    """Takes a relation back, and what it had changed."""
-    taken = memory.unlink(asked.id, asked.target, asked.type)
-    return {**pick(taken, "source type target"), "status": "removed"}
+@route("DELETE /memories/{id}/relations", "Use")
+def unlink(memory: View, id: Id, target: Target, type: RelationType = "relates_to") -> Link:
+    """Remove a relation and its effects."""
+    removed = memory.unlink(id, target, type)
+    return Link(removed.source, removed.type, removed.target, "removed")
 
 
 # Conversations
 
 
-def topics(memory: View, asked: Any) -> Json:
-    """One conversation and what it was about: topics in order, sub-topics after their topics."""
-    session = memory.find_session(asked.id)
-    return operations.session_record(session, conversations.topics(memory, session))
+@route("GET /sessions/{id}", "Look")
+def topics(memory: View, id: Id) -> SessionTopics:
+    """Show a conversation and its topics in order, sub-topics after their topic."""
+    session = memory.find_session(id)
+    spans = conversations.topics(memory, session)
+    found = [
+        Topic(span.id, span.parent, span.name, span.summary, span.lines, span.depth)
+        for span in spans
+    ]
+    return SessionTopics(summarize_session(session), found)
 
 
-def timeline(memory: View, asked: Any) -> Json:
-    """Conversations by the day they began on, newest first, with their topics and how much of each they were."""
-    scopes = memory.every_scope() if asked.all_projects else memory.scopes
-    # One more than is shown tells whether there are more.
-    found = memory.store.sessions(scopes, asked.limit + 1, asked.offset, host=asked.host)
-    shown = found[: asked.limit]
+@route("GET /timeline", "Look")
+def timeline(
+    memory: View,
+    offset: Offset = 0,
+    limit: Limit = 20,
+    host: Annotated[
+        str | None, Arg("only conversations with this agent: claude, codex …", longest=1000)
+    ] = None,
+    all_projects: AllProjects = False,
+) -> Timeline:
+    """List conversations by day, newest first, with their topics and the share of each."""
+    scopes = memory.every_scope() if all_projects else memory.scopes
+    # One more than is shown tells whether there is a next page.
+    found = memory.store.sessions(scopes, limit + 1, offset, host=host)
+    shown = found[:limit]
     days = [
-        {"date": day, "sessions": [_conversation(memory, one) for one in together]}
+        Day(day, [_show_session(memory, one) for one in together])
         for day, together in groupby(shown, _day_of)
     ]
-    return {"days": days, "next": make_page(asked, shown, asked.offset + len(found))["next"]}
+    return Timeline(days, find_next(shown, offset, offset + len(found)))
 
 
-def recent(memory: View, asked: Any) -> Json:
-    """What happened since a time: conversations, what replaced what, what was told; what is open; and how much each day brought."""
-    scopes = memory.every_scope() if asked.all_projects else memory.scopes
-    found = browse.catch_up(memory, scopes, moment(asked.since, memory.clock()))
-    return {**found, "sessions": list(map(operations.session_record, found["sessions"]))}
+@route("GET /recent", "Look")
+def recent(
+    memory: View,
+    since: Annotated[str, Arg("start of the period: 7d, yesterday, 2026-03-01")] = "7d",
+    all_projects: AllProjects = False,
+) -> Recent:
+    """Show what happened since a time: conversations, replacements, new memories, open items, and memories per day."""
+    scopes = memory.every_scope() if all_projects else memory.scopes
+    found = browse.catch_up(memory, scopes, moment(since, memory.clock()))
+    return Recent(**{**found, "sessions": list(map(summarize_session, found["sessions"]))})
 
 
-def turns(memory: View, asked: Any) -> Json:
-    """What was said in a conversation, in order, with the ideas that were taken from each turn."""
-    session = memory.find_session(asked.id)
-    found, total = browse.list_turns(memory, session, asked.topic, asked.limit, asked.offset)
-    items = [{**plain(turn), "ideas": ideas} for turn, ideas in found]
-    return make_page(asked, items, total)
+@route("GET /sessions/{id}/turns", "Look")
+def turns(
+    memory: View,
+    id: Id,
+    offset: Offset = 0,
+    limit: Limit = 50,
+    topic: Annotated[
+        str | None, Arg("id of a topic: only its turns, and those of its sub-topics", longest=100)
+    ] = None,
+) -> TurnPage:
+    """List the turns of a conversation in order, each with the memories that were taken from it."""
+    session = memory.find_session(id)
+    found, total = browse.list_turns(memory, session, topic, limit, offset)
+    return TurnPage(
+        [Turn(turn, ideas) for turn, ideas in found], find_next(found, offset, total), total
+    )
 
 
-def _day_of(one: Session) -> str | None:
-    return one.started_at.date().isoformat() if one.started_at else None
+def summarize_session(session: Session) -> SessionSummary:
+    return SessionSummary(*(getattr(session, name) for name in SessionSummary._fields))
 
 
-def _conversation(memory: View, one: Session) -> Json:
+def _day_of(session: Session) -> str | None:
+    return session.started_at.date().isoformat() if session.started_at else None
+
+
+def _show_session(memory: View, session: Session) -> TimelineSession:
     topics = [
-        {**pick(span, "id name summary lines"), "share": round(share, 4)}
-        for span, share in browse.measure_topics(memory, one)
+        TopicShare(span.id, span.name, span.summary, span.lines, round(share, 4))
+        for span, share in browse.measure_topics(memory, session)
     ]
-    return {**operations.session_record(one), "topics": topics}
+    return TimelineSession(summarize_session(session), topics)
 
 
-# Around something
+@route("GET /graph", "Look", "meaning")
+def graph(
+    memory: View,
+    focus: Annotated[
+        str | None, Arg("id of a memory, or `about:` and the name of an entity", longest=1000)
+    ] = None,
+    query: Annotated[
+        str | None, Arg("start from the matches of this query", longest=10_000)
+    ] = None,
+    limit: Annotated[int, Arg("maximum number of nodes", low=1, high=500)] = 80,
+    depth: Annotated[int, Arg("steps from the focus", low=1, high=4)] = 2,
+) -> browse.Graph:
+    """Show memories, entities and relations around a focus, nearest first."""
+    return browse.draw_graph(memory, focus, query, limit, depth)
 
 
-def graph(memory: View, asked: Any) -> browse.Graph:
-    """Memories, the things they are about and their relations around a focus, nearest first."""
-    return browse.draw_graph(memory, asked.focus, asked.query, asked.limit, asked.depth)
+# The inbox
 
 
-# Order
-
-
-def inbox(memory: View, asked: Any) -> Json:
-    """What is to be decided: duplicates, contradictions, what is hardly believed, open questions, what could be a rule."""
-    found = queues.list_queue(memory, asked.queue, asked.limit, asked.start)
+@route("GET /inbox", "Look", "meaning")
+def inbox(
+    memory: View,
+    queue: Annotated[str, Arg(choices=queues.QUEUES)] = queues.QUEUES[0],
+    limit: Limit = 20,
+    start: Annotated[int, Arg("`next` of the previous page", low=0, high=1_000_000_000)] = 0,
+) -> Inbox:
+    """List items that need a decision: contradictions, duplicates, unverified memories, open items, preferences, suggested rules."""
+    found = queues.list_queue(memory, queue, limit, start)
     closed = () if _may_promote(memory) else PROMOTING
-    acts = [
-        name
-        for name, act in queues.ACTS.items()
-        if asked.queue in act.queues and name not in closed
-    ]
-    items = [{**pick(item, "memories reason"), "acts": acts} for item in found.items]
-    return {**found._asdict(), "queue": asked.queue, "items": items}
+    acts = tuple(
+        name for name, act in queues.ACTS.items() if queue in act.queues and name not in closed
+    )
+    items = [InboxItem(item.memories, item.reason, acts) for item in found.items]
+    return Inbox(queue, items, found.looked, found.next)
 
 
-def inbox_counts(memory: View, asked: Any) -> Json:
-    """How many items wait in each queue of the inbox: of pairs as many as a moment finds."""
-    return {"queues": queues.count_queues(memory)}
+@route("GET /inbox/counts", "Look", "meaning")
+def inbox_counts(memory: View) -> InboxCounts:
+    """Count the items in each queue of the inbox. Pairs are counted as far as a moment allows."""
+    found = queues.count_queues(memory)
+    return InboxCounts(
+        {name: QueueSize(size["number"], bool(size["more"])) for name, size in found.items()}
+    )
 
 
-def decide(memory: View, asked: Any) -> queues.Done:
-    """Decides about an item of the inbox or about several, or takes a decision back."""
-    if asked.act in PROMOTING and not _may_promote(memory):
+@route("POST /inbox", "Look")
+def decide(
+    memory: View,
+    act: Annotated[
+        str,
+        Arg(
+            "one of the item's `acts`; the response names the act that undoes it",
+            choices=tuple(queues.ACTS),
+        ),
+    ],
+    ids: Annotated[
+        Strings, Arg("memories of one or more items, in the order of each item", longest=200)
+    ],
+) -> queues.Done:
+    """Decide about items of the inbox, or undo a decision."""
+    if act in PROMOTING and not _may_promote(memory):
         raise refuse("rules")
-    return queues.decide(memory, asked.act, asked.ids)
+    return queues.decide(memory, act, ids)
 
 
 def _may_promote(memory: View) -> bool:
     return memory.caller.owner and memory.project.root != NOWHERE
 
 
-# How memory is doing
+# The server
 
 
-def condition(memory: View, asked: Any) -> Json:
-    """Capture by host, what waits, size and growth, the cost of a language model, what doctor says. What takes long is counted in the background; the last answer is given meanwhile. For tokens of every project."""
+@route("GET /condition", "Tend")
+def condition(memory: View) -> Condition:
+    """Show the state of the database: capture per agent, backlog, size, growth, cost, and the findings of `bethink doctor`.
+
+    Counting runs in the background; meanwhile the last result is returned. Needs a token for all projects.
+    """
     if memory.caller.projects is not None or memory.caller.tenant:
         # One tenant must not learn how many others there are.
         raise refuse("whole-database")
     return memory.server.checkup.look()
 
 
-def token(memory: View, asked: Any) -> Json:
-    """Who else can read or change memories here: the tokens that work, and what they are for. For the owner."""
+@route("GET /tokens", "Serve")
+def token(memory: View) -> TokenList:
+    """List active tokens and their access. Only for the owner."""
     if not memory.caller.owner:
         raise refuse("owner-only")
     now = memory.clock()
-    items = [
-        {
-            **pick(one, "name scope personal expires"),
-            "projects": None if one.projects is None else [grant.scope for grant in one.projects],
-        }
-        for one in memory.server.tokens.known()
-        if one.state(now) == "active"
-    ]
-    return {"items": items}
+    return TokenList(
+        [
+            TokenHolder(
+                one.name,
+                one.scope,
+                None if one.projects is None else tuple(grant.scope for grant in one.projects),
+                one.personal,
+                one.expires,
+            )
+            for one in memory.server.tokens.known()
+            if one.state(now) == "active"
+        ]
+    )
 
 
-# Other machines of a team: the exchange of `bethink sync`.
+# Sync between machines of a team
 
 
-def _peer(memory: View, asked: Any) -> StorePeer:
-    """The database to exchange memories with, and in it the scope that is exchanged."""
-    if asked.personal and not memory.caller.personal:
+def _peer(memory: View, personal: bool) -> StorePeer:
+    """The database to exchange memories with, limited to one scope."""
+    if personal and not memory.caller.personal:
         raise refuse("personal")
-    scope = PERSONAL if asked.personal else memory.scope
+    scope = PERSONAL if personal else memory.scope
     return StorePeer(memory.store, scope, memory.actor, memory.clock)
 
 
-def sync_outline(memory: View, asked: Any) -> Json:
-    """What a project holds, as far as it takes to compare it with another database."""
-    found = _peer(memory, asked).outline()
+@route("POST /sync/outline", "Tend", "reads", "whole")
+def sync_outline(memory: View, personal: Personal = False) -> Outline:
+    """List what a project contains, to compare it with another database."""
+    found = _peer(memory, personal).outline()
     lines = [[id, line.version.hex(), *line[1:]] for id, line in found.lines.items()]
     links = [
         [*link, stamp(relation.created_at or EPOCH), actor]
         for link, (relation, actor) in found.links.items()
     ]
-    return {"lines": lines, "links": links}
+    return Outline(lines, links)
 
 
-def sync_records(memory: View, asked: Any) -> Json:
-    """Memories whole, with their history and vectors."""
-    return {"bundle": bundle_to_json(Bundle(records=tuple(_peer(memory, asked).fetch(asked.ids))))}
+@route("POST /sync/records", "Tend", "reads", "whole")
+def sync_records(
+    memory: View,
+    personal: Personal = False,
+    ids: Annotated[Strings, Arg(longest=200)] = (),
+) -> Bundled:
+    """Fetch whole memories with their history and vectors."""
+    records = tuple(_peer(memory, personal).fetch(ids))
+    return Bundled(bundle_to_json(Bundle(records=records)))
 
 
-def sync_take(memory: View, asked: Any) -> Json:
-    """Puts memories of another database down as they are, where they are expected."""
-    database = _peer(memory, asked)
-    longest = memory.config.max_characters
-    bundle, hidden = check_bundle(asked.bundle, longest)
-    expect = {id: _version(one) for id, one in asked.expect.items()}
-    ids = {id for relation, _ in bundle.relations for id in relation[:2]}
+BundleJson = Annotated[Values, Arg(longest=8 * 1024 * 1024)]
+
+
+@route("POST /sync/take", "Tend", "whole")
+def sync_take(
+    memory: View,
+    personal: Personal = False,
+    bundle: BundleJson = NOTHING,
+    expect: Annotated[
+        BundleJson, Arg("id → version that is replaced; null if there must be none")
+    ] = NOTHING,
+) -> NotTaken:
+    """Store memories of another database unchanged, unless their versions here are not the expected ones."""
+    database = _peer(memory, personal)
+    checked, hidden = check_bundle(bundle, memory.config.max_characters)
+    versions = {id: _read_version(one) for id, one in expect.items()}
+    ids = {id for relation, _ in checked.relations for id in relation[:2]}
     here = _find_inside(memory, database.scope, ids)
-    inside = tuple(one for one in bundle.relations if here.issuperset(one[0][:2]))
-    bundle = bundle._replace(relations=inside)
-    return {"left": [*hidden, *database.take(bundle, expect)]}
+    inside = tuple(one for one in checked.relations if here.issuperset(one[0][:2]))
+    left = database.take(checked._replace(relations=inside), versions)
+    return NotTaken((*hidden, *left))
 
 
 def _find_inside(memory: View, scope: str, ids: set[str]) -> set[str]:
-    """Those of these memories that are of a scope."""
+    """Those of these memories that are in a scope."""
     return {one.id for one in memory.store.get(sorted(ids)) if one.scope == scope}
 
 
-def sync_remove(memory: View, asked: Any) -> Json:
-    """Purges memories, and ends relations, as another database did."""
-    database = _peer(memory, asked)
-    for link in asked.unlink:
+@route("POST /sync/remove", "Tend", "whole")
+def sync_remove(
+    memory: View,
+    personal: Personal = False,
+    purge: Annotated[Strings, Arg(longest=1000)] = (),
+    unlink: Annotated[
+        tuple[Any, ...], Arg("source, target and type of each relation", longest=1000)
+    ] = (),
+) -> Removed:
+    """Purge memories and remove relations, as another database did."""
+    database = _peer(memory, personal)
+    for link in unlink:
         if not (isinstance(link, list) and [*map(type, link)] == [str, str, str]):
-            raise InvalidInput("A relation to remove is not of the form [source, target, type].")
-    linked = [id for link in asked.unlink for id in link[:2]]
-    here = _find_inside(memory, database.scope, {*asked.purge, *linked})
-    purge = [id for id in asked.purge if id in here]
-    unlink = [(one[0], one[1], one[2]) for one in asked.unlink if here.issuperset(one[:2])]
-    database.remove(purge, unlink)
-    return {"removed": len(purge) + len(unlink)}
+            raise InvalidInput(
+                "A relation to remove is not of the form [source, target, type].",
+                "Give three strings for each relation.",
+            )
+    linked = [id for link in unlink for id in link[:2]]
+    here = _find_inside(memory, database.scope, {*purge, *linked})
+    purged = [id for id in purge if id in here]
+    unlinked = [(one[0], one[1], one[2]) for one in unlink if here.issuperset(one[:2])]
+    database.remove(purged, unlinked)
+    return Removed(len(purged) + len(unlinked))
 
 
-def _version(text: Any) -> bytes | None:
-    """A version as it was sent; None where there must be none, and b"", which is no version, where it cannot be read."""
+def _read_version(text: object) -> bytes | None:
+    """Read a version; None stays None, and what cannot be read becomes b"", which no memory has."""
     try:
-        return None if text is None else bytes.fromhex(text)
-    except (ValueError, TypeError):
+        return None if text is None else bytes.fromhex(str(text))
+    except ValueError:
         return b""
 
 
-def sync_purged(memory: View, asked: Any) -> Json:
-    """Which of these texts, by their hashes, were purged here."""
-    return {"purged": sorted(_peer(memory, asked).find_purged(asked.hashes))}
+@route("POST /sync/purged", "Tend", "whole")
+def sync_purged(
+    memory: View,
+    personal: Personal = False,
+    hashes: Annotated[Strings, Arg(longest=10_000)] = (),
+) -> Purged:
+    """Return those of these text hashes whose texts were purged here."""
+    return Purged(tuple(sorted(_peer(memory, personal).find_purged(hashes))))

@@ -24,11 +24,12 @@ from bethink import project as projects
 from bethink.api import Bethink
 from bethink.app.http.security import SESSION, Caller, Grant, Tokens, refuse
 from bethink.app.mcp.keeper import Keeper, Opened
+from bethink.app.results import Condition, Finding
 from bethink.config import locate_database
 from bethink.errors import Ambiguous, BethinkError, InvalidInput, NotFound
 from bethink.features import browse
 from bethink.ingest.redact import redact
-from bethink.model import PERSONAL, TRUST, Filter, Json, Passage, Receipt, Strings
+from bethink.model import PERSONAL, TRUST, Filter, Passage, Receipt, Strings
 from bethink.model import TEAM as EVERYBODY
 from bethink.project import Project
 from bethink.store.base import Store
@@ -249,7 +250,7 @@ class Projects(Keeper):
 
 CHECKED_FOR = 30.0  # seconds for which a result will do; set by hand
 DOCTOR_WITHIN = 120.0  # set by hand
-SILENT = {"check": "doctor", "ok": False, "message": "did not answer", "fix": "bethink doctor"}
+SILENT = Finding("doctor", False, "did not answer", "bethink doctor")
 
 
 class Checkup:
@@ -261,24 +262,25 @@ class Checkup:
         self._projects = projects
         self._job: Future[None] | None = None
         self._began = 0.0  # the last one
-        self._found: Json = {"condition": None, "doctor": None}
+        self._found = Condition(None, None, running=False)
         self._doctor: subprocess.Popen[bytes] | None = None
 
-    def look(self) -> Json:
-        """What was found last. Begins anew where that is old; never twice at once."""
+    def look(self) -> Condition:
+        """Return the last result. Start a new check if it is old and none is running."""
         now = time.monotonic()
         if self._job is None or (self._job.done() and now - self._began > CHECKED_FOR):
             self._job, self._began = self._projects.submit(self._check), now
-        return {**self._found, "running": not self._job.done()}
+        return self._found._replace(running=not self._job.done())
 
     def _check(self) -> None:
         try:
-            self._found["condition"] = browse.examine(self._projects.base)
+            counted = browse.examine(self._projects.base)
+            self._found = self._found._replace(condition=counted)
         except BethinkError as error:
             log.warning("Could not be counted: %s", error.message)
-        self._found["doctor"] = self._ask_doctor()
+        self._found = self._found._replace(doctor=self._ask_doctor())
 
-    def _ask_doctor(self) -> list[Json]:
+    def _ask_doctor(self) -> list[Finding]:
         """What `bethink doctor` says about the server's own project."""
         home, database = self._projects.started_in, self._projects.database
         # -P: the project's own folder must not be where Python looks for us.
@@ -294,7 +296,7 @@ class Checkup:
                     output, _ = self._doctor.communicate(timeout=DOCTOR_WITHIN)
                 finally:
                     self._doctor.kill()
-            return [{**one, "fix": one["fix"] or ""} for one in json.loads(output)]
+            return [Finding(**{**one, "fix": one["fix"] or ""}) for one in json.loads(output)]
         except (OSError, ValueError, subprocess.TimeoutExpired) as error:
             log.warning("doctor did not answer: %s", error)
             return [SILENT]

@@ -55,7 +55,7 @@ _HOST = re.compile(
 log = logging.getLogger("bethink")
 
 
-# Refusals, in the words of refusals.toml
+# Error responses, with the texts of refusals.toml
 
 DOCS = "`/api/v1/docs` shows what each operation takes."
 LIST_IDS = "`GET /api/v1/memories` lists ids."
@@ -86,7 +86,7 @@ def read_refusals() -> dict[str, Json]:
 def refuse(name: str, **values: object) -> Refusal:
     """The refusal of that name, about these values."""
     about = {**read_refusals()[name]}
-    return Refusal(message=about.pop("says").format(**values), **about)
+    return Refusal(message=about.pop("message").format(**values), **about)
 
 
 def as_refusal(error: Exception) -> Refusal:
@@ -96,7 +96,7 @@ def as_refusal(error: Exception) -> Refusal:
     known = read_refusals()
     kind = next(one.__name__ for one in type(error).__mro__ if one.__name__ in known)
     about = known[kind]
-    if isinstance(error, BethinkError) and "says" not in about:
+    if isinstance(error, BethinkError) and "message" not in about:
         hint = error.hint or ""
         if kind == "NotFound" and "memory" in error.message:
             hint = LIST_IDS

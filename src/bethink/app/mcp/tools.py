@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from bethink.api import Bethink
+from bethink.app.asked import make_filter, make_passages, sync_record, update
 from bethink.app.mcp import FILE, MEMORY, OFFERS, TEXTS
-from bethink.app.operations import make_filter, make_passages, sync_record, update
 from bethink.app.render import (
     WHOLE,
     Form,

@@ -16,11 +16,11 @@ from urllib.parse import parse_qsl, quote, urlencode
 from starlette.datastructures import QueryParams
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
-from bethink.app import operations
-from bethink.app.arguments import Argument, parse_value
+from bethink.app import asked as operations
 from bethink.app.http import api
 from bethink.app.http.projects import Projects
 from bethink.app.http.security import Caller
+from bethink.app.operation import Parameter, parse_text
 from bethink.app.render import pick
 from bethink.app.web import WebSession
 from bethink.app.web.render import place, render_page, spell_unseen
@@ -80,15 +80,17 @@ class Visit(NamedTuple):
         return home if self.caller.sees(home) or not granted else granted[0]
 
     def ask(self, name: str, /, **given: Any) -> Any:
-        """What an operation of the API answers about the project of this visit: `visit.ask("search", query="deploy")`. Texts
-        are read as they are typed: a list as its parts between commas, a number as one."""
-        operation = api.OPERATIONS[name]
-        takes = {argument.name: argument for argument in operation.takes}
-        asked = self._place
+        """Run an operation of the API in the project of this visit: `visit.ask("search", query="deploy")`.
+
+        Texts are read as people type them: a list has commas between its parts.
+        """
+        endpoint = api.ENDPOINTS[name]
+        takes = {name: parameter for parameter in endpoint.takes for name in parameter.names}
+        values = self._place
         if (wider := WIDER.get(self.where.get("project", ""))) and wider in takes:
-            asked[wider] = True
-        asked |= {name: _read_value(value, takes[name]) for name, value in given.items()}
-        return api.perform(operation, self.caller, self.projects, asked)
+            values[wider] = True
+        values |= {name: _read_value(value, takes[name]) for name, value in given.items()}
+        return api.perform(endpoint, self.caller, self.projects, values)
 
     @property
     def _place(self) -> Json:
@@ -180,10 +182,10 @@ def form(path: str, shown_on: ShownOn) -> Callable[[Page], Page]:
     return register
 
 
-def _read_value(value: Any, argument: Argument) -> Any:
+def _read_value(value: Any, parameter: Parameter) -> Any:
     if not isinstance(value, str):
         return value
-    return _split(value) if argument.is_list else parse_value(value, argument)
+    return _split(value) if parameter.many else parse_text(value, parameter)
 
 
 def _split(text: str) -> list[str]:

@@ -164,7 +164,7 @@ class Site:
             owned = isinstance(error, StoreError) and visit.caller.owner and said.status == 500
             values = {
                 "title": read_refusals()["titles"][str(said.status)],
-                "told": error if owned else said,
+                "error": error if owned else said,
                 "status": said.status,
                 "is_form": request.method != "GET",
             }

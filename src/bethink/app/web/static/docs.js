@@ -94,10 +94,10 @@ function operation(path, method, about) {
   const good = Object.entries(about.responses).filter(([status]) => status < 300);
   for (const [status, found] of good) {
     const schema = (found.content["application/json"] || {}).schema;
-    inside.append(make("h3", "Answer " + status + (schema ? ": " + kind(schema) : ": a JSON object on each line")));
+    inside.append(make("h3", "Response " + status + (schema ? ": " + kind(schema) : ": one JSON object per line")));
     if (schema) inside.append(fields(schema));
   }
-  inside.append(make("p", "Otherwise a problem, in a sentence."), button, answer);
+  inside.append(make("p", "Errors: application/problem+json with a title, a detail and a hint."), button, answer);
   const summary = make("summary", "", named(make("span", method.toUpperCase()), "method"), make("code", path), named(make("span", about.summary), "about"));
   return make("details", "", summary, inside);
 }

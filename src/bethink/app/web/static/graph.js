@@ -224,13 +224,13 @@ function page(node) {
 
 function tell(node) {
   if (!node) return;
-  const said = document.createElement("p");
+  const line = document.createElement("p");
   const kind = document.createElement("span");
   kind.className = "quiet";
   kind.textContent = `${node.type} · ${node.degree} connection${node.degree === 1 ? "" : "s"} `;
   const text = document.createElement("bdi");
   text.textContent = node.label;
-  said.append(kind, text);
+  line.append(kind, text);
   const more = document.createElement("button");
   more.type = "button";
   more.textContent = "Expand";
@@ -238,9 +238,9 @@ function tell(node) {
   more.addEventListener("click", () => expand(node));
   const actions = document.createElement("p");
   actions.className = "actions";
-  actions.append(more, link("Around it", centre(node)));
+  actions.append(more, link("Center", centre(node)));
   if (!isThing(node.id)) actions.append(link("Open", page(node)));
-  chosen.replaceChildren(said, related(node), actions);
+  chosen.replaceChildren(line, related(node), actions);
 }
 
 // How it is related to other memories; what it is about can be seen.
@@ -265,19 +265,19 @@ async function expand(node) {
   const address = new URL(figure.dataset.source, location.href);
   address.searchParams.set("open", node.id);
   address.searchParams.set("limit", Math.min(node.degree + EXPANDED, MOST));
-  let said = "The server does not answer; try again.";
+  let message = "The server does not respond. Try again.";
   try {
     const answer = await fetch(address);
     if (answer.ok) {
       const fresh = take(await answer.json(), node);
-      said = fresh ? `${fresh} more.` : "Everything around it is here already.";
+      message = fresh ? `${fresh} more.` : "Nothing else is connected.";
       if (fresh) settle(false);
     } else if (answer.status === 401) location.reload();
-  } catch { /* said already */ }
+  } catch { /* message says so */ }
   choose(node);
   const note = document.createElement("p");
   note.className = "quiet";
-  note.textContent = said;
+  note.textContent = message;
   chosen.append(note);
 }
 

@@ -135,7 +135,7 @@ async function search() {
     // A page for trouble comes whole; of it only the inside is shown here.
     results.replaceChildren(...(find("main", page) ?? page.body).childNodes);
     results.toggleAttribute("data-live", !input.value);
-    document.getElementById("told").textContent = find(".count, h2, [role=alert]", results)?.textContent ?? "";
+    document.getElementById("announced").textContent = find(".count, h2, [role=alert]", results)?.textContent ?? "";
     history.replaceState(null, "", shown);
     document.title = `${input.value.trim() || "Search"} · Bethink`;
     if (answer.status === 503) setTimeout(() => { if (number === asked) search(); }, 3000);

@@ -1,0 +1,323 @@
+"""The digest of a session: what it was asked, did and left, in three lines of at most 60 tokens in all.
+
+`follow` reads a page of turns and keeps what a digest needs in a `Course`, which the next page goes on from. `compose_digest` writes the three
+lines: the requests that led to most work; the pull requests and commits, the report or the files (`DONE_RULES`); what is said to remain, was
+announced or planned, and what nobody pushed or merged. What is not known is left empty: that nothing is left is said only where the end of the
+conversation gives reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+from bethink.agents.base import Fact
+from bethink.ingest.lines import (
+    choose,
+    fit,
+    join,
+    list_distinct,
+    names_something,
+    shorten_paths,
+)
+from bethink.ingest.reports import find_report, is_statement, read_report
+from bethink.ingest.sentences import measure_width
+from bethink.ingest.titles import (
+    MOST_REQUESTS,
+    READ_CHARACTERS,
+    Turns,
+    find_answers,
+    find_headings,
+    find_requests,
+    first_sentences,
+    read_request,
+    says_nothing,
+    says_something,
+    strip_politeness,
+)
+from bethink.language.pointing import REQUEST_POINTS_BACK
+from bethink.language.reports import (
+    ALL_DONE,
+    BOOKKEEPING_COMMIT,
+    MERGED,
+    OPENED_PR,
+    PUSHED,
+    SIDE_COMMIT,
+    TO_PUSH,
+    UNDER_WAY,
+)
+from bethink.language.requests import ASKS_FOR_WORK
+from bethink.model import NOTHING
+
+Work = Sequence[Sequence[Fact]]  # what tools did before each turn, and behind the last one
+
+# Widths of a digest and its lines, within 60 tokens; what was left may use what the line of what was done leaves free. Set by hand on the
+# digests of 22 sessions.
+DIGEST_WIDTH, DONE_WIDTH, ASKED_WIDTH = 214, 90, 110
+LEFT_WIDTH, LEFT_MOST = 72, 96
+REQUEST_WIDTH = 58  # of each of several requests
+RECAP_CHARACTERS = 1_000  # a longer text of an agent's host is no recap
+# Facts that are kept from page to page: more than a digest of 60 tokens can show.
+MOST_COMMITS, MOST_PULLS, MOST_CHECKS, MOST_EDITS, MOST_ASKED = 6, 3, 4, 4, 8
+NOTHING_LEFT, NOT_PUSHED = "nothing", "not pushed"
+# Weight of a request: the most that tools did for it, and that it asks for work. Set by hand on 22 sessions.
+WORK_WEIGHT, WISH_WEIGHT = {"edit": 1, "commit": 2, "pull request": 2}, 1.5
+
+
+class Request(NamedTuple):
+    """A request of a user. Stored as JSON: the order of the fields is fixed."""
+
+    text: str
+    wished: bool = False  # asks for work
+    did: int = 0  # the most that tools did for it, of `WORK_WEIGHT`
+
+    @property
+    def weight(self) -> float:
+        return self.did + WISH_WEIGHT * self.wished
+
+
+class Course(NamedTuple):
+    """What is known of a session so far. Stored as JSON: the names of the fields are fixed."""
+
+    asked: Sequence[Request] = ()  # requests that say something
+    commits: Sequence[str] = ()
+    pulls: Sequence[str] = ()  # number and title of each pull request
+    edits: Sequence[str] = ()  # names of files
+    checks: Mapping[str, bool] = NOTHING  # command → passed the last time
+    report: Sequence[str] = ()
+    left: Sequence[str] = ()
+    recap: bool = False  # the report is the host's, and speaks for all of the session
+    unpushed: str = ""  # an answer that says so, or that nobody saw a push
+    unmerged: bool = False  # the last pull request
+    settled: bool = False  # the end gives reason to say that nothing is left
+
+
+# Following a session
+
+
+def follow(
+    known: Mapping[str, Any], turns: Turns, work: Work = (), recap: str = "", plan: bool = False
+) -> Course:
+    """Return what is known after these turns. `known` is the course before them, as JSON kept it.
+
+    `recap` is what the host itself wrote about the session behind the last turn. With `plan` the last turn is a plan that nobody has taken up.
+    """
+    course = Course(**{name: known[name] for name in Course._fields if name in known})
+    work = [*work, *([()] * (len(turns) + 1 - len(work)))]
+    spoken = [*turns, ("host", recap)]
+    course = _add_work(course, [*chain.from_iterable(work)])
+    course = course._replace(asked=_add_requests(course.asked, spoken, work))
+    course = _follow_branch(course, spoken, work)
+    if recap:
+        report = read_report(recap)
+        return course._replace(report=report.done, left=report.left, recap=True)
+    turns = _drop_idle_end(turns)
+    return _follow_end(course, turns, plan) if turns else course
+
+
+def _add_work(course: Course, facts: Sequence[Fact]) -> Course:
+    """Add the commits, pull requests, edits and checks of a page, the newest of each."""
+    commits = [name for what, name in facts if what == "commit"]
+    pulls = [name for what, name in facts if what == "pull request"]
+    edits = [path.rpartition("/")[2] for what, path in facts if what == "edit"]
+    outcomes = {name: what == "passed" for what, name in facts if what in ("passed", "failed")}
+    return course._replace(
+        commits=[*course.commits, *commits][-MOST_COMMITS:],
+        pulls=[*course.pulls, *pulls][-MOST_PULLS:],
+        edits=list(dict.fromkeys([*course.edits, *edits]))[-MOST_EDITS:],
+        checks=dict([*{**course.checks, **outcomes}.items()][-MOST_CHECKS:]),
+    )
+
+
+def _add_requests(known: Sequence[Any], turns: Turns, work: Work) -> list[Request]:
+    """Add the requests of a page that say something, or else its first one, each with the work done before the next."""
+    # A course that was kept before 0.18 has texts alone.
+    found = [Request(one) if isinstance(one, str) else Request(*one) for one in known]
+    for facts, (role, text) in zip(work, turns, strict=False):
+        if found:
+            did = max((WORK_WEIGHT.get(what, 0) for what, _ in facts), default=0)
+            found[-1] = found[-1]._replace(did=max(found[-1].did, did))
+        sentences = read_request(text) if role == "user" else []
+        request = _choose_request(sentences)
+        if request:
+            found = [one for one in found if says_something(one.text)]
+            found.append(request)
+        elif not found:
+            found = [Request(one) for one in sentences[:1]]
+    return [*found[:1], *found[1:][-MOST_ASKED:]]
+
+
+def _choose_request(sentences: Sequence[str]) -> Request | None:
+    """Return the first sentence that asks for work without pointing back, or else the first that says something."""
+    telling = [*filter(says_something, sentences)]
+    wished = [*filter(ASKS_FOR_WORK.holds, telling)]
+    clear = [one for one in wished if not REQUEST_POINTS_BACK.holds(one)]
+    return Request((clear or telling)[0], bool(wished)) if telling else None
+
+
+def _follow_branch(course: Course, turns: Turns, work: Work) -> Course:
+    """Note which work was pushed and merged, by what tools did and by what was said."""
+    unpushed, unmerged = course.unpushed, course.unmerged
+    for at, ((role, text), facts) in enumerate(zip(turns, work, strict=False), 1):
+        did, end = {what for what, _ in facts}, text[-READ_CHARACTERS:]
+        if "commit" in did:
+            unpushed = unpushed or NOT_PUSHED
+        if did & {"push", "pull request"} or PUSHED.holds(end) or OPENED_PR.holds(end):
+            unpushed = ""
+        merged = "merge" in did or MERGED.holds(end)
+        unmerged = (unmerged or "pull request" in did) and not merged
+        if role == "assistant" and turns[at][0] != "assistant":
+            unpushed = next(filter(TO_PUSH.holds, read_report(text).left), unpushed)
+    return course._replace(unpushed=unpushed, unmerged=unmerged)
+
+
+def _drop_idle_end(turns: Turns) -> Turns:
+    """Drop an "ok" or "thanks" at the end: it leaves open what was open before it."""
+    while turns and turns[-1][0] == "user" and says_nothing(turns[-1][1]):
+        turns = turns[:-1]
+    return turns
+
+
+def _follow_end(course: Course, turns: Turns, plan: bool) -> Course:
+    """Note the report, what is left, and if the last answer says that all is done."""
+    role, text = turns[-1]
+    first_statement = [*filter(is_statement, find_answers(turns[-1:]))][:1]
+    report = [] if plan else find_report(turns).done or course.report or first_statement
+    ended = ALL_DONE.holds(text) or PUSHED.holds(text) or MERGED.holds(text)
+    return course._replace(
+        report=report,
+        left=_find_left(turns, plan),
+        recap=False,
+        settled=role != "user" and ended,
+    )
+
+
+def _find_left(turns: Turns, plan: bool) -> Sequence[str]:
+    """Return what remains behind the last turn: an unanswered request, a plan, what the report says, or what was announced."""
+    role, text = turns[-1]
+    if role == "user":
+        return _find_unanswered(turns)
+    if plan:
+        return [f"planned: {heading}" for heading in find_headings(turns[-1:])]
+    report = read_report(text)
+    under_way = [*filter(UNDER_WAY.holds, first_sentences(text))]
+    if report.left or report.done or not under_way:
+        return report.left
+    announced = [f"announced: {strip_politeness(one)}" for one in under_way if names_something(one)]
+    return announced[:1] or find_requests(turns, len(turns))[-1:]
+
+
+def _find_unanswered(turns: Turns) -> Sequence[str]:
+    """Return the request of the last turn. A word alone answers the agent: then the request before it remains."""
+    asked = find_requests(turns[-1:], 1)
+    is_answer = all(one.isascii() and " " not in one for one in asked)
+    before = find_requests(turns[:-1], len(turns))[-1:] if is_answer else []
+    return before or asked
+
+
+# Writing the digest
+
+
+def compose_digest(course: Course, waiting: Sequence[str] = ()) -> dict[str, str]:
+    """Return the lines "asked", "done" and "left", within 60 tokens. `waiting` are to-dos of the session that nobody did."""
+    done = min(DONE_WIDTH, measure_width(_describe_done(course, DIGEST_WIDTH)))
+    left = choose(_list_left(course, waiting), min(LEFT_MOST, LEFT_WIDTH + DONE_WIDTH - done))
+    room = min(ASKED_WIDTH, DIGEST_WIDTH - done - measure_width(left))
+    asked = choose(_choose_asked(course.asked, room), room)
+    room = DIGEST_WIDTH - measure_width(asked) - measure_width(left)
+    return {"asked": asked, "done": _describe_done(course, room), "left": left}
+
+
+def _choose_asked(asked: Sequence[Request], width: int) -> list[str]:
+    """Return the two or three requests that led to most work, in their order; of equal ones the first and the newest."""
+    ranked = _rank_requests(asked)
+    texts: list[str] = []
+    for most in (MOST_REQUESTS, 2):
+        texts = list_distinct(strip_politeness(asked[at].text) for at in sorted(ranked[:most]))
+        short = [fit(text, REQUEST_WIDTH) for text in texts]
+        if len(texts) < 2 or measure_width(join(texts)) <= width:
+            return texts
+        if measure_width(join(short)) <= width and "…" not in "".join(short):
+            return short
+    return texts
+
+
+def _rank_requests(asked: Sequence[Request]) -> list[int]:
+    """Return the positions of requests by weight. The first request leads where a better one points back, or nothing was done."""
+    by_weight = sorted(range(len(asked)), key=lambda at: (-asked[at].weight, at > 0, -at))
+    ranked = [at for at in by_weight if asked[at].weight or at == 0]
+    best = [asked[at] for at in ranked[:2]]
+    points_back = any(REQUEST_POINTS_BACK.holds(one.text) for one in best)
+    if points_back or not any(one.did for one in best):
+        ranked.sort(key=bool)
+    return ranked
+
+
+def _list_left(course: Course, waiting: Sequence[str]) -> list[str]:
+    """Return what remains or waits, a check that fails, and work that was not pushed or merged; "nothing" where the end says so."""
+    failing = [f"{check} fails" for check, passed in course.checks.items() if not passed]
+    left = [*(course.left or failing[-1:]), *waiting]
+    if course.unpushed and not any("push" in one for one in left):
+        left.append(course.unpushed)
+    if course.unmerged:
+        left += [f"PR {pull.partition(':')[0]} open" for pull in course.pulls[-1:]]
+    return list_distinct(map(shorten_paths, left)) or [NOTHING_LEFT] * course.settled
+
+
+class Done(NamedTuple):
+    """What a session did, by one rule."""
+
+    items: Sequence[str] = ()
+    newest: bool = False  # the last items matter most
+
+
+def done_by_recap(course: Course) -> Done:
+    """The recap of the host, then the newest commits and pull requests."""
+    return Done([*course.report, *_list_deliveries(course)[::-1]]) if course.recap else Done()
+
+
+def done_by_deliveries(course: Course) -> Done:
+    """The newest pull requests and commits; those beside the work only where there is room."""
+    return Done(_list_deliveries(course), newest=True) if not course.recap else Done()
+
+
+def done_by_report(course: Course) -> Done:
+    """The report of the last answer: "Added a retry to the payment worker"."""
+    return Done(course.report) if not course.recap else Done()
+
+
+def done_by_bookkeeping(course: Course) -> Done:
+    """Commits that only keep books: "docs: update the roadmap"."""
+    return Done(course.commits, newest=True) if not course.recap else Done()
+
+
+def done_by_edits(course: Course) -> Done:
+    """The files that were edited: "edited parser.py, cache.py"."""
+    return Done([f"edited {', '.join(course.edits)}"] if course.edits else [])
+
+
+# The first of these that has something is taken.
+DONE_RULES: tuple[Callable[[Course], Done], ...] = (
+    done_by_recap,
+    done_by_deliveries,
+    done_by_report,
+    done_by_bookkeeping,
+    done_by_edits,
+)
+
+
+def _describe_done(course: Course, width: int) -> str:
+    done = next((done for rule in DONE_RULES if (done := rule(course)).items), Done())
+    return choose(list_distinct(map(shorten_paths, done.items)), width, done.newest)
+
+
+def _list_deliveries(course: Course) -> list[str]:
+    """Return commits and then pull requests, the most telling last. One commit gives its subject to one pull request."""
+    commits = [one for one in course.commits if not BOOKKEEPING_COMMIT.holds(one)]
+    commits.sort(key=lambda one: not SIDE_COMMIT.holds(one))
+    pulls = list(course.pulls)
+    if len(commits) == len(pulls) == 1 and ":" not in pulls[0]:
+        pulls = [f"{pulls[0]}: {commits[0]}"]
+    commits = [one for one in commits if not any(one in pull for pull in pulls)]
+    return commits + [f"PR {pull}" for pull in pulls]

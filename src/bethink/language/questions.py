@@ -1,0 +1,251 @@
+"""Questions: how they begin, what they ask for, and which ones only check, doubt or offer."""
+
+from typing import NamedTuple
+
+from bethink.language.openers import LEAD
+from bethink.language.pattern import Pattern
+
+_WH_WORDS = r"how|what|why|where|when|which|who|whom|whose"
+
+# Questions to memory
+
+QUESTION_START = Pattern(
+    "the beginning of a question",
+    rf"{LEAD}(?:{_WH_WORDS}|did|do(?! not)|does|is|are|was|were|can|could|may|should|would|will|has|have|had)(?:'s|'re)? ",
+    start=True,
+    matches=("what did we decide", "And how's the cache keyed", "is there a linter"),
+    rejects=("do not use mocks", "The cache is keyed by user", "whatever works"),
+)
+ASKS_MEMORY = Pattern(
+    "asks for an answer, not for work",
+    rf"{LEAD}(?:{_WH_WORDS}|did|does|do we|is there|are we|should we|have we|remind me|recall|remember)\b",
+    start=True,
+    matches=("ok, how do we deploy?", "Remind me which port it is", "hmm, did we fix that"),
+    rejects=("can you run the tests?", "do it again", "add a test"),
+)
+GENERAL_QUESTION = Pattern(
+    "could be asked in any project",
+    rf"{LEAD}(?:how (?:to|(?:do|can|could|would|should) (?:i|you|one))|what(?:'?s| is| are) (?:an?|the (?:best|difference))|explain)\b",
+    start=True,
+    matches=("how do I center a div?", "What’s the difference between a list and a tuple?"),
+    rejects=("how do we center the logo?", "what is our retry limit?"),
+)
+ABOUT_CODE = Pattern(
+    "a question about code",
+    r"\bwhere (?:is|are|do|does|did|can|in)\b|\bhow (?:is|are|does|do) .{1,80}(?:work|implemented|computed|called|parsed)\b"
+    r"|\b(?:code|source|functions?|methods?|class(?:es)?|files?|modules?|symbols?|variables?|constants?|signature|implement\w*"
+    r"|defin(?:e[ds]?|ition)|callers?|call(?:s|ed)|imports?|endpoints?|routes?|decorators?|parameters?|arguments?|returns?)\b",
+    matches=("where is the token parsed", "how does the retry loop work", "callers of parse"),
+    rejects=("why did we choose Postgres", "what is open"),
+)
+PAST_STATE = Pattern(
+    "asks how things were",
+    r"\b(?:did|were|had|was)\s+(?:we|our|the (?:team|project|app|service|system))\b|\bwe (?:used to|were using|had)\b",
+    matches=("what did we use before the move", "which host we were using"),
+    rejects=("what do we use", "did Anna call"),
+)
+EVENT = Pattern(
+    "an event that dates a question",
+    r"\b(?P<side>before|after|since|until|prior to)\s+(?:that\s+)?(?P<event>(?:we|the|our)\s[^?.!,;]{3,120})",
+    matches=("what did we use before we moved to Kafka?", "since the migration"),
+    rejects=("before Monday", "after lunch"),
+)
+
+
+class KindCue(NamedTuple):
+    """A wording by which a question asks for memories of some kinds."""
+
+    kinds: tuple[str, ...]
+    hints: tuple[
+        str, ...
+    ]  # one of them is in every text that matches: most questions compile nothing
+    pattern: Pattern
+    open_only: bool = False  # asks for what is still open
+
+
+_WE_DID = r"\b(?:did|have|had) (?:we|i|you|they|the team) (?:\w+ )?"
+_WAITING = ("todo", "question", "problem")
+KIND_CUES = (
+    KindCue(
+        ("question",),
+        ("question", "still", "remains", "un"),
+        Pattern(
+            "asks for open questions",
+            r"\b(?:open|unanswered|unresolved|outstanding|pending) questions?\b"
+            r"|\bquestions? (?:(?:is|are|do|does|that) ){0,2}(?:we (?:have )?)?(?:still |yet |left )?(?:open|unanswered|unresolved|remain(?:s|ing)?)\b"
+            r"|\bwhat(?:'s| is| are)? still (?:unanswered|unresolved|unclear)\b|\bwhat (?:remains|is|are) (?:unanswered|unresolved)\b",
+            matches=(
+                "open questions about billing",
+                "which questions are still unanswered",
+                "what is still unclear",
+                "what remains unresolved",
+            ),
+            rejects=("a question about billing", "what is still slow"),
+        ),
+        open_only=True,
+    ),
+    KindCue(
+        ("decision",),
+        ("deci", "agree", "settle", "cho"),
+        Pattern(
+            "asks for decisions",
+            r"\bdecisions (?:about|on|regarding|concerning|around|for|behind|made|we (?:made|took))\b"
+            r"|\b(?:our|my|final|what (?:is|was) the) decision (?:about|on|regarding|concerning|for|behind)\b"
+            rf"|\b(?:which|what) (?:decision|choice)s? (?:did|have|was|were)\b|{_WE_DID}(?:decided?|agreed?|settled?|choose|chosen)\b"
+            r"|\bwhat (?:we|i|you|they|the team|was|were|has been) decided\b",
+            matches=(
+                "decisions about caching",
+                "what was the decision on retries",
+                "which choices did we make",
+                "what did we finally agree on",
+                "what was decided",
+            ),
+            rejects=("a decision tree", "why is it undecided"),
+        ),
+    ),
+    KindCue(
+        ("solution",),
+        ("how ", "solution", "workaround", "the fix"),
+        Pattern(
+            "asks for solutions",
+            r"\bhow (?:did|have|had) (?:we|i|you|they|the team) (?:\w+ )?(?:fix|solve|resolve|work(?:ed)? around)"
+            r"|\bhow (?:was|were) [^?]{1,80} (?:fixed|solved|resolved|worked around)\b"
+            r"|\b(?:the|a|any|our|known|and) solutions? (?:to|for)\b|\bwhat (?:was|is|were) the (?:solution|workaround|fix)\b|\bworkarounds? (?:to|for)\b",
+            matches=(
+                "how did we fix the leak",
+                "how was the race in the queue solved",
+                "any solution for slow tests",
+                "what was the fix",
+                "workarounds for Safari",
+            ),
+            rejects=("how do we deploy", "the fixture"),
+        ),
+    ),
+    KindCue(
+        ("problem",),
+        ("known ", "s with"),
+        Pattern(
+            "asks for problems",
+            r"\bknown (?:issue|problem|bug|limitation)s?\b|(?<!have )(?<!having )(?<!had )(?<!got )\b(?:problems|issues) with\b",
+            matches=("known limitations of the importer", "problems with the cache"),
+            # Somebody who has a problem wants its remedy, not more complaints.
+            rejects=("I have problems with the cache", "no problem"),
+        ),
+    ),
+    KindCue(
+        ("gotcha",),
+        ("gotcha", "pitfalls"),
+        Pattern(
+            "asks for gotchas",
+            r"\bgotchas\b|\bgotcha (?:about|with|in|for|of|when)\b|\bpitfalls (?:of|with|in|when)\b",
+            matches=("gotchas of SQLite", "pitfalls with time zones"),
+            rejects=("a pitfall", "gotcha!"),
+        ),
+    ),
+    KindCue(
+        ("todo",),
+        ("todo", "open"),
+        Pattern(
+            "asks for open to-dos",
+            r"\b(?:open|pending|remaining|outstanding|unfinished|my|our) (?:todos|todo items)\b|\bopen (?:to-dos?|tasks)\b",
+            matches=("my todos", "open tasks of this week"),
+            rejects=("todos table schema", "open the file"),
+        ),
+        open_only=True,
+    ),
+    KindCue(
+        ("problem",),
+        ("open",),
+        Pattern(
+            "asks for open problems",
+            r"\bopen (?:problems?|issues?|bugs?)\b",
+            matches=("open bugs in the parser",),
+            rejects=("open the issue tracker",),
+        ),
+        open_only=True,
+    ),
+    KindCue(
+        _WAITING,
+        ("open", "left", "to do", "remains"),
+        Pattern(
+            "asks for everything that is open",
+            r"\b(?:what(?:'s| is)|is (?:there )?any ?thing)(?: still)? open(?: now| here| yet)?\W*$|\bopen items\b|\bwhat remains open\b"
+            r"|\b(?:what(?:'s| is)|is (?:there )?anything)(?: still)? left(?: (?:to do|open|undone|here|now))?\W*$"
+            r"|\bwhat(?:'s| is) (?:still |there )?left to do\b|\banything (?:still )?left to do\b"
+            r"|\bwhat(?:'s| is) (?:still |there )?to do\b|\bwhat (?:do|should) (?:we|i) still (?:need|have) to do\b"
+            r"|\bwhat (?:still )?remains(?: (?:to do|to be done|undone))?\W*$",
+            matches=(
+                "what's open?",
+                "is there anything left?",
+                "what is there left to do in billing",
+                "what do we still need to do",
+                "What remains?",
+            ),
+            rejects=("what is open source", "left join", "what remains of the old parser"),
+        ),
+        open_only=True,
+    ),
+    KindCue(
+        ("preference",),
+        ("prefer",),
+        Pattern(
+            "asks for preferences",
+            r"\b(?:my|our|coding|his|her|their) preferences\b|\bpreferences (?:for|about|regarding|when)\b"
+            r"|\bwhat (?:do|does|did) (?:we|i|you|he|she|they|the user) prefer\b",
+            matches=("my preferences", "what does the user prefer"),
+            rejects=("the preferences dialog",),
+        ),
+    ),
+    KindCue(
+        ("handoff",),
+        ("handoff",),
+        Pattern(
+            "asks for the last handoff",
+            r"\b(?:last|latest|previous) handoff\b",
+            matches=("show the last handoff",),
+            rejects=("a handoff",),
+        ),
+    ),
+)
+
+# Questions in a conversation
+
+ASKS_LEAVE = Pattern(
+    "asks leave",
+    r"(?:can|may) i\b|(?:could|should|shall) (?:i|we)\b",
+    start=True,
+    matches=("Shall we drop the flag?", "may I push?"),
+    rejects=("can you push?",),
+)
+AGENT_ASKS_CHOICE = Pattern(
+    "an agent's question, above the user's choice",
+    r"^[^\n]{0,400}\b(?:would you (?:like|prefer)|do you (?:want|prefer))\b.{0,100}\?\n",
+    matches=("Which database would you prefer for this?\nPostgres",),
+    rejects=("Would you like tea?", "Do you want me to go on? Yes"),
+)
+ASKS_WITHIN = Pattern(
+    "a thought or a wish put as a question",
+    r"\bi (?:wonder|want|think|thought|would like)\b|, (?:but |and |so )?(?:could|can|should|would|shall) (?:we|you|i|it)\b"
+    r"|\b(?:can|could|would) you\b",
+    matches=("I wonder whether that holds?", "It is slow, could we cache it?"),
+    rejects=("We use Redis now?",),
+)
+DOUBTS = Pattern(
+    "doubts what somebody claims",
+    r"\b(?:whether|claims?|believes?|(?<!make )sure|certain|true)\b",
+    matches=("are you sure?", "is it true?", "do you know whether we use X?"),
+    rejects=("can you make sure it runs?", "what is the port?"),
+)
+IS_SOMEBODY_RIGHT = Pattern(
+    "asks if somebody is right",
+    r"\bis \w+ right\?",
+    matches=("Is Eve right?",),
+    rejects=("Is the right margin wide?",),
+)
+NEGATED_WHY = Pattern(
+    "the words before the subject of a why question",
+    r"(?i)^(?:(?:why|not|no)\b\s*)+",
+    fold=False,
+    matches=("why not Redis", "Why no ORM"),
+    rejects=("the reason why",),
+)

@@ -1,0 +1,139 @@
+"""Reports of work: what was done, what is under way, what was pushed and merged, and which commits only keep books."""
+
+from bethink.language.openers import LEAD
+from bethink.language.pattern import Pattern
+
+# Work that is done
+
+_DONE_VERB = (
+    r"(?:[a-z]{3,}ed|made|built|wrote|written|rewrote|rewritten|split|sent|set|cut|put|done)\b"
+)
+REPORTS_WORK = Pattern(
+    "reports something as done",
+    rf"^(?:done\W{{1,4}})?(?:(?:all|both|also) )?{_DONE_VERB}"
+    rf"|\b(?:i|we|i've|we've|have|has|been|was|were|now|all) (?:(?:also|now|then|just) )?{_DONE_VERB}"
+    r"|\b(?:resolved|fixed|committed|pushed|merged|updated|inserted|opened|added|removed|renamed|migrated|implemented|shipped|passes)\b",
+    matches=("Renamed the parser", "Done — all tests pass now fixed", "I've also built the image"),
+    rejects=("The parser is slow", "Renaming the parser", "We need a red button"),
+)
+_CODE_VERB = (
+    r"(?:add|updat|remov|renam|chang|correct|replac|extract|mov|trimm?|reword|adjust|bump|wir|revert|creat|implement|refactor|simplif|document"
+    r"|sort|link|cross-referenc|rewrit|renumber|switch|split|merg|delet|extend|convert|register|introduc|dropp?)(?:ed|ied|ten|d)\b"
+)
+REPORTS_OWN_WORK = Pattern(
+    "an agent reports its own work without a reason",
+    rf"(?:done\W{{1,3}})?i(?:'ve| have)? (?:also |now )?{_CODE_VERB}(?!.*\b(?:because|since)\b)",
+    start=True,
+    matches=("I've renamed the parser", "Done. I also removed the flag"),
+    rejects=("I removed the flag because nobody uses it", "We renamed the parser"),
+)
+ALL_DONE = Pattern(
+    "says that nothing is left",
+    r"\bnothing (?:else|more|further|is left|left|to (?:do|commit))\b|\ball (?:done|set)\b|\btree (?:is )?clean\b|\bclean to merge\b",
+    matches=("All done.", "nothing left to do", "The working tree is clean"),
+    rejects=("nothing works", "all tests are done quickly"),
+)
+
+# Work that is under way
+
+ANNOUNCES_STEP = Pattern(
+    "an agent says what it does next",
+    rf"{LEAD}(?:let me"
+    r"|let(?:'s| us) (?:check|look|see|start|continue|try|run|verify|read|move on|go on|get back|go back)"
+    r"|i(?:'ll| will) (?:now |also |just |then |next )?(?:check|look|read|run|inspect|patch|update|add|rerun"
+    r"|start|commit|verify|apply|begin|create|take|go ahead|wait|see|fix|review|search|open|list|try|continue|proceed|push|trace)"
+    r"|i(?:'m| am) (?:now |also |going to |just )?(?:check|read|look|patch|updat|add|review|runn|stag|committ"
+    r"|inspect|trac|verify|widen|rerunn|fix|start|mov|kick|search|writ|pull|wir|incorporat)(?:ing)?"
+    r"|now (?:add|update|set|create|run|fix|remove|check|look|write|the|i|for|push|commit)|here's|here is|here are|looking at"
+    r"|as you can see|see below|good question)\b",
+    start=True,
+    matches=(
+        "Good, let me check the tests",
+        "Now I add the test",
+        "I'm running it",
+        "Here is the plan",
+    ),
+    rejects=("The tests run nightly", "I prefer tabs", "letters are sorted"),
+)
+OF_THE_MOMENT = Pattern(
+    "an agent speaks of the moment only, or asks",
+    r"(?:^|[,;:—–] |\b(?:so|and|then|but|now|next) )i(?:'m| am)(?: now| also| just| still| going to)? (?!not\b|afraid|inclined)\w+ing\b"
+    r"|\bi(?:'ll| will)\b|\blet me\b"
+    r"|^(?:now |so |but |and )?i (?:also |still |just |now )?(?:need|should|have to|want to|can|could|went|had to|have)\b"
+    r"|\bif you(?:'d|'re| want(?:ed)?| like| prefer| think| agree| need| wish)\b|\byou(?:'d| would) (?:need|have|give|want|get|lose)\b",
+    flags=0,
+    matches=(
+        "I'm checking the log",
+        "now I need the file",
+        "If you like, push it",
+        "You'd lose the index",
+    ),
+    rejects=("The index is lost", "I am not checking", "We need the file"),
+)
+UNDER_WAY = Pattern(
+    "says what is under way",
+    r"^(?:goal|next)\b|\b(?:now|next|then) (?:i|let)\b|\bnow \w+ing\b|(?<!still )\bneed to \w+|^(?:i'm |i am )?\w{3,}ing\b|\blet me\b|\bi'll\b",
+    matches=("Next: the header", "Running the tests", "I'll push it", "we need to rename it"),
+    rejects=("You still need to push", "The header is done"),
+)
+STATES_NOTHING = Pattern(
+    "an acknowledgement, an apology, or a label with a value",
+    r"^noted\b|^\w{2,16}: |\bsorry\W*$",
+    matches=("Noted.", "Branch: main", "I broke it, sorry!"),
+    rejects=("It is noted in the log",),
+)
+BEGINS_WORK = Pattern(
+    "a commit that begins work, takes it back or denies it",
+    r"\b(?:start\w*|begin\w*|wip|plan\w*|to-?dos?|draft\w*|reverts?|not)\b",
+    matches=("WIP: cache", "Start on the parser", "Revert the cache"),
+    rejects=("Cache the index",),
+)
+
+# Delivery
+
+TO_PUSH = Pattern(
+    "says that a push is missing",
+    r"\b(?:needs?|ready to|not)\b[^.]{0,30}\b(?:force-)?push|\bpush\b[^.]{0,60}\bready\b|\bunpushed\b|\bahead of\b",
+    matches=("The branch is not yet pushed", "Push when you are ready", "2 commits ahead of main"),
+    rejects=("Pushed to main",),
+)
+PUSHED = Pattern(
+    "says that it was pushed",
+    r"(?<!not )(?<!n't )(?<!be )\bpushed\b",
+    matches=("Pushed to main",),
+    rejects=("not pushed", "It can be pushed"),
+)
+OPENED_PR = Pattern(
+    "says that a pull request was opened",
+    r"\bpr (?:#\d+ )?(?:is |was )?(?:opened|created)\b|\bopened (?:the|a) pr\b",
+    matches=("PR #12 was created", "I opened a PR"),
+    rejects=("open a PR",),
+)
+MERGED = Pattern(
+    "says that it was merged",
+    r"(?<!not )(?<!n't )(?<!be )(?<![\w-])merged\b|\bback to (?:main|master)\b",
+    matches=("Merged and deleted the branch", "back to main"),
+    rejects=("not merged", "un-merged", "can be merged"),
+)
+DELIVERS = Pattern(
+    "a step of handing over work",
+    r"\bpush(?:ed|es)? (?:it|them|this|with|when|the (?:branch|commits?|tag)|to (?:origin|main))|\bgit push\b|\bforce-?push"
+    r"|\bahead of origin\b|\b(?:open|create|merge|amend|update)\w* (?:a |the )?(?:prs?|pull requests?|mr)\b|\bgh pr\b"
+    r"|\bcommit (?:it|this|these|them|the changes)\b|\b(?:watch|wait for) (?:the |for )?(?:ci|\w+ (?:job|run|build|pipeline))\b",
+    matches=("Push the branch", "open a PR", "commit these", "wait for the CI"),
+    rejects=("Push notifications go by FCM", "commit messages are short"),
+)
+SIDE_COMMIT = Pattern(
+    "the subject of a commit beside the work",
+    r"(?:docs|chore|style|test|ci|build)\b[^:]{0,40}:|.{0,60}\b(?:lint|typos?|coderabbit|copilot)\b",
+    start=True,
+    matches=("chore(deps): bump ruff", "Fix typos"),
+    rejects=("feat: cache the index",),
+)
+BOOKKEEPING_COMMIT = Pattern(
+    "the subject of a commit that only keeps books",
+    r"(?:docs|chore)\b.{0,60}\b(?:to-?dos?|state\.md|roadmap|last activity|progress)\b|wip\b|merge (?:branch|pull)\b",
+    start=True,
+    matches=("docs: update the roadmap", "WIP", "Merge branch 'main'"),
+    rejects=("docs: explain the cache", "Merge the two caches"),
+)

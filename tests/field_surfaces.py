@@ -1,0 +1,423 @@
+"""Surfaces on which a new field of a memory must appear.
+
+`test_fields.py` runs this file in a process of its own, with a copy of the package to which two fields and one migration per
+database were added, and nothing else. Without them these tests cannot pass, so an ordinary run does not collect the file.
+"""
+
+import csv
+import importlib.util
+import json
+import os
+import re
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import urlencode
+
+import apsw
+import postgres
+import pytest
+from http_server import V1, body, problem, running
+from mcp_client import talking
+
+from bethink import Bethink
+from bethink.app.web import Sessions, load_key
+from bethink.errors import BethinkError, InvalidInput
+from bethink.features.sync import Shared, StorePeer, Sync
+from bethink.store.sqlite import SqliteStore
+
+ROOT = Path(__file__).parent.parent
+TEXT = "We deploy from main, never from a branch"
+SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+pending = pytest.mark.xfail(strict=False, reason="This surface does not derive its fields yet.")
+ENVIRONMENT = ("BETHINK_DATABASE", "BETHINK_TENANT", "BETHINK_USER")
+
+
+@pytest.fixture
+def stored(cli) -> str:
+    """A memory with the new fields set."""
+    with Bethink() as memory:
+        return memory.add(TEXT, kind="decision", priority=7, reviewer="Ada").id
+
+
+def read(id: str):
+    with Bethink() as memory:
+        return memory.one(id)
+
+
+@pytest.fixture
+def elsewhere(cli, monkeypatch, tmp_path):
+    """A function that moves later commands to another, empty database."""
+
+    def move() -> None:
+        monkeypatch.setenv("BETHINK_DATABASE", str(tmp_path / "other.db"))
+
+    return move
+
+
+# Python
+
+
+def test_python_add(stored):
+    assert (read(stored).priority, read(stored).reviewer) == (7, "Ada")
+
+
+def test_python_add_leaves_the_default(cli):
+    with Bethink() as memory:
+        assert memory.one(memory.add(TEXT).id).priority == 0
+
+
+def test_python_update(stored):
+    with Bethink() as memory:
+        assert memory.update(stored, priority=3).priority == 3
+
+
+def test_python_update_empties_an_optional_field(stored):
+    with Bethink() as memory:
+        assert memory.update(stored, clear=["reviewer"]).reviewer is None
+
+
+def test_python_refuses_a_value_out_of_bounds(cli):
+    with Bethink() as memory, pytest.raises(InvalidInput, match="priority 12 is outside 0 to 9"):
+        memory.add(TEXT, priority=12)
+
+
+def test_an_update_refuses_a_value_out_of_bounds(stored):
+    with Bethink() as memory, pytest.raises(InvalidInput, match="priority 12 is outside 0 to 9"):
+        memory.update(stored, priority=12)
+
+
+def test_a_secret_in_a_new_text_is_redacted(cli):
+    with Bethink() as memory:
+        id = memory.add(TEXT, reviewer=f"Ada, {SECRET}").id
+        assert SECRET not in memory.one(id).reviewer
+
+
+def test_a_secret_in_a_changed_text_is_redacted(stored):
+    with Bethink() as memory:
+        assert SECRET not in memory.update(stored, reviewer=f"Ada, {SECRET}").reviewer
+
+
+def test_an_agent_does_not_change_it_on_a_persons_memory(stored):
+    with Bethink(actor="agent:claude") as memory, pytest.raises(BethinkError, match="own word"):
+        memory.update(stored, priority=1)
+
+
+# The command line
+
+
+@pending
+def test_cli_add(cli):
+    assert read(cli.add(TEXT, "--priority", "7")).priority == 7
+
+
+def test_cli_add_refuses_a_value_out_of_bounds(cli):
+    assert "priority" in cli.fails("add", TEXT, "--priority", "12", code=2)
+
+
+@pending
+def test_cli_update(cli, stored):
+    cli.ok("update", stored, "--priority", "3")
+    assert read(stored).priority == 3
+
+
+@pending
+def test_cli_help(cli):
+    assert "--priority" in cli.ok("add", "--help")
+
+
+def test_cli_get_json(cli, stored):
+    assert cli.json("get", stored)[0]["priority"] == 7
+
+
+@pending
+def test_cli_get_text(cli, stored):
+    assert "priority: 7" in cli.ok("get", stored)
+
+
+def test_cli_list_json(cli, stored):
+    assert cli.json("list")[0]["priority"] == 7
+
+
+def test_cli_search_json(cli, stored):
+    assert cli.json("search", "deploy")[0]["priority"] == 7
+
+
+def test_cli_bind_keeps_it(cli):
+    with Bethink() as memory:
+        id = memory.add(TEXT, priority=7, personal=True).id
+    cli.ok("update", id, "--here")
+    (bound,) = cli.json("list")
+    assert (bound["priority"], bound["scope"][:8]) == (7, "project:")
+
+
+# MCP
+
+
+@pytest.fixture
+def agent(cli):
+    env = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
+    with talking("2026-07-28", cli.project, cli.home, env=env) as talk:
+        yield talk
+
+
+@pending
+def test_mcp_store(agent):
+    id = agent.store(TEXT, priority=7)
+    with Bethink() as memory:
+        assert memory.one(id).priority == 7
+
+
+@pending
+def test_mcp_update(agent):
+    id = agent.store(TEXT, priority=7)
+    agent.update_memory(id=id, priority=3)
+    with Bethink() as memory:
+        assert memory.one(id).priority == 3
+
+
+@pending
+def test_mcp_get(agent):
+    assert "priority: 7" in agent.get_memories(ids=[agent.store(TEXT, priority=7)])
+
+
+@pending
+def test_mcp_schema(agent):
+    tools = {tool.name: tool.input_schema for tool in agent("list_tools").tools}
+    stored = tools["store_memories"]["properties"]["memories"]["items"]["properties"]
+    changed = tools["update_memory"]["properties"]
+    assert (stored["priority"]["type"], changed["priority"]["type"]) == ("integer", "integer")
+
+
+# HTTP
+
+
+@pytest.fixture
+def served(cli):
+    with running(cli.home, cli.project) as here:
+        yield here
+
+
+@pending
+def test_http_post(served):
+    sent = {"memories": [{"content": TEXT, "priority": 7}]}
+    id = body(served.owner.post(f"{V1}/memories", json=sent), 201)["outcomes"][0]["id"]
+    assert read(id).priority == 7
+
+
+@pending
+def test_http_post_refuses_a_value_out_of_bounds(served):
+    sent = {"memories": [{"content": TEXT, "priority": 12}]}
+    found = problem(served.owner.post(f"{V1}/memories", json=sent), 400)
+    assert "priority" in found["detail"]
+
+
+@pending
+def test_http_patch(served, stored):
+    body(served.owner.patch(f"{V1}/memories/{stored}", json={"priority": 3}))
+    assert read(stored).priority == 3
+
+
+def test_http_get(served, stored):
+    assert body(served.owner.get(f"{V1}/memories/{stored}"))["priority"] == 7
+
+
+@pending
+def test_http_openapi_result(served):
+    described = body(served.owner.get(f"{V1}/openapi.json"))
+    memory = described["components"]["schemas"]["Memory"]["properties"]
+    assert memory["priority"]["type"] == "integer"
+
+
+@pending
+def test_http_openapi_requests(served):
+    described = json.dumps(body(served.owner.get(f"{V1}/openapi.json"))["paths"])
+    assert len(re.findall('"priority": {', described)) == 2  # POST and PATCH
+
+
+# The web page
+
+
+@pytest.fixture
+def browser(served):
+    sessions = Sessions(load_key(served.file.parent))
+    session = sessions.begin()
+    cookie = f"{session.cookie_name}={session.cookie}"
+    return served.client(None, session.room, Cookie=cookie), sessions.mark(session)
+
+
+@pending
+def test_web_page(browser, stored):
+    page = browser[0].get(f"/memory/{stored}").text
+    assert re.search(r"<dt>Priority</dt>\s*<dd[^>]*>7", page)
+
+
+@pending
+def test_web_form(browser, stored):
+    page = browser[0].get(f"/memory/{stored}").text
+    field = re.search(r'<input[^>]*name="priority"[^>]*>', page)
+    assert field and 'value="7"' in field[0]
+
+
+@pending
+def test_web_edit(browser, stored):
+    client, mark = browser
+    updated = read(stored).updated_at.isoformat()
+    sent = urlencode({"mark": mark, "priority": "3", "updated_at": updated})
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    client.post(f"/memory/{stored}", content=sent, headers=headers)
+    assert read(stored).priority == 3
+
+
+# Out and in
+
+
+def test_export_and_import_json(cli, stored, elsewhere, tmp_path):
+    file = tmp_path / "export.json"
+    cli.ok("export", "--output", str(file))
+    elsewhere()
+    cli.ok("import", str(file), "--trusted")
+    assert (read(stored).priority, read(stored).reviewer) == (7, "Ada")
+
+
+def test_export_and_import_jsonl(cli, stored, elsewhere, tmp_path):
+    file = tmp_path / "export.jsonl"
+    cli.ok("export", "--jsonl", "--output", str(file))
+    elsewhere()
+    cli.ok("import", str(file))
+    assert read(stored).priority == 7
+
+
+def test_export_csv(cli, stored, tmp_path):
+    file = tmp_path / "export.csv"
+    cli.ok("export", "--format", "csv", "--output", str(file))
+    (row,) = csv.DictReader(file.read_text("utf-8").splitlines())
+    assert row["priority"] == "7"
+
+
+def test_import_csv(cli, stored, elsewhere, tmp_path):
+    file = tmp_path / "export.csv"
+    cli.ok("export", "--format", "csv", "--output", str(file))
+    elsewhere()
+    cli.ok("import", str(file))
+    assert [one["priority"] for one in cli.json("list")] == [7]
+
+
+def test_export_and_import_vault(cli, stored, elsewhere, tmp_path):
+    vault = tmp_path / "vault"
+    cli.ok("export", "--format", "vault", str(vault))
+    elsewhere()
+    cli.ok("import", str(vault), "--trusted")
+    assert (read(stored).priority, read(stored).reviewer) == (7, "Ada")
+
+
+def test_import_refuses_a_value_out_of_bounds(cli, stored, elsewhere, tmp_path):
+    file = tmp_path / "export.json"
+    cli.ok("export", "--output", str(file))
+    records = json.loads(file.read_text("utf-8"))
+    file.write_text(json.dumps([{**records[0], "priority": 12}]))
+    elsewhere()
+    assert "priority" in cli.fails("import", str(file), code=2)
+
+
+def test_import_refuses_a_history_out_of_bounds(cli, stored, elsewhere, tmp_path):
+    file = tmp_path / "export.json"
+    cli.ok("export", "--output", str(file))
+    (record,) = json.loads(file.read_text("utf-8"))
+    event = {**record["history"][0], "action": "update", "before": {"priority": 12}, "after": {}}
+    file.write_text(json.dumps([{**record, "history": [event]}]))
+    elsewhere()
+    assert "history" in cli.fails("import", str(file), "--trusted", code=2)
+
+
+def test_import_of_an_older_export_has_the_default(cli, stored, elsewhere, tmp_path):
+    file = tmp_path / "export.json"
+    cli.ok("export", "--output", str(file))
+    (record,) = json.loads(file.read_text("utf-8"))
+    del record["priority"], record["reviewer"]
+    file.write_text(json.dumps([record]))
+    elsewhere()
+    cli.ok("import", str(file))
+    assert (read(stored).priority, read(stored).reviewer) == (0, None)
+
+
+def test_migrate(cli, stored, elsewhere, tmp_path):
+    cli.ok("migrate", "--to", str(tmp_path / "other.db"))
+    elsewhere()
+    (moved,) = cli.json("list", "--all-projects")
+    assert (moved["priority"], moved["reviewer"]) == (7, "Ada")
+
+
+def sync_with(store: SqliteStore, shared: Shared) -> Shared:
+    with Bethink() as memory:
+        here = StorePeer(memory.writer, memory.scope, "user", memory.clock)
+        there = StorePeer(store, "project:there", "user", memory.clock)
+        return Sync(here, there, "shop").run(shared)[1]
+
+
+def test_sync_brings_it_over(cli, stored, tmp_path):
+    with closing(SqliteStore(tmp_path / "team.db")) as team:
+        sync_with(team, Shared())
+        assert team.get([stored])[0].priority == 7
+
+
+def test_sync_brings_a_change_over(cli, stored, tmp_path):
+    with closing(SqliteStore(tmp_path / "team.db")) as team:
+        shared = sync_with(team, Shared())
+        with Bethink() as memory:
+            memory.update(stored, priority=3)
+        sync_with(team, shared)
+        assert team.get([stored])[0].priority == 3
+
+
+# Versions and care
+
+
+def test_history(cli, stored):
+    cli.ok("update", stored, "--summary", "Deploys")
+    with Bethink() as memory:
+        memory.update(stored, priority=3)
+    last = cli.json("history", stored)[-1]
+    assert (last["before"]["priority"], last["after"]["priority"]) == (7, 3)
+
+
+def test_restore(cli, stored):
+    with Bethink() as memory:
+        memory.update(stored, priority=3)
+    cli.ok("restore", stored, "--to", "1")
+    assert read(stored).priority == 7
+
+
+def test_row_hash_covers_it(cli, stored, store_kind):
+    change = "UPDATE {} SET priority = 8"
+    if store_kind == "postgres":
+        postgres.run(postgres.database_url(), change.format("bethink.memories"))
+    else:
+        with closing(apsw.Connection(str(cli.home / "memory.db"))) as connection:
+            connection.execute(change.format("memories"))
+    with Bethink() as memory:
+        assert [problem.part for problem in memory.check(deep=True)] == ["memory"]
+
+
+def test_doctor_finds_nothing_wrong(cli, stored):
+    with Bethink() as memory:
+        assert memory.check(deep=True) == []
+
+
+# The reference
+
+
+@pytest.fixture(scope="module")
+def generate():
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_reference_of_json(generate):
+    assert generate.FIELDS["priority"] == "0 to 9: how urgent it is."
+
+
+def test_reference_of_python(generate):
+    assert "priority: int = 0  # 0 to 9: how urgent it is" in generate.python()

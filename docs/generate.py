@@ -35,6 +35,9 @@ from bethink.app import OPERATIONS  # noqa: E402
 from bethink.app import cli as commands  # noqa: E402
 from bethink.app.cli import console  # noqa: E402
 from bethink.app.cli.main import main as run_command  # noqa: E402
+from bethink.app.http.api import BASE, ENDPOINTS, Endpoint, returns_lines  # noqa: E402
+from bethink.app.mcp.tools import PROMPTS, TOOLS  # noqa: E402
+from bethink.app.operation import Parameter, describe_type  # noqa: E402
 from bethink.config import PERSONAL, SETTINGS, Config  # noqa: E402
 from bethink.recall import features, rank, signals  # noqa: E402
 from bethink.recall.rank import PROFILES  # noqa: E402
@@ -106,6 +109,66 @@ def cli() -> str:
             also = f" Also {' and '.join(ways)}." if ways else ""
             parts += [f"## {name}", f"{about[0].upper()}{about[1:]}.{also}", fenced(help)]
     return page("Command line", *parts)
+
+
+# HTTP and MCP
+
+
+def http() -> str:
+    parts = [
+        f"All addresses are below `{BASE}`. A request needs `Authorization: Bearer TOKEN`; `bethink token create` makes one. Every operation also"
+        f" takes `project` and `container` in its address. `{BASE}/openapi.json` describes responses in full, `{BASE}/docs` shows that as a page, and"
+        " errors are `application/problem+json` with `title`, `status`, `detail` and `hint`. Older names of arguments stay accepted.",
+    ]
+    for endpoint in ENDPOINTS.values():
+        operation = endpoint.http.operation
+        result = (
+            "one memory per line" if returns_lines(endpoint) else endpoint.http.returns.__name__
+        )
+        parts += [f"## {endpoint.method} {endpoint.path}", operation.description]
+        if endpoint.parameters:
+            rows = [
+                (*_argument(one)[:1], _place(endpoint, one), *_argument(one)[1:])
+                for one in endpoint.parameters
+            ]
+            parts.append(table(("argument", "in", "accepts", "meaning"), rows))
+        parts.append(f"Returns `{result}` with status {endpoint.status}.")
+    return page("HTTP API", *parts)
+
+
+def _place(endpoint: Endpoint, parameter: Parameter) -> str:
+    if endpoint.in_path(parameter):
+        return "path"
+    return "body" if parameter in endpoint.body else "query"
+
+
+def _argument(parameter: Parameter) -> tuple[str, str, str]:
+    arg = parameter.arg
+    required = " (required)" if parameter.required else ""
+    accepts = ", ".join(f"`{one}`" for one in arg.choices) or describe_type(parameter)
+    return f"`{parameter.name}`{required}", accepts, arg.help
+
+
+def mcp() -> str:
+    parts = ["Agents call these tools of `bethink mcp`, or of a server at `/mcp`.", "## Tools"]
+    for tool in TOOLS.values():
+        parts += [f"### {tool.name}", tool.description]
+        rows: list[tuple[str, ...]] = []
+        for one in tool.parameters:
+            rows.append(_argument(one))
+            rows += [
+                (f"`{one.name}[].{inner[0].lstrip('`')}", *inner[1:])
+                for inner in map(_argument, one.members)
+            ]
+        if rows:
+            parts.append(table(("argument", "accepts", "meaning"), rows))
+    parts.append("## Prompts")
+    for prompt in PROMPTS.values():
+        parts += [f"### {prompt.name}", prompt.description + "."]
+        parts.append(
+            table(("argument", "accepts", "meaning"), list(map(_argument, prompt.parameters)))
+        )
+    return page("MCP tools", *parts)
 
 
 # Settings
@@ -858,6 +921,8 @@ def within(page: str, part: str, text: str) -> str:
 
 PAGES: dict[str, Callable[[], str]] = {
     "reference/cli.md": cli,
+    "reference/http.md": http,
+    "reference/mcp.md": mcp,
     "reference/settings.md": settings,
     "reference/schema.md": schema,
     "reference/schema-postgresql.md": server_schema,

@@ -233,7 +233,7 @@ def test_what_is_not_there_ends_with_1(cli, argv, said):
 
 
 AN_UPDATE_MUST_CHANGE_SOMETHING = [
-    ("update {id}", "Nothing to change was given."),
+    ("update {id}", "Nothing to change."),
     ("update {id} --importance 11", "The importance 11 is outside"),
     ("update {id} --expires 2001-01-01", "in the past"),
     ("update {id} --content=", "no text"),

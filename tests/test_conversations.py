@@ -9,7 +9,7 @@ import pytest
 from transcripts import DAY, claude_line, transcript, written
 
 from bethink.api import Bethink
-from bethink.embed import HashingEmbedder
+from bethink.embed.hashing import HashingEmbedder
 from bethink.errors import InvalidInput, Overtaken
 from bethink.features import conversations, inbox
 from bethink.hooks import state
@@ -80,7 +80,7 @@ def texts(memory, kind=None):
     return [one.content for one in kept(memory, kind)]
 
 
-def test_turns_are_kept_once_and_no_fork_brings_back_what_was_purged(memory, tmp_path):
+def test_turns_are_stored_word_for_word(memory, tmp_path):
     file = talk(tmp_path, *CHOICE)
     done = fill(memory, file)
     assert (done.transcripts, done.turns, done.sessions) == (1, 6, ("s1",))
@@ -91,22 +91,38 @@ def test_turns_are_kept_once_and_no_fork_brings_back_what_was_purged(memory, tmp
     assert {(turn.path, turn.session) for turn in turns} == {(str(file.resolve()), "s1")}
     assert all(turn.span for turn in turns)
     assert memory.search("team knows MySQL well", mode="keyword").hits
+
+
+def test_a_decision_cites_its_turn(memory, tmp_path):
+    file = talk(tmp_path, *CHOICE)
+    fill(memory, file)
     (decision, *_) = kept(memory, "decision")
     assert "MySQL" in decision.content and decision.session == "s1" and decision.span
     said = CHOICE[decision.lines[0] - 1][1]
     assert "MySQL" in said and "orders" in said
     around = conversations.surroundings(memory, decision.id, 1)
     assert decision.lines in [turn.lines for turn in around] and len(around) == 3
+
+
+def test_reading_a_transcript_again_adds_nothing(memory, tmp_path):
+    file = talk(tmp_path, *CHOICE)
+    fill(memory, file)
     before = kept(memory)
     again = fill(memory, file)
     assert (again.transcripts, again.unchanged, again.turns, again.ideas) == (0, 1, 0, 0)
     assert kept(memory) == before
+
+
+def test_a_fork_does_not_bring_back_what_was_purged(memory, tmp_path):
+    file = talk(tmp_path, *CHOICE)
+    fill(memory, file)
+    before = kept(memory)
     memory.forget(*(one.id for one in before if "MySQL" in one.content), purge=True)
     fill(memory, file.rename(tmp_path / "fork.jsonl"))
     assert not [text for text in texts(memory) if "MySQL" in text]
 
 
-def test_a_file_that_grows_is_forked_cut_off_or_replaced_gives_each_turn_once(memory, tmp_path):
+def test_a_growing_transcript_gives_each_turn_once(memory, tmp_path):
     said = CHOICE + DOUBT + CHANGE
     for at in range(0, len(said), 2):
         file = talk(tmp_path, *said[at : at + 2], append=True)
@@ -115,14 +131,27 @@ def test_a_file_that_grows_is_forked_cut_off_or_replaced_gives_each_turn_once(me
     assert [turn.position for turn in kept(memory, "context")] == list(range(len(said)))
     spans = memory.store.spans("s1", memory.scopes)
     assert spans and all(span.name for span in spans) and spans[0].lines[0] == 1
+
+
+def test_a_fork_adds_only_its_new_turns(memory, tmp_path):
+    said = CHOICE + DOUBT + CHANGE
+    for at in range(0, len(said), 2):
+        file = talk(tmp_path, *said[at : at + 2], append=True)
+        assert fill(memory, file).turns == 2
     fork = tmp_path / "b.jsonl"
     fork.write_text(file.read_text())
     done = fill(memory, transcript(fork, "s1", tmp_path / "shop", *CHANGE, append=True))
     assert (done.turns, done.repeated) == (2, len(said))
+
+
+def test_a_replaced_transcript_adds_only_new_turns(memory, tmp_path):
+    said = CHOICE + DOUBT + CHANGE
+    for at in range(0, len(said), 2):
+        file = talk(tmp_path, *said[at : at + 2], append=True)
+        assert fill(memory, file).turns == 2
     file.write_text("\n".join(file.read_text().splitlines()[:2]) + "\n")
     assert fill(memory, file).turns == 0
     assert fill(memory, transcript(file, "s9", tmp_path / "shop", *CHANGE)).turns == 2
-    assert len(kept(memory, "context")) == len(said) + 4
 
 
 def test_a_conversation_goes_to_its_project_though_one_file_holds_several(
@@ -145,11 +174,14 @@ def test_a_conversation_goes_to_its_project_though_one_file_holds_several(
         assert [session.id for session in conversations.sessions(bakery)] == ["s2"]
 
 
-def test_a_project_that_is_gone_keeps_its_talk_and_a_bad_file_stops_no_other(memory, tmp_path):
+def test_a_removed_project_keeps_its_conversations(memory, tmp_path):
     first = talk(tmp_path, *CHOICE, session="s3", project="removed/shop")
     second = talk(tmp_path, *CHANGE, session="s4", project="removed/shop")
     assert fill(memory, first, second).turns == 8
     assert len([count for count in memory.stats().by_scope.values() if count]) == 1
+
+
+def test_a_bad_transcript_stops_no_other(memory, tmp_path):
     done = fill(memory, tmp_path / "missing.jsonl", tmp_path, talk(tmp_path, *CHOICE))
     assert done.turns == 6 and len(done.failed) == 2
 
@@ -190,7 +222,7 @@ def test_what_is_private_is_taken_out_before_a_turn_is_shortened(memory, tmp_pat
     assert any("please fix the build" in text for text in found)
 
 
-def test_secrets_never_arrive_nor_those_in_names_of_files_and_branches(tmp_path, monkeypatch):
+def test_secrets_in_a_transcript_are_never_stored(tmp_path, monkeypatch):
     monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "home"))
     token, password = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8", "Sup3rS3cretPw"
     said = f"The key is sk-ant-{'a1B2' * 12} and <private>the vault code is 4711</private>, we decided to rotate it weekly."
@@ -295,7 +327,7 @@ def test_who_is_overtaken_leaves_it_to_the_other(memory, tmp_path):
     assert len(kept(memory, "context")) == len(CHOICE)
 
 
-def test_without_embedding_ideas_are_the_same_and_without_a_reader_turns_stay(cli, tmp_path):
+def test_a_backfill_without_embedding_finds_the_same_ideas(cli, tmp_path):
     file = transcript(tmp_path / "a.jsonl", "a1", cli.project, *CHOICE, *DOUBT)
     at_once, later = (("--database", str(tmp_path / name)) for name in ("once.db", "later.db"))
     cli.ok("backfill", file, *at_once)
@@ -305,6 +337,9 @@ def test_without_embedding_ideas_are_the_same_and_without_a_reader_turns_stay(cl
     found = [cli.json("list", "--all", *place) for place in (at_once, later)]
     ideas, same = ({(one["kind"], one["content"]) for one in every} for every in found)
     assert ideas == same and {"decision", "question"} <= {kind for kind, _ in ideas}
+
+
+def test_a_backfill_without_the_reader_keeps_the_turns(cli, tmp_path):
     cli.monkeypatch.setattr("bethink.judge.READER", "missing.onnx")
     done = cli.json("backfill", transcript(tmp_path / "a.jsonl", "a1", cli.project, *CHOICE))
     assert (done["turns"], done["ideas"]) == (len(CHOICE), 0) and done["topics"]
@@ -333,7 +368,7 @@ PENDING = [
 ]
 
 
-def test_what_an_agent_reports_as_done_no_longer_waits(with_model, tmp_path):
+def test_a_todo_that_an_agent_reports_as_done_is_closed(with_model, tmp_path):
     with Bethink(tmp_path / "memory.db", directory=tmp_path) as memory:
         for number, (*said, waiting) in enumerate(PENDING):
             fill(memory, talk(tmp_path, *said, session=f"s{number}", project=".", days=number))
@@ -367,7 +402,7 @@ def test_a_story_of_three_sessions_answers_rightly(with_model, tmp_path):
         assert any(one.type == "may_replace" and "MySQL" in old.content for one, old in chain)
 
 
-def test_each_project_has_its_own_session_of_a_chat_and_the_file_tells_when_it_was(cli, tmp_path):
+def test_each_project_has_its_own_session_of_a_chat(cli, tmp_path):
     def backfill(project, name, text, day):
         folder = tmp_path / project
         folder.mkdir(exist_ok=True)
@@ -386,6 +421,25 @@ def test_each_project_has_its_own_session_of_a_chat_and_the_file_tells_when_it_w
     assert backfill("bakery", "1.md", bread, 2) == 1
     assert sessions() == [("Bread is baked at four", "2026-03-04")]
     assert "Tea" not in cli.ok("hook", "session-start", stdin="{}")
+
+
+def test_a_session_is_dated_by_its_file(cli, tmp_path):
+    def backfill(project, name, text, day):
+        folder = tmp_path / project
+        folder.mkdir(exist_ok=True)
+        cli.monkeypatch.chdir(folder)
+        file = folder / name
+        file.write_text(f"## User\n{text}\n\n## Assistant\nNoted.\n")
+        os.utime(file, ((DAY + timedelta(days=day)).timestamp(),) * 2)
+        return cli.json("backfill", file)["turns"]
+
+    def sessions():
+        return [(one["title"], one["started_at"][:10]) for one in cli.json("sessions")]
+
+    tea, bread, prices = "Tea is sold by weight.", "Bread is baked at four.", "Prices are in cents."
+    assert backfill("shop", "1.md", tea, 0) == 1
+    assert backfill("shop", "2.md", prices, 4) == 1
+    assert backfill("bakery", "1.md", bread, 2) == 1
     more = f"{tea}\n\n## User\nNever send tea by sea."
     assert backfill("shop", "1.md", more, 6) == 1
     tea = ("Tea is sold by weight", "2026-03-02")
@@ -394,16 +448,22 @@ def test_each_project_has_its_own_session_of_a_chat_and_the_file_tells_when_it_w
     assert "Prices are in cents" in told and "Bread" not in told
 
 
-def test_what_nobody_replied_to_is_kept_once_and_no_transcript_is_an_error(cli, tmp_path):
+def test_a_turn_without_reply_is_read_once(cli, tmp_path):
     chat, said = tmp_path / "chat.md", "## User\nWe decided to use Redis for sessions.\n"
     for text, ideas in ((said, 1), (f"{said}\n## Assistant\nRedis it is.\n", 0)):
         chat.write_text(text)
         assert cli.json("backfill", chat, "--host", "plain")["ideas"] == ideas
     (decided,) = cli.json("list", "--kind", "decision")
     assert decided["content"] == "We decided to use Redis for sessions."
+
+
+def test_a_file_that_is_no_transcript_is_refused(cli):
     (cli.project / "README.md").write_text("# Shop\n\nSells tea.\n")
     told = cli.fails("backfill", "README.md", code=2)
     assert told.count("README.md") == 1 and "--host claude|codex" in told
+
+
+def test_stats_name_the_scopes_of_conversations(cli, tmp_path):
     said = {"role": "user", "content": "We decided to use PostgreSQL for the orders."}
     cli.ok("backfill", written(tmp_path / "chat.jsonl", said))
     assert re.search(r"by scope +\d shop\n", cli.ok("stats"))
@@ -414,7 +474,7 @@ ESP32 = "The ESP32 loses its LoRa link when the relay switches, any idea?"
 TCXO = ("assistant", "Check the TCXO setting first; SQLite is not involved here.")
 
 
-def test_the_commands_read_name_list_and_show_conversations_of_one_project_or_all(cli, tmp_path):
+def test_backfill_reads_a_folder_of_transcripts(cli, tmp_path):
     talks = {"3f2a": CHANGE, "3f2a91c0": CHOICE, "3f99": (("user", ESP32), TCXO)}
     for day, (id, said) in enumerate(talks.items()):
         began, file = DAY + timedelta(days=day), tmp_path / "t" / f"{id}.jsonl"
@@ -423,20 +483,49 @@ def test_the_commands_read_name_list_and_show_conversations_of_one_project_or_al
     assert (done["transcripts"], done["turns"], done["sessions"], done["failed"]) == (3, 10, 3, [])
     assert [session["id"] for session in cli.json("topics")] == ["3f99", "3f2a91c0", "3f2a"]
     assert "lines 1-" in cli.ok("topics", "3f2a9", "--tree")
+
+
+def test_get_shows_the_turns_around_an_idea(cli, tmp_path):
+    talks = {"3f2a": CHANGE, "3f2a91c0": CHOICE, "3f99": (("user", ESP32), TCXO)}
+    for day, (id, said) in enumerate(talks.items()):
+        began, file = DAY + timedelta(days=day), tmp_path / "t" / f"{id}.jsonl"
+        transcript(file, id, cli.project, *said, began=began)
+    cli.json("backfill", str(tmp_path / "t"))
     listed = ("list", "--all", "--include-superseded", "--kind", "decision", "--session", "3f2a9")
     id = cli.json(*listed)[0]["id"]
     shown = cli.ok("get", id, "--source")
     assert "\nAround " in shown and "3f2a91c0.jsonl" in shown
     assert len(cli.json("get", id, "--source")[0]["around"]) > 1
     assert "Topic:" in cli.ok("recall", "which database do we use for orders?")
+
+
+def test_a_wrong_backfill_is_refused(cli, tmp_path):
     assert "--all" in cli.fails("backfill", "--all", str(tmp_path), code=2)
     assert "nothing at" in cli.fails("backfill", "/nowhere/at/all", code=1)
+
+
+def test_an_ambiguous_session_prefix_is_refused(cli, tmp_path):
+    talks = {"3f2a": CHANGE, "3f2a91c0": CHOICE, "3f99": (("user", ESP32), TCXO)}
+    for day, (id, said) in enumerate(talks.items()):
+        began, file = DAY + timedelta(days=day), tmp_path / "t" / f"{id}.jsonl"
+        transcript(file, id, cli.project, *said, began=began)
+    cli.json("backfill", str(tmp_path / "t"))
     # A conversation is named by the beginning of its id, and one that begins another is still itself.
     commands = "search orders --session|recall orders --session|list --session|export --session"
     for command in f"{commands}|topics|sessions".split("|"):
         words = command.split()
         assert "3f2a, 3f2a91c0, 3f99" in cli.fails(*words, "3f", code=1)
         assert "no session whose id starts with 'zz'" in cli.fails(*words, "zz", code=1)
+
+
+def test_a_session_is_named_by_a_prefix_of_its_id(cli, tmp_path):
+    talks = {"3f2a": CHANGE, "3f2a91c0": CHOICE, "3f99": (("user", ESP32), TCXO)}
+    for day, (id, said) in enumerate(talks.items()):
+        began, file = DAY + timedelta(days=day), tmp_path / "t" / f"{id}.jsonl"
+        transcript(file, id, cli.project, *said, began=began)
+    cli.json("backfill", str(tmp_path / "t"))
+    listed = ("list", "--all", "--include-superseded", "--kind", "decision", "--session", "3f2a9")
+    id = cli.json(*listed)[0]["id"]
     for words, given, id in (
         (["list"], "3f9", "3f99"),
         (["search", "orders"], "3f2a9", "3f2a91c0"),
@@ -444,6 +533,14 @@ def test_the_commands_read_name_list_and_show_conversations_of_one_project_or_al
     ):
         assert {one["session"] for one in cli.json(*words, "--session", given)} == {id}
     assert cli.json("sessions", "3f2a")[0]["title"] != cli.json("sessions", "3f2a9")[0]["title"]
+
+
+def test_turns_are_found_by_the_entities_they_mention(cli, tmp_path):
+    talks = {"3f2a": CHANGE, "3f2a91c0": CHOICE, "3f99": (("user", ESP32), TCXO)}
+    for day, (id, said) in enumerate(talks.items()):
+        began, file = DAY + timedelta(days=day), tmp_path / "t" / f"{id}.jsonl"
+        transcript(file, id, cli.project, *said, began=began)
+    cli.json("backfill", str(tmp_path / "t"))
     # What was said about a thing is found by its name.
     turns = cli.json("list", "--entity", "esp32", "--kind", "context")
     assert [one["content"] for one in turns] == [ESP32]
@@ -451,6 +548,14 @@ def test_the_commands_read_name_list_and_show_conversations_of_one_project_or_al
         assert ESP32 in cli.ok(*words)
     assert "SQLite" in str(cli.json("list", "--entity", "SQLite")[0]["entities"])
     assert cli.json("list", "--entity", "Redis") == []
+
+
+def test_all_projects_lists_the_conversations_of_each(cli, tmp_path):
+    talks = {"3f2a": CHANGE, "3f2a91c0": CHOICE, "3f99": (("user", ESP32), TCXO)}
+    for day, (id, said) in enumerate(talks.items()):
+        began, file = DAY + timedelta(days=day), tmp_path / "t" / f"{id}.jsonl"
+        transcript(file, id, cli.project, *said, began=began)
+    cli.json("backfill", str(tmp_path / "t"))
     # Those of every project are listed with their project.
     (tmp_path / "tea").mkdir()
     other, later = tmp_path / "b.jsonl", DAY + timedelta(days=9)
@@ -504,7 +609,7 @@ def test_a_purge_goes_to_the_turn_as_well_or_says_that_the_turn_remains(cli, tmp
     assert told.split("forget ")[1].split(" ")[0] in ids["context", MORE]
 
 
-def test_the_purge_of_a_turn_names_what_was_taken_from_it(memory, tmp_path):
+def test_a_purge_finds_the_traces_of_a_turn(memory, tmp_path):
     fill(memory, talk(tmp_path, ("user", MORE), ("user", "Which port does the shop use?")))
     (idea,), (turn, _) = kept(memory, "decision"), kept(memory, "context")
     tea = memory.one(memory.add("Tea is served at five").id)
@@ -600,7 +705,7 @@ def test_the_purge_of_a_turn_names_what_was_taken_from_it(memory, tmp_path):
         ),
     ],
 )
-def test_idle_talk_is_not_kept_and_both_sides_of_a_change_are(
+def test_only_lasting_statements_of_a_conversation_are_kept(
     memory, tmp_path, sessions, kind, expected
 ):
     for number, said in enumerate(sessions):
@@ -646,7 +751,7 @@ def hear(memory, tmp_path, effects):
         pytest.param([[FOUND], [REPORTED]], id="the-agent-of-the-agent"),
     ],
 )
-def test_a_later_conversation_marks_what_an_earlier_one_said(hear, sessions):
+def test_a_later_conversation_marks_an_earlier_statement(hear, sessions):
     old, new = hear(*sessions, replaces=0.95)
     assert (old.superseded_by, old.newer) == (None, (new.id,))
 
@@ -722,12 +827,16 @@ DIGEST = {
 }
 
 
-def test_a_session_has_a_digest_that_grows_with_it_and_its_topic_tells_the_commit(memory, tmp_path):
+def test_a_session_has_a_digest(memory, tmp_path):
     fill(memory, talk(tmp_path, *WORKED))
     [session] = conversations.sessions(memory)
     assert session.digest == DIGEST and session.title == "Cache the carts in Redis, they are slow"
     [topic] = conversations.topics(memory, session)
     assert "Done: Cache the carts in Redis" in topic.summary.splitlines()
+
+
+def test_a_digest_grows_with_its_session(memory, tmp_path):
+    fill(memory, talk(tmp_path, *WORKED))
     later = (("user", "yes"), ("assistant", "I pushed the branch to the shop's server."))
     file = talk(tmp_path, *later, append=True)
     fill(memory, file)
@@ -738,7 +847,7 @@ def test_a_session_has_a_digest_that_grows_with_it_and_its_topic_tells_the_commi
         assert conversations.sessions(whole)[0].digest == session.digest
 
 
-def test_what_a_user_picks_from_a_list_is_told_in_its_own_words(memory, tmp_path):
+def test_an_item_that_a_user_picks_is_named_in_full(memory, tmp_path):
     options = "Two ways:\n\n- **A**: round prices in the formatter\n- **B**: round prices in the database\n"
     fill(memory, talk(tmp_path, ("user", "what can we do?"), ("assistant", options)))
     chosen = ("user", "B sounds good"), ("assistant", "I will do that.")
@@ -757,10 +866,14 @@ def test_what_a_user_picks_from_a_list_is_told_in_its_own_words(memory, tmp_path
     assert chosen[0][1] in turns and decided[0][1] in turns  # evidence is kept word for word
 
 
-def test_what_was_put_off_is_left_until_it_is_done_and_greetings_are_none(memory, tmp_path):
+def test_a_greeting_is_no_session(memory, tmp_path):
     said = [("user", "hello there"), ("assistant", "Hello!")]
     fill(memory, talk(tmp_path, *said))
     assert conversations.sessions(memory) == []
+
+
+def test_postponed_work_is_left_until_it_is_done(memory, tmp_path):
+    said = [("user", "hello there"), ("assistant", "Hello!")]
     for asked, answer, left in (
         ("Remind me to rename the orders table.", "Noted.", "rename the orders table"),
         ("Now fix the footer.", "I fixed the footer.", "rename the orders table"),
@@ -796,7 +909,7 @@ def test_a_todo_is_done_by_the_commit_that_names_its_tickets_or_says_it_again(me
     assert not any(one.answered for one in kept(memory, "question")), "no item of a list answers it"
 
 
-def test_a_digest_goes_with_what_is_purged_and_holds_no_secret(memory, tmp_path):
+def test_a_digest_holds_no_secret(memory, tmp_path):
     secret = "Use AKIAIOSFODNN7EXAMPLE and ghp_abcdefghijklmnopqrstuvwxyz0123456789"
     call = {"type": "tool_use", "id": "c2", "name": "Bash"}
     call["input"] = {"command": "git commit -qm x"}
@@ -806,6 +919,15 @@ def test_a_digest_goes_with_what_is_purged_and_holds_no_secret(memory, tmp_path)
     [session] = conversations.sessions(memory)
     assert "ghp_" not in json.dumps(dict(session.metadata))
     assert session.digest["done"] == DIGEST["done"]
+
+
+def test_a_purged_turn_takes_the_digest_along(memory, tmp_path):
+    secret = "Use AKIAIOSFODNN7EXAMPLE and ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+    call = {"type": "tool_use", "id": "c2", "name": "Bash"}
+    call["input"] = {"command": "git commit -qm x"}
+    result = {"type": "tool_result", "tool_use_id": "c2", "content": f"[main 1a2b3c4] {secret}"}
+    more = ("assistant", [call]), ("user", [result]), ("assistant", "I changed it.")
+    fill(memory, talk(tmp_path, *WORKED, *more))
     turn = next(one for one in kept(memory, "context") if "Redis" in one.content)
     memory.forget(turn.id, purge=True)
     assert conversations.sessions(memory)[0].digest is None
@@ -815,7 +937,7 @@ DECIDED = "We decided to keep the orders in PostgreSQL, because the team knows i
 QUESTION = "Where do we keep the orders?"
 
 
-def test_a_decision_that_agents_repeat_is_found_before_what_they_said(memory, tmp_path):
+def test_a_decision_comes_before_turns_that_repeat_it(memory, tmp_path):
     fill(memory, talk(tmp_path, ("user", DECIDED), session="s0"))
     told = "As decided, the orders are kept in PostgreSQL; I read the orders there."
     for number in range(1, 7):
@@ -848,7 +970,7 @@ def test_a_decision_that_agents_repeat_is_found_before_what_they_said(memory, tm
         ),
     ],
 )
-def test_what_memory_told_an_agent_is_not_learned_from_it_again(memory, tmp_path, said, learned):
+def test_recalled_text_is_not_learned_again(memory, tmp_path, said, learned):
     told = f"<bethink-memory 1a2b>\nQuoted.\n[01] decision, user, session s0, 2026-03-01: {DECIDED}\n</bethink-memory 1a2b>"
     given = {"type": "hook_additional_context", "content": [told]}
     hook = {"type": "attachment", "uuid": "a1", "sessionId": "s1", "attachment": given}
@@ -860,13 +982,20 @@ def test_what_memory_told_an_agent_is_not_learned_from_it_again(memory, tmp_path
     assert said in texts(memory, "context")
 
 
-def test_how_a_person_wants_to_work_follows_them_and_can_be_bound_to_a_project(memory, tmp_path):
+def test_a_working_preference_is_personal(memory, tmp_path):
     said = "Always run the linter before you commit. We use Jest for unit tests."
     fill(memory, talk(tmp_path, ("user", said), ("assistant", "Understood.")))
     way = "Always run the linter before you commit."
     (own,) = memory.list(filter=memory.filter(scopes=(PERSONAL,)))
     assert (own.content, own.kind, own.metadata["said_in"]) == (way, "preference", memory.scope)
     assert own.lines and own.session == "s1"  # where it was said
+
+
+def test_a_personal_preference_can_be_bound_to_a_project(memory, tmp_path):
+    said = "Always run the linter before you commit. We use Jest for unit tests."
+    fill(memory, talk(tmp_path, ("user", said), ("assistant", "Understood.")))
+    way = "Always run the linter before you commit."
+    (own,) = memory.list(filter=memory.filter(scopes=(PERSONAL,)))
     with open_project(tmp_path, "other") as other:
         assert way in render_briefing(Hook("session-start", "claude"), other).text
         assert "Jest" not in render_briefing(Hook("session-start", "claude"), other).text
@@ -886,6 +1015,13 @@ def test_how_a_person_wants_to_work_follows_them_and_can_be_bound_to_a_project(m
         inbox.unbind(other, own.id)
         assert other.one(own.id).superseded_by == newer.id
         other.unlink(newer.id, own.id, "supersedes")
+
+
+def test_traces_are_found_only_in_visible_scopes(memory, tmp_path):
+    said = "Always run the linter before you commit. We use Jest for unit tests."
+    fill(memory, talk(tmp_path, ("user", said), ("assistant", "Understood.")))
+    way = "Always run the linter before you commit."
+    (own,) = memory.list(filter=memory.filter(scopes=(PERSONAL,)))
     # Who does not see what is personal, or the project, purges nothing there, whatever metadata says.
     (turn,) = [one for one in kept(memory, "context") if way in one.content]
     forged = turn._replace(scope="project:other", metadata={"said_in": memory.scope})
@@ -893,6 +1029,13 @@ def test_how_a_person_wants_to_work_follows_them_and_can_be_bound_to_a_project(m
     seen = find_traces(memory.store, [turn], [memory.scope, PERSONAL]).rest
     assert own.id in [one.id for one in seen]
     assert find_traces(memory.store, [forged], [memory.scope, "project:other"]) == ((), ())
+
+
+def test_purging_a_preference_purges_its_words(memory, tmp_path):
+    said = "Always run the linter before you commit. We use Jest for unit tests."
+    fill(memory, talk(tmp_path, ("user", said), ("assistant", "Understood.")))
+    way = "Always run the linter before you commit."
+    (own,) = memory.list(filter=memory.filter(scopes=(PERSONAL,)))
     # What purges the words purges them where they were said, too.
     memory.forget(own.id, purge=True)
     assert not any(way == one.content for one in memory.list(limit=50))

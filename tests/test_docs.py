@@ -229,7 +229,7 @@ def test_commands_settings_choices_and_numbers_stand_in_the_pages_as_in_the_code
     relevance = [round(rank.find_relevance(evidence, curve), 2) for evidence in (0, 0.5)]
     assert relevance == [0.15, 0.5]
     # docs/guides/writing.md and docs/guides/embeddings.md.
-    assert extract.IMPORTANCE == {"decision": 7, "gotcha": 7, "preference": 6, "context": 3}
+    assert extract.KIND_IMPORTANCE == {"decision": 7, "gotcha": 7, "preference": 6, "context": 3}
     assert base.WINDOW == 128
 
 

@@ -83,13 +83,21 @@ def test_an_export_comes_back_as_it_was(cli, tmp_path, store_kind):
 
 
 @BOTH
-def test_it_may_be_read_any_number_of_times_and_what_is_known_stays(cli, tmp_path, monkeypatch):
+def test_a_second_import_adds_nothing(cli, tmp_path):
     fill(cli)
     file = str(tmp_path / "memories.json")
     cli.ok("export", "--output", file)
     before = exported(cli)
     assert cli.json("import", file, "--personal")["known"] == 6
     assert exported(cli) == before
+
+
+@BOTH
+def test_an_import_keeps_what_is_known_here(cli, tmp_path, monkeypatch):
+    fill(cli)
+    file = str(tmp_path / "memories.json")
+    cli.ok("export", "--output", file)
+    before = exported(cli)
     go_to(monkeypatch, tmp_path / "other")
     known = cli.add("Sessions are kept in Redis")
     assert cli.json("import", file)["added"] == 4  # what was told here is known
@@ -129,20 +137,29 @@ STRANGERS_FILE_CLAIMS = [
 ]
 
 
-def test_a_strangers_file_claims_nothing_and_brings_nothing_personal_unasked(cli, tmp_path):
+def test_an_incomplete_history_is_refused(cli, tmp_path):
     file = strange(cli, tmp_path, {"history": [{"at": "2026-01-01", "actor": "user"}]})
-    assert "it has no 'action'" in cli.fails("import", file, code=2)
+    assert "missing 'action'" in cli.fails("import", file, code=2)
+
+
+def test_an_untrusted_file_claims_nothing(cli, tmp_path):
     table = STRANGERS_FILE_CLAIMS
     cli.ok("import", strange(cli, tmp_path, *(claimed for claimed, _ in table)))
     for one, (claimed, stored) in zip(exported(cli).values(), table, strict=True):
         assert {name: one[name] for name in stored} == stored, claimed
         assert [event["action"] for event in one["history"]] == ["add"]
         assert max(one["created_at"], one["updated_at"]) < "2999"
+
+
+def test_personal_memories_are_imported_only_on_request(cli, tmp_path):
     file = strange(cli, tmp_path, {}, {"scope": "personal"})
     done = cli("import", file)
     assert re.match(r"added +1\nleft out +1\n", done.out) and "--personal" in done.err
     assert cli.json("import", file, "--personal")["added"] == 1
-    emptied(cli)
+
+
+def test_an_untrusted_relation_is_only_proposed(cli, tmp_path):
+    file = strange(cli, tmp_path, {}, {"scope": "personal"})
     mine = cli.add("We deploy from main", "--kind", "decision")
     (known,) = exported(cli).values()
     proposed = {"supersedes": "may_replace", "answers": "relates_to", "contradicts": "contradicts"}
@@ -256,7 +273,7 @@ def test_a_copy_of_ones_own_is_merged_by_the_names_of_its_projects(cli, tmp_path
     assert cli.json("import", copy, "--all-scopes")["added"] == 1
     assert SECRET.encode() not in b"".join(map(Path.read_bytes, cli.home.glob("memory.db*")))
     used = str(cli.home / "memory.db")
-    assert "used here anyway" in cli.fails("import", used, code=2)
+    assert "the database in use" in cli.fails("import", used, code=2)
 
 
 @BOTH
@@ -276,23 +293,29 @@ def test_memories_of_several_projects_go_to_each_of_them(cli, tmp_path, monkeypa
     assert route["content"] == "A route of the shop"
 
 
-NO_EXPORT = [
-    ("hello", "is no export of Bethink"),
-    ("[1]", "its columns are: none"),
-    ("[{}]", "has no column of text"),
-    ('[{"scope": "personal", "kind": "fact", "content": "x"}]', "it has no 'id'"),
-    ("[" * 5000, "is no export"),
-    ("ÿ", "is not UTF-8"),
-    ("\x1f\x8bpacked", "Unpack it"),
-]
-
-
-def test_what_is_no_export_is_refused_and_an_imported_handoff_hides_none_of_ones_own(cli, tmp_path):
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param("hello", "is not a Bethink export", id="hello"),
+        pytest.param("[1]", "its columns are: none", id="1"),
+        pytest.param("[{}]", "has no column of text", id="left-square-bracket-no-column-text"),
+        pytest.param(
+            '[{"scope": "personal", "kind": "fact", "content": "x"}]',
+            "missing 'id'",
+            id="scope-personal-kind-fact-content-x",
+        ),
+        pytest.param("[" * 5000, "is not a Bethink export", id="left-square-bracket-5000"),
+        pytest.param("ÿ", "is not UTF-8", id="y"),
+        pytest.param("\x1f\x8bpacked", "Unpack it", id="packed"),
+    ],
+)
+def test_a_file_that_is_no_export_is_refused(cli, tmp_path, text, said):
     file = tmp_path / "memories.json"
-    for text, said in NO_EXPORT:
-        file.write_bytes(text.encode("latin-1"))
-        assert said in cli.fails("import", str(file), code=2)
-    assert exported(cli) == {}
+    file.write_bytes(text.encode("latin-1"))
+    assert said in cli.fails("import", str(file), code=2)
+
+
+def test_an_imported_handoff_hides_none_of_your_own(cli, tmp_path):
     cli.ok("handoff", "save", "--summary", "The stranger says: push to main")
     (theirs,) = exported(cli).values()
     emptied(cli)
@@ -333,7 +356,7 @@ ODD = [
 ]
 
 
-def test_whatever_stands_in_a_field_is_taken_in_order_or_refused(offline, tmp_path):
+def test_any_value_in_any_field_is_taken_or_refused(offline, tmp_path):
     (tmp_path / "shop").mkdir()
     config, odd = Config(embedding="none"), ODD
     file, refused = tmp_path / "odd.json", 0
@@ -382,7 +405,7 @@ def rewrite(vault, old, new):
     path.write_text(text.replace(old, new), "utf-8")
 
 
-def test_a_note_has_what_obsidian_shows_and_comes_back_with_all_that_it_tells(vault, cli):
+def test_a_note_of_a_vault_has_what_obsidian_shows(vault):
     note = find_note(vault, "\nSessions are kept")
     head, body = note.read_text("utf-8")[4:].split("\n---\n", 1)
     fields = yaml.safe_load(head)
@@ -394,6 +417,9 @@ def test_a_note_has_what_obsidian_shows_and_comes_back_with_all_that_it_tells(va
     index = (vault / "Bethink.md").read_text("utf-8")
     assert all(f"[[{path.stem}]]" in index for path in vault.glob("*/*.md"))
     assert not set("[]#^|:\\/") & set("".join(path.stem for path in vault.rglob("*.md")))
+
+
+def test_a_vault_comes_back_as_it_was(vault, cli):
     before = exported(cli)
     assert take(cli, vault)["known"] == 4
     assert exported(cli) == before
@@ -409,13 +435,16 @@ def test_a_note_has_what_obsidian_shows_and_comes_back_with_all_that_it_tells(va
             assert one[name] == before[id][name], name
     assert cli("doctor", "--deep").code == 0
     assert cli.json("import", str(vault), "--undo")["removed"] == 4
+
+
+def test_an_untrusted_vault_is_an_import(vault, cli):
     emptied(cli)  # and a stranger's vault is believed no further than an import
     cli.ok("import", str(vault))
     found = {(one["trust"], one["source"]) for one in exported(cli).values()}
     assert found == {(1, f"import:vault:{vault}")}
 
 
-def test_an_edited_note_is_a_new_version_of_ones_own_memory_and_any_other_edit_is_left(cli, vault):
+def test_an_edit_in_an_untrusted_vault_is_left_out(cli, vault):
     def left():
         return next(iter(done["left"])).startswith("edited, and not taken")
 
@@ -425,6 +454,12 @@ def test_an_edited_note_is_a_new_version_of_ones_own_memory_and_any_other_edit_i
     done = cli.json("import", str(vault))  # by a stranger
     assert (done["added"], done["edited"], done["known"]) == (0, 0, 3)
     assert left() and exported(cli) == before
+
+
+def test_an_edited_note_is_a_new_version(cli, vault):
+    exported(cli)
+    rewrite(vault, "Sessions are kept in Redis\n", "Sessions are kept in Valkey\n")
+    rewrite(vault, '["cache"]', "\n  - cache\n  - valkey")  # as Obsidian writes it
     assert take(cli, vault, "--dry-run")["edited"] == 1
     said = cli.fails("export", "--format", "vault", str(vault), code=2)
     assert "1 of its notes were edited" in said and "--trusted" in said
@@ -435,6 +470,16 @@ def test_an_edited_note_is_a_new_version_of_ones_own_memory_and_any_other_edit_i
     assert [event["action"] for event in one["history"]][-1] == "update"
     assert cli.json("search", "Valkey", "--mode", "vector")[0]["id"] == one["id"]
     assert take(cli, vault)["edited"] == 0
+
+
+def test_an_edit_on_both_sides_is_left_out(cli, vault):
+    def left():
+        return next(iter(done["left"])).startswith("edited, and not taken")
+
+    rewrite(vault, "Sessions are kept in Redis\n", "Sessions are kept in Valkey\n")
+    rewrite(vault, '["cache"]', "\n  - cache\n  - valkey")  # as Obsidian writes it
+    done = take(cli, vault)
+    one = find(cli, "Valkey")
     cli.ok("export", "--format", "vault", str(vault))
     cli.ok("update", one["id"], "--content", "Sessions are kept in KeyDB")  # here, too
     before = exported(cli)
@@ -443,33 +488,42 @@ def test_an_edited_note_is_a_new_version_of_ones_own_memory_and_any_other_edit_i
     assert left() and exported(cli) == before
 
 
-def test_a_note_nobody_edited_changes_nothing_and_no_folder_is_overwritten(cli, vault, tmp_path):
+def test_an_unedited_note_changes_nothing(cli, vault):
     cli.ok("update", find(cli, "Redis")["id"], "--content", "Sessions are kept in Redis 8")
     before = exported(cli)
     done = take(cli, vault)
     assert (done["added"], done["known"], done["left"]) == (0, 4, {})
     assert exported(cli) == before
+
+
+def test_a_vault_is_exported_into_itself_again(cli, vault):
     cli.add("Lines that Windows\r\nended")
     for folder in (vault, os.path.relpath(vault, cli.project)):
         assert cli("export", "--format", "vault", str(folder)).code == 0
     assert len(list(vault.glob("*/*.md"))) == 6
+
+
+def test_a_foreign_folder_is_not_overwritten(cli, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     (other / "mine.md").write_text("mine")
     for words, said in (
-        (("--format", "vault", other), "no vault of Bethink"),
+        (("--format", "vault", other), "not a Bethink vault"),
         (("--format", "vault"), "goes with"),
         ((other,), "goes with"),
     ):
         assert said in cli.fails("export", *words, code=2)
     into = ("--format", "vault", other / "mine.md")
     assert "Not a directory" in cli.fails("export", *into, code=1)
+
+
+def test_an_export_into_a_vault_can_be_filtered(cli, vault):
     kinds = ("--include-deleted", "--kind", "document,general,fact")
     cli.ok("export", "--format", "vault", str(vault), *kinds)
     assert find_note(vault, "Lint with ruff")
 
 
-def test_what_somebody_writes_into_a_vault_is_taken_in_and_stays(cli, vault):
+def test_a_note_written_into_a_vault_is_imported(cli, vault):
     mine = vault / "Ideas.md"
     mine.write_text("---\ntags: [idea]\n---\nOwls could watch the logs at night.\n")
     done = take(cli, vault)

@@ -51,12 +51,16 @@ def test_a_purge_that_is_only_proposed_leaves_the_rule(tmp_path, offline):
         assert not rule.exists()
 
 
-def test_a_list_has_pages_and_an_export_streams_every_memory_as_lines(api):
+def test_a_list_has_pages(api):
     ids = api.add(*(f"Line {number}: {number * 31}" for number in range(250)), dedup=False)
     first = api("GET /memories", limit=100)
     assert (first["total"], first["next"]) == (250, 100)
     pages = api.page("GET /memories", limit=100)
     assert [one["id"] for page in pages for one in page["items"]] == list(reversed(ids))
+
+
+def test_an_export_streams_every_memory_as_a_line(api):
+    ids = api.add(*(f"Line {number}: {number * 31}" for number in range(250)), dedup=False)
     api(f"DELETE /memories/{ids[0]}")
     response = api.send("GET /export")
     assert response.headers["content-type"] == "application/x-ndjson"
@@ -64,7 +68,7 @@ def test_a_list_has_pages_and_an_export_streams_every_memory_as_lines(api):
     assert len(api.send("GET /export", everything="false").text.splitlines()) == 249
 
 
-def test_a_session_is_found_by_the_beginning_of_its_id_with_its_topics(api, served):
+def test_a_session_is_found_by_a_prefix_of_its_id(api, served):
     scope, now = served.projects.home.container(api.container), datetime.now(UTC)
     made = [Session(f"s0{n}", scope, "claude", f"Talk {n}", started_at=now) for n in range(3)]
     span = Span("t1", scope, "s01", None, "Moving the cache", "Redis goes", (1, 9), 0, now)
@@ -205,48 +209,113 @@ def raw(served, content: bytes, path="/memories", kind="application/json"):
     return served.owner.post(V1 + path, content=content, headers={"Content-Type": kind})
 
 
-BODIES = [
-    (b"", 422),
-    (b"{", 400),
-    (b"\xff\xfe\x00", 400),
-    (b'{"memories": "x"}', 422),
-    (b'{"memories": []}', 422),
-    (b'{"memories": [1]}', 422),
-    (b'{"memories": [{}]}', 422),
-    (b'{"memories": [{"content": "\\ud800"}]}', 400),
-    (b'{"memories": [{"content": "x", "supersedes": ["zz"]}]}', 404),
-    (b'{"memories": [{"content": "x"}], "personal": "yes"}', 422),
-    (b'{"memories": [{"content": "x"}], "else": 1}', 422),
-    (b'{"memories": [{"content": %s}]}' % b"5", 422),
-    (b'{"memories": [{"content": %s}]}' % b"null", 422),
-    (b'{"memories": [{"content": %s}]}' % b'" \\n "', 422),
-    (b'{"memories": [{"content": %s}]}' % b'"x", "kind": "nonsense"', 422),
-    (b'{"memories": [{"content": %s}]}' % b'"x", "importance": "9"', 422),
-    (b'{"memories": [{"content": %s}]}' % b'"x", "importance": 11', 422),
-    (b'{"memories": [{"content": %s}]}' % b'"x", "importance": NaN', 422),
-    (b'{"memories": [{"content": %s}]}' % b'"x", "importance": true', 422),
-    (b'{"memories": [{"content": %s}]}' % b'"x", "metadata": {"a": Infinity}', 422),
-    (b'{"memories": [{"content": %s}]}' % b'"x", "metadata": {"a": 1e999}', 422),
-    (b'{"memories": [{"content": %s}]}' % b'"x", "metadata": []', 422),
-    (b'{"memories": [{"content": %s}]}' % b'"x", "tags": "a"', 422),
-    (b'{"memories": [{"content": %s}]}' % b'"x", "expires": "yesterday"', 422),
-    (b'{"memories": [{"content": %s}]}' % b'"x", "expires": "soon"', 422),
-    (b'{"memories": [{"content": %s}]}' % b'"x", "unknown": 1', 422),
-    (b"[" * 100_000, 400),
-    (
-        b'{"memories": [{"content": "x", "metadata": %s}]}' % (b'{"a":' * 500 + b"1" + b"}" * 500),
-        400,
-    ),
-    (b"null", 422),
-    (b'"text"', 422),
-]
+@pytest.mark.parametrize(
+    ("content", "status"),
+    [
+        pytest.param(b"", 422, id="bytes-422"),
+        pytest.param(b"{", 400, id="left-curly-bracket"),
+        pytest.param(b"\xff\xfe\x00", 400, id="bytes-400"),
+        pytest.param(b'{"memories": "x"}', 422, id="memories-x"),
+        pytest.param(b'{"memories": []}', 422, id="memories-422"),
+        pytest.param(b'{"memories": [1]}', 422, id="memories-1"),
+        pytest.param(b'{"memories": [{}]}', 422, id="memories-422-2"),
+        pytest.param(b'{"memories": [{"content": "\\ud800"}]}', 400, id="memories-content-ud800"),
+        pytest.param(
+            b'{"memories": [{"content": "x", "supersedes": ["zz"]}]}',
+            404,
+            id="memories-content-x-supersedes-zz",
+        ),
+        pytest.param(
+            b'{"memories": [{"content": "x"}], "personal": "yes"}',
+            422,
+            id="memories-content-x-personal-yes",
+        ),
+        pytest.param(
+            b'{"memories": [{"content": "x"}], "else": 1}', 422, id="memories-content-x-else-1"
+        ),
+        pytest.param(b'{"memories": [{"content": %s}]}' % b"5", 422, id="memories-content-s-5"),
+        pytest.param(
+            b'{"memories": [{"content": %s}]}' % b"null", 422, id="memories-content-s-null"
+        ),
+        pytest.param(b'{"memories": [{"content": %s}]}' % b'" \\n "', 422, id="memories-content-s"),
+        pytest.param(
+            b'{"memories": [{"content": %s}]}' % b'"x", "kind": "nonsense"',
+            422,
+            id="memories-content-s-x-kind-nonsense",
+        ),
+        pytest.param(
+            b'{"memories": [{"content": %s}]}' % b'"x", "importance": "9"',
+            422,
+            id="memories-content-s-x-importance-9",
+        ),
+        pytest.param(
+            b'{"memories": [{"content": %s}]}' % b'"x", "importance": 11',
+            422,
+            id="memories-content-s-x-importance-11",
+        ),
+        pytest.param(
+            b'{"memories": [{"content": %s}]}' % b'"x", "importance": NaN',
+            422,
+            id="memories-content-s-x-importance-nan",
+        ),
+        pytest.param(
+            b'{"memories": [{"content": %s}]}' % b'"x", "importance": true',
+            422,
+            id="memories-content-s-x-importance-true",
+        ),
+        pytest.param(
+            b'{"memories": [{"content": %s}]}' % b'"x", "metadata": {"a": Infinity}',
+            422,
+            id="memories-content-s-x-metadata-infinity",
+        ),
+        pytest.param(
+            b'{"memories": [{"content": %s}]}' % b'"x", "metadata": {"a": 1e999}',
+            422,
+            id="memories-content-s-x-metadata-1e999",
+        ),
+        pytest.param(
+            b'{"memories": [{"content": %s}]}' % b'"x", "metadata": []',
+            422,
+            id="memories-content-s-x-metadata",
+        ),
+        pytest.param(
+            b'{"memories": [{"content": %s}]}' % b'"x", "tags": "a"',
+            422,
+            id="memories-content-s-x-tags",
+        ),
+        pytest.param(
+            b'{"memories": [{"content": %s}]}' % b'"x", "expires": "yesterday"',
+            422,
+            id="memories-content-s-x-expires-yesterday",
+        ),
+        pytest.param(
+            b'{"memories": [{"content": %s}]}' % b'"x", "expires": "soon"',
+            422,
+            id="memories-content-s-x-expires-soon",
+        ),
+        pytest.param(
+            b'{"memories": [{"content": %s}]}' % b'"x", "unknown": 1',
+            422,
+            id="memories-content-s-x-unknown-1",
+        ),
+        pytest.param(b"[" * 100_000, 400, id="left-square-bracket"),
+        pytest.param(
+            b'{"memories": [{"content": "x", "metadata": %s}]}'
+            % (b'{"a":' * 500 + b"1" + b"}" * 500),
+            400,
+            id="memories-content-x-metadata-s",
+        ),
+        pytest.param(b"null", 422, id="null"),
+        pytest.param(b'"text"', 422, id="text"),
+    ],
+)
+def test_a_wrong_body_is_refused_with_a_hint(served, content, status):
+    assert problem(raw(served, content), status)["hint"], content[:60]
 
 
-def test_a_wrong_body_is_named_and_stores_nothing(served, client):
+def test_a_refused_body_stores_nothing(client):
     many = [{"content": f"Statement {number}"} for number in range(10_000)]
     before = body(client.get(f"{V1}/memories"))["total"]
-    for content, status in BODIES:
-        assert problem(raw(served, content), status)["hint"], content[:60]
     found = problem(client.post(f"{V1}/memories", json={"memories": many}), 422)
     assert "1,000" in found["detail"]
     assert body(client.get(f"{V1}/memories"))["total"] == before
@@ -263,17 +332,24 @@ def begin(served, length: int, content: str = "", path: str = f"{V1}/memories") 
 HEAD = "Host: localhost\r\nContent-Type: application/json\r\n"
 
 
-def test_a_body_over_the_limit_is_not_read_and_one_that_never_comes_not_waited_for(
-    served, client, monkeypatch
-):
+def test_a_body_over_the_limit_is_not_read(served, client):
     problem(raw(served, b'{"memories": [{"content": "' + b"x" * LARGEST_BODY + b'"}]}'), 413)
     assert begin(served, 10**15).startswith(b"HTTP/1.1 413")
     json_type = {"Content-Type": "application/json"}
     long = client.post("/mcp", content=b"x" * (LARGEST_BODY + 1), headers=json_type)
     assert long.status_code == 413
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(f"{V1}/memories", id="V1-memories"),
+        pytest.param("/mcp", id="mcp"),
+    ],
+)
+def test_a_body_that_never_comes_is_not_waited_for(served, monkeypatch, path):
     monkeypatch.setattr(http_api, "BODY_WITHIN", 0.2)
-    for path in (f"{V1}/memories", "/mcp"):
-        assert begin(served, 100, "{", path).startswith(b"HTTP/1.1 408"), path
+    assert begin(served, 100, "{", path).startswith(b"HTTP/1.1 408"), path
 
 
 def test_something_unforeseen_is_a_problem_without_details(served, client, monkeypatch, caplog):
@@ -307,7 +383,7 @@ def test_no_log_line_holds_a_question_a_text_or_a_token(served, client, caplog):
     assert [word for word in ("giraffe", "okapi", served.session, "\n") if word in told] == []
 
 
-def test_a_name_that_holds_a_secret_is_refused_and_kept_nowhere(served):
+def test_a_name_that_holds_a_secret_is_refused(served):
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     told = {"memories": [{"content": "Told under a name that is a secret"}]}
     for where in ({"container": secret}, {"project": f"team:{secret}"}):
@@ -346,7 +422,7 @@ def test_no_text_keeps_the_server_from_answering(served, text):
 
 
 @pytest.mark.parametrize("kind", [StoreBusy, StoreUnavailable, OutcomeUnknown, StoreCorrupt])
-def test_a_database_that_is_away_is_told_with_when_to_come_back(served, monkeypatch, kind):
+def test_an_unreachable_database_is_answered_with_retry_after(served, monkeypatch, kind):
     def away(*_, **__):
         raise kind("The server of postgresql://db.example cannot be reached.")
 

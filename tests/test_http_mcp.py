@@ -13,7 +13,7 @@ from http_server import V1, problem, served
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from bethink.app.mcp import TOOLS
+from bethink.app.mcp.tools import TOOLS
 
 __all__ = ["served"]
 ERAS = ["legacy", "2026-07-28"]
@@ -81,7 +81,7 @@ def test_a_token_for_reading_calls_only_tools_that_read(served, era):
             for name, arguments, _ in CALLS:
                 result = await client.call_tool(name, filled(arguments, id))
                 refused = result.is_error and "read-only" in result.content[0].text
-                assert refused != bool(TOOLS[name].told["annotations"].get("readOnlyHint")), result
+                assert refused != bool(TOOLS[name].annotations.get("readOnlyHint")), result
             assert (await client.list_tools()).tools  # it goes on
 
     asyncio.run(talk())
@@ -94,7 +94,7 @@ def call(name, arguments):
     return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
 
 
-def test_a_batch_with_something_personal_from_whoever_may_not_tell_it_stores_nothing(served):
+def test_a_batch_with_a_forbidden_personal_memory_stores_nothing(served):
     client = served.client(served.token("impersonal", "write", [served.projects.home.root]))
     batch = [{"content": "A gateway of nobody"}, {"content": "I prefer tabs", "personal": True}]
     response = client.post("/mcp", json=call("store_memories", {"memories": batch}), headers=BOTH)
@@ -130,25 +130,41 @@ def test_a_token_of_another_project_works_there_whatever_the_client_says(served,
     asyncio.run(talk())
 
 
-NO_CALL_GETS = [
-    (b"", 400),
-    (b"{", 400),
-    (b"[]", 400),
-    (b"5", 400),
-    (b'{"jsonrpc": "2.0"}', 400),
-    (b"\xff\xff", 400),
-    (b'{"jsonrpc":"2.0","id":1,"method":"no/such"}', 200),
-]
+@pytest.mark.parametrize(
+    ("content", "status"),
+    [
+        pytest.param(b"", 400, id="bytes-400"),
+        pytest.param(b"{", 400, id="left-curly-bracket"),
+        pytest.param(b"[]", 400, id="left-square-bracket"),
+        pytest.param(b"5", 400, id="5"),
+        pytest.param(b'{"jsonrpc": "2.0"}', 400, id="jsonrpc-2.0"),
+        pytest.param(b"\xff\xff", 400, id="bytes-400-2"),
+        pytest.param(
+            b'{"jsonrpc":"2.0","id":1,"method":"no/such"}',
+            200,
+            id="jsonrpc-2.0-id-1-method-no/such",
+        ),
+    ],
+)
+def test_a_body_that_is_no_call_is_refused(served, content, status):
+    response = served.owner.post("/mcp", content=content, headers=BOTH)
+    assert response.status_code == status and "error" in response.text, content
 
 
-def test_what_is_no_call_gets_an_error_and_there_is_no_stream_and_no_session(served):
-    for content, status in NO_CALL_GETS:
-        response = served.owner.post("/mcp", content=content, headers=BOTH)
-        assert response.status_code == status and "error" in response.text, content
-    for method in ("GET", "DELETE"):
-        response = served.owner.request(method, "/mcp", headers=BOTH)
-        problem(response, 405)
-        assert response.headers["allow"] == "POST"
+@pytest.mark.parametrize(
+    "method",
+    [
+        pytest.param("GET", id="GET"),
+        pytest.param("DELETE", id="delete"),
+    ],
+)
+def test_there_is_no_stream(served, method):
+    response = served.owner.request(method, "/mcp", headers=BOTH)
+    problem(response, 405)
+    assert response.headers["allow"] == "POST"
+
+
+def test_there_is_no_session(served):
     headers = {**BOTH, "Mcp-Session-Id": "made-up"}
     response = served.owner.post("/mcp", json=call("memory_overview", {}), headers=headers)
     assert response.status_code == 200 and "mcp-session-id" not in response.headers

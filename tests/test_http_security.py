@@ -58,32 +58,54 @@ def sent(client, operation):
 
 
 @pytest.mark.parametrize("who", ["none", "revoked", "expired", "unknown", "malformed"])
-def test_without_a_token_that_holds_every_operation_is_refused(callers, who, monkeypatch):
+def test_every_operation_needs_a_valid_token(callers, who, monkeypatch):
     monkeypatch.setattr(security, "WRONG_TOKENS", 1000)
     for operation in ENDPOINTS:
         response = sent(callers[who], operation)
         problem(response, 401)
         assert response.headers["www-authenticate"].startswith("Bearer ")
-    for path in ("/mcp", "/", "/api/v1/nothing"):
-        assert callers[who].get(path).status_code == 401
+
+
+@pytest.mark.parametrize("who", ["none", "revoked", "expired", "unknown", "malformed"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param("/mcp", id="mcp"),
+        pytest.param("/", id="solidus"),
+        pytest.param("/api/v1/nothing", id="api/v1/nothing"),
+    ],
+)
+def test_every_page_needs_a_valid_token(callers, who, monkeypatch, path):
+    monkeypatch.setattr(security, "WRONG_TOKENS", 1000)
+    assert callers[who].get(path).status_code == 401
+
+
+@pytest.mark.parametrize("who", ["none", "revoked", "expired", "unknown", "malformed"])
+def test_mcp_needs_a_valid_token(callers, who, monkeypatch):
+    monkeypatch.setattr(security, "WRONG_TOKENS", 1000)
     assert callers[who].post("/mcp", json=PING).status_code == 401
 
 
-def test_a_token_for_reading_reads_and_a_token_for_writing_does_both(callers):
-    for operation in ENDPOINTS:
-        if operation.path not in OF_ALL:
-            refused = sent(callers["read"], operation).status_code == 403
-            assert refused == operation.writes, operation
-            assert sent(callers["write"], operation).status_code != 403, operation
+@pytest.mark.parametrize(
+    "operation",
+    [one for one in ENDPOINTS if one.path not in OF_ALL],
+    ids=lambda one: f"{one.method} {one.path}",
+)
+def test_a_token_for_reading_does_not_write(callers, operation):
+    assert (sent(callers["read"], operation).status_code == 403) == operation.writes
+    assert sent(callers["write"], operation).status_code != 403
 
 
-def test_what_is_public_says_nothing_about_the_server(served):
+def test_public_pages_reveal_nothing_about_the_server(served):
     answers = {path: served.client(None).get(path) for path in PUBLIC}
     for response in answers.values():
         assert response.status_code == 200
         assert not re.search(r"memory\.db|/home/|/tmp/|rcl_", response.text)
     assert answers["/healthz"].json() == {"status": "ok"}
     assert answers["/readyz"].json() == {"status": "ready"}
+
+
+def test_no_oauth_sign_in_is_offered(served):
     # Where MCP clients look for a sign-in after a 401: another one would send them round in circles.
     assert served.client(None).get("/.well-known/oauth-protected-resource").status_code == 404
 
@@ -96,7 +118,7 @@ def test_a_token_that_is_revoked_while_in_use_is_refused_from_the_next_request_o
     assert client.post("/mcp", json=PING).status_code == 401
 
 
-def test_tokens_that_cannot_be_read_let_nobody_in(served, shop):
+def test_an_unreadable_token_file_refuses_everyone(served, shop):
     client = served.client(served.token("later", "read", [shop]))
     before = served.file.read_text()
     try:
@@ -123,32 +145,37 @@ def found_ids(client, path="/search", **params):
     return {one["id"] for one in body(client.get(V1 + path, params=params))["items"]}
 
 
-WHO_SEES = [
-    ("read", {"shop"}, {"shop"}),
-    ("write", {"shop"}, {"shop"}),
-    ("elsewhere", {"other"}, {"other"}),
-    ("everything", {"shop", "personal"}, {"shop", "other", "personal"}),
-]
-
-
-def test_each_token_sees_its_own_project_and_no_other(callers, two):
+@pytest.mark.parametrize(
+    ("who", "sees", "across"),
+    [
+        pytest.param("read", {"shop"}, {"shop"}, id="read"),
+        pytest.param("write", {"shop"}, {"shop"}, id="write"),
+        pytest.param("elsewhere", {"other"}, {"other"}, id="elsewhere"),
+        pytest.param(
+            "everything", {"shop", "personal"}, {"shop", "other", "personal"}, id="everything"
+        ),
+    ],
+)
+def test_each_token_sees_only_its_own_projects(callers, two, who, sees, across):
     ids, _ = two
-    for who, sees, across in WHO_SEES:
-        client, expected = callers[who], {ids[name] for name in sees}
-        assert found_ids(client, query="zebra") == expected
-        assert found_ids(client, "/memories") & set(ids.values()) == expected
-        wide = found_ids(client, query="zebra", all_projects="true")
-        assert wide == {ids[name] for name in across}
-        exported = client.get(f"{V1}/export").text
-        for name, id in ids.items():
-            assert (id in exported) == (name in sees)
-            assert client.get(f"{V1}/memories/{id}").status_code == (200 if name in sees else 404)
+    client, expected = callers[who], {ids[name] for name in sees}
+    assert found_ids(client, query="zebra") == expected
+    assert found_ids(client, "/memories") & set(ids.values()) == expected
+    wide = found_ids(client, query="zebra", all_projects="true")
+    assert wide == {ids[name] for name in across}
+    exported = client.get(f"{V1}/export").text
+    for name, id in ids.items():
+        assert (id in exported) == (name in sees)
+        assert client.get(f"{V1}/memories/{id}").status_code == (200 if name in sees else 404)
+
+
+def test_a_token_lists_only_its_own_projects(callers):
     listed = body(callers["read"].get(f"{V1}/projects"))["items"]
     assert [one["name"] for one in listed] == ["shop"]  # numbers of other projects stay unknown
 
 
-def test_another_project_cannot_be_named_and_looks_as_if_it_did_not_exist(callers, two, shop):
-    ids, other = two
+def test_another_project_looks_as_if_it_did_not_exist(callers, two, shop):
+    _ids, other = two
     scope = body(callers["elsewhere"].get(f"{V1}/projects"))["items"][0]["scope"]
     said = set()
     absent = ("", "nothing", str(shop / ".." / "other"), "/", "~root", "project:0000000000000000")
@@ -157,7 +184,15 @@ def test_another_project_cannot_be_named_and_looks_as_if_it_did_not_exist(caller
         shown = name[:200].replace("\0", "")
         said.add(found["detail"].replace(f"'{shown}'", "…"))
     assert len(said) == 1
+
+
+def test_an_empty_project_name_is_not_found(callers):
     problem(callers["everything"].get(f"{V1}/memories", params={"project": ""}), 404)
+
+
+def test_a_token_for_everything_names_other_projects(callers, two):
+    ids, _other = two
+    scope = body(callers["elsewhere"].get(f"{V1}/projects"))["items"][0]["scope"]
     for name in ("other", scope):
         seen = found_ids(callers["everything"], "/memories", project=name)
         assert seen == {ids["other"], ids["personal"]}
@@ -192,14 +227,14 @@ def attics(tmp_path_factory):
         pytest.param("every", {"shop", "other"}, id="a token of every project"),
     ],
 )
-def test_a_token_finds_what_lies_in_containers_of_its_own_projects_alone(attics, who, sees):
+def test_a_token_searches_only_containers_of_its_own_projects(attics, who, sees):
     clients, ids = attics
     found = found_ids(clients[who], query="okapi", all_projects="true")
     assert found == {ids[name] for name in sees}
 
 
 @pytest.mark.parametrize("who", ["shop", "other"])
-def test_a_token_lists_containers_of_its_own_projects_alone(attics, who):
+def test_a_token_lists_only_containers_of_its_own_projects(attics, who):
     clients, _ = attics
     listed = body(clients[who].get(f"{V1}/projects"))["items"]
     containers = [one["name"] for one in listed if one["scope"].startswith("container:")]
@@ -312,32 +347,48 @@ FOREIGN = (
 ).split()
 
 
-ORIGINS = [
-    ({"Origin": "http://localhost:1234"}, 200),
-    ({"Origin": "http://LOCALHOST:1234"}, 200),
-    ({"Origin": "http://localhost:4321"}, 403),
-    ({"Origin": "http://localhost"}, 403),
-    ({"Origin": "https://evil.example"}, 403),
-    ({"Origin": "null"}, 403),
-    ({"Origin": "file://"}, 403),
-    ({"Origin": "http://localhost:1234.evil.example"}, 403),
-    ({"Origin": "http://localhost:1234@evil.example"}, 403),
-    ({"Sec-Fetch-Site": "cross-site"}, 403),
-    ({"Sec-Fetch-Site": "same-site"}, 403),
-    ({"Sec-Fetch-Site": "same-origin"}, 200),
-    ({"Sec-Fetch-Site": "none"}, 200),
-]
-
-
-def test_hosts_and_pages_that_are_ours_are_let_in_and_no_others(served):
+def test_our_own_host_names_are_admitted(served):
     assert {host for host in OURS if asked(served, host) != 200} == set()
+
+
+def test_foreign_host_names_are_refused(served):
     foreign = [*FOREIGN, "local host", ""]
     assert {host for host in foreign if asked(served, host) not in (400, 403)} == set()
-    for headers, status in ORIGINS:
-        assert asked(served, "localhost:1234", **headers) == status, headers
 
 
-def test_no_foreign_page_reads_an_answer_frames_it_or_posts_a_form(served):
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        pytest.param({"Origin": "http://localhost:1234"}, 200, id="origin-http-localhost-1234-200"),
+        pytest.param(
+            {"Origin": "http://LOCALHOST:1234"}, 200, id="origin-http-localhost-1234-200-2"
+        ),
+        pytest.param({"Origin": "http://localhost:4321"}, 403, id="origin-http-localhost-4321"),
+        pytest.param({"Origin": "http://localhost"}, 403, id="origin-http-localhost"),
+        pytest.param({"Origin": "https://evil.example"}, 403, id="origin-https-evil.example"),
+        pytest.param({"Origin": "null"}, 403, id="origin-null"),
+        pytest.param({"Origin": "file://"}, 403, id="origin-file"),
+        pytest.param(
+            {"Origin": "http://localhost:1234.evil.example"},
+            403,
+            id="origin-http-localhost-1234.evil.example",
+        ),
+        pytest.param(
+            {"Origin": "http://localhost:1234@evil.example"},
+            403,
+            id="origin-http-localhost-1234-evil.example",
+        ),
+        pytest.param({"Sec-Fetch-Site": "cross-site"}, 403, id="sec-fetch-site-cross-site"),
+        pytest.param({"Sec-Fetch-Site": "same-site"}, 403, id="sec-fetch-site-same-site"),
+        pytest.param({"Sec-Fetch-Site": "same-origin"}, 200, id="sec-fetch-site-same-origin"),
+        pytest.param({"Sec-Fetch-Site": "none"}, 200, id="sec-fetch-site-none"),
+    ],
+)
+def test_an_origin_is_admitted_only_from_here(served, headers, status):
+    assert asked(served, "localhost:1234", **headers) == status, headers
+
+
+def test_a_foreign_page_gets_no_cors_headers(served):
     foreign = served.client(None, Origin="https://evil.example")
     answers = [foreign.request(one, f"{V1}/memories") for one in ("GET", "OPTIONS", "POST")]
     first = {"Access-Control-Request-Method": "POST"}
@@ -345,21 +396,43 @@ def test_no_foreign_page_reads_an_answer_frames_it_or_posts_a_form(served):
     assert [answer.status_code for answer in answers] == [403, 403, 403, 405]
     names = [name for answer in answers for name in answer.headers]
     assert not any(name.startswith("access-control-") for name in names)
-    for path in ("/healthz", f"{V1}/memories", f"{V1}/docs", "/nothing"):
-        headers = served.owner.get(path).headers
-        assert headers["cache-control"] == "no-store"
-        assert headers["x-content-type-options"] == "nosniff"
-        assert "frame-ancestors 'none'" in headers["content-security-policy"]
-        assert "set-cookie" not in headers
-        assert "server" not in headers
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param("/healthz", id="healthz"),
+        pytest.param(f"{V1}/memories", id="V1-memories"),
+        pytest.param(f"{V1}/docs", id="V1-docs"),
+        pytest.param("/nothing", id="nothing"),
+    ],
+)
+def test_every_answer_has_security_headers(served, path):
+    headers = served.owner.get(path).headers
+    assert headers["cache-control"] == "no-store"
+    assert headers["x-content-type-options"] == "nosniff"
+    assert "frame-ancestors 'none'" in headers["content-security-policy"]
+    assert "set-cookie" not in headers
+    assert "server" not in headers
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("text/plain", id="text/plain"),
+        pytest.param("application/x-www-form-urlencoded", id="application/x-www-form-urlencoded"),
+        pytest.param("multipart/form-data", id="multipart/form-data"),
+        pytest.param("", id="empty"),
+        pytest.param("application/jsonp", id="application/jsonp"),
+    ],
+)
+def test_a_form_is_refused(served, kind):
     content = b'{"memories": [{"content": "planted"}]}'
-    forms = ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data")
-    for kind in (*forms, "", "application/jsonp"):
-        headers = {"Content-Type": kind}
-        problem(served.owner.post(f"{V1}/memories", content=content, headers=headers), 415)
+    headers = {"Content-Type": kind}
+    problem(served.owner.post(f"{V1}/memories", content=content, headers=headers), 415)
 
 
-def test_bound_to_every_address_literal_ones_are_let_in_and_names_are_not(tmp_path):
+def test_a_server_on_every_address_admits_only_literal_addresses(tmp_path):
     known = security.Tokens(tmp_path / "tokens.json")
     admission = security.make_admission("0.0.0.0", ["Memory.Example:443"], known)
     ours = ("192.168.0.7:7377", "[fe80::1]", "memory.example", "localhost:7377")
@@ -367,7 +440,7 @@ def test_bound_to_every_address_literal_ones_are_let_in_and_names_are_not(tmp_pa
     assert not any(map(admission.admits, ("evil.example", "192.168.0.7.evil.example", "1.2.3")))
 
 
-def test_a_project_of_its_own_database_is_not_served_from_another(offline, tmp_path):
+def test_a_project_with_its_own_database_is_not_served_from_another(offline, tmp_path):
     secluded = tmp_path / "secluded"
     (secluded / ".bethink").mkdir(parents=True)
     offline.mkdir(exist_ok=True)
@@ -401,7 +474,7 @@ def answer_on(connection):
 
 
 @pytest.mark.parametrize(("first", "said"), [(b"", b""), (b"", HEAD), (HEAD + b"\r\n", HEAD)])
-def test_whoever_does_not_say_what_it_wants_is_hung_up_on(alone, monkeypatch, first, said):
+def test_a_client_that_sends_no_request_is_disconnected(alone, monkeypatch, first, said):
     monkeypatch.setattr(app, "HEADERS_WITHIN", 0.2)
     with alone.connect() as slow:
         if first:
@@ -411,7 +484,7 @@ def test_whoever_does_not_say_what_it_wants_is_hung_up_on(alone, monkeypatch, fi
         assert answer_on(slow) == b""
 
 
-def test_more_clients_than_it_takes_are_told_to_come_back(alone, monkeypatch):
+def test_too_many_clients_get_retry_after(alone, monkeypatch):
     monkeypatch.setattr(app, "CONNECTIONS", 3)
     idle = [alone.connect() for _ in range(3)]
     with alone.connect() as late:
@@ -444,7 +517,7 @@ def test_half_open_connections_of_one_address_do_not_keep_out_a_client_of(floode
         assert answer_on(late).startswith(b"HTTP/1.1 200")
 
 
-def test_an_address_over_its_limit_loses_the_connections_that_were_idle_longest(flooded):
+def test_an_address_over_its_limit_loses_its_oldest_connections(flooded):
     _, idle = flooded
     assert [answer_on(one) for one in idle[:2]] == [b"", b""]
     for one in idle[2:]:

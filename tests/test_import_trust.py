@@ -124,7 +124,7 @@ def test_a_second_trusted_import_changes_nothing(shop, export):
     assert actions(shop) == before
 
 
-def test_a_dry_run_says_what_would_be_believed_and_changes_nothing(shop, export):
+def test_a_dry_run_changes_nothing(shop, export):
     file = export()
     take(shop, file)
     assert take(shop, file, trusted=True, dry_run=True).believed == 1
@@ -161,7 +161,7 @@ def undo(shop, file, **options):
         return exchange.undo(memory, file, options.get("dry_run", False))
 
 
-def test_an_undo_removes_what_a_plain_and_a_trusted_import_brought(shop, export):
+def test_an_undo_removes_what_both_imports_added(shop, export):
     file = export()
     take(shop, file)
     take(shop, file, trusted=True)

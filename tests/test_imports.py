@@ -271,7 +271,9 @@ def fits(found, expected) -> bool:
         ),
     ],
 )
-def test_what_a_program_remembers_comes_in(cli, tmp_path, name, first, stored, options, second):
+def test_the_memories_of_another_program_are_imported(
+    cli, tmp_path, name, first, stored, options, second
+):
     there = place(tmp_path, name, cli.project)
     done = cli.json("import", str(there))
     assert {key: done[key] for key in first} == first
@@ -292,10 +294,13 @@ def test_what_a_program_remembers_comes_in(cli, tmp_path, name, first, stored, o
     assert exported(cli, "--all-projects") == {}
 
 
-def test_claude_codes_own_folder_and_rules_may_be_named_alone(cli, tmp_path):
+def test_the_memory_folder_of_claude_code_is_imported(cli, tmp_path):
     there = place(tmp_path, "claude", cli.project)
     own = there / "projects" / claude_slug(cli.project) / "memory"
     assert [cli.json("import", str(place))["known"] for place in (there, own)] == [0, 3]
+
+
+def test_a_file_of_rules_is_imported(cli):
     rules = cli.project / "CLAUDE.md"
     rules.write_text("# Rules\n\n## Commits\n\nNever commit to main.\n\n## Tests\n\nUse pytest.\n")
     assert cli.json("import", str(rules))["added"] == 2
@@ -311,7 +316,7 @@ def test_a_foreign_database_stays_as_it_is_byte_for_byte(cli, tmp_path, wal):
     assert (file.read_bytes(), sorted(file.parent.iterdir())) == (before, names)
 
 
-def test_what_cannot_be_read_is_refused_and_nothing_is_half_done(cli, tmp_path, monkeypatch):
+def test_an_unreadable_database_is_refused(cli, tmp_path, monkeypatch):
     def refused(file, *said):
         told = cli.fails("import", str(file), code=2)
         assert all(part in told for part in said), told
@@ -337,18 +342,24 @@ def test_what_cannot_be_read_is_refused_and_nothing_is_half_done(cli, tmp_path, 
     refused(make_database(tmp_path / "many.db", rows=count_facts(4)), "more than 3 memories")
 
 
-def test_what_older_versions_lack_is_not_missed_and_what_is_no_text_is_marked(cli, tmp_path):
+def test_a_database_of_an_older_version_is_imported(cli, tmp_path):
     for name, lacking in (("service", ["memory_graph"]), ("claude-mem", ["directives"])):
         file = place(tmp_path, name, cli.project)
         with contextlib.closing(apsw.Connection(str(file))) as connection:
             for table in lacking:
                 connection.execute(f"DROP TABLE {table}")
         assert cli.json("import", str(file), "--dry-run")["added"] == 2
+
+
+def test_an_endless_view_is_refused(cli, tmp_path):
     file = place(tmp_path, "mcp")
     with contextlib.closing(apsw.Connection(str(file))) as connection:
         endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x FROM n) SELECT x AS memory_id, x AS entity FROM n"
         connection.execute(f"DROP TABLE entities; CREATE VIEW entities AS {endless}")
     assert "not known here" in cli.fails("import", str(file), code=2)
+
+
+def test_broken_characters_are_marked(cli, tmp_path):
     file = make_database(tmp_path / "memo.db", rows=MEMO_ROWS[:2])
     connection = apsw.Connection(str(file))
     connection.execute("UPDATE memories SET content = CAST(x'4361660ae9' AS TEXT) WHERE rowid = 1")
@@ -358,7 +369,7 @@ def test_what_older_versions_lack_is_not_missed_and_what_is_no_text_is_marked(cl
 
 
 @pytest.mark.parametrize("name", DATABASES)
-def test_whatever_stands_in_a_column_is_taken_in_order_or_left(offline, tmp_path, name):
+def test_any_value_in_any_column_is_taken_or_left_out(offline, tmp_path, name):
     file = place(tmp_path, name)
     connection, config = apsw.Connection(str(file)), Config(embedding="none")
     query = "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE TABLE%'"
@@ -426,7 +437,7 @@ MEM0 = json.loads((FIXTURES / "mem0.json").read_text("utf-8"))
         ),
     ],
 )
-def test_rows_with_a_text_come_from_json_and_csv(cli, tmp_path, name, text, options):
+def test_rows_with_a_text_are_imported(cli, tmp_path, name, text, options):
     file = tmp_path / name
     file.write_text(text, encoding="utf-8")
     done = cli.json("import", str(file), *options)
@@ -440,26 +451,51 @@ def test_rows_with_a_text_come_from_json_and_csv(cli, tmp_path, name, text, opti
     assert (again["added"], again["known"]) == (0, 1)
 
 
-HAS_NO_TEXT = [
-    ("a.csv", "text\nGrüße\n".encode("latin-1"), "is not UTF-8: byte 7"),
-    ("a.csv", b"one,two\n1,2\n", "its columns are: one, two"),
-    ("a.json", b'[{"one": 1, "two": 2}]', "its columns are: one, two"),
-    ("a.json", b'[{"text": "x"}', "no JSON"),
-    ("a.json", b'{"a": [1], "b": [2]}', "has no column of text"),
-    ("a.json", b'[{"path": "a.py", "symbols": ["f"], "content": ""}]', "a repo map"),
-    ("a.json", b'[{"text": "x"}]', "has no column 'remark';"),
-]
+@pytest.mark.parametrize(
+    ("name", "raw", "said"),
+    [
+        pytest.param(
+            "a.csv", "text\nGrüße\n".encode("latin-1"), "is not UTF-8: byte 7", id="a.csv-text-grue"
+        ),
+        pytest.param(
+            "a.csv", b"one,two\n1,2\n", "its columns are: one, two", id="a.csv-one-two-1-2"
+        ),
+        pytest.param(
+            "a.json",
+            b'[{"one": 1, "two": 2}]',
+            "its columns are: one, two",
+            id="a.json-one-1-two-2",
+        ),
+        pytest.param("a.json", b'[{"text": "x"}', "no JSON", id="a.json-text-x-no-JSON"),
+        pytest.param("a.json", b'{"a": [1], "b": [2]}', "has no column of text", id="a.json-1-b-2"),
+        pytest.param(
+            "a.json",
+            b'[{"path": "a.py", "symbols": ["f"], "content": ""}]',
+            "a repo map",
+            id="a.json-path-a.py-symbols-f-content",
+        ),
+        pytest.param(
+            "a.json",
+            b'[{"text": "x"}]',
+            "has no column 'remark';",
+            id="a.json-text-x-no-column-remark",
+        ),
+    ],
+)
+def test_rows_without_a_text_are_refused(cli, tmp_path, name, raw, said):
+    file = tmp_path / name
+    file.write_bytes(raw)
+    options = ["--text-column", "remark"] if "remark" in said else []
+    assert said in cli.fails("import", str(file), *options, code=2)
 
 
-def test_what_has_no_text_is_refused_with_what_it_has(cli, tmp_path):
-    for name, raw, said in HAS_NO_TEXT:
-        file = tmp_path / name
-        file.write_bytes(raw)
-        options = ["--text-column", "remark"] if "remark" in said else []
-        assert said in cli.fails("import", str(file), *options, code=2)
-    for text in ("[]", " \n"):
-        file.write_text(text)
-        assert "Nothing to remember was found here." in cli("import", str(file)).err
+@pytest.mark.parametrize(
+    "text", [pytest.param("[]", id="no-rows"), pytest.param(" \n", id="blank")]
+)
+def test_an_empty_file_imports_nothing(cli, tmp_path, text):
+    file = tmp_path / "a.json"
+    file.write_text(text)
+    assert "Nothing to remember was found here." in cli("import", str(file)).err
     assert exported(cli) == {}
 
 
@@ -481,7 +517,7 @@ def test_an_import_is_taken_back_by_one_command_but_for_what_was_changed(cli, tm
     assert cli("doctor", "--deep").code == 0
 
 
-def test_plain_markdown_is_synced_and_lancedb_says_what_it_needs(cli, tmp_path, monkeypatch):
+def test_a_folder_of_notes_is_synced(cli, tmp_path):
     notes = str(plant(tmp_path, {"notes/a.md": "# Guide\n\nLint before each commit.\n"}) / "notes")
     assert len(cli.json("import", notes, "--dry-run")["added"]) == 1
     assert exported(cli) == {}
@@ -490,6 +526,9 @@ def test_plain_markdown_is_synced_and_lancedb_says_what_it_needs(cli, tmp_path, 
     assert cli.json("import", notes, "--undo")["memories"]["retired"] == 1
     assert cli.json("list") == []
     assert cli.json("import", notes)["memories"]["added"] == 1
+
+
+def test_lancedb_needs_its_extra(cli, tmp_path, monkeypatch):
     (tmp_path / "vectors" / "memories.lance").mkdir(parents=True)
     monkeypatch.setattr(readers, "find_spec", lambda name: None)
     said = cli.fails("import", str(tmp_path / "vectors"), code=1)
@@ -504,7 +543,7 @@ def make_lance(folder, name, *changes):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_the_tables_of_claude_memory_and_of_the_hybrid_memory_come_in(cli, tmp_path):
+def test_a_lancedb_of_claude_memory_is_imported(cli, tmp_path):
     first = {"id": "init", "content": "", "contentHash": ""}
     make_lance(tmp_path / "memory" / "vectors", "000", first, {})
     done = cli.json("import", str(tmp_path / "memory"))
@@ -512,6 +551,10 @@ def test_the_tables_of_claude_memory_and_of_the_hybrid_memory_come_in(cli, tmp_p
     (one,) = exported(cli).values()
     assert (one["kind"], one["tags"], one["section"]) == ("gotcha", ["lancedb", "sql"], "LanceDB")
     assert one["access_count"] == 3 and one["updated_at"].startswith("2026-01-06")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_lancedb_of_the_hybrid_memory_is_imported(cli, tmp_path):
     deleted = {"id": "b", "content": "Deleted", "superseded_by": "DELETED"}
     replaced = {"id": "c", "content": "TypeScript 4 options", "superseded_by": "a1"}
     make_lance(tmp_path / "db", "002", deleted, replaced, {})

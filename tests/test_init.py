@@ -55,7 +55,7 @@ def parts(report: dict) -> dict[str, str]:
     return {part["part"]: part["status"] for part in report["parts"]}
 
 
-def test_one_step_makes_a_project_searchable_and_each_part_can_be_skipped(repository, monkeypatch):
+def test_init_makes_a_project_searchable(repository):
     report = repository.json("init")
     assert set(statuses(report).values()) == {"made"}
     assert parts(report) == dict.fromkeys(PARTS, "done")
@@ -65,6 +65,10 @@ def test_one_step_makes_a_project_searchable_and_each_part_can_be_skipped(reposi
     found = repository.json("search", "total of the cart") + repository.json("search", "run tests")
     assert "src/cart.py" in [one["path"] for one in found]
     assert any("make test" in one["content"] for one in found)
+
+
+def test_a_second_init_changes_nothing(repository):
+    report = repository.json("init")
     before = tree(repository.project)
     second = repository.json("init")
     assert tree(repository.project) == before
@@ -73,13 +77,24 @@ def test_one_step_makes_a_project_searchable_and_each_part_can_be_skipped(reposi
     for part in second["parts"]:
         assert part["added"] == part["changed"] == part["vanished"] == []
         assert part["memories"]["added"] == 0
+
+
+def test_init_suggests_a_search_that_finds_something(repository):
+    repository.json("init")
     told = repository.ok("init")
     assert re.search(r"\nindex +done +(\d+) sources, \1 unchanged\n", told)
     (search,) = [line for line in told.splitlines() if "bethink search " in line]
     assert repository.json("search", search.split('"')[1]), "the next step finds something"
-    for part in PARTS:
-        found = parts(repository.json("init", f"--skip-{part}"))
-        assert found == {**dict.fromkeys(PARTS, "done"), part: "skipped"}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_each_part_of_init_can_be_skipped(repository, part):
+    found = repository.json("search", "total of the cart") + repository.json("search", "run tests")
+    found = parts(repository.json("init", f"--skip-{part}"))
+    assert found == {**dict.fromkeys(PARTS, "done"), part: "skipped"}
+
+
+def test_the_map_is_skipped_without_tree_sitter(repository, monkeypatch):
     monkeypatch.setattr(knowledge, "find_spec", lambda name: None)
     report = repository.json("init")
     assert parts(report)["map"] == "skipped"
@@ -87,14 +102,22 @@ def test_one_step_makes_a_project_searchable_and_each_part_can_be_skipped(reposi
     assert "tree-sitter, which is not installed." in repository.ok("init")
 
 
-def test_a_template_is_knowledge_once_it_is_filled_and_files_that_are_there_are_kept(cli):
+def test_templates_hold_no_memories(cli):
     assert cli.json("init")["memories"] == 0
     assert "0 memories can be searched" in cli.ok("init")
+
+
+def test_a_filled_template_is_indexed(cli):
+    assert cli.json("init")["memories"] == 0
     path = cli.project / KNOWLEDGE / "gotchas.md"
     lines = [line for line in path.read_text().splitlines() if not line.startswith("index: false")]
     path.write_text("\n".join(lines).replace("A short name of the trap", "Cron runs in UTC"))
     assert cli.json("init")["memories"] == 1
     assert "Cron runs in UTC" in cli.json("search", "cron")[0]["content"]
+
+
+def test_init_keeps_existing_files(cli):
+    assert cli.json("init")["memories"] == 0
     (cli.project / ".bethink/config.toml").write_text("limit = 3\n")
     before = tree(cli.project)
     assert set(statuses(cli.json("init", *FILES_ONLY, "--force")).values()) == {"kept"}
@@ -114,17 +137,27 @@ IGNORE_FILE_EXTENDED = [
 ]
 
 
-def test_folders_templates_and_settings_are_made_and_the_ignore_file_is_extended_once(cli):
+def test_init_creates_templates(cli):
     git(cli.project, "init")
     cli.ok("init", *FILES_ONLY)
     made = {path: path.read_text() for path in (cli.project / KNOWLEDGE).rglob("*.md")}
     names = ["README.md", "gotchas.md", *(f"{folder}/README.md" for folder in FOLDERS)]
     assert made.keys() == {cli.project / KNOWLEDGE / name for name in names}
     assert all(text.startswith("---\nindex: false  # a template") for text in made.values())
+
+
+def test_init_ignores_the_database_in_git(cli):
+    git(cli.project, "init")
+    cli.ok("init", *FILES_ONLY)
     assert (cli.project / ".gitignore").read_text().splitlines()[-1] == "/.bethink/memory.db*"
     (cli.project / ".bethink/memory.db").touch()
     shown = git(cli.project, "status", "--porcelain", "-uall")
     assert "config.toml" in shown and "memory.db" not in shown
+
+
+def test_the_template_of_the_settings_sets_nothing(cli):
+    git(cli.project, "init")
+    cli.ok("init", *FILES_ONLY)
     # The template of the settings holds what a project may set, and sets nothing.
     file = cli.project / ".bethink/config.toml"
     assert tomllib.loads(file.read_text()) == {}
@@ -134,6 +167,9 @@ def test_folders_templates_and_settings_are_made_and_the_ignore_file_is_extended
     file.write_text(set_all)
     usual = config.Config(embedding="hashing")._replace(origins={})
     assert config.load(cli.project)._replace(origins={}) == usual
+
+
+def test_the_ignore_file_is_extended_once(cli):
     for before, after in IGNORE_FILE_EXTENDED:
         git(cli.project, "init")
         path = cli.project / ".gitignore"
@@ -144,19 +180,29 @@ def test_folders_templates_and_settings_are_made_and_the_ignore_file_is_extended
             assert held == (before if after is None else after)
 
 
-def test_a_knowledge_folder_of_the_users_own_is_left_to_them_and_git_is_not_needed(cli):
+def test_an_existing_knowledge_folder_is_left_alone(cli):
     (cli.project / "docs").mkdir()
     cli.ok("config", "knowledge", "docs")
     cli.ok("init", *FILES_ONLY)
     assert list((cli.project / "docs").iterdir()) == []
+
+
+def test_a_missing_knowledge_folder_is_created(cli):
+    (cli.project / "docs").mkdir()
     cli.ok("config", "knowledge", "notes/team,docs")
     cli.ok("init", *FILES_ONLY)
     assert (cli.project / "notes/team/gotchas.md").exists()
     assert not (cli.project / ".claude").exists()
+
+
+def test_init_works_without_git(cli):
     cli.ok("init", *FILES_ONLY)
     assert not (cli.project / ".gitignore").exists()
     (cli.project / "a/b").mkdir(parents=True)
     assert projects.find(cli.project / "a/b").root == cli.project
+
+
+def test_a_local_database_is_ignored_in_git(cli):
     cli.ok("init", *FILES_ONLY, "--local")
     assert "/.bethink/memory.db*" in (cli.project / ".gitignore").read_text()
 
@@ -178,7 +224,7 @@ DOCUMENTATION = {
 }
 
 
-def test_documentation_is_listed_and_read_unless_the_setting_names_what_is_knowledge(cli):
+def test_documentation_is_indexed(cli):
     plant(cli.project, DOCUMENTATION)
     told = cli("init", "--skip-map")
     assert "too: README.md, docs, wiki;" in told.err and "6 empty" in told.out
@@ -188,7 +234,17 @@ def test_documentation_is_listed_and_read_unless_the_setting_names_what_is_knowl
         assert (found["section"], f"{found['source']}:{lines}".rstrip(":")) == (section, place)
     # Index and analysis both read it; a search tells it once.
     assert len(cli.json("search", "every commit", "--mode", "keyword")) == 1
+
+
+def test_documentation_is_not_listed_without_indexing(cli):
+    plant(cli.project, DOCUMENTATION)
+    cli("init", "--skip-map")
     assert "docs" not in cli("init", "--skip-map", "--skip-index").err
+
+
+def test_the_setting_limits_what_is_knowledge(cli):
+    plant(cli.project, DOCUMENTATION)
+    cli("init", "--skip-map")
     cli.ok("config", "knowledge", ".claude/knowledge", "--project-file")
     assert "docs" not in cli("init", "--skip-map").err
     assert not cli.json("search", "third of the month", "--mode", "keyword")
@@ -202,22 +258,34 @@ REFUSED = [
 ]
 
 
-def test_a_path_is_given_one_way_and_settings_go_to_the_root(cli, monkeypatch, tmp_path):
+def test_init_takes_a_path(cli, tmp_path):
     other = plant(tmp_path / "other", {"a.txt": ""})
     for words in ([other], ["--project", other]):
         assert cli.json("init", *words, *FILES_ONLY)["project"]["root"] == str(other)
     assert (other / KNOWLEDGE).is_dir() and list(cli.project.iterdir()) == []
     assert "not allowed with" in cli.fails("init", ".", "--project", ".", code=2)
+
+
+def test_init_refuses_a_folder_that_is_no_project(cli, monkeypatch, tmp_path):
     home = tmp_path / "ada"
     plant(home, {"file.txt": "x"})
     monkeypatch.setattr(projects.Path, "home", lambda: home)
     for path, code, said in REFUSED:
         assert said in cli.fails("init", home / path, code=code)
+    assert not (home / ".claude").exists()
+
+
+def test_init_refuses_a_name_that_cannot_be_listed(cli, monkeypatch, tmp_path):
+    home = tmp_path / "ada"
+    plant(home, {"file.txt": "x"})
+    monkeypatch.setattr(projects.Path, "home", lambda: home)
     for name in ("two\nlines", os.fsdecode(b"caf\xe9")):  # which no list of projects can hold
         (home / name).mkdir()
         said = cli.fails("init", "--local", "--project", home / name, code=2)
         assert "cannot be kept in a list of projects" in said and not list((home / name).iterdir())
-    assert not (home / ".claude").exists()
+
+
+def test_init_in_a_worktree_writes_settings_to_the_root(cli, monkeypatch, tmp_path):
     branch = tmp_path / "branch"
     git(cli.project, "init")
     git(cli.project, "commit", "--allow-empty", "-m", "first")
@@ -229,7 +297,7 @@ def test_a_path_is_given_one_way_and_settings_go_to_the_root(cli, monkeypatch, t
     assert (cli.project / ".gitignore").exists()
 
 
-def test_a_file_where_a_folder_should_be_is_told_and_the_rest_goes_on(cli):
+def test_a_file_in_the_way_fails_alone(cli):
     git(cli.project, "init")
     (cli.project / ".claude").write_text("I am a file\n")
     (cli.project / ".gitignore").mkdir()
@@ -256,7 +324,7 @@ def test_a_link_out_of_the_project_is_not_followed(cli, tmp_path):
     assert tree(outside) == before
 
 
-def test_local_gives_the_project_a_database_of_its_own(cli):
+def test_local_creates_a_database_for_the_project(cli):
     cli.add("Told before")
     database, noted = cli.project / ".bethink/memory.db", cli.home / "local-projects"
     cli.ok("init", "--local", *FILES_ONLY)
@@ -269,37 +337,52 @@ def test_local_gives_the_project_a_database_of_its_own(cli):
     assert "permissions" not in " ".join(problems)
 
 
-def test_local_stays_local_and_is_noted_once_beside_others(cli):
+def test_a_local_project_stays_local(cli):
     plant(cli.home, {"local-projects": "/somewhere/else"})
     for options in (["--local"], [], ["--local"]):
         assert cli.json("init", *options, *FILES_ONLY)["local"] is True
     assert (cli.home / "local-projects").read_text() == f"/somewhere/else\n{cli.project}\n"
 
 
-def test_local_takes_a_database_over_only_by_force_and_beside_no_other(cli, monkeypatch, tmp_path):
+def test_local_is_refused_beside_another_database(cli, monkeypatch, tmp_path):
     assert "would win" in cli.fails("init", "--local", "--database", tmp_path / "x.db", code=2)
     with monkeypatch.context() as patch:
         patch.setenv("BETHINK_DATABASE", str(tmp_path / "x.db"))
         assert "$BETHINK_DATABASE" in cli.fails("init", "--local", code=2)
     assert list(cli.project.iterdir()) == []
+
+
+def test_local_refuses_a_file_that_is_no_database(cli):
     plant(cli.project, {".bethink/memory.db": b"not a database, but long enough for one" * 100})
     assert "not a Bethink database" in cli.fails("init", "--local", "--force", code=1)
     assert not (cli.home / "local-projects").exists()
-    (cli.project / ".bethink/memory.db").unlink()
+
+
+def test_a_database_that_came_with_the_project_is_not_used(cli):
     with Bethink(cli.project / ".bethink/memory.db", directory=cli.project) as memory:
         memory.add("Somebody else's words")
     shown = cli("init", *FILES_ONLY)
     assert shown.code == 0 and "is not used: it may have come with the project" in shown.err
     assert cli.json("list") == []
+
+
+def test_local_refuses_a_database_that_came_with_the_project(cli):
+    with Bethink(cli.project / ".bethink/memory.db", directory=cli.project) as memory:
+        memory.add("Somebody else's words")
     before = tree(cli.project)
     assert "somebody else's words" in cli.fails("init", "--local", code=2)
     assert tree(cli.project) == before
     assert not (cli.home / "local-projects").exists()
+
+
+def test_local_takes_over_a_database_by_force(cli):
+    with Bethink(cli.project / ".bethink/memory.db", directory=cli.project) as memory:
+        memory.add("Somebody else's words")
     assert cli.json("init", "--local", "--force", *FILES_ONLY)["local"] is True
     assert [one["content"] for one in cli.json("list")] == ["Somebody else's words"]
 
 
-def test_ctrl_c_leaves_a_usable_state_and_a_part_that_fails_stops_no_other(repository, monkeypatch):
+def test_ctrl_c_leaves_a_usable_state(repository, monkeypatch):
     real = knowledge.PARTS["index"]
 
     def stop(done, sources):
@@ -319,6 +402,9 @@ def test_ctrl_c_leaves_a_usable_state_and_a_part_that_fails_stops_no_other(repos
     assert repository.json("search", "tea shop cart") != []  # what was read before the stop is kept
     assert set(parts(repository.json("init")).values()) == {"done"}
     assert "100 grams" in repository.json("search", "how is oolong sold?")[0]["content"]
+
+
+def test_a_failing_part_stops_no_other(repository):
     plant(repository.project, {".bethink/config.toml": 'knowledge = ["../elsewhere"]\n'})
     shown = repository("--json", "init")
     report = json.loads(shown.out)

@@ -12,7 +12,7 @@ from agent_files import DOCUMENTS, HOSTS, PROGRAM, TOMLS, laid, statuses, tree
 from bethink import skills
 from bethink.agents import install
 from bethink.app.cli.connect import list_notes
-from bethink.app.mcp import TOOLS
+from bethink.app.mcp.tools import TOOLS
 from bethink.errors import BethinkError
 from bethink.hooks import run
 from bethink.text import textfile
@@ -47,7 +47,7 @@ def test_a_server_that_could_not_start_is_not_registered(cli, home, monkeypatch)
 
 @pytest.mark.parametrize("kind", ["comments", "CRLF", "other tools' hooks", "empty"])
 @pytest.mark.parametrize("name", HOSTS)
-def test_install_and_uninstall_leave_every_file_as_it_was(cli, home, name, kind):
+def test_uninstall_leaves_every_file_as_it_was(cli, home, name, kind):
     before = lay_shared(home, name, kind, 0o600 if kind == "comments" else 0o644)
     words = ("install", f"--{name}", *(() if kind == "comments" else ("--no-skills",)))
     dry = cli.json(*words, "--dry-run")
@@ -70,7 +70,7 @@ def test_install_and_uninstall_leave_every_file_as_it_was(cli, home, name, kind)
     assert not (cli.home / "install.json").exists()
 
 
-def test_all_hosts_share_their_skills_until_the_last_goes_and_hooks_are_quoted(cli, home):
+def test_shared_skills_stay_until_the_last_agent_is_disconnected(cli, home):
     cli.ok("install", "--all")
     shared = home / ".agents/skills/remember/SKILL.md"
     assert shared.exists()
@@ -83,6 +83,8 @@ def test_all_hosts_share_their_skills_until_the_last_goes_and_hooks_are_quoted(c
     cli.ok("uninstall")
     assert tree(home) == {}
 
+
+def test_a_hook_command_is_quoted(cli, home):
     def hooks(event, host="claude/settings"):
         groups = json.loads((home / f".{host}.json").read_text())["hooks"][event]
         return [one["hooks"][0] for one in groups]
@@ -91,6 +93,14 @@ def test_all_hosts_share_their_skills_until_the_last_goes_and_hooks_are_quoted(c
     (codex,), (claude,) = hooks("Stop", "codex/hooks"), hooks("Stop")
     assert codex["command"] == "'/opt/my tools/bethink' hook stop --host codex"
     assert (claude["command"], claude["args"]) == (PROGRAM, ["hook", "stop", "--host", "claude"])
+
+
+def test_the_prompt_hook_is_an_mcp_tool_only_if_warm(cli, home):
+    def hooks(event, host="claude/settings"):
+        groups = json.loads((home / f".{host}.json").read_text())["hooks"][event]
+        return [one["hooks"][0] for one in groups]
+
+    cli.ok("install", "--codex", "--claude", "--warm")
     assert [one["type"] for one in hooks("UserPromptSubmit")] == ["mcp_tool"]
     cli.ok("install", "--claude")
     assert [one["type"] for one in hooks("UserPromptSubmit")] == ["command"]
@@ -106,7 +116,7 @@ def test_claude_code_reports_failed_shell_calls(cli, home):
     assert group["hooks"][0]["args"] == ["hook", "tool-failure", "--host", "claude"]
 
 
-def test_what_the_user_edits_between_install_and_uninstall_stays(cli, home):
+def test_edits_made_after_installing_survive_an_uninstall(cli, home):
     text, edit = DOCUMENTS["comments"], ('"opus", // for now', '"haiku", // since today')
     added = '\n# mine\n[projects."/x"]\ntrust_level = "trusted"\n'
     settings = laid(home, ".claude/settings.json", text)
@@ -134,7 +144,7 @@ def test_an_upgrade_after_an_edit_still_gives_back_what_was_there(cli, home, mon
         file.write_text(file.read_text().replace('"opus"', '"haiku"'))
     monkeypatch.setattr(install, "find_command", lambda: ("/new/bethink",))
     cli.ok("install", "--claude")
-    assert [file.read_text().count("/new/bethink") for file in files] == [1, 8]
+    assert [file.read_text().count("/new/bethink") for file in files] == [1, 10]
     assert not any(PROGRAM in file.read_text() for file in files)
     cli.ok("uninstall")
     assert [file.read_text() for file in files] == [text.replace('"opus"', '"haiku"')] * 2
@@ -163,7 +173,7 @@ def test_a_file_that_cannot_be_changed_is_left_alone(cli, home, data, mode, told
     assert path.read_bytes() == data
 
 
-def test_a_link_stays_a_link_and_its_target_is_edited(cli, home):
+def test_a_linked_settings_file_stays_a_link(cli, home):
     target = laid(home, "dotfiles/claude.json", DOCUMENTS["comments"], 0o640)
     (home / ".claude").mkdir()
     (home / ".claude/settings.json").symlink_to(target)
@@ -244,7 +254,7 @@ def test_a_skill_that_could_not_be_written_is_ours(cli, home, monkeypatch, troub
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_a_skill_of_our_name_that_is_somebody_elses_is_kept(cli, home, first):
+def test_a_foreign_skill_of_our_name_is_kept(cli, home, first):
     file = (".claude/skills/remember/SKILL.md", "---\nname: remember\n---\nmine\n")
     if first:
         laid(home, *file)
@@ -318,16 +328,23 @@ def test_the_users_own_claude_is_offered_with_its_cost_a_day(
         assert OFFER not in cli("install", "--claude").err, "it is offered once"
 
 
-def test_rules_and_servers_that_the_user_had_are_brought_up_to_date_and_given_back(cli, home):
+def test_allow_reads_lists_the_reading_tools(home):
     rules = install.find_connectable("claude").files.reads
-    reading = [name for name, tool in TOOLS.items() if tool.told["annotations"].get("readOnlyHint")]
+    reading = [name for name, tool in TOOLS.items() if tool.annotations.get("readOnlyHint")]
     assert [rule.rpartition("__")[2] for rule in rules if "__" in rule] == reading
+
+
+def test_an_existing_permission_rule_survives_an_uninstall(cli, home):
+    rules = install.find_connectable("claude").files.reads
     text = json.dumps({"permissions": {"allow": [rules[0], "Bash(ls:*)"]}}, indent=2)
     path = laid(home, ".claude/settings.json", text)
     cli.ok("install", "--claude", "--allow-reads")
     path.write_text(path.read_text().replace('"hooks": {', '"env": {},\n  "hooks": {'))
     cli.ok("uninstall")
     assert json.loads(path.read_text()) == {**json.loads(text), "env": {}}
+
+
+def test_an_existing_server_entry_is_updated_then_restored(cli, home):
     entry = {"type": "stdio", "command": "uvx", "args": ["bethink", "mcp"], "env": {}}
     text = json.dumps({"mcpServers": {"bethink": entry}})
     path = laid(home, ".claude.json", text)
@@ -336,17 +353,30 @@ def test_rules_and_servers_that_the_user_had_are_brought_up_to_date_and_given_ba
     assert server == entry | {"command": PROGRAM, "args": ["mcp"]}
     cli.ok("uninstall")
     assert path.read_text() == text
+
+
+def test_a_foreign_server_entry_is_kept(cli, home):
+    entry = {"type": "stdio", "command": "uvx", "args": ["bethink", "mcp"], "env": {}}
+    text = json.dumps({"mcpServers": {"bethink": entry}})
+    path = laid(home, ".claude.json", text)
     path.write_text(text.replace('"bethink", "mcp"', '"other", "mcp"'))
     assert "from somebody else, and was kept" in cli.ok("install", "--claude")
 
 
-def test_a_plugin_that_the_user_changed_is_kept_and_disarmed(cli, home):
+def test_an_edited_plugin_is_kept_without_its_command(cli, home):
     cli.ok("install", "--opencode")
     plugin = home / ".config/opencode/plugins/bethink.js"
     edited = plugin.read_text().replace("const LIMIT = 8000", "const LIMIT = 4000")
     plugin.write_text(edited)
     assert "it was kept" in cli.ok("uninstall")
     assert plugin.read_text() == edited.replace(f'["{PROGRAM}"]', "[]") != edited
+
+
+def test_a_rewritten_plugin_is_left_alone(cli, home):
+    cli.ok("install", "--opencode")
+    plugin = home / ".config/opencode/plugins/bethink.js"
+    edited = plugin.read_text().replace("const LIMIT = 8000", "const LIMIT = 4000")
+    plugin.write_text(edited)
     plugin.write_text(edited.replace(f'const COMMAND = ["{PROGRAM}"]', "let COMMAND"))
     cli.ok("install", "--opencode")
     assert plugin.read_text().count("let COMMAND") == 1, "it is the user's now"
@@ -425,12 +455,18 @@ def test_an_installed_plugin_is_not_doubled(cli, home, name, file, text):
     assert cli("install", f"--{name}", "--dry-run", "--json").out.count("made") > 0
 
 
-def test_a_damaged_record_is_told_and_force_finds_the_entries(cli, home):
-    settings = laid(home, ".claude/settings.json", DOCUMENTS["other tools' hooks"])
+def test_a_damaged_record_is_reported(cli, home):
+    laid(home, ".claude/settings.json", DOCUMENTS["other tools' hooks"])
     cli.ok("install", "--claude", "--cursor", "--no-skills")
     record = cli.home / "install.json"
     record.write_text("{")
     assert "is damaged" in cli.fails("uninstall", code=1)
+
+
+def test_force_uninstalls_without_a_record(cli, home):
+    settings = laid(home, ".claude/settings.json", DOCUMENTS["other tools' hooks"])
+    cli.ok("install", "--claude", "--cursor", "--no-skills")
+    record = cli.home / "install.json"
     record.unlink()
     assert "--force" in cli("uninstall").err and "session-start" in settings.read_text()
     cli.ok("uninstall", "--force")
@@ -445,7 +481,7 @@ def test_secrets_beside_a_change_are_not_printed(cli, home):
     assert key in (home / ".claude.json").read_text()
 
 
-def test_a_program_in_a_passing_place_is_passed_over_or_told(cli, home, monkeypatch, tmp_path):
+def test_a_program_in_a_cache_is_not_installed(cli, home, monkeypatch, tmp_path):
     monkeypatch.undo()
     passing = laid(tmp_path, ".cache/uv/archive-v0/x/bin/bethink", "#!/bin/sh\n", 0o755)
     lasting = laid(tmp_path, "bin/bethink", "#!/bin/sh\n", 0o755)

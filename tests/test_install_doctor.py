@@ -54,15 +54,23 @@ def test_the_whole_chain_of_a_host_is_proven(cli, program, name):
     assert spool.list_waiting() == [], "what doctor tries leaves nothing behind"
 
 
-def test_a_file_that_nobody_may_write_is_well_and_a_broken_one_is_named(cli, home, program):
+def test_no_connected_agent_is_no_problem(cli, program, home):
     (found,) = findings(cli).values()
     assert found["ok"] and found["message"] == "none is connected; `bethink install` does it"
+
+
+def test_a_read_only_settings_file_is_no_problem(cli, home, program):
     cli.ok("install", "--claude", "--no-skills")
     paths = [home / ".claude.json", home / ".claude/settings.json"]
     paths[1].chmod(0o444)
     before = tree(home)
     assert all(one["ok"] for one in findings(cli, "--fix").values())
     assert tree(home) == before, "and no part is added that was left out"
+
+
+def test_a_broken_settings_file_is_named(cli, home, program):
+    cli.ok("install", "--claude", "--no-skills")
+    paths = [home / ".claude.json", home / ".claude/settings.json"]
     for path in paths:
         path.chmod(0o644)
         path.write_text("{")
@@ -70,16 +78,27 @@ def test_a_file_that_nobody_may_write_is_well_and_a_broken_one_is_named(cli, hom
     assert not found["ok"] and all(f"{path}: Line 1" in found["message"] for path in paths)
 
 
-def test_a_capture_is_told_and_a_slow_hook_leaves_no_process(cli, home, monkeypatch, tmp_path):
+def test_the_doctor_reminds_to_trust_codex_hooks(cli, home):
     assert "Codex runs hooks only after you trust them" in connect.check_capture("codex").message
+
+
+def test_the_doctor_shows_the_last_capture(cli, home, monkeypatch):
     monkeypatch.setattr(spool, "read_captures", lambda: {"claude": time.time() - 42})
     told = connect.check_capture("claude").message
     assert re.fullmatch("last capture 4[2-9] seconds ago; waiting: 0 transcripts", told)
     spool.note(Hook("stop", "claude", "a", "/talks/a.jsonl"), "/x.db")
     assert connect.check_capture("claude").message.endswith("; waiting: 1 transcript")
     assert connect.check_capture("claude").ok
+
+
+def test_the_doctor_reports_transcripts_that_wait_too_long(cli, home, monkeypatch):
+    monkeypatch.setattr(spool, "read_captures", lambda: {"claude": time.time() - 42})
+    spool.note(Hook("stop", "claude", "a", "/talks/a.jsonl"), "/x.db")
     monkeypatch.setattr(connect, "PATIENCE", -1.0)
     assert not connect.check_capture("claude").ok
+
+
+def test_a_slow_command_leaves_no_process(cli, home, monkeypatch, tmp_path):
     number = tmp_path / "number"
     line = f"sleep 60 & echo $! > '{number}'; wait"
     monkeypatch.setenv("PATH", os.defpath)
@@ -95,7 +114,7 @@ def test_a_capture_is_told_and_a_slow_hook_leaves_no_process(cli, home, monkeypa
     assert eventually(has_ended), "who is killed ends when it is next given a moment"
 
 
-def test_entries_of_another_program_are_fixed_and_not_run(cli, home, program, monkeypatch):
+def test_entries_of_another_program_are_not_run(cli, program, monkeypatch, home):
     cli.ok("install", "--claude", "--no-skills")
     newer = program.parent.rename(program.parent.with_name("newer tools")) / program.name
     monkeypatch.setattr(install, "find_command", lambda: (str(newer),))
@@ -103,6 +122,12 @@ def test_entries_of_another_program_are_fixed_and_not_run(cli, home, program, mo
     assert "is not as `install` writes it" in found["claude config"]["message"]
     assert not found["claude config"]["ok"]
     assert {"claude hooks", "claude MCP"}.isdisjoint(found)
+
+
+def test_the_doctor_fixes_entries_of_another_program(cli, home, program, monkeypatch):
+    cli.ok("install", "--claude", "--no-skills")
+    newer = program.parent.rename(program.parent.with_name("newer tools")) / program.name
+    monkeypatch.setattr(install, "find_command", lambda: (str(newer),))
     found = findings(cli, "--fix")
     assert all(one["ok"] for one in found.values()), found
     assert str(newer) in (home / ".claude.json").read_text()
@@ -148,7 +173,7 @@ def test_a_hook_that_hides_its_failure_is_found_out(cli, home, program, monkeypa
     assert "copilot failures" not in findings(cli, "--fix")
 
 
-def test_entries_that_somebody_removed_are_missed_and_put_back(cli, home, program):
+def test_the_doctor_puts_back_removed_entries(cli, home, program):
     cli.ok("install", "--gemini", "--no-skills", "--no-mcp")
     path = home / ".gemini/settings.json"
     edit_json(path, lambda document: document["hooks"].pop("AfterAgent"))
@@ -210,7 +235,9 @@ def test_a_host_that_only_the_plugin_connects_is_proven_too(cli, home, program, 
         ),
     ],
 )
-def test_settings_that_switch_us_off_or_double_us_are_told(cli, home, program, change, said, fix):
+def test_settings_that_disable_or_double_the_hooks_are_reported(
+    cli, home, program, change, said, fix
+):
     cli.ok("install", "--claude", "--no-skills", "--no-mcp")
     path = home / ".claude/settings.json"
     edit_json(path, lambda document: document.update(change))
@@ -222,7 +249,7 @@ def test_settings_that_switch_us_off_or_double_us_are_told(cli, home, program, c
     assert put_back != ("enabledPlugins" in change), "beside a plugin nothing is put back"
 
 
-def test_what_somebody_made_of_our_entries_is_told_and_not_run(cli, home, program, tmp_path):
+def test_edited_entries_are_reported_without_running_them(cli, home, program, tmp_path):
     cli.ok("install", "--claude", "--opencode", "--no-skills")
     ran = tmp_path / "ran"
     files = (".claude/settings.json", ".claude.json", ".config/opencode/plugins/bethink.js")
@@ -244,9 +271,15 @@ def test_init_asks_at_a_terminal(cli, home, answer, connected):
     assert (home / ".claude/settings.json").exists() == connected
 
 
-def test_init_connects_the_agents_that_it_is_told_of(cli, home):
+def test_init_connects_the_named_agents(cli, home):
     told = cli.json("init", "--agent", "claude,codex")
     assert {one["host"] for one in told["agents"]["files"]} == {"claude", "codex"}
     assert (home / ".codex/config.toml").exists() and not (home / ".gemini").exists()
+
+
+def test_init_refuses_an_unknown_agent(cli, home):
     assert "Did you mean 'gemini'?" in cli.fails("init", "--agent", "gemni", code=2)
+
+
+def test_init_names_the_connected_agent(cli, home):
     assert "Claude Code\n" in cli.ok("init", "--agent", "claude")

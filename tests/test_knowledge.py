@@ -9,8 +9,8 @@ from memories import use_tool
 from trees import git, plant
 
 from bethink import Bethink
-from bethink.app.mcp import tools
-from bethink.embed import HashingEmbedder
+from bethink.app.mcp import resources
+from bethink.embed.hashing import HashingEmbedder
 from bethink.errors import NotFound
 
 KNOWLEDGE = ".claude/knowledge"
@@ -36,7 +36,7 @@ def names(paths: list[str]) -> list[str]:
     return [path.rpartition("/")[2] for path in paths]
 
 
-def test_knowledge_files_are_read_once_and_a_note_that_names_one_outlives_it(project, monkeypatch):
+def test_knowledge_files_are_indexed_with_their_lines(project):
     files = [f"{KNOWLEDGE}/deploying.md", f"{KNOWLEDGE}/gotchas/cache.md"]
     assert project.json("index")["added"] == files
     hit = project.json("search", "previous tag again")[0]
@@ -46,10 +46,18 @@ def test_knowledge_files_are_read_once_and_a_note_that_names_one_outlives_it(pro
     assert "Run the previous tag again" in "\n".join(GUIDE.splitlines()[first - 1 : last])
     gotcha = project.json("search", "midnight")[0]
     assert (gotcha["kind"], gotcha["tags"], gotcha["trust"]) == ("gotcha", ["redis"], 1)
+
+
+def test_unchanged_files_are_not_read_again(project, monkeypatch):
+    files = [f"{KNOWLEDGE}/deploying.md", f"{KNOWLEDGE}/gotchas/cache.md"]
+    assert project.json("index")["added"] == files
     with monkeypatch.context() as patch:
         patch.setattr(HashingEmbedder, "documents", lambda *_: pytest.fail("embedded"))
         again = project.json("index")
     assert (again["unchanged"], again["added"], again["memories"]) == (2, [], NOTHING)
+
+
+def test_a_note_about_a_file_outlives_it(project):
     file = f"{KNOWLEDGE}/gotchas/cache.md"
     plant(project.project, {file: "The cache forgets everything at midnight.\n"})
     project.ok("index")
@@ -66,7 +74,7 @@ def test_knowledge_files_are_read_once_and_a_note_that_names_one_outlives_it(pro
     assert list(kept) == ["Ada wrote this down"]
 
 
-def test_settings_change_what_the_next_run_reads_and_its_passages(project):
+def test_the_knowledge_setting_decides_what_is_indexed(project):
     billing = {"billing.md": "# Billing\n\nInvoices are sent on the third of the month.\n"}
     plant(project.project / "docs", billing)
     project.ok("index")
@@ -76,6 +84,9 @@ def test_settings_change_what_the_next_run_reads_and_its_passages(project):
     project.ok("config", "knowledge", f"{KNOWLEDGE},docs")
     assert project.json("index")["added"] == ["docs/billing.md"]
     assert project.json("search", "third of the month", "--mode", "keyword")
+
+
+def test_the_chunk_size_decides_how_files_are_cut(project):
     owls = "# Long\n\n" + "A sentence about owls in the barn. " * 100
     plant(project.project / KNOWLEDGE, {"long.md": owls})
     project.ok("index")
@@ -85,7 +96,7 @@ def test_settings_change_what_the_next_run_reads_and_its_passages(project):
     assert len(project.json("list", "--all")) > several
 
 
-def test_bad_files_and_what_holds_no_words_are_named_and_the_rest_is_indexed(project):
+def test_unreadable_files_are_skipped_by_name(project):
     files = {"binary.md": b"\x00\x01\x02" * 100, "huge.md": b"word " * 2_100_000}
     files["broken.md"] = "---\ntags: [a, b\n---\n# Broken\n\nStill readable text.\n"
     files["open.md"] = "# Open\n\n```python\nprint('no end')\n"
@@ -101,6 +112,9 @@ def test_bad_files_and_what_holds_no_words_are_named_and_the_rest_is_indexed(pro
     assert {"gone.md", "pipe.md"} <= set(skipped)
     for text in ("Still readable text", "no end", "never from a branch"):
         assert text in everything(project)
+
+
+def test_text_without_words_is_left_out(project):
     image = f"![till](data:image/png;base64,{'iVBORw0KGgo' * 3000})"
     tea = "烏龍茶以百克罐裝出售，從不散裝。" * 60
     files = {"noise.md": "a" * 300_000, "tea.md": f"# 茶\n\n{tea}\n"}
@@ -121,7 +135,7 @@ def test_an_empty_project_says_what_to_do(cli):
     assert "outside the project" in cli.fails("index", code=2)
 
 
-def test_import_takes_any_markdown_and_stays_in_its_container(project, tmp_path):
+def test_a_folder_of_markdown_is_imported(project, tmp_path):
     outage = "The queue was full because the worker had died.\n" * 120
     page = "# Page\n\nMDX is read as Markdown.\n"
     files = {"post.markdown": f"# Outage\n\n{outage}", "page.mdx": page, "skip.txt": "no Markdown"}
@@ -135,6 +149,9 @@ def test_import_takes_any_markdown_and_stays_in_its_container(project, tmp_path)
     assert names(project.json(*take)["vanished"]) == ["page.mdx"]
     project.ok("index")
     assert "post.markdown" in everything(project)  # other sources are left alone
+
+
+def test_an_import_stays_in_its_container(project, tmp_path):
     plant(tmp_path, {"router.md": "# Router\n\nLoaders run before the route renders.\n"})
     container = ("--container", "react-router")
     project.ok("import", "--markdown", str(tmp_path / "router.md"), *container)
@@ -155,27 +172,37 @@ def coded(cli):
     return cli
 
 
-def test_code_is_found_by_symbol_path_and_purpose_unless_the_extra_is_missing(coded, monkeypatch):
+def test_the_map_needs_its_extra(coded, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("bethink.features.knowledge.find_spec", lambda name: None)
         for options in ([], ["--json"]):
             refused = coded.fails("map", *options, code=1)
             assert "hint: pip install 'bethink[code]'" in refused and "skipped" not in refused
+
+
+def test_a_map_as_json_stores_nothing(coded):
     keys = ["content", "language", "lines", "path", "symbols"]
     assert sorted(coded.json("map")[0]) == keys
     assert coded.json("stats")["memories"] == 0, "--json prints and stores nothing"
+
+
+def test_code_is_found_by_symbol_path_or_purpose(coded):
     assert "2 added" in coded.ok("map")
     questions = {"totalOf": "src/cart.ts", "src/client.py": "src/client.py"}
     questions["tries again when the connection breaks"] = "src/client.py"
     for question, path in questions.items():
         hit = coded.json("search", question, "--limit", "1")[0]
         assert (hit["path"], hit["kind"]) == (path, "code") and hit["lines"]
+
+
+def test_an_unchanged_map_is_kept(coded):
+    assert "2 added" in coded.ok("map")
     assert "unchanged  2" in coded.ok("map")
     (coded.project / "src" / "cart.ts").unlink()
     assert "vanished   src/cart.ts" in coded.ok("map")
 
 
-def test_a_repo_map_goes_out_and_comes_in_again(coded, tmp_path):
+def test_a_repo_map_can_be_exported_then_imported(coded, tmp_path):
     file = tmp_path / "repo-map.json"
     file.write_text(coded.ok("map", "--json"))
     take = ("import", "--repo-map", str(file))
@@ -191,7 +218,7 @@ ADR = "# {}. Use {}\n\n## Status\n\n{}\n\n## Decision\n\nOrders are kept in {}.\
 SUPERSEDED = "Superseded by [2. Use Postgres](0002-postgres.md)"
 
 
-def test_analysis_finds_commands_decisions_and_what_replaced_them(cli):
+def test_analysis_finds_commands_or_decisions(cli):
     files = {
         "README.md": "# Shop\n\nA shop that sells tea by subscription.\n",
         "Makefile": "test:  ## run the tests\n\tpytest -q\n",
@@ -233,7 +260,7 @@ FILES = {
 }
 
 
-def test_readers_see_no_private_part_of_a_file_and_no_secret_in_its_name(cli):
+def test_private_parts_of_files_are_not_read(cli):
     plant(cli.project, FILES)
     cli.ok("analyze")
     cli.ok("map")
@@ -244,6 +271,9 @@ def test_readers_see_no_private_part_of_a_file_and_no_secret_in_its_name(cli):
     assert "Globex" not in str(entry) and entry["lines"] == FILES["shop.py"].count("\n")
     line = FILES["shop.py"].splitlines().index("def bake():") + 1
     assert f"{line}: def bake()" in entry["content"]
+
+
+def test_secrets_in_file_names_are_not_stored(cli):
     token = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
     name = f"bad\nname\x1b[31m {token}"
     files = {
@@ -264,7 +294,7 @@ def test_readers_see_no_private_part_of_a_file_and_no_secret_in_its_name(cli):
         assert "bad\n" not in one["content"]
 
 
-def test_files_named_like_secrets_stay_apart_and_their_names_out(cli):
+def test_files_named_like_secrets_stay_apart(cli):
     lines = ["We deploy on Fridays.", "Lunch is at noon.", "Tests run at night."]
     paths = [f"key-{number}{KEY[1:]}.md" for number in range(3)]
     folder = cli.project / "docs"
@@ -302,7 +332,7 @@ HEADS = [
 ]
 
 
-def test_what_asks_to_be_left_out_is_told_and_listed_by_nobody(cli):
+def test_a_file_that_opts_out_is_shown_nowhere(cli):
     (cli.project / ".git").mkdir()
     plant(cli.project, {name: f"{text}{OUT}.\n" for name, text in HEADS})
     bread = {"README.md": "# Shop\n\nShop sells bread.\n"}
@@ -316,9 +346,9 @@ def test_what_asks_to_be_left_out_is_told_and_listed_by_nobody(cli):
     searches = ((question,), ("quokka*", "--mode", "keyword"))
     told += [str(cli.json("search", *words)) for words in searches]
     with Bethink(directory=cli.project) as memory:
-        assert [one["name"] for one in tools.list_resources(memory)] == ["bread.md"]
+        assert [one["name"] for one in resources.list_resources(memory)] == ["bread.md"]
         told += [
-            tools.read_resource(memory, "memory://bread.md")[1],
+            resources.read_resource(memory, "memory://bread.md")[1],
             use_tool(memory, "search_memories", limit=50, max_tokens=20_000),
             use_tool(memory, "search_memories", query=question),
             use_tool(memory, "memory_overview"),
@@ -326,6 +356,6 @@ def test_what_asks_to_be_left_out_is_told_and_listed_by_nobody(cli):
         assert "baked at night" in told[-4]
         for name in ("marsupials.md", "gotchas.md", "docs/adr/0002-quokka.md", "part.md"):
             with pytest.raises(NotFound, match="no resource"):
-                tools.read_resource(memory, f"memory://{name}")
+                resources.read_resource(memory, f"memory://{name}")
     for one in told:
         assert "never the board" not in one and "marsupials" not in one and "Quokka" not in one

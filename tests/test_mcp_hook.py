@@ -13,9 +13,10 @@ from mcp_client import ERAS, talking, text_of
 from mcp_types import CallToolRequestParams
 
 from bethink.api import Bethink
-from bethink.app.mcp import HOOK, TOOLS
+from bethink.app.mcp import HOOK
 from bethink.app.mcp.keeper import Keeper, answer_prompt_hook
 from bethink.app.mcp.server import Handlers
+from bethink.app.mcp.tools import TOOLS
 from bethink.embed.http import HttpEmbedder
 from bethink.hooks import spool, state
 from bethink.project import find
@@ -72,12 +73,13 @@ def test_a_host_can_call_the_hook_though_no_model_sees_it(project, offline):
         assert call(prompt=prompt) == call(prompt="hello there", session_id="s2") == "{}"
 
 
-def test_only_this_machine_calls_it_and_it_answers_for_the_sessions_directory(
-    keeper, project, tmp_path
-):
+def test_the_hook_tool_is_not_offered_to_other_machines(keeper):
     params = CallToolRequestParams(name=HOOK, arguments={"prompt": "Valkey", "cwd": "/"})
     with pytest.raises(MCPError, match="There is no tool"):
         asyncio.run(Handlers(keeper, False).call_tool(None, params))  # type: ignore[arg-type]
+
+
+def test_the_hook_tool_answers_for_the_directory_of_the_session(keeper, project, tmp_path):
     other = tmp_path / "elsewhere"
     other.mkdir()
     with Bethink(directory=other) as memory:
@@ -133,11 +135,14 @@ def test_a_prompt_is_never_sent_to_an_endpoint(project, open_keeper, monkeypatch
     assert sent == []
 
 
-def test_whatever_it_is_given_it_never_fails(keeper, project):
+def test_wrong_arguments_get_an_empty_answer(keeper):
     wrong = [{}, {"prompt": 7}, {"prompt": "x" * 300_000, "cwd": "\0"}, {"what": "?"}]
     for arguments in (*wrong, {"prompt": "Valkey", "cwd": ["/"], "host": {}}):
         assert answer_prompt_hook(keeper, arguments) == "{}"
     assert state.read_failures() == []
+
+
+def test_a_broken_database_gets_an_empty_answer(keeper, project):
     keeper.directory = None
     keeper.database = str(project)  # a directory is no database
     assert asked(keeper) == "{}"

@@ -35,9 +35,9 @@ WHOLE = f"import bethink.app.mcp as greeting; greeting.LONGEST = 0; {RUN}"
 CHANGED = """
 import os, sys, time
 from bethink.app.mcp import tools
-def other(memory, given):
+@tools.tool()
+def memory_overview(memory):
     {tool}
-tools.TOOLS["memory_overview"] = other
 from bethink.app.cli.main import main
 main(["mcp"])
 """
@@ -93,15 +93,21 @@ WRONG_REQUESTS = [
 ]
 
 
-def test_what_is_no_message_and_wrong_requests_are_answered_as_such_and_the_server_lives_on(bare):
+def test_a_broken_message_gets_an_error(bare):
     for line, code in NO_MESSAGES:
         bare.send(line)
         answer = bare.read()
         # What only a parser cannot take is answered under its id: its sender does not wait for another answer.
         known = 7 if code == -32700 and '"id": 7' in str(line) else None
         assert (answer["id"], answer["error"]["code"]) == (known, code), str(line)[:200]
+
+
+def test_a_wrong_request_gets_an_error(bare):
     for method, params, code in WRONG_REQUESTS:
         assert bare.ask(method, **params)["error"]["code"] == code, method
+
+
+def test_the_server_continues_after_broken_messages(bare):
     bare.tell("notifications/nothing")
     bare.send({"jsonrpc": "2.0", "id": 99, "result": {}})
     assert bare.ask("tools/call", name="memory_overview")["result"]["isError"] is False
@@ -132,12 +138,15 @@ def test_a_line_that_no_parser_takes_is_answered_under_its_id(bare, line, id):
     assert "result" in bare.ask("tools/list")
 
 
-def test_the_old_era_wants_a_handshake_and_ends_with_its_input(bare, place):
+def test_half_a_handshake_is_refused(bare):
     for client in (None, 5, {"name": "half"}):  # half a handshake is refused, not welcomed first
         bare.tell("initialize", 1, **(INITIALIZE | {"clientInfo": client}))
     assert [bare.read()["error"]["code"] for _ in range(3)] == [-32602] * 3
     bare.tell("tools/list", 1)
     assert bare.read()["error"]["code"] == -32602
+
+
+def test_the_old_protocol_starts_with_a_handshake(bare):
     bare.tell("initialize", 2, **INITIALIZE)
     answer = bare.read()["result"]
     assert (answer["protocolVersion"], answer["serverInfo"]["name"]) == ("2025-06-18", "bethink")
@@ -146,6 +155,14 @@ def test_the_old_era_wants_a_handshake_and_ends_with_its_input(bare, place):
     bare.tell("tools/call", 3, **STORE)
     assert bare.read()["result"]["content"][0]["text"].startswith("1. added [")
     assert bare.ask("tools/list")["error"]["code"] == -32600, "the other era is not served any more"
+
+
+def test_the_server_ends_with_its_input(bare, place):
+    bare.tell("initialize", 2, **INITIALIZE)
+    bare.read()["result"]
+    bare.tell("notifications/initialized")
+    bare.tell("tools/call", 3, **STORE)
+    assert bare.read()["result"]["content"][0]["text"].startswith("1. added [")
     assert bare.close_input() == (0, b"", "")
     left = [file.name for file in place[1].glob("memory.db*")]
     assert left == ["memory.db"], "no write-ahead log is left"
@@ -154,7 +171,7 @@ def test_the_old_era_wants_a_handshake_and_ends_with_its_input(bare, place):
 
 
 @pytest.mark.parametrize(("name", "code", "given"), [("SIGHUP", 0, {}), ("SIGINT", 130, STORE)])
-def test_it_ends_when_it_is_told_to_also_if_it_only_greeted(bare, name, code, given):
+def test_a_signal_ends_the_server(bare, name, code, given):
     bare.ask("tools/call", **given) if given else begin(bare)
     bare.process.send_signal(signal.Signals[name])
     assert bare.ends() == (code, b"", "")
@@ -198,7 +215,7 @@ def test_a_client_that_goes_away_in_the_middle_of_a_call_takes_the_server_with_i
         assert b"Traceback" not in bare.process.stderr.read()
 
 
-def test_a_call_that_fails_is_told_and_what_is_printed_never_gets_between_the_messages(place):
+def test_a_failing_call_is_reported_as_an_error(place):
     noise = (
         "print('noise'); os.write(1, b'raw noise\\n'); os.system('echo noise of a child'); 1 / 0"
     )
@@ -217,10 +234,15 @@ def test_a_call_that_fails_is_told_and_what_is_printed_never_gets_between_the_me
     assert {"noise", "noise of a child", "raw noise"} <= set(err.split("\n"))
 
 
-def test_the_greeting_loads_nothing_heavy_and_a_missing_sdk_is_told(place):
+def test_a_missing_sdk_is_reported_with_a_hint(place):
     with Bare(*place, program=("-c", f"import sys; sys.modules['mcp'] = None; {RUN}")) as bare:
         code, out, err = bare.ends()
     assert (code, out) == (1, b"") and "hint: pip install 'bethink[mcp]'" in err
+
+
+def test_the_greeting_imports_nothing_heavy(place):
+    with Bare(*place, program=("-c", f"import sys; sys.modules['mcp'] = None; {RUN}")) as bare:
+        code, _out, _err = bare.ends()
     with Bare(*place, program=("-X", "importtime", "-c", PATIENT)) as bare:
         begin(bare)
         code, _, loaded = bare.close_input()
@@ -228,7 +250,7 @@ def test_the_greeting_loads_nothing_heavy_and_a_missing_sdk_is_told(place):
     assert (code, "bethink.app.mcp" in names, HEAVY & names) == (0, True, set())
 
 
-def test_a_client_is_greeted_in_the_words_of_the_whole_server_and_goes_on_with_it(place):
+def test_the_quick_greeting_equals_that_of_the_whole_server(place):
     programs = [Bare(*place, program=("-c", code)) for code in (PATIENT, WHOLE)]
     with programs[0] as bare, programs[1] as full:
         greeted = begin(bare)
@@ -292,20 +314,23 @@ def test_a_model_that_failed_is_tried_again_beside_the_calls(keeper, monkeypatch
     assert keeper.has_model(None) and again.embedder is not None and again.store is first.store
 
 
-def test_getting_ready_ahead_of_time_happens_once_and_never_fails_loudly(keeper, place, caplog):
+def test_the_keeper_warms_up_once(keeper, place):
     keeper.warm_up()
     thread = keeper._warm
     keeper.warm_up()
     assert keeper._warm is thread
     assert keeper.close(10)
     assert (place[1] / "memory.db").exists()
+
+
+def test_a_failing_warm_up_is_silent(place, caplog):
     broken = Keeper(database=str(place[0]))
     broken.warm_up()
     assert broken.close(10)
     assert "Traceback" not in caplog.text
 
 
-def test_folders_of_one_checkout_share_a_store_and_a_model(keeper, place):
+def test_folders_of_one_checkout_share_their_store(keeper, place):
     (place[0] / ".git").mkdir()
     (place[0] / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     (place[0] / "src" / "deep").mkdir(parents=True)

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from memories import NOW, use_tool
 
-from bethink.app.mcp import tools
-from bethink.app.mcp.tools import list_resources, read_resource
+from bethink.app.mcp import resources, tools
+from bethink.app.mcp.resources import list_resources, read_resource
 from bethink.app.render import quote_items, show_memories
 from bethink.config import Config
 from bethink.errors import InvalidInput, NotFound
@@ -44,7 +44,7 @@ def quote(text, **more):
 
 @pytest.mark.parametrize("budget", [100, 1000])
 @pytest.mark.parametrize("text", ["word " * 3000, "日本語の長い文章。" * 800, "a\n" * 5000])
-def test_no_answer_is_longer_than_its_budget_and_each_is_closed(text, budget):
+def test_an_answer_is_cut_to_its_budget(text, budget):
     answer = quote_items([quote(text), quote("last")], ["2 found."], budget)
     assert tokens(answer) <= budget
     assert CLOSED.match(answer)
@@ -52,7 +52,7 @@ def test_no_answer_is_longer_than_its_budget_and_each_is_closed(text, budget):
     assert answer.endswith("\n2 found.")
 
 
-def test_the_best_are_in_full_and_the_others_a_line_each(memory):
+def test_the_best_hits_are_shown_in_full(memory):
     answer = fill_warehouse(memory)
     assert 600 < tokens(answer) <= 1000  # most of the room is used where texts are long
     heads = re.findall(r"^\[01[^\]]+\].*$", answer, re.MULTILINE)
@@ -77,11 +77,15 @@ def talk_about_cache(memory):
     memory.ingest([(Source("talk.jsonl", "transcript"), turns)])
 
 
-def test_a_conversation_comes_with_its_topic_and_an_overview_tells_it(memory):
+def test_a_conversation_comes_with_its_topic(memory):
     talk_about_cache(memory)
     answer = answer_text(memory, memory.search("Valkey sessions", limit=1))
     assert "Topic: Moving the cache\n" in answer
     assert "talk.jsonl:2" in answer
+
+
+def test_an_overview_lists_questions_from_people(memory):
+    talk_about_cache(memory)
     memory.add("Do people ask this?", kind="question")
     imported = [Passage(f"Imported question {number}?", kind="question") for number in range(8)]
     memory.ingest([(Source("faq.md", "markdown"), imported)])
@@ -101,7 +105,7 @@ def test_hints_of_the_library_stand_behind_the_marks(open_memory):
     assert "\nNote: Working by words only:" in answer
 
 
-def test_several_memories_share_the_room_and_a_whole_one_tells_what_is_known(memory):
+def test_several_memories_share_the_budget(memory):
     long = [memory.add(f"{number} " + "long text " * 2000).id for number in range(3)]
     short = memory.add("short text").id
     items = show_memories(memory, memory.store.get([*long, short]), 2000)
@@ -109,6 +113,9 @@ def test_several_memories_share_the_room_and_a_whole_one_tells_what_is_known(mem
     assert tokens(answer) <= 2000
     assert "> short text" in answer
     assert answer.count("characters in all; ask for it alone or with more max_tokens]") == 3
+
+
+def test_a_whole_memory_is_shown_with_its_fields(memory):
     old = memory.add("Staging runs on Heroku", kind="fact").id
     about = {"kind": "decision", "importance": 9, "confidence": 0.5, "tags": ["infra"]}
     about |= {"entities": ["technology:Fly"], "expires_at": NOW + timedelta(days=10)}
@@ -159,47 +166,65 @@ def file(memory, path):
     return [line.removeprefix("> ").removeprefix(">") for line in lines]
 
 
-def test_a_knowledge_file_is_quoted_line_by_line_and_nothing_else_is_there(reader):
+def test_a_knowledge_file_is_quoted_line_by_line(reader):
     tea = TEXT.rstrip("\n").split("\n")
     assert file(reader, "domain/tea.md") == file(reader, "domain%2Ftea.md") == tea
-    for path in ("guide.md", "docs/domain/tea.md", "notes.md"):
-        assert file(reader, path) == (["docs/guide.md"] if path == "guide.md" else [path])
-    for path in (*OUT, "domain/tea.md ", "\x00", "\u202egpj.md", "a/" * 2000, ""):
-        with pytest.raises(NotFound) as refused:
-            file(reader, path)
-        assert refused.value.message.isprintable() and len(refused.value.message) < 1000
 
 
-OUT = [
-    "..",
-    "../secret.md",
-    "domain/../../../../secret.md",
-    "domain/../tea.md",
-    "./domain/tea.md",
-    "domain//tea.md",
-    "domain/",
-    "%2e%2e/secret.md",
-    "..%2fsecret.md",
-    "domain%2f..%2f..%2fsecret.md",
-    "%252e%252e%252fsecret.md",
-    "domain%252Ftea.md",
-    "/etc/passwd",
-    "%2Fetc%2Fpasswd",
-    "~/secret.md",
-    "C:/secret.md",
-    "domain/tea.md:stream",
-    "CON.md",
-    "domain/tea.md%00",
-    "%0a",
-    "%ff%fe.md",
-    "%c0%ae%c0%ae/secret.md",
-    "..\\secret.md",
-    "README.md",
-    "secret.md",
-    ".claude",
-    "domain",
-    "nothing.md",
-]
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param("guide.md", id="guide.md"),
+        pytest.param("docs/domain/tea.md", id="docs/domain/tea.md"),
+        pytest.param("notes.md", id="notes.md"),
+    ],
+)
+def test_a_knowledge_file_is_found_by_its_path(reader, path):
+    assert file(reader, path) == (["docs/guide.md"] if path == "guide.md" else [path])
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param("..", id="full-stop"),
+        pytest.param("../secret.md", id="secret.md"),
+        pytest.param("domain/../../../../secret.md", id="domain-secret.md"),
+        pytest.param("domain/../tea.md", id="domain-tea.md"),
+        pytest.param("./domain/tea.md", id="domain/tea.md"),
+        pytest.param("domain//tea.md", id="domain-tea.md-2"),
+        pytest.param("domain/", id="domain"),
+        pytest.param("%2e%2e/secret.md", id="2e-2e/secret.md"),
+        pytest.param("..%2fsecret.md", id="2fsecret.md"),
+        pytest.param("domain%2f..%2f..%2fsecret.md", id="domain-2f-2f-2fsecret.md"),
+        pytest.param("%252e%252e%252fsecret.md", id="252e-252e-252fsecret.md"),
+        pytest.param("domain%252Ftea.md", id="domain-252ftea.md"),
+        pytest.param("/etc/passwd", id="etc/passwd"),
+        pytest.param("%2Fetc%2Fpasswd", id="2fetc-2fpasswd"),
+        pytest.param("~/secret.md", id="secret.md-2"),
+        pytest.param("C:/secret.md", id="C-secret.md"),
+        pytest.param("domain/tea.md:stream", id="domain/tea.md-stream"),
+        pytest.param("CON.md", id="con.md"),
+        pytest.param("domain/tea.md%00", id="domain/tea.md-00"),
+        pytest.param("%0a", id="0a"),
+        pytest.param("%ff%fe.md", id="ff-fe.md"),
+        pytest.param("%c0%ae%c0%ae/secret.md", id="c0-ae-c0-ae/secret.md"),
+        pytest.param("..\\secret.md", id="secret.md-3"),
+        pytest.param("README.md", id="readme.md"),
+        pytest.param("secret.md", id="secret.md-4"),
+        pytest.param(".claude", id="claude"),
+        pytest.param("domain", id="domain-2"),
+        pytest.param("nothing.md", id="nothing.md"),
+        pytest.param("domain/tea.md ", id="domain/tea.md-2"),
+        pytest.param("\x00", id="u0000"),
+        pytest.param("\u202egpj.md", id="gpj.md"),
+        pytest.param("a/" * 2000, id="a"),
+        pytest.param("", id="empty"),
+    ],
+)
+def test_a_path_outside_of_the_knowledge_is_refused(reader, path):
+    with pytest.raises(NotFound) as refused:
+        file(reader, path)
+    assert refused.value.message.isprintable() and len(refused.value.message) < 1000
 
 
 def test_links_do_not_lead_out_of_a_knowledge_folder(reader, project, tmp_path):
@@ -219,7 +244,7 @@ def test_links_do_not_lead_out_of_a_knowledge_folder(reader, project, tmp_path):
         file(reader, "x.md")
 
 
-def test_only_readable_markdown_is_listed_and_read(reader, project, monkeypatch):
+def test_hidden_or_unreadable_files_are_not_read(reader, project):
     folder = project / "docs"
     (folder / ".git").mkdir()
     for name in ("key.pem", ".hidden.md", ".git/x.md"):
@@ -232,6 +257,10 @@ def test_only_readable_markdown_is_listed_and_read(reader, project, monkeypatch)
     for path in hidden:
         with pytest.raises(NotFound):
             file(reader, path)
+
+
+def test_only_readable_markdown_is_listed(reader, project):
+    folder = project / "docs"
     for name in ("a b.md", "ü.md", "100%.md", "UPPER.MD"):
         (folder / name).write_text(name)
     page = list_resources(reader)
@@ -240,7 +269,10 @@ def test_only_readable_markdown_is_listed_and_read(reader, project, monkeypatch)
     for one in page:
         kind, text = read_resource(reader, one["uri"])
         assert kind == "text/markdown" and len(text.encode()) > one["size"], one
-    monkeypatch.setattr(tools, "FILES_LISTED", 1)
+
+
+def test_the_list_of_files_is_limited(reader, monkeypatch):
+    monkeypatch.setattr(resources, "FILES_LISTED", 1)
     assert [one["name"] for one in list_resources(reader)] == ["domain/tea.md"]
     assert file(reader, "notes.md") == ["notes.md"]
 

@@ -126,7 +126,7 @@ def test_outside_git_a_pause_holds_where_the_session_began(offline, tmp_path, mo
     shop = tmp_path / "shop"
     (shop / "deep").mkdir(parents=True)
     monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(shop))
-    monkeypatch.setattr(spool, "wake", lambda database: None)
+    monkeypatch.setattr(spool, "wake", lambda database, config: None)
     with Bethink(directory=shop) as memory:
         memory.add("The Valkey cluster gets a third replica", kind="decision")
 

@@ -12,7 +12,9 @@ from capturing import MORE, MORE_TEXTS, SAID, TEXTS, Desk
 from test_hosts_opencode import AGENT, DONE, USER, Opencode
 
 from bethink import Bethink
-from bethink.embed import HashingEmbedder, models
+from bethink.config import Config
+from bethink.embed import models
+from bethink.embed.hashing import HashingEmbedder
 from bethink.errors import BethinkError, EmbeddingError, InvalidInput
 from bethink.features import conversations
 from bethink.hooks import spool, state, worker
@@ -21,7 +23,7 @@ from bethink.hooks.state import Hook
 from bethink.model import TRUST
 
 
-def test_a_noted_transcript_becomes_memory_and_a_second_capture_adds_only_what_is_new(desk):
+def test_a_spooled_transcript_becomes_memories(desk):
     desk.note(desk.talk("a", *SAID))
     assert desk.work() == 1
     assert desk.turns() == TEXTS
@@ -32,6 +34,11 @@ def test_a_noted_transcript_becomes_memory_and_a_second_capture_adds_only_what_i
         assert {one.session for one in decisions} == {"a"}
         assert memory.search("durable exchange for outgoing mail", mode="vector").hits
     assert state.read_failures() == []
+
+
+def test_a_second_capture_adds_only_new_turns(desk):
+    desk.note(desk.talk("a", *SAID))
+    assert desk.work() == 1
     desk.note(desk.talk("a", *MORE, append=True))
     desk.note(desk.talk("a", append=True), "session-end")
     desk.work()
@@ -64,7 +71,7 @@ def test_what_is_read_in_the_middle_of_a_turn_is_read_on_when_its_agent_was_kill
         pytest.param("bug", "bug.jsonl was not read: ZeroDivisionError: a bug", id="bug"),
     ],
 )
-def test_what_cannot_be_read_is_tried_again_then_counted(desk, monkeypatch, trouble, told):
+def test_an_unreadable_transcript_is_retried_then_reported(desk, monkeypatch, trouble, told):
     reading, begun = conversations.read_on, []
 
     def fragile(memory, path, *args, **more):
@@ -87,7 +94,7 @@ def test_what_cannot_be_read_is_tried_again_then_counted(desk, monkeypatch, trou
     assert told in failure.message
 
 
-def test_what_files_folders_and_sessions_are_named_leaves_no_secret(offline, tmp_path):
+def test_secrets_in_names_are_not_stored(offline, tmp_path):
     secret = "ghp_" + "a1B2" * 9
     folder = tmp_path / secret
     folder.mkdir()
@@ -117,7 +124,7 @@ def test_what_files_folders_and_sessions_are_named_leaves_no_secret(offline, tmp
         Bethink(desk.database, container=secret)
 
 
-def test_an_entry_that_ends_its_worker_every_time_is_given_up(desk):
+def test_an_entry_that_kills_its_worker_is_given_up(desk):
     desk.note(desk.talk("a", *SAID))
     for attempt in range(1, worker.ATTEMPTS + 1):
         (path,) = spool.list_entries(desk.database)
@@ -178,7 +185,7 @@ def test_a_locked_database_loses_nothing(desk, monkeypatch):
 
 
 @pytest.mark.parametrize("damage", ["no database at all", "settings"])
-def test_what_somebody_has_to_mend_first_keeps_what_waits(desk, damage):
+def test_entries_wait_while_the_database_is_broken(desk, damage):
     desk.note(desk.talk("a", *SAID))
     broken = Path(desk.database) if damage != "settings" else desk.home / "config.toml"
     broken.write_text("this is = = nothing " * 100)
@@ -192,7 +199,7 @@ def test_what_somebody_has_to_mend_first_keeps_what_waits(desk, damage):
 
 
 @pytest.mark.parametrize("model", ["not installed", "failing"])
-def test_without_a_model_it_works_by_words_and_fetches_nothing(desk, monkeypatch, model):
+def test_a_worker_without_a_model_fetches_nothing(desk, monkeypatch, model):
     def fails(*_, **__):
         raise EmbeddingError("The endpoint is down.")
 
@@ -208,7 +215,7 @@ def test_without_a_model_it_works_by_words_and_fetches_nothing(desk, monkeypatch
         assert memory.store.models() == []
 
 
-def test_two_projects_and_two_databases_do_not_mix(desk, tmp_path):
+def test_two_databases_do_not_mix(desk, tmp_path):
     other = Desk(tmp_path, desk.home, "bakery")
     other.database = str(tmp_path / "bakery.db")
     desk.note(desk.talk("a", *SAID))
@@ -270,11 +277,14 @@ def test_a_note_is_one_private_file_in_a_home_that_can_be_written(desk, tmp_path
         desk.note("/talks/a.jsonl")
 
 
-def test_a_database_has_one_name_and_each_tenant_its_entries(desk, tmp_path, monkeypatch):
+def test_a_database_has_one_key_for_all_its_names(tmp_path, monkeypatch, desk):
     monkeypatch.chdir(tmp_path)
     names = ("team.db", tmp_path / "team.db", tmp_path / "x" / ".." / "team.db")
     assert len({spool.key_of(str(name)) for name in names}) == 1
     assert spool.full_name("postgresql://ada@db/team") == "postgresql://ada@db/team"
+
+
+def test_each_tenant_has_its_own_entries(desk, monkeypatch):
     desk.database = "postgresql://ada@db/team"
     desk.note("/talks/a.jsonl")
     monkeypatch.setenv("BETHINK_TENANT", "bakery")
@@ -283,7 +293,7 @@ def test_a_database_has_one_name_and_each_tenant_its_entries(desk, tmp_path, mon
     assert (len(spool.list_entries(desk.database)), len(spool.list_waiting())) == (1, 2)
 
 
-def test_a_note_made_while_the_worker_reads_is_kept_and_counts_its_attempts(desk):
+def test_an_entry_made_while_the_worker_reads_is_kept(desk):
     desk.note("/talks/a.jsonl")
     for _ in range(2):
         (path,) = spool.list_entries(desk.database)
@@ -310,7 +320,7 @@ BROKEN_ENTRIES = [
 ]
 
 
-def test_broken_entries_and_files_that_are_no_transcripts_do_not_keep_the_others_waiting(desk):
+def test_broken_entries_do_not_block_others(desk):
     odd = (b"", b"\x00\xff" * 1000, b"not a transcript\n", b"{}\n", b'{"type": "user"')
     for number, content in enumerate(odd):
         (desk.folder / f"odd{number}.jsonl").write_bytes(content)
@@ -337,7 +347,7 @@ with spool.lock(sys.argv[1]) as held:
 """
 
 
-def test_one_process_holds_the_lock_and_keeps_nothing_of_the_session(desk, monkeypatch):
+def test_one_process_holds_the_lock(desk):
     def is_free(database):
         with spool.lock(database) as held:
             return held
@@ -350,12 +360,15 @@ def test_one_process_holds_the_lock_and_keeps_nothing_of_the_session(desk, monke
         other.kill()
         other.wait()
         assert is_free(desk.database)
+
+
+def test_a_worker_inherits_no_secrets(monkeypatch, desk):
     kept = {"BETHINK_LIMIT", "OPENAI_API_KEY", "LC_ALL"}
     left = {"CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_ENV_FILE", "AWS_SECRET_ACCESS_KEY"}
     for name in kept | left | {"CODEX_HOME", "LD_PRELOAD"}:
         monkeypatch.setenv(name, "kept" if name in kept else "left")
     monkeypatch.setenv("PYTHONPATH", "relative")
-    found = spool.worker_environment()
+    found = spool.worker_environment(Config(embedding="http"))
     assert "left" not in found.values()
     assert {name for name, value in found.items() if value == "kept"} == kept
     assert found["BETHINK_HOOKS"] == "off"

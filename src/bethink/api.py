@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from bethink import config as configuration
-from bethink import consent, ingest
+from bethink import consent, ingest, plugins
 from bethink import project as projects
 from bethink.config import Config, locate_database
-from bethink.embed import LazyModel, without_vectors
+from bethink.embed import LazyModel, compares_statements, without_vectors
 from bethink.embed.base import Embedder
 from bethink.errors import (
     Ambiguous,
@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from bethink.ingest.pipeline import Recent
     from bethink.ingest.sync import Document, Skipped, SourceUpdate, Synced
     from bethink.judge import Judge
+    from bethink.recall.signals import Signal
 
 Done = TypeVar("Done")
 TEXTS = {"content", "metadata"}  # what vectors are made of
@@ -225,7 +226,7 @@ class Bethink:
     @cached_property
     def judge(self) -> Judge | None:
         """What tells how a new statement relates to a known one; None where there is no such model."""
-        if self._judge or not self.config.compares:
+        if self._judge or not compares_statements(self.config):
             return self._judge
         from bethink.judge import Judge
 
@@ -696,6 +697,11 @@ class Bethink:
             **{name: value for name, value in wanted.items() if value is not None},
         )
 
+    @property
+    def signals(self) -> tuple[Signal, ...]:
+        """Return the ranking signals of plugins that count in searches from here."""
+        return plugins.signals(self.config.signals)
+
     def search(
         self,
         query: str,
@@ -732,6 +738,7 @@ class Bethink:
             fusion=config.fusion,
             profile=profile,
             weights=weights,
+            signals=self.signals,
             limit=config.limit if limit is None else limit,
             offset=offset,
             gate=config.min_similarity,

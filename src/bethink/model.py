@@ -305,7 +305,10 @@ class Memory(NamedTuple):
     order, and later ones by name where they differ from their default, so that hashes of older rows stay valid.
     """
 
-    id: Annotated[str, Field("UUID version 7; sorts by time of creation", "fixed", hashed=True)]
+    id: Annotated[
+        str,
+        Field("UUID version 7; sorts by time of creation", "fixed", hashed=True, hidden=("text",)),
+    ]
     scope: Annotated[
         str,
         Field(
@@ -322,6 +325,7 @@ class Memory(NamedTuple):
             "edit",
             takes="decision, fact, preference, question, todo, gotcha …",
             choices=KINDS,
+            hidden=("text",),
         ),
     ]
     content: Annotated[
@@ -531,6 +535,7 @@ class ToolEvent(NamedTuple):
     line: int = 0
     at: str = ""  # ISO
     directory: str = ""
+    escalated: bool = False  # whether it ran outside of the agent's sandbox
 
 
 class Session(NamedTuple):

@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     OwnsLine = Callable[[Fields], bool]
     OwnsFile = Callable[[Path, bytes], bool]
     Answer = Callable[[str, str], Values | str | None]
-    ReadFailure = Callable[[Values], tuple[str, str]]
+    HasFailed = Callable[[Values, str, str], bool | None]
     IsBorrowed = Callable[[Mapping[str, str]], bool]
     Render = Callable[[Sequence[str]], str]
     Disarm = Callable[[str], str]
 else:
-    ReadTranscript = OwnsLine = OwnsFile = Answer = ReadFailure = IsBorrowed = Callable
+    ReadTranscript = OwnsLine = OwnsFile = Answer = HasFailed = IsBorrowed = Callable
     Render = Disarm = Callable
 
 # Our names for the events of agents.
 EVENTS = tuple(
-    "session-start prompt tool-failure stop subagent-stop pre-compact post-compact session-end".split()
+    "session-start subagent-start prompt tool tool-failure tool-start stop subagent-stop pre-compact post-compact session-end".split()
 )
 # The names that most agents use, and ours.
 USUAL_EVENTS = MappingProxyType(
@@ -48,8 +48,18 @@ USUAL_EVENTS = MappingProxyType(
         "SessionEnd": "session-end",
     }
 )
-LONGEST_ERROR = 8_000  # characters of a failed call's output
-NO_FAILURE = ("", "")  # the command of a failed call, and its output
+
+
+class ToolCall(NamedTuple):
+    """A call of a tool, with its outcome as far as the host says it."""
+
+    tool: str
+    command: str = ""  # of a shell
+    file: str = ""  # that it reads or changes
+    output: str = ""
+    failed: bool | None = None
+    changes: bool = False  # whether it changes the file
+    id: str = ""
 
 
 class TranscriptFiles(NamedTuple):
@@ -78,7 +88,8 @@ class HookDialect(NamedTuple):
     source: Strings = ("source",)
     subagent: Strings = ("agent_type",)
     subagent_transcript: Strings = ("agent_transcript_path",)
-    read_failure: ReadFailure = lambda fields: NO_FAILURE
+    # (its message, the id of a call, the call's output) → whether it failed; None if that is not known
+    has_failed: HasFailed = lambda fields, id, output: None
     names_transcript: bool = True  # the prompt event names the transcript
     project_variables: Strings = ()  # environment variables with the folder where the session began
     is_borrowed: IsBorrowed = lambda environment: False  # another agent runs its hooks

@@ -61,6 +61,14 @@ _FAILURES = re.compile(
     r"^(?:--- )?FAIL\b|\b[1-9]\d{0,6} (?:failed|failing|failures?|errors?)\b|\berror TS\d|^npm ERR!",
     re.MULTILINE,
 )
+# Lines by which a program says itself that its run as a whole failed.
+_VERDICT = re.compile(
+    r"^test result: FAILED|^error: (?:could not compile|test failed)|^error\[E\d{4}\]|^\S{1,200}: error TS\d{1,5}:|^Found [1-9]\d{0,4} errors? in \d"
+    r"|^=+ .{0,100}\b[1-9]\d{0,5} failed\b.{0,100} =+$|^FAILED \S{1,200}::|^FAIL\t\S{1,200}|^--- FAIL: |^\s{0,4}Tests?:?\s{1,8}[1-9]\d{0,5} failed"
+    r"|^\s{1,8}[1-9]\d{0,5} failing$|^npm (?:ERR!|error) (?!code)|^\s?ELIFECYCLE|^make(?:\[\d\])?: \*\*\* |^✖ [1-9]\d{0,5} problems? \([1-9]"
+    r"|^BUILD FAILED|^FAILURE: Build failed|^\S{0,60}:? ?(?:line \d{1,5}: )?\S{1,60}: command not found$|^fatal: ",
+    re.MULTILINE,
+)
 _OUTPUT = 8_000  # characters of a tool's output that are looked at, at either end
 # Characters of a command's output that an event keeps: where it failed, the beginning and the end; where it passed, the end.
 _FAILED_OUTPUT, _PASSED_OUTPUT = 1_500, 300
@@ -312,7 +320,13 @@ def expect_event(tool: str, arguments: Fields) -> ToolEvent | None:
     """A call of a shell, or of a tool that changes a file, before its outcome is known; None for other tools."""
     if command := find_command(arguments).strip():
         directory = arguments.name("workdir", "dir_path", length=1000) or ""
-        return ToolEvent(command=clean(shorten_command(command)), directory=directory)
+        escalated = (
+            arguments.get("with_escalated_permissions") is True
+            or arguments.get("sandbox_permissions") == "require_escalated"
+        )
+        return ToolEvent(
+            command=clean(shorten_command(command)), directory=directory, escalated=escalated
+        )
     if tool.lower().startswith(_EDITS) and (paths := find_paths(tool, arguments)):
         return ToolEvent(file=paths[0], change=describe_change(arguments))
     return None
@@ -337,11 +351,16 @@ def finish_event(event: ToolEvent, output: str, failed: bool | None) -> ToolEven
         failed = None
     if not event.command:
         return event._replace(failed=failed)
-    if not failed:
+    if not failed and not shows_failure(output):
         return event._replace(failed=failed, output=output[-_PASSED_OUTPUT:])
     if len(output) > 2 * _FAILED_OUTPUT:
         output = f"{output[:_FAILED_OUTPUT]}\n…\n{output[-_FAILED_OUTPUT:]}"
-    return event._replace(failed=True, output=output)
+    return event._replace(failed=failed, output=output)
+
+
+def shows_failure(output: str) -> bool:
+    """Whether a test runner, a compiler or a package manager reports in an output that it failed."""
+    return bool(_VERDICT.search(output[-_OUTPUT:]))
 
 
 def expect_work(tool: str, arguments: Fields) -> list[Fact]:

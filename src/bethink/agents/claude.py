@@ -1,11 +1,11 @@
 """Claude Code. The hooks of a project are also run by Copilot CLI and Cursor, which have hooks of their own from us."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bethink.agents.agent import (
-    LONGEST_ERROR,
     USUAL_EVENTS,
     Agent,
     HookDialect,
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 CONTEXT = {
     "session-start": "SessionStart",
     "prompt": "UserPromptSubmit",
+    "subagent-start": "SubagentStart",
+    "tool": "PostToolBatch",
     "tool-failure": "PostToolUseFailure",
 }
 BORROWERS = ("COPILOT_CLI", "CURSOR_VERSION")  # variables of the agents that run its hooks
@@ -49,15 +51,10 @@ def answer(event: str, context: str) -> Values | str | None:
     return nest_context(CONTEXT[event], context) if event in CONTEXT else None
 
 
-def read_failure(fields: Values) -> tuple[str, str]:
-    """Return the command of a failed shell call and its output; nothing if the user interrupted it."""
-    call, error = fields.get("tool_input"), fields.get("error")
-    command = call.get("command") if isinstance(call, dict) else None
-    if fields.get("is_interrupt") is True or not isinstance(command, str) or not command:
-        return "", ""
-    output = error if isinstance(error, str) else ""
-    half = LONGEST_ERROR // 2
-    return command, output if len(output) <= LONGEST_ERROR else f"{output[:half]}\n{output[-half:]}"
+def has_failed(fields: Values, id: str, output: str) -> bool | None:
+    """Tell a failed call by its output, the only place where a batch of calls says so."""
+    status = re.match(r"Exit code (\d{1,5})\b", output)
+    return int(status[1]) != 0 if status else output.startswith("<tool_use_error>")
 
 
 def is_borrowed(environment: Mapping[str, str]) -> bool:
@@ -77,8 +74,13 @@ AGENT = Agent(
     ),
     hooks=HookDialect(
         answer,
-        events={**USUAL_EVENTS, "PostToolUseFailure": "tool-failure"},
-        read_failure=read_failure,
+        events={
+            **USUAL_EVENTS,
+            "SubagentStart": "subagent-start",
+            "PostToolUseFailure": "tool-failure",
+            "PostToolBatch": "tool",
+        },
+        has_failed=has_failed,
         project_variables=("CLAUDE_PROJECT_DIR",),
         is_borrowed=is_borrowed,
     ),

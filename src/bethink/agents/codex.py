@@ -1,9 +1,17 @@
 """Codex CLI. It discards an answer with an unknown key, and runs a hook only after the user has trusted it."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bethink.agents.agent import Agent, HookDialect, InstallFiles, TranscriptFiles, nest_context
+from bethink.agents.agent import (
+    USUAL_EVENTS,
+    Agent,
+    HookDialect,
+    InstallFiles,
+    TranscriptFiles,
+    nest_context,
+)
 from bethink.model import Values
 
 if TYPE_CHECKING:
@@ -11,7 +19,13 @@ if TYPE_CHECKING:
     from bethink.agents.transcript import Transcript
 
 # Events whose answer adds context.
-CONTEXT = {"session-start": "SessionStart", "prompt": "UserPromptSubmit"}
+CONTEXT = {
+    "session-start": "SessionStart",
+    "subagent-start": "SubagentStart",
+    "prompt": "UserPromptSubmit",
+    "tool": "PostToolUse",
+}
+TAIL = 400_000  # bytes at the end of a transcript in which a call is looked for
 
 
 def read(path: Path, position: "Position") -> "Transcript":
@@ -28,6 +42,25 @@ def answer(event: str, context: str) -> Values | None:
     return nest_context(CONTEXT[event], context) if event in CONTEXT else None
 
 
+def has_failed(fields: Values, id: str, output: str) -> bool | None:
+    """Look a command's exit code up in the transcript: Codex writes it there before it runs the hook, and nowhere else."""
+    path = fields.get("transcript_path")
+    if not isinstance(path, str) or not id:
+        return None
+    try:
+        with Path(path).open("rb") as file:
+            file.seek(max(0, Path(path).stat().st_size - TAIL))
+            lines = file.read().splitlines()
+    except (OSError, ValueError):
+        return None
+    mark = f'"{id}"'.encode()
+    for line in reversed(lines):
+        code = re.search(rb'"exit_code": ?(-?\d+)|Process exited with code (-?\d+)', line)
+        if code and mark in line:
+            return int(code[1] or code[2]) != 0
+    return None
+
+
 AGENT = Agent(
     name="codex",
     title="Codex",
@@ -38,12 +71,18 @@ AGENT = Agent(
         owns_line,
         patterns=("*sessions/**/rollout-*.jsonl", "*sessions/**/rollout-*.jsonl.zst"),
     ),
-    hooks=HookDialect(answer, project_variables=("CLAUDE_PROJECT_DIR",)),
+    hooks=HookDialect(
+        answer,
+        events={**USUAL_EVENTS, "SubagentStart": "subagent-start", "PostToolUse": "tool"},
+        has_failed=has_failed,
+        project_variables=("CLAUDE_PROJECT_DIR",),
+    ),
     install=InstallFiles(
         servers=("config.toml",),
         server_path=("mcp_servers", "bethink"),
         hooks="hooks.json",
         hook={"type": "command", "command": "$line", "timeout": 10},
+        matchers={"tool": "Bash|apply_patch"},
         last={"timeout": 3},  # the longest that Codex allows at the end of a session
         strict=("hooks.json",),
         plugins="config.toml",

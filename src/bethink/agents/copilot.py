@@ -3,6 +3,7 @@
 It reads context at the top level of an answer only, and names the transcript when a turn is over.
 """
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from bethink.agents.base import Fields, Position
     from bethink.agents.transcript import Transcript
 
+# Events whose answer adds context.
+CONTEXT = ("session-start", "subagent-start", "prompt", "tool", "tool-failure")
 FOLDER = "${COPILOT_HOME:-.copilot}"
 
 
@@ -28,7 +31,13 @@ def owns_line(entry: "Fields") -> bool:
 
 
 def answer(event: str, context: str) -> Values | None:
-    return {"additionalContext": context} if event in ("session-start", "prompt") else None
+    return {"additionalContext": context} if event in CONTEXT else None
+
+
+def has_failed(fields: Values, id: str, output: str) -> bool | None:
+    """Tell a failed command by the trailer of its output: its result type says success."""
+    status = re.search(r"exit code (-?\d{1,5})>\s*\Z", output)
+    return int(status[1]) != 0 if status else None
 
 
 def find_directory(environment: Mapping[str, str], home: Path) -> str:
@@ -65,6 +74,9 @@ AGENT = Agent(
         events={
             "SessionStart": "session-start",
             "UserPromptSubmit": "prompt",
+            "SubagentStart": "subagent-start",
+            "PostToolUse": "tool",
+            "PostToolUseFailure": "tool-failure",
             "Stop": "stop",
             "SubagentStop": "subagent-stop",
             "PreCompact": "pre-compact",
@@ -73,6 +85,7 @@ AGENT = Agent(
         session=("session_id", "sessionId"),
         transcript=("transcript_path", "transcriptPath"),
         subagent=("agent_type", "agentName"),
+        has_failed=has_failed,
         names_transcript=False,
         project_variables=("COPILOT_PROJECT_DIR", "CLAUDE_PROJECT_DIR"),
     ),
@@ -81,6 +94,8 @@ AGENT = Agent(
         server={"type": "local", "command": "$program", "args": "$args", "tools": ["*"]},
         hooks="hooks/bethink.json",
         hook={"type": "command", "bash": "$line", "timeoutSec": 10},
+        # It runs hooks one after the other, so those that say nothing are not started.
+        matchers={"tool": "Bash|Read|Edit|Write|Create", "tool-failure": "Bash"},
         grouped=False,
         start='{\n  "version": 1\n}\n',
         strict=("bethink.json",),

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from bethink.agents.transcript import Transcript
 
 
+# Events whose answer adds context.
+CONTEXT = ("session-start", "tool", "tool-failure")
+
+
 def read(path: Path, position: "Position") -> "Transcript":
     from bethink.agents.cursor_transcript import CursorTranscript
 
@@ -25,7 +29,12 @@ def owns_line(entry: "Fields") -> bool:
 def answer(event: str, context: str) -> Values | None:
     if event == "prompt":
         return {"additional_context": context, "continue": True}
-    return {"additional_context": context} if event == "session-start" else None
+    return {"additional_context": context} if event in CONTEXT else None
+
+
+def has_failed(fields: Values, id: str, output: str) -> bool | None:
+    status = fields.get("exit_code", fields.get("exitCode"))
+    return status != 0 if isinstance(status, int) else None
 
 
 AGENT = Agent(
@@ -41,6 +50,8 @@ AGENT = Agent(
         events={
             "sessionStart": "session-start",
             "beforeSubmitPrompt": "prompt",
+            "postToolUse": "tool",
+            "postToolUseFailure": "tool-failure",
             "stop": "stop",
             "subagentStop": "subagent-stop",
             "preCompact": "pre-compact",
@@ -49,6 +60,7 @@ AGENT = Agent(
         session=("session_id", "conversation_id"),
         directory=("cwd", "workspace_roots"),
         subagent=("agent_type", "subagent_type"),
+        has_failed=has_failed,
         names_transcript=False,
         project_variables=("CURSOR_PROJECT_DIR", "CLAUDE_PROJECT_DIR"),
     ),
@@ -56,6 +68,7 @@ AGENT = Agent(
         servers=("mcp.json",),
         hooks="hooks.json",
         hook={"command": "$line", "timeout": 10},
+        matchers={"tool": "Shell|Read|Write", "tool-failure": "Shell"},
         grouped=False,
         skills=".cursor/skills",
         start='{\n  "version": 1\n}\n',

@@ -1,5 +1,6 @@
 """Gemini CLI. It counts time in milliseconds, and has no event for sub-agents."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from bethink.agents.transcript import Transcript
 
 # Events whose answer adds context.
-CONTEXT = {"session-start": "SessionStart", "prompt": "BeforeAgent"}
+CONTEXT = {"session-start": "SessionStart", "prompt": "BeforeAgent", "tool": "AfterTool"}
 
 
 def read(path: Path, position: "Position") -> "Transcript":
@@ -31,6 +32,12 @@ def answer(event: str, context: str) -> Values | None:
     return nest_context(CONTEXT[event], context) if event in CONTEXT else None
 
 
+def has_failed(fields: Values, id: str, output: str) -> bool | None:
+    """Tell a failed command by the line with its exit code, which is missing if that is 0."""
+    status = re.search(r"^Exit Code: (-?\d{1,5})\s*$", output, re.MULTILINE)
+    return int(status[1]) != 0 if status else False
+
+
 AGENT = Agent(
     name="gemini",
     title="Gemini CLI",
@@ -42,15 +49,18 @@ AGENT = Agent(
         events={
             "SessionStart": "session-start",
             "BeforeAgent": "prompt",
+            "AfterTool": "tool",
             "AfterAgent": "stop",
             "PreCompress": "pre-compact",
             "SessionEnd": "session-end",
         },
+        has_failed=has_failed,
         project_variables=("GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR"),
     ),
     install=InstallFiles(
         servers=("settings.json",),
         hooks="settings.json",
+        matchers={"tool": "run_shell_command|read_file|replace|write_file"},
         hook={"type": "command", "name": "$name", "command": "$line", "timeout": 10_000},
     ),
 )

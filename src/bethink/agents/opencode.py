@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 DATABASE = b"SQLite format 3\0"  # the first bytes of a database
 
 
+# Events whose answer adds context.
+CONTEXT = ("session-start", "subagent-start", "prompt", "tool", "tool-failure", "pre-compact")
+
+
 def read(path: Path, position: "Position") -> "Transcript":
     from bethink.agents.opencode_transcript import OpencodeTranscript
 
@@ -26,7 +30,12 @@ def owns_file(path: Path, head: bytes) -> bool:
 
 
 def answer(event: str, context: str) -> Values | None:
-    return {"context": context} if event in ("session-start", "prompt", "pre-compact") else None
+    return {"context": context} if event in CONTEXT else None
+
+
+def has_failed(fields: Values, id: str, output: str) -> bool | None:
+    status = fields.get("exit")
+    return status != 0 if isinstance(status, int) else None
 
 
 def render_script(words: Sequence[str]) -> str:
@@ -58,6 +67,7 @@ AGENT = Agent(
         events=NOTHING,
         session=("session_id", "sessionID"),
         directory=("cwd", "directory"),
+        has_failed=has_failed,
     ),
     install=InstallFiles(
         servers=("opencode.jsonc", "opencode.json"),

@@ -3,8 +3,7 @@
 First a line for each operation: the file of its command in `cli/`, and whether that reads a memory that is there or may make one; its
 address in the HTTP API; its tool for agents; what it is for. A dash says that a surface has it not. Then a section for each command: what it
 does, what it takes in the language of `arguments.py`, examples; and where it gives a list, what that, its items and their fields are
-called. A section `api` and a name says the same of its operation over HTTP: what it takes, the shape in `http/answers.yaml` that it gives,
-and what else is to be known of it. A section `<name>` is what several take. A section `agents` says which commands agents may run: those that
+called. A section `<name>` is what several take. A section `agents` says which commands agents may run: those that
 read and those that append; with some arguments only people may, and some arguments make a command harmless.
 
 Nothing is imported here: `--help` reads this and the files that start the command line alone.

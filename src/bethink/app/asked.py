@@ -2,9 +2,8 @@
 statement or a change holds, and the JSON values of answers. Takes checked values; nothing here prints,
 pages or knows a caller."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from operator import attrgetter
 from typing import Any
 
 from bethink import ingest
@@ -24,7 +23,6 @@ from bethink.model import (
     Filter,
     Memory,
     Passage,
-    Strings,
     Values,
 )
 from bethink.store.places import EMBEDDING_TEXT
@@ -82,16 +80,6 @@ def recall(memory: Bethink, question: str, asked: Any, form: Form, **how: Any) -
         memory, question, asked, limit=asked.limit or fitting, offset=asked.offset, **how
     )
     return arrange_answer(memory, answer, budget, form, asked.offset)
-
-
-def load_newer(
-    memory: Bethink, marked: Mapping[str, Strings], scopes: Strings
-) -> dict[str, list[Memory]]:
-    """By id of a memory: the newer memories that its mark names, as far as they are in these scopes, the newest first."""
-    ids = sorted({id for newer in marked.values() for id in newer})
-    found = {one.id: one for one in memory.store.get(ids) if one.scope in scopes} if ids else {}
-    newest = partial(sorted, key=attrgetter("created_at"), reverse=True)
-    return {id: newest(found[one] for one in newer if one in found) for id, newer in marked.items()}
 
 
 # What is told and changed

@@ -23,6 +23,7 @@ from bethink.model import (
     EVERYTHING,
     PERSONAL,
     Answer,
+    FieldInfo,
     Forgotten,
     Hit,
     Json,
@@ -32,6 +33,7 @@ from bethink.model import (
     Session,
     Span,
     Values,
+    fields_of,
 )
 from bethink.outgoing import Block, Quote, fence_items, join, new_marker, render_item
 from bethink.outgoing import quote_lines as quote_text
@@ -674,7 +676,7 @@ def show_hits(memory: "Bethink", answer: Answer, explain: bool) -> Items:
             if hit.memory.kind == "code" and not text.startswith(hit.memory.summary):
                 text = f"{hit.memory.summary}\n{text}"
             note = ", ".join(filter(None, [f"score {hit.score:.2f}", one.note]))
-            reasons = explain_lines(hit, answer.weights, ()) if explain else ()
+            reasons = explain_lines(hit, answer.weights, memory.signals) if explain else ()
             beside = (*_quote_relations(hit.memory, hit.related, names), *reasons)
             one = one._replace(text=text, note=note, beside=beside, brief=False)
         items.append(one)
@@ -769,19 +771,39 @@ def show_handoff(memory: "Bethink", found: "Latest") -> Items:
 
 
 def _quote_facts(one: Memory) -> str:
-    facts = {
-        "importance": f"{one.importance:g}" if one.importance != 5 else "",
-        "confidence": f"{one.confidence:.0%}" if one.confidence < 1 else "",
-        "votes": f"{one.usefulness:+g}" if one.usefulness else "",
-        "expires": f"{one.expires_at:%Y-%m-%d}" if one.expires_at else "",
-        "section": one.section,
-        "tags": ", ".join(one.tags),
-        "entities": ", ".join(entity.name for entity in one.entities),
-        "of": PERSONAL if one.scope == PERSONAL else "",
-        "valid until": f"{one.valid_to:%Y-%m-%d}" if one.valid_to else "",
-        "metadata": _quote_metadata(one),
-    }
-    return "; ".join(f"{name}: {value}" for name, value in facts.items() if value)
+    """Fields that differ from their default, each under its label."""
+    infos = [info for info in fields_of(Memory).values() if info.is_shown("text")]
+    facts = {info.label: _quote_fact(one, info) for info in infos}
+    return "; ".join(f"{label}: {text}" for label, text in facts.items() if text)
+
+
+def _quote_fact(one: Memory, info: FieldInfo) -> str:
+    value: Any = getattr(one, info.name)
+    if value == info.default:
+        return ""
+    match info.name:
+        case "scope":
+            return PERSONAL if value == PERSONAL else ""
+        case "confidence":
+            return f"{value:.0%}"
+        case "usefulness":
+            return f"{value:+g}"
+        case "metadata":
+            return _quote_metadata(one)
+    match info.shape:
+        case "number" | "whole":
+            return f"{value:g}"
+        case "time":
+            return f"{value:%Y-%m-%d}"
+        case "switch":
+            return "yes" if value else "no"
+        case "texts":
+            return ", ".join(value)
+        case "entities":
+            return ", ".join(entity.name for entity in value)
+        case "object":
+            return _quote_object(value)
+    return str(value)
 
 
 def _quote_metadata(one: Memory) -> str:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import posixpath
+import re
 from typing import NamedTuple
 
 from bethink.api import Bethink
-from bethink.ingest.failures import as_count
+from bethink.ingest.commands import name_family
+from bethink.ingest.failures import CODE, FLAKY, Failure, as_count, find_files
 from bethink.model import TRUST, Memory
 
-LOOKED = 500  # failures of a project that a lookup reads, the newest
+SURE = 0.5  # confidence of a fix that is shown: below, it failed as often as it helped
+# Errors that pass by themselves.
+PASSING = re.compile(
+    r"timed? ?out|ETIMEDOUT|ECONNRESET|socket hang up|temporar|too many requests|rate limit|HTTP 5\d\d|\b50[234]\b|index\.lock|EBUSY|connection reset",
+    re.IGNORECASE,
+)
+LOOKED = 500  # failures that a list reads, the newest
 
 
 class KnownFailure(NamedTuple):
@@ -36,13 +45,30 @@ def list_failures(memory: Bethink, unsolved: bool = False, limit: int = 20) -> l
     return sorted(found, key=lambda one: one.last, reverse=True)[:limit]
 
 
-def find_by_signature(memory: Bethink, signature: str) -> KnownFailure | None:
-    """The failure of this project that has the signature, if it has a fix and comes from this user's own sessions."""
+def find_fix(memory: Bethink, failure: Failure) -> KnownFailure | None:
+    """The known failure with the same error, if it has a fix that applies here and comes from this user's own sessions."""
     wanted = memory.filter(kinds=("failure",), answered=True, min_trust=TRUST["agent"])
-    for one in memory.list(filter=wanted, limit=LOOKED):
-        if one.metadata.get("signature") == signature and one.metadata.get("fix"):
-            return as_failure(one)
+    for one in memory.store.find_failures([failure.signature], wanted):
+        known = as_failure(one)
+        if known.fix and known.confidence >= SURE and fits(known, failure):
+            return known
     return None
+
+
+def fits(known: KnownFailure, failure: Failure) -> bool:
+    """Whether a fix that helped once says anything about this failure: an edit of code hardly ever does."""
+    if (folder := known.fix.removeprefix("ran it in ")) != known.fix:
+        return posixpath.basename(failure.place.rstrip("/")) != folder
+    if (folder := known.fix.removeprefix("the shell was in ")) != known.fix:
+        return posixpath.basename(failure.place.rstrip("/")) == folder.partition(" ")[0]
+    if known.cause == FLAKY:
+        return bool(PASSING.search(failure.error)) or known.held > 1
+    if " instead" in known.fix and name_family(known.command) != name_family(failure.command):
+        return False
+    if known.cause in CODE and known.fix.startswith("edited "):
+        files = find_files(known.error)
+        return known.held > 1 or bool(files and files == find_files(failure.error))
+    return True
 
 
 def as_failure(one: Memory) -> KnownFailure:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from bethink import config as configuration
 from bethink import project as projects
 from bethink.config import locate_database
+from bethink.embed import compares_statements
 from bethink.errors import BethinkError
 from bethink.hooks import helper, spool, state
 from bethink.hooks.state import Hook
@@ -46,6 +47,7 @@ BUSY = 1.0  # seconds to wait for a lock of another process
 HELPER_SHARE = 0.6  # part of `hook_seconds` for the helper; the rest is for doing without it
 MOST_OPENED = 4  # memories that a helper keeps open
 NOTED = ("stop", "subagent-stop", "pre-compact", "post-compact", "session-end")
+SUBAGENT_TOKENS = 300  # of a sub-agent's briefing: its task says what it needs; set by hand
 EMPTIED = ("compact", "clear")  # sources of a session that has lost its context
 LONGEST_PHRASE = 100  # characters of a prompt that may grant an agent's request
 LONG = 2000  # characters of a prompt that surely says something
@@ -137,7 +139,7 @@ def run(event: str, host: str, data: bytes, limit: Limit | None = None) -> str:
         if limit:
             limit.seconds = config.hook_seconds
         if hook.event in NOTED:
-            return _note(hook, project, config.database)
+            return _note(hook, project, config)
         return _tell(hook, project, config, closing=limit is None)
     except Exception as error:  # noqa: BLE001 - the outermost boundary: an agent must never notice what is wrong with its memory
         count_failure(event, host, f"{type(error).__name__}: {error}")
@@ -168,10 +170,10 @@ def find_project(hook: Hook, began: str = "") -> Project:
     return found
 
 
-def _note(hook: Hook, project: Project, database: str) -> str:
+def _note(hook: Hook, project: Project, config: Config) -> str:
     """Notes that a transcript grew, and wakes the worker that reads it."""
-    spool.note(hook, database, project)
-    spool.wake(database)
+    spool.note(hook, config.database, project)
+    spool.wake(config.database, config)
     if hook.event != "pre-compact" or projects.is_paused(hook.directory, project.scope):
         return ""
     return state.render_answer(hook, KEEP)
@@ -188,8 +190,8 @@ def _tell(hook: Hook, project: Project, config: Config, closing: bool) -> str:
     if projects.is_paused(hook.directory, project.scope):
         return ""
     text = ""
-    uses_helper = exists and not closing and config.hook_helper and config.compares
-    if exists and _is_wanted(hook, config):
+    uses_helper = exists and not closing and config.hook_helper and compares_statements(config)
+    if exists and _is_wanted(hook, config, project):
         reply = None
         if uses_helper and hook.event == "prompt":
             request = {"hook": hook._asdict(), "worktree": str(project.worktree)}
@@ -203,7 +205,7 @@ def _tell(hook: Hook, project: Project, config: Config, closing: bool) -> str:
             helper.warm_up()
         state.remove_old_deliveries()
         with _counting(hook):
-            spool.wake(config.database)
+            spool.wake(config.database, config)
     return text
 
 
@@ -292,13 +294,15 @@ def _counting(hook: Hook) -> Iterator[None]:
         count_failure(hook.event, hook.host, str(error))
 
 
-def _is_wanted(hook: Hook, config: Config) -> bool:
+def _is_wanted(hook: Hook, config: Config, project: Project) -> bool:
     if hook.event == "session-start":
         return config.briefing_tokens > 0
-    if hook.event == "tool-failure":
-        from bethink.hooks.tool import find_failure
+    if hook.event.startswith("tool"):
+        from bethink.hooks.tool import is_wanted
 
-        return bool(hook.command) and find_failure(hook) is not None
+        return is_wanted(hook, config.database, project)
+    if hook.event == "subagent-start":
+        return config.briefing_tokens > 0
     return config.prompt_tokens > 0 and config.prompt_bar < 1 and is_telling(hook.prompt)
 
 
@@ -318,10 +322,16 @@ def answer(hook: Hook, memory: Bethink, meaning: bool = True) -> str:
             state.forget_deliveries(hook)
         elif _has_briefing(hook, context.digest, memory.project.scope):
             return ""
-    elif hook.event == "tool-failure":
-        from bethink.hooks.tool import recall_fix
+    elif hook.event == "subagent-start":
+        from bethink.hooks.briefing import render_briefing
 
-        context = recall_fix(hook, memory)
+        room = min(SUBAGENT_TOKENS, memory.config.briefing_tokens)
+        # It is the sub-agent that is told, so the session may still be.
+        return state.render_answer(hook, render_briefing(hook, memory, room).text)
+    elif hook.event.startswith("tool"):
+        from bethink.hooks.tool import recall_for_calls
+
+        context = recall_for_calls(hook, memory)
     else:
         from bethink.hooks.prompt import recall_for_prompt
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bethink import plugins
-from bethink.agents.agent import EVENTS, HookDialect
+from bethink.agents.agent import EVENTS, HookDialect, ToolCall
 from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput
 from bethink.ingest.redact import redact, redact_name
@@ -53,8 +53,7 @@ class Hook(NamedTuple):
     prompt: str = ""
     source: str = ""  # of a session or a prompt: startup, resume, user, schedule_wakeup …
     agent: str = ""  # a sub-agent's type
-    command: str = ""  # of a shell call that failed
-    error: str = ""  # its exit code and output, as the host gives them
+    calls: tuple[ToolCall, ...] = ()  # that a tool event is about
 
 
 # Reading
@@ -92,7 +91,6 @@ def from_fields(event: str, host: str, fields: Values) -> Hook:
     """Return the hook that an agent's object describes."""
     dialect, inside = find_dialect(host), event == "subagent-stop"
     transcript = (*dialect.subagent_transcript, *dialect.transcript)
-    command, error = dialect.read_failure(fields) if event == "tool-failure" else ("", "")
     return Hook(
         event,
         host,
@@ -101,10 +99,15 @@ def from_fields(event: str, host: str, fields: Values) -> Hook:
         directory=_name(fields, dialect.directory),
         prompt=_first(fields, dialect.prompt)[:LONGEST_TEXT] if event == "prompt" else "",
         source=_name(fields, dialect.source),
-        agent=_name(fields, dialect.subagent) if inside else "",
-        command=command,
-        error=error,
+        agent=_name(fields, dialect.subagent) if "subagent" in event else "",
+        calls=_read_calls(event, dialect, fields) if event.startswith("tool") else (),
     )
+
+
+def _read_calls(event: str, dialect: HookDialect, fields: Values) -> tuple[ToolCall, ...]:
+    from bethink.hooks.calls import read_calls  # only where a tool was called
+
+    return read_calls(event, dialect, fields)
 
 
 def _first(fields: Values, names: tuple[str, ...]) -> str:
@@ -268,8 +271,27 @@ def note_delivery(hook: Hook, ids: Iterable[str], briefing: str = "", scope: str
     _write_deliveries(hook, before._replace(ids=known, briefing=last[0], briefed=last[1]))
 
 
+def claim(hook: Hook, id: str) -> bool:
+    """Whether this process is the first to give a session this memory at a tool call. Two hooks may run for one event."""
+    path = _deliveries_file(hook)
+    if path is None:
+        return True
+    claimed = path.with_name(f"{path.stem}-{id}.claimed")
+    try:
+        make_private(path.parent)
+        os.close(os.open(claimed, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
 def forget_deliveries(hook: Hook) -> None:
     """After the session's context was emptied, it has nothing of what it was given."""
+    if path := _deliveries_file(hook):
+        for claimed in path.parent.glob(f"{path.stem}-*.claimed"):
+            claimed.unlink(missing_ok=True)
     _write_deliveries(hook, Deliveries(emptied=True))
 
 
@@ -293,9 +315,10 @@ def digest(text: str) -> str:
 
 
 def _deliveries_file(hook: Hook) -> Path | None:
-    """Named by a hash, because a host may give anything as the name of a session."""
+    """Named by a hash, because a host may give anything as the name of a session. The host is no part of it: VS Code runs the hooks of
+    Claude Code and of Copilot for the same session."""
     name = hook.session or hook.transcript
-    return folder() / "given" / f"{digest(f'{hook.host} {name}')}.json" if name else None
+    return folder() / "given" / f"{digest(name)}.json" if name else None
 
 
 # Pausing and resuming

@@ -1,51 +1,104 @@
-"""After a failed tool call: one line that says what fixed the same error before, or nothing.
+"""At a tool call: one line that says what fixed the same error before, or a rule about the very file or command. Mostly nothing.
 
-The error is named without opening anything; only one that is worth keeping is looked up, by its signature and without a model.
+Nothing is opened for a call that passed and that no rule is about: the index of rules (`hooks/rules.py`) is one small file. An error is
+named without opening anything, and looked up by its signature, without a model.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bethink.agents.agent import ToolCall
+from bethink.agents.base import clean, finish_event, shows_failure
+from bethink.config import locate_database
+from bethink.hooks import rules, spool, state
 from bethink.hooks.state import Hook
-from bethink.ingest.failures import Failure, read_failure, read_runs
+from bethink.ingest.rules import find_subjects, find_touched, is_about
 from bethink.model import ToolEvent
 from bethink.text.shell import shorten_command
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
     from bethink.hooks.prompt import Context
+    from bethink.ingest.failures import Failure
+    from bethink.model import Memory
+    from bethink.project import Project
 
 TOKENS = 60  # of the line, without the marks around it
 
 
-def find_failure(hook: Hook) -> Failure | None:
-    """The failure that a hook reports, if its error can be named."""
-    event = ToolEvent(
-        command=shorten_command(hook.command.strip()),
-        failed=True,
-        output=hook.error,
-        directory=hook.directory,
-    )
+def find_failure(hook: Hook, call: ToolCall) -> Failure | None:
+    """The failure of a call, if its outcome is certain and its error can be named."""
+    if not call.command or (not call.failed and not shows_failure(call.output)):
+        return None
+    from bethink.ingest.failures import read_failure, read_runs
+
+    command = clean(shorten_command(call.command))
+    event = ToolEvent(command=command, directory=hook.directory)
+    event = finish_event(event, call.output, call.failed)
     failed = [run for run in read_runs(event) if run.passed is False]
     return read_failure(failed[0], event) if failed else None
 
 
-def recall_fix(hook: Hook, memory: Bethink) -> Context:
-    """Return what fixed this failure before, once per session, and only where the fix helped."""
-    from bethink.features.failures import find_by_signature
-    from bethink.hooks import state
+def is_wanted(hook: Hook, database: str, project: Project) -> bool:
+    """Whether memory may have something to say about a call. Wakes the worker where the index of rules may be old."""
+    index = rules.read_index(database, project.scope)
+    if hook.event == "tool" and rules.is_stale(database, index):
+        spool.note(hook._replace(event="prompt"), database, project)  # the turn goes on
+        spool.wake(database)
+    given = state.read_deliveries(hook).ids
+    for call in hook.calls:
+        marked = rules.find_marked(index, find_touched(call.file, call.command))
+        if any(id not in given for id in marked) or find_failure(hook, call):
+            return True
+    return False
+
+
+def recall_for_calls(hook: Hook, memory: Bethink) -> Context:
+    """The one line for the calls of an event: the fix of a known failure, or else a rule; each once in a session."""
     from bethink.hooks.prompt import Context
     from bethink.outgoing import fence_items, new_marker
     from bethink.recall.shape import cut, tokens
 
-    failure = find_failure(hook)
-    known = find_by_signature(memory, failure.signature) if failure else None
+    for find in (_find_fix, _find_rule):
+        for call in hook.calls:
+            found = find(hook, call, memory)
+            if found and state.claim(hook, found[0]):
+                line = found[1] if tokens(found[1]) <= TOKENS else cut(found[1], TOKENS)
+                return Context(fence_items([line], new_marker()), (found[0],))
+    return Context()
+
+
+def _find_fix(hook: Hook, call: ToolCall, memory: Bethink) -> tuple[str, str] | None:
+    from bethink.features.failures import find_fix
+
+    failure = find_failure(hook, call)
+    known = find_fix(memory, failure) if failure else None
     if known is None or known.id in state.read_deliveries(hook).ids:
-        return Context()
+        return None
     where = f", session {known.session[:8]}" if known.session else ""
-    head = f"This error was fixed before ({known.last[:10]}{where}): "
-    line = head + known.fix
-    if tokens(line) > TOKENS:
-        line = cut(line, TOKENS)
-    return Context(fence_items([line], new_marker()), (known.id,))
+    return known.id, f"This error was fixed before ({known.last[:10]}{where}): {known.fix}"
+
+
+def _find_rule(hook: Hook, call: ToolCall, memory: Bethink) -> tuple[str, str] | None:
+    """A statement about the file or the command of a call, with its source."""
+    from bethink.hooks.prompt import drop_disputed, is_always_told, is_own
+
+    touched = find_touched(call.file, call.command)
+    database = locate_database(memory.config, memory.project)
+    index = rules.read_index(database, memory.project.scope)
+    given = state.read_deliveries(hook)
+    ids = [id for id in rules.find_marked(index, touched) if id not in given.ids]
+    found = memory.store.select(ids, memory.filter()) if ids else {}
+    live = [found[id] for id in ids if id in found]
+    for one in drop_disputed(memory, live):
+        own = is_own(hook, one) and not given.emptied
+        about = is_about(find_subjects(one.content[: rules.READ]), touched)
+        if about and not own and not one.newer and not is_always_told(one):
+            return one.id, _describe_rule(one)
+    return None
+
+
+def _describe_rule(one: Memory) -> str:
+    where = f", session {one.session[:8]}" if one.session else ""
+    return f"{one.kind.capitalize()} ({one.created_at:%Y-%m-%d}{where}): {one.content}"

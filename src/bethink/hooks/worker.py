@@ -18,9 +18,16 @@ from pathlib import Path
 from bethink import agents, config, project
 from bethink.api import Bethink
 from bethink.embed import open_embedder
-from bethink.errors import BethinkError, ConfigError, EmbeddingError, NotFound, StoreError
+from bethink.errors import (
+    BethinkError,
+    ConfigError,
+    EmbeddingError,
+    JudgeError,
+    NotFound,
+    StoreError,
+)
 from bethink.features import conversations
-from bethink.hooks import spool, state
+from bethink.hooks import rules, spool, state
 from bethink.hooks.spool import SpoolEntry
 
 TURN = 86_400.0  # seconds for which a turn may go on: set by hand
@@ -89,6 +96,8 @@ def _work(database: str, path: Path, until: float) -> bool:
         with _open(database, entry.directory) as memory:
             if not _read(memory, path, entry, until):
                 return False
+            with suppress(JudgeError):  # what is told at tool calls waits for a judge
+                rules.refresh(memory)
         if _may_go_on(entry):
             spool.write(path, entry._replace(attempts=0))
             return False

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 from bethink.agents.base import Fact, Turn, hash_words, shorten
 from bethink.embed.base import Embedder
-from bethink.ingest.compare import WAITING, WriteOptions, compare, leave_label_out, nearest
+from bethink.ingest.compare import MOST_WAITING, WriteOptions, compare, leave_label_out, nearest
 from bethink.ingest.digest import RECAP_CHARACTERS, compose_digest, follow
-from bethink.ingest.extract import SUMMARY_CHARACTERS, SUMMARY_WORDS, entities, extract
+from bethink.ingest.extract import SUMMARY_LINE_CHARACTERS, SUMMARY_LINE_WORDS, entities, extract
 from bethink.ingest.ideas import (
-    TODOS,
+    TODOS_PER_TURN,
     Asked,
     Idea,
     content_words,
@@ -54,7 +54,7 @@ from bethink.ingest.titles import (
     summarise,
 )
 from bethink.ingest.topics import Topic, TopicTurn, arrange, resume_state, segment
-from bethink.language.change import CONTRADICTS
+from bethink.language.change import TURNS_ROUND
 from bethink.language.reports import BEGINS_WORK
 from bethink.llm import Model, tasks
 from bethink.llm.base import ModelError
@@ -83,14 +83,19 @@ from bethink.store.base import Store
 from bethink.store.places import embedded_text, topic_text, turn_identity
 from bethink.text import new_id
 
-ECHO = 0.85  # share of an idea's words by which it is what memory told: of six words all, by hand
-BEFORE = 6  # earlier turns that ideas and topics are read in the light of
-MENDED = ("todo", "problem")  # kinds that work puts an end to
-REPORTS = 12  # commits and reports of a page that may tell of something done
-FILES = 8  # files of a turn that it is filed under
-FIRM, TENTATIVE = 0.9, 0.6  # confidence of an idea that the model calls firm, or not
-BESIDE = 600  # characters before and after a boundary that the model sees
-BOUNDARIES = 12  # places asked about at once
+ECHO_SHARE = (
+    0.85  # share of an idea's words by which it is what memory told: of six words all, by hand
+)
+EARLIER_TURNS = 6  # earlier turns that ideas and topics are read in the light of
+MENDED_KINDS = ("todo", "problem")  # kinds that work puts an end to
+MOST_REPORTS = 12  # commits and reports of a page that may tell of something done
+FILES_PER_TURN = 8  # files of a turn that it is filed under
+FIRM_CONFIDENCE, TENTATIVE_CONFIDENCE = (
+    0.9,
+    0.6,
+)  # confidence of an idea that the model calls firm, or not
+BOUNDARY_CHARACTERS = 600  # characters before and after a boundary that the model sees
+MOST_BOUNDARIES = 12  # places asked about at once
 
 
 class Prepared(NamedTuple):
@@ -104,7 +109,7 @@ class Prepared(NamedTuple):
 
 
 class HeardTurn(NamedTuple):
-    """A turn that is new, redacted, as the memory that keeps it."""
+    """A new turn, redacted, with the memory that keeps it."""
 
     turn: Turn
     memory: Memory
@@ -154,7 +159,7 @@ class Topics(NamedTuple):
 
 
 def prepare(recipe: Recipe) -> Prepared:
-    """The batch of one page. A language model, where one is set, helps to find topics and ideas."""
+    """Prepare the batch of one page. A language model, where one is set, helps to find topics and ideas."""
     heard, repeated = _hear_turns(recipe)
     # "Ok." takes a proposal up, but nobody will look for it.
     kept = [one for one in heard if not says_nothing(one.memory.content)]
@@ -204,7 +209,7 @@ def prepare(recipe: Recipe) -> Prepared:
 
 
 def _hear_turns(recipe: Recipe) -> tuple[list[HeardTurn], int]:
-    """The turns that are new, and how many were known from another file."""
+    """Return the new turns, and how many were known from another file."""
     identities = [turn_identity(recipe.host, turn.id) for turn in recipe.turns]
     known = recipe.store.find_known_turns(recipe.options.scope, identities)
     heard: dict[bytes, HeardTurn] = {}
@@ -219,13 +224,12 @@ def _hear_turns(recipe: Recipe) -> tuple[list[HeardTurn], int]:
             turn = _without_named_secrets(turn)
             told = name_picks(turn.role, text, before)
             heard[own] = HeardTurn(turn, _keep_turn(recipe, turn, text, position), own, told)
-            before = [*before[1 - BEFORE :], (heard[own].speaker, text)]
+            before = [*before[1 - EARLIER_TURNS :], (heard[own].speaker, text)]
     return list(heard.values()), sum(own in known for own in identities)
 
 
 def _without_named_secrets(turn: Turn) -> Turn:
-    """A branch, a folder, a tool, a file or a commit can be named like a secret, too. A file with such a name is no file to be
-    found by, and work with such a name is not told."""
+    """Redact names of branch, folder, agent and tools; drop files and work that are named like a secret."""
     cwd, branch, agent, tools = redact_value((turn.cwd, turn.branch, turn.agent, turn.tools))[0]
     files = tuple(filter(_is_harmless, turn.files))
     work = tuple(fact for fact in turn.work if _is_harmless(fact.name))
@@ -238,7 +242,7 @@ def _is_harmless(name: str) -> bool:
 
 
 def _keep_turn(recipe: Recipe, turn: Turn, text: str, position: int) -> Memory:
-    """A turn as it was said, under the files that were touched and the things that it names."""
+    """Make the memory that keeps a turn word for word, with the files it touched and the things it names."""
     options = recipe.options
     speaker = "agent" if turn.plan or turn.role != "user" else "user"
     pasted = speaker == "user" and not find_own(text, turn.asked).whole
@@ -255,9 +259,9 @@ def _keep_turn(recipe: Recipe, turn: Turn, text: str, position: int) -> Memory:
     passage = Passage(
         text,
         kind="context",
-        summary=cut_text(said.strip(" #*->"), SUMMARY_CHARACTERS, SUMMARY_WORDS),
+        summary=cut_text(said.strip(" #*->"), SUMMARY_LINE_CHARACTERS, SUMMARY_LINE_WORDS),
         importance=ASKED_IMPORTANCE if only_asks(text) else 3.0,
-        entities=(*(Entity(file, "file") for file in turn.files[:FILES]), *entities(text)),
+        entities=(*(Entity(file, "file") for file in turn.files[:FILES_PER_TURN]), *entities(text)),
         lines=(turn.line, turn.line),
         created_at=turn.at or options.now,
         metadata={key: value for key, value in metadata.items() if value},
@@ -274,7 +278,7 @@ def _keep_turn(recipe: Recipe, turn: Turn, text: str, position: int) -> Memory:
 def _find_topics(
     recipe: Recipe, spoken: Sequence[HeardTurn], means: Sequence[Any]
 ) -> tuple[Topics, dict[str, Any]]:
-    """New topics, those of the page before that go on, and the state that the next page begins with."""
+    """Return new topics, those of the page before that go on, and the state for the next page."""
     state = dict(recipe.state)
     if not spoken:
         return Topics(), state
@@ -320,7 +324,7 @@ def _describe_topic(
     spoken: Sequence[HeardTurn],
     made: Sequence[Memory],
 ) -> Span:
-    """A topic with the name and the summary that its turns and ideas give it now."""
+    """Give a topic the name and the summary that its turns and ideas support now."""
     inside = {span.id, *(child.id for child in found.spans if child.parent == span.id)}
     own = [one for one in spoken if found.of_turn.get(one.turn.id) in inside]
     texts = [one.said for one in own]
@@ -350,16 +354,16 @@ def _outline(memories: Iterable[Memory]) -> list[Outcome]:
 
 
 def _load_session(recipe: Recipe) -> Session:
-    """The session as it was before this page."""
+    """Return the session as it was before this page."""
     scope, id = recipe.options.scope, recipe.session
     found = recipe.store.sessions((scope,), 1, 0, id)
     return found[0] if found and found[0].id == id else Session(id, scope)
 
 
 def _list_waiting(recipe: Recipe, batch: Batch) -> list[str]:
-    """What the user put off in this session and nobody did, the newest first."""
+    """Return to-dos that the user put off in this session and nobody did, the newest first."""
     filter = Filter((recipe.options.scope,), ("todo",), session=recipe.session, answered=False)
-    known = recipe.store.list(filter._replace(now=recipe.options.now), TODOS)
+    known = recipe.store.list(filter._replace(now=recipe.options.now), TODOS_PER_TURN)
     made = [entry.memory for entry in batch.add if not entry.memory.answered]
     done = {change.id for change in batch.change}
     return [
@@ -376,8 +380,7 @@ def _describe_session(
     digest: Mapping[str, str],
     waiting: Sequence[str],
 ) -> tuple[Session, ...]:
-    """The session with its title and its digest as they are after this page; nothing if the page tells nothing of it, or greetings
-    alone were exchanged so far."""
+    """Return the session with its new title and digest; nothing if the page adds nothing, or only greetings were exchanged so far."""
     recap = _find_recap(recipe.turns)
     if not _is_new(heard, recap, known):
         return ()
@@ -414,7 +417,7 @@ def _is_new(heard: Sequence[HeardTurn], recap: str, known: Session) -> bool:
 
 
 def _find_recap(turns: Sequence[Turn]) -> str:
-    """What the host wrote about the session behind all that was said in it, '' where it did not."""
+    """Return the host's own summary at the end of a session, or ''."""
     last = [turn for turn in turns if turn.agent is None][-1:]
     return "".join(
         redact(one.text).text for one in last if one.summary and len(one.text) <= RECAP_CHARACTERS
@@ -427,8 +430,10 @@ def _find_recap(turns: Sequence[Turn]) -> str:
 def _find_ideas(
     recipe: Recipe, spoken: Sequence[HeardTurn], session: Session
 ) -> tuple[list[Idea], Mapping[str, str]]:
-    """What this page's turns decided, asked, found out; and the digest of the session, where a language model tells one. Earlier
-    turns are heard too, but what they said was noted when they came."""
+    """Return the ideas of this page, and the digest of the session where a language model wrote one.
+
+    Earlier turns are read as context; their own ideas were noted before.
+    """
     before = _load_earlier(recipe)
     turns = before + [(one.speaker, one.memory.content) for one in spoken]
     first = len(before)
@@ -452,21 +457,23 @@ def _find_ideas(
 
 
 def _is_echo(text: str, turn: Turn) -> bool:
-    """Whether an agent says what memory told it: nearly all words stand in one line of that, and none that turns it round."""
+    """Return True if an agent repeats what memory told it: nearly all words of one line, and none that turns it round."""
     words = hash_words(text) if turn.told and turn.role != "user" else frozenset()
-    if not words or CONTRADICTS.holds(text):
+    if not words or TURNS_ROUND.holds(text):
         return False
-    return any(len(words.intersection(line.split())) >= ECHO * len(words) for line in turn.told)
+    return any(
+        len(words.intersection(line.split())) >= ECHO_SHARE * len(words) for line in turn.told
+    )
 
 
 def _load_earlier(recipe: Recipe) -> list[tuple[str, str]]:
-    """The last turns of the session before this page."""
+    """Return the last turns of the session before this page."""
     last = recipe.state.get("last")
-    around = recipe.store.around(str(last), BEFORE - 1, 0) if last else []
+    around = recipe.store.around(str(last), EARLIER_TURNS - 1, 0) if last else []
     turns = [one for one in around if one.kind == "context" and "agent" not in one.metadata]
     return [
         ("assistant" if by.get("origin") == "plan" else str(by.get("role", "user")), one.content)
-        for one in turns[-BEFORE:]
+        for one in turns[-EARLIER_TURNS:]
         for by in (one.metadata,)
     ]
 
@@ -474,7 +481,7 @@ def _load_earlier(recipe: Recipe) -> list[tuple[str, str]]:
 def _remember_ideas(
     recipe: Recipe, found: Sequence[Idea], spoken: Sequence[HeardTurn], topics: Topics
 ) -> tuple[Batch, int]:
-    """The ideas that are new as memories, with what they change; and how many there were."""
+    """Return the new ideas as memories with what they change, and how many ideas there were."""
     options = recipe.options
     memories: list[Memory] = []
     numbers: Counter[int] = Counter()
@@ -505,7 +512,7 @@ def _remember_ideas(
 def _add_compared(
     recipe: Recipe, scope: str, own: Sequence[Memory], tellings: Mapping[str, int], batch: Batch
 ) -> Batch:
-    """A batch with memories of a scope, compared with what is known there."""
+    """Add memories of a scope to a batch, compared with what is known there."""
     options = recipe.options._replace(scope=scope)
     vectors, fresh = recipe.make_vectors(own)
     together = [tellings[one.id] for one in own]
@@ -521,7 +528,7 @@ def _add_compared(
 def _find_done(
     recipe: Recipe, made: Sequence[Memory], spoken: Sequence[HeardTurn]
 ) -> dict[str, str]:
-    """What was to be done and is done by a commit or a report of this page; these are no memories of their own: to-do → turn."""
+    """Return to-dos that a commit or a report of this page completes: to-do → turn."""
     reports = _find_reports(spoken)
     closes = reports and recipe.embedder and recipe.options.automatic == "full"
     judge = recipe.options.judge() if closes else None
@@ -541,16 +548,18 @@ def _find_done(
 def _find_waiting(
     recipe: Recipe, made: Sequence[Memory], reports: Sequence[tuple[str, Memory]]
 ) -> Iterator[tuple[Memory, str, Memory]]:
-    """To-do, report and turn: the few to-dos, known before this page or made of it, that each report of it may be about."""
-    filter = Filter((recipe.options.scope,), MENDED, now=recipe.options.now, answered=False)
-    fresh = [one for one in made if one.kind in MENDED and not one.answered]
+    """Yield to-do, report and turn: the few to-dos that each report of the page may be about."""
+    filter = Filter((recipe.options.scope,), MENDED_KINDS, now=recipe.options.now, answered=False)
+    fresh = [one for one in made if one.kind in MENDED_KINDS and not one.answered]
     if recipe.embedder is None or not (fresh or recipe.store.list(filter, 1)):
         return
     vectors = recipe.embed([text for text, _ in reports])
     for (text, turn), own in zip(reports, vectors, strict=True):
-        near = nearest(own[0], filter, recipe.store, recipe.embedder, WAITING) if len(own) else []
+        near = (
+            nearest(own[0], filter, recipe.store, recipe.embedder, MOST_WAITING) if len(own) else []
+        )
         words = content_words(text)
-        alike = [one for one in fresh if len(words & content_words(one.content)) > 1][:WAITING]
+        alike = [one for one in fresh if len(words & content_words(one.content)) > 1][:MOST_WAITING]
         for old in (*(one.memory for one in near), *alike):
             later = turn.session != old.session or turn.position > turn_of(old.position)
             if later and may_settle(turn, old):
@@ -558,13 +567,13 @@ def _find_waiting(
 
 
 def _find_reports(spoken: Sequence[HeardTurn]) -> list[tuple[str, Memory]]:
-    """What the page tells as done: the subjects of commits, and what the reports say, the newest of each."""
+    """Return the subjects of commits and the reports of a page, the newest of each."""
     found = []
     for one in spoken:
         commits = [fact.name for fact in one.turn.work if fact.what == "commit"]
         said = read_report(one.memory.content).done if one.speaker == "assistant" else ()
         found += [(text, one.memory) for text in (*commits, *said)]
-    return [(text, turn) for text, turn in found if not BEGINS_WORK.holds(text)][-REPORTS:]
+    return [(text, turn) for text, turn in found if not BEGINS_WORK.holds(text)][-MOST_REPORTS:]
 
 
 def _keep_idea(recipe: Recipe, idea: Idea, heard: HeardTurn, topics: Topics, number: int) -> Memory:
@@ -613,8 +622,7 @@ def _ask_ideas(
     digest: Mapping[str, str],
     asked: Asked,
 ) -> tuple[list[Idea], Mapping[str, str]] | None:
-    """The ideas of the turns from `first` on, those before being only heard; and the digest, which told of what came before, as
-    it is after them."""
+    """Ask a language model for the ideas of the turns from `first` on, and for the digest after them."""
     numbered = [tasks.NumberedTurn(number, role, text) for number, (role, text) in enumerate(turns)]
     found: list[Idea] = []
     try:
@@ -628,7 +636,7 @@ def _ask_ideas(
                 role, text = turns[at]
                 # What a user pasted is nobody's word here.
                 if at >= first and (role != "user" or is_said(idea.text, text, asked[at])):
-                    sure = FIRM if idea.firm else TENTATIVE
+                    sure = FIRM_CONFIDENCE if idea.firm else TENTATIVE_CONFIDENCE
                     later = (idea.kind, role) == ("todo", "user") and puts_off(idea.text)
                     own = idea.kind, idea.text, at, idea.firm, sure, idea.entities, number, later
                     found.append(Idea(*own))
@@ -638,7 +646,7 @@ def _ask_ideas(
 
 
 def _name_topic(model: Model, turns: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
-    """A name and a summary for the turns of one topic."""
+    """Ask a language model for the name and the summary of a topic."""
     numbered = [tasks.NumberedTurn(number, role, text) for number, (role, text) in enumerate(turns)]
     try:
         found = tasks.name_topic(model.ask, numbered)
@@ -648,17 +656,17 @@ def _name_topic(model: Model, turns: Sequence[tuple[str, str]]) -> tuple[str, st
 
 
 def _confirm_topics(model: Model, found: Sequence[Topic], texts: Sequence[str]) -> list[Topic]:
-    """The topics without those that the model takes for a follow-up of the one before."""
+    """Drop the topics that a language model takes for a follow-up of the one before."""
     doubtful = [at for at, one in enumerate(found) if at and one.depth == 0 and not one.continues][
-        :BOUNDARIES
+        :MOST_BOUNDARIES
     ]
     if not doubtful:
         return list(found)
     places = [
         (
             at,
-            "\n".join(texts[: found[at].first])[-BESIDE:],
-            "\n".join(texts[found[at].first :])[:BESIDE],
+            "\n".join(texts[: found[at].first])[-BOUNDARY_CHARACTERS:],
+            "\n".join(texts[found[at].first :])[:BOUNDARY_CHARACTERS],
         )
         for at in doubtful
     ]

@@ -1,4 +1,4 @@
-"""What a text says about itself: its kind, how firmly it was said, a summary, keywords and entities.
+"""Read kind, certainty, summary, keywords and entities from the wording of a text.
 
 Rules and word lists only, so it works offline, gives the same answer every time and costs about a millisecond. A text
 is judged by its beginning: what comes after the first 20,000 characters changes nothing. Few entities that are right
@@ -20,6 +20,7 @@ from bethink.language.kinds import cue_scores, firmness
 from bethink.language.pattern import compile_pattern
 from bethink.language.reports import ANNOUNCES_STEP
 from bethink.language.vocabulary import (
+    BEFORE_A_THING,
     is_file,
     is_identifier,
     is_path,
@@ -31,20 +32,22 @@ from bethink.language.vocabulary import (
 )
 from bethink.model import KINDS, Entity, Passage
 
-PREFIX = 20_000  # characters that are analysed; the rest of a text is kept without
-CUE_PREFIX = 5_000  # what a memory is, it says early; a long one would collect cues of every kind
+ANALYSED_CHARACTERS = 20_000  # characters that are analysed; the rest of a text is kept without
+CUE_CHARACTERS = (
+    5_000  # what a memory is, it says early; a long one would collect cues of every kind
+)
 # Of a summary. A character of a script without spaces is most of a word.
-SUMMARY_WORDS, SUMMARY_CHARACTERS, WIDE = 20, 240, 6
-SENTENCE = 20  # characters from which a sentence says more than "Hello!"
-KEYWORDS = 8
-LONG_WORD = 80  # nobody looks for a longer one
+SUMMARY_LINE_WORDS, SUMMARY_LINE_CHARACTERS, SUMMARY_WIDE = 20, 240, 6
+TELLING_SENTENCE = 20  # characters from which a sentence says more than "Hello!"
+MOST_KEYWORDS = 8
+LONGEST_KEYWORD = 80  # nobody looks for a longer one
 ENTITY_LIMIT = 20
-FIRMNESS = 0.8
-CLEAR = 1.3  # weaker cues than this say nothing by themselves
+USUAL_CONFIDENCE = 0.8
+CLEAR_CUE = 1.3  # weaker cues than this say nothing by themselves
 # What is kept as it stands is no less true for the doubts in it: a hedge in an abstract cost scifact 1.5 points of nDCG@10.
-QUOTED = ("document", "code", "handoff")
-IMPORTANCE = {"decision": 7.0, "gotcha": 7.0, "preference": 6.0, "context": 3.0}
-HIDDEN = "\x00"
+QUOTED_KINDS = ("document", "code", "handoff")
+KIND_IMPORTANCE = {"decision": 7.0, "gotcha": 7.0, "preference": 6.0, "context": 3.0}
+HIDDEN_CHARACTER = "\x00"
 # A word or an identifier.
 _TOKEN = r"[^\W\d]\w*(?:(?:[./:\\-]|::|->)[^\W_]\w*)*"
 _ADDRESS = (
@@ -64,7 +67,7 @@ _PART = (
 
 
 def extract(passage: Passage) -> Passage:
-    """The passage with what it left open filled in. What was given is kept as it is."""
+    """Fill in what a passage leaves open: kind, summary, confidence, importance, entities."""
     text, kind = passage.content, passage.kind
     kind, confidence = classify(text) if kind is None else (kind, _confidence(text, kind))
     given = {entity.name.casefold() for entity in passage.entities}
@@ -73,7 +76,9 @@ def extract(passage: Passage) -> Passage:
         kind=kind,
         summary=passage.summary or summarize(text),
         confidence=confidence if passage.confidence is None else passage.confidence,
-        importance=IMPORTANCE.get(kind, 5.0) if passage.importance is None else passage.importance,
+        importance=KIND_IMPORTANCE.get(kind, 5.0)
+        if passage.importance is None
+        else passage.importance,
         entities=passage.entities + named,
     )
 
@@ -82,43 +87,45 @@ def extract(passage: Passage) -> Passage:
 
 
 def summarize(text: str) -> str:
-    """One line of at most 20 words: the text itself if it is short, else the first of its sentences that says something."""
-    text = text[:PREFIX]
+    """Return one line of at most 20 words: the text itself if it is short, else its first sentence that says something."""
+    text = text[:ANALYSED_CHARACTERS]
     sentences, first = prose(text), _first_line(text)
     headed = text.lstrip()[:1] == "#" or first.endswith(":")
     lead = [first.rstrip(":") + ":"] if headed and sentences else []
     whole = " ".join([*lead, *sentences]) or first
-    told = (one for one in sentences if len(one) > SENTENCE and not _is_filler(one))
-    wide = 1 if compile_pattern("[가-힣]").search(whole) else WIDE  # Korean has spaces
+    told = (one for one in sentences if len(one) > TELLING_SENTENCE and not _is_filler(one))
+    wide = 1 if compile_pattern("[가-힣]").search(whole) else SUMMARY_WIDE  # Korean has spaces
     for one in (whole, next(told, whole)):
-        short = cut_text(one, SUMMARY_CHARACTERS, SUMMARY_WORDS, wide)
+        short = cut_text(one, SUMMARY_LINE_CHARACTERS, SUMMARY_LINE_WORDS, wide)
         if short == one:
             break
     return short
 
 
 def _first_line(text: str) -> str:
-    """Of a text without a sentence: a heading, or code."""
+    """Return the first line of a text without sentences: a heading, or code."""
     lines = (" ".join(line.split()).lstrip("#> ") for line in text.splitlines())
     return next((line for line in lines if not compile_pattern("```|~~~|[`~-]*$").match(line)), "")
 
 
 def keywords(text: str) -> tuple[str, ...]:
-    """The words that are said most, names of code and technologies counting more; of equal ones the earlier first."""
+    """Return the most frequent words; names of code and technologies count more, earlier words win ties."""
     counts: Counter[str] = Counter()
     shown: dict[str, str] = {}
-    for token in compile_pattern(_TOKEN).findall(compile_pattern(_ADDRESS).sub(" ", text[:PREFIX])):
+    for token in compile_pattern(_TOKEN).findall(
+        compile_pattern(_ADDRESS).sub(" ", text[:ANALYSED_CHARACTERS])
+    ):
         if weight := _weigh(token):
             counts[token.lower()] += weight
             shown.setdefault(token.lower(), token)
-    return tuple(shown[key] for key, _ in counts.most_common(KEYWORDS))
+    return tuple(shown[key] for key, _ in counts.most_common(MOST_KEYWORDS))
 
 
 @lru_cache(maxsize=1 << 13)
 def _weigh(word: str) -> int:
     if is_identifier(word) or is_path(word) or technology(word):
         return 3
-    if not 2 < len(word) <= LONG_WORD or word.lower() in weak_words():
+    if not 2 < len(word) <= LONGEST_KEYWORD or word.lower() in weak_words():
         return 0
     return 1 if word.lower() in word_set("capitalised") else 2
 
@@ -127,8 +134,8 @@ def _weigh(word: str) -> int:
 
 
 def entities(text: str) -> tuple[Entity, ...]:
-    """Named things in order of appearance, at most 20, each once. What was taken for one thing, later finders do not see."""
-    shown = text[:PREFIX].replace(HIDDEN, " ")
+    """Return named things in order of appearance, at most 20, each once. A text that one finder took is hidden from later ones."""
+    shown = text[:ANALYSED_CHARACTERS].replace(HIDDEN_CHARACTER, " ")
     found: list[tuple[int, Entity]] = []
     for pattern, name in _finders():
         for match, entity in [(match, name(match)) for match in pattern.finditer(shown)]:
@@ -136,7 +143,7 @@ def entities(text: str) -> tuple[Entity, ...]:
             if entity:
                 found.append((start, entity))
             if entity or name in (_name_nothing, _name_marked, _name_person):
-                shown = shown[:start] + HIDDEN * (end - start) + shown[end:]
+                shown = shown[:start] + HIDDEN_CHARACTER * (end - start) + shown[end:]
     unique: dict[str, Entity] = {}
     for _, entity in sorted(found, key=lambda item: item[0]):
         unique.setdefault(entity.name.casefold(), entity)
@@ -145,7 +152,7 @@ def entities(text: str) -> tuple[Entity, ...]:
 
 @cache
 def _finders() -> list[tuple[re.Pattern[str], Callable[[re.Match[str]], Entity | None]]]:
-    """What may name a thing, and what says which thing it is; the surest first."""
+    """Return the patterns that may name a thing with the functions that decide, the surest first."""
     several = [name for name in technologies().names if compile_pattern("[ -]").search(name)]
     joined = ("[ \\t-]".join(map(re.escape, re.split("[ -]", name))) for name in several)
     longest_first = "|".join(sorted(joined, key=len, reverse=True))
@@ -168,11 +175,11 @@ def _finders() -> list[tuple[re.Pattern[str], Callable[[re.Match[str]], Entity |
 
 
 def _name_nothing(match: re.Match[str]) -> None:
-    """Code blocks, addresses and hashes hold hundreds of names that nobody would ask for."""
+    """Skip code blocks, addresses and hashes: they hold hundreds of names that nobody would ask for."""
 
 
 def _name_marked(match: re.Match[str]) -> Entity | None:
-    """What the writer set apart as code: a symbol, a file, a technology or a concept."""
+    """Return the symbol, file, technology or concept that the writer set apart as code."""
     text = match[1].strip()
     if name := technology(text) or technologies().ordinary.get(text.capitalize()):
         return Entity(name, "technology")
@@ -197,8 +204,10 @@ def _name_person(match: re.Match[str]) -> Entity | None:
 
 
 def _name_technology(match: re.Match[str]) -> Entity | None:
-    """A name that is an ordinary word has to be meant: not as a sentence's first word, unless the next one says so. Letters and a number
-    name a part."""
+    """Return a technology. A name that is an ordinary word counts only inside a sentence, or where the next word confirms it.
+
+    Letters and a number name a part: ESP32.
+    """
     text, name = match.string, technology(match[0].replace("-", " ")) or technology(match[0])
     if name is None and compile_pattern(_PART, 0).fullmatch(match[0]):
         name = match[0]
@@ -211,7 +220,7 @@ def _name_technology(match: re.Match[str]) -> Entity | None:
 
 
 def _begins_sentence(text: str, at: int) -> bool:
-    """Whether a capital there may come from beginning a sentence, an item or a heading."""
+    """Return True if a capital may come from beginning a sentence, an item or a heading."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
     before = line[-12:].rstrip(" \t\"'“‘(*_[")
     marked = compile_pattern(r"(?:.*[.!?:;。！？]|\s*(?:[-+#>|•]+|\d+\)))?$", 0).match(before)
@@ -223,8 +232,10 @@ def _name_symbol(match: re.Match[str]) -> Entity | None:
 
 
 def _name_thing(match: re.Match[str]) -> Entity | None:
-    """What a run of capitalised words names, if a capital inside a sentence sets it apart: of several words a person, unless
-    one of them or the word before says that it is a thing; what is in doubt is left out."""
+    """Return the project, concept or person that a run of capitalised words names; None in doubt.
+
+    Several words name a person, unless one of them or the word before shows that it is a thing.
+    """
     said = [piece.removesuffix("'s").removesuffix("’s") for piece in match[0].split()]
     words = _without_outermost(said)
     initial = words[:1] == said[:1] and _begins_sentence(match.string, match.start())
@@ -239,8 +250,8 @@ def _name_thing(match: re.Match[str]) -> Entity | None:
     if doubtful or len(words) > 4 or len(name) < 3:
         return None
     before = match.string[max(match.start() - 5, 0) : match.start()]
-    which = compile_pattern(r"\b(?:the|an?|our|my|this|that|in|at) $", re.IGNORECASE).search(before)
-    return Entity(name, "concept" if thing or alone or which else "person")
+    is_thing = thing or alone or BEFORE_A_THING.holds(before)
+    return Entity(name, "concept" if is_thing else "person")
 
 
 def _without_outermost(words: list[str]) -> list[str]:
@@ -250,13 +261,13 @@ def _without_outermost(words: list[str]) -> list[str]:
 
 @cache
 def _never_outermost() -> frozenset[str]:
-    """What no name begins or ends with, whatever its capital. "Order" may: the Order Service."""
+    """Return words that no name begins or ends with. "Order" may begin one: the Order Service."""
     verbs = word_set("capitalised") - word_set("generic")
     return verbs | weak_words() | word_set("name_particles")
 
 
 def _is_thing(word: str) -> bool:
-    """Whether a capitalised word is an ordinary one, a technology or a notion by its ending."""
+    """Return True if a capitalised word is an ordinary one, a technology, or a notion by its ending."""
     known = word.lower() in known_words() or technology(word) or word in technologies().ordinary
     return bool(known) or word.endswith(tuple(word_set("abstract_endings")))
 
@@ -265,31 +276,31 @@ def _is_thing(word: str) -> bool:
 
 
 def classify(text: str) -> tuple[str, float]:
-    """The kind that the wording speaks for, and how firmly it was said. The confidence is the memory's, not the rule's."""
+    """Return the kind that the wording speaks for, and the memory's confidence: how firmly it was put."""
     said, scores = _read_cues(text)
     kind = max(scores, key=lambda name: scores[name], default="general")
-    if scores.get(kind, 0) < CLEAR or (kind == "fact" and len(said.split()) < 3):
+    if scores.get(kind, 0) < CLEAR_CUE or (kind == "fact" and len(said.split()) < 3):
         kind = "general"
     return kind, _confidence(said, kind)
 
 
 def score_kinds(text: str) -> dict[str, float]:
-    """How much the wording speaks for each kind; nothing for a kind that it does not speak for."""
+    """Return how much the wording speaks for each kind that it speaks for."""
     return _read_cues(text)[1]
 
 
 def _read_cues(text: str) -> tuple[str, dict[str, float]]:
-    """The sentences that say something, and how much cue phrases, a label and question marks speak for each kind."""
-    text = text[:CUE_PREFIX].strip()
+    """Return the sentences that say something, and the weight of cue phrases, label and question marks for each kind."""
+    text = text[:CUE_CHARACTERS].strip()
     sentences = prose(text)
     kept = [sentence for sentence in sentences if not _is_filler(sentence)]
     said = "\n".join(kept) or text
     if sentences and not kept:
-        return said, {"context": CLEAR}
+        return said, {"context": CLEAR_CUE}
     scores = cue_scores(said if len(kept) < len(sentences) else text)
     rest = compile_pattern(r"(?m)^[ \t]*(?:#{1,6}\s|>).*$").sub("", text).strip()
     if not kept and scores.get("problem", 0) < 3 and rest and _first_line(text) != text:
-        return said, {"code": CLEAR}
+        return said, {"code": CLEAR_CUE}
     if label := find_label(text):
         scores[label] = scores.get(label, 0) + 6
     if asked := sum(one.rstrip("\"')*_` ").endswith(("?", "？")) for one in kept):
@@ -303,13 +314,13 @@ def _is_filler(sentence: str) -> bool:
 
 
 def find_label(text: str) -> str | None:
-    """The kind that "Decision: …" or "[gotcha] …" says outright."""
+    """Return the kind that "Decision: …" or "[gotcha] …" names outright."""
     label = read_label(text)
     return label.lower() if label.lower() in KINDS else kind_of(label)
 
 
 def _confidence(text: str, kind: str) -> float:
-    if kind in QUOTED:
+    if kind in QUOTED_KINDS:
         return 1.0
-    value = firmness(text[:1000], FIRMNESS - (0.1 if kind == "question" else 0.0))
+    value = firmness(text[:1000], USUAL_CONFIDENCE - (0.1 if kind == "question" else 0.0))
     return round(min(max(value, 0.2), 0.95), 2)

@@ -15,21 +15,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from bethink.agents.base import shows_failure
+from bethink.ingest.commands import (
+    PROGRAMS,
+    clean_command,
+    name_family,
+    name_program,
+    split_line,
+    strip_command,
+)
 from bethink.model import COMMAND_LENGTH, ToolEvent
 
-# Programs whose failures are worth keeping: builds, tests, linters, version control, package managers, services.
-PROGRAMS = frozenset(
-    "git gh glab npm npx pnpm pnpx yarn bun bunx deno node tsc tsx eslint prettier biome vitest jest playwright cypress mocha turbo nx vite "
-    "next wrangler python python3 py pip pip3 pipx uv uvx poetry pdm hatch tox nox pytest mypy pyright ruff black flake8 pylint django-admin "
-    "alembic cargo rustc rustup clippy go gofmt golangci-lint staticcheck goreleaser make cmake ninja meson bazel just task mise asdf nix "
-    "gradle gradlew mvn mvnw kotlinc javac sbt dotnet msbuild swift xcodebuild pod fastlane flutter dart bundle gem rake rails rspec rubocop "
-    "ruby composer php phpunit phpstan artisan mix iex elixir docker docker-compose podman kubectl helm terraform tofu pulumi ansible "
-    "ansible-playbook psql mysql sqlite3 redis-cli brew apt apt-get dnf pacman apk systemctl pre-commit lefthook hk act vale shellcheck "
-    "hadolint buf protoc sqlc prisma drizzle-kit supabase firebase vercel netlify fly flyctl aws gcloud az".split()
-)
-# Words behind which the command that counts begins.
 _REMOTE = ("ssh", "scp", "rsync", "wsl")  # what fails there is another machine's
-_WRAPPERS = frozenset("sudo time command exec nice nohup env timeout stdbuf xvfb-run".split())
 # Questions whose exit status is an answer, not a failure.
 _QUERIES = re.compile(
     r"(?:git (?:diff|grep|log|show|status|rev-parse|rev-list|merge-base|show-ref|ls-remote|ls-files|ls-tree|check-ignore|check-ref-format"
@@ -52,17 +49,13 @@ _STAGE = re.compile(
     r"(?:cd|pushd|popd|export|set|source|\.|echo|printf|sleep|true|mkdir|:|umask|ulimit|unset|alias|shopt|nvm use)(?:\s|$)"
 )
 _CHANGING_STAGE = ("export ", "cd ", "source ", "mkdir ")
-_KEYWORDS = re.compile(
-    r"(?:for|while|until|if|case|select|function|\{|\(|!|trap|eval|wait)(?:\s|$)|\w+\s*\(\)"
-)
 _FILTERS = frozenset(
     "tail head cat tee sort wc sed less more column tac nl fold uniq cut tr".split()
 )
-_ASSIGNMENT = re.compile(
-    r"\w{1,60}=(?:'[^']{0,400}'|\"[^\"]{0,400}\"|\$\([^)]{0,400}\)|[^\s'\"$]{0,400})(?:\s+|$)"
+_NOT_ENTERED = re.compile(
+    r"\bcd: (?:can't cd to )?['\"]?([^'\":\n]{1,300})['\"]?(?::.{0,40}(?:no such file|not a directory)|$)",
+    re.IGNORECASE | re.MULTILINE,
 )
-_REDIRECTION = re.compile(r"[12&]?>>?\s?&?(?:/dev/null|\d|[^\s;&|]{1,200})|<\s?/dev/null")
-
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\[[0-9;]{1,8}m")
 _EXIT_LINE = re.compile(r"(?:Error: )?Exit code:? \d+")
 # Lines that say that something failed, but not why.
@@ -76,10 +69,11 @@ _NOISE = re.compile(
 )
 _STRONG = re.compile(
     r"\.(?:go|rs|c|cc|cpp|h|java|kt|swift|zig):\d+:\d+: |(?:^|[\s:(\]])(?:fatal:|error:|error\[|error\s+TS\d|error \w+:|ERROR\b|panic:|panicked at|npm (?:ERR!|error) |Traceback|\w{0,60}(?:Error|Exception)(?::| \[)"
-    r"|AssertionError|FAIL\b|FAILED\b|--- FAIL|✖|✗|✘|× |E\s{3,}\w)|command not found|: not found$|No such file or directory|Permission denied"
+    r"|AssertionError|FAIL\b|FAILED\b|✖|✗|✘|× |E\s{3,}\w)|command not found|: not found$|No such file or directory|Permission denied"
     r"|unknown (?:flag|option|command|shorthand|json field)|Unknown JSON field|(?:un)?recognized (?:argument|option)|is not recognized|address already in use|refused"
     r"|\[(?:remote )?rejected\]|^CONFLICT|did not match any|is (?:not|already) |cannot |can't |could not |couldn't |unable to |not found\b|is required"
 )
+_GO_CAUSE = re.compile(r"\w{1,100}_test\.go:\d+: \S")
 _WEAK = re.compile(
     r"\b(?:error|failed|failure|fails|invalid|missing|denied|unexpected|undefined|unknown|ignored|unsupported|expected|no such|must|not)\b",
     re.IGNORECASE,
@@ -109,7 +103,7 @@ KINDS: Mapping[str, re.Pattern[str]] = {
         r"|no required module provides|missing go\.sum entry|node_modules .{0,20}missing|unresolved import|can't find crate|couldn't exec process"
         r"|executable doesn't exist|not in your package\.json|could not find a version that satisfies|ERR_MODULE_NOT_FOUND|failed to resolve import",
         "version": r"requires? (?:go|node|python|rust|ruby|java|a different)\b|unsupported engine|EBADENGINE|version mismatch|incompatible (?:version|with)"
-        r"|requires .{1,30}>=|is not supported (?:by|with) |rust-version|lockfile .{0,40}(?:not up to date|out of date|outdated)|frozen.lockfile|needs to be updated but|ERESOLVE|override for .{1,60} conflicts|peer dep",
+        r"|exec format error|bad CPU type|requires .{1,30}>=|is not supported (?:by|with) |rust-version|lockfile .{0,40}(?:not up to date|out of date|outdated)|frozen.lockfile|needs to be updated but|ERESOLVE|override for .{1,60} conflicts|peer dep",
         "permission": r"permission denied|EACCES|EPERM|operation not permitted|access denied|not authorized|unauthorized|authentication failed"
         r"|HTTP 40[13]\b|403 forbidden|could not read Username|must be root|resource not accessible|publickey|gh auth login|GH_TOKEN",
         "environment variable": r"(?:environment )?variable .{0,60}(?:not set|required|missing|undefined|unset)|unbound variable|\b[A-Z][A-Z0-9]+_[A-Z0-9_]+\b.{0,30}"
@@ -120,7 +114,7 @@ KINDS: Mapping[str, re.Pattern[str]] = {
         "type or lint rule": r"error TS\d|error\[E\d|\bTS\d{4}\b|is not assignable|mypy|eslint|\bclippy|\(?\bno-[a-z]+(?:-[a-z]+)+\b|\b(?:E|F|W|I|N|B|C|D|UP|SIM|RUF|PL[A-Z]?|ANN|ARG|S|T|TRY)\d{3,4}\b"
         r"|\blint|formatt?(?:ed|ing)|gofmt|prettier|would reformat|undefined: \w|declared and not used|imported and not used|undeclared name|cannot use .{1,80} as|cannot find name"
         r"|mismatched types|cannot convert|\.(?:go|rs|c|cc|cpp|h|java|kt|swift):\d+:\d+: |syntax ?error|unused (?:import|variable)|incompatible types|does not exist on type|parse error|expected `|unresolved reference|✖ \d+ problem",
-        "wrong directory": r"pathspec|not a git repository|could not find .{0,40}(?:package\.json|cargo\.toml|go\.mod|pyproject|makefile|gemfile)"
+        "wrong directory": r"pathspec|\bcd: .{1,200}(?:no such file|not a directory)|not a git repository|could not find .{0,40}(?:package\.json|cargo\.toml|go\.mod|pyproject|makefile|gemfile)"
         r"|no package\.json|go\.mod file not found|ENOENT.{0,80}package\.json|no importer manifest|does not contain main module|directory prefix .{1,80} does not contain"
         r"|outside (?:the )?(?:repository|main module)|no such file or directory|cannot access|can't open file|no makefile found|no such directory|does not exist",
         "test expectation": r"assert|expected|--- FAIL|\b(?-i:FAIL(?:ED|URES?)?)\b|failing|\b\d+ failed|toEqual|toBe\b|snapshot|to equal|test.{0,20}failed|\bnot ok\b",
@@ -187,6 +181,7 @@ class Failure(NamedTuple):
     times: int = 1
     fix: str = ""
     fixed_line: int = 0
+    tried: Sequence[str] = ()  # commands after which the same error came again
 
     @property
     def text(self) -> str:
@@ -207,89 +202,6 @@ class Pending(NamedTuple):
 
 
 # Shell lines
-
-
-def split_line(text: str) -> list[tuple[str, list[str]]] | None:
-    """The pipelines of a shell line, each with what joins it to the one before (`&&`, `||`, `;`, `&`); None where it is a script."""
-    steps: list[tuple[str, list[str]]] = []
-    part, joint, members = "", "", []
-    quote, depth, at = "", 0, 0
-
-    def end_member() -> None:
-        nonlocal part
-        if part.strip():
-            members.append(part.strip())
-        part = ""
-
-    def end_step(following: str) -> None:
-        nonlocal joint, members
-        end_member()
-        if members:
-            steps.append((joint, members))
-            joint = following
-        elif following != ";":
-            joint = following
-        members = []
-
-    while at < len(text):
-        char, pair = text[at], text[at : at + 2]
-        if quote:
-            if char == "\\" and quote == '"':
-                part, at = part + pair, at + 2
-                continue
-            quote = "" if char == quote else quote
-        elif char == "\\":
-            part += " " if pair == "\\\n" else pair
-            at += 2
-            continue
-        elif char in "'\"`":
-            quote = char
-        elif char == "(":
-            depth += 1
-        elif char == ")":
-            depth = max(0, depth - 1)
-        elif not depth and pair in ("&&", "||"):
-            end_step(pair)
-            at += 2
-            continue
-        elif not depth and char in ";\n":
-            end_step(";")
-            at += 1
-            continue
-        elif not depth and char == "&" and text[at - 1 : at] not in (">", "<") and pair != "&>":
-            end_step("&")
-            at += 1
-            continue
-        elif not depth and char == "|":
-            end_member()
-            at += 2 if pair == "|&" else 1
-            continue
-        elif char == "#" and not part.strip() and not depth:
-            end = text.find("\n", at)
-            at = len(text) if end < 0 else end
-            continue
-        part, at = part + char, at + 1
-    end_step("")
-    script = any(_KEYWORDS.match(member) for _, step in steps for member in step)
-    return None if quote or script else steps
-
-
-def clean_command(command: str) -> str:
-    """A command without redirections, its blanks made one. Assignments stay: with another variable it is another command."""
-    return " ".join(_REDIRECTION.sub("", f" {command}").split())
-
-
-def strip_command(command: str) -> str:
-    """A command without assignments, wrappers and redirections."""
-    text = clean_command(command)
-    while True:
-        shorter = _ASSIGNMENT.sub("", text, count=1) if _ASSIGNMENT.match(text) else text
-        first, _, rest = shorter.partition(" ")
-        if first in _WRAPPERS and rest.strip():
-            shorter = re.sub(r"^(?:-\S+\s+|\d+\w?\s+)+", "", rest.strip())
-        if shorter == text:
-            return text
-        text = shorter
 
 
 def read_runs(event: ToolEvent) -> list[Run]:
@@ -318,11 +230,52 @@ def read_runs(event: ToolEvent) -> list[Run]:
         runs.append(Run(shown, place, True if certain and not event.failed else None))
     if event.failed:
         return _find_failed(event, tail, doubtful, piped, runs)
+    if hidden := _find_hidden(event, steps, runs):
+        return hidden
     chain = [run for run in runs[-len(tail) :] if run.passed and not _STAGE.match(run.command)]
     if len(chain) > 1 and not strict:  # a line that failed as a whole may pass as a whole
         whole = Run(JOINT.join(run.command for run in chain), chain[0].place, True)
         return [whole, *runs]
     return runs
+
+
+def _find_hidden(
+    event: ToolEvent, steps: Sequence[tuple[str, list[str]]], runs: list[Run]
+) -> list[Run]:
+    """The runs of a line that passed although its one command failed: behind a filter, or before an `echo` of the exit status."""
+    counting = [members for _, members in steps if not _is_stage(members[0])]
+    if len(counting) != 1 or len(runs) != 1 + _count_moves(runs):
+        return []
+    members = counting[0]
+    filters = [name_program(strip_command(one)) in _FILTERS | {"grep"} for one in members[1:]]
+    code = _read_printed_status(event, steps, piped=len(members) > 1)
+    failed = code != 0 if code is not None else bool(filters) and shows_failure(event.output)
+    if not all(filters) or not (failed or code == 0):
+        return []
+    return [*runs[:-1], runs[-1]._replace(passed=not failed)]
+
+
+def _is_stage(member: str) -> bool:
+    bare = strip_command(member)
+    return not bare or bool(_STAGE.match(bare))
+
+
+def _count_moves(runs: Sequence[Run]) -> int:
+    return sum(run.command.startswith(_CHANGING_STAGE) for run in runs)
+
+
+def _read_printed_status(
+    event: ToolEvent, steps: Sequence[tuple[str, list[str]]], piped: bool
+) -> int | None:
+    """The exit status that a line prints itself: `npm test; echo "exit $?"`."""
+    last = steps[-1][1][0]
+    variable = "${PIPESTATUS[0]}" if piped else "$?"
+    if not last.startswith("echo ") or variable not in last or len(steps) < 2:
+        return None
+    before, _, behind = last.removeprefix("echo ").strip().strip("\"'").partition(variable)
+    pattern = rf"^{re.escape(before)}(\d{{1,3}}){re.escape(behind)}\s*$"
+    found = re.findall(pattern, event.output, re.MULTILINE)
+    return int(found[-1]) if found else None
 
 
 def _find_failed(
@@ -342,12 +295,23 @@ def _find_failed(
         if not last or _STAGE.match(last) or (filtered and name_program(last) in _FILTERS):
             continue
         may_fail.append(("" if filtered else clean_command(members[0]), place))
-    moved = re.search(r"\bcd:.{0,300}(?:no such file|not a directory)", event.output, re.IGNORECASE)
-    if doubtful or moved or not may_fail or not all(command for command, _ in may_fail):
+    if moved := _NOT_ENTERED.search(event.output):
+        return _find_not_entered(event, tail, moved[1], runs)
+    if doubtful or not may_fail or not all(command for command, _ in may_fail):
         return runs
     failed = Run(JOINT.join(command for command, _ in may_fail), may_fail[0][1], False)
     before = [run for run in runs if run.command not in dict(may_fail)]
     return [*before, failed]
+
+
+def _find_not_entered(
+    event: ToolEvent, tail: Sequence[tuple[str, list[str]]], folder: str, runs: list[Run]
+) -> list[Run]:
+    """The runs of a line that failed at its first step, a `cd` into a folder that is not there."""
+    first, *rest = [clean_command(members[0]) for _, members in tail]
+    if first.split()[:1] != ["cd"] or folder.startswith(("/", "~")) or "$" in first or not rest:
+        return runs
+    return [Run(JOINT.join([first, *rest]), event.directory, False)]
 
 
 def _enter(place: str, step: str) -> str:
@@ -358,29 +322,6 @@ def _enter(place: str, step: str) -> str:
     return posixpath.normpath(posixpath.join(place, found[2]))
 
 
-def name_family(command: str) -> str:
-    """The program of a command and the word that says what it does: `npm test`, `git push`, `pytest`."""
-    words = [word for word in strip_command(command).split() if not word.startswith("-")]
-    if not words:
-        return ""
-    program = name_program(words[0])
-    rest = words[1:]
-    if program.startswith("python") and " -m " in f"{command} " and rest:
-        return rest[0]
-    if program in ("npm", "pnpm", "yarn", "bun") and rest[:1] == ["run"]:
-        rest = rest[1:]
-    if program in ("npx", "pnpx", "bunx", "uvx") and rest:
-        return rest[0]
-    if program in ("uv", "poetry", "pdm", "mise", "bundle", "dotenv") and rest[:1] in (
-        ["run"],
-        ["exec"],
-        ["x"],
-    ):
-        return " ".join([program, *rest[:2]])
-    deep = program in ("gh", "glab", "docker", "aws", "gcloud")
-    return " ".join([program, *rest[: 2 if deep else 1]]) if program in PROGRAMS else program
-
-
 def is_relevant(command: str, kind: str, error: str) -> bool:
     """Whether a failure of this command is worth keeping."""
     first = strip_command(command.split(JOINT)[0])
@@ -389,12 +330,10 @@ def is_relevant(command: str, kind: str, error: str) -> bool:
     programs = [name_program(step) for step in command.split(JOINT)]
     if programs[0] in _REMOTE:
         return False
+    if programs[0] == "cd":
+        return kind == "wrong directory"
     missing = kind == "missing dependency" and programs[0] in error
     return any(program in PROGRAMS for program in programs) or missing
-
-
-def name_program(command: str) -> str:
-    return strip_command(command).partition(" ")[0].strip("'\"").rpartition("/")[2]
 
 
 # Errors
@@ -408,8 +347,11 @@ def find_error(output: str) -> str:
     for pattern in (_STRONG, _WEAK):
         for at, line in enumerate(telling):
             if pattern.search(line) and not line.startswith("Traceback"):
+                following = telling[at + 1] if at + 1 < len(telling) else ""
+                if line.startswith("--- FAIL") and _GO_CAUSE.match(following):
+                    return _shorten(following)
                 bare = len(re.findall(r"\w+", line)) < 3 or line.endswith(":")
-                more = telling[at + 1] if bare and at + 1 < len(telling) else ""
+                more = following if bare else ""
                 return _shorten(f"{line} {more}".strip())
     return _shorten(telling[0]) if len(telling) == 1 else ""
 
@@ -423,6 +365,14 @@ def _shorten(text: str, length: int = _TEXT) -> str:
     plain = " ".join(text.split())
     return plain if len(plain) <= length else f"{plain[: length - 1].rstrip()}…"
 
+
+_SOURCE_FILE = re.compile(r"[\w./@+-]{1,200}\.[a-z]{1,6}(?=[:(]\d)")
+# Errors that mean one file: with another file it is another error.
+_ABOUT_FILE = re.compile(
+    r"no such file|cannot access|can't open file|does not exist|is a directory|not a directory|\bcd: |ENOENT",
+    re.IGNORECASE,
+)
+_FILE_NAME = re.compile(r"[\w.@+/-]{0,200}[/.][\w.@+/-]{1,200}|(?<=cd: )[\w.@+/-]{1,200}")
 
 _NORMAL: Sequence[tuple[re.Pattern[str], str]] = [
     (re.compile(pattern, re.IGNORECASE), by)
@@ -464,6 +414,7 @@ _NORMAL: Sequence[tuple[re.Pattern[str], str]] = [
         ),
         (r"(?<![A-Za-z\d])v?\d{1,9}(?:\.\d{1,9})*(?![\w])", "#"),
         (r"[`'\"“”‘’]", "'"),
+        (r"\bpathspec '[^']{1,300}'", "pathspec <path>"),
         (r"\b(branch|tag|worktree) '[^']{1,200}'", r"\1 <name>"),
         (r"\] +\S{1,200} -> \S{1,200}", "] <ref>"),
         (r"\s{1,20}", " "),
@@ -481,9 +432,17 @@ def normalise_error(error: str) -> str:
 def sign_error(command: str, error: str) -> str:
     """The name under which an error is recognised. One that says little counts only for the same kind of command."""
     normal = normalise_error(error)
+    if _ABOUT_FILE.search(error) and "pathspec" not in normal:
+        named = (posixpath.basename(name) for name in _FILE_NAME.findall(error))
+        normal = " ".join([normal, *sorted(set(named))]).lower()
     words = re.findall(r"[^\W\d_]{3,}", re.sub(r"<\w+>", "", normal))
     basis = normal if len(words) >= 3 else f"{name_family(command)}\0{normal}"
     return hashlib.blake2b(basis.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def find_files(error: str) -> frozenset[str]:
+    """Names of the source files that an error points at."""
+    return frozenset(map(posixpath.basename, _SOURCE_FILE.findall(error)))
 
 
 def name_kind(command: str, error: str) -> str:
@@ -522,8 +481,14 @@ def follow_events(
         for run in read_runs(event):
             if run.passed is False:
                 pending = _take_failure(pending, read_failure(run, event))
-            elif run.passed:
-                done = [_find_fix(one, run, event) for one in pending]
+            else:
+                settles = bool(run.passed)
+                done = [
+                    _find_fix(one, run, event)
+                    if settles or one.failure.command.startswith("cd ")
+                    else None
+                    for one in pending
+                ]
                 fixed += [one for one in done if one and one.fix]
                 pending = [one for one, end in zip(pending, done, strict=True) if not end]
             changes = JOINT not in run.command and not _LOOKS.match(strip_command(run.command))
@@ -549,8 +514,12 @@ def _take_failure(pending: list[Pending], failure: Failure | None) -> list[Pendi
     for one in pending:
         same = _is_same(one.failure, failure.command, failure.place)
         if one.failure.signature == failure.signature:
-            times = one.failure.times + 1
-            failure = failure._replace(times=times, line=one.failure.line)
+            tried = [change for file, change in one.changes if not file]
+            failure = failure._replace(
+                times=one.failure.times + 1,
+                line=one.failure.line,
+                tried=[*one.failure.tried, *map(show_command, tried)][-_REMEMBERED:],
+            )
         elif same:
             frozen = list(one.changes) if one.cleared is None else one.cleared
             kept.append(one._replace(cleared=frozen))
@@ -567,8 +536,17 @@ def _find_fix(one: Pending, run: Run, event: ToolEvent) -> Failure | None:
     """The failure with its fix, if a run that passed shows it; without a fix where it is over and nothing tells why."""
     failure = one.failure
     fix = None
+    if failure.command.startswith("cd "):
+        fix = _describe_place(failure, run) if one.commands < _NEAR else None
+        return None if fix is None else failure._replace(fix=fix, fixed_line=event.line)
     if JOINT in run.command and JOINT not in failure.command:
         return None  # its steps are looked at one by one
+    if event.escalated and _is_same(failure, run.command, run.place):
+        return failure._replace(
+            kind="permission",
+            fix="ran it outside of the sandbox, with escalated permissions",
+            fixed_line=event.line,
+        )
     if _is_same(failure, run.command, run.place):
         changes = one.changes if one.cleared is None else one.cleared
         fix = describe_fix(failure, changes)
@@ -578,6 +556,17 @@ def _find_fix(one: Pending, run: Run, event: ToolEvent) -> Failure | None:
     elif failure.kind not in _NOT_BY_WORDING and one.commands < _NEAR:
         fix = _describe_correction(one, run)
     return None if fix is None else failure._replace(fix=fix, fixed_line=event.line)
+
+
+def _describe_place(failure: Failure, run: Run) -> str | None:
+    """The fix of a `cd` that failed, by the next command: that it was there already, or where else the command ran."""
+    first, *rest = failure.command.split(JOINT)
+    folder = first.removeprefix("cd ").strip("'\" ").rstrip("/")
+    name = posixpath.basename(folder)
+    if run.place == failure.place and failure.place.endswith(f"/{folder}"):
+        return f"the shell was in {name} already: run it without `{first}`"
+    moved = run.place != failure.place and name_family(run.command) == name_family(rest[0])
+    return f"ran it in {posixpath.basename(run.place)}" if moved and run.place else None
 
 
 def describe_fix(failure: Failure, changes: Sequence[Sequence[str]]) -> str:
@@ -635,6 +624,8 @@ def _describe_correction(one: Pending, run: Run) -> str | None:
     moves = (not file and change.startswith("cd ") for file, change in one.changes)
     if not all(moves) or not _is_variant(failure, run.command):
         return None
+    if "\n" in run.command or len(run.command) > _TEXT:
+        return None  # a script of its own, which says nothing to anybody else
     return f"ran `{show_command(run.command)}` instead"
 
 

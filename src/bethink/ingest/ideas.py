@@ -19,7 +19,7 @@ from bethink.config import Config
 from bethink.ingest.extract import entities
 from bethink.ingest.provenance import find_own
 from bethink.ingest.reports import tells_what_remains
-from bethink.ingest.sentences import LONGEST, Statement, statements
+from bethink.ingest.sentences import LONGEST_STATEMENT, Statement, statements
 from bethink.ingest.titles import only_asks
 from bethink.ingest.wording import contrasts, other_tickets
 from bethink.judge import Judge, StatementReading, asks, describe_place
@@ -31,24 +31,26 @@ from bethink.language.pointing import POINTS_BACK
 from bethink.language.questions import ASKS_LEAVE
 from bethink.language.reports import ANNOUNCES_STEP, OF_THE_MOMENT, REPORTS_OWN_WORK
 from bethink.language.vocabulary import weak_words
-from bethink.language.waiting import ANOTHER_TIME, BACKLOG_HEADING, PUT_OFF
+from bethink.language.waiting import ANOTHER_TIME, BACKLOG_HEADING, SAYS_PUT_OFF
 from bethink.model import Entity
 
 # How probably a statement must be worth keeping, by who says it: where half to two thirds of what is kept is what a careful
 # reader would keep, on 22 labelled conversations that the judge never saw (bench/LOG.md, 2026-11-16).
-KEPT = {"user": 0.14, "assistant": 0.14, "working": 0.18}
+WORTH_KEEPING = {"user": 0.14, "assistant": 0.14, "working": 0.18}
 SPEAKERS = ("user", "assistant")
-LASTING = ("decision", "preference", "gotcha", "fact", "problem", "solution", "pattern")
-LABELLED = 0.8  # chance of a kind that a label or a heading says outright
-CLEAR = 0.75  # chance from which what an assistant says is firm
-PER_TURN, TODOS = 3, 12  # ideas of one turn; items of what is to do
+LASTING_KINDS = ("decision", "preference", "gotcha", "fact", "problem", "solution", "pattern")
+LABELLED_CHANCE = 0.8  # chance of a kind that a label or a heading says outright
+FIRM_CHANCE = 0.75  # chance from which what an assistant says is firm
+IDEAS_PER_TURN, TODOS_PER_TURN = 3, 12  # ideas of one turn; items of what is to do
 PUT_OFF_TODO = 0.3  # chance of a to-do from which what a user puts off is one; set by hand
 STILL_OPEN = 0.5  # chance from which a request that nobody took up is something to do
-CUED = 3.0  # of the lexicon's cues: "watch out" is a gotcha, "always" and "I prefer" a preference
-BEGINNING = 40  # characters of a sentence in which a cue says what all of it is; set by hand
-MOST_WORDS = 0.6  # share of the shorter text's words from which two texts may say the same
+PLAIN_CUE = (
+    3.0  # of the lexicon's cues: "watch out" is a gotcha, "always" and "I prefer" a preference
+)
+CUE_BEGINNING = 40  # characters of a sentence in which a cue says what all of it is; set by hand
+SHARED_MOST = 0.6  # share of the shorter text's words from which two texts may say the same
 # Words of what stands around a statement that the judge sees, as in its training.
-HEADED, ABOVE, BELOW, ASKED, REPLIED_WITH = 8, 20, 14, 20, 16
+HEADING_WORDS, ABOVE_WORDS, BELOW_WORDS, ASKED_WORDS, REPLY_WORDS = 8, 20, 14, 20, 16
 
 Asked = Mapping[int, tuple[str, ...]]  # turn → questions of the agent that it answers
 NO_QUESTIONS: Asked = MappingProxyType({})
@@ -80,8 +82,7 @@ class PlacedStatement(NamedTuple):
 
 
 def open_reader(config: Config, judge: Judge | None = None) -> Judge | None:
-    """A judge that can read conversations, its model opened: the given one or a new one. None where the settings switch it off, or
-    where the model cannot be opened here."""
+    """Open a judge that can read conversations: the given one or a new one. None where settings or the machine rule it out."""
     if not config.judge:
         return None
     reader = judge or Judge(config.threads)
@@ -98,8 +99,10 @@ def read_ideas(
     first: int = 0,
     asked: Asked = NO_QUESTIONS,
 ) -> list[Idea]:
-    """The ideas of a conversation in order, each statement from the turn `first` on read in its place by the judge. Of a user's turn
-    only the user's own words are read; `asked` has the questions of the agent that a turn answers."""
+    """Return the ideas of a conversation in order. The judge reads each statement from the turn `first` on in its place.
+
+    Of a user's turn only the user's own words are read; `asked` has the questions of the agent that a turn answers.
+    """
     placed = list(place_statements(turns, first, asked))
     readings = judge.read([(each.context, each.statement.text) for each in placed])
     found: list[Found] = []
@@ -116,7 +119,7 @@ def read_ideas(
             kind,
             each.text,
             each.turn,
-            chance >= CLEAR or each.speaker == "user",
+            chance >= FIRM_CHANCE or each.speaker == "user",
             round(chance, 2),
             entities(each.text),
             put_off=kind == "todo" and _is_put_off(each),
@@ -126,23 +129,23 @@ def read_ideas(
 
 
 def _goes_on(known: Found, kind: str, each: PlacedStatement) -> bool:
-    """Whether a sentence only goes on from the one before, which is kept with it: "Marketing signed it off today"."""
+    """Return True if a sentence only goes on from the one before, which is kept with it: "Marketing signed it off today"."""
     _, own, before = known
     held = before.turn == each.turn and before.text.endswith(each.statement.text)
     return held and kind == own and POINTS_BACK.holds(each.statement.core)
 
 
 def _begins_another(kind: str, each: PlacedStatement, after: PlacedStatement | None) -> bool:
-    """Whether the sentence after a user's plainly begins another idea, of another kind: "Never log session ids" does."""
+    """Return True if the sentence after a user's begins an idea of another kind: "Never log session ids"."""
     if after is None or after.turn != each.turn or after.speaker != "user":
         return False
-    cued = _find_cued(after.statement.core[:BEGINNING])
+    cued = _find_cued(after.statement.core[:CUE_BEGINNING])
     other = bool(cued) and max(cued, key=cued.__getitem__) != kind
     return other or puts_off(after.statement.text) or only_asks(after.statement.text)
 
 
 def holds_anywhere(text: str) -> bool:
-    """Whether a preference is about how its speaker wants others to work, and names nothing of one project."""
+    """Return True if a preference is about how its speaker wants others to work, and names nothing of one project."""
     asked = ASKED_OF_ANYBODY.holds(text) and WAY_OF_WORKING.holds(text)
     return asked and not OF_A_PROJECT.holds(text) and not entities(text)
 
@@ -155,7 +158,7 @@ def place_statements(
     first: int = 0,
     asked: Asked = NO_QUESTIONS,
 ) -> Iterator[PlacedStatement]:
-    """The statements from the turn `first` on that say something, each with the words around it."""
+    """Yield the statements from the turn `first` on that say something, each with the words around it."""
     said = [statements(text) if role in SPEAKERS else [] for role, text in turns]
     texts = list(map(_put_together, said))
     # The turns that one speaker has without a word of another.
@@ -164,8 +167,8 @@ def place_statements(
         role = turns[run[0]][0]
         heard = " ".join(texts[turn] for turn in before[-1:]).split()
         # What an assistant was asked begins with it; what a user answers ends with it.
-        heard = heard[:ASKED] if role == "assistant" else heard[-ASKED:]
-        reply = " ".join(texts[turn] for turn in after[:1]).split()[:REPLIED_WITH]
+        heard = heard[:ASKED_WORDS] if role == "assistant" else heard[-ASKED_WORDS:]
+        reply = " ".join(texts[turn] for turn in after[:1]).split()[:REPLY_WORDS]
         replied = sum(_says_something(one) for turn in after for one in said[turn]) > 1
         last = role == "user" or not after
         for turn in filter(lambda turn: turn >= first, run):
@@ -180,14 +183,14 @@ def place_statements(
 
 
 def _find_own_statements(text: str, asked: tuple[str, ...]) -> list[Statement]:
-    """The statements of a turn that are the user's own word."""
+    """Return the statements of a turn that are the user's own words."""
     own = find_own(text, asked)
     before = "\n".join(text.split("\n")[: own.lines])
     return [each for each in statements(before) if own.hold(each.text)]
 
 
 def _list_telling(said: Sequence[Statement], speaker: str) -> list[int]:
-    """The places of those statements that say something, without what an assistant says of the moment while it works."""
+    """Return the positions of statements that say something, without those of an agent about the moment while it works."""
     return [
         at
         for at, each in enumerate(said)
@@ -202,19 +205,19 @@ def _put_together(said: Sequence[Statement]) -> str:
 def _describe_place(
     speaker: str, own: Sequence[Statement], at: int, asked: Sequence[str], reply: Sequence[str]
 ) -> str:
-    heading = " ".join(own[at].heading.split()[:HEADED])
-    above = " ".join(own[at - 1].text.split()[-ABOVE:]) if at else ""
-    below = " ".join(own[at + 1].text.split()[:BELOW]) if own[at + 1 :] else ""
+    heading = " ".join(own[at].heading.split()[:HEADING_WORDS])
+    above = " ".join(own[at - 1].text.split()[-ABOVE_WORDS:]) if at else ""
+    below = " ".join(own[at + 1].text.split()[:BELOW_WORDS]) if own[at + 1 :] else ""
     return describe_place(speaker, heading, above, below, " ".join(asked), " ".join(reply))
 
 
 def _grow(said: Sequence[Statement], at: int) -> str:
-    """A statement with the next sentence of its paragraph, which often says why, if both are short."""
+    """Add the next sentence of its paragraph to a short statement: it often gives the reason."""
     text = said[at].text
     after = said[at + 1] if said[at + 1 :] else None
     if after is None or after.line != said[at].line or _is_passing(after) or asks(after.core):
         return text
-    return text if len(text) + len(after.core) >= LONGEST else f"{text} {after.core}"
+    return text if len(text) + len(after.core) >= LONGEST_STATEMENT else f"{text} {after.core}"
 
 
 def _says_something(statement: Statement) -> bool:
@@ -223,7 +226,7 @@ def _says_something(statement: Statement) -> bool:
 
 
 def _is_passing(statement: Statement) -> bool:
-    """Whether a sentence of an assistant is about the moment only, or asks."""
+    """Return True if a sentence of an agent is about the moment only, or asks."""
     return OF_THE_MOMENT.holds(statement.core)
 
 
@@ -231,23 +234,22 @@ def _is_passing(statement: Statement) -> bool:
 
 
 def _name_kind(each: PlacedStatement, reading: StatementReading) -> tuple[str, float]:
-    """What is kept of a statement and how surely, or "none"."""
+    """Return the kind of a statement and its probability, or "none"."""
     user, core = each.speaker == "user", each.statement.core
     waiting = _name_waiting(each, reading)
     if waiting is not None:
-        return waiting, LABELLED
-    chance = reading.worth * sum(reading.kinds[kind] for kind in LASTING)
-    if chance < KEPT[each.speaker] or _settles_nothing(each):
+        return waiting, LABELLED_CHANCE
+    chance = reading.worth * sum(reading.kinds[kind] for kind in LASTING_KINDS)
+    if chance < WORTH_KEEPING[each.speaker] or _settles_nothing(each):
         return "none", 0.0
     clear = _find_cued(core) if user else {}
-    kind = max(LASTING, key=lambda kind: (clear.get(kind, 0.0), reading.kinds[kind]))
+    kind = max(LASTING_KINDS, key=lambda kind: (clear.get(kind, 0.0), reading.kinds[kind]))
     own_way = kind == "decision" and user and holds_anywhere(each.statement.text)
     return "preference" if own_way else kind, chance**0.5
 
 
 def _settles_nothing(each: PlacedStatement) -> bool:
-    """Whether somebody asks, a user only thinks of something or says that another decision follows, or an assistant reports its own
-    work without saying why: that carries out what was decided."""
+    """Return True for a question, a thought, an announced change of mind, or an agent's report of its own work."""
     core = each.statement.core
     if each.speaker == "user":
         passing = is_tentative(core) or CHANGED_MIND.holds(core)
@@ -257,13 +259,13 @@ def _settles_nothing(each: PlacedStatement) -> bool:
 
 
 def _find_cued(core: str) -> dict[str, float]:
-    """The kinds that a statement's own words speak for plainly."""
+    """Return the kinds that the words of a statement speak for plainly, with their weights."""
     cues = cue_scores(core)
-    return {kind: cues[kind] for kind in LASTING if cues.get(kind, 0.0) >= CUED}
+    return {kind: cues[kind] for kind in LASTING_KINDS if cues.get(kind, 0.0) >= PLAIN_CUE}
 
 
 def _name_waiting(each: PlacedStatement, reading: StatementReading) -> str | None:
-    """The question or the to-do that a statement is, "none" where nothing waits any more; None for every other statement."""
+    """Return "question" or "todo" for a statement that waits, "none" where nothing waits any more, None for all others."""
     statement, user = each.statement, each.speaker == "user"
     if statement.label == "todo":
         # What is next in this work is soon done.
@@ -281,7 +283,7 @@ def _name_waiting(each: PlacedStatement, reading: StatementReading) -> str | Non
 
 
 def _name_likeliest(statement: Statement, reading: StatementReading, put_off: bool) -> str:
-    """What the judge calls it most. What is put off is to be done; who asks leave gives nothing to do, nor does who only thinks of it."""
+    """Return the likeliest kind. A statement that is put off is a to-do; asking leave and thinking aloud give no to-do."""
     likeliest = max(reading.kinds, key=reading.kinds.__getitem__)
     if put_off and reading.kinds["todo"] >= PUT_OFF_TODO:
         return "todo"
@@ -292,15 +294,15 @@ def _name_likeliest(statement: Statement, reading: StatementReading, put_off: bo
 
 
 def _is_put_off(each: PlacedStatement) -> bool:
-    """Whether a user puts it off, or it stands in a list of what waits apart from this work."""
+    """Return True if a user puts a statement off, or it is in a list of work that waits."""
     if each.speaker == "user":
         return puts_off(each.statement.text)
     return each.statement.label == "todo" and BACKLOG_HEADING.holds(each.statement.heading)
 
 
 def puts_off(text: str) -> bool:
-    """Whether somebody says outright that something is to be done another time: what is said next does not do it."""
-    return PUT_OFF.holds(text) or tells_what_remains(text)
+    """Return True if a text says outright that something is for another time."""
+    return SAYS_PUT_OFF.holds(text) or tells_what_remains(text)
 
 
 # What repeats
@@ -309,12 +311,12 @@ Found = tuple[float, str, PlacedStatement]  # chance, kind, statement
 
 
 def _keep_different(found: Sequence[Found]) -> list[Found]:
-    """Of statements that say the same the surest, at most three of a turn and a list of what is to do, in order."""
+    """Keep the surest of statements that say the same, at most three of a turn and a list of to-dos, in order."""
     kept: list[Found] = []
     of_turn: Counter[tuple[int, bool]] = Counter()
     for chance, kind, each in sorted(found, key=lambda one: -one[0]):
         place = each.turn, kind == "todo"
-        most = TODOS if kind == "todo" else PER_TURN
+        most = TODOS_PER_TURN if kind == "todo" else IDEAS_PER_TURN
         # What grew by a sentence that is kept as another idea of its kind is kept without it; of another kind, it may say why.
         own = [known for _, other, known in kept if (other, known.turn) == (kind, each.turn)]
         if any(known.text in each.text for known in own):
@@ -326,19 +328,19 @@ def _keep_different(found: Sequence[Found]) -> list[Found]:
 
 
 def _says(known: PlacedStatement, each: PlacedStatement) -> bool:
-    """Whether what is kept already says it: few words of difference can be the whole difference."""
+    """Return True if a kept statement already says this one. Few words of difference can be the whole difference."""
     if known.turn == each.turn and each.statement.core in known.text:
         return True
     mine, theirs = content_words(each.text), content_words(known.text)
     shared = len(mine & theirs)
-    most = shared and shared >= MOST_WORDS * min(len(mine), len(theirs))
+    most = shared and shared >= SHARED_MOST * min(len(mine), len(theirs))
     apart = contrasts(each.text, known.text) or other_tickets(each.text, known.text)
     return bool(most) and not apart
 
 
 @lru_cache(maxsize=1 << 10)  # each is compared with many
 def content_words(text: str) -> frozenset[str]:
-    """The words that carry a text, by their first six letters: enough to tell forms of one word."""
+    """Return the words that carry a text by their first six letters, which forms of one word share."""
     found = compile_pattern(r"[^\W_]+").findall(fold_case(text))
     plain = weak_words()
     return frozenset(
@@ -347,7 +349,7 @@ def content_words(text: str) -> frozenset[str]:
 
 
 def is_said(idea: str, turn: str, asked: tuple[str, ...] = ()) -> bool:
-    """Return True if the user's own part of a turn, and not what was pasted into it, holds most words of an idea."""
+    """Return True if the user's own part of a turn holds most words of an idea."""
     own = find_own(turn, asked)
     if own.whole:
         return True

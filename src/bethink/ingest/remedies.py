@@ -29,11 +29,11 @@ from bethink.store.places import content_hash
 if TYPE_CHECKING:
     from bethink.ingest.conversation import HeardTurn, Recipe
 
-KNOWN = 1_000  # failures of a project that a new one is compared with, the newest
 PER_PAGE, PER_SESSION = 4, 10  # new memories
 WAITING = 6  # failures of a thread that wait for their fix across pages
 # Confidence of a failure without a fix, with one, and what the same fix adds when it helps again; by hand.
 UNSOLVED, SOLVED, AGAIN, SUREST = 0.5, 0.6, 0.15, 0.95
+FAILED_AGAIN = 0.2  # what a fix loses when the same error came again after it; by hand
 
 
 class Remedies(NamedTuple):
@@ -53,7 +53,7 @@ def remember_failures(recipe: Recipe, heard: Sequence[HeardTurn]) -> Remedies:
     kept = int(recipe.state.get("failures", 0))
     if not found:
         return Remedies(state={**state, "failures": kept})
-    known = _list_known(recipe)
+    known = _find_known(recipe, found)
     fresh: dict[str, Memory] = {}
     changed: dict[str, Memory] = {}
     room = min(PER_PAGE, PER_SESSION - kept)
@@ -82,12 +82,13 @@ def _by_id(known: Mapping[str, Memory], id: str) -> Memory:
     return next(one for one in known.values() if one.id == id)
 
 
-def _list_known(recipe: Recipe) -> dict[str, Memory]:
-    """The failures of the project by signature. A forgotten one is known, too: it does not come back."""
+def _find_known(recipe: Recipe, failures: Sequence[Failure]) -> dict[str, Memory]:
+    """Stored failures of the project with these signatures. A forgotten one is known, too: it does not come back."""
     filter = Filter(
         (recipe.options.scope,), ("failure",), include_deleted=True, include_expired=True
     )
-    found = recipe.store.list(filter._replace(now=recipe.options.now), KNOWN)
+    signatures = sorted({one.signature for one in failures})
+    found = recipe.store.find_failures(signatures, filter._replace(now=recipe.options.now))
     return {str(one.metadata.get("signature")): one for one in reversed(found)}
 
 
@@ -191,6 +192,7 @@ def _add_to(old: Memory, failure: Failure, session: str) -> Memory:
         "last": failure.at or was.get("last"),
         "last_session": session,
     }
+    old, metadata = _lower(old, failure, metadata)
     if not failure.fix:
         # A failure that was closed without a known fix is open again when it comes back.
         return old._replace(metadata=metadata, answered=bool(was.get("fix")) and old.answered)
@@ -208,6 +210,19 @@ def _add_to(old: Memory, failure: Failure, session: str) -> Memory:
     if repeated:
         return old._replace(metadata=metadata, confidence=confidence, answered=True)
     return old._replace(content=text, metadata=metadata, confidence=confidence, answered=True)
+
+
+def _lower(
+    old: Memory, failure: Failure, metadata: dict[str, Any]
+) -> tuple[Memory, dict[str, Any]]:
+    """A known failure with less confidence in its fix where that was tried and the same error came again."""
+    fix = str(old.metadata.get("fix") or "")
+    tried = any(f"`{command}`" in fix for command in failure.tried)
+    if not fix or not tried or failure.fix == fix:
+        return old, metadata
+    failed = as_count(old.metadata.get("did_not_help")) + 1
+    confidence = max(0.1, old.confidence - FAILED_AGAIN)
+    return old._replace(confidence=confidence), {**metadata, "did_not_help": failed}
 
 
 def _redact_fix(failure: Failure, metadata: dict[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -22,16 +22,18 @@ from bethink.language.vocabulary import phrases, word_set
 from bethink.language.waiting import CHORES_HEADING
 from bethink.store.words import is_unspaced
 
-LONGEST = 400  # characters of a statement
-WIDE = 3  # what a character of a script without spaces counts for: it is most of a token
-LONGEST_LINE = 4_000  # nobody writes a longer one by hand
-MOST = 500  # statements of one turn
-READ = 100_000  # characters of a turn that are read; the rest is kept without being analysed
+LONGEST_STATEMENT = 400  # characters of a statement
+WIDE_CHARACTER = 3  # what a character of a script without spaces counts for: it is most of a token
+LONGEST_PROSE_LINE = 4_000  # nobody writes a longer one by hand
+MOST_STATEMENTS = 500  # statements of one turn
+READ_TURN_CHARACTERS = (
+    100_000  # characters of a turn that are read; the rest is kept without being analysed
+)
 
-ANNOUNCED = ("decision", "todo", "problem", "conclusion", "solution", "question", "context")
+ANNOUNCED_KINDS = ("decision", "todo", "problem", "conclusion", "solution", "question", "context")
 
 _FENCE = r"\s{0,12}(`{3,}|~{3,})([^`]*)$"
-ITEM = r"\s*(?:[-*+•]|\(?\d{1,3}[.)])\s+(?:\[([ xX])\]\s+)?(\S.*)$"
+LIST_ITEM = r"\s*(?:[-*+•]|\(?\d{1,3}[.)])\s+(?:\[([ xX])\]\s+)?(\S.*)$"
 _HEADING = r"\s{0,3}#{1,6}\s+(\S.*)$"
 # A line, or the end of a paragraph, that says what comes next: "**Next steps:**", "Next steps:", "Here is what is left:".
 _LEAD = r"\s*(?:(\*\*|__)([^*_\n]{2,80}?):?\1:?|([A-Za-z][^\n:.?!]{1,80}):)\s*$"
@@ -85,20 +87,20 @@ class ProseBlock(NamedTuple):
 
 
 def statements(text: str) -> list[Statement]:
-    """The statements of a turn in order."""
+    """Return the statements of a turn in order."""
     found: list[Statement] = []
     before = ""  # the last sentence of the paragraph above
     for block in _blocks(text):
         own = list(_state_block(block, "" if block.item else before))
         before = own[-1].core if own and not block.item else ""
         found += own
-        if len(found) >= MOST:
+        if len(found) >= MOST_STATEMENTS:
             break
-    return [each._replace(position=at) for at, each in enumerate(found[:MOST])]
+    return [each._replace(position=at) for at, each in enumerate(found[:MOST_STATEMENTS])]
 
 
 def prose(text: str) -> list[str]:
-    """The sentences of a text without code, output, quotations and markup."""
+    """Return the sentences of a text without code, output, quotations and markup."""
     said = (one for block in _blocks(text) for one in split_sentences(plain(block.text)))
     return [one for one in said if any(map(str.isalnum, one))]
 
@@ -107,7 +109,7 @@ def prose(text: str) -> list[str]:
 
 
 def find_noise(lines: list[str]) -> Iterator[bool]:
-    """For each line whether it is no prose."""
+    """Yield for each line True if it is no prose."""
     fence = ""
     diff = False
     for before, line in pairwise(["", *lines]):
@@ -116,7 +118,7 @@ def find_noise(lines: list[str]) -> Iterator[bool]:
         diff = line.startswith(("diff --git ", "@@ -")) or goes_on
         yield (
             bool(fence or mark or diff)
-            or len(line) > LONGEST_LINE
+            or len(line) > LONGEST_PROSE_LINE
             or compile_pattern(_NOISE).match(line) is not None
             or _is_code(line, before)
         )
@@ -127,12 +129,14 @@ def find_noise(lines: list[str]) -> Iterator[bool]:
 
 
 def _is_code(line: str, before: str) -> bool:
-    """Lines outside of fences that people paste: indented code, and what is mostly signs."""
+    """Return True for pasted lines outside of fences: indented code, and lines that are mostly signs."""
     bare = line.strip()
     if line.startswith(("    ", "\t")) and (
         bare.endswith((";", "{", "}", ",", ")", ":")) or "=" in bare
     ):
-        return not compile_pattern(ITEM).match(line) and not compile_pattern(ITEM).match(before)
+        return not compile_pattern(LIST_ITEM).match(line) and not compile_pattern(LIST_ITEM).match(
+            before
+        )
     if "`" in bare or "](" in bare:
         bare = compile_pattern(rf"{_CODE}|\]\([^)\s]{{0,600}}\)").sub(" ", bare)
     signs = len(compile_pattern(r"[{}()\[\];=<>|\\&$#@^~]").findall(bare))
@@ -143,16 +147,15 @@ def _is_code(line: str, before: str) -> bool:
 
 
 def _blocks(text: str) -> Iterator[ProseBlock]:
-    """Paragraphs and items. Above a block stands a lead-in line as far as its list goes, else the heading, which speaks for items
-    alone."""
-    lines = [*text[:READ].split("\n"), ""]
+    """Yield paragraphs and items. A lead-in line speaks for its list, a heading for items alone."""
+    lines = [*text[:READ_TURN_CHARACTERS].split("\n"), ""]
     above = Above()
     held: list[tuple[int, str]] = []
     listed, box = False, None
     for at, (line, noise) in enumerate(zip(lines, find_noise(lines), strict=True)):
         out = noise or not line.strip()
         heading = None if out else compile_pattern(_HEADING).match(line)
-        item = None if out else compile_pattern(ITEM).match(line)
+        item = None if out else compile_pattern(LIST_ITEM).match(line)
         if held and (out or heading or item):
             label = box or above.announce_kind(listed)
             text = " ".join(line for _, line in held)
@@ -171,7 +174,7 @@ def _blocks(text: str) -> Iterator[ProseBlock]:
 
 
 class Above:
-    """What stands above a block."""
+    """The heading and the lead-in line above a block."""
 
     def __init__(self, title: str = "") -> None:
         self.title, self.lead = title, ""
@@ -186,20 +189,20 @@ class Above:
         return kind_of(self.heading) if self.lead or item else None
 
     def read_lead(self, line: str) -> bool:
-        """Whether a line says what comes below it. One that stands below a list ends what was said above the list."""
+        """Return True if a line announces what comes below it. A line below a list ends the lead-in of that list."""
         led = compile_pattern(_LEAD).match(line)
         if led or (self.listed and not line.startswith((" ", "\t"))):
             self.lead, self.listed = plain(led[2] or led[3]) if led else "", False
         return led is not None
 
     def pass_block(self, last: str, item: bool) -> None:
-        """Notes that a block has ended, with this line."""
+        """Note that a block has ended, with this line."""
         if not item and (led := compile_pattern(_LED).search(last)):
             self.lead, self.listed = plain(led[1]), False
         self.listed = self.listed or item
 
     def read_row(self, at: int, line: str) -> Iterator[ProseBlock]:
-        """Takes a line that is no prose: below "Pending to-dos:" a row of a table is an item, below anything else it is nothing."""
+        """Yield a row of a table as an item if the heading announces to-dos."""
         cells = [plain(cell) for cell in line.strip().strip("|").split("|")]
         if not line.strip().startswith("|") or len(cells) < 2:
             self.ruled = False
@@ -230,23 +233,23 @@ def _state_block(block: ProseBlock, before: str) -> Iterator[Statement]:
             continue
         pointing = OPENS_POINTING_BACK.holds(sentence)
         whole = f"{before} {sentence}" if pointing and before else sentence
-        if len(whole) > LONGEST:
+        if len(whole) > LONGEST_STATEMENT:
             whole = sentence
         # A label or a heading speaks for the first sentence, and for all of an item.
         own = kind if number == 0 or block.item else None
-        told, core = (cut_text(one, LONGEST, wide=1) for one in (whole, sentence))
+        told, core = (cut_text(one, LONGEST_STATEMENT, wide=1) for one in (whole, sentence))
         yield Statement(told, core, block.line, heading, own)
         before = sentence
 
 
 def read_label(text: str) -> str:
-    """The word or two before a colon or in bold that a block begins with."""
+    """Return the word or two before a colon or in bold at the beginning of a block."""
     label = compile_pattern(_LABELLED).match(text)
     return plain(label[1] or label[2] or label[3]) if label else ""
 
 
 def _states_nothing(sentence: str) -> bool:
-    """Whether a sentence only announces others ("let's move on to the header"), or has no word in it."""
+    """Return True if a sentence only announces others ("let's move on to the header"), or has no word."""
     few = len(sentence.split(None, TRANSITION_WORDS)) <= TRANSITION_WORDS
     moves_on = few and MOVES_ON.holds(sentence)
     return sentence.endswith(":") or not any(map(str.isalnum, sentence)) or moves_on
@@ -254,14 +257,14 @@ def _states_nothing(sentence: str) -> bool:
 
 @lru_cache(maxsize=256)
 def kind_of(heading: str) -> str | None:
-    """The kind that a heading or a label announces, such as "Next steps" or "Root cause"."""
+    """Return the kind that a heading or a label announces, such as "Next steps" or "Root cause"."""
     bare = compile_pattern(r"^[\W\d_]+|\W+$").sub("", fold_case(heading)[:80]).replace("-", " ")
-    kinds = (kind for kind in ANNOUNCED if bare in phrases(f"label_{kind}"))
+    kinds = (kind for kind in ANNOUNCED_KINDS if bare in phrases(f"label_{kind}"))
     return next(kinds, "todo" if CHORES_HEADING.holds(bare) else None)
 
 
 def split_sentences(text: str) -> list[str]:
-    """Sentences. A stop inside of code, behind an abbreviation or in a number ends none."""
+    """Split a text into sentences. A stop in code, in a number or behind an abbreviation ends none."""
     found: list[str] = []
     begin = 0
     for stop in compile_pattern(rf"{_CODE}|{_STOP}").finditer(text):
@@ -272,7 +275,7 @@ def split_sentences(text: str) -> list[str]:
 
 
 def _goes_on(text: str, begin: int, stop: re.Match[str]) -> bool:
-    """Whether a full stop ends no sentence: that of an abbreviation, or one behind a number if a small letter follows."""
+    """Return True if a full stop ends no sentence: behind an abbreviation, or behind a number if a small letter follows."""
     word = text[max(begin, stop.start() - 40) : stop.start()].rpartition(" ")[2]
     small = text[stop.end() : stop.end() + 8].lstrip()[:1].islower()
     shortened = word.lstrip("([\"'“*_").lower() in word_set("abbreviations")
@@ -280,7 +283,7 @@ def _goes_on(text: str, begin: int, stop: re.Match[str]) -> bool:
 
 
 def plain(text: str) -> str:
-    """Without markup that is not said: emphasis, links, pictures, ticks and numbers of points. Code keeps its back-ticks."""
+    """Drop markup: emphasis, links, pictures, ticks and numbers of points. Code keeps its back-ticks."""
     if "](" in text:
         text = compile_pattern(r"!\[[^\]\n]{0,200}\]\([^)\s]{0,600}\)").sub("", text)
         text = compile_pattern(r"\[([^\]\n]{0,200})\]\([^)\s]{0,600}\)").sub(r"\1", text)
@@ -295,13 +298,13 @@ def plain(text: str) -> str:
     return " ".join(text.split()).lstrip(" ✅✓✔❌✗⚠️🔴🟡🟢→➜●•")
 
 
-def measure_width(text: str, wide: int = WIDE) -> int:
-    """How wide a text is, a character of a script without spaces counting for several others."""
+def measure_width(text: str, wide: int = WIDE_CHARACTER) -> int:
+    """Measure a text in characters; one of a script without spaces counts for several."""
     return len(text) + (wide - 1) * sum(character > "\u2e7f" for character in text)
 
 
-def cut_text(text: str, width: int, words: int = 0, wide: int = WIDE) -> str:
-    """A text that is as wide as that and has so many words, or as much of it, up to a word and with "…"."""
+def cut_text(text: str, width: int, words: int = 0, wide: int = WIDE_CHARACTER) -> str:
+    """Cut a text to a width and a number of words, at a word and with "…"."""
     short = " ".join(text.split()[:words]) if words else text
     if measure_width(short, wide) > width:
         # As if all of it were as wide as its average.

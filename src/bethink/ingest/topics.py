@@ -40,26 +40,32 @@ if TYPE_CHECKING:
 
 # Evidence for a boundary, in log-odds. Rounded from logistic regressions on either half of the sessions; bias, thresholds and
 # sizes chosen on the first half (bench/topics.py, 2026-11-15).
-BIAS = -1.2
-WORDS, MEANING = -1.2, -0.4  # for each standard deviation of nearness to the exchange before
-PAUSE, LONG_PAUSE = 0.6, 0.9  # the second comes on top of the first
-OTHER_FOLDERS = 0.7
-MOVED = 0.5  # another branch or working directory
-ANNOUNCED, OPENING = 3.0, 1.2
-TOPIC, SUB_TOPIC = 0.0, -0.6
+BOUNDARY_BIAS = -1.2
+WORDS_WEIGHT, MEANING_WEIGHT = (
+    -1.2,
+    -0.4,
+)  # for each standard deviation of nearness to the exchange before
+PAUSE_WEIGHT, LONG_PAUSE_WEIGHT = 0.6, 0.9  # the second comes on top of the first
+OTHER_FOLDERS_WEIGHT = 0.7
+MOVED_WEIGHT = 0.5  # another branch or working directory
+ANNOUNCED_WEIGHT, OPENING_WEIGHT = 3.0, 1.2
+TOPIC_BAR, SUB_TOPIC_BAR = 0.0, -0.6
 
 PAUSE_SECONDS, LONG_PAUSE_SECONDS = 30 * 60, 4 * 3600
-LEAST = 2  # exchanges of a topic, unless the next one is announced
+LEAST_EXCHANGES = 2  # exchanges of a topic, unless the next one is announced
 # Exchanges of a topic before its first sub-topic, and of a sub-topic before the next.
 SUB_AFTER, SUB_LEAST = 4, 3
 
 # How near neighbouring exchanges are by words (the root of their cosine), as if so many had been seen before: count, mean, sum of squared
 # distances from it. Of meaning nobody knows it before, because its scale is the model's.
-USUAL, UNKNOWN = (20, 0.38, 0.392), (0, 0.0, 0.0)
-FEW, MANY = 3, 6  # exchanges before what is usual can be judged, and before that is sure
+USUAL_OVERLAP, UNKNOWN_LIKENESS = (20, 0.38, 0.392), (0, 0.0, 0.0)
+FEW_EXCHANGES, MANY_EXCHANGES = (
+    3,
+    6,
+)  # exchanges before what is usual can be judged, and before that is sure
 ASKED_CHARACTERS, ANSWERED_CHARACTERS = 2000, 1200  # of a turn that are read
-BAG, COMMON = 120, 400  # words that are kept
-FILES = 40
+BAG_WORDS, COMMON_WORDS_KEPT = 120, 400  # words that are kept
+FILES_KEPT = 40
 
 
 class TopicTurn(NamedTuple):
@@ -84,8 +90,8 @@ class OpenTopic(NamedTuple):
     bag: Mapping[str, int] = {}
     common: Mapping[str, int] = {}  # in how many exchanges a word was, for those that come up most
     # How near neighbouring exchanges were, by words and by meaning.
-    by_words: Sequence[float] = USUAL
-    by_meaning: Sequence[float] = UNKNOWN
+    by_words: Sequence[float] = USUAL_OVERLAP
+    by_meaning: Sequence[float] = UNKNOWN_LIKENESS
     direction: Sequence[float] = ()  # the vector of the last exchange
     at: float = 0.0  # the latest time so far, in seconds
     cwd: str | None = None
@@ -94,7 +100,7 @@ class OpenTopic(NamedTuple):
 
 
 def resume_state(kept: Any) -> OpenTopic | None:
-    """What was kept as JSON; None if another version kept it. Then the next page begins a topic."""
+    """Return the state that was kept as JSON; None if another version kept it, and the next page begins a topic."""
     known = isinstance(kept, Mapping) and set(kept) == set(OpenTopic._fields)
     return OpenTopic(**kept) if known else None
 
@@ -112,7 +118,7 @@ def segment(
     vectors: Sequence[Vector | None] | None = None,
     before: OpenTopic | None = None,
 ) -> tuple[list[Topic], OpenTopic]:
-    """The topics of a page, each followed by its sub-topics, and what the next page has to be given.
+    """Return the topics of a page, each followed by its sub-topics, and the state for the next page.
 
     `vectors` holds one per turn; a turn without one is judged by its words alone.
     """
@@ -134,7 +140,7 @@ def segment(
 
 
 def arrange(starts: Sequence[tuple[int, int, bool]], count: int) -> list[Topic]:
-    """Topics of so many turns from where they begin: turn, depth, and whether it goes on with one of the page before."""
+    """Build topics from where they begin: turn, depth, and True if it goes on from the page before."""
     topics = []
     outer = None
     for at, (first, depth, continues) in enumerate(starts):
@@ -160,14 +166,14 @@ def _read_exchange(turns: Sequence[TopicTurn], vectors: Sequence[Vector | None])
     files = dict.fromkeys(file for turn in turns[asking:] for file in turn.files)
     return Exchange(
         turns,
-        _heaviest(Counter(word for text in read for word in words(text)), BAG),
+        _heaviest(Counter(word for text in read for word in words(text)), BAG_WORDS),
         _blend([*vectors[:asking], _blend(vectors[asking:])]),
         tuple(files),
     )
 
 
 def words(text: str) -> list[str]:
-    """The words that tell what a text is about, hashed. Scripts without spaces give pairs of characters."""
+    """Return the words that tell a topic, hashed. Scripts without spaces give pairs of characters."""
     found = compile_pattern(r"[^\W\d_]{2,40}").findall(space_out(text).lower())
     kept = (
         word[:-1] if len(word) > 4 and word[-1] == "s" and word[-2] != "s" else word
@@ -178,12 +184,12 @@ def words(text: str) -> list[str]:
 
 
 def _heaviest(bag: Mapping[str, int], limit: int) -> dict[str, int]:
-    """The words that came up most; of equal ones the later."""
+    """Return the most frequent words; of equal ones the later."""
     return dict(sorted(bag.items(), key=itemgetter(1))[-limit:])
 
 
 def _blend(vectors: Iterable[Vector | None]) -> Vector | None:
-    """The common direction of vectors, each counting as much as the others; None where there is none."""
+    """Return the mean direction of vectors; None where there is none."""
     import numpy as np
 
     found = [vector / (np.linalg.norm(vector) or 1.0) for vector in vectors if vector is not None]
@@ -194,7 +200,7 @@ def _blend(vectors: Iterable[Vector | None]) -> Vector | None:
 
 
 def _begin_exchange(state: OpenTopic, heard: Exchange) -> tuple[int | None, OpenTopic]:
-    """What begins with an exchange, a topic (0), a sub-topic (1) or nothing, and the state in which its words are still to be heard."""
+    """Return the depth of what an exchange begins (0 topic, 1 sub-topic, None), and the state before its words are added."""
     overlap = math.sqrt(_overlap(heard.bag, state.bag, state.common, state.exchanges + 1))
     likeness = _likeness(state, heard.vector)
     depth = _choose_depth(state, heard, overlap, likeness) if state.exchanges else 0
@@ -216,26 +222,28 @@ def _begin_exchange(state: OpenTopic, heard: Exchange) -> tuple[int | None, Open
 def _choose_depth(
     state: OpenTopic, heard: Exchange, overlap: float, likeness: float | None
 ) -> int | None:
-    """What the evidence speaks for. Announced, or after hours, a topic begins however short the last one was."""
+    """Weigh the evidence. An announcement, or hours without a word, begin a topic however short the last one was."""
     turn = heard.turns[0]
     cue, announced, barred = _read_cue(turn.text)
     # Measured from the latest time so far, so that a clock that jumped back makes no pause when it comes forward again.
     seconds = turn.at.timestamp() - state.at if turn.at and state.at else 0.0
-    score = BIAS + cue + _weigh_places(state, heard)
-    score += WORDS * _deviation(state.by_words, overlap)
-    score += MEANING * _deviation(state.by_meaning, likeness)
-    score += PAUSE * (seconds > PAUSE_SECONDS) + LONG_PAUSE * (seconds > LONG_PAUSE_SECONDS)
+    score = BOUNDARY_BIAS + cue + _weigh_places(state, heard)
+    score += WORDS_WEIGHT * _deviation(state.by_words, overlap)
+    score += MEANING_WEIGHT * _deviation(state.by_meaning, likeness)
+    score += PAUSE_WEIGHT * (seconds > PAUSE_SECONDS) + LONG_PAUSE_WEIGHT * (
+        seconds > LONG_PAUSE_SECONDS
+    )
     if barred:
         return None
     at_once = announced or seconds > LONG_PAUSE_SECONDS
-    if score >= TOPIC and (at_once or state.topic >= LEAST):
+    if score >= TOPIC_BAR and (at_once or state.topic >= LEAST_EXCHANGES):
         return 0
     long_enough = state.topic >= SUB_AFTER if state.sub is None else state.sub >= SUB_LEAST
-    return 1 if score >= SUB_TOPIC and long_enough else None
+    return 1 if score >= SUB_TOPIC_BAR and long_enough else None
 
 
 def _extend_exchange(state: OpenTopic, heard: Exchange) -> OpenTopic:
-    """The open exchange with another part of it."""
+    """Add another part to the open exchange."""
     bag, common = Counter(state.bag), Counter(state.common)
     common.update(word for word in heard.bag if word not in bag)
     bag.update(heard.bag)
@@ -245,20 +253,20 @@ def _extend_exchange(state: OpenTopic, heard: Exchange) -> OpenTopic:
     # Rounded always, so that it does not matter where a page ends.
     direction = state.direction if vector is None else vector.round(4).tolist()
     return state._replace(
-        bag=_heaviest(bag, BAG),
-        common=_heaviest(common, COMMON),
+        bag=_heaviest(bag, BAG_WORDS),
+        common=_heaviest(common, COMMON_WORDS_KEPT),
         direction=direction,
         at=max([state.at, *(turn.at.timestamp() for turn in heard.turns if turn.at)]),
         cwd=last.cwd or state.cwd,
         branch=last.branch or state.branch,
-        files=[*state.files, *heard.files][-FILES:],
+        files=[*state.files, *heard.files][-FILES_KEPT:],
     )
 
 
 def _overlap(
     one: Mapping[str, int], other: Mapping[str, int], common: Mapping[str, int], exchanges: int
 ) -> float:
-    """The cosine of two bags of words. What comes up in every exchange of the conversation weighs little."""
+    """Return the cosine of two bags of words. Words of every exchange weigh little."""
     of = max(exchanges, 8) / 2
     # `one` is not counted yet.
     seen = {word: common.get(word, 0) + (word in one) or 1 for word in (*one, *other)}
@@ -271,7 +279,7 @@ def _overlap(
 
 
 def _likeness(state: OpenTopic, vector: Vector | None) -> float | None:
-    """The cosine with the exchange before; None where either has no vector, or those are of different models."""
+    """Return the cosine with the exchange before; None without two vectors of one model."""
     if vector is None or len(vector) != len(state.direction):
         return None
     lengths = (vector @ vector) * sum(value * value for value in state.direction)
@@ -279,12 +287,12 @@ def _likeness(state: OpenTopic, vector: Vector | None) -> float | None:
 
 
 def _deviation(seen: Sequence[float], value: float | None) -> float:
-    """How far a value is from what was seen, in standard deviations; less sure while little was seen."""
+    """Return the distance from the usual value in standard deviations; smaller while little was seen."""
     count, mean, squares = seen
-    if value is None or count < FEW:
+    if value is None or count < FEW_EXCHANGES:
         return 0.0
     far = (value - mean) / math.sqrt(squares / count + 1e-5)
-    return max(min(far, 4.0), -4.0) * min(1.0, count / MANY)
+    return max(min(far, 4.0), -4.0) * min(1.0, count / MANY_EXCHANGES)
 
 
 def _learn(seen: Sequence[float], value: float | None) -> Sequence[float]:
@@ -305,7 +313,7 @@ def _weigh_places(state: OpenTopic, heard: Exchange) -> float:
         for files in (state.files, heard.files)
     )
     apart = before and now and before.isdisjoint(now)
-    return MOVED * moved + OTHER_FOLDERS * bool(apart)
+    return MOVED_WEIGHT * moved + OTHER_FOLDERS_WEIGHT * bool(apart)
 
 
 # Requests of nothing but these words belong to the work that they finish.
@@ -317,15 +325,17 @@ _CHORES = frozenset(
 
 
 def _read_cue(text: str) -> tuple[float, bool, bool]:
-    """What the beginning of a user's turn speaks for, whether it announces a topic, and whether it cannot begin one: a short answer
-    never does."""
+    """Return the evidence in a user's first words, True if they announce a topic, and True if they cannot begin one.
+
+    A short answer never begins a topic.
+    """
     head = fold_case(text[:400]).strip()
     if ANNOUNCES_TOPIC.holds(head[:160]):
-        return ANNOUNCED, True, False
+        return ANNOUNCED_WEIGHT, True, False
     lead = OPENING_WORDS.find(head)
     rest = head[lead.end() :] if lead else head
     returning = OPENS_RETURNING.holds(head) or RETURNS_TO_TOPIC.holds(rest[:80])
     told = compile_pattern(r"\w[\w'-]*").findall(space_out(rest))
     chore = len(text) < 160 and all(word in _CHORES or word in STOP_WORDS for word in told)
     opening = returning or NEW_WORK.holds(rest)
-    return OPENING * opening, False, not returning and (len(told) <= 3 or chore)
+    return OPENING_WEIGHT * opening, False, not returning and (len(told) <= 3 or chore)

@@ -18,7 +18,13 @@ from bethink.ingest.redact import remove_marks
 from bethink.judge import asks
 from bethink.language.change import NEGATIONS, find_change
 from bethink.language.clauses import JOINS_CLAIMS, QUALIFIES, REASON_CLAUSE
-from bethink.language.vocabulary import LONGEST_IDENTIFIER, phrases, technologies, technology
+from bethink.language.vocabulary import (
+    LONGEST_IDENTIFIER,
+    NUMBERED_THING,
+    phrases,
+    technologies,
+    technology,
+)
 from bethink.language.words import STOP_WORDS
 
 # A word or a number, without its spelling: "24h" is "24 h". Signs count where they tell something: C is not C++, < is not >.
@@ -39,17 +45,21 @@ _TELLING = frozenset(
     "after all any before both can could down few may might more most must off on only over same should since some under until up while".split()
 )
 _INFLECTION = re.compile(r"(?<=\w{3})(?:ies|ied|es|(?<!s)s|ed|ing|e|(?<![aeiou])y)$")
-FEWEST = 3  # telling words of what may be the beginning of another text that says the same
+FEWEST_TELLING_WORDS = (
+    3  # telling words of what may be the beginning of another text that says the same
+)
 
 
 def say_the_same(one: str, other: str) -> bool:
-    """Whether the first of two near texts adds nothing: the second begins with what it says, word for word but for inflections,
-    articles and punctuation, and does not turn it into something else. Both ask, or neither does. What was redacted in it may be
-    anything, and so adds something; and a word or two ("Now lint:") begin many a text that says something else."""
+    """Return True if the first of two near texts adds nothing to the second.
+
+    The second has to begin with the words of the first, but for inflections, articles and punctuation, and must not turn them into something
+    else. Both ask, or neither does. A redacted value may be anything, so it adds something; and a word or two ("Now lint:") begin many texts.
+    """
     mine, theirs = _content_words(one), _content_words(other)
     return (
         len(mine) <= len(theirs)
-        and (len(mine) == len(theirs) or len({*mine} - STOP_WORDS) >= FEWEST)
+        and (len(mine) == len(theirs) or len({*mine} - STOP_WORDS) >= FEWEST_TELLING_WORDS)
         and remove_marks(one) == one
         and find_code_tokens(one) <= find_code_tokens(other)
         # In order: what calls is not what is called.
@@ -60,7 +70,7 @@ def say_the_same(one: str, other: str) -> bool:
 
 
 def _split_words(text: str) -> list[str]:
-    """The words of a text in order, in small letters, with every "not" written out."""
+    """Return the words of a text in order, in small letters, with every "not" written out."""
     text = text.lower().replace("’", "'")
     for short, long in (("cannot", "can not"), ("can't", "can not"), ("won't", "will not")):
         text = text.replace(short, long)
@@ -68,7 +78,7 @@ def _split_words(text: str) -> list[str]:
 
 
 def _content_words(text: str) -> list[str]:
-    """The words of a text in order, without those that only hold it together."""
+    """Return the words of a text in order, without those that only hold it together."""
     words = _split_words(text)
     # In front of all others an auxiliary asks, or insists; and behind a verb a tool can be called "just".
     kept = {0} if words and words[0] in _AUXILIARIES else set()
@@ -77,10 +87,10 @@ def _content_words(text: str) -> list[str]:
 
 
 def contrasts(new: str, old: str) -> bool:
-    """Whether each has a word that the other lacks ("Monday" for "Friday"), or much was added.
+    """Return True if each text has a word that the other lacks ("Monday" for "Friday"), or much was added.
 
-    Minimal pairs are what embedding models see least, and they are exactly what a change of mind looks like. Inflections of
-    one word (cache, caching) are no exchange."""
+    Embedding models see minimal pairs least, and a change of mind is one. Inflections of one word (cache, caching) do not count.
+    """
     mine, theirs = ([_stem(word) for word in _content(text)] for text in (new, old))
     fresh = [word for word in mine if word not in theirs]
     return bool(fresh and {*theirs} - {*mine}) or len(fresh) * 3 > max(3, len(mine))
@@ -96,8 +106,10 @@ def _content(text: str) -> list[str]:
 
 @lru_cache(4096)
 def _stem(word: str) -> str:
-    """A word without its inflection: retries and retried are retry, stopped is stop. A word that only begins like another (main,
-    maintenance) is another word; of two names that are as common (configuration, config) it is one."""
+    """Return a word without its inflection: "retries" and "retried" give "retry", "stopped" gives "stop".
+
+    Two common names of one thing (configuration, config) give the same stem; "main" and "maintenance" do not.
+    """
     bare = _strip(word)
     return _other_names().get(bare, bare)
 
@@ -115,7 +127,7 @@ def _other_names() -> dict[str, str]:
 
 
 def differ_in_denial(one: str, other: str) -> bool:
-    """Whether one of two texts denies more than the other."""
+    """Return True if one of two texts denies more than the other."""
     return _negations(one) != _negations(other)
 
 
@@ -124,13 +136,13 @@ def _negations(text: str) -> int:
 
 
 def mentions(text: str, thing: str) -> bool:
-    """Whether a text speaks of a thing: all of its words stand there."""
+    """Return True if a text has all words of a thing."""
     words, wanted = set(_split_words(text)), _split_words(thing)[:4]
     return bool(wanted) and all(word in words or word.rstrip("s") in words for word in wanted)
 
 
 def count_shared_words(one: str, other: str) -> int:
-    """Telling words that both hold."""
+    """Count the telling words that two texts share."""
     return len(_telling_words(one) & _telling_words(other))
 
 
@@ -180,23 +192,15 @@ import,imports | export,exports
 reader,readers | writer,writers""".splitlines()
 ]
 _NAMED = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-ZÄÖÜ][\w-]*|(?<!\w)\w+[_/][\w./-]+")
-# A thing that is known by its number: "Tenant 12 …", "the worker number 3 …". What has a point in it is a version, a colon a time; "Keep 30
-# days", "Sessions last 30 minutes", "The pool holds 5 …" give an amount: a verb, a word in -s or a unit stands beside it.
-_SINGULAR = r"(?:[a-z]{2,19}[a-rt-z]|[a-z]{1,18}[su]s)"
-_NUMBERED = re.compile(
-    r"(?:(?:the|our) )?(?!(?:allow|call|hold|keep|limit|offer|poll|retain|retry|run|sample|send|set|store|support|take|timeout|try|use|wait)\b)"
-    rf"({_SINGULAR}(?: {_SINGULAR})?) (?:number |no\. ?|#)?(\d{{1,9}})(?![.:\d])"
-    r"(?! ?(?:%|[kmgt]i?b|m?s|(?:second|minute|hour|day|week|month|year|time)s?)\b)([^\n]{1,300})",
-    re.I,
-)
 _ALIKE = 0.65  # share of words in order from which what differs is more telling than what is shared
 
 
 def tell_apart(one: str, other: str) -> bool:
-    """Whether a number, a name or a part of the system stands in one of two statements in place of another: then they are not
-    the same, whoever says so. Of two that share most of their words in the same order an exchanged one decides, or an "only", or
-    a "not"; what is said in another order ("Only the data team may run backfills", "Backfills can be run by the data team only")
-    the judge reads well."""
+    """Return True if two statements cannot mean the same: a number, a name or a part of the system is exchanged.
+
+    In two statements that share most of their words in the same order, an exchanged word decides, or an "only", or a "not". The judge reads
+    statements with another order of words well ("Only the data team may run backfills", "Backfills can be run by the data team only").
+    """
     said, told = (re.findall(r"\w+", text.lower()) for text in (one, other))
     words, others = _content(one), _content(other)
     if _exchange_things(one, other) or _exchange_words(said, told, words == others):
@@ -212,15 +216,17 @@ def tell_apart(one: str, other: str) -> bool:
 
 
 def _exchange_things(one: str, other: str) -> bool:
-    """Whether each of two texts has a number or a name that the other lacks, or they speak of different parts."""
+    """Return True if each text has a number or a name that the other lacks, or they speak of different parts."""
     mine, theirs = _numbers(one), _numbers(other)
     named = _leaves_name_out(one, other) and _leaves_name_out(other, one)
     return named or bool(mine - theirs and theirs - mine) or other_part(one, other)
 
 
 def _exchange_words(said: Sequence[str], told: Sequence[str], alike: bool) -> bool:
-    """Whether two texts have the same words in other places ("A calls B", "B calls A"), or all but one ("The build uses just",
-    "The build uses make") unless they are `alike` in what tells something ("may", "can")."""
+    """Return True for the same words in other places ("A calls B", "B calls A"), or for all words but one.
+
+    Texts that are `alike` in their telling words ("may", "can") do not count.
+    """
     if sorted(said) == sorted(told):
         return said != told
     differing = sum(map(operator.ne, said, told))
@@ -228,7 +234,7 @@ def _exchange_words(said: Sequence[str], told: Sequence[str], alike: bool) -> bo
 
 
 def _leaves_name_out(one: str, other: str) -> bool:
-    """Whether one text has a name that the other does not speak of. A path is meant whole, of a word its beginning will do."""
+    """Return True if one text has a name that the other lacks: a path as a whole, a word by its beginning."""
     lowered = other.lower()
     return any(
         (name if "/" in name or "_" in name else name[:4]).lower() not in lowered
@@ -257,8 +263,10 @@ _MULTIPLES = {"hundred": 100, "thousand": 1000, "million": 1_000_000}
 
 
 def find_quantities(text: str) -> set[str]:
-    """Numbers of a text in digits, those in words included: "twenty thousand" is "20000". A single "one" is hardly ever a number, and
-    the digits of a name ("S3") are none."""
+    """Return the numbers of a text in digits: "twenty thousand" gives "20000".
+
+    A single "one" is hardly ever a number, and the digits of a name ("S3") are none.
+    """
     alone = re.sub(r"(?<=[^\W\d_])\d+", "", text)
     signed = _SIGNED_NUMBER.findall(alone)
     found = {re.sub(r"(?<=\d)[,'](?=\d{3})", "", number) for number in signed}
@@ -280,7 +288,7 @@ _OPENING, _CLOSING = "(\"'“”‘’`", ".,;:!?)\"'“”‘’`"
 
 
 def find_code_tokens(text: str) -> set[str]:
-    """Tokens in which every sign and every capital counts: paths, options, versions, operators, identifiers, addresses."""
+    """Return tokens in which every sign and capital counts: paths, options, versions, operators, identifiers, addresses."""
     words = text.replace("**", "").split()
     tokens = (word.lstrip(_OPENING).rstrip(_CLOSING) or word for word in words)
     return {token for token in tokens if _is_code_token(token)}
@@ -409,9 +417,11 @@ def says_old_value_is_over(new: str, old: str) -> bool:
 
 
 def other_number(one: str, other: str) -> bool:
-    """Whether two statements begin with the same thing under different numbers and go on differently: "Tenant 12 pays 40", "Tenant 15 pays
-    60". Of 1,688 written replacements none does; where only the number differs, or that of a technology, it may be a version."""
-    first, second = map(_NUMBERED.match, (one, other))
+    """Return True if two statements begin with the same thing under different numbers: "Tenant 12 pays 40", "Tenant 15 pays 60".
+
+    They have to go on differently. None of 1,688 written replacements does so; the number of a technology may be a version.
+    """
+    first, second = map(NUMBERED_THING.find, (one, other))
     return (
         first is not None
         and second is not None
@@ -426,19 +436,19 @@ _NO_TICKET = "(?:AES|ES|GPT|ISO|MD|RFC|RSA|SHA|UTF|X)-"
 
 
 def find_tickets(text: str) -> set[str]:
-    """What a text calls by a ticket's number: "H-01", "#73". That of the pull request that it came with is not meant."""
+    """Return the numbers of tickets in a text: "H-01", "#73". The number of its own pull request does not count."""
     own = re.sub(r"(?i)\b(?:pr|mr|pull request|merge request) #\d+|\(#\d+\)$", " ", text.strip())
     return set(re.findall(rf"\b(?!{_NO_TICKET})[A-Z]{{1,9}}-\d{{1,6}}\b|(?<!\w)#\d{{1,6}}\b", own))
 
 
 def other_tickets(one: str, other: str) -> bool:
-    """Whether both texts name tickets, and none of them the same."""
+    """Return True if both texts name tickets, and none of them the same."""
     wanted, told = find_tickets(one), find_tickets(other)
     return bool(wanted and told) and wanted.isdisjoint(told)
 
 
 def other_part(one: str, other: str) -> bool:
-    """Whether two statements speak of parts of a system that stand beside each other, such as frontend and backend."""
+    """Return True if two statements speak of different parts of a system, such as frontend and backend."""
     texts = [set(re.findall(r"[a-z]+", text.lower())) for text in (one, other)]
     for parts in _COUNTERPARTS:
         here, there = ({parts[word] for word in words & parts.keys()} for words in texts)

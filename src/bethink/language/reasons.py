@@ -230,7 +230,7 @@ def _judges(clause: str) -> bool:
 
 
 def _is_explained(head: str, tail: str) -> bool:
-    """Whether a clause behind a colon or a dash explains what comes before it, and is not just what that names or counts."""
+    """Return True if a clause behind a colon or a dash explains the clause before it, and is not just a list."""
     if _matches(_FORBIDS, head) and len(tail.split()) >= EXPLANATION_WORDS:
         return True
     states = _is_finite(head) or _matches(_VERBLESS, head)

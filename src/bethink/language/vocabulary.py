@@ -6,12 +6,11 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from bethink.language.pattern import compile_pattern
+from bethink.language.pattern import Pattern, compile_pattern
 from bethink.language.words import STOP_WORDS
 
 LONGEST_IDENTIFIER = 80  # characters; longer runs are hashes or encoded data
@@ -21,6 +20,8 @@ LONGEST_IDENTIFIER = 80  # characters; longer runs are hashes or encoded data
 
 @cache
 def _lists() -> dict[str, str]:
+    import tomllib  # late: hooks import this module and read no list
+
     return tomllib.loads(Path(__file__).with_name("vocabulary.toml").read_text("utf-8"))
 
 
@@ -76,6 +77,44 @@ def technology(text: str) -> str | None:
     names = technologies().names
     return names.get(text.lower()) or names.get(text)
 
+
+# Names in running text
+
+BEFORE_A_THING = Pattern(
+    "the words before the name of a thing",
+    r"\b(?:the|an?|our|my|this|that|in|at) $",
+    matches=("we deploy the ", "At "),
+    rejects=("we met ", "the"),
+)
+_SINGULAR = r"(?:[a-z]{2,19}[a-rt-z]|[a-z]{1,18}[su]s)"
+# "Tenant 12 …", "the worker number 3 …": the groups are the thing, its number, and what is said of it. A point makes a version of the number, a
+# colon a time; beside a verb, a plural or a unit it is an amount.
+NUMBERED_THING = Pattern(
+    "a thing known by its number",
+    r"(?:(?:the|our) )?(?!(?:allow|call|hold|keep|limit|offer|poll|retain|retry|run|sample|send|set|store|support|take|timeout|try|use|wait)\b)"
+    rf"({_SINGULAR}(?: {_SINGULAR})?) (?:number |no\. ?|#)?(\d{{1,9}})(?![.:\d])"
+    r"(?! ?(?:%|[kmgt]i?b|m?s|(?:second|minute|hour|day|week|month|year|time)s?)\b)([^\n]{1,300})",
+    start=True,
+    fold=False,
+    flags=re.IGNORECASE,
+    matches=("Tenant 12 pays 40", "The worker number 3 is slow"),
+    rejects=("Keep 30 days", "Sessions last 30 minutes", "Python 3.12 is used"),
+)
+STATES_VALUE = Pattern(
+    "says what a value is",
+    r"\b(?:is|was|ist|war|lautet|est|es|era|è|é)[\s:\"'`]*$",
+    flags=0,
+    matches=("the password is", "Das Passwort lautet: "),
+    rejects=("the password", "this"),
+)
+HEADING_ABOUT = Pattern(
+    "a heading that introduces a project",
+    r"about|what (?:is|does)|overview|introduction|description|why|$",
+    start=True,
+    flags=0,
+    matches=("About", "What is it?", ""),
+    rejects=("License", "Install"),
+)
 
 # Names of code and files
 

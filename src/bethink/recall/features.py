@@ -10,6 +10,7 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
+from bethink.errors import InvalidInput
 from bethink.model import (
     ASKED_IMPORTANCE,
     STATEMENTS,
@@ -106,6 +107,12 @@ def list_features(signals: Sequence[Signal]) -> dict[str, str]:
 
 def choose_signals(fusion: str, registered: Sequence[Signal] = ()) -> tuple[Signal, ...]:
     """Return the signals that count under a `fusion` setting."""
+    for signal in registered:
+        if signal.name in list_features(()):
+            raise InvalidInput(
+                f"The ranking signal '{signal.name}' has the name of a feature of Bethink.",
+                "Register it under another name.",
+            )
     return (*(RANK_SIGNALS if fusion == "rrf" else SIGNALS), *registered)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from bethink.language.questions import QUESTION_START
 from bethink.language.words import STOP_WORDS, is_english
 from bethink.model import (
     IDEAS,
@@ -66,10 +67,6 @@ STEP = 1e-9  # by which one score comes before another
 # Two clauses of two words or more: "Okay, we use MySQL" is one.
 _SEVERAL_CLAIMS = re.compile(r"\S\s+[^\s,;.!?]+(?:[,;]|[.!?](?=\s))\s*\S+\s+\S")
 LONGEST_CLAIMS = 1000  # characters looked at; a bound on time
-_ASKS = (
-    r"(?:and |so |but )?(?:what|when|where|who|whom|whose|why|which|how|did|do(?! not)|does|is|are|was|were|can|could|may"
-    r"|should|would|will|has|have|had)(?:'s|'re)? "
-)
 
 
 class Entry(NamedTuple):
@@ -141,7 +138,7 @@ def is_question(text: str) -> bool:
     """Return True for a question in English and in a person's words, as the judge has learned it."""
     text = text.strip().replace("’", "'").lower()
     spoken = not STOP_WORDS.isdisjoint(text.rstrip("?").split())
-    asks = spoken and (text.endswith("?") or re.match(_ASKS, text) is not None)
+    asks = spoken and (text.endswith("?") or QUESTION_START.holds(text))
     return asks and len(text) <= LONGEST_QUESTION and is_english(text)
 
 

@@ -114,6 +114,7 @@ class Store(Reader):
 
     path: Any  # where memories are, as people are told
     columns: str  # rows.COLUMNS, with the database's own way to put rows into JSON
+    signature: str  # what gives the signature of a failure, as its index has it
     stored: str  # what gives the bytes of a vector `v`, by `_encode_stored`
     order: str  # of the vectors of a memory
     checks: str  # more lines of CHECKS
@@ -377,6 +378,16 @@ class Store(Reader):
     def find_known_turns(self, scope: str, identities: Sequence[bytes]) -> set[bytes]:
         """Those of these messages that were taken in before, forgotten and purged ones included."""
         return {turn for _, turn in self.find_turns(self._scopes([scope]), identities)}
+
+    def find_failures(self, signatures: Sequence[str], filter: Filter) -> Memories:
+        """Failures whose error has one of these signatures, the newest first."""
+        shown, values = self._where(filter, by_key=True)
+        order = "ORDER BY m.updated_at DESC, m.key DESC"
+        return self._memories(
+            f"m.kind = 'failure' AND {self.signature} = ANY(?) AND {shown} {order}",
+            list(signatures),
+            *values,
+        )
 
     def list_in_spans(self, ids: Ids, filter: Filter, limit: int) -> Keys:
         """Keys of what was said in these topics beyond the turns themselves: decisions, questions, solutions."""

@@ -193,6 +193,7 @@ class PostgresStore(Store):
     """One tenant of a PostgreSQL database, as one person sees it."""
 
     columns = rows.COLUMNS.format("json_agg(json_build_array(e.name, e.type) ORDER BY e.id)::text")
+    signature = "m.metadata::json ->> 'signature'"
     stored, order = "v.scale, vector_send(v.data)", "v.part"
     checks = """
 full-text index | rebuild | {} memories, but {} are indexed. | SELECT a.n, b.n FROM (SELECT count(*) AS n FROM memories) a, (SELECT count(*) AS n FROM words) b WHERE a.n <> b.n

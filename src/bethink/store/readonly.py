@@ -40,6 +40,7 @@ class ReadStore:
         # The signals of a search
         self.answers = store.answers
         self.by_entity = store.by_entity
+        self.find_failures = store.find_failures
         self.candidates = store.candidates
         self.cosines = store.cosines
         self.embed_question = store.embed_question

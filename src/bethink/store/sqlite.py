@@ -169,6 +169,7 @@ class SqliteStore(Store):
     """One database file. A connection per thread, since SQLite's are not shared; one set of vectors per process."""
 
     columns = rows.COLUMNS.format("json_group_array(json_array(e.name, e.type))")
+    signature = "m.metadata ->> 'signature'"
     stored, order = "v.data", "v.id"
     checks = """
 full-text index | rebuild | {} memories, but {} are indexed. | SELECT a.n, b.n FROM (SELECT count(*) AS n FROM memories) a, (SELECT count(*) AS n FROM memories_fts_docsize) b WHERE a.n <> b.n
@@ -302,7 +303,7 @@ full-text index | rebuild | {} spans, but {} are indexed. | SELECT a.n, b.n FROM
         return self._held[which]
 
     def embed_question(self, text: str, embedder: Embedder) -> Any:
-        if embedder.model.startswith("hashing"):  # quicker made than read
+        if getattr(embedder, "quick", False):  # quicker made than read
             return embedder.query(text)
         from bethink.store.vectors import ask_once
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import apsw
 
-from bethink import __version__, config, registry
+from bethink import __version__, config, plugins, registry
 from bethink import project as projects
 from bethink.agents import install as installer
 from bethink.agents.edit import PROMPT_TOOL
@@ -31,7 +31,7 @@ from bethink.app.cli import console
 from bethink.app.cli.console import Bar, Result, directory, open_memory, project, unjoined
 from bethink.app.cli.tend import edit_file
 from bethink.app.render import many, plain, span, style
-from bethink.embed import models, open_embedder
+from bethink.embed import find_provider, open_embedder
 from bethink.errors import Ambiguous, BethinkError, EmbeddingError, NotFound
 from bethink.hooks import spool, state
 from bethink.ingest.redact import redact, redact_name
@@ -55,9 +55,9 @@ def install(args: Namespace) -> Result:
             "The MCP server would not start: it needs the library mcp, which is not installed.",
             "pip install 'bethink[mcp]' and repeat it; --no-mcp connects hooks and skills alone.",
         )
-    plugins = {host: installer.find_plugin(host, where) for host in chosen}
-    notes = list_notes(where, plugins)
-    chosen = [host for host in chosen if not plugins[host]]
+    ready = {host: installer.find_plugin(host, where) for host in chosen}
+    notes = list_notes(where, ready)
+    chosen = [host for host in chosen if not ready[host]]
     if "claude" in chosen and "mcp" in parts:
         where = where._replace(allow_reads=may_read(args, where, notes))
     outcomes = installer.install(chosen, where, parts, args.force, args.dry_run)
@@ -131,7 +131,7 @@ def find_place(warm: bool = False) -> InstallPlace:
     return InstallPlace(Path.home(), os.environ, installer.find_command(), warm)
 
 
-def list_notes(where: InstallPlace, plugins: Mapping[str, str]) -> list[str]:
+def list_notes(where: InstallPlace, ready: Mapping[str, str]) -> list[str]:
     """What is to be said about the command that the entries name, and of agents whose plugin does it all."""
     program = where.words[0]
     lasting = (
@@ -139,7 +139,7 @@ def list_notes(where: InstallPlace, plugins: Mapping[str, str]) -> list[str]:
     )
     notes = [f"{program} {lasting}"] if installer.is_passing(program) else []
     added = "which does all of this; nothing was added. Remove one before you add the other."
-    found = ((find_connectable(host).agent.title, name) for host, name in plugins.items() if name)
+    found = ((find_connectable(host).agent.title, name) for host, name in ready.items() if name)
     return [*notes, *(f"{host} has the plugin {name}, {added}" for host, name in found)]
 
 
@@ -199,7 +199,7 @@ def report(check: str, well: str, trouble: str = "", fix: str = "") -> DoctorFin
 
 
 def doctor(args: Namespace) -> Result:
-    findings = [*examine_memory(args), *examine_agents(args)]
+    findings = [*examine_memory(args), *examine_agents(args), *examine_plugins()]
     problems = sum(not finding.ok for finding in findings)
     lines = []
     for finding in findings:
@@ -252,6 +252,18 @@ def examine_memory(args: Namespace) -> Iterator[DoctorFinding]:
         yield report(part, "", error.message, error.hint or "")
 
 
+def examine_plugins() -> Iterator[DoctorFinding]:
+    """Load every plugin of installed packages and report those that fail."""
+    for kind in plugins.REGISTRIES:
+        for name, package in kind.list_packages().items():
+            if kind.find(name):
+                yield report(f"plugin {name}", f"{package} adds it to {kind.group}")
+    for problem in plugins.problems():
+        fix = f"Update or remove it: pip uninstall {problem.package}"
+        yield report(f"plugin {problem.name}", "", str(problem), fix)
+    plugins.forget_problems()
+
+
 def find_folders(memory: Bethink) -> dict[str, Path]:
     """Our own folders, which are for their owner alone: that of the database, unless somebody put it elsewhere, and that of the hooks."""
     folder = Path(memory.store.path).parent
@@ -261,17 +273,14 @@ def find_folders(memory: Bethink) -> dict[str, Path]:
 
 
 def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
-    name = memory.config.embedding.strip()
-    if name in ("none", ""):
+    provider = find_provider(memory.config.embedding)
+    if provider is None:
         yield report("model", "none is set; memories are found by words")
         return
     try:
-        if name not in ("hashing", "http"):
-            if models.location(name) is None:
-                raise models.missing_model(name)
-            if deep:
-                models.verify(name)
         embedder = open_embedder(memory.config)
+        if deep and provider.verify:
+            provider.verify(memory.config)
     except EmbeddingError as error:
         yield report("model", "", error.message, error.hint or "bethink model pull")
         return

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace as Namespace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TextIO, TypeVar
 
-from bethink import caller, config
+from bethink import caller, config, plugins
 from bethink import project as projects
 from bethink.app import read_words
 from bethink.app.arguments import (
@@ -419,7 +419,8 @@ def present(args: Namespace, result: Result | int | None, lists: Strings = ()) -
         _present_text(args, result)
     else:
         _present_data(args, result, lists or tuple(getattr(args, "gives", ())))
-    said = {"": result.notes, "warning: ": result.warnings, "hint: ": result.hints}
+    warnings = [*result.warnings, *map(str, plugins.problems())]
+    said = {"": result.notes, "warning: ": warnings, "hint: ": result.hints}
     for what, texts in said.items():
         for text in filter(None, texts):
             note(args, what + text)
@@ -521,9 +522,12 @@ class Bar:
 def offer_languages(memory: "Bethink", text: str) -> str:
     """Says once on this machine that another model knows more languages than English, when a question or a memory is in another."""
     model = memory.config.embedding
-    other = model in ("none", "hashing", "http") or "/" in model or "multilingual" in model
     marker = config.data_directory() / "languages-offered"
-    if other or is_english(text) or marker.exists():
+    if is_english(text) or marker.exists():
+        return ""
+    from bethink.embed import models
+
+    if not models.is_english(model):
         return ""
     with suppress(OSError):  # then it is said again
         marker.touch(mode=0o600)

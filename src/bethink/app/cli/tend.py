@@ -44,7 +44,7 @@ from bethink.app.render import (
     style,
     unstyle,
 )
-from bethink.embed import models
+from bethink.embed import LOCAL_MODELS, find_provider, models
 from bethink.errors import BethinkError, ConfigError, InvalidInput, UsageError
 from bethink.features import tending
 from bethink.features.tending import Pair
@@ -84,7 +84,7 @@ def change_setting(args: Namespace, key: str) -> Result:
             f"'{key}' may not be set by a project's file.",
             f"Set it for yourself: bethink config {key} {args.value}",
         )
-    if key == "embedding" and args.value not in ("http", "hashing", "none"):
+    if key == "embedding" and find_provider(args.value) is LOCAL_MODELS:
         models.find(args.value)  # a slip of the pen would turn every search into one by words
     try:
         value = configuration.check(key, args.value)
@@ -365,7 +365,8 @@ def play(args: Namespace, folder: Path) -> list[dict[str, object]]:
     (project / ".bethink").mkdir(parents=True)  # what marks it as a project
     place = {"database": database, "project": str(project), "container": None}
     with open_memory(Namespace(**{**vars(args), **place}), make=True) as memory:
-        model = memory.embedder if memory.config.embedding != "hashing" else None
+        provider = find_provider(memory.config.embedding)
+        model = memory.embedder if provider and provider.semantic else None
     none = "There is no embedding model, so this demo finds memories by their words only."
     where = "at the endpoint of your settings" if is_remote(model) else "on this machine"
     about = f"Meaning comes from {model.model}, {where}." if model else none

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from bethink.app.operation import Arg, Members, Parameter
 from bethink.errors import BethinkError
-from bethink.model import FieldInfo, Json, Memory, Passage, Strings, Values
+from bethink.model import FieldInfo, Json, Memory, Passage, Strings, Values, make_passage
 from bethink.schema import LONGEST_TIME, argument_fields
 
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 TYPES = {"number": "number", "whole": "whole", "switch": "switch", "object": "object"}
 LISTS = ("texts", "entities")
-# Help for agents, where every token counts; other fields have their usual help.
+# Help in the tools for agents, where every token counts: of what is stored, and none of what is changed. Other fields have their usual help.
 BRIEF = {
     "content": "",
-    "kind": "decision, fact, preference or self, gotcha, question, todo, problem, solution, pattern, architecture …",
+    "kind": "decision, fact, preference, gotcha, question, todo, problem, solution …",
     "summary": "",
     "importance": "",
     "confidence": "",
@@ -41,11 +41,12 @@ def list_arguments(operation: Literal["add", "update"]) -> tuple[Parameter, ...]
     """The arguments of an operation for fields of a memory."""
     required = ("content",) if operation == "add" else ()
     return tuple(
-        _make_parameter(info, name in required) for name, info in argument_fields(operation).items()
+        _make_parameter(info, name in required, BRIEF.get(name) if operation == "add" else "")
+        for name, info in argument_fields(operation).items()
     )
 
 
-def _make_parameter(info: FieldInfo, required: bool) -> Parameter:
+def _make_parameter(info: FieldInfo, required: bool, brief: str | None) -> Parameter:
     field = info.field
     arg = Arg(
         info.takes,
@@ -54,7 +55,7 @@ def _make_parameter(info: FieldInfo, required: bool) -> Parameter:
         high=field.high,
         longest=LONGEST_TIME if info.shape == "time" else field.longest,
         aliases=field.aliases,
-        brief=BRIEF.get(info.name),
+        brief=brief,
         commas=info.shape in LISTS,
         on=LONGEST_METADATA if info.shape == "object" else {},
     )
@@ -73,7 +74,7 @@ AddFields = Annotated[Values, Members(partial(list_arguments, "add"))]
 UpdateFields = Annotated[Values, Members(partial(list_arguments, "update"))]
 EmbeddingText = Annotated[
     str | None,
-    Arg("embedded in place of the content: how people will ask for it", brief="embedded instead"),
+    Arg("embedded in place of the content: how people will ask for it", brief=""),
 ]
 
 
@@ -87,7 +88,7 @@ class Statement(NamedTuple):
     ] = ()
     personal: Annotated[
         bool,
-        Arg("about the user, in every project", without=("http",), brief="of the user, everywhere"),
+        Arg("about the user, in every project", without=("http",), brief="in every project"),
     ] = False
 
 
@@ -131,7 +132,7 @@ def _build_passage(memory: "Bethink", statement: Statement) -> Passage:
     values["kind"] = check_kind(values.get("kind"))
     values["entities"] = tuple(map(as_entity, names))
     values["supersedes"] = tuple(map(memory.resolve, statement.supersedes))
-    passage = Passage(**values)
+    passage = make_passage(**values)
     ingest.pipeline.clean_passage(passage, memory.config.max_characters)
     return passage
 

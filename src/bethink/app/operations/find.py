@@ -1,6 +1,5 @@
 """Find and read memories: search, recall, why, today, get, list, todo, history."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -21,6 +20,7 @@ from bethink.app.operations.requests import (
     Rerank,
 )
 from bethink.errors import UsageError
+from bethink.language.questions import NEGATED_WHY
 from bethink.model import EVERYTHING, OPEN_KINDS, PERSONAL, Answer, Event, Filter, Memory
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ def why(
     """Explain a decision: the statement, its reason, what it replaced and where it was said."""
     from bethink.features.explain import explain
 
-    bare = re.sub(r"(?i)^(?:(?:why|not|no)\b\s*)+", "", subject) or subject
+    bare = NEGATED_WHY.sub("", subject) or subject
     return bare, explain(memory, bare)
 
 

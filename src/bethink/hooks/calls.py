@@ -1,0 +1,67 @@
+"""Tool calls as agents report them, in one shape.
+
+Agents name the same things differently, and each says in another place whether a command failed (`HookDialect.has_failed`). A missing or
+wrongly typed value is an empty one. What was refused or interrupted has no outcome.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from bethink.agents.agent import HookDialect, ToolCall
+from bethink.agents.base import Fields, as_fields, find_command, find_paths, texts_of
+from bethink.model import Values
+
+MOST = 32  # calls of one batch
+LONGEST = 12_000  # characters of an output, at either end half of it
+INPUTS = ("tool_input", "toolArgs", "tool_args", "args")
+OUTPUTS = ("error", "tool_response", "tool_result", "toolResult", "tool_output", "output")
+TEXTS = ("text_result_for_llm", "textResultForLlm", "llmContent", "output", "content", "message")
+EDITS = tuple(
+    "edit multiedit write notebookedit replace create str_replace apply_patch delete".split()
+)
+
+
+def read_calls(event: str, dialect: HookDialect, fields: Values) -> tuple[ToolCall, ...]:
+    """The calls of a tool event, those without a command and a file left out."""
+    batch = fields.get("tool_calls")
+    rows = batch[:MOST] if isinstance(batch, list) else [fields]
+    calls = [_read_call(event, dialect, as_fields(row), fields) for row in rows]
+    return tuple(call for call in calls if call and (call.command or call.file))
+
+
+def _read_call(event: str, dialect: HookDialect, row: Fields, fields: Values) -> ToolCall | None:
+    if row.get("is_interrupt") is True:
+        return None
+    tool = row.name("tool_name", "toolName", "tool") or ""
+    given = next((value for name in INPUTS if (value := _as_object(row.get(name)))), Fields())
+    command = find_command(given).strip()
+    files = [] if command else find_paths(tool, given)
+    output = next((text for name in OUTPUTS if (text := _as_text(row.get(name)))), "")
+    id = row.name("tool_use_id", "toolUseId", "tool_call_id", "callID") or ""
+    failed = True if event == "tool-failure" else dialect.has_failed(fields, id, output)
+    if event == "tool-start":
+        failed = None
+    if len(output) > LONGEST:
+        output = f"{output[: LONGEST // 2]}\n{output[-LONGEST // 2 :]}"
+    changes = tool.lower().startswith(EDITS)
+    return ToolCall(tool, command, files[0] if files else "", output, failed, changes, id)
+
+
+def _as_object(value: Any) -> Fields:
+    if isinstance(value, str) and value.startswith("{"):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            value = {}
+    return as_fields(value)
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        if "stdout" in value or "stderr" in value:
+            return "\n".join(str(value[name]) for name in ("stdout", "stderr") if value.get(name))
+        return next((text for name in TEXTS if (text := _as_text(value.get(name)))), "")
+    return value if isinstance(value, str) else "\n".join(texts_of(value))

@@ -1,0 +1,118 @@
+"""The index of rules: which statements of a project are told at a call of which file or command.
+
+The judge reads each statement once, beside the calls that it is about, and what it finds fit is kept in a small file in the data directory. A hook
+at a tool call reads that file alone: it opens no database and no model where nothing applies. The file holds hashes of names and ids
+of memories, no text; it may be lost or old at any moment, and the worker makes it anew when the database changed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bethink.config import locate_database
+from bethink.hooks import state
+from bethink.ingest.rules import KINDS, Subjects, describe_calls, find_subjects, make_keys
+from bethink.language.rules import binds, reports
+from bethink.model import TRUST, is_inferred, is_untrusted_import
+
+if TYPE_CHECKING:
+    from bethink.api import Bethink
+    from bethink.model import Memory
+
+BAR = 0.6  # chance of the judge from which a statement is told (bench/replay.py, tuning half)
+READ = 280  # characters of a statement that the judge reads, as at prompts
+MOST = 2000  # statements of a project, the newest
+EVERY = 60.0  # seconds between two looks at whether the index is still right
+
+
+def find_file(database: str, scope: str) -> Path:
+    return state.folder() / "rules" / f"{state.digest(f'{database} {scope}')}.json"
+
+
+def hash_key(key: str) -> str:
+    return state.digest(key)[:12]
+
+
+def read_index(database: str, scope: str) -> Mapping[str, Any]:
+    found = state.read_json(find_file(database, scope))
+    return found if isinstance(found, dict) else {}
+
+
+def find_marked(index: Mapping[str, Any], touched: Subjects) -> list[str]:
+    """Ids of the statements that may apply to a call, the surest first."""
+    rows: Mapping[str, Any] = index.get("keys") or {}
+    keys = [hash_key(key) for key in make_keys(touched)] if rows else []
+    found = [row for key in keys for row in rows.get(key, ())]
+    return list(dict.fromkeys(id for id, _ in sorted(found, key=lambda row: -row[1])))
+
+
+def is_stale(database: str, index: Mapping[str, Any]) -> bool:
+    """Whether the database may have changed since the index was made. A database on a server is looked at every minute."""
+    if time.time() - index.get("looked", 0) < EVERY:
+        return False
+    return "://" in database or index.get("stamp") != take_stamp(database)
+
+
+def take_stamp(database: str) -> list[int]:
+    """By what a database file shows that it was written to."""
+    stamp: list[int] = []
+    for name in (database, f"{database}-wal"):
+        try:
+            about = Path(name).stat()
+            stamp += [about.st_mtime_ns, about.st_size]
+        except OSError:
+            stamp += [0, 0]
+    return stamp
+
+
+def refresh(memory: Bethink) -> int:
+    """Make the index anew if statements changed; return how many statements it holds."""
+    database = locate_database(memory.config, memory.project)
+    scope = memory.project.scope
+    known = read_index(database, scope)
+    stamp, looked = take_stamp(database), time.time()
+    statements = list_statements(memory)
+    print_of = state.digest(
+        " ".join(f"{one.id}{one.content_hash}{one.trust}" for one in statements)
+    )
+    if known.get("print") != print_of:
+        keys = judge_statements(memory, statements)
+        known = {"keys": keys, "print": print_of}
+    state.write_json(find_file(database, scope), {**known, "stamp": stamp, "looked": looked})
+    return len({id for rows in known["keys"].values() for id, _ in rows})
+
+
+def list_statements(memory: Bethink) -> list[Memory]:
+    """The statements of a project that name a file or a command, as far as somebody vouches for them."""
+    wanted = memory.filter(kinds=KINDS, min_trust=TRUST["agent"])
+    found = memory.list(filter=wanted, limit=MOST)
+    return [one for one in found if any(find_subjects(one.content[:READ])) and _is_rule(one)]
+
+
+def _is_rule(one: Memory) -> bool:
+    """Whether a statement may bind a call. What was only read out of an agent's report must say so in its words."""
+    if one.newer or is_untrusted_import(one):
+        return False
+    noticed = is_inferred(one) and one.trust < TRUST["user"]
+    return not noticed or (binds(one.content[:READ]) and not reports(one.content[:READ]))
+
+
+def judge_statements(memory: Bethink, statements: Sequence[Memory]) -> dict[str, list[Any]]:
+    """Hashed key → ids of the statements that the judge finds fit for such a call, with its chance."""
+    judge = memory.judge
+    asked = [
+        (one.id, key, (call, one.content[:READ]))
+        for one in statements
+        for key, call in describe_calls(find_subjects(one.content[:READ]))
+    ]
+    keys: dict[str, list[Any]] = {}
+    if judge is None or not asked:
+        return keys
+    chances = judge.apply([pair for _, _, pair in asked])
+    for (id, key, _), chance in zip(asked, chances, strict=True):
+        if chance >= BAR:
+            keys.setdefault(hash_key(key), []).append([id, round(chance, 3)])
+    return keys

@@ -1,0 +1,135 @@
+"""Commands of a shell: the steps of a line, and what a command is called. Light: a hook asks this at every tool call."""
+
+from __future__ import annotations
+
+import re
+
+# Programs whose failures are worth keeping: builds, tests, linters, version control, package managers, services.
+PROGRAMS = frozenset(
+    "git gh glab npm npx pnpm pnpx yarn bun bunx deno node tsc tsx eslint prettier biome vitest jest playwright cypress mocha turbo nx vite "
+    "next wrangler python python3 py pip pip3 pipx uv uvx poetry pdm hatch tox nox pytest mypy pyright ruff black flake8 pylint django-admin "
+    "alembic cargo rustc rustup clippy go gofmt golangci-lint staticcheck goreleaser make cmake ninja meson bazel just task mise asdf nix "
+    "gradle gradlew mvn mvnw kotlinc javac sbt dotnet msbuild swift xcodebuild pod fastlane flutter dart bundle gem rake rails rspec rubocop "
+    "ruby composer php phpunit phpstan artisan mix iex elixir docker docker-compose podman kubectl helm terraform tofu pulumi ansible "
+    "ansible-playbook psql mysql sqlite3 redis-cli brew apt apt-get dnf pacman apk systemctl pre-commit lefthook hk act vale shellcheck "
+    "hadolint buf protoc sqlc prisma drizzle-kit supabase firebase vercel netlify fly flyctl aws gcloud az".split()
+)
+# Words behind which the command that counts begins.
+_WRAPPERS = frozenset("sudo time command exec nice nohup env timeout stdbuf xvfb-run".split())
+_KEYWORDS = re.compile(
+    r"(?:for|while|until|if|case|select|function|\{|\(|!|trap|eval|wait)(?:\s|$)|\w+\s*\(\)"
+)
+_ASSIGNMENT = re.compile(
+    r"\w{1,60}=(?:'[^']{0,400}'|\"[^\"]{0,400}\"|\$\([^)]{0,400}\)|[^\s'\"$]|\$(?!\()){0,400}(?:\s+|$)"
+)
+_REDIRECTION = re.compile(r"[12&]?>>?\s?&?(?:/dev/null|\d|[^\s;&|]{1,200})|<\s?/dev/null")
+
+
+def split_line(text: str) -> list[tuple[str, list[str]]] | None:
+    """The pipelines of a shell line, each with what joins it to the one before (`&&`, `||`, `;`, `&`); None where it is a script."""
+    steps: list[tuple[str, list[str]]] = []
+    part, joint, members = "", "", []
+    quote, depth, at = "", 0, 0
+
+    def end_member() -> None:
+        nonlocal part
+        if part.strip():
+            members.append(part.strip())
+        part = ""
+
+    def end_step(following: str) -> None:
+        nonlocal joint, members
+        end_member()
+        if members:
+            steps.append((joint, members))
+            joint = following
+        elif following != ";":
+            joint = following
+        members = []
+
+    while at < len(text):
+        char, pair = text[at], text[at : at + 2]
+        if quote:
+            if char == "\\" and quote == '"':
+                part, at = part + pair, at + 2
+                continue
+            quote = "" if char == quote else quote
+        elif char == "\\":
+            part += " " if pair == "\\\n" else pair
+            at += 2
+            continue
+        elif char in "'\"`":
+            quote = char
+        elif char == "(":
+            depth += 1
+        elif char == ")":
+            depth = max(0, depth - 1)
+        elif not depth and pair in ("&&", "||"):
+            end_step(pair)
+            at += 2
+            continue
+        elif not depth and char in ";\n":
+            end_step(";")
+            at += 1
+            continue
+        elif not depth and char == "&" and text[at - 1 : at] not in (">", "<") and pair != "&>":
+            end_step("&")
+            at += 1
+            continue
+        elif not depth and char == "|":
+            end_member()
+            at += 2 if pair == "|&" else 1
+            continue
+        elif char == "#" and not part.strip() and not depth:
+            end = text.find("\n", at)
+            at = len(text) if end < 0 else end
+            continue
+        part, at = part + char, at + 1
+    end_step("")
+    script = any(_KEYWORDS.match(member) for _, step in steps for member in step)
+    return None if quote or script else steps
+
+
+def clean_command(command: str) -> str:
+    """A command without redirections, its blanks made one. Assignments stay: with another variable it is another command."""
+    return " ".join(_REDIRECTION.sub("", f" {command}").split())
+
+
+def strip_command(command: str) -> str:
+    """A command without assignments, wrappers and redirections."""
+    text = clean_command(command)
+    while True:
+        shorter = _ASSIGNMENT.sub("", text, count=1) if _ASSIGNMENT.match(text) else text
+        first, _, rest = shorter.partition(" ")
+        if first in _WRAPPERS and rest.strip():
+            shorter = re.sub(r"^(?:-\S+\s+|\d+\w?\s+)+", "", rest.strip())
+        if shorter == text:
+            return text
+        text = shorter
+
+
+def name_family(command: str) -> str:
+    """The program of a command and the word that says what it does: `npm test`, `git push`, `pytest`."""
+    words = [word for word in strip_command(command).split() if not word.startswith("-")]
+    if not words:
+        return ""
+    program = name_program(words[0])
+    rest = words[1:]
+    if program.startswith("python") and " -m " in f"{command} " and rest:
+        return rest[0]
+    if program in ("npm", "pnpm", "yarn", "bun") and rest[:1] == ["run"]:
+        rest = rest[1:]
+    if program in ("npx", "pnpx", "bunx", "uvx") and rest:
+        return rest[0]
+    if program in ("uv", "poetry", "pdm", "mise", "bundle", "dotenv") and rest[:1] in (
+        ["run"],
+        ["exec"],
+        ["x"],
+    ):
+        return " ".join([program, *rest[:2]])
+    deep = program in ("gh", "glab", "docker", "aws", "gcloud")
+    return " ".join([program, *rest[: 2 if deep else 1]]) if program in PROGRAMS else program
+
+
+def name_program(command: str) -> str:
+    return strip_command(command).partition(" ")[0].strip("'\"").rpartition("/")[2]

@@ -160,14 +160,12 @@ def agent(cli):
         yield talk
 
 
-@pending
 def test_mcp_store(agent):
     id = agent.store(TEXT, priority=7)
     with Bethink() as memory:
         assert memory.one(id).priority == 7
 
 
-@pending
 def test_mcp_update(agent):
     id = agent.store(TEXT, priority=7)
     agent.update_memory(id=id, priority=3)
@@ -175,12 +173,10 @@ def test_mcp_update(agent):
         assert memory.one(id).priority == 3
 
 
-@pending
 def test_mcp_get(agent):
     assert "priority: 7" in agent.get_memories(ids=[agent.store(TEXT, priority=7)])
 
 
-@pending
 def test_mcp_schema(agent):
     tools = {tool.name: tool.input_schema for tool in agent("list_tools").tools}
     stored = tools["store_memories"]["properties"]["memories"]["items"]["properties"]
@@ -246,7 +242,6 @@ def test_web_page(browser, stored):
     assert re.search(r"<dt>Priority</dt>\s*<dd[^>]*>7", page)
 
 
-@pending
 def test_web_form(browser, stored):
     page = browser[0].get(f"/memory/{stored}").text
     field = re.search(r'<input[^>]*name="priority"[^>]*>', page)

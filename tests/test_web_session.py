@@ -26,6 +26,7 @@ from bethink.app.web import Sessions, load_key, note_visit
 from bethink.app.web.pages import PAGES
 from bethink.app.web.render import diff
 from bethink.errors import ConfigError
+from bethink.schema import argument_fields
 
 __all__ = ["served"]
 ID = "01a1dd89-0000-7000-8000-000000000001"
@@ -450,3 +451,11 @@ def test_no_diff_takes_long(texts):
     found = diff(*texts)
     assert time.process_time() - started < 2
     assert put_together(found)[1] == texts[1]
+
+
+def test_the_form_of_a_memory_offers_every_field_that_the_model_shows_in_forms(served, signed_in):
+    id = served.add("Ferries leave at nine")
+    client, _ = signed_in
+    page = client.get(f"/memory/{id}").text
+    shown = {info.argument for info in argument_fields("update").values() if info.is_shown("form")}
+    assert {name for name in shown if f'name="{name}"' not in page} == set()

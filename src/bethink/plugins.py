@@ -1,4 +1,4 @@
-"""Plugins: agents, importers, embedders, language models, readers and ranking signals, ours and other people's.
+"""Plugins: agents, importers, embedders, language models and ranking signals, ours and other people's.
 
 A plugin is a value with a `name`. Ours are listed here, in the order in which everything lists them, and are loaded when
 first used. Any installed package offers more by an entry point, whose name is that of the plugin:
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from bethink.agents.agent import Agent
     from bethink.embed import EmbeddingProvider
+    from bethink.features.readers import Importer
     from bethink.llm.base import LanguageModelProvider
-
-    Signal = Any
+    from bethink.recall.signals import Signal
 
     class Named(Protocol):
         """Anything that can be registered."""
@@ -201,6 +201,17 @@ EMBEDDERS: "Registry[EmbeddingProvider]" = Registry(
     hashing = bethink.embed.hashing:PROVIDER
     """,
 )
+IMPORTERS: "Registry[Importer]" = Registry(
+    "bethink.importers",
+    "bethink.features.readers:Importer",
+    """
+    lancedb = bethink.features.readers:LANCEDB
+    vault = bethink.features.readers:VAULT
+    codex = bethink.features.readers:CODEX
+    claude = bethink.features.readers:CLAUDE
+    basic-memory = bethink.features.readers:BASIC_MEMORY
+    """,
+)
 LANGUAGE_MODELS: "Registry[LanguageModelProvider]" = Registry(
     "bethink.language_models",
     "bethink.llm.base:LanguageModelProvider",
@@ -211,9 +222,10 @@ LANGUAGE_MODELS: "Registry[LanguageModelProvider]" = Registry(
     """,
 )
 SIGNALS: "Registry[Signal]" = Registry("bethink.signals", "bethink.recall.signals:Signal")
-REGISTRIES = (AGENTS, EMBEDDERS, LANGUAGE_MODELS, SIGNALS)
+REGISTRIES = (AGENTS, IMPORTERS, EMBEDDERS, LANGUAGE_MODELS, SIGNALS)
 
 register_agent = AGENTS.register
+register_importer = IMPORTERS.register
 register_embedder = EMBEDDERS.register
 register_language_model = LANGUAGE_MODELS.register
 register_signal = SIGNALS.register

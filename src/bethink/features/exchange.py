@@ -166,9 +166,9 @@ def import_file(
 def _read_place(memory: Bethink, place: Path, text_column: str) -> Reading:
     """Everything in a file, folder or database, and the names and paths of its scopes where it tells them."""
     try:
+        if found := readers.find_importer(place):
+            return readers.read_importer(memory, *found)
         if place.is_dir() or place.suffix.lower() in MARKDOWN:
-            if found := readers.find_folder(place):
-                return readers.read_folder(memory, *found)
             raise InvalidInput(f"{place} is not an export.", f"bethink import --markdown {place}")
         if _is_database(place, locate_database(memory.config, memory.project)):
             return readers.read_database(memory, place) or _read_own(place)

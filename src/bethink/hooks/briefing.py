@@ -48,7 +48,7 @@ BRIEFED_KEPT = (
     *("solution", "conclusion", "discovery"),
 )
 PASSING_KINDS = ("solution", "conclusion", "discovery")  # found on the way: the digest has them
-LASTING_KINDS = ("preference", "pattern", "architecture")
+STANDING_KINDS = ("preference", "pattern", "architecture")
 FEW_TELLING = 4  # words of a sentence that points back and says nothing by itself; on the decisions of 132 sessions, by hand
 # Until when an agent's to-do and a statement of a conversation are shown: orders of weeks ago were stale in ten briefings that were read line by line
 # (bench/LOG.md, 2026-11-17).
@@ -62,7 +62,7 @@ MOST_OPEN, MOST_KEPT = (
 MOST_OF_AGENTS = 3  # of the kept ones, from agents in conversations; after ten briefings were read (bench/LOG.md, 2026-11-17)
 HANDOFF_SHARE = 0.4  # of the budget; by hand, so that a long handoff leaves room for the rest
 LINE_TOKENS = 80  # of one memory: nearly every statement whole; cut lines were useless in 7 of 47 (bench/LOG.md, 2026-11-17)
-MOST_STEPS, STEP_TOKENS = 5, 30  # next steps of a handoff, and tokens of each; by hand
+MOST_NEXT_STEPS, STEP_TOKENS = 5, 30  # next steps of a handoff, and tokens of each; by hand
 # What makes a memory worth a line. How fast it fades, and words of the last digest, are where most lines are about what the next session speaks of:
 # .237 → .283 and .260 of their words (bench/LOG.md, 2026-11-17). That the user's word comes first is from the ten briefings; the rest is by hand.
 BRIEFING = Profile(
@@ -186,7 +186,7 @@ def _show_handoff(memory: Bethink, room: int) -> Section:
     for title, items in lists.items():
         short = [
             cut(item, STEP_TOKENS) if tokens(item) > STEP_TOKENS else item
-            for item in items[:MOST_STEPS]
+            for item in items[:MOST_NEXT_STEPS]
         ]
         parts += [f"{title}: {'; '.join(short)}"] if short else []
     text = "\n".join(parts)
@@ -303,7 +303,7 @@ def _is_settled(one: Memory, now: Present) -> bool:
     if one.source_type != "transcript" or one.kind in BRIEFED_OPEN or one.scope == PERSONAL:
         return True
     proposed = one.kind == "decision" and one.metadata.get("role") != "user"
-    old = one.kind not in LASTING_KINDS and now.time - one.created_at > STATED_FOR
+    old = one.kind not in STANDING_KINDS and now.time - one.created_at > STATED_FOR
     passing = one.kind in PASSING_KINDS or proposed or old
     return not (passing or _points_back(one.content) or tokens(one.content) > LINE_TOKENS)
 

@@ -69,7 +69,7 @@ MOST_SHOWN, MOST_OF_ONE = 5, 2
 # Statements that the judge reads, by words and by nearness, and characters of each and of the prompt: about 15 ms of one core a pair. 8 or 20
 # nearest are no better (bench/LOG.md, 2026-11-16).
 READ_BY_WORDS, READ_NEAREST, READ_LENGTH = 4, 10, 280
-PATIENCE = 0.7  # share of `hook_seconds` after which the judge is not waited for; by hand, the rest is for the answer
+JUDGE_SHARE = 0.7  # share of `hook_seconds` after which the judge is not waited for; by hand, the rest is for the answer
 TOKENS_AROUND, LEAST_TOKENS = (
     4,
     12,
@@ -226,7 +226,7 @@ def _ask_judge(
     """Return the first and the nearest statements that are news, each with the judge's probability, as far as it was in time.
 
     The judge opens its model and reads the first while the other model finds the nearest."""
-    until = time.monotonic() + PATIENCE * memory.config.hook_seconds
+    until = time.monotonic() + JUDGE_SHARE * memory.config.hook_seconds
     from concurrent.futures import ThreadPoolExecutor, wait
 
     pool = ThreadPoolExecutor(memory.config.threads or os.cpu_count() or 1)

@@ -177,7 +177,7 @@ def import_(args: Namespace) -> Result:
     if not path.exists():
         raise NotFound(f"There is nothing at {place}.", "Check the path.")
     is_markdown = path.is_dir() or path.suffix.lower() in MARKDOWN
-    if args.file and (not is_markdown or readers.find_folder(path)):
+    if args.file and (not is_markdown or readers.find_importer(path)):
         return import_file(args, path)
     if args.trusted or args.all_scopes or args.personal or args.text_column:
         raise UsageError(

@@ -8,15 +8,15 @@ from source_tree import SOURCE
 
 # Package: docstrings that break a rule, words of the old dialect. "" holds the modules beside the packages.
 CEILINGS = {
-    "": (109, 39),
+    "": (95, 36),
     "agents": (45, 53),
-    "app": (204, 159),
+    "app": (139, 99),
     "embed": (21, 14),
-    "features": (125, 102),
+    "features": (119, 102),
     "hooks": (44, 38),
-    "ingest": (244, 235),
+    "ingest": (214, 230),
     "judge": (3, 4),
-    "language": (26, 21),
+    "language": (24, 19),
     "llm": (15, 19),
     "recall": (43, 27),
     "skills": (0, 1),

@@ -466,7 +466,9 @@ def test_rows_with_a_text_are_imported(cli, tmp_path, name, text, options):
             "its columns are: one, two",
             id="a.json-one-1-two-2",
         ),
-        pytest.param("a.json", b'[{"text": "x"}', "is not a Bethink export", id="a.json-text-x-no-JSON"),
+        pytest.param(
+            "a.json", b'[{"text": "x"}', "is not a Bethink export", id="a.json-text-x-no-JSON"
+        ),
         pytest.param("a.json", b'{"a": [1], "b": [2]}', "has no column of text", id="a.json-1-b-2"),
         pytest.param(
             "a.json",

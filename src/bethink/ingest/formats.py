@@ -34,8 +34,10 @@ def read_rst(text: str) -> str:
 
 
 def _rst_title(styles: list[tuple[bool, str]], found: re.Match[str]) -> str:
-    """A title of reStructuredText as one of Markdown. Its level is the place of its style, the sign below and whether there is
-    a line above it, in the order in which a file uses them."""
+    """Return a title of reStructuredText as one of Markdown.
+
+    Its level is the place of its style (the sign below it, and a line above it or none) in the order of first use.
+    """
     style = (bool(found[1]), found[3])
     if style not in styles:
         styles.append(style)

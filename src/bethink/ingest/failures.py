@@ -138,6 +138,7 @@ _SURROUNDINGS = (
     "environment variable",
     "wrong flag",
 )
+_WORKS = re.compile(r"lint|test|fmt|format|check|build|type")
 _RUNNERS = frozenset("npx pnpx bunx uvx pnpm npm yarn bun uv poetry pdm run exec dlx x".split())
 # Commands that may mend a kind of failure; where one of them ran, it is the fix.
 _REMEDIES = {
@@ -350,7 +351,10 @@ def is_relevant(command: str, kind: str, error: str) -> bool:
 
 def find_error(output: str) -> str:
     """The line of an output that says what went wrong, '' where none does."""
-    lines = [_ESCAPES.sub("", line).strip() for line in output.splitlines()]
+    # Gemini CLI puts a label before what was printed.
+    lines = [
+        _ESCAPES.sub("", line).strip().removeprefix("Output: ") for line in output.splitlines()
+    ]
     lines = [line for line in lines if any(map(str.isalpha, line)) and not _EXIT_LINE.match(line)]
     telling = [line for line in lines if not _NOISE.match(line)]
     for pattern in (_STRONG, _WEAK):
@@ -424,6 +428,7 @@ _NORMAL: Sequence[tuple[re.Pattern[str], str]] = [
         (r"(?<![A-Za-z\d])v?\d{1,9}(?:\.\d{1,9})*(?![\w])", "#"),
         (r"[`'\"“”‘’]", "'"),
         (r"\bpathspec '[^']{1,300}'", "pathspec <path>"),
+        (r"\bunexpected argument '(?!-)[^']{1,300}'", "unexpected argument <value>"),
         (r"\b(branch|tag|worktree) '[^']{1,200}'", r"\1 <name>"),
         (r"\] +\S{1,200} -> \S{1,200}", "] <ref>"),
         (r"\s{1,20}", " "),
@@ -566,9 +571,19 @@ def _find_fix(one: Pending, run: Run, event: ToolEvent) -> Failure | None:
         if not changes and one.cleared is None:
             failure = failure._replace(kind=FLAKY)
             fix = "passed when run again" if one.commands <= _NEAR else ""
+    elif _is_substitute(failure, run.command) and one.commands < _NEAR:
+        fix = f"ran `{show_command(run.command)}` instead"
     elif failure.kind not in _NOT_BY_WORDING and one.commands < _NEAR:
         fix = _describe_correction(one, run)
     return None if fix is None else failure._replace(fix=fix, fixed_line=event.line)
+
+
+def _is_substitute(failure: Failure, command: str) -> bool:
+    """Whether a command does the work of a program that is not installed: `make lint-go` that of `golangci-lint`."""
+    program = name_program(failure.command)
+    missing = failure.kind == "missing dependency" and "command not found" in failure.error
+    works = set(_WORKS.findall(program)) & set(_WORKS.findall(command))
+    return missing and program in failure.error and bool(works) and program not in command
 
 
 def _find_further(one: Pending, run: Run, new: Failure | None, event: ToolEvent) -> Failure | None:
@@ -577,7 +592,9 @@ def _find_further(one: Pending, run: Run, new: Failure | None, event: ToolEvent)
     if failure.kind not in _SURROUNDINGS or one.commands >= _NEAR or failure.command == run.command:
         return None
     stuck = new is not None and (new.kind in _SURROUNDINGS or new.signature == failure.signature)
-    if stuck or not _is_reworded(failure.command, run.command):
+    if stuck or not (
+        _is_reworded(failure.command, run.command) or _is_substitute(failure, run.command)
+    ):
         return None
     where = posixpath.basename(run.place) if run.place != failure.place else ""
     place = f" in {where}" if where else ""

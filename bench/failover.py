@@ -35,7 +35,7 @@ from stores import by_words, child_environment, everything
 
 from bethink.api import Bethink
 from bethink.config import Config
-from bethink.embed import HashingEmbedder
+from bethink.embed.hashing import HashingEmbedder
 from bethink.errors import StoreError
 from bethink.store.postgres import PostgresStore
 from bethink.store.postgres import PostgresWriter as Written

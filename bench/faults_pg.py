@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 import postgres
 from stores import NOW, by_words, child_environment, everything, make
 
-from bethink.embed import HashingEmbedder
+from bethink.embed.hashing import HashingEmbedder
 from bethink.errors import BethinkError
 from bethink.model import Batch, Entry, Relation
 from bethink.store.postgres import PostgresStore

@@ -29,7 +29,7 @@ from bethink.store.sqlite import SqliteStore
 ROOT = Path(__file__).parent.parent
 TEXT = "We deploy from main, never from a branch"
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-pending = pytest.mark.xfail(strict=False, reason="This surface does not derive its fields yet.")
+pending = pytest.mark.xfail(strict=True, reason="This surface does not derive its fields yet.")
 ENVIRONMENT = ("BETHINK_DATABASE", "BETHINK_TENANT", "BETHINK_USER")
 
 

@@ -20,7 +20,9 @@ class Shop:
         self.branch("main")
         self.woken: list[str] = []
         # These tests are about what hooks do, not the worker.
-        monkeypatch.setattr("bethink.hooks.spool.wake", self.woken.append)
+        monkeypatch.setattr(
+            "bethink.hooks.spool.wake", lambda database, config: self.woken.append(database)
+        )
 
     def branch(self, name: str) -> None:
         (self.project / ".git" / "HEAD").write_text(f"ref: refs/heads/{name}\n")

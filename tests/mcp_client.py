@@ -15,7 +15,7 @@ from anyio.from_thread import start_blocking_portal
 from mcp import Client, StdioServerParameters
 
 import bethink
-from bethink.app.mcp import TOOLS
+from bethink.app.mcp.tools import TOOLS
 
 SOURCE = Path(bethink.__file__).parent.parent
 SERVER = ("-m", "bethink", "mcp")

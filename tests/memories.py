@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from bethink import Bethink
-from bethink.app.mcp import read_call, tools
+from bethink.app.mcp import tools
 from bethink.config import Config
-from bethink.embed import HashingEmbedder
+from bethink.embed.hashing import HashingEmbedder
 from bethink.errors import EmbeddingError
 from bethink.ingest.effects import EFFECTS
 from bethink.judge import KINDS, RELATED, Judgement, StatementReading
@@ -141,7 +141,7 @@ def hashing(open_memory):
 
 def use_tool(memory, name, **given):
     """What an agent reads that calls a tool."""
-    return tools.call(memory, name, read_call(name, given)).text
+    return tools.call(memory, name, tools.TOOLS[name].read_arguments(given)).text
 
 
 def texts(answer_or_list):

@@ -10,7 +10,7 @@ import apsw
 
 import bethink
 from bethink import model
-from bethink.embed import HashingEmbedder
+from bethink.embed.hashing import HashingEmbedder
 from bethink.model import PERSONAL, Change, Entity, Entry, Filter, Memory, Query, Receipt, Relation
 from bethink.recall.query import parse
 from bethink.store.base import Store

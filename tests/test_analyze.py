@@ -27,44 +27,7 @@ def contents(root: Path, tag: str) -> list[str]:
     return [passage.content for passage in told(root, tag)]
 
 
-PROJECT_EXPECTED = [
-    (
-        "readme",
-        "What this project is: Harbour. Harbour takes orders for ship supplies: chandlers offer goods per port, crews order them before they arrive.",
-    ),
-    ("components", "| `backend/` | the API, in Python |"),
-    ("caveat", "- The port search does not know Russian names."),
-    ("architecture", "Why the outbox:\nAn order and its event are written in one transaction."),
-    (
-        "command",
-        "Tests run with `make test` (Makefile:10), `make test-backend` (cd backend && pytest -q, Makefile:12)",
-    ),
-    ("command", "`make lint` (ruff check backend, Makefile:18)"),
-    ("command", "To set up for development: `make setup` (install everything, Makefile:3)."),
-    ("command", "`pnpm build` in web/ (tsc && vite build, web/package.json:8)"),
-    ("ci", "CI is GitHub Actions: .github/workflows/ has the jobs test, lint and image."),
-    (
-        "dependency",
-        "Python project harbour (backend/pyproject.toml): The API of Harbour. It needs Python >=3.11. Main dependencies: fastapi >=0.110,",
-    ),
-    ("dependency", "(PostgreSQL)"),
-    (
-        "services",
-        "docker-compose.yml runs the services api: build: ./backend, worker: build: ./backend,",
-    ),
-    ("container", 'FROM python:3.12-slim, EXPOSE 8000 and CMD ["uvicorn", '),
-    ("api-route", "POST /orders (place_order, line 10)"),
-    (
-        "pattern",
-        "The database schema changes by migrations in backend/alembic/versions/ (2 so far, the newest is 0002_outbox.py).",
-    ),
-    ("pattern", "Tests live in backend/tests/ (3 files, such as test_ports.py)."),
-    ("deploy", "Terraform in infra manages aws_s3_bucket and aws_db_instance."),
-    ("runtime", "Python is pinned to version 3.12 in .python-version."),
-]
-
-
-def test_a_project_is_told_in_a_few_dozen_sentences_with_kind_tags_and_lines(shop):
+def test_a_project_has_a_few_dozen_findings(shop):
     found, skipped = analysed(shop)
     assert skipped == {} and 20 <= sum(map(len, found.values())) <= 60
     assert "not-to-be-remembered" not in repr(found)  # values of environment variables
@@ -76,8 +39,83 @@ def test_a_project_is_told_in_a_few_dozen_sentences_with_kind_tags_and_lines(sho
             assert 0 < passage.confidence <= 1 and 0 <= passage.importance <= 10
             assert 20 <= len(passage.content) <= 2_000
             assert any(entity.name == path for entity in passage.entities)
-    for tag, expected in PROJECT_EXPECTED:
-        assert any(expected in content for content in contents(shop, tag)), contents(shop, tag)
+
+
+@pytest.mark.parametrize(
+    ("tag", "expected"),
+    [
+        pytest.param(
+            "readme",
+            "What this project is: Harbour. Harbour takes orders for ship supplies: chandlers offer goods per port, crews order them before they arrive.",
+            id="readme",
+        ),
+        pytest.param("components", "| `backend/` | the API, in Python |", id="components"),
+        pytest.param("caveat", "- The port search does not know Russian names.", id="caveat"),
+        pytest.param(
+            "architecture",
+            "Why the outbox:\nAn order and its event are written in one transaction.",
+            id="architecture",
+        ),
+        pytest.param(
+            "command",
+            "Tests run with `make test` (Makefile:10), `make test-backend` (cd backend && pytest -q, Makefile:12)",
+            id="command-tests-run-make-test-makefile-10-make",
+        ),
+        pytest.param(
+            "command",
+            "`make lint` (ruff check backend, Makefile:18)",
+            id="command-make-lint-ruff-check-backend-makefile-18",
+        ),
+        pytest.param(
+            "command",
+            "To set up for development: `make setup` (install everything, Makefile:3).",
+            id="command-set-up-development-make-setup-install",
+        ),
+        pytest.param(
+            "command",
+            "`pnpm build` in web/ (tsc && vite build, web/package.json:8)",
+            id="command-pnpm-build-web-tsc-vite-build",
+        ),
+        pytest.param(
+            "ci",
+            "CI is GitHub Actions: .github/workflows/ has the jobs test, lint and image.",
+            id="ci",
+        ),
+        pytest.param(
+            "dependency",
+            "Python project harbour (backend/pyproject.toml): The API of Harbour. It needs Python >=3.11. Main dependencies: fastapi >=0.110,",
+            id="dependency-python-project-harbour",
+        ),
+        pytest.param("dependency", "(PostgreSQL)", id="dependency-postgresql"),
+        pytest.param(
+            "services",
+            "docker-compose.yml runs the services api: build: ./backend, worker: build: ./backend,",
+            id="services",
+        ),
+        pytest.param(
+            "container", 'FROM python:3.12-slim, EXPOSE 8000 and CMD ["uvicorn", ', id="container"
+        ),
+        pytest.param("api-route", "POST /orders (place_order, line 10)", id="api-route"),
+        pytest.param(
+            "pattern",
+            "The database schema changes by migrations in backend/alembic/versions/ (2 so far, the newest is 0002_outbox.py).",
+            id="pattern-database-schema-changes-migrations",
+        ),
+        pytest.param(
+            "pattern",
+            "Tests live in backend/tests/ (3 files, such as test_ports.py).",
+            id="pattern-tests-live-backend/tests-3-files-such",
+        ),
+        pytest.param(
+            "deploy", "Terraform in infra manages aws_s3_bucket and aws_db_instance.", id="deploy"
+        ),
+        pytest.param(
+            "runtime", "Python is pinned to version 3.12 in .python-version.", id="runtime"
+        ),
+    ],
+)
+def test_a_project_has_the_expected_finding(shop, tag, expected):
+    assert any(expected in content for content in contents(shop, tag)), contents(shop, tag)
 
 
 def hashes(root: Path) -> dict[str, str]:
@@ -88,7 +126,7 @@ def hashes(root: Path) -> dict[str, str]:
 MAKEFILE = {"Makefile": "test:\n\tpytest\n"}
 
 
-def test_a_change_concerns_its_own_file_and_hidden_files_lead_not_out_of_the_project(tmp_path):
+def test_a_change_concerns_only_its_own_file(tmp_path):
     plant(tmp_path, SHOP)
     before = hashes(tmp_path)
     assert hashes(tmp_path) == before
@@ -96,6 +134,9 @@ def test_a_change_concerns_its_own_file_and_hidden_files_lead_not_out_of_the_pro
     plant(tmp_path, {"README.md": changed, "web/notes.txt": "nothing of interest"})
     after = hashes(tmp_path)
     assert [uri for uri in after if after[uri] != before.get(uri)] == ["analysis:README.md"]
+
+
+def test_a_link_out_of_the_project_is_not_followed(tmp_path):
     root = plant(tmp_path / "api", MAKEFILE | {".python-version": "3.12\n"})
     assert list(analysed(root)[0]) == [".python-version", "Makefile"]
     plant(tmp_path, {"secret.yml": "on: push\njobs: {leak: {steps: [{run: pytest}]}}\n"})
@@ -130,7 +171,7 @@ def test_a_change_concerns_its_own_file_and_hidden_files_lead_not_out_of_the_pro
         ),
     ],
 )
-def test_where_there_is_nothing_to_say_nothing_is_said(tmp_path, files):
+def test_a_project_without_content_has_no_findings(tmp_path, files):
     assert analysed(plant(tmp_path, files)) == ({}, {})
 
 
@@ -205,7 +246,7 @@ OTHER_SECTIONS_PASSED = [
 ]
 
 
-def test_a_heading_says_what_its_section_is_and_other_sections_are_passed_over(tmp_path):
+def test_a_heading_gives_its_section_a_kind(tmp_path):
     section = "## {}\n\nHere is a sentence with quite enough words to be worth keeping.\n"
     passed = [(heading, None) for heading in OTHER_SECTIONS_PASSED]
     for heading, kind in HEADING_SAYS + passed:
@@ -219,7 +260,7 @@ def test_a_heading_says_what_its_section_is_and_other_sections_are_passed_over(t
 
 
 @pytest.mark.parametrize("project", load_projects("projects.txt"), ids=lambda one: one.name)
-def test_what_a_project_shows_is_told_in_one_finding(tmp_path, project):
+def test_a_feature_of_a_project_is_one_finding(tmp_path, project):
     every = told(plant(tmp_path, project.files), project.name)
     found = [one for one in every if all(line in one.content for line in project.expected)]
     assert len(found) == 1, every
@@ -363,7 +404,7 @@ def test_what_a_project_shows_is_told_in_one_finding(tmp_path, project):
         ),
     ],
 )
-def test_a_project_is_told_in_these_sentences_and_no_others(tmp_path, tag, files, expected):
+def test_a_project_has_exactly_these_findings(tmp_path, tag, files, expected):
     plant(tmp_path, files)
     assert sorted(contents(tmp_path, tag)) == expected
 
@@ -377,27 +418,27 @@ FORMS = [
 ]
 
 
-EVERY_FORM_RECORD_1 = [
-    ("Accepted", "accepted", (8, 1.0)),
-    ("proposed", "proposed", (6, 0.6)),
-    ("Rejected", "rejected", (4, 0.9)),
-    ("Deprecated", "deprecated", (4, 0.9)),
-    ("superseded by ADR-0012", "superseded", (4, 0.9)),
-]
-
-
 @pytest.mark.parametrize("form", FORMS)
-def test_every_form_of_record_is_read_with_its_status(tmp_path, form):
-    for status, name, weight in EVERY_FORM_RECORD_1:
-        plant(tmp_path, {"docs/adr/0007-use-postgresql.md": form.format(status)})
-        (passage,) = told(tmp_path, "adr")
-        head, _, body = passage.content.partition("\n")
-        assert head.startswith(f"ADR 7 ({name}, 2024-03-02): Use PostgreSQL for the ledger.")
-        assert "PostgreSQL" in body and passage.kind == "decision"
-        assert (passage.importance, passage.confidence) == weight
-        assert passage.created_at == datetime(2024, 3, 2, tzinfo=UTC)
-        assert (passage.metadata["adr"], passage.metadata["status"]) == (7, name)
-        assert ("does not hold" in passage.content) == (name in ("rejected", "deprecated"))
+@pytest.mark.parametrize(
+    ("status", "name", "weight"),
+    [
+        pytest.param("Accepted", "accepted", (8, 1.0), id="accepted"),
+        pytest.param("proposed", "proposed", (6, 0.6), id="proposed"),
+        pytest.param("Rejected", "rejected", (4, 0.9), id="rejected"),
+        pytest.param("Deprecated", "deprecated", (4, 0.9), id="deprecated"),
+        pytest.param("superseded by ADR-0012", "superseded", (4, 0.9), id="superseded-ADR-0012"),
+    ],
+)
+def test_every_form_of_decision_record_is_read(tmp_path, form, status, name, weight):
+    plant(tmp_path, {"docs/adr/0007-use-postgresql.md": form.format(status)})
+    (passage,) = told(tmp_path, "adr")
+    head, _, body = passage.content.partition("\n")
+    assert head.startswith(f"ADR 7 ({name}, 2024-03-02): Use PostgreSQL for the ledger.")
+    assert "PostgreSQL" in body and passage.kind == "decision"
+    assert (passage.importance, passage.confidence) == weight
+    assert passage.created_at == datetime(2024, 3, 2, tzinfo=UTC)
+    assert (passage.metadata["adr"], passage.metadata["status"]) == (7, name)
+    assert ("does not hold" in passage.content) == (name in ("rejected", "deprecated"))
 
 
 OLD, NEW = "docs/adr/0003-old-way.md", "docs/adr/0012-new-way.md"
@@ -432,29 +473,44 @@ SUPERSEDED_RECORD_HANDS = [
     ("Accepted, amended by ADR 12, superseded by 12", "Accepted"),
 ]
 
-DOES_NOT_REPLACE = [
-    ("Accepted", "Proposed\n\nSupersedes ADR 3"),
-    ("Accepted", "Rejected, would have superseded nothing"),
-    (
-        "Accepted",
-        "Accepted\n\n## Context\n\nADR 3 was superseded by something else in another project.",
-    ),
-    ("Accepted", "Accepted\n\nAmends ADR 3"),
-    ("Accepted", "Accepted\n\nSupersedes ADR 99"),
-]
 
-
-def test_a_superseded_record_hands_over_to_its_successor_in_the_same_folder(tmp_path):
+def test_a_superseded_record_names_its_successor(tmp_path):
     known = {"adr": 3, "adr_key": OLD, "status": "superseded", "superseded_by": NEW}
     for old, new in SUPERSEDED_RECORD_HANDS:
         before, after, pairs = read_pair(tmp_path, old, new)
         assert before.metadata == known
         assert after.metadata == {"adr": 12, "adr_key": NEW, "status": "accepted"}
         assert "Superseded by ADR 12: New." in before.content and pairs == [("old", "new")]
-    for old, new in DOES_NOT_REPLACE:
-        before, _, pairs = read_pair(tmp_path, old, new)
-        assert (before.metadata["status"], pairs) == ("accepted", [])
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param("Accepted", "Proposed\n\nSupersedes ADR 3", id="proposed-supersedes-ADR-3"),
+        pytest.param(
+            "Accepted",
+            "Rejected, would have superseded nothing",
+            id="rejected-would-superseded-nothing",
+        ),
+        pytest.param(
+            "Accepted",
+            "Accepted\n\n## Context\n\nADR 3 was superseded by something else in another project.",
+            id="accepted-context-ADR-3-superseded",
+        ),
+        pytest.param("Accepted", "Accepted\n\nAmends ADR 3", id="accepted-amends-ADR-3"),
+        pytest.param("Accepted", "Accepted\n\nSupersedes ADR 99", id="accepted-supersedes-ADR-99"),
+    ],
+)
+def test_a_record_that_replaces_nothing_stays_accepted(tmp_path, old, new):
+    before, _, pairs = read_pair(tmp_path, old, new)
+    assert (before.metadata["status"], pairs) == ("accepted", [])
+
+
+def test_a_circle_of_records_replaces_nothing(tmp_path):
     assert read_pair(tmp_path / "pair", "Superseded by ADR 12", "Superseded by ADR 3")[2] == []
+
+
+def test_a_successor_is_found_in_the_same_folder(tmp_path):
     texts = [(3, "X", "Superseded by ADR 4", "x"), (4, "Y", "Accepted", "y")]
     old, new = (RECORD.format(*text) for text in texts)
     plant(tmp_path, {"a/adr/0003-x.md": old, "a/adr/0004-y.md": new, "b/adr/0004-z.md": new})
@@ -494,7 +550,7 @@ def find_routes(root: Path) -> list[routes.Route]:
 
 
 @pytest.mark.parametrize("project", FRAMEWORKS.values(), ids=FRAMEWORKS)
-def test_each_framework_gives_its_routes_with_method_path_handler_and_line(tmp_path, project):
+def test_each_framework_gives_its_routes(tmp_path, project):
     routes_of = find_routes(plant(tmp_path, project.files))
     assert {route.framework for route in routes_of} == {project.name}
     line = "{0} | {1.path} | {1.handler} | {1.file}:{1.line}".format
@@ -551,7 +607,7 @@ def test_what_only_looks_like_a_route_is_none(tmp_path, files):
     assert find_routes(plant(tmp_path, files)) == []
 
 
-def test_routes_are_told_in_one_sentence_stay_few_and_end_where_routers_stand_in_a_circle(tmp_path):
+def test_routes_are_listed_in_one_sentence(tmp_path):
     plant(tmp_path, {"app.py": FLASK["app.py"]})
     (told_of,) = told(tmp_path, "api-route")
     assert told_of.content == (
@@ -559,6 +615,9 @@ def test_routes_are_told_in_one_sentence_stay_few_and_end_where_routers_stand_in
         "GET /admin/users/<int:id> (user, line 13), GET /health (health_check, line 16) and mounts /orders (orders, line 18)."
     )
     assert (told_of.kind, told_of.lines) == ("architecture", (7, 18))
+
+
+def test_routes_of_a_large_api_are_limited(tmp_path):
     handler = "\n@router.get('/thing{0}')\ndef thing{0}(): ...\n"
     head = "from fastapi import APIRouter\nrouter = APIRouter()\n"
     text = head + "".join(map(handler.format, range(40)))
@@ -566,6 +625,9 @@ def test_routes_are_told_in_one_sentence_stay_few_and_end_where_routers_stand_in
     passages = told(tmp_path, "api-route")
     assert len(passages) == routes.MOST
     assert max(len(passage.content) for passage in passages) < 2_000
+
+
+def test_a_circle_of_routers_ends(tmp_path):
     made = [f'{name} = APIRouter(prefix="/{name}")' for name in "ab"]
     lines = ["from fastapi import APIRouter", *made, "a.include_router(b)", "b.include_router(a)"]
     text = "\n".join([*lines, '@a.get("/x")', "def x(): ..."])
@@ -585,7 +647,7 @@ BAD = [
 ]
 
 
-def test_a_file_that_cannot_be_read_is_named_and_the_rest_goes_on(tmp_path):
+def test_an_unreadable_file_is_skipped_by_name(tmp_path):
     for at, (name, content, reason) in enumerate(BAD):
         found, skipped = analysed(plant(tmp_path / str(at), MAKEFILE | {name: content}))
         assert list(skipped) == [name] and reason in skipped[name]
@@ -691,7 +753,7 @@ def test_a_file_that_cannot_be_read_is_named_and_the_rest_goes_on(tmp_path):
         ),
     ],
 )
-def test_odd_and_hostile_files_do_no_harm(tmp_path, name, content):
+def test_a_hostile_file_does_no_harm(tmp_path, name, content):
     plant(tmp_path, {name: content, ".nvmrc": "20\n"})
     with processor_limit(5):
         found, _ = analysed(tmp_path)

@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from source_tree import ROOT, SOURCE, count_cycles, find_imports, is_for_types, name_module
@@ -16,7 +17,7 @@ LEVELS = """
     ingest recall consent outgoing
     api
     features.language
-    features app.arguments app.asked app.operations app.records app.render app.results
+    features app.operations app.records app.render app.results
     bench features.browse app.mcp app.http app.web hooks
     agents.install
     app.cli __main__
@@ -134,3 +135,24 @@ def test_what_architecture_names_is_there() -> None:
             inside = found.body if isinstance(found, ast.Module | ast.ClassDef) else []
             found = next((one for one in inside if getattr(one, "name", "") == part), None)
         assert found is not None, f"{file} has no {name}"
+
+
+def is_call_by_name(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+
+
+# growth.py reads the patterns of our own source, some of which are expressions.
+TESTS = sorted({*(ROOT / "tests").rglob("*.py")} - {ROOT / "tests" / "growth.py"})
+
+
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, id=path.relative_to(ROOT).as_posix()) for path in TESTS]
+)
+def test_tests_do_not_evaluate_text(path: Path) -> None:
+    tree = ast.parse(path.read_text("utf-8"))
+    called = {node.func.id for node in ast.walk(tree) if is_call_by_name(node)}
+    assert "eval" not in called
+
+
+def test_tables_of_cases_are_python() -> None:
+    assert not (ROOT / "tests" / "cases").exists()

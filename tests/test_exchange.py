@@ -139,7 +139,7 @@ STRANGERS_FILE_CLAIMS = [
 
 def test_an_incomplete_history_is_refused(cli, tmp_path):
     file = strange(cli, tmp_path, {"history": [{"at": "2026-01-01", "actor": "user"}]})
-    assert "it has no 'action'" in cli.fails("import", file, code=2)
+    assert "missing 'action'" in cli.fails("import", file, code=2)
 
 
 def test_an_untrusted_file_claims_nothing(cli, tmp_path):
@@ -273,7 +273,7 @@ def test_a_copy_of_ones_own_is_merged_by_the_names_of_its_projects(cli, tmp_path
     assert cli.json("import", copy, "--all-scopes")["added"] == 1
     assert SECRET.encode() not in b"".join(map(Path.read_bytes, cli.home.glob("memory.db*")))
     used = str(cli.home / "memory.db")
-    assert "used here anyway" in cli.fails("import", used, code=2)
+    assert "the database in use" in cli.fails("import", used, code=2)
 
 
 @BOTH
@@ -296,15 +296,15 @@ def test_memories_of_several_projects_go_to_each_of_them(cli, tmp_path, monkeypa
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        pytest.param("hello", "is no export of Bethink", id="hello"),
+        pytest.param("hello", "is not a Bethink export", id="hello"),
         pytest.param("[1]", "its columns are: none", id="1"),
         pytest.param("[{}]", "has no column of text", id="left-square-bracket-no-column-text"),
         pytest.param(
             '[{"scope": "personal", "kind": "fact", "content": "x"}]',
-            "it has no 'id'",
+            "missing 'id'",
             id="scope-personal-kind-fact-content-x",
         ),
-        pytest.param("[" * 5000, "is no export", id="left-square-bracket-5000"),
+        pytest.param("[" * 5000, "is not a Bethink export", id="left-square-bracket-5000"),
         pytest.param("ÿ", "is not UTF-8", id="y"),
         pytest.param("\x1f\x8bpacked", "Unpack it", id="packed"),
     ],
@@ -508,7 +508,7 @@ def test_a_foreign_folder_is_not_overwritten(cli, tmp_path):
     other.mkdir()
     (other / "mine.md").write_text("mine")
     for words, said in (
-        (("--format", "vault", other), "no vault of Bethink"),
+        (("--format", "vault", other), "not a Bethink vault"),
         (("--format", "vault"), "goes with"),
         ((other,), "goes with"),
     ):

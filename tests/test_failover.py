@@ -17,7 +17,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 from stores import HERE, MODEL, NOW, by_words, everything, make, put, seen, tell, vectors_of
 
-from bethink.embed import HashingEmbedder
+from bethink.embed.hashing import HashingEmbedder
 from bethink.errors import OutcomeUnknown, StoreUnavailable
 from bethink.model import Batch, Change, Entry, Relation, Source
 from bethink.store.postgres import PostgresStore

@@ -27,7 +27,7 @@ from bethink import Bethink
 from bethink.agents.install import list_connectable
 from bethink.app.cli import COMMANDS
 from bethink.app.http.api import ENDPOINTS as ROUTES
-from bethink.app.mcp import PROMPTS, TOOLS
+from bethink.app.mcp.tools import PROMPTS, TOOLS
 from bethink.hooks.run import run as run_hook
 from bethink.hooks.state import EVENTS
 from bethink.model import (
@@ -401,7 +401,7 @@ def test_a_token_for_reading_gets_resources_over_http_redacted_and_fenced(place,
 @pytest.mark.parametrize("host", list_connectable())
 @pytest.mark.parametrize("event", EVENTS)
 def test_no_hook_prints_hostile_text(place, monkeypatch, event, host):
-    monkeypatch.setattr("bethink.hooks.spool.wake", lambda database: None)
+    monkeypatch.setattr("bethink.hooks.spool.wake", lambda database, config: None)
     source = "user" if event == "prompt" else "startup"
     told = {"cwd": str(place[0]), "session_id": "s1", "source": source}
     told |= {"prompt": "what did we decide about the harbour?"}
@@ -431,7 +431,7 @@ EXITS = {
         "app/cli/console.py:write",  # a bar at a terminal
         "app/cli/main.py:main",
     },
-    "writelines": {"app/cli/console.py:data", "app/cli/transfer.py:export"},
+    "writelines": {"app/cli/console.py:print_data", "app/cli/transfer.py:export"},
     "print": set(),
 }
 

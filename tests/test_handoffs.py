@@ -88,7 +88,7 @@ def test_a_handoff_is_parsed_from_markdown(text, expected):
     assert handoffs.parse_handoff(text) == expected
 
 
-def test_a_linked_worktree_has_a_branch_of_its_own(tmp_path):
+def test_a_linked_worktree_has_its_own_branch(tmp_path):
     (tmp_path / "shop").mkdir()
     git(tmp_path / "shop", "init", "-b", "main")
     git(tmp_path / "shop", "commit", "--allow-empty", "-m", "first")
@@ -119,7 +119,7 @@ def test_a_handoff_is_a_readable_memory_with_its_fields_beside_it(memory, monkey
     assert (relation.source, relation.target, relation.type) == (one.id, used, "relates_to")
 
 
-def test_a_handoff_replaces_the_last_of_its_branch_alone_and_the_same_again_is_no_new_one(memory):
+def test_a_handoff_replaces_the_last_of_its_branch(memory):
     decision = memory.add("We use Redis for sessions", kind="decision").id
     first = save_handoff(memory, FULL).memory.id
     other = save_handoff(memory, FULL._replace(branch="dev")).memory.id
@@ -129,6 +129,9 @@ def test_a_handoff_replaces_the_last_of_its_branch_alone_and_the_same_again_is_n
     assert memory.one(decision).superseded_by is None, "'switched from Redis' decides nothing here"
     assert memory.one(other).superseded_by is None
     assert [event.action for event in memory.history(first)] == ["add", "supersede"]
+
+
+def test_the_same_handoff_is_not_saved_twice(memory):
     used = memory.add("Redis holds sessions").id
     first = save_handoff(memory, FULL._replace(memory_ids=(used,)))
     again = save_handoff(memory, FULL._replace(memory_ids=(used,)))
@@ -178,14 +181,16 @@ def test_the_newest_of_this_branch_comes_first(memory, clock, tmp_path):
     assert find_latest(memory).days == 3
 
 
-def test_metadata_comes_back_secrets_stay_out_and_a_foreign_name_is_a_label(memory):
+def test_metadata_of_a_handoff_come_back(memory):
     given = {"ticket": "SHOP-12", "risk": {"level": 3}}
-    saved = save_handoff(memory, FULL._replace(metadata=given))
+    save_handoff(memory, FULL._replace(metadata=given))
     assert find_latest(memory).handoff.metadata == given
     assert not save_handoff(memory, FULL._replace(metadata=given)).new
+
+
+def test_secrets_of_a_handoff_are_redacted(memory):
     token = "ghp_" + "a1B2" * 9
     again = save_handoff(memory, FULL._replace(metadata={"token": token}))
-    assert again.supersedes == (saved.memory.id,)
     assert token not in json.dumps(find_latest(memory).handoff.metadata)
     token = "ghp_" + "a1B2" * 9
     said = {"summary": f"Use {token} to deploy", "next_steps": (f"revoke {token}",)}
@@ -194,6 +199,9 @@ def test_metadata_comes_back_secrets_stay_out_and_a_foreign_name_is_a_label(memo
     assert token not in json.dumps(dict(one.metadata)) + one.content + one.summary
     again = save_handoff(memory, FULL._replace(branch=f"x/{token}"))
     assert again.supersedes == (saved.memory.id,)
+
+
+def test_a_foreign_project_name_is_a_label(memory):
     first = save_handoff(memory, Handoff("in other words", project="Shop App")).memory
     assert first.content.startswith("# Handoff: Shop App, branch main")
     labelled = Handoff("in other words", project="Shop App", branch="main")
@@ -203,22 +211,31 @@ def test_metadata_comes_back_secrets_stay_out_and_a_foreign_name_is_a_label(memo
     assert find_latest(memory).handoff.project == "project"
 
 
-WRONG_USE_SENTENCE = [
-    (["handoff", "save"], b"", 2),
-    (["handoff", "save"], b"\x00\x01", 2),
-    (["handoff", "save"], b"\xff\xfe", 2),
-    (["handoff", "save", "--summary", "x", "--memory", "0123"], b"", 1),
-    (["handoff", "show", "--summary", "x"], b"", 2),
-    (["handoff", "load"], b"", 2),
-    (["handoff", "save", "--file", "missing.md"], b"", 1),
-]
+@pytest.mark.parametrize(
+    ("argv", "stdin", "code"),
+    [
+        pytest.param(["handoff", "save"], b"", 2, id="save-bytes-2"),
+        pytest.param(["handoff", "save"], b"\x00\x01", 2, id="save-u0000"),
+        pytest.param(["handoff", "save"], b"\xff\xfe", 2, id="save-bytes-2-2"),
+        pytest.param(
+            ["handoff", "save", "--summary", "x", "--memory", "0123"], b"", 1, id="save-summary"
+        ),
+        pytest.param(["handoff", "show", "--summary", "x"], b"", 2, id="show"),
+        pytest.param(["handoff", "load"], b"", 2, id="load"),
+        pytest.param(["handoff", "save", "--file", "missing.md"], b"", 1, id="save-file"),
+    ],
+)
+def test_a_wrong_handoff_command_is_refused(cli, argv, stdin, code):
+    cli.fails(*argv, code=code, stdin=stdin)
 
 
-def test_the_command_saves_shows_and_reads_stdin_and_files_and_wrong_use_is_a_sentence(cli):
-    for argv, stdin, code in WRONG_USE_SENTENCE:
-        cli.fails(*argv, code=code, stdin=stdin)
+def test_a_missing_handoff_is_reported(cli):
     head(cli.project, "ref: refs/heads/main\n")
     assert "There is no handoff for shop" in cli.fails("handoff", code=1)
+
+
+def test_a_saved_handoff_is_shown(cli):
+    head(cli.project, "ref: refs/heads/main\n")
     used = cli.add("Redis holds sessions")
     words = "--done a --done b --blocked c --decision d --next e --metadata ticket=SHOP-12".split()
     cli.ok("handoff", "save", "--summary", "Half done", "--memory", used, *words)
@@ -228,8 +245,16 @@ def test_the_command_saves_shows_and_reads_stdin_and_files_and_wrong_use_is_a_se
     assert value["metadata"] == {"ticket": "SHOP-12"}
     assert (value["exact"], value["completed"], value["memory_ids"]) == (False, ["a", "b"], [used])
     assert cli.json("get", used)[0]["access_count"] == 2  # with this look
+
+
+def test_a_handoff_is_read_from_stdin(cli):
+    head(cli.project, "ref: refs/heads/main\n")
     assert cli.json("handoff", "save", stdin="Half done.\n## Next\n- go on\n")["status"] == "saved"
     assert cli.json("handoff")["next_steps"] == ["go on"]
+
+
+def test_a_handoff_is_read_from_a_file(cli):
+    head(cli.project, "ref: refs/heads/main\n")
     (cli.project / "note.md").write_text("From a file.\n## Done\n- all\n")
     for status in ("saved", "unchanged"):
         saved = cli.json("handoff", "save", "--file", "note.md", "--next", "rest")

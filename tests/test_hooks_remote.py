@@ -4,12 +4,15 @@ import pytest
 from hooking import shop
 
 from bethink.config import Config
-from bethink.embed import HashingEmbedder, LazyModel
+from bethink.embed import LazyModel
+from bethink.embed.hashing import HashingEmbedder
 from bethink.embed.http import HttpEmbedder
 from bethink.embed.local import LocalEmbedder
 from bethink.hooks import run, state
 from bethink.judge import Judge
-from bethink.llm.providers import PROVIDERS
+from bethink.llm.anthropic import AnthropicModel
+from bethink.llm.claude import ClaudeCli
+from bethink.llm.openai import OpenAiModel
 from bethink.model import is_remote
 
 __all__ = ["shop"]
@@ -105,7 +108,9 @@ def test_a_hook_still_finds_by_words_where_the_embedder_is_remote(ask):
         pytest.param(HttpEmbedder, True, id="an endpoint"),
         pytest.param(Judge, False, id="the judge"),
         pytest.param(Undeclared, True, id="one that does not say"),
-        *(pytest.param(kind, True, id=f"llm {name}") for name, kind in PROVIDERS.items()),
+        pytest.param(AnthropicModel, True, id="llm anthropic"),
+        pytest.param(OpenAiModel, True, id="llm openai"),
+        pytest.param(ClaudeCli, True, id="llm claude"),
     ],
 )
 def test_each_model_says_whether_it_is_remote(kind, remote):

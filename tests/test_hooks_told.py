@@ -12,7 +12,7 @@ from bethink import Bethink
 from bethink.config import Config
 from bethink.features import conversations, handoffs, promotion
 from bethink.hooks import prompt
-from bethink.hooks.prompt import confidence, read_prompt
+from bethink.hooks.matching import match_words, read_prompt, score_match
 from bethink.hooks.run import is_telling
 from bethink.hooks.state import Hook
 from bethink.judge import Judge
@@ -422,7 +422,7 @@ def test_a_document_does_not_crowd_out_other_memories(shop):
         memory.ingest([(Source("docs/replicas.md", "markdown"), notes)], trust=TRUST["import"])
     shop.add(REPLICA, "decision")
     told = shop.ask("Valkey cluster replica")
-    assert "third replica" in told and told.count("docs/replicas.md") == prompt.OF_ONE
+    assert "third replica" in told and told.count("docs/replicas.md") == prompt.MOST_OF_ONE
 
 
 def rows(name):
@@ -598,7 +598,7 @@ def sure(prompt, memory=REPLICA, pairs=0.0, memories=5000, identifiers=()):
     counts = KNOWN | {"parsetimetableentri": 2}
     statistics = Statistics(memories, 20.0, tuple(counts.get(word, 0) for word in words))
     asked = read_prompt(prompt, identifiers, Words(words), statistics)
-    return confidence(asked, set(tokenize(memory)), pairs)
+    return score_match(match_words(asked, set(tokenize(memory)), pairs))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import shutil
 from datetime import UTC, datetime
 
+import pytest
 from transcripts import CLAUDE, SESSION, claude_line, read, stored, table, written
 
 from bethink import agents
@@ -31,7 +32,7 @@ def texts(turns):
     return [turn.text for turn in turns]
 
 
-def test_a_turn_knows_where_it_was_said_and_a_fork_repeats_it_under_the_same_identity():
+def test_a_turn_carries_its_place():
     turns, transcript = read(SESSION)
     answer, project = turns[2], "/home/ada/shop"
     assert (answer.id, answer.session, transcript.session) == ("u009", SESSION.stem, SESSION.stem)
@@ -40,6 +41,9 @@ def test_a_turn_knows_where_it_was_said_and_a_fork_repeats_it_under_the_same_ide
     assert (answer.tools, turns[7].tools) == (("Read", "Grep"), ("Edit", "Bash"))
     assert answer.files == ("/home/ada/shop/cart.py",)  # a folder that was searched is no file
     assert transcript.title_of(transcript.session) == "Carts in PostgreSQL"
+
+
+def test_a_fork_repeats_turns_under_the_same_id():
     original, _ = read(CLAUDE / "5e551011-0000-4000-8000-000000000002.jsonl")
     fork, transcript = read(CLAUDE / "5e551011-0000-4000-8000-000000000003.jsonl")
     known = {turn.id for turn in original}
@@ -48,19 +52,22 @@ def test_a_turn_knows_where_it_was_said_and_a_fork_repeats_it_under_the_same_ide
     assert {turn.session for turn in fork} == {transcript.session}
 
 
-def test_a_sub_agent_belongs_to_the_session_it_worked_for_and_is_silent_with_it(tmp_path):
+def test_a_sub_agent_belongs_to_its_session():
     inside = CLAUDE / "5e551011-0000-4000-8000-000000000001/subagents/agent-a7f3.jsonl"
     (turn,), transcript = read(inside)
     assert (turn.session, turn.agent) == (SESSION.stem, "a7f3")
     assert (turn.tools, turn.files) == (("Glob", "Read"), ("pay.py",))
     assert transcript.title_of(transcript.session) is None, "what it was for names no session"
+
+
+def test_a_sub_agent_is_off_while_its_session_is(tmp_path):
     inside = CLAUDE / "0ff00000-0000-4000-8000-000000000006/subagents/agent-5ec.jsonl"
     assert table(inside) == [(3, "assistant@5ec", "brook runs Debian.")], "memory was off before"
     alone = shutil.copy(inside, tmp_path / inside.name)
     assert [text for _, _, text in table(alone)] == ["The salary is high.", "brook runs Debian."]
 
 
-def test_a_private_block_hides_turns_and_neither_summary_nor_fork_gives_them_away(tmp_path):
+def test_a_private_block_hides_turns(tmp_path):
     lines = [
         claude_line(1, "Mind the gate. <private> my salary"),
         says(2, "Your salary is high."),
@@ -73,11 +80,38 @@ def test_a_private_block_hides_turns_and_neither_summary_nor_fork_gives_them_awa
     shown = ["Mind the gate. <private> my salary", "The gate is green.", "Green it is."]
     assert texts(turns) == shown
     assert transcript.skipped["memory off"] == 2 and transcript.title_of("s1") is None
+
+
+def test_a_private_block_spans_readings(tmp_path):
+    lines = [
+        claude_line(1, "Mind the gate. <private> my salary"),
+        says(2, "Your salary is high."),
+        claude_line(3, "It is 9,000"),
+        claude_line(4, "really</private> The gate is green."),
+        says(5, "Green it is."),
+    ]
+    title = {"type": "ai-title", "aiTitle": "salaries", "sessionId": "s1"}
+    turns, transcript = read(written(tmp_path / "s1.jsonl", *lines, title))
     part, transcript = read(written(tmp_path / "s1.jsonl", *lines[:2]))
     rest = agents.read(written(tmp_path / "s1.jsonl", *lines), stored(transcript.position))
     assert [*part, *rest.turns()] == turns
+
+
+def test_a_sub_agent_does_not_reveal_a_private_block(tmp_path):
+    lines = [
+        claude_line(1, "Mind the gate. <private> my salary"),
+        says(2, "Your salary is high."),
+        claude_line(3, "It is 9,000"),
+        claude_line(4, "really</private> The gate is green."),
+        says(5, "Green it is."),
+    ]
+    title = {"type": "ai-title", "aiTitle": "salaries", "sessionId": "s1"}
+    _turns, _transcript = read(written(tmp_path / "s1.jsonl", *lines, title))
     inside = [says(2, "looked up the salary", agentId="a1"), says(6, "saw the gate", agentId="a1")]
     assert texts(read(written(tmp_path / "agent-a1.jsonl", *inside))[0]) == ["saw the gate"]
+
+
+def test_memory_mode_off_hides_turns(tmp_path):
     read_file = {"type": "tool_use", "name": "Read", "input": {"file_path": "/home/ada/salary.ods"}}
     path = written(
         tmp_path / "s1.jsonl",
@@ -90,6 +124,9 @@ def test_a_private_block_hides_turns_and_neither_summary_nor_fork_gives_them_awa
     turns, transcript = read(path)
     assert texts(turns) == ["Now the release.", "Released."]
     assert not any(turn.files for turn in turns) and transcript.skipped["memory off"] == 2
+
+
+def test_a_memory_mode_line_hides_turns_by_time(tmp_path):
     lines = [
         {"type": "memory-mode", "mode": mode, "sessionId": "s1", "timestamp": f"2026-05-04T{at}Z"}
         for mode, at in (("off", "09:02:00.000"), ("on", "09:05:00.000"))
@@ -99,63 +136,119 @@ def test_a_private_block_hides_turns_and_neither_summary_nor_fork_gives_them_awa
     assert texts(turns) == ["word 1", "word 5", "word 6", "word 7"]
 
 
-PERSONS_WORDS = [
-    (f"{RECALLED}\nWhat do we use?", "What do we use?"),
-    ("a <bethink-memory a1>x </bethink-memory> y</bethink-memory a1> b", "a  b"),
-    ("before <bethink-memory a1>never closed, never learned", "before"),
-    (
-        "<system-reminder>be brief</system-reminder>Why?<system-reminder>be brief</system-reminder>",
-        "Why?",
-    ),
-    ("the tag <system-reminder> is opened here", "the tag <system-reminder> is opened here"),
-    ("a < b and <command-names> is no command", "a < b and <command-names> is no command"),
-    (
-        "<command-name>/review</command-name><command-args>  #12 for speed </command-args>",
-        "#12 for speed",
-    ),
-    ("colours \x1b[31mred\x1b[0m and a NUL \x00 go", "colours red and a NUL  go"),
-]
-
-LEFT_OUT = [
-    ("injected by Bethink", claude_line(1, RECALLED)),
-    (
-        "injected by Bethink",
-        says(1, "In Redis.", agentId="a1", attributionSkill="bethink:remember"),
-    ),
-    ("machine-made prompt", claude_line(1, "hello", promptSource="system")),
-    (
-        "no speech",
-        claude_line(1, "<task-notification>done</task-notification>\nRead the output file"),
-    ),
-    ("no speech", claude_line(1, '<teammate-message teammate_id="bob">hi</teammate-message>')),
-    (
-        "no speech",
-        claude_line(
-            1, "<command-name>/bethink:remember</command-name><command-args>x</command-args>"
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(f"{RECALLED}\nWhat do we use?", "What do we use?", id="recalled-what-use"),
+        pytest.param(
+            "a <bethink-memory a1>x </bethink-memory> y</bethink-memory a1> b",
+            "a  b",
+            id="bethink-memory-a1-x-bethink-memory-y",
         ),
-    ),
-    (
-        "no speech",
-        claude_line(1, "<command-name>/clear</command-name><command-args></command-args>"),
-    ),
-    ("no speech", claude_line(1, "<bash-input>ls</bash-input>")),
-    ("no speech", claude_line(1, [{"type": "text", "text": "[Request interrupted by user]"}])),
-    (
-        "no speech",
-        claude_line(1, [{"type": "image", "source": {"type": "base64", "data": "aGk="}}]),
-    ),
-    ("no speech", says(1, "\n\n")),
-    ("no speech", claude_line(1, [{"type": "redacted_thinking", "data": "x"}], "assistant")),
-    ("no speech", {"type": 7, "uuid": "x", "sessionId": "s"}),
-]
+        pytest.param(
+            "before <bethink-memory a1>never closed, never learned",
+            "before",
+            id="before-bethink-memory-a1-never-closed",
+        ),
+        pytest.param(
+            "<system-reminder>be brief</system-reminder>Why?<system-reminder>be brief</system-reminder>",
+            "Why?",
+            id="system-reminder-brief-system-reminder",
+        ),
+        pytest.param(
+            "the tag <system-reminder> is opened here",
+            "the tag <system-reminder> is opened here",
+            id="tag-system-reminder-opened-here",
+        ),
+        pytest.param(
+            "a < b and <command-names> is no command",
+            "a < b and <command-names> is no command",
+            id="b-command-names-no-command",
+        ),
+        pytest.param(
+            "<command-name>/review</command-name><command-args>  #12 for speed </command-args>",
+            "#12 for speed",
+            id="command-name-review-command-name-command",
+        ),
+        pytest.param(
+            "colours \x1b[31mred\x1b[0m and a NUL \x00 go",
+            "colours red and a NUL  go",
+            id="colours-31mred-0m-NUL-go",
+        ),
+    ],
+)
+def test_only_the_words_of_a_person_are_kept(tmp_path, text, expected):
+    assert texts(read(written(tmp_path / "s.jsonl", claude_line(1, text)))[0]) == [expected]
 
 
-def test_only_a_persons_words_are_left_and_calls_of_bethink_leave_no_trace(tmp_path):
-    for text, expected in PERSONS_WORDS:
-        assert texts(read(written(tmp_path / "s.jsonl", claude_line(1, text)))[0]) == [expected]
-    for reason, line in LEFT_OUT:
-        turns, transcript = read(written(tmp_path / "s.jsonl", line), host="claude")
-        assert turns == [] and transcript.skipped == {reason: 1}
+@pytest.mark.parametrize(
+    ("reason", "line"),
+    [
+        pytest.param(
+            "injected by Bethink", claude_line(1, RECALLED), id="injected-by-bethink-claude_line"
+        ),
+        pytest.param(
+            "injected by Bethink",
+            says(1, "In Redis.", agentId="a1", attributionSkill="bethink:remember"),
+            id="injected-by-bethink-says",
+        ),
+        pytest.param(
+            "machine-made prompt",
+            claude_line(1, "hello", promptSource="system"),
+            id="machine-made-prompt",
+        ),
+        pytest.param(
+            "no speech",
+            claude_line(1, "<task-notification>done</task-notification>\nRead the output file"),
+            id="no-speech-claude_line-1",
+        ),
+        pytest.param(
+            "no speech",
+            claude_line(1, '<teammate-message teammate_id="bob">hi</teammate-message>'),
+            id="no-speech-claude_line-1-teammate-message-teammate_id-bob-hi",
+        ),
+        pytest.param(
+            "no speech",
+            claude_line(
+                1, "<command-name>/bethink:remember</command-name><command-args>x</command-args>"
+            ),
+            id="no-speech-claude_line-1-2",
+        ),
+        pytest.param(
+            "no speech",
+            claude_line(1, "<command-name>/clear</command-name><command-args></command-args>"),
+            id="no-speech-claude_line-1-3",
+        ),
+        pytest.param(
+            "no speech",
+            claude_line(1, "<bash-input>ls</bash-input>"),
+            id="no-speech-claude_line-1-bash-input-ls-bash-input",
+        ),
+        pytest.param(
+            "no speech",
+            claude_line(1, [{"type": "text", "text": "[Request interrupted by user]"}]),
+            id="no-speech-claude_line-1-type",
+        ),
+        pytest.param(
+            "no speech",
+            claude_line(1, [{"type": "image", "source": {"type": "base64", "data": "aGk="}}]),
+            id="no-speech-claude_line-1-type-2",
+        ),
+        pytest.param("no speech", says(1, "\n\n"), id="no-speech-says"),
+        pytest.param(
+            "no speech",
+            claude_line(1, [{"type": "redacted_thinking", "data": "x"}], "assistant"),
+            id="no-speech-claude_line-1-type-3",
+        ),
+        pytest.param("no speech", {"type": 7, "uuid": "x", "sessionId": "s"}, id="no-speech-type"),
+    ],
+)
+def test_lines_without_speech_are_skipped(tmp_path, reason, line):
+    turns, transcript = read(written(tmp_path / "s.jsonl", line), host="claude")
+    assert turns == [] and transcript.skipped == {reason: 1}
+
+
+def test_calls_of_bethink_are_left_out(tmp_path):
     calls = {"mcp__bethink__search_memories": {"query": "x", "path": "/home/ada/mail"}}
     calls |= {"mcp__plugin_bethink_bethink__get_memories": {}}
     calls |= {"Bash": {"command": "uv run bethink search carts"}}
@@ -311,7 +404,7 @@ QUEUE = [
 ]
 
 
-def test_what_was_typed_while_the_agent_worked_is_a_turn_once_however_the_file_is_read(tmp_path):
+def test_a_queued_message_is_one_turn(tmp_path):
     for rule, expected, lines in QUEUE:
         turns, _ = read(written(tmp_path / "s1.jsonl", *lines))
         assert [(turn.line, turn.text) for turn in turns] == expected, rule
@@ -321,6 +414,9 @@ def test_what_was_typed_while_the_agent_worked_is_a_turn_once_however_the_file_i
             some, transcript = read(path, position, "claude")
             position, grown = stored(transcript.position), grown + some
         assert grown == turns, rule
+
+
+def test_a_queued_message_carries_its_time(tmp_path):
     lines = [queue(2, "enqueue", "not in euros"), queue(4, "remove"), says(5, "cents it is")]
     (turn, _), _ = read(written(tmp_path / "s1.jsonl", *lines))
     assert (turn.role, turn.session, turn.at) == (

@@ -93,7 +93,7 @@ def opencode(tmp_path):
     opencode.connection.close()
 
 
-def test_a_database_in_use_gives_its_sessions_and_what_a_tool_did_in_pages_of_any_size(opencode):
+def test_an_opencode_database_in_use_is_read(opencode):
     assert agents.detect(opencode.path) == "opencode"
     turns, transcript = read(opencode.path)
     assert [(who(turn), turn.text) for turn in turns] == SAID
@@ -104,6 +104,10 @@ def test_a_database_in_use_gives_its_sessions_and_what_a_tool_did_in_pages_of_an
     assert (answer.cwd, transcript.project) == ("/home/ada/shop/api", "/home/ada/shop")
     assert transcript.title_of(transcript.session) == "Caches"
     assert transcript.lines == len(turns) + transcript.skipped.total()
+
+
+def test_an_opencode_database_is_read_in_pages(opencode):
+    turns, _transcript = read(opencode.path)
     expected, _ = read(opencode.path)
     for limits in ({"page_turns": 1}, {"page_bytes": 1}, {"page_turns": 3, "page_bytes": 100}):
         position, turns = base.START, []
@@ -111,6 +115,9 @@ def test_a_database_in_use_gives_its_sessions_and_what_a_tool_did_in_pages_of_an
             turns += page.turns
             position = stored(page.position)
         assert turns == expected
+
+
+def test_the_outcome_of_a_tool_is_read(opencode):
     for code, outcome in ((0, "passed"), (1, "failed")):
         state = {"status": "completed", "input": {"command": "pytest"}, "metadata": {"exit": code}}
         call = {"type": "tool", "tool": "bash", "callID": "c1", "state": state}
@@ -144,7 +151,7 @@ def test_numbers_of_deleted_rows_that_are_used_again_are_noticed(opencode):
     assert [turn.text for turn in again[2:]] == ["And how large?", "In bytes."]
 
 
-def test_a_sub_agent_answers_for_its_session_and_sessions_do_not_mix(opencode):
+def test_opencode_sessions_do_not_mix(opencode):
     opencode.session("ses_2", parent="ses_1").session("ses_3")
     edit = {"type": "tool", "tool": "edit", "state": {"input": {"filePath": "a.py"}}}
     found = {"type": "text", "text": "It is in cache.py.", "time": DONE}
@@ -170,7 +177,7 @@ def test_memory_off_holds_for_one_session_only(opencode):
     assert read(opencode.path, stored(transcript.position))[0] == []
 
 
-def test_rows_that_make_no_sense_are_counted_and_another_database_is_refused(opencode, monkeypatch):
+def test_broken_rows_are_counted(opencode, monkeypatch):
     wrong = ("{", "null", "[1]", '{"type":5}', '{"type":"text","text":7,"time":{"end":1}}')
     for part in (*wrong, "x" * 3000):
         opencode.say("msg_2", AGENT, part)
@@ -180,6 +187,9 @@ def test_rows_that_make_no_sense_are_counted_and_another_database_is_refused(ope
     turns, transcript = read(opencode.path)
     assert [turn.text for turn in turns] == [text for _, text in SAID]
     assert (transcript.skipped["broken line"], transcript.skipped["too long"]) == (3, 1)
+
+
+def test_a_database_without_sessions_is_refused(opencode):
     opencode.connection.execute("DROP TABLE session; DROP TABLE message; DROP TABLE part")
     with pytest.raises(BethinkError, match=r"cannot be read: .*no such table"):
         list(agents.read(opencode.path).turns())

@@ -13,21 +13,30 @@ CURRENT = LINE_FILES["codex"]
 OLDER = next(CODEX.rglob("rollout-*-000000000002.jsonl"))
 
 
-def test_codex_files_come_from_patches_and_a_fork_keeps_the_identity_of_what_it_copied(tmp_path):
+def test_codex_files_come_from_patches():
     turns, transcript = read(CURRENT)
     assert turns[2].tools == ("exec_command", "apply_patch")  # and not the call of Bethink
     assert turns[2].files == ("settings.py", "base.py", "docs/db.md")
     assert (turns[2].cwd, turns[2].branch) == ("/home/ada/shop", "main")
     assert transcript.lines == len(turns) + transcript.skipped.total()
+
+
+def test_codex_memory_mode_is_obeyed(tmp_path):
     head, *lines = OLDER.read_text().splitlines()
     head = head.replace('"cwd"', '"memory_mode":"disabled","cwd"')
     turns, transcript = read(written(tmp_path / "rollout.jsonl", head, *lines))
     assert turns == [] and transcript.skipped["memory off"] == 3
+
+
+def test_a_codex_fork_keeps_the_ids_of_its_turns():
     fork, transcript = read(LINE_FILES["codex fork"])
     assert [turn.id for turn in fork[:3]] == [turn.id for turn in read(OLDER)[0]]
     assert fork[3].text.startswith("One database")
     assert {turn.session for turn in fork} == {transcript.session}
     assert transcript.session == "019f0000-0000-7000-8000-000000000003"
+
+
+def test_a_repeated_codex_turn_has_its_own_id(tmp_path):
     lines = OLDER.read_text().splitlines()
     turns, _ = read(written(tmp_path / "rollout.jsonl", *lines, lines[3]))
     assert len(turns) == len({turn.id for turn in turns}) == 4
@@ -85,7 +94,7 @@ def test_a_compressed_rollout_reads_like_the_file_it_was(tmp_path, monkeypatch):
         pytest.param(None, {}, "", id="none"),
     ],
 )
-def test_copilot_tells_where_its_session_works(tmp_path, told, environment, directory):
+def test_the_directory_of_a_copilot_session_is_found(tmp_path, told, environment, directory):
     folder = tmp_path / "session-state" / "s1"
     folder.mkdir(parents=True)
     if told is not None:
@@ -95,16 +104,22 @@ def test_copilot_tells_where_its_session_works(tmp_path, told, environment, dire
     assert copilot.find_directory(given | place, tmp_path / "home") == directory
 
 
-def test_copilot_and_gemini_tell_where_a_session_works_and_what_it_touched(tmp_path):
+def test_a_copilot_turn_carries_its_place():
     turns, transcript = read(LINE_FILES["copilot"])
     assert (turns[1].tools, turns[1].files) == (("view",), ("/home/ada/shop/pyproject.toml",))
     assert (turns[0].id, turns[0].cwd, turns[0].branch) == ("mu1", "/home/ada/shop", "main")
     assert (turns[-1].cwd, turns[-1].branch) == ("/home/ada/shop/api", "feature")
     assert transcript.project == "/home/ada/shop"
+
+
+def test_a_gemini_turn_carries_its_place():
     turns, _ = read(LINE_FILES["gemini"])
     assert {turn.cwd for turn in turns} == {"/home/ada/shop"}
     assert turns[2].files == ("logging.ini",)
     assert turns[2].at.minute == 4  # when it was said, not when a resume copied it
+
+
+def test_a_resumed_gemini_session_repeats_nothing(tmp_path):
     call = {"name": "write_file", "args": {"file_path": "a.py"}}
     used = {"id": "a", "type": "gemini", "content": "", "toolCalls": [call]}
     done = {"id": "b", "type": "gemini", "content": "Written."}
@@ -148,18 +163,28 @@ PLAIN_STYLES_CASES = [
 ]
 
 
-def test_speakers_are_found_in_markdown_and_names_in_code_are_text(tmp_path):
+def test_speakers_are_found_in_markdown(tmp_path):
     for text in PLAIN_STYLES:
         path = tmp_path / "chat.md"
         path.write_bytes(text.encode())
         assert agents.detect(path) == "plain"
         assert said(path) == TALK
+
+
+def test_turns_of_markdown_carry_their_lines(tmp_path):
     path = tmp_path / "chat.md"
     path.write_text(PLAIN_STYLES_CASES[0])
     assert [turn.line for turn in read(path)[0]] == [3, 7]
+
+
+def test_plain_json_lines_are_read():
     turns, transcript = read(LINE_FILES["plain"])
     assert (turns[0].at.hour, turns[1].id, turns[0].session[:5]) == (9, "m3", "chat-")
     assert transcript.skipped == {"no speech": 2}
+
+
+def test_speaker_names_in_code_are_text(tmp_path):
+    path = tmp_path / "chat.md"
     for asks, answers, code in IN_CODE:
         path = tmp_path / "chat.md"
         path.write_text(f"{asks}What does it print?\n{answers}Names:\n{code}\n")

@@ -14,7 +14,7 @@ FILES = sorted(path for path in FIXTURES.rglob("*.json*") if ".meta." not in pat
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_transcript_is_what_people_and_agents_said_once(path, tmp_path):
+def test_a_transcript_gives_the_expected_turns(path, tmp_path):
     """`turns.txt` names each file, then its turns: the line, who spoke, the words."""
     words = [(line, who, json.dumps(text, ensure_ascii=False)) for line, who, text in table(path)]
     turns = "".join(f"  {line} {who} {text}\n" for line, who, text in words)
@@ -55,7 +55,7 @@ def test_transcripts_are_found_where_they_are(tmp_path, host, variable, folder, 
     assert list(agents.locate(host, {}, tmp_path / "elsewhere")) == []
 
 
-def test_the_newest_comes_first_and_what_is_not_there_is_said_in_a_sentence(tmp_path):
+def test_the_newest_transcript_comes_first(tmp_path):
     folder = tmp_path / ".claude" / "projects" / "p"
     folder.mkdir(parents=True)
     for name, age in (("old", 100), ("new", 300), ("middle", 200)):
@@ -63,6 +63,9 @@ def test_the_newest_comes_first_and_what_is_not_there_is_said_in_a_sentence(tmp_
         os.utime(folder / f"{name}.jsonl", (age, age))
     (folder / "journal.jsonl").touch()
     assert [path.stem for path in agents.locate("claude", {}, tmp_path)] == ["new", "middle", "old"]
+
+
+def test_opencode_databases_are_located(tmp_path):
     folder = tmp_path / ".local" / "share" / "opencode"
     folder.mkdir(parents=True)
     for name in ("opencode.db", "opencode-beta.db", "mine.db", "opencode.db-wal"):
@@ -70,10 +73,19 @@ def test_the_newest_comes_first_and_what_is_not_there_is_said_in_a_sentence(tmp_
     for environment, more in (({}, []), ({"OPENCODE_DB": "mine.db"}, ["mine.db"])):
         found = agents.locate("opencode", environment, tmp_path)
         assert sorted(path.name for path in found) == [*more, "opencode-beta.db", "opencode.db"]
+
+
+def test_a_missing_transcript_is_refused(tmp_path):
     with pytest.raises(NotFound, match="There is no transcript"):
         agents.read(tmp_path / "gone.jsonl")
+
+
+def test_an_unknown_agent_is_refused():
     with pytest.raises(InvalidInput, match="no agent 'emacs'"):
         agents.read(LINE_FILES["claude"], host="emacs")
+
+
+def test_a_file_of_no_known_agent_is_refused(tmp_path):
     (tmp_path / "x.bin").write_bytes(b"\0\1\2")
     with pytest.raises(InvalidInput, match="not a transcript of a known agent"):
         agents.read(tmp_path / "x.bin")

@@ -62,7 +62,7 @@ def test_a_file_read_while_it_grows_gives_what_one_reading_gives(name, data, tmp
 @pytest.mark.parametrize(
     "limits", [{"page_turns": 1}, {"page_bytes": 1}, {"page_bytes": 700, "page_turns": 2}]
 )
-def test_pages_of_any_size_give_the_same_turns_and_each_can_be_gone_on_from(name, limits):
+def test_pages_of_any_size_give_the_same_turns(name, limits):
     path, host = LINE_FILES[name], host_of(name)
     expected, transcript = read(path, host=host)
     pages = list(paged(agents.read(path, host=host), **limits))
@@ -75,7 +75,7 @@ def test_pages_of_any_size_give_the_same_turns_and_each_can_be_gone_on_from(name
         assert distinct(rest).keys() >= distinct(after).keys()
 
 
-def test_a_half_written_last_line_waits_and_one_that_only_lacks_its_end_is_given_at_once(tmp_path):
+def test_a_half_written_last_line_waits(tmp_path):
     first, second = json.dumps(claude_line(1, "naïve")), json.dumps(claude_line(2, "second"))
     path = written(tmp_path / "s.jsonl", first, second[:50], end="")
     turns, transcript = read(path)
@@ -120,7 +120,7 @@ def test_a_file_that_is_not_the_same_any_more_is_read_from_its_start(tmp_path, c
 @EVERY
 @RELAXED
 @given(data=st.data())
-def test_wrong_types_anywhere_never_raise(name, data, tmp_path):
+def test_wrong_types_never_raise(name, data, tmp_path):
     entries = [json.loads(line) for line in LINE_FILES[name].read_text("utf-8").splitlines()]
     for _ in range(4):
         spoil(entries, data)
@@ -167,7 +167,17 @@ BAD_LINES = [
 ]
 
 
-def test_a_bad_line_costs_only_itself_and_one_beyond_the_bound_little_memory(tmp_path, monkeypatch):
+def test_a_bad_line_is_skipped_alone(tmp_path):
+    for line, heard, reason in BAD_LINES:
+        path = tmp_path / "s.jsonl"
+        path.write_bytes(b"\n".join([said(1, "word 1"), line, said(2, "word 2"), b""]))
+        turns, reader = read(path, host="claude")
+        assert [turn.text for turn in turns] == ["word 1", *heard, "word 2"]
+        assert reader.skipped == ({reason: 1} if reason else {})
+        assert turns[-1].line == reader.lines == 3
+
+
+def test_an_endless_line_takes_little_memory(tmp_path, monkeypatch):
     for line, heard, reason in BAD_LINES:
         path = tmp_path / "s.jsonl"
         path.write_bytes(b"\n".join([said(1, "word 1"), line, said(2, "word 2"), b""]))
@@ -186,7 +196,7 @@ def test_a_bad_line_costs_only_itself_and_one_beyond_the_bound_little_memory(tmp
 
 
 @EVERY
-def test_a_position_keeps_nothing_that_was_said(name):
+def test_a_position_holds_no_text(name):
     pages = list(paged(agents.read(LINE_FILES[name], host=host_of(name)), page_bytes=1))
     states = [json.dumps(dict(page.position.state), ensure_ascii=False) for page in pages]
     texts = [turn.text for page in pages for turn in page.turns]
@@ -291,11 +301,14 @@ WORK_CASES = [
 ]
 
 
-def test_what_was_done_comes_with_the_next_turn_also_in_the_next_reading(tmp_path):
+def test_work_comes_with_the_next_turn(tmp_path):
     for host in WORK:
         for command, output, failed, work in WORK_CASES:
             path = written(tmp_path / "session.jsonl", *WORK[host](command, output, failed))
             assert [list(turn.work) for turn in read(path, host=host)[0]] == [work]
+
+
+def test_work_comes_with_the_next_turn_of_a_later_reading(tmp_path):
     lines, position = WORK["claude"](COMMIT, "", False), base.START
     for number in (1, 2, 3):
         path = written(tmp_path / "s1.jsonl", *lines[:number])
@@ -307,7 +320,7 @@ def test_what_was_done_comes_with_the_next_turn_also_in_the_next_reading(tmp_pat
 PLAN = "Implement the following plan:\n\n# Cache the carts"
 
 
-def test_a_plan_is_kept_as_a_plan_and_a_call_of_our_skills_is_nothing_that_was_said(tmp_path):
+def test_a_plan_is_kept_as_a_plan(tmp_path):
     details = "\n\nIf you need specific details from before exiting plan mode, read x"
     for line in (
         claude_line(1, PLAN + details),
@@ -316,9 +329,15 @@ def test_a_plan_is_kept_as_a_plan_and_a_call_of_our_skills_is_nothing_that_was_s
     ):
         (turn,), _ = read(written(tmp_path / "s1.jsonl", line))
         assert (turn.plan, turn.summary, turn.role, turn.text) == (True, False, "user", PLAN), line
+
+
+def test_a_call_of_our_skills_is_no_speech(tmp_path):
     for typed in ("/remember why redis?", "$remember why redis?", "/bethink:remember x"):
         turns, transcript = read(written(tmp_path / "s1.jsonl", {"role": "user", "content": typed}))
         assert not turns and transcript.skipped == {"no speech": 1}, typed
+
+
+def test_a_longer_command_is_speech(tmp_path):
     turns, _ = read(written(tmp_path / "s1.jsonl", {"role": "user", "content": "/rememberance"}))
     assert len(turns) == 1
 

@@ -13,7 +13,7 @@ from http_server import V1, problem, served
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from bethink.app.mcp import TOOLS
+from bethink.app.mcp.tools import TOOLS
 
 __all__ = ["served"]
 ERAS = ["legacy", "2026-07-28"]
@@ -81,7 +81,7 @@ def test_a_token_for_reading_calls_only_tools_that_read(served, era):
             for name, arguments, _ in CALLS:
                 result = await client.call_tool(name, filled(arguments, id))
                 refused = result.is_error and "read-only" in result.content[0].text
-                assert refused != bool(TOOLS[name].told["annotations"].get("readOnlyHint")), result
+                assert refused != bool(TOOLS[name].annotations.get("readOnlyHint")), result
             assert (await client.list_tools()).tools  # it goes on
 
     asyncio.run(talk())

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bethink.ingest.ideas import LASTING, read_ideas
+from bethink.ingest.ideas import LASTING_KINDS, read_ideas
 from bethink.judge import Judge
 
 REPLY = ("assistant", "Understood.")
@@ -438,6 +438,6 @@ def test_ideas_are_few_different_and_in_the_words_of_their_turns(reader, turns):
     assert len({idea.text for idea in found}) == len(found)
     for idea in found:
         role, text = turns[idea.turn]
-        assert role in ("user", "assistant") and idea.kind in (*LASTING, "question", "todo")
+        assert role in ("user", "assistant") and idea.kind in (*LASTING_KINDS, "question", "todo")
         assert len(idea.text) <= 400
         assert set(re.findall(r"\w+", idea.text)) <= set(re.findall(r"\w+", text))

@@ -12,7 +12,7 @@ from agent_files import DOCUMENTS, HOSTS, PROGRAM, TOMLS, laid, statuses, tree
 from bethink import skills
 from bethink.agents import install
 from bethink.app.cli.connect import list_notes
-from bethink.app.mcp import TOOLS
+from bethink.app.mcp.tools import TOOLS
 from bethink.errors import BethinkError
 from bethink.hooks import run
 from bethink.text import textfile
@@ -328,9 +328,9 @@ def test_the_users_own_claude_is_offered_with_its_cost_a_day(
         assert OFFER not in cli("install", "--claude").err, "it is offered once"
 
 
-def test_allow_reads_lists_the_reading_tools():
+def test_allow_reads_lists_the_reading_tools(home):
     rules = install.find_connectable("claude").files.reads
-    reading = [name for name, tool in TOOLS.items() if tool.told["annotations"].get("readOnlyHint")]
+    reading = [name for name, tool in TOOLS.items() if tool.annotations.get("readOnlyHint")]
     assert [rule.rpartition("__")[2] for rule in rules if "__" in rule] == reading
 
 

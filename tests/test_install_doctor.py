@@ -54,7 +54,7 @@ def test_the_whole_chain_of_a_host_is_proven(cli, program, name):
     assert spool.list_waiting() == [], "what doctor tries leaves nothing behind"
 
 
-def test_no_connected_agent_is_no_problem(cli, program):
+def test_no_connected_agent_is_no_problem(cli, program, home):
     (found,) = findings(cli).values()
     assert found["ok"] and found["message"] == "none is connected; `bethink install` does it"
 
@@ -114,7 +114,7 @@ def test_a_slow_command_leaves_no_process(cli, home, monkeypatch, tmp_path):
     assert eventually(has_ended), "who is killed ends when it is next given a moment"
 
 
-def test_entries_of_another_program_are_not_run(cli, program, monkeypatch):
+def test_entries_of_another_program_are_not_run(cli, program, monkeypatch, home):
     cli.ok("install", "--claude", "--no-skills")
     newer = program.parent.rename(program.parent.with_name("newer tools")) / program.name
     monkeypatch.setattr(install, "find_command", lambda: (str(newer),))
@@ -277,9 +277,9 @@ def test_init_connects_the_named_agents(cli, home):
     assert (home / ".codex/config.toml").exists() and not (home / ".gemini").exists()
 
 
-def test_init_refuses_an_unknown_agent(cli):
+def test_init_refuses_an_unknown_agent(cli, home):
     assert "Did you mean 'gemini'?" in cli.fails("init", "--agent", "gemni", code=2)
 
 
-def test_init_names_the_connected_agent(cli):
+def test_init_names_the_connected_agent(cli, home):
     assert "Claude Code\n" in cli.ok("init", "--agent", "claude")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bethink import config
-from bethink.embed import open_embedder
+from bethink.embed import compares_statements, open_embedder
 from bethink.ingest.effects import (
     EFFECTS,
     Position,
@@ -93,7 +93,7 @@ def test_no_pairs_get_no_judgement(judge):
 
 
 def test_statements_are_judged_by_default():
-    assert config.Config().compares
+    assert compares_statements(config.Config())
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_statements_are_judged_by_default():
     ids=["switched-off", "no-embeddings", "hashing"],
 )
 def test_settings_that_switch_the_judge_off(settings):
-    assert not config.Config(**settings).compares
+    assert not compares_statements(config.Config(**settings))
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from memories import use_tool
 from trees import git, plant
 
 from bethink import Bethink
-from bethink.app.mcp import tools
-from bethink.embed import HashingEmbedder
+from bethink.app.mcp import resources
+from bethink.embed.hashing import HashingEmbedder
 from bethink.errors import NotFound
 
 KNOWLEDGE = ".claude/knowledge"
@@ -346,9 +346,9 @@ def test_a_file_that_opts_out_is_shown_nowhere(cli):
     searches = ((question,), ("quokka*", "--mode", "keyword"))
     told += [str(cli.json("search", *words)) for words in searches]
     with Bethink(directory=cli.project) as memory:
-        assert [one["name"] for one in tools.list_resources(memory)] == ["bread.md"]
+        assert [one["name"] for one in resources.list_resources(memory)] == ["bread.md"]
         told += [
-            tools.read_resource(memory, "memory://bread.md")[1],
+            resources.read_resource(memory, "memory://bread.md")[1],
             use_tool(memory, "search_memories", limit=50, max_tokens=20_000),
             use_tool(memory, "search_memories", query=question),
             use_tool(memory, "memory_overview"),
@@ -356,6 +356,6 @@ def test_a_file_that_opts_out_is_shown_nowhere(cli):
         assert "baked at night" in told[-4]
         for name in ("marsupials.md", "gotchas.md", "docs/adr/0002-quokka.md", "part.md"):
             with pytest.raises(NotFound, match="no resource"):
-                tools.read_resource(memory, f"memory://{name}")
+                resources.read_resource(memory, f"memory://{name}")
     for one in told:
         assert "never the board" not in one and "marsupials" not in one and "Quokka" not in one

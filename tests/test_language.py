@@ -51,7 +51,7 @@ def read(cli, tmp_path, *said, name="s1", began=DAY):
 INVENTED = {**IDEA, "text": "The team hates MongoDB with a passion.", "entities": []}
 
 
-def test_the_model_finds_ideas_and_topics_and_what_it_invents_is_dropped(asked, model, tmp_path):
+def test_ideas_of_the_model_are_stored_without_inventions(asked, model, tmp_path):
     answers_to = {
         "weeks later": {"ideas": [IDEA, INVENTED], "digest": DIGEST},
         "Name it and sum it up": TOPIC,
@@ -74,7 +74,7 @@ def test_the_model_finds_ideas_and_topics_and_what_it_invents_is_dropped(asked, 
     assert "model openai" in asked.ok("stats")
 
 
-def test_what_one_answer_tells_all_holds_and_a_later_answer_marks_it(asked, model, tmp_path):
+def test_a_later_answer_marks_an_earlier_idea(asked, model, tmp_path):
     first = "We use npm for the frontend packages."
     then = "We moved the frontend packages from npm to pnpm."
     told = [{**IDEA, "kind": "fact", "text": text, "turns": [0]} for text in (first, then)]
@@ -107,14 +107,17 @@ def test_a_model_that_fails_leaves_it_to_the_rules(asked, model, tmp_path, reply
     assert sum(asked.json("stats")["language_model"]["failures"].values()) >= 1
 
 
-def test_what_is_sent_is_redacted_and_the_ceiling_stops_calls_alone(asked, model, tmp_path):
+def test_a_conversation_is_redacted_before_it_is_sent(asked, model, tmp_path):
     key = "sk-ant-" + "a1B2" * 12
     model.script = [answers({"ideas": [], "digest": DIGEST})]
     said = f"Our key is {key}, and <private>the vault code is 4711</private>. Ignore all of it."
     read(asked, tmp_path, ("user", said), ("assistant", "Noted, we decided to rotate it."))
     sent = json.dumps([request.body for request in model.requests])
     assert model.requests and key not in sent and "4711" not in sent
-    model.requests.clear()
+
+
+def test_the_ceiling_stops_calls_but_no_ideas(asked, model, tmp_path):
+    model.script = [answers({"ideas": [], "digest": DIGEST})]
     asked.ok("config", "llm_daily_tokens", "1")
     assert read(asked, tmp_path, *CHOICE, name="s2")["ideas"] >= 1 and model.requests == []
 
@@ -129,9 +132,12 @@ def test_a_supposed_answer_helps_to_search(asked, model):
     assert result.code == 0 and "without a supposed answer" in result.err and DECISION in result.out
 
 
-def test_a_supposed_answer_needs_a_model_and_a_project_may_not_choose_it(cli):
+def test_a_hypothetical_answer_needs_a_model(cli):
     refused = cli.fails("search", "anything", "--hyde", code=2)
     assert "bethink config llm" in refused and "--hyde" not in refused  # said over HTTP, too
+
+
+def test_a_project_may_not_choose_the_model(cli):
     (cli.project / ".bethink").mkdir()
     (cli.project / ".bethink" / "config.toml").write_text('llm = "openai"\n')
     assert "may not be set by a project's file" in cli.fails("stats", code=2)

@@ -110,23 +110,34 @@ CHUNKS_CUT = [
 ]
 
 
-def test_sections_begin_at_headers_and_long_ones_are_split_where_a_reader_would():
+def test_sections_begin_at_headers():
     found = by_headers(GUIDE, overlap=0)
     assert [chunk.title for chunk in found] == SECTIONS
     heads = [chunk.text.partition("\n")[0] for chunk in found]
     assert heads == ["# Guide", "## Install", "### Linux", "## Use"]
     assert [chunk.lines for chunk in found] == [(1, 4), (5, 8), (9, 12), (13, 15)]
+
+
+def test_a_long_section_is_split_between_sentences():
+    found = by_headers(GUIDE, overlap=0)
     for text, sizes, pattern in CHUNKS_CUT:
         for size in sizes:
             found = by_headers(text, size, 0)
             assert joined(found) == text and all(len(chunk.text) <= size for chunk in found)
             assert all(re.search(pattern, chunk.text) for chunk in found)
+
+
+def test_numbers_of_items_end_no_sentence():
+    found = by_headers(GUIDE, overlap=0)
     # Numbers of items end no sentence.
     steps = "".join(f"{number}. Step with words that go on and on\n" for number in range(1, 60))
     for percent in range(15, 51):
         found = by_headers(steps, 300, percent)
         assert all(re.match(r"\d+\. Step", chunk.text) for chunk in found)
         assert all(re.match(r"\d+\. Step", chunk.overlap) for chunk in found[1:])
+
+
+def test_an_endless_word_is_split_by_size():
     assert [len(chunk.text) for chunk in by_headers("x" * 1000, 300)] == [300, 300, 300, 100]
 
 
@@ -207,23 +218,33 @@ def test_restructuredtext_titles_become_headers(text, expected):
     assert markdown.to_markdown(text, "a.rst") == expected
 
 
-CODE_TABLES_NEVER = [
-    FENCE,
-    TABLE,
-    FENCE.replace("```", "~~~~"),
-    "- " + FENCE.replace("\n", "\n  ").rstrip() + "\n",
-]
+@pytest.mark.parametrize(
+    "block",
+    [
+        pytest.param(FENCE, id="FENCE"),
+        pytest.param(TABLE, id="TABLE"),
+        pytest.param(FENCE.replace("```", "~~~~"), id="FENCE-replace"),
+        pytest.param("- " + FENCE.replace("\n", "\n  ").rstrip() + "\n", id="hyphen-minus"),
+    ],
+)
+@pytest.mark.parametrize(
+    "size",
+    [
+        pytest.param(100, id="100"),
+        pytest.param(500, id="500"),
+        pytest.param(2000, id="2000"),
+    ],
+)
+def test_code_or_a_table_is_never_cut_in_half(block, size):
+    text = f"# A\n\n{SENTENCES}\n\n{block}\n{SENTENCES}\n"
+    found = by_headers(text, size)
+    assert joined(found) == text
+    whole = [chunk for chunk in found if block.strip() in chunk.text]
+    assert whole and len(joined(whole)) < len(block) + size
+    assert all(len(chunk.text) <= size for chunk in found if chunk not in whole)
 
 
-def test_code_and_tables_are_never_cut_in_half_and_windows_hold_whole_lines():
-    for block in CODE_TABLES_NEVER:
-        for size in [100, 500, 2000]:
-            text = f"# A\n\n{SENTENCES}\n\n{block}\n{SENTENCES}\n"
-            found = by_headers(text, size)
-            assert joined(found) == text
-            whole = [chunk for chunk in found if block.strip() in chunk.text]
-            assert whole and len(joined(whole)) < len(block) + size
-            assert all(len(chunk.text) <= size for chunk in found if chunk not in whole)
+def test_windows_hold_whole_lines():
     text = "# A\n" + "".join(f"line {number} with some words\n" for number in range(300))
     found = by_lines(text, 100, 20)
     for before, chunk in pairwise(found):
@@ -234,6 +255,9 @@ def test_code_and_tables_are_never_cut_in_half_and_windows_hold_whole_lines():
         assert len(chunk.overlap) + 2 + len(chunk.text) <= 400
     assert by_lines(text) == by_lines(text, 400, 80)
     assert not any(chunk.overlap for chunk in by_lines(text, 100, 0))
+
+
+def test_long_lines_are_split_between_sentences():
     # Long lines are split between sentences or words.
     assert all(chunk.text.rstrip().endswith(".") for chunk in by_lines(SENTENCES, 100, 20))
     assert all(f" {chunk.overlap}" in SENTENCES for chunk in by_lines(SENTENCES, 100, 20)[1:])
@@ -241,7 +265,7 @@ def test_code_and_tables_are_never_cut_in_half_and_windows_hold_whole_lines():
     assert all(len(chunk.text) <= 400 for chunk in by_lines("word " * 1000, 100, 99))
 
 
-def test_overlap_is_the_end_of_the_chunk_before_and_never_begins_inside_code_or_a_table():
+def test_an_overlap_is_the_end_of_the_chunk_before():
     for percent, share in ((0, 0), (15, 0.15), (50, 0.5)):
         found = by_headers(SENTENCES, 1000, percent)
         assert not found[0].overlap
@@ -249,10 +273,16 @@ def test_overlap_is_the_end_of_the_chunk_before_and_never_begins_inside_code_or_
             assert before.text.rstrip().endswith(chunk.overlap)
             assert not share or chunk.overlap.startswith("Sentence")
             assert share * 333 <= len(chunk.overlap) <= len(before.text) * share
+
+
+def test_an_overlap_never_begins_inside_code_or_a_table():
     for block in (FENCE, TABLE):
         for last, carried in (("", ""), ("That was it.\n\n", "That was it.")):
             after = by_headers(f"# A\n\n{block}\n{last}## B\n\n{LONG}\n", 6000, 15)[1]
             assert after.overlap == carried
+
+
+def test_a_sentence_that_is_too_long_is_no_overlap():
     one = "word " * 80 + "end.\n"
     assert by_headers(one * 2, 405, 15)[1].overlap == ""
 
@@ -263,7 +293,7 @@ SIZES, OVERLAPS = st.sampled_from([1, 3, 20, 60, 250, 2000]), st.sampled_from([0
 @settings(max_examples=120, deadline=None)
 @given(body=texts, size=SIZES, overlap=OVERLAPS)
 @example(body="- ```\n  x\n  ```\n", size=3, overlap=15)
-def test_chunks_joined_are_the_text_and_nothing_whole_is_cut(body, size, overlap):
+def test_joined_chunks_are_the_text(body, size, overlap):
     body = body.replace("\r", "\n")
     found = by_headers(body, size, overlap)
     known = markdown.outline(body)
@@ -288,7 +318,7 @@ TOKENS, CARRIED = st.sampled_from([1, 5, 15, 400]), st.sampled_from([0, 3, 80])
 
 @settings(max_examples=80, deadline=None)
 @given(body=texts, tokens=TOKENS, overlap=CARRIED, first_line=st.integers(1, 9))
-def test_windows_joined_are_the_text_and_keep_their_size(body, tokens, overlap, first_line):
+def test_joined_windows_are_the_text(body, tokens, overlap, first_line):
     body = body.replace("\r", "\n")
     found = by_lines(body, tokens, overlap, first_line)
     assert joined(found) == body
@@ -303,79 +333,6 @@ def whole(text, uri="notes/a.md"):
     page = parse(text)
     return passages(page, uri, by_headers(page.body, first_line=page.first_line))
 
-
-PARSED = [
-    (
-        "---\ntitle: My page\ntags: [a, b]\nnumber: 1\n2: x\n---\n\n# Other\n\nText.\n",
-        {
-            "frontmatter": {"title": "My page", "tags": ["a", "b"], "number": "1", "2": "x"},
-            "title": "My page",
-            "first_line": 7,
-            "warnings": (),
-            "body": "\n# Other\n\nText.\n",
-        },
-    ),
-    (
-        "---\n\nA text between two rules: it says so.\n\n---\n",
-        {
-            "frontmatter": {},
-            "body": "---\n\nA text between two rules: it says so.\n\n---\n",
-            "first_line": 1,
-        },
-    ),
-    (
-        "---\njust words\n---\nmore",
-        {"frontmatter": {}, "body": "---\njust words\n---\nmore", "first_line": 1},
-    ),
-    (
-        "---\n*Prose* between rules\n---\nmore",
-        {"frontmatter": {}, "body": "---\n*Prose* between rules\n---\nmore", "first_line": 1},
-    ),
-    (
-        "---\n- a\n- b\n---\nmore",
-        {"frontmatter": {}, "body": "---\n- a\n- b\n---\nmore", "first_line": 1},
-    ),
-    ("---\nnever: closed\n", {"frontmatter": {}, "body": "---\nnever: closed\n", "first_line": 1}),
-    ("----\na: b\n---\n", {"frontmatter": {}, "body": "----\na: b\n---\n", "first_line": 1}),
-    (" ---\na: b\n---\n", {"frontmatter": {}, "body": " ---\na: b\n---\n", "first_line": 1}),
-    (
-        "text\n---\na: b\n---\n",
-        {"frontmatter": {}, "body": "text\n---\na: b\n---\n", "first_line": 1},
-    ),
-    (
-        "---\na: b\n" + "# " + "x" * 70000 + "\n---\ntext",
-        {
-            "frontmatter": {},
-            "body": "---\na: b\n" + "# " + "x" * 70000 + "\n---\ntext",
-            "first_line": 1,
-        },
-    ),
-    ("---\nlayout: post\nweight: 3\n---\n<!-- note: this -->\n<!-- toc -->\n", {"warnings": ()}),
-    (
-        '<!-- bethink: vector-index=false, kind=gotcha, tags=one, two, title="A, b" -->\n<!-- tags: three -->\n\nText.',
-        {"directives": {"index": False, "kind": "gotcha", "tags": ("three",), "title": "A, b"}},
-    ),
-    (
-        f"# A\n\n{LONG}\n\n## B\n<!-- bethink: kind=gotcha, tags=b -->\n{LONG}\n",
-        {
-            "directives": {},
-            "warnings": (
-                "line 6: a directive holds for the whole file and stands before its first header",
-            ),
-        },
-    ),
-]
-
-BROKEN_FRONTMATTER = [
-    ("title: a: b", " at line 2"),
-    ("title: x\nlist: [a, b\nother: 1", " at line 4"),
-    ("title: {{title}}", " at line 2"),
-    ("title: x\nyear: &a 1\n", ""),
-    ("title: x\nyear: *a\n", ""),
-    ("title: x\nyear: !!python/name:os.system x\n", ""),
-    ("title: 'never closed", " at line 3"),
-    ("title: \tx\n\ty: 1", " at line 2"),
-]
 
 DIRECTIVES_READ_FROM_FRONTMATTER = [
     ("vector-index: false", "index", False),
@@ -413,17 +370,127 @@ WHERE_DIRECTIVES_STAND = [
 ]
 
 
-def test_frontmatter_and_directives_are_taken_apart_and_broken_ones_are_warnings():
-    for text, expected in PARSED:
-        page = parse(text)
-        assert {name: getattr(page, name) for name in expected} == expected
-    for block, line in BROKEN_FRONTMATTER:
-        page = parse(f"---\n{block}\n---\n# A\n\nText.\n")
-        assert page.body == "# A\n\nText.\n"
-        assert not parse(f"---\n{block}\nindex: false\n---\n").directives["index"]
-        (warning,) = page.warnings
-        assert warning.startswith(f"broken frontmatter{line}: ")
-        assert not warning.endswith(".")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(
+            "---\ntitle: My page\ntags: [a, b]\nnumber: 1\n2: x\n---\n\n# Other\n\nText.\n",
+            {
+                "frontmatter": {"title": "My page", "tags": ["a", "b"], "number": "1", "2": "x"},
+                "title": "My page",
+                "first_line": 7,
+                "warnings": (),
+                "body": "\n# Other\n\nText.\n",
+            },
+            id="title-my-page-tags-b-number-1-2-x-other",
+        ),
+        pytest.param(
+            "---\n\nA text between two rules: it says so.\n\n---\n",
+            {
+                "frontmatter": {},
+                "body": "---\n\nA text between two rules: it says so.\n\n---\n",
+                "first_line": 1,
+            },
+            id="text-between-two-rules-says-so",
+        ),
+        pytest.param(
+            "---\njust words\n---\nmore",
+            {"frontmatter": {}, "body": "---\njust words\n---\nmore", "first_line": 1},
+            id="just-words-more",
+        ),
+        pytest.param(
+            "---\n*Prose* between rules\n---\nmore",
+            {"frontmatter": {}, "body": "---\n*Prose* between rules\n---\nmore", "first_line": 1},
+            id="prose-between-rules-more",
+        ),
+        pytest.param(
+            "---\n- a\n- b\n---\nmore",
+            {"frontmatter": {}, "body": "---\n- a\n- b\n---\nmore", "first_line": 1},
+            id="b-more",
+        ),
+        pytest.param(
+            "---\nnever: closed\n",
+            {"frontmatter": {}, "body": "---\nnever: closed\n", "first_line": 1},
+            id="never-closed",
+        ),
+        pytest.param(
+            "----\na: b\n---\n",
+            {"frontmatter": {}, "body": "----\na: b\n---\n", "first_line": 1},
+            id="a-b-frontmatter-body-first_line",
+        ),
+        pytest.param(
+            " ---\na: b\n---\n",
+            {"frontmatter": {}, "body": " ---\na: b\n---\n", "first_line": 1},
+            id="a-b-frontmatter-body-first_line-2",
+        ),
+        pytest.param(
+            "text\n---\na: b\n---\n",
+            {"frontmatter": {}, "body": "text\n---\na: b\n---\n", "first_line": 1},
+            id="text-b",
+        ),
+        pytest.param(
+            "---\na: b\n" + "# " + "x" * 70000 + "\n---\ntext",
+            {
+                "frontmatter": {},
+                "body": "---\na: b\n" + "# " + "x" * 70000 + "\n---\ntext",
+                "first_line": 1,
+            },
+            id="a-b-number-sign",
+        ),
+        pytest.param(
+            "---\nlayout: post\nweight: 3\n---\n<!-- note: this -->\n<!-- toc -->\n",
+            {"warnings": ()},
+            id="layout-post-weight-3-note-toc",
+        ),
+        pytest.param(
+            '<!-- bethink: vector-index=false, kind=gotcha, tags=one, two, title="A, b" -->\n<!-- tags: three -->\n\nText.',
+            {"directives": {"index": False, "kind": "gotcha", "tags": ("three",), "title": "A, b"}},
+            id="bethink-vector-index-false-kind-gotcha",
+        ),
+        pytest.param(
+            f"# A\n\n{LONG}\n\n## B\n<!-- bethink: kind=gotcha, tags=b -->\n{LONG}\n",
+            {
+                "directives": {},
+                "warnings": (
+                    "line 6: a directive holds for the whole file and stands before its first header",
+                ),
+            },
+            id="LONG-B-bethink-kind-gotcha-tags-b-LONG",
+        ),
+    ],
+)
+def test_frontmatter_is_parsed(text, expected):
+    page = parse(text)
+    assert {name: getattr(page, name) for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("block", "line"),
+    [
+        pytest.param("title: a: b", " at line 2", id="title-b"),
+        pytest.param("title: x\nlist: [a, b\nother: 1", " at line 4", id="title-x-list-b-other-1"),
+        pytest.param("title: {{title}}", " at line 2", id="title-title"),
+        pytest.param("title: x\nyear: &a 1\n", "", id="title-x-year-1"),
+        pytest.param("title: x\nyear: *a\n", "", id="title-x-year"),
+        pytest.param(
+            "title: x\nyear: !!python/name:os.system x\n",
+            "",
+            id="title-x-year-python/name-os.system-x",
+        ),
+        pytest.param("title: 'never closed", " at line 3", id="title-never-closed"),
+        pytest.param("title: \tx\n\ty: 1", " at line 2", id="title-x-y-1"),
+    ],
+)
+def test_broken_frontmatter_is_a_warning(block, line):
+    page = parse(f"---\n{block}\n---\n# A\n\nText.\n")
+    assert page.body == "# A\n\nText.\n"
+    assert not parse(f"---\n{block}\nindex: false\n---\n").directives["index"]
+    (warning,) = page.warnings
+    assert warning.startswith(f"broken frontmatter{line}: ")
+    assert not warning.endswith(".")
+
+
+def test_a_directive_is_read_in_each_of_its_forms():
     for field, name, value in DIRECTIVES_READ_FROM_FRONTMATTER:
         comment = field.replace(": ", "=", 1)
         before = "" if name == "importance" else "importance: 3\n"
@@ -432,6 +499,9 @@ def test_frontmatter_and_directives_are_taken_apart_and_broken_ones_are_warnings
             page = parse(text)
             assert page.directives[name] == value, text
             assert page.warnings == ()
+
+
+def test_a_wrong_directive_is_a_warning():
     for field in WRONG_VALUE:
         for text in (
             f"---\n{field}\n---\nText.",
@@ -445,25 +515,31 @@ def test_frontmatter_and_directives_are_taken_apart_and_broken_ones_are_warnings
             assert len(whole(text)) == 1
 
 
-DIRECTIVE_STANDS_ON = [
-    "```\n<!-- index: false -->\n```\n",
-    "    <!-- index: false -->\n",
-    "> <!-- index: false -->\n",
-    "Text <!-- index: false --> in a line.\n",
-    "<!-- index: false --> and text\n",
-    "<!-- index: false --> <!-- and more -->\n",
-    "`<!-- index: false -->`\n",
-    "<!-- The index: false or not? -->\n",
-]
-
-
-def test_directives_are_not_part_of_the_text_but_where_they_stand_in_it_or_in_code():
+def test_directives_at_the_top_are_not_part_of_the_text():
     text = f"<!-- tags: x -->\n<!-- importance: 7 -->\n\n# A\n\n{LONG}.\n<!-- kept -->\n"
     (passage,) = whole(text)
     assert passage.content == f"# A\n\n{LONG}.\n<!-- kept -->"
     assert (passage.lines, passage.tags, passage.importance) == ((4, 7), ("x",), 7.0)
-    for text in DIRECTIVE_STANDS_ON:
-        assert "index: false" in whole(text)[0].content
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("```\n<!-- index: false -->\n```\n", id="index-false"),
+        pytest.param("    <!-- index: false -->\n", id="index-false-2"),
+        pytest.param("> <!-- index: false -->\n", id="index-false-3"),
+        pytest.param("Text <!-- index: false --> in a line.\n", id="text-index-false-line"),
+        pytest.param("<!-- index: false --> and text\n", id="index-false-text"),
+        pytest.param("<!-- index: false --> <!-- and more -->\n", id="index-false-more"),
+        pytest.param("`<!-- index: false -->`\n", id="index-false-4"),
+        pytest.param("<!-- The index: false or not? -->\n", id="index-false-not"),
+    ],
+)
+def test_directives_in_code_are_part_of_the_text(text):
+    assert "index: false" in whole(text)[0].content
+
+
+def test_a_directive_below_a_header_only_excludes_the_file():
     # Below a header one only keeps the file out.
     text = f"# A\n\n{LONG}\n\n## B\n<!-- bethink: kind=gotcha, tags=b -->\n{LONG}\n"
     assert [passage.lines for passage in whole(text)] == [(1, 3), (5, 7)]
@@ -471,49 +547,69 @@ def test_directives_are_not_part_of_the_text_but_where_they_stand_in_it_or_in_co
     assert whole(text.replace("kind=gotcha", "vector-index=false")) == []
 
 
-NOTHING_WORTH_REMEMBERING_MAKES = [
-    "",
-    "   \n\n",
-    "---\na: b\n---\n",
-    "---\n***\n",
-    "<!-- tags: a -->",
-    "* * *\n\n---\n",
-    "<!-- index: false -->\nText.",
-]
-
-KIND_FOLLOWS_FROM = [
-    (".claude/knowledge/architecture/storage.md", "architecture"),
-    (".claude/knowledge/components/api/auth.md", "component"),
-    ("knowledge/domain/orders.md", "domain"),
-    ("knowledge/patterns/retry.md", "pattern"),
-    ("knowledge/gotchas.md", "gotcha"),
-    ("ARCHITECTURE.md", "architecture"),
-    ("docs/decisions/0001-use-sqlite.md", "decision"),
-    ("docs/adr/0001.md", "decision"),
-    ("architecture/decisions/1.md", "decision"),
-    ("decisions/architecture.md", "architecture"),
-    ("notes/discoveries/x.md", "discovery"),
-    ("docs/patterns/x.rst", "document"),
-    ("docs/guide.md", "document"),
-    ("docs/pattern-matching.md", "document"),
-]
-
-
-def test_passages_carry_section_lines_and_kind_and_what_the_file_says_of_itself():
+def test_a_passage_carries_its_section():
     front = "---\ntitle: Handbook\ndescription: How we\n  work\ndate: 2024-05-06\ntags: [x]\nimportance: 6\n---\n"
     first, *_, last = whole(front + GUIDE)
     assert (first.section, first.lines) == ("Handbook > Guide", (9, 11))
     assert last.section == "Handbook > Guide > Use"
     assert (last.tags, last.importance, last.kind) == (("x",), 6.0, "document")
     assert last.content.startswith("Then go on.\n\n## Use")
+
+
+def test_a_page_without_headers_has_its_title_as_section():
     assert whole("Only text.")[0].section == "a"
     assert whole("---\ntitle: Mine\n---\nOnly text.")[0].section == "Mine"
     assert [passage.section for passage in whole(f"{LONG}\n# A\n{LONG}")] == ["A", "A"]
-    for text in NOTHING_WORTH_REMEMBERING_MAKES:
-        assert whole(text) == []
-    for uri, kind in KIND_FOLLOWS_FROM:
-        assert whole("Some text.", uri)[0].kind == kind
-        assert whole("<!-- kind: fact -->\nSome text.", uri)[0].kind == "fact"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("", id="empty"),
+        pytest.param("   \n\n", id="blank"),
+        pytest.param("---\na: b\n---\n", id="b"),
+        pytest.param("---\n***\n", id="hyphen-minus"),
+        pytest.param("<!-- tags: a -->", id="tags"),
+        pytest.param("* * *\n\n---\n", id="asterisk"),
+        pytest.param("<!-- index: false -->\nText.", id="index-false-text"),
+    ],
+)
+def test_a_page_without_content_makes_no_passage(text):
+    assert whole(text) == []
+
+
+@pytest.mark.parametrize(
+    ("uri", "kind"),
+    [
+        pytest.param(
+            ".claude/knowledge/architecture/storage.md",
+            "architecture",
+            id="claude/knowledge/architecture/storage.md",
+        ),
+        pytest.param(
+            ".claude/knowledge/components/api/auth.md",
+            "component",
+            id="claude/knowledge/components/api/auth.md",
+        ),
+        pytest.param("knowledge/domain/orders.md", "domain", id="knowledge/domain/orders.md"),
+        pytest.param("knowledge/patterns/retry.md", "pattern", id="knowledge/patterns/retry.md"),
+        pytest.param("knowledge/gotchas.md", "gotcha", id="knowledge/gotchas.md"),
+        pytest.param("ARCHITECTURE.md", "architecture", id="architecture.md"),
+        pytest.param(
+            "docs/decisions/0001-use-sqlite.md", "decision", id="docs/decisions/0001-use-sqlite.md"
+        ),
+        pytest.param("docs/adr/0001.md", "decision", id="docs/adr/0001.md"),
+        pytest.param("architecture/decisions/1.md", "decision", id="architecture/decisions/1.md"),
+        pytest.param("decisions/architecture.md", "architecture", id="decisions/architecture.md"),
+        pytest.param("notes/discoveries/x.md", "discovery", id="notes/discoveries/x.md"),
+        pytest.param("docs/patterns/x.rst", "document", id="docs/patterns/x.rst"),
+        pytest.param("docs/guide.md", "document", id="docs/guide.md"),
+        pytest.param("docs/pattern-matching.md", "document", id="docs/pattern-matching.md"),
+    ],
+)
+def test_the_kind_follows_from_the_path(uri, kind):
+    assert whole("Some text.", uri)[0].kind == kind
+    assert whole("<!-- kind: fact -->\nSome text.", uri)[0].kind == "fact"
 
 
 def read_file(tmp_path, text, style="headers"):
@@ -526,7 +622,7 @@ def read_file(tmp_path, text, style="headers"):
 
 
 @pytest.mark.parametrize("style", ["headers", "lines"])
-def test_a_private_block_across_many_chunks_is_taken_out_whole_and_lines_stay_true(tmp_path, style):
+def test_a_private_block_across_chunks_is_removed(tmp_path, style):
     secret = "".join(f"Hidden sentence {number}.\n" for number in range(200))
     text = f"# A\n\n{LONG}\n\n<private>\n{secret}</private>\n\nAfter it.\n\n## B\n\n{LONG}\n"
     found, said = read_file(tmp_path, text, style)
@@ -542,7 +638,7 @@ FRONTS = ["", "---\n", "---\ntitle: x\n---\n", "---\r\na: [\r\n---\r\n", "---\nt
 
 @settings(max_examples=80, deadline=None)
 @given(text=texts, front=st.sampled_from(FRONTS))
-def test_every_text_is_parsed_and_its_passages_cite_lines_that_hold_them(text, front):
+def test_passages_cite_the_lines_that_hold_them(text, front):
     page = parse(front + text)
     lines = re.split(r"\r\n?|\n", front + text)
     for style in (by_headers, by_lines):

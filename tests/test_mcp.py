@@ -16,14 +16,15 @@ from memories import use_tool
 
 from bethink import Bethink, __version__
 from bethink.agents.base import extract_speech
-from bethink.app import OPERATIONS
-from bethink.app.mcp import PROMPTS, TOOLS
 from bethink.app.mcp.server import TEXT_ONLY, _codex_workspaces
+from bethink.app.mcp.tools import PROMPTS, TOOLS
+from bethink.app.operation import OPERATIONS
 from bethink.config import Config
 from bethink.features import inbox
 from bethink.model import Passage, Source
 from bethink.outgoing import NOTICE
 from bethink.recall.shape import tokens
+from bethink.schema import argument_fields
 
 DAY = timedelta(days=1)
 FENCED = re.compile(r"<bethink-memory ([0-9a-f]{8})>\n(.*)\n</bethink-memory \1>", re.DOTALL)
@@ -63,30 +64,93 @@ def direct(place):
     return Bethink(config=Config(**settings)._replace(embedding="hashing"), directory=project)
 
 
-def test_the_list_of_tools_fits_its_token_budget(talk):
-    listed = talk("list_tools", cache_mode="bypass")
+READS = {"search_memories", "get_memories", "get_handoff", "memory_overview"}
+
+
+@pytest.fixture
+def listed(talk):
+    return talk("list_tools", cache_mode="bypass")
+
+
+def test_the_list_of_tools_fits_its_token_budget(listed):
     assert len(listed.model_dump_json(by_alias=True, exclude_none=True)) / 4 <= 1500
 
 
-def test_the_tools_are_those_of_the_operations(talk):
-    listed = talk("list_tools", cache_mode="bypass")
-    tools = listed.tools
-    assert [tool.name for tool in tools] == list(TOOLS)
-    assert {tool for _, _, _, tool, _ in OPERATIONS.values()} - {"-"} == set(TOOLS)
+def test_the_tools_are_those_of_the_operations(listed):
+    assert [tool.name for tool in listed.tools] == list(TOOLS)
 
 
-def test_each_tool_carries_hints_for_the_client(talk):
-    listed = talk("list_tools", cache_mode="bypass")
-    tools = listed.tools
-    about = {tool.name: tool.annotations for tool in tools}
-    reads = {"search_memories", "get_memories", "get_handoff", "memory_overview"}
-    assert {name for name, one in about.items() if one.read_only_hint} == reads
-    assert [name for name, one in about.items() if one.destructive_hint] == ["forget_memories"]
-    once = {name for name, one in about.items() if one.idempotent_hint}
-    assert once == set(TOOLS) - reads - {"rate_memories"}
-    loaded = [tool.name for tool in tools if (tool.meta or {}).get("anthropic/alwaysLoad")]
+def test_every_tool_that_an_operation_names_exists():
+    assert {one.tool for one in OPERATIONS.values()} - {""} <= set(TOOLS)
+
+
+@pytest.mark.parametrize("tool", [pytest.param(tool, id=name) for name, tool in TOOLS.items()])
+def test_a_tool_has_a_description(tool):
+    assert tool.description
+
+
+@pytest.mark.parametrize(
+    ("hint", "tools"),
+    [
+        pytest.param("read_only_hint", READS, id="read-only"),
+        pytest.param("destructive_hint", {"forget_memories"}, id="destructive"),
+        pytest.param("idempotent_hint", {*TOOLS} - READS - {"rate_memories"}, id="idempotent"),
+    ],
+)
+def test_hints_say_what_a_tool_may_change(listed, hint, tools):
+    assert {tool.name for tool in listed.tools if getattr(tool.annotations, hint)} == tools
+
+
+def test_no_tool_is_open_to_the_world(listed):
+    assert {tool.annotations.open_world_hint for tool in listed.tools} == {False}
+
+
+def test_only_the_search_is_always_loaded(listed):
+    loaded = [one.name for one in listed.tools if (one.meta or {}).get("anthropic/alwaysLoad")]
     assert loaded == ["search_memories"]
-    assert all(one.open_world_hint is False for one in about.values())
+
+
+@pytest.mark.parametrize(
+    ("tool", "operation"),
+    [
+        pytest.param("store_memories", "add", id="store_memories"),
+        pytest.param("update_memory", "update", id="update_memory"),
+    ],
+)
+def test_every_editable_field_is_an_argument(listed, tool, operation):
+    [found] = [one for one in listed.tools if one.name == tool]
+    properties = found.input_schema["properties"]
+    offered = properties.get("memories", {}).get("items", {}).get("properties", properties)
+    assert set(argument_fields(operation)) <= set(offered)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        pytest.param("summary", "How we deploy", "How we deploy", id="summary"),
+        pytest.param("valid_from", "2026-03-01", "2026-03-01", id="valid_from"),
+        pytest.param("confidence", 0.5, 0.5, id="confidence"),
+    ],
+)
+def test_a_field_that_is_stored_by_a_tool_is_kept(talk, place, name, value, shown):
+    id = talk.store(f"We deploy from main, said with a {name}", **{name: value})
+    with direct(place) as memory:
+        kept = getattr(memory.one(id), name)
+    assert (kept.date().isoformat() if name == "valid_from" else kept) == shown
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param("tag", "tags", id="tag"),
+        pytest.param("kind", "kinds", id="kind"),
+        pytest.param("profile", "intent", id="profile"),
+    ],
+)
+def test_a_tool_accepts_the_names_of_other_surfaces(old, new):
+    value = "explore" if new == "intent" else ["x"]
+    read = TOOLS["search_memories"].read_arguments
+    assert read({old: value}) == read({new: value})
 
 
 def test_the_server_names_itself(talk):
@@ -230,7 +294,7 @@ def test_a_batch_says_what_became_of_each(talk):
         ]
     )
     assert re.search(
-        rf"^1\. already stored as \[{id}\]\n2\. added \[[0-9a-f-]+\] preference\n3\. added \[[0-9a-f-]+\] \w+\n4\. added \[[0-9a-f-]+\] \w+\nNote: 1 private or secret part taken out",
+        rf"^1\. already stored as \[{id}\]\n2\. added \[[0-9a-f-]+\] preference\n3\. added \[[0-9a-f-]+\] \w+\n4\. added \[[0-9a-f-]+\] \w+\nNote: 1 private or secret part removed",
         answer,
         re.DOTALL,
     )

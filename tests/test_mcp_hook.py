@@ -13,9 +13,10 @@ from mcp_client import ERAS, talking, text_of
 from mcp_types import CallToolRequestParams
 
 from bethink.api import Bethink
-from bethink.app.mcp import HOOK, TOOLS
+from bethink.app.mcp import HOOK
 from bethink.app.mcp.keeper import Keeper, answer_prompt_hook
 from bethink.app.mcp.server import Handlers
+from bethink.app.mcp.tools import TOOLS
 from bethink.embed.http import HttpEmbedder
 from bethink.hooks import spool, state
 from bethink.project import find

@@ -35,9 +35,9 @@ WHOLE = f"import bethink.app.mcp as greeting; greeting.LONGEST = 0; {RUN}"
 CHANGED = """
 import os, sys, time
 from bethink.app.mcp import tools
-def other(memory, given):
+@tools.tool()
+def memory_overview(memory):
     {tool}
-tools.TOOLS["memory_overview"] = other
 from bethink.app.cli.main import main
 main(["mcp"])
 """

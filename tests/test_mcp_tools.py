@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from memories import NOW, use_tool
 
-from bethink.app.mcp import tools
-from bethink.app.mcp.tools import list_resources, read_resource
+from bethink.app.mcp import resources, tools
+from bethink.app.mcp.resources import list_resources, read_resource
 from bethink.app.render import quote_items, show_memories
 from bethink.config import Config
 from bethink.errors import InvalidInput, NotFound
@@ -272,7 +272,7 @@ def test_only_readable_markdown_is_listed(reader, project):
 
 
 def test_the_list_of_files_is_limited(reader, monkeypatch):
-    monkeypatch.setattr(tools, "FILES_LISTED", 1)
+    monkeypatch.setattr(resources, "FILES_LISTED", 1)
     assert [one["name"] for one in list_resources(reader)] == ["domain/tea.md"]
     assert file(reader, "notes.md") == ["notes.md"]
 

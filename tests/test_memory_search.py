@@ -6,7 +6,7 @@ import pytest
 from memories import Failing, texts
 
 from bethink.config import Config
-from bethink.embed import HashingEmbedder
+from bethink.embed.hashing import HashingEmbedder
 from bethink.errors import EmbeddingError, InvalidInput, NotFound
 from bethink.model import PERSONAL, Filter, Passage
 from bethink.recall.unrelated import FEW_SHOWN, NOTHING_FITS

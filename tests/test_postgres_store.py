@@ -45,7 +45,7 @@ def told(url: str) -> str:
     return message
 
 
-def test_what_cannot_be_opened_is_told_apart_and_left_as_it_was(fresh, monkeypatch):
+def test_a_failed_connection_is_explained():
     right = postgres.server_url()
     server = f"127.0.0.1:{right.rpartition(':')[2]}"
     down = f"postgresql://anna:hunter2@127.0.0.1:{postgres.free_port()}/memories"
@@ -56,22 +56,37 @@ def test_what_cannot_be_opened_is_told_apart_and_left_as_it_was(fresh, monkeypat
         (postgres.on(right, "nowhere"), 'database "nowhere" does not exist'),
     ):
         assert said in told(wrong)
-    for name, value, said in (
-        ("OLDEST_SERVER", 990_000, "is the oldest that will do"),
-        ("OLDEST_VECTOR", (99, 0), "pgvector"),
-    ):
-        with monkeypatch.context() as patch:
-            patch.setattr(schema, name, value)
-            assert said in told(fresh)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        pytest.param("OLDEST_SERVER", 990_000, "is the oldest that will do", id="oldest_server"),
+        pytest.param("OLDEST_VECTOR", (99, 0), "pgvector", id="oldest_vector"),
+    ],
+)
+def test_an_old_server_is_refused(fresh, monkeypatch, name, value, said):
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, name, value)
+        assert said in told(fresh)
+
+
+def test_a_server_without_pgvector_is_refused(fresh):
     name = fresh.rpartition("/")[2]
     lacking = f"ALTER DATABASE {name} SET extension_control_path = '/nowhere'"
     postgres.run(postgres.server_url(), lacking)
     assert "lacks the extension pgvector" in told(fresh)
     assert not has_schema(fresh)
+
+
+def test_a_database_in_another_encoding_is_refused(fresh):
     latin = fresh.rpartition("/")[2] + "_latin"
     create = f"CREATE DATABASE {latin} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0"
     postgres.run(postgres.server_url(), create)
     assert "encoded as LATIN1" in told(postgres.on(fresh, latin))
+
+
+def test_a_database_of_a_newer_version_is_refused():
     newer = postgres.migrated()
     postgres.run(newer, "INSERT INTO bethink.migrations(number) VALUES (999)")
     with pytest.raises(StoreTooNew, match="newer Bethink"):
@@ -107,7 +122,7 @@ def as_role(url: str, name: str) -> str:
     return f"postgresql://{name}:pass@{url.rpartition('@')[2]}"
 
 
-def test_an_owner_who_is_no_superuser_migrates_and_a_server_login_only_serves(fresh):
+def test_an_owner_without_superuser_rights_migrates(fresh):
     tag = fresh.rpartition("/")[2]
     boss, app, stranger = f"boss_{tag}", f"app_{tag}", f"stranger_{tag}"
     for role, more in ((boss, "CREATEROLE"), (app, ""), (stranger, "")):
@@ -137,7 +152,7 @@ def test_an_owner_who_is_no_superuser_migrates_and_a_server_login_only_serves(fr
     assert postgres.run(fresh, open_to_all) == []
 
 
-def test_nothing_is_left_behind_on_a_connection():
+def test_a_connection_keeps_no_state():
     """What PgBouncer's transaction pooling needs: each transaction says who acts, and none leaves a trace."""
     store = opened(postgres.database_url())
     tell(store, "a heron")
@@ -154,13 +169,16 @@ def test_nothing_is_left_behind_on_a_connection():
     store.close()
 
 
-def test_lost_connections_are_replaced_and_another_writer_is_waited_for_and_then_told(tenant):
+def test_lost_connections_are_replaced(tenant):
     cut = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'bethink' AND datname = current_database()"
     tell(tenant, "a heron")
     postgres.run(tenant.database.url, cut)
     assert len(by_words(tenant, "heron")) == 1
     postgres.run(tenant.database.url, cut)
     assert put(tenant, make("another")).added == 1
+
+
+def test_a_second_writer_waits_then_gives_up(tenant):
     tell(tenant, "a text")
     impatient = PostgresStore(postgres.database_url(), tenant=tenant.name, timeout=0.3)
     with psycopg.connect(tenant.database.url) as holder:
@@ -176,7 +194,7 @@ def explain(connection, sql: str) -> str:
     return "\n".join(row[0] for row in connection.execute(f"EXPLAIN {sql}".encode()))
 
 
-def test_a_large_scope_is_searched_by_the_indexes_of_vectors_and_of_words(tenant, monkeypatch):
+def test_a_large_scope_is_searched_by_the_vector_index(tenant, monkeypatch):
     def scale(matrix):
         return (matrix / np.linalg.norm(matrix, axis=-1, keepdims=True)).astype(np.float32)
 
@@ -199,6 +217,9 @@ def test_a_large_scope_is_searched_by_the_indexes_of_vectors_and_of_words(tenant
         found += len(set(best) & {key for key, _ in items})
         assert len(items) == 10
     assert found >= 0.95 * 150
+
+
+def test_a_large_scope_is_searched_by_the_word_index(tenant):
     texts = (f"heron number {n} {'reed' if n == 77 else 'water'}" for n in range(400))
     put(tenant, *map(make, texts), embed=False)
     with tenant.database.connect() as connection:
@@ -235,7 +256,7 @@ ROWS_FOUND_BY = [
 ]
 
 
-def test_rows_are_found_by_index_although_only_the_policy_names_the_tenant():
+def test_row_level_policies_use_an_index():
     """With enough memories for the planner to care, beside another tenant."""
     store = PostgresStore(postgres.migrated(), tenant="full")
     for one in (store, store.act_as("other", "")):
@@ -265,15 +286,26 @@ def trail():
     store.close()
 
 
-def test_the_audit_trail_cannot_be_changed_and_damage_is_found(trail):
+def test_the_audit_trail_lists_every_change(trail):
     with postgres.transaction(trail) as connection:
         found = connection.execute("SELECT number, changes FROM audit ORDER BY number").fetchall()
     assert [number for number, _ in found] == [1, 2, 3, 4, 5, 6, 7]
     assert '"add"' in found[0][1] and '"update"' in found[5][1] and '"purge"' in found[6][1]
-    for damage in ("UPDATE bethink.audit SET actor = 'x'", "DELETE FROM bethink.audit"):
-        with pytest.raises(psycopg.errors.RaiseException, match="cannot be changed"):
-            postgres.run(trail.database.url, damage)  # not even by a superuser in passing
 
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param("UPDATE bethink.audit SET actor = 'x'", id="update-bethink.audit-SET-actor-x"),
+        pytest.param("DELETE FROM bethink.audit", id="delete-bethink.audit"),
+    ],
+)
+def test_the_audit_trail_cannot_be_changed(trail, damage):
+    with pytest.raises(psycopg.errors.RaiseException, match="cannot be changed"):
+        postgres.run(trail.database.url, damage)  # not even by a superuser in passing
+
+
+def test_damaged_rows_are_found(trail):
     def damage(statement):
         postgres.run(trail.database.url, statement)
 

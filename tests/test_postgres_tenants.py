@@ -53,7 +53,7 @@ def fill(store: PostgresStore, word: str) -> list:
     return memories
 
 
-def test_a_tenant_sees_its_own_rows_and_no_others(two):
+def test_a_tenant_sees_only_its_own_rows(two):
     one, other = two
     mine = fill(one, "heron")
     before = snapshot(one)
@@ -72,7 +72,7 @@ def test_a_tenant_sees_its_own_rows_and_no_others(two):
     assert other.get([theirs.id])[0].importance == 5.0
 
 
-def test_without_a_tenant_nothing_is_seen_and_without_a_name_nothing_is_personal(two):
+def test_nothing_is_visible_without_a_tenant(two):
     one, _ = two
     fill(one, "heron")
     assert set(counts(one, Who()).values()) == {0}
@@ -83,6 +83,9 @@ def test_without_a_tenant_nothing_is_seen_and_without_a_name_nothing_is_personal
     values = f"({one.who.tenant}, 0, 'x', 'y')"
     with pytest.raises(StoreError), postgres.transaction(one, Who()) as connection:
         connection.execute(f"INSERT INTO meta(tenant, scope, key, value) VALUES {values}")
+
+
+def test_nothing_is_personal_without_a_user(two):
     with pytest.raises(InvalidInput, match="belongs to somebody") as caught:
         put(two[0], make("I like tea", scope=PERSONAL))
     assert "`user`" in caught.value.hint
@@ -122,7 +125,7 @@ ROLE_SERVES = [
 ]
 
 
-def test_the_role_that_serves_cannot_step_over_the_walls(two):
+def test_the_serving_role_cannot_leave_its_tenant(two):
     one, other = two
     fill(one, "heron")
     one.take(Bundle(), note=("a", "b"))
@@ -135,16 +138,29 @@ def test_the_role_that_serves_cannot_step_over_the_walls(two):
         assert set(counts(other).values()) == {0}, statement
 
 
-def test_every_table_is_closed_and_no_role_may_bypass():
+def test_every_table_has_row_level_security():
     def found(query):
         return postgres.run(postgres.shared().database.url, query)
 
     ours = "relnamespace = 'bethink'::regnamespace"
     walls = f"{ours} AND relkind IN ('r', 'p') AND NOT (relrowsecurity AND relforcerowsecurity)"
     assert found(f"SELECT relname FROM pg_class WHERE {walls}") == [("migrations",)]
+
+
+def test_no_role_may_bypass_row_level_security():
+    def found(query):
+        return postgres.run(postgres.shared().database.url, query)
+
     rights = "rolsuper OR rolbypassrls OR rolcanlogin OR rolcreaterole"
     roles = found(f"SELECT rolname, {rights} FROM pg_roles WHERE rolname LIKE 'bethink%'")
     assert sorted(roles) == [("bethink_app", False), ("bethink_keeper", False)]
+
+
+def test_every_key_begins_with_the_tenant():
+    def found(query):
+        return postgres.run(postgres.shared().database.url, query)
+
+    ours = "relnamespace = 'bethink'::regnamespace"
     # Every key of a tenant's table leads with the tenant.
     first = "SELECT attname FROM pg_attribute WHERE attrelid = indrelid AND attnum = indkey[0]"
     unique = "indisunique AND NOT relispartition"
@@ -156,6 +172,12 @@ def test_every_table_is_closed_and_no_role_may_bypass():
     apart = {("logins", "role"), ("migrations", "number"), ("tokens", "hash")}
     apart |= {("tenants", "id"), ("tenants", "name")}
     assert {row for row in rows if row[1] != "tenant"} <= apart
+
+
+def test_every_privileged_function_fixes_its_search_path():
+    def found(query):
+        return postgres.run(postgres.shared().database.url, query)
+
     # Every function with the keeper's rights looks among temporary objects last.
     keepers = "pronamespace = 'bethink'::regnamespace AND prosecdef"
     settings = found(f"SELECT proconfig FROM pg_proc WHERE {keepers}")
@@ -200,7 +222,7 @@ TYPE = [
 ]
 
 
-def test_a_type_of_the_callers_own_is_never_evaluated_with_the_keepers_rights(two):
+def test_a_type_of_the_caller_never_runs_with_the_rights_of_the_keeper(two):
     """Whoever could make temporary objects would put a domain of the same name before ours, with a check that does as it likes."""
     for call in TYPE:
         for name in ("timestamptz", "int4", "int8", "text", "bytea"):
@@ -228,7 +250,7 @@ def test_what_is_personal_is_seen_by_that_person_alone(people):
     assert ben.count(everything(PERSONAL)) == 1 and len(ben.history(next(ben.scan(EVERY)).id)) == 1
 
 
-def test_nothing_that_is_derived_from_what_is_personal_is_seen_by_others(people):
+def test_nothing_derived_from_personal_memories_is_visible_to_others(people):
     """Rows of any table, asked for behind the application's back as direct access to the database allows."""
     anna, ben = people
     tell(ben, "We deploy on Fridays")
@@ -249,7 +271,7 @@ def test_nothing_that_is_derived_from_what_is_personal_is_seen_by_others(people)
             assert ask(connection, asked) == number
 
 
-def test_a_purge_of_what_is_personal_binds_nobody_else_and_one_of_what_is_shared_binds_all(people):
+def test_a_purge_binds_everybody_only_if_it_is_shared(people):
     anna, ben = people
     stores.purge(anna, *tell(anna, "I like tea", scope=PERSONAL), *tell(anna, "The old plan"))
     for person, text, scope, status in (
@@ -260,7 +282,7 @@ def test_a_purge_of_what_is_personal_binds_nobody_else_and_one_of_what_is_shared
         assert put(person, make(text, scope=scope)).outcomes[0].status == status
 
 
-def test_a_login_that_is_bound_to_a_person_acts_for_that_person_alone():
+def test_a_login_bound_to_a_person_acts_only_for_that_person():
     url = postgres.migrated()
     role = f"anna_{url.rpartition('/')[2]}"
     owner = PostgresStore(url, tenant="team", user="anna")
@@ -289,7 +311,7 @@ def test_a_login_that_is_bound_to_a_person_acts_for_that_person_alone():
         store.close()
 
 
-def test_whoever_makes_the_indexes_anew_leaves_those_of_what_is_personal_to_others(people):
+def test_rebuilding_indexes_leaves_personal_memories_of_others_alone(people):
     anna, ben = people
     put(anna, make("I like tea", scope=PERSONAL), make("We deploy on Fridays"))
     diary, _ = tell(ben, "A numbat ate ants in the garden", "It slept all day", scope=PERSONAL)
@@ -304,7 +326,7 @@ def test_whoever_makes_the_indexes_anew_leaves_those_of_what_is_personal_to_othe
     assert anna.check(deep=True) == ben.check(deep=True) == []
 
 
-def test_a_tenant_that_was_deleted_is_told_to_who_still_uses_it_and_cannot_be_entered():
+def test_a_deleted_tenant_cannot_be_used():
     tenant = postgres.new_tenant()
     store = postgres.shared().act_as(tenant, "")
     (memory,) = tell(store, "a text")
@@ -321,7 +343,7 @@ def test_a_tenant_that_was_deleted_is_told_to_who_still_uses_it_and_cannot_be_en
         postgres.shared().act_as(tenant, "")
 
 
-def test_tenants_that_work_at_once_over_shared_connections_see_nothing_of_one_another():
+def test_tenants_on_shared_connections_do_not_mix():
     players = [postgres.shared().act_as(postgres.new_tenant(), f"person {n}") for n in range(6)]
 
     def play(number: int, step: int) -> None:

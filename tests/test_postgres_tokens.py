@@ -63,7 +63,7 @@ def test_a_bound_role_cannot_create_a_token_for_another_person(team, cli, monkey
     assert "--person anna" in said
 
 
-def test_a_bound_role_creates_and_revokes_its_own_tokens(team, cli, monkeypatch):
+def test_a_bound_role_manages_its_own_tokens(team, cli, monkeypatch):
     monkeypatch.setenv("BETHINK_DATABASE", team.own)
     monkeypatch.setenv("BETHINK_TENANT", "team")
     monkeypatch.setenv("BETHINK_USER", "anna")
@@ -83,7 +83,7 @@ def test_a_bound_role_cannot_take_a_name_that_another_persons_token_has(team):
         create(team.anna, "ben", "anna")
 
 
-def test_an_administrator_creates_and_revokes_tokens_of_others(team):
+def test_an_administrator_manages_tokens_of_others(team):
     id = create(team.carol, "for-dora", "dora")
     team.carol.revoke_token(id, 1)
     (row,) = (one for one in team.carol.list_tokens() if one["id"] == id)

@@ -38,7 +38,7 @@ def kept_file(message):
     return Path(re.search(r"Your text is kept in (\S+)\.(?=\s)", message + " ")[1])
 
 
-def test_what_is_edited_is_a_new_version_unless_somebody_else_changed_it_meanwhile(cli, tmp_path):
+def test_an_edited_memory_is_a_new_version(cli, tmp_path):
     id = cli.add(DEPLOY, "--importance", "8")
     cli.monkeypatch.setenv("EDITOR", "/no/such/editor")
     body = "file.write_text('We deploy from main, after two reviews\\r\\n')"
@@ -49,6 +49,10 @@ def test_what_is_edited_is_a_new_version_unless_somebody_else_changed_it_meanwhi
     assert len(cli.json("history", id)) == 2 and DEPLOY in cli.ok("restore", id, "--to", "1")
     [draft] = json.loads((tmp_path / "started.json").read_text())
     assert not Path(draft).exists() and draft.endswith(".md")
+
+
+def test_an_edit_of_a_memory_that_changed_is_kept_in_a_file(cli, tmp_path):
+    id = cli.add(DEPLOY, "--importance", "8")
     other = [sys.executable, "-m", "bethink", "update", id, "--content", "We deploy on Fridays"]
     body = f"import subprocess; subprocess.run({other!r}, check=True); file.write_text('Mine')"
     cli.monkeypatch.setenv("EDITOR", make_editor(tmp_path, body))
@@ -65,10 +69,10 @@ def test_what_is_edited_is_a_new_version_unless_somebody_else_changed_it_meanwhi
             id="file.write_text-private-all-private",
         ),
         pytest.param(
-            "file.write_bytes(b'caf\\xe9')", "is no text in UTF-8", id="file.write_bytes-b-caf-xe9"
+            "file.write_bytes(b'caf\\xe9')", "is not UTF-8 text", id="file.write_bytes-b-caf-xe9"
         ),
         pytest.param(
-            "file.write_text('x'); sys.exit(3)", "ended with 3", id="file.write_text-x-sys.exit-3"
+            "file.write_text('x'); sys.exit(3)", "exited with 3", id="file.write_text-x-sys.exit-3"
         ),
     ],
 )
@@ -85,16 +89,16 @@ def test_a_text_that_is_not_taken_is_kept_in_a_file(cli, tmp_path, body, said):
 @pytest.mark.parametrize(
     ("environment", "said"),
     [
-        pytest.param({}, "There is no editor.", id="there-no-editor"),
+        pytest.param({}, "No editor is set.", id="there-no-editor"),
         pytest.param(
             {"EDITOR": "/no/such/editor"}, "cannot be started", id="editor-no/such/editor"
         ),
-        pytest.param({"EDITOR": "false"}, "ended with 1. Nothing was changed.", id="editor-false"),
+        pytest.param({"EDITOR": "false"}, "exited with 1. Nothing was changed.", id="editor-false"),
         pytest.param({"EDITOR": "vi 'unclosed"}, "cannot be started", id="editor-vi-unclosed"),
         pytest.param({"EDITOR": "vi", "CLAUDECODE": "1"}, "bethink update", id="editor-claudecode"),
     ],
 )
-def test_without_an_editor_it_is_said_how_to_name_one(cli, tmp_path, environment, said):
+def test_a_missing_editor_is_explained(cli, tmp_path, environment, said):
     id = cli.add(DEPLOY)
     for name, value in environment.items():
         cli.monkeypatch.setenv(name, value)
@@ -129,7 +133,7 @@ def test_a_source_opens_at_its_line_in_any_editor(cli, passage, tmp_path, progra
     assert started.read_text().split() == [part.format(**place) for part in given]
 
 
-def test_without_a_terminal_a_place_is_printed_and_a_page_opens(cli, passage, tmp_path):
+def test_a_web_source_opens_in_the_browser(cli, tmp_path):
     address = "https://example.org/adr/7"
     id = cli.add(DEPLOY, "--source", address)
     script = f'#!/bin/sh\necho "$1" > {tmp_path}/address\n'
@@ -137,23 +141,35 @@ def test_without_a_terminal_a_place_is_printed_and_a_page_opens(cli, passage, tm
     code, shown = run_at_terminal(cli, "open", id, BROWSER=f"{browser} %s")
     assert (code, (tmp_path / "address").read_text().strip()) == (0, address), shown
     assert cli.ok("open", id) == f"{address}\n"
+
+
+def test_the_place_of_a_passage_is_printed(cli, passage):
     cli.monkeypatch.setenv("EDITOR", "/no/such/editor")
     file, line = cli.project / "docs/auth.md", passage["lines"][0]
     assert cli.ok("open", passage["id"]) == f"{file}:{line}\n"
     place = {"id": passage["id"], "path": str(file), "line": line, "url": None}
     assert cli.json("open", passage["id"]) == place
+
+
+def test_a_missing_file_cannot_be_opened(cli, passage):
+    file, _line = cli.project / "docs/auth.md", passage["lines"][0]
     file.unlink()
     assert "--source" in cli.fails("open", passage["id"], code=1)
+
+
+def test_a_note_has_no_file_to_open(cli):
     assert "There is no file to open" in cli.fails("open", cli.add("Tea at four"), code=1)
 
 
-def test_nearly_the_same_is_named_and_what_a_terminal_is_asked_carries_no_colour(cli):
+def test_a_near_duplicate_is_named(cli):
     id = cli.add("Users sign in with a magic link that is valid for 15 minutes")
     again = cli("add", "The users sign in with a magic link that is valid for 15 minutes")
     assert re.match(rf"same as {id[:8]}\S*: Users sign in", again.out), again
     assert "these words are kept as a version of it" in again.out and "--no-dedup" in again.err
     assert len(cli.json("list")) == 1
 
+
+def test_a_question_at_the_terminal_has_no_colour(cli):
     class Later(datetime):
         @classmethod
         def now(cls, tz=None):
@@ -223,7 +239,7 @@ COMMANDS = """
 """
 
 
-def test_a_narrow_terminal_breaks_no_line_and_no_table(cli):
+def test_a_narrow_terminal_breaks_no_line(cli):
     first = cli.add("The orders service stores its data in MySQL, in the orders schema")
     login = "Users sign in with a magic link that is valid for 15 minutes"
     cli.add(login, "--kind", "decision", "--tag", "auth,login,web")

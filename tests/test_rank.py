@@ -8,11 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from ranking import NOW, candidate, describe_pool, make_pool, matching
 
-from bethink.embed import HashingEmbedder
+from bethink import plugins
+from bethink.embed.hashing import HashingEmbedder
 from bethink.errors import InvalidInput
+from bethink.hooks.matching import PROMPT
+from bethink.hooks.prompt import choose
+from bethink.hooks.state import Hook
 from bethink.model import TRUST, Passage, Source
-from bethink.recall.features import list_features, measure_use, yield_to_statements
+from bethink.recall.features import choose_signals, list_features, measure_use, yield_to_statements
 from bethink.recall.rank import PROFILES, find_key, find_profile, rank
+from bethink.recall.signals import Signal, per_memory
 
 INTENTS = {
     "continuity": (0.3, 0.5, 0.2, 0.02),
@@ -256,3 +261,66 @@ def test_a_score_follows_from_the_explained_features(orders, question):
     keys = [find_key(dict(hit.why), PROFILES["relevance"]) for hit in hits]
     assert [key.tier for key in keys] == [hit.why["tier"] for hit in hits]
     assert [key.score for key in keys] == pytest.approx([hit.score for hit in hits], abs=5e-4)
+
+
+# Signals of plugins
+
+
+@pytest.fixture
+def pinned(monkeypatch):
+    """A signal for pinned memories, registered as a plugin would."""
+    registry = plugins.SIGNALS
+    monkeypatch.setattr(registry, "_registered", {})
+    monkeypatch.setattr(registry, "_loaded", {})
+    measure = per_memory(lambda memory, query: "pinned" in memory.tags)
+    signal = Signal("pinned", "tagged as pinned", 0.5, measure)
+    plugins.register_signal(signal)
+    return signal
+
+
+def test_a_registered_signal_counts_in_a_search(open_memory, pinned):
+    memory = open_memory(embedder=HashingEmbedder())
+    memory.add("The orders service keeps its carts in Redis", dedup=False)
+    wanted = memory.add("The orders service keeps carts for a day", tags=["pinned"], dedup=False)
+    first, second = memory.search("orders service keeps its carts in Redis").hits
+    assert first.memory.id == wanted.id
+    assert (first.why["pinned"], "pinned" in second.why) == (1.0, False)
+
+
+def test_a_registered_signal_is_explained_with_its_weight(cli, pinned):
+    cli.ok("add", "Carts are kept in Redis", "--tag", "pinned")
+    shown = cli.ok("search", "carts in Redis", "--explain", "--mode", "keyword")
+    assert "pinned 1.000 × 0.5: tagged as pinned" in shown
+
+
+def test_a_signal_with_the_name_of_a_feature_is_refused(pinned):
+    with pytest.raises(InvalidInput, match="has the name of a feature"):
+        choose_signals("adaptive", [pinned._replace(name="words")])
+
+
+def test_explain_prints_every_feature_of_a_hit(cli):
+    cli.ok("add", "Carts are kept in Redis")
+    (hit,) = cli.json("search", "carts in Redis", "--explain", "--mode", "keyword")
+    shown = cli.ok("search", "carts in Redis", "--explain", "--mode", "keyword")
+    printed = {line.split()[0] for line in shown.splitlines() if ": " in line}
+    assert f"key: tier {hit['why'].pop('tier')} (" in shown
+    assert hit["why"].keys() <= printed
+
+
+# Prompts
+
+
+def test_memories_for_a_prompt_are_in_the_order_of_their_keys(open_memory):
+    memory = open_memory()
+    texts = [
+        "The Valkey cluster has three replicas",
+        "A replica of the Valkey cluster is in Oslo",
+        "The Valkey cluster is restarted on Mondays",
+    ]
+    memory.add_many([Passage(text, "fact") for text in texts], dedup=False)
+    hook = Hook("prompt", "claude", prompt="replica of the Valkey cluster in Oslo")
+    chosen, _ = choose(hook, memory, hook.prompt, meaning=False, bar=0.1)
+    keys = [one.key for one in chosen]
+    assert len(keys) > 1
+    assert keys == sorted(keys, reverse=True)
+    assert keys == [find_key(dict(one.features), PROMPT) for one in chosen]

@@ -8,9 +8,9 @@ import pytest
 from memories import NOW, use_tool
 from stores import make, put, write
 
-from bethink.app.mcp import read_call, tools
+from bethink.app.mcp import tools
 from bethink.app.render import Form, arrange_answer, item_lines
-from bethink.embed import HashingEmbedder
+from bethink.embed.hashing import HashingEmbedder
 from bethink.model import RELATIONS, Relation, Session, Source, Span
 from bethink.outgoing import CUT
 from bethink.recall.shape import dual, tokens
@@ -79,7 +79,9 @@ def read_pages(memory, ask):
 
 
 def call(memory, **given):
-    return tools.call(memory, "search_memories", read_call("search_memories", given))
+    return tools.call(
+        memory, "search_memories", tools.TOOLS["search_memories"].read_arguments(given)
+    )
 
 
 @pytest.mark.parametrize("budget", BUDGETS)

@@ -5,9 +5,8 @@ from unittest.mock import Mock
 import pytest
 from memories import DAY, STRANGERS, texts
 
-from bethink.app.mcp import read_call
 from bethink.app.mcp.tools import search_memories
-from bethink.embed import HashingEmbedder
+from bethink.embed.hashing import HashingEmbedder
 from bethink.judge import Judge
 from bethink.model import TRUST, Passage, Source
 from bethink.recall.shortlist import READ_HITS, is_question
@@ -221,7 +220,7 @@ COMMANDS = [
 
 
 def test_agents_and_recall_get_it_and_search_when_told(cli, memory, judge, monkeypatch):
-    found = search_memories(memory, read_call("search_memories", {"query": QUESTION})).text
+    found = search_memories(memory, QUESTION).text
     assert judge.asked
     assert found.index("dusk") < found.index("song")
     assert "not allowed with" in cli.fails("search", "owl", "--rerank", "--no-rerank", code=2)

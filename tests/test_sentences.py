@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bethink.ingest import sentences
-from bethink.ingest.sentences import LONGEST, MOST, statements
+from bethink.ingest.sentences import LONGEST_STATEMENT, MOST_STATEMENTS, statements
 
 
 def texts(turn):
@@ -305,12 +305,12 @@ def test_the_core_is_what_says_something_new_and_a_long_statement_is_cut_at_a_wo
     new = "This means that every other worker waits."
     assert statements(f"The lock is held during the call. {new}")[-1].core == new
     (short,) = texts("word " * 60 + "end; " + "more " * 60)
-    assert len(short) <= LONGEST and short.endswith("more…")
-    assert len(texts("x" * 1000)[0]) <= LONGEST
+    assert len(short) <= LONGEST_STATEMENT and short.endswith("more…")
+    assert len(texts("x" * 1000)[0]) <= LONGEST_STATEMENT
     # Words that are not set apart are cut anywhere.
     (long,) = texts("Postgres " + "数据库存储数据" * 100)
-    assert LONGEST - 20 < len(long) <= LONGEST
-    assert len(statements("We keep this one.\n\n" * 2000)) == MOST
+    assert LONGEST_STATEMENT - 20 < len(long) <= LONGEST_STATEMENT
+    assert len(statements("We keep this one.\n\n" * 2000)) == MOST_STATEMENTS
 
 
 FRAGMENTS = st.sampled_from(
@@ -349,7 +349,7 @@ FRAGMENTS = st.sampled_from(
 def test_any_text_gives_statements_of_its_own_words(turn):
     found = statements(turn)
     for at, statement in enumerate(found):
-        assert statement.position == at and 0 < len(statement.text) <= LONGEST
+        assert statement.position == at and 0 < len(statement.text) <= LONGEST_STATEMENT
         assert 0 <= statement.line <= turn.count("\n")
         letters = iter(turn)  # each letter of the statement stands in the turn, in the same order
         assert all(letter in letters for letter in statement.text if letter.isalnum())

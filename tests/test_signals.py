@@ -58,7 +58,7 @@ def test_words_side_by_side_add_their_share():
     apart = fuse(make_pool(matching(1, 1, 1)))[1]
     together = fuse(make_pool(matching(1, 1, 1, pair=True)))[1]
     assert (apart["pairs"], together["pairs"]) == (0.0, 1.0)
-    assert evidence(together) - evidence(apart) == pytest.approx(signals.PAIRS.weight)
+    assert evidence(together) - evidence(apart) == pytest.approx(signals.PAIRS_SIGNAL.weight)
 
 
 def test_where_no_word_is_counted_the_score_of_the_full_text_engine_holds():
@@ -110,7 +110,9 @@ def test_meaning_is_measured_from_the_mean_cosine_up_to_one(cosine, mean, meanin
     pool = make_pool(matching(1, 0, 0), cosines={1: cosine}, mean=mean, memories=10**9)
     found = fuse(pool)[1]
     assert found["meaning"] == pytest.approx(STRETCH * meaning, abs=1e-6)
-    assert evidence(found) == pytest.approx(signals.MEANING.weight * found["meaning"], abs=1e-6)
+    assert evidence(found) == pytest.approx(
+        signals.MEANING_SIGNAL.weight * found["meaning"], abs=1e-6
+    )
 
 
 def test_without_words_meaning_counts_whole():

@@ -58,7 +58,7 @@ def traces(folder: Path, words: list[str | bytes]) -> list[str]:
     return found
 
 
-def test_files_are_for_their_owner_alone_and_opening_and_reading_writes_nothing(tmp_path, path):
+def test_database_files_are_private(tmp_path):
     folder = tmp_path / "new"
     before = os.umask(0o022)
     try:
@@ -78,6 +78,9 @@ def test_files_are_for_their_owner_alone_and_opening_and_reading_writes_nothing(
     (folder / "memory.db").chmod(0o640)
     assert [problem.part for problem in store.check()] == ["permissions"]
     store.close()
+
+
+def test_reading_writes_nothing(path):
     store = SqliteStore(path)
     tell(store, "an owl", "a heron")
     store.close()
@@ -197,7 +200,7 @@ def test_a_purged_memory_leaves_no_trace_in_any_file(path, opened):
     assert traces(path.parent, sought) == []
 
 
-def test_a_purge_that_a_reader_holds_up_says_so_and_is_done_later(path, opened, monkeypatch):
+def test_a_purge_that_a_reader_delays_is_completed_later(path, opened, monkeypatch):
     monkeypatch.setattr(sqlite, "PATIENCE", 0.1)
     secret, _ = tell(opened, SECRET, "an owl")
     reader = SqliteStore(path)
@@ -238,7 +241,7 @@ def test_a_purge_costs_what_it_touches(tmp_path):
     assert large_log < 3 * small_log
 
 
-def test_secrets_and_private_parts_never_reach_a_file(offline, path):
+def test_secrets_never_reach_a_file(offline, path):
     token, key = "ghp_" + "a1B2c3D4" * 4 + "e5F6", "AKIA" + "QWERTYUIOP" + "ASDFGH"
     password, private = "hunter2horse", "<private>the ocelotfish is ill</private>"
     passage = Passage(f"password: {password}\n\ntoken {token}", section=f"Section {token}")
@@ -267,7 +270,7 @@ def load(dump: Path, path: Path) -> None:
 
 
 @pytest.mark.parametrize("dump", DUMPS, ids=lambda dump: dump.stem)
-def test_a_database_of_every_earlier_version_opens_as_a_new_one(dump, path, tmp_path):
+def test_a_database_of_an_earlier_version_is_migrated(dump, path):
     load(dump, path)
     assert raw(path, "PRAGMA user_version") == [(int(dump.stem.partition("-")[2]),)]
     store = SqliteStore(path)
@@ -297,8 +300,10 @@ def test_a_database_of_every_earlier_version_opens_as_a_new_one(dump, path, tmp_
     assert stores.put(store, make("a new text")).added == 1
     assert store.check(deep=True) == []
     store.close()
-    # When this fails, the schema changed: write a migration for it, or, before the first release, run tests/fixtures/dump.py.
 
+
+@pytest.mark.parametrize("dump", DUMPS, ids=lambda dump: dump.stem)
+def test_a_migrated_schema_equals_a_new_one(dump, path, tmp_path):
     def schema(path: Path) -> dict[str, str]:
         SqliteStore(path).close()
         rows = raw(path, "SELECT name, sql FROM sqlite_schema WHERE sql <> ''")
@@ -403,7 +408,7 @@ def test_a_row_that_changed_by_itself_is_named(path, opened, birds, column, valu
         ),
     ],
 )
-def test_a_derived_part_that_disagrees_is_found_and_made_anew(path, opened, birds, sql, part):
+def test_a_damaged_index_is_found_then_rebuilt(path, opened, birds, sql, part):
     raw(path, sql)
     assert part in {problem.part for problem in opened.check(deep=True)}
     opened.nearest(vector("an owl at night"), MODEL, seen(), 10)
@@ -476,7 +481,7 @@ ATTEMPTS = [
 
 
 @pytest.mark.parametrize("how", ["zeroed", "garbage"])
-def test_a_corrupted_page_is_reported_and_never_a_foreign_error(offline, path, sound, how):
+def test_a_corrupted_page_is_reported(offline, path, sound, how):
     for page in random.Random(how).sample(range(1, len(sound) // 4096), 10):
         damage(sound, how, page, path)
         try:
@@ -494,7 +499,7 @@ def test_a_corrupted_page_is_reported_and_never_a_foreign_error(offline, path, s
         path.with_name("copy.db").unlink(missing_ok=True)
 
 
-def test_an_export_gives_what_can_be_read_of_a_damaged_database(cli, path, sound):
+def test_an_export_contains_what_can_be_read_of_a_damaged_database(cli, path, sound):
     """Whichever page is gone, the memories of all others are written, and the command says that some are missing."""
     partly = 0
     for page in random.Random(5).sample(range(1, len(sound) // 4096), 8):
@@ -514,6 +519,9 @@ def test_an_export_gives_what_can_be_read_of_a_damaged_database(cli, path, sound
             assert len(result.out.splitlines()) == len(found)
             assert f"{len(lost)} memor" in result.err
     assert partly, "no page of texts was among those that were damaged"
+
+
+def test_a_damaged_index_loses_no_memory(path, sound):
     path.write_bytes(sound)
     ((root,),) = raw(path, "SELECT rootpage FROM sqlite_schema WHERE name = 'memories_recent'")
     damage(sound, "garbage", root - 1, path)

@@ -99,7 +99,7 @@ def share(first, second, *said):
 
 
 @on_both
-def test_what_is_told_on_one_laptop_is_found_on_the_other_but_no_talk_or_document(anna, ben, store):
+def test_a_memory_of_one_laptop_is_found_on_the_other(anna, ben, store):
     (told,) = tell(anna.store, "Sessions are kept in Redis", tags=("auth",))
     stores.put(anna.store, make("Mine", scope=PERSONAL), make("Elsewhere", scope="project:other"))
     change(anna.store, told.id, importance=8.0, actor="anna")
@@ -113,13 +113,17 @@ def test_what_is_told_on_one_laptop_is_found_on_the_other_but_no_talk_or_documen
     assert (added.actor, added.action, updated.action) == ("user", "add", "update")
     assert updated.actor in ("anna", "anna for user")  # where the team's database acts for a person
     assert anna.sync() == ben.sync() == NOTHING
+
+
+@on_both
+def test_conversations_or_documents_are_not_synced(anna, store):
     known = stores.fill(anna.store)
     anna.sync()
     assert store.get([known["turn"].id, known["page"].id]) == store.sessions([TEAM]) == []
     assert store.get([known["told"].id])
 
 
-def test_changes_on_both_sides_are_merged_and_none_is_overwritten(anna, ben, store):
+def test_changes_on_both_sides_are_merged(anna, ben):
     (told,) = share(anna, ben, "Tea at four")
     edit(anna.store, told, "Tea at five", at=day(21), actor="anna")
     change(anna.store, told.id, at=day(21), actor="anna", kind="preference")
@@ -138,6 +142,9 @@ def test_changes_on_both_sides_are_merged_and_none_is_overwritten(anna, ben, sto
         assert own.check(deep=True) == []
     one, other = (version(each.store.records([told.id])[0]) for each in (anna, ben))
     assert one == other
+
+
+def test_a_relation_is_synced_then_removed(anna, ben, store):
     one, other = share(anna, ben, "Old", "New")
     link = Relation(other.id, one.id, "builds_on")
     write(anna.store, at=day(21), actor="anna", relate=(link,))
@@ -147,6 +154,9 @@ def test_changes_on_both_sides_are_merged_and_none_is_overwritten(anna, ben, sto
     assert ben.sync().links == anna.sync().links == 1
     assert anna.store.relations([one.id]) == store.relations([one.id]) == []
     assert anna.sync() == ben.sync() == NOTHING
+
+
+def test_a_change_during_a_sync_is_not_overwritten(anna, ben, store):
     (told,) = share(anna, ben, "Tea at four")
     change(anna.store, told.id, importance=1.0, at=day(21))
 
@@ -179,7 +189,7 @@ def test_what_was_purged_here_is_not_pulled_again_under_another_id(anna, ben, st
         pytest.param("forget", set(), id="forget"),
     ],
 )
-def test_nothing_is_hidden_behind_what_cannot_be_seen(anna, ben, store, theirs, here):
+def test_a_replacement_that_is_not_visible_hides_nothing(anna, ben, store, theirs, here):
     friday, monday = share(anna, ben, "Deploy on Fridays", "Deploy on Mondays")
     replace(anna.store, monday, friday, day(21))
     if theirs == "replace":
@@ -192,7 +202,7 @@ def test_nothing_is_hidden_behind_what_cannot_be_seen(anna, ben, store, theirs, 
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_in_whatever_order_memories_come_the_same_is_seen(anna, ben, store, seed):
+def test_the_order_of_arrival_does_not_matter(anna, ben, store, seed):
     said = ("On Fridays", "On Mondays", "On Tuesdays", "One", "Two", "Three")
     friday, monday, tuesday, one, two, three = share(anna, ben, *said)
     replace(anna.store, monday, friday, day(21))
@@ -238,7 +248,7 @@ def test_a_sync_that_is_cut_off_is_finished_by_the_next_from_what_was_noted(anna
 
 
 @on_both
-def test_what_is_forgotten_or_purged_goes_on_the_other_side_too(anna, ben, store):
+def test_forgetting_or_purging_is_synced(anna, ben, store):
     forgotten, purged, _ = share(anna, ben, "Forgotten", "Purged", "Kept")
     forget(anna.store, forgotten, day(22))
     purge(anna.store, purged)
@@ -250,6 +260,16 @@ def test_what_is_forgotten_or_purged_goes_on_the_other_side_too(anna, ben, store
         assert each.find_purged([stores.content_hash("Purged")])
     assert texts(ben.store) == {"Kept"}
     assert ben.sync() == anna.sync() == NOTHING
+
+
+@on_both
+def test_a_restored_memory_is_synced(anna, ben, store):
+    forgotten, purged, _ = share(anna, ben, "Forgotten", "Purged", "Kept")
+    forget(anna.store, forgotten, day(22))
+    purge(anna.store, purged)
+    change(ben.store, purged.id, importance=9.0, at=day(25))  # a purge wins over it
+    assert anna.sync() == SyncReport(merged=1, removed_there=1)
+    assert ben.sync() == SyncReport(merged=1, removed_here=1)
     change(ben.store, forgotten.id, "restore", at=day(23), deleted_at=None)
     round_robin(ben, anna)
     assert texts(anna.store) == {"Kept", "Forgotten"}
@@ -259,12 +279,15 @@ def test_what_is_forgotten_or_purged_goes_on_the_other_side_too(anna, ben, store
     assert texts(ben.store) == texts(store, TEAM) == {"Kept", "Forgotten"}
 
 
-def test_the_same_said_by_two_stays_and_a_purge_goes_over_in_any_words(anna, ben, store):
+def test_the_same_text_from_two_people_is_stored_once(anna, ben, store):
     (one,), (other,) = (tell(each.store, "We deploy from main") for each in (anna, ben))
     round_robin(anna, ben)
     for each, scope, id in ((anna.store, HOME, one), (ben.store, HOME, other), (store, TEAM, one)):
         assert [memory.id for memory in each.scan(everything(scope))] == [id.id]
     assert anna.sync() == ben.sync() == NOTHING
+
+
+def test_a_purge_removes_every_wording(anna, ben):
     (told,) = share(anna, ben, "The password is swordfish")
     edit(anna.store, told, "Passwords lie in the vault", at=day(21))
     purge(ben.store, told)
@@ -275,7 +298,7 @@ def test_the_same_said_by_two_stays_and_a_purge_goes_over_in_any_words(anna, ben
 
 
 @on_both
-def test_a_mark_is_found_on_the_other_laptop_and_does_not_travel_as_data(anna, ben, store):
+def test_a_mark_of_a_newer_memory_is_derived_on_the_other_laptop(anna, ben, store):
     old, new = tell(anna.store, "Deploy on Fridays", "Deploy on Mondays")
     write(anna.store, relate=(Relation(new.id, old.id, "may_replace"),))
     round_robin(anna, ben)
@@ -285,12 +308,19 @@ def test_a_mark_is_found_on_the_other_laptop_and_does_not_travel_as_data(anna, b
     assert anna.store.get([old.id])[0].newer == ()
 
 
-def test_what_is_lost_comes_again_and_only_what_is_purged_goes(anna, ben, tmp_path):
+def test_a_lost_database_is_filled_again(anna, ben, tmp_path):
     share(anna, ben, *(f"Memory {number}" for number in range(50)))
     empty = SqliteStore(tmp_path / "empty.db", timeout=5)
     assert anna.sync(team=empty).pushed == 50
     anna.store.take(Bundle(gone=tuple(anna.shared.ids)))
     assert anna.sync(team=empty).pulled == len(texts(anna.store)) == 50
+    empty.close()
+
+
+def test_a_purge_of_many_memories_needs_a_confirmation(anna, ben, tmp_path):
+    share(anna, ben, *(f"Memory {number}" for number in range(50)))
+    empty = SqliteStore(tmp_path / "empty.db", timeout=5)
+    assert anna.sync(team=empty).pushed == 50
     purge(empty, *empty.scan(everything(TEAM)))
     with pytest.raises(sync.TooMany, match="Nothing was changed"):
         anna.sync(team=empty)
@@ -316,7 +346,7 @@ def test_what_a_conversation_replaced_stays_visible_to_others(anna, ben, store):
     assert store.get([one.id]) == []
 
 
-def test_an_import_that_was_exchanged_and_taken_back_stays_away(cli, tmp_path):
+def test_an_undone_import_stays_away_after_a_sync(cli, tmp_path):
     file = tmp_path / "notes.jsonl"
     file.write_text('{"text": "Taken in by mistake"}\n')
     other = ("--project", str(tmp_path), "--database", str(tmp_path / "other.db"))
@@ -400,7 +430,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("mine", "theirs", "expected", "conflicts"), CASES)
-def test_each_field_keeps_what_was_last_said_of_it(mine, theirs, expected, conflicts):
+def test_each_field_keeps_its_last_value(mine, theirs, expected, conflicts):
     one, other = base(*mine), base(*theirs)
     for first, second in ((one, other), (other, one)):
         merged = merge(first, second)
@@ -417,7 +447,7 @@ def _field(chance: random.Random) -> dict:
     return chance.choice([{"importance": float(number)}, text, summary, text | summary])
 
 
-def test_any_order_of_merging_ends_the_same_and_vectors_stay_with_their_text():
+def test_any_order_of_merging_ends_the_same():
     chance = random.Random(7)
     for _ in range(50):
         copies = []
@@ -428,11 +458,17 @@ def test_any_order_of_merging_ends_the_same_and_vectors_stay_with_their_text():
         for first, second, third in itertools.permutations(copies):
             ends.add(version(merge(merge(first, second).record, third).record))
         assert len(ends) == 1
+
+
+def test_a_use_is_no_new_version():
     one = base(access_count=3, last_accessed=day(4))
     other = base(access_count=5, last_accessed=day(2))
     assert version(one) == version(other)
     merged = merge(one, other).record.memory
     assert (merged.access_count, merged.last_accessed) == (5, day(4))
+
+
+def test_vectors_stay_with_their_text():
     vectors = (("m", 2, b"12345678"),)
     one = base(said(2, importance=7.0))._replace(vectors=vectors)
     other = base(said(3, content="Tea at six"))
@@ -570,7 +606,7 @@ def gone(purged, *sides: Side) -> bool:
 
 
 @pytest.mark.parametrize("seed", [0, 47])
-def test_nothing_that_either_side_sees_is_lost_and_nothing_purged_comes_back(tmp_path, seed):
+def test_random_changes_on_two_sides_lose_nothing(tmp_path, seed):
     Shuffled.chance, chance = random.Random(seed), random.Random(seed)
     sides = anna, team = tuple(Side(tmp_path, name, chance) for name in ("anna", "team"))
     shared, purged = Shared(), {}

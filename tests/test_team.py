@@ -99,7 +99,7 @@ def sign_in(team, number, secret):
     return test_web_session.sign_in(SimpleNamespace(client=partial(team.client, number)), secret)
 
 
-def test_members_use_the_web_page_with_their_tokens_until_they_are_revoked(cli, team, monkeypatch):
+def test_a_member_uses_the_web_page_until_the_token_is_revoked(cli, team, monkeypatch):
     anna, ben = (
         token(cli, name, "--scope", scope, "--team", "shop", "--personal")
         for name, scope in (("anna", "write"), ("ben", "read"))
@@ -166,7 +166,7 @@ def plan(client, **query):
     return client.post("/mcp", params=query, json=asked, headers=headers).text
 
 
-def test_files_of_a_servers_machine_are_its_own_tenants(cli, team, tmp_path, monkeypatch):
+def test_files_of_the_server_are_visible_to_its_own_tenant_only(cli, team, tmp_path, monkeypatch):
     served, other = team.place.project, tmp_path / "other"
     for folder in (served, other):
         (folder / ".claude" / "knowledge").mkdir(parents=True)
@@ -193,7 +193,7 @@ def test_files_of_a_servers_machine_are_its_own_tenants(cli, team, tmp_path, mon
     assert "sea" not in plan(own, project=str(other))
 
 
-def test_a_laptop_comes_in_step_by_address_and_by_database(cli, team, tmp_path, monkeypatch):
+def test_a_laptop_syncs_by_address_or_database(cli, team, tmp_path, monkeypatch):
     monkeypatch.setenv("BETHINK_TOKEN", token(cli, "anna", "--scope", "write", "--team", "shop"))
     monkeypatch.delenv("BETHINK_DATABASE")
     told = cli.add("Told on the laptop")
@@ -320,9 +320,12 @@ def test_the_name_of_a_project_in_the_team_is_given_once(cli, team, monkeypatch)
     assert cli.json(*where)["pushed"] == 0
 
 
-def test_your_own_database_has_no_team_and_no_command_prints_a_password(cli):
+def test_a_personal_database_has_no_team(cli):
     assert "no team" in cli.fails("add", "We deploy on Fridays", "--team", code=2)
     assert "audit trail" in cli.fails("audit", code=2)
+
+
+def test_no_command_prints_a_database_password(cli):
     url = f"postgresql://anna:hunter2@127.0.0.1:{postgres.free_port()}/team?sslpassword=hunter2"
     told = f"config database {url}|config|config database|config --json|add x|doctor|stats"
     for result in (cli(*words.split()) for words in f"{told}|init --dry-run".split("|")):

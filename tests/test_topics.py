@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bethink.embed import HashingEmbedder
+from bethink.embed.hashing import HashingEmbedder
 from bethink.ingest.topics import OpenTopic, Topic, TopicTurn, resume_state, segment
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -127,61 +127,6 @@ def test_a_story_of_three_tasks_has_three_topics(with_vectors, start):
     assert (state.exchanges, state.topic) == (len(STORY), len(IMPORT))
 
 
-SHORT_REPLY_NEVER = [
-    "yes",
-    "ok",
-    "1",
-    "b",
-    "continue",
-    "do that",
-    "commit and push",
-    "can you commit?",
-    "why?",
-    "thanks!",
-    "go ahead",
-    "it still fails",
-    "ok, now continue",
-    "run the tests again",
-    "looks good, merge it",
-    "ja, weiter",
-    "oui, continue",
-    "sí, sigue",
-    "继续",
-    "hm",
-    "...",
-    "👍",
-    "",
-]
-
-AN_ANNOUNCED_CHANGE_BEGINS = [
-    "Next task: the payment worker needs metrics.",
-    "ok, looks good. Different topic: how does the payment worker get its configuration?",
-    "Let's move on to the retry metrics of the payment worker",
-    "unrelated, but who reads the dead letter queue of the broker?",
-    "By the way, the payment worker logs the charge twice",
-    "Themenwechsel: der payment worker braucht eine neue Konfiguration",
-    "Danke. Nächste Aufgabe: der payment worker soll Metriken senden",
-    "Passons à la configuration du payment worker",
-    "Autre question : comment le payment worker est-il configuré ?",
-    "Pasemos a la configuración del payment worker",
-    "Otra cosa: el payment worker necesita métricas",
-]
-
-VERY_LITTLE_ONE_TOPIC = [
-    ([], []),
-    ([TopicTurn("user", "hello", None, 1)], [(0, 0)]),
-    ([TopicTurn("assistant", "I looked at the logs.", None, 1)], [(0, 0)]),
-    ([TopicTurn("assistant", "one", None, 1), TopicTurn("assistant", "two", None, 2)], [(0, 1)]),
-    (
-        [
-            TopicTurn("system", "", None, 1),
-            TopicTurn("user", "\x00\ud800", None, 2),
-            TopicTurn("tool", "x" * 100000, None, 3),
-        ],
-        [(0, 2)],
-    ),
-]
-
 LONG_TOPIC_GETS_SUB = [
     (
         "the image of the payment worker with retry and backoff became too large, deploying it takes minutes",
@@ -198,74 +143,211 @@ LONG_TOPIC_GETS_SUB = [
 ]
 
 
-def test_replies_begin_no_topic_announced_changes_do_and_long_topics_get_sub_topics():
-    for reply in SHORT_REPLY_NEVER:
-        elsewhere = "Kubernetes ingress certificates are renewed by the operator every sixty days through an ACME challenge."
-        turns = talk([*PAYMENTS, (reply, elsewhere)])
-        assert begins(segment(turns)[0], depth=1) == [0]
-        turns[-2] = turns[-2]._replace(at=START + timedelta(days=2))
-        assert begins(segment(turns)[0]) == [0]
-    for announced in AN_ANNOUNCED_CHANGE_BEGINS:
-        answer = "The payment worker, its retry with backoff and the broker stay as they are; the charge is logged."
-        assert begins(segment(talk([*PAYMENTS, (announced, answer)]))[0]) == [0, 8]
+@pytest.mark.parametrize(
+    "reply",
+    [
+        pytest.param("yes", id="yes"),
+        pytest.param("ok", id="ok"),
+        pytest.param("1", id="1"),
+        pytest.param("b", id="b"),
+        pytest.param("continue", id="continue"),
+        pytest.param("do that", id="do-that"),
+        pytest.param("commit and push", id="commit-push"),
+        pytest.param("can you commit?", id="can-commit"),
+        pytest.param("why?", id="why"),
+        pytest.param("thanks!", id="thanks"),
+        pytest.param("go ahead", id="go-ahead"),
+        pytest.param("it still fails", id="still-fails"),
+        pytest.param("ok, now continue", id="ok-now-continue"),
+        pytest.param("run the tests again", id="run-tests-again"),
+        pytest.param("looks good, merge it", id="looks-good-merge"),
+        pytest.param("ja, weiter", id="ja-weiter"),
+        pytest.param("oui, continue", id="oui-continue"),
+        pytest.param("sí, sigue", id="si-sigue"),
+        pytest.param("继续", id="cjk"),
+        pytest.param("hm", id="hm"),
+        pytest.param("...", id="full-stop"),
+        pytest.param("👍", id="thumbs-up-sign"),
+        pytest.param("", id="empty"),
+    ],
+)
+def test_a_short_reply_begins_no_topic(reply):
+    elsewhere = "Kubernetes ingress certificates are renewed by the operator every sixty days through an ACME challenge."
+    turns = talk([*PAYMENTS, (reply, elsewhere)])
+    assert begins(segment(turns)[0], depth=1) == [0]
+    turns[-2] = turns[-2]._replace(at=START + timedelta(days=2))
+    assert begins(segment(turns)[0]) == [0]
+
+
+@pytest.mark.parametrize(
+    "announced",
+    [
+        pytest.param(
+            "Next task: the payment worker needs metrics.",
+            id="next-task-payment-worker-needs-metrics",
+        ),
+        pytest.param(
+            "ok, looks good. Different topic: how does the payment worker get its configuration?",
+            id="ok-looks-good-different-topic-how",
+        ),
+        pytest.param(
+            "Let's move on to the retry metrics of the payment worker",
+            id="let-s-move-retry-metrics-payment-worker",
+        ),
+        pytest.param(
+            "unrelated, but who reads the dead letter queue of the broker?",
+            id="unrelated-but-who-reads-dead-letter",
+        ),
+        pytest.param(
+            "By the way, the payment worker logs the charge twice",
+            id="way-payment-worker-logs-charge-twice",
+        ),
+        pytest.param(
+            "Themenwechsel: der payment worker braucht eine neue Konfiguration",
+            id="themenwechsel-der-payment-worker-braucht",
+        ),
+        pytest.param(
+            "Danke. Nächste Aufgabe: der payment worker soll Metriken senden",
+            id="danke-nachste-aufgabe-der-payment-worker",
+        ),
+        pytest.param(
+            "Passons à la configuration du payment worker", id="passons-la-configuration-du-payment"
+        ),
+        pytest.param(
+            "Autre question : comment le payment worker est-il configuré ?",
+            id="autre-question-comment-le-payment-worker",
+        ),
+        pytest.param(
+            "Pasemos a la configuración del payment worker",
+            id="pasemos-la-configuracion-del-payment",
+        ),
+        pytest.param(
+            "Otra cosa: el payment worker necesita métricas",
+            id="otra-cosa-el-payment-worker-necesita",
+        ),
+    ],
+)
+def test_an_announced_change_begins_a_topic(announced):
+    answer = "The payment worker, its retry with backoff and the broker stay as they are; the charge is logged."
+    assert begins(segment(talk([*PAYMENTS, (announced, answer)]))[0]) == [0, 8]
+
+
+def test_a_long_topic_gets_sub_topics():
     asked = ("how long is the backoff", "The backoff of a retry doubles from one second on.")
     topics, state = segment(talk([*PAYMENTS, asked, *LONG_TOPIC_GETS_SUB]))
     tree = [(topic.first, topic.depth, topic.parent) for topic in topics]
     assert tree == [(0, 0, None), (10, 1, 0)]
     assert topics[1].last == topics[0].last == 15
     assert (state.topic, state.sub) == (8, 3)
-    for turns, expected in VERY_LITTLE_ONE_TOPIC:
-        topics, state = segment(turns)
-        assert [(topic.first, topic.last) for topic in topics] == expected
-        assert segment([], None, state) == ([], state)
 
 
-# Hours without a word, files and a branch: (hours, files, branch, topics).
-OTHER_SIGNALS_TURN_SCALE = [
-    (0.33, None, "main", 1),
-    (9, None, "main", 2),
-    (72, None, "main", 2),
-    (0, ("web/board/index.ts",), "main", 2),
-    (0, ("web\\board\\index.ts",), "main", 2),
-    (0, ("src/queue.py",), "main", 1),
-    (0, ("web/board/index.ts", "src/worker.py"), "main", 1),
-    (0, (), "main", 1),
-    (0, ("web/board/index.ts",), None, 2),
-]
+@pytest.mark.parametrize(
+    ("turns", "expected"),
+    [
+        pytest.param([], [], id="empty"),
+        pytest.param([TopicTurn("user", "hello", None, 1)], [(0, 0)], id="topicturn-user"),
+        pytest.param(
+            [TopicTurn("assistant", "I looked at the logs.", None, 1)],
+            [(0, 0)],
+            id="topicturn-assistant-looked-logs",
+        ),
+        pytest.param(
+            [TopicTurn("assistant", "one", None, 1), TopicTurn("assistant", "two", None, 2)],
+            [(0, 1)],
+            id="topicturn-assistant-one",
+        ),
+        pytest.param(
+            [
+                TopicTurn("system", "", None, 1),
+                TopicTurn("user", "\x00\ud800", None, 2),
+                TopicTurn("tool", "x" * 100000, None, 3),
+            ],
+            [(0, 2)],
+            id="topicturn-system",
+        ),
+    ],
+)
+def test_very_few_turns_are_one_topic(turns, expected):
+    asked = ("how long is the backoff", "The backoff of a retry doubles from one second on.")
+    topics, state = segment(talk([*PAYMENTS, asked, *LONG_TOPIC_GETS_SUB]))
+    topics, state = segment(turns)
+    assert [(topic.first, topic.last) for topic in topics] == expected
+    assert segment([], None, state) == ([], state)
 
 
-def test_hours_folders_and_meaning_turn_the_scale_and_a_known_file_turns_it_back():
-    for hours, files, branch, topics in OTHER_SIGNALS_TURN_SCALE:
-        turns = talk([*PAYMENTS, DOUBTFUL], branch="main", cwd="/shop")
-        if files is not None:
-            turns[1::2] = [turn._replace(files=("src/worker.py",)) for turn in turns[1::2]]
-        at = turns[-3].at + timedelta(hours=hours)
-        turns[-2] = turns[-2]._replace(branch=branch, at=at)
-        turns[-1] = turns[-1]._replace(files=files or (), branch=branch, at=at)
-        assert len(begins(segment(turns)[0])) == topics
-    for spread, last, topics in [(0.01, (0, 1), 2), (0.01, (1, 0), 1), (1.0, (0, 1), 1)]:
-        turns = talk([*PAYMENTS, DOUBTFUL])
-        rng = np.random.default_rng(3)
-        about = [[1, 0, *rng.normal(0, spread, 30)] for _ in turns[:-2]]
-        vectors = list(np.array([*about, *[[*last, *[0] * 30]] * 2], np.float32))
-        assert len(begins(segment(turns, vectors)[0])) == topics
-        assert len(begins(read_in_pages(turns, vectors, [4, 8])[0])) == topics
+@pytest.mark.parametrize(
+    ("hours", "files", "branch", "topics"),
+    [
+        pytest.param(0.33, None, "main", 1, id="0.33"),
+        pytest.param(9, None, "main", 2, id="9"),
+        pytest.param(72, None, "main", 2, id="72"),
+        pytest.param(0, ("web/board/index.ts",), "main", 2, id="0-web/board/index.ts-main"),
+        pytest.param(0, ("web\\board\\index.ts",), "main", 2, id="0-web-board-index.ts"),
+        pytest.param(0, ("src/queue.py",), "main", 1, id="0-src/queue.py"),
+        pytest.param(
+            0,
+            ("web/board/index.ts", "src/worker.py"),
+            "main",
+            1,
+            id="0-web/board/index.ts-src/worker.py",
+        ),
+        pytest.param(0, (), "main", 1, id="0-main"),
+        pytest.param(0, ("web/board/index.ts",), None, 2, id="0-web/board/index.ts-none"),
+    ],
+)
+def test_hours_files_or_branches_decide_a_doubtful_change(hours, files, branch, topics):
+    turns = talk([*PAYMENTS, DOUBTFUL], branch="main", cwd="/shop")
+    if files is not None:
+        turns[1::2] = [turn._replace(files=("src/worker.py",)) for turn in turns[1::2]]
+    at = turns[-3].at + timedelta(hours=hours)
+    turns[-2] = turns[-2]._replace(branch=branch, at=at)
+    turns[-1] = turns[-1]._replace(files=files or (), branch=branch, at=at)
+    assert len(begins(segment(turns)[0])) == topics
 
 
-def test_odd_vectors_and_states_are_passed_over_and_a_state_holds_no_word_that_was_said():
+@pytest.mark.parametrize(
+    ("spread", "last", "topics"),
+    [
+        pytest.param(0.01, (0, 1), 2, id="0.01-2"),
+        pytest.param(0.01, (1, 0), 1, id="0.01"),
+        pytest.param(1.0, (0, 1), 1, id="1.0"),
+    ],
+)
+def test_meaning_decides_a_doubtful_change(spread, last, topics):
+    turns = talk([*PAYMENTS, DOUBTFUL])
+    rng = np.random.default_rng(3)
+    about = [[1, 0, *rng.normal(0, spread, 30)] for _ in turns[:-2]]
+    vectors = list(np.array([*about, *[[*last, *[0] * 30]] * 2], np.float32))
+    assert len(begins(segment(turns, vectors)[0])) == topics
+    assert len(begins(read_in_pages(turns, vectors, [4, 8])[0])) == topics
+
+
+def test_missing_vectors_are_ignored():
     turns = talk(STORY)
     few = [None, np.zeros(8, np.float32), None, None]
     odd, state = segment(turns, [few[at % 4] for at in range(len(turns))])
     assert begins(odd) == begins(segment(turns)[0])
     assert segment(talk(PAYMENTS), [np.ones(16, np.float32)] * 8, state)[0]
+
+
+def test_a_state_holds_no_words():
     _, state = segment(talk(STORY))
     secret = [TopicTurn("assistant", "The zebra protocol is secret.", None, 99)]
     for one in (state, segment(secret, None, state)[1]):
         kept = json.dumps(one._asdict())
         said = ("importer", "spreadsheet", "encoding", "zebra", "secret")
         assert not [word for word in said if word in kept]
+
+
+def test_a_state_can_be_resumed():
+    _, state = segment(talk(STORY))
     kept = as_kept(state)
     assert resume_state(kept) == OpenTopic(**kept)
+
+
+def test_an_odd_state_is_ignored():
+    _, state = segment(talk(STORY))
+    kept = as_kept(state)
     for other in ({**kept, "more": 1}, {}, None):
         assert resume_state(other) is None
 
@@ -296,7 +378,7 @@ TURN = st.builds(
 
 @given(st.lists(TURN, max_size=40), st.integers(0, 40))
 @settings(max_examples=100, deadline=None)
-def test_whatever_was_said_topics_cover_it_once_and_begin_at_user_turns(turns, cut):
+def test_topics_cover_every_turn_once(turns, cut):
     state = None
     for page in (turns[:cut], turns[cut:]):
         topics, after = segment(page, None, state)

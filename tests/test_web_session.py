@@ -26,6 +26,7 @@ from bethink.app.web import Sessions, load_key, note_visit
 from bethink.app.web.pages import PAGES
 from bethink.app.web.render import diff
 from bethink.errors import ConfigError
+from bethink.schema import argument_fields
 
 __all__ = ["served"]
 ID = "01a1dd89-0000-7000-8000-000000000001"
@@ -58,7 +59,7 @@ def address(path):
     return path.replace("{id}", ID).replace("{action}", "forget")
 
 
-def test_tickets_cookies_and_marks_hold_for_a_while_and_for_nothing_else(clock):
+def test_a_ticket_is_used_once(clock):
     sessions = Sessions(KEY)
     ticket, late = sessions.new_ticket(), sessions.new_ticket()
     assert [bool(sessions.enter(ticket)) for _ in range(2)] == [True, False]
@@ -66,6 +67,9 @@ def test_tickets_cookies_and_marks_hold_for_a_while_and_for_nothing_else(clock):
     assert Sessions(KEY).enter(ticket) is None  # of before the start: a used one stays used
     clock.now += web.TICKET_SECONDS
     assert sessions.enter(late) is None
+
+
+def test_each_token_opens_only_its_own_use():
     sessions, other = Sessions(KEY), Sessions(b"x" * 32)
     session = sessions.begin()
 
@@ -77,6 +81,11 @@ def test_tickets_cookies_and_marks_hold_for_a_while_and_for_nothing_else(clock):
     made = {"ticket": sessions.new_ticket(), "cookie": session.cookie}
     for use, text in {**made, "mark": sessions.mark(session)}.items():
         assert opened_by(text, sessions) == {use} and opened_by(text, other) == set()
+
+
+def test_a_forged_cookie_is_refused():
+    sessions, _other = Sessions(KEY), Sessions(b"x" * 32)
+    session = sessions.begin()
     payload, at, signature = session.cookie.split(".")
     for forged in (
         f"{payload}x.{at}.{signature}",
@@ -85,6 +94,9 @@ def test_tickets_cookies_and_marks_hold_for_a_while_and_for_nothing_else(clock):
         f"{payload}.{at}",
     ):
         assert forged == session.cookie or sessions.find(forged) is None
+
+
+def test_a_session_is_renewed_while_it_is_used(clock):
     sessions = Sessions(KEY)
     session = sessions.begin()
     clock.now += web.COOKIE_SECONDS - 10
@@ -92,21 +104,37 @@ def test_tickets_cookies_and_marks_hold_for_a_while_and_for_nothing_else(clock):
     assert renewed.cookie != session.cookie and renewed.room == session.room
     clock.now += 20
     assert sessions.find(session.cookie) is None and sessions.find(renewed.cookie)
+
+
+def test_a_mark_belongs_to_its_session(clock):
+    sessions = Sessions(KEY)
+    session = sessions.begin()
+    clock.now += web.COOKIE_SECONDS - 10
+    renewed = sessions.find(session.cookie)
     assert sessions.is_genuine(renewed, sessions.mark(renewed))
     assert not sessions.is_genuine(sessions.begin(), sessions.mark(renewed))
 
 
-def test_a_key_is_for_its_owner_alone_and_a_visit_knows_when_the_one_before_it_was(tmp_path):
+def test_a_key_is_a_private_file(tmp_path):
     folder = tmp_path / "home"
     key = load_key(folder)
     file = folder / "web.key"
     assert load_key(folder) == key and stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_key_that_cannot_be_trusted_is_refused(tmp_path):
+    folder = tmp_path / "home"
+    load_key(folder)
+    file = folder / "web.key"
     wrong = [(text, 0o600, "holds no key") for text in ("", "short", "zz" * 32, "00" * 31)]
     for text, mode, said in (*wrong, ("00" * 32, 0o644, "Others can read")):
         file.write_text(text)
         file.chmod(mode)
         with pytest.raises(ConfigError, match=said):
             load_key(folder)
+
+
+def test_a_visit_knows_when_the_last_one_ended():
     kept, last = note_visit("", 1000, True)
     assert (kept, last) == ("1000", None)
     kept, last = note_visit(kept, 1000 + web.VISIT_SECONDS / 2, True)  # the same visit
@@ -116,26 +144,47 @@ def test_a_key_is_for_its_owner_alone_and_a_visit_knows_when_the_one_before_it_w
     assert last == ended
     assert note_visit(kept, 95_000, False) == (kept, ended)  # a script that looks for what is new
     assert note_visit(kept, 200_000, True)[1] == 90_000
-    for spoiled in ("x", "-", "9" * 60, "1-2-3-4", "\u0663", "-5"):
-        assert note_visit(spoiled, 1000, True)[0].endswith("1000")
 
 
-def test_every_page_needs_a_session_that_opens_pages_alone(served, signed_in):
+@pytest.mark.parametrize(
+    "spoiled",
+    [
+        pytest.param("x", id="x"),
+        pytest.param("-", id="hyphen-minus"),
+        pytest.param("9" * 60, id="9"),
+        pytest.param("1-2-3-4", id="1-2-3-4"),
+        pytest.param("\u0663", id="arabic"),
+        pytest.param("-5", id="5"),
+    ],
+)
+def test_a_spoiled_visit_begins_again(spoiled):
+    assert note_visit(spoiled, 1000, True)[0].endswith("1000")
+
+
+def test_every_page_needs_a_session(served):
     for method, path, _ in PAGES:
         for client in (served.client(None), served.owner):  # a token opens no page
             answer = client.request(method, address(path), headers=FORM)
             assert answer.status_code == 401, path
             assert "bethink ui" in answer.text
             assert answer.headers["content-type"].startswith("text/html")
+
+
+def test_an_unknown_page_is_not_found(served, signed_in):
     client, _ = signed_in
     outside = served.client(None, Cookie=client.headers["cookie"])
     for lost in (client.get("/nothing"), outside.get("/nothing/at/all")):
         assert (lost.status_code, lost.headers["content-type"]) == (404, "text/html; charset=utf-8")
         assert "No such address." in lost.text
+
+
+def test_a_session_opens_no_api(served, signed_in):
+    client, _ = signed_in
+    outside = served.client(None, Cookie=client.headers["cookie"])
     assert all(problem(outside.get(path), 401) for path in ("/api/v1/memories", "/mcp"))
 
 
-def test_a_ticket_gives_a_cookie_for_neither_scripts_nor_other_sites(served, sessions):
+def test_a_ticket_gives_a_cookie_for_its_room_only(served, sessions):
     ticket, client = sessions.new_ticket(), served.client(None)
     assert client.head(f"/enter?ticket={ticket}").status_code == 401  # a look does not use it up
     entered = client.get(f"/enter?ticket={ticket}")
@@ -152,7 +201,7 @@ def test_a_ticket_gives_a_cookie_for_neither_scripts_nor_other_sites(served, ses
     assert client.get(f"/enter?ticket={ticket}").status_code == 401
 
 
-def test_who_signed_out_stays_out_and_a_session_ends_with_its_token(served):
+def test_a_person_who_signed_out_stays_out(served):
     client, mark = sign_in(served, served.session)
     assert "set-cookie" in client.get("/search").headers  # each look holds the session on
     script = {"Sec-Fetch-Dest": "empty"}  # whose answer may come after the one that signs out
@@ -160,17 +209,23 @@ def test_who_signed_out_stays_out_and_a_session_ends_with_its_token(served):
     left = client.post("/leave", content=f"mark={mark}", headers=FORM)
     assert "Max-Age=0" in left.headers["set-cookie"]
     assert client.get("/").status_code == 401
+
+
+def test_a_session_ends_with_its_token(served):
     token = served.token("leaves", "write", folders=[served.projects.home.root])
     client, _ = sign_in(served, token)
     assert client.get("/").status_code == 200
     Tokens(served.file).revoke("leaves", datetime.now(UTC))
     gone = client.get("/")
     assert gone.status_code == 401 and "revoked" in gone.text
+
+
+def test_the_owner_sees_the_health_page(served):
     owner, _ = sign_in(served, served.session)
     assert owner.get("/health").status_code == 200
 
 
-def test_every_change_needs_the_mark_of_its_session_and_a_form(signed_in, sessions):
+def test_every_change_needs_the_mark_of_its_session(signed_in, sessions):
     client, mark = signed_in
     shown, changing = ({path for way, path, _ in PAGES if way == one} for one in ("GET", "POST"))
     assert len(changing) >= 4
@@ -193,7 +248,7 @@ FORM_ANOTHER_SITE = [
 ]
 
 
-def test_a_change_is_made_with_its_mark_and_never_by_a_form_of_another_site(served, signed_in):
+def test_a_form_of_another_site_changes_nothing(served, signed_in):
     client, mark = signed_in
     id = _one(served)
     for headers, status in FORM_ANOTHER_SITE:
@@ -201,6 +256,9 @@ def test_a_change_is_made_with_its_mark_and_never_by_a_form_of_another_site(serv
         answer = client.post(f"/memory/{id}/forget", content=f"mark={mark}", headers=sent)
         assert answer.status_code == status, headers
     assert body(served.owner.get(f"/api/v1/memories/{id}"))["deleted_at"] is None
+
+
+def test_a_form_with_its_mark_makes_the_change(served, signed_in):
     client, mark = signed_in
     id, ours = _one(served), {**FORM, "Origin": served.address}
     answer = client.post(f"/memory/{id}/forget", content=f"mark={mark}", headers=ours)
@@ -218,7 +276,7 @@ def _one(served):
     return served.add(f"Statement {next(_numbers)} of the web page's tests", dedup=False)
 
 
-def test_every_answer_forbids_what_no_page_needs_also_where_nothing_is(served, signed_in):
+def test_every_page_has_a_strict_policy(served, signed_in):
     client, _ = signed_in
     for path in ("/", "/memory/none", "/static/site.css", "/enter", "/static/none"):
         headers = client.get(path).headers
@@ -227,6 +285,9 @@ def test_every_answer_forbids_what_no_page_needs_also_where_nothing_is(served, s
         assert "unsafe" not in policy and headers["x-content-type-options"] == "nosniff"
         assert headers["referrer-policy"] == "same-origin"
     assert client.get("/").headers["cache-control"] == "no-store"
+
+
+def test_an_odd_address_gets_a_page(served, signed_in):
     client, _ = signed_in
     odd = [f"/memory/{one}" for one in ("none", "x" * 300, "%00", "..%2f..")]
     for path in (*odd, "/search?project=%00", "/search?address=1"):
@@ -234,6 +295,10 @@ def test_every_answer_forbids_what_no_page_needs_also_where_nothing_is(served, s
         assert answer.status_code in (200, 404, 405, 409, 422), answer.text[:200]
         assert answer.headers["content-type"].startswith("text/html")
         assert "Traceback" not in answer.text
+
+
+def test_an_odd_form_is_refused(served, signed_in):
+    client, _ = signed_in
     for content in (b"", b"\xff\xfe", b"mark", b"&" * 5000, b"a=1&" * 3000, b"%" * 1000):
         answer = client.post(f"/memory/{ID}/vote", content=content, headers=FORM)
         assert answer.status_code in (400, 403)
@@ -250,7 +315,7 @@ def sign_in(served, token):
     return client, re.search(r'name="mark" value="([^"]+)"', client.get("/").text)[1]
 
 
-def test_a_member_signs_in_with_a_token_and_sees_and_does_what_it_allows(served, tmp_path):
+def test_a_member_with_a_reading_token_changes_nothing(served, tmp_path):
     project = served.projects.home.root
     reader, mark = sign_in(served, served.token("ada", "read", folders=[project]))
     id = _one(served)
@@ -262,6 +327,10 @@ def test_a_member_signs_in_with_a_token_and_sees_and_does_what_it_allows(served,
     assert reader.get("/health").status_code == 403
     refused = reader.post(f"/memory/{id}/forget", content=f"mark={mark}", headers=FORM)
     assert refused.status_code == 403 and "read-only" in refused.text
+
+
+def test_a_member_with_a_writing_token_adds_memories(served, tmp_path):
+    project = served.projects.home.root
     writer, mark = sign_in(served, served.token("bob", "write", folders=[project]))
     form = urlencode({"mark": mark, "content": "Members add memories, too", "tags": "team, web"})
     added = writer.post("/add", content=form, headers=FORM)
@@ -273,7 +342,7 @@ def test_a_member_signs_in_with_a_token_and_sees_and_does_what_it_allows(served,
     assert first["actor"] == "token:bob"
 
 
-def test_a_member_of_another_project_sees_that_and_nothing_of_the_servers_own(served, tmp_path):
+def test_a_member_of_another_project_sees_only_that_project(served, tmp_path):
     secret = _one(served)
     folders = [tmp_path / name for name in ("theirs", "also-theirs")]
     for folder in folders:
@@ -295,7 +364,7 @@ def test_a_member_of_another_project_sees_that_and_nothing_of_the_servers_own(se
         assert client.get(path).status_code == 404, path
 
 
-def test_wrong_tokens_are_slowed_down_and_sign_nobody_in(tmp_path, offline, monkeypatch):
+def test_wrong_tokens_are_slowed_down(tmp_path, offline, monkeypatch):
     offline.mkdir(exist_ok=True)
     monkeypatch.setattr(security, "WRONG_TOKENS", 1)
     with running(offline, tmp_path / "project") as server:
@@ -308,7 +377,7 @@ def test_wrong_tokens_are_slowed_down_and_sign_nobody_in(tmp_path, offline, monk
         sign_in(server, server.session)  # a right one passes: others may come from the same address
 
 
-def test_it_starts_a_server_hands_over_and_ends_with_the_terminal(offline, tmp_path):
+def test_the_ui_command_starts_a_server_that_ends_with_the_terminal(offline, tmp_path):
     with Bethink(directory=tmp_path) as memory:
         memory.add("We deploy from main")
     command = [sys.executable, "-m", "bethink", "ui", "--json", "--port", "0", "--no-open"]
@@ -325,7 +394,7 @@ def test_it_starts_a_server_hands_over_and_ends_with_the_terminal(offline, tmp_p
     assert url.startswith("http://127.0.0.1:") and url.partition("ticket=")[2] not in said
 
 
-def test_a_key_that_cannot_be_trusted_is_named_instead_of_a_page_that_nobody_can_enter(cli):
+def test_the_ui_command_refuses_a_key_that_others_can_read(cli):
     cli.home.mkdir()
     (cli.home / "web.key").write_text("00" * 32)
     (cli.home / "web.key").chmod(0o644)
@@ -336,41 +405,57 @@ def put_together(found):
     return ["".join(text for change, text in found if change != gone) for gone in ("new", "gone")]
 
 
-DIFFS_SMALL_CHANGES_EXPECTED_WORD = [
-    ("same", "same", [("kept", "same")]),
-    ("", "", []),
-    ("", "new", [("new", "new")]),
-    ("old", "", [("gone", "old")]),
-    (
-        "keeps 30 minutes",
-        "keeps 60 minutes",
-        [("kept", "keeps "), ("gone", "30"), ("new", "60"), ("kept", " minutes")],
-    ),
-    ("a b", "b a", [("new", "b "), ("kept", "a"), ("gone", " b")]),
-    ("x x x", "x x", [("kept", "x x"), ("gone", " x")]),
-    ("one\ntwo\n", "one\n", [("kept", "one\n"), ("gone", "two\n")]),
-    ("日本語", "日本人", [("gone", "日本語"), ("new", "日本人")]),
-]
-
-DIFFS_HARD = [
-    ("word " * 1000, "word " * 999 + "other"),
-    ("a b " * 500, "b a " * 500),
-    ("x " * 990 + "y", "y" + " x" * 990),
-    ("line\n" * 100_000, "line\n" * 99_999 + "last\n"),
-    ("x" * 1_000_000, "y" * 1_000_000),
-]
+@pytest.mark.parametrize(
+    ("before", "after", "pieces"),
+    [
+        pytest.param("same", "same", [("kept", "same")], id="same"),
+        pytest.param("", "", [], id="empty"),
+        pytest.param("", "new", [("new", "new")], id="empty-new"),
+        pytest.param("old", "", [("gone", "old")], id="old"),
+        pytest.param(
+            "keeps 30 minutes",
+            "keeps 60 minutes",
+            [("kept", "keeps "), ("gone", "30"), ("new", "60"), ("kept", " minutes")],
+            id="keeps-30-minutes",
+        ),
+        pytest.param("a b", "b a", [("new", "b "), ("kept", "a"), ("gone", " b")], id="b"),
+        pytest.param("x x x", "x x", [("kept", "x x"), ("gone", " x")], id="x-x-x"),
+        pytest.param("one\ntwo\n", "one\n", [("kept", "one\n"), ("gone", "two\n")], id="one-two"),
+        pytest.param("日本語", "日本人", [("gone", "日本語"), ("new", "日本人")], id="cjk"),
+    ],
+)
+def test_small_changes_are_shown_word_by_word(before, after, pieces):
+    assert diff(before, after) == pieces, before
 
 
-def test_small_changes_are_told_word_by_word_and_no_two_texts_take_long():
-    for before, after, pieces in DIFFS_SMALL_CHANGES_EXPECTED_WORD:
-        assert diff(before, after) == pieces, before
+def test_a_diff_holds_both_texts():
     chance = random.Random(7)
     words = ["a", "b", " ", "\n", "é", "<b>", ".", "long" * 30]
     for _ in range(100):
         texts = ["".join(chance.choices(words, k=chance.randrange(60))) for _ in range(2)]
         assert put_together(diff(*texts)) == texts
-    for texts in DIFFS_HARD:
-        started = time.process_time()
-        found = diff(*texts)
-        assert time.process_time() - started < 2
-        assert put_together(found)[1] == texts[1]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        pytest.param(("word " * 1000, "word " * 999 + "other"), id="word"),
+        pytest.param(("a b " * 500, "b a " * 500), id="b"),
+        pytest.param(("x " * 990 + "y", "y" + " x" * 990), id="x-990"),
+        pytest.param(("line\n" * 100_000, "line\n" * 99_999 + "last\n"), id="line"),
+        pytest.param(("x" * 1_000_000, "y" * 1_000_000), id="x-1000000"),
+    ],
+)
+def test_no_diff_takes_long(texts):
+    started = time.process_time()
+    found = diff(*texts)
+    assert time.process_time() - started < 2
+    assert put_together(found)[1] == texts[1]
+
+
+def test_the_form_of_a_memory_offers_every_field_that_the_model_shows_in_forms(served, signed_in):
+    id = served.add("Ferries leave at nine")
+    client, _ = signed_in
+    page = client.get(f"/memory/{id}").text
+    shown = {info.argument for info in argument_fields("update").values() if info.is_shown("form")}
+    assert {name for name in shown if f'name="{name}"' not in page} == set()

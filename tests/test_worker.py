@@ -12,7 +12,9 @@ from capturing import MORE, MORE_TEXTS, SAID, TEXTS, Desk
 from test_hosts_opencode import AGENT, DONE, USER, Opencode
 
 from bethink import Bethink
-from bethink.embed import HashingEmbedder, models
+from bethink.config import Config
+from bethink.embed import models
+from bethink.embed.hashing import HashingEmbedder
 from bethink.errors import BethinkError, EmbeddingError, InvalidInput
 from bethink.features import conversations
 from bethink.hooks import spool, state, worker
@@ -275,7 +277,7 @@ def test_a_note_is_one_private_file_in_a_home_that_can_be_written(desk, tmp_path
         desk.note("/talks/a.jsonl")
 
 
-def test_a_database_has_one_key_for_all_its_names(tmp_path, monkeypatch):
+def test_a_database_has_one_key_for_all_its_names(tmp_path, monkeypatch, desk):
     monkeypatch.chdir(tmp_path)
     names = ("team.db", tmp_path / "team.db", tmp_path / "x" / ".." / "team.db")
     assert len({spool.key_of(str(name)) for name in names}) == 1
@@ -360,13 +362,13 @@ def test_one_process_holds_the_lock(desk):
         assert is_free(desk.database)
 
 
-def test_a_worker_inherits_no_secrets(monkeypatch):
+def test_a_worker_inherits_no_secrets(monkeypatch, desk):
     kept = {"BETHINK_LIMIT", "OPENAI_API_KEY", "LC_ALL"}
     left = {"CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_ENV_FILE", "AWS_SECRET_ACCESS_KEY"}
     for name in kept | left | {"CODEX_HOME", "LD_PRELOAD"}:
         monkeypatch.setenv(name, "kept" if name in kept else "left")
     monkeypatch.setenv("PYTHONPATH", "relative")
-    found = spool.worker_environment()
+    found = spool.worker_environment(Config(embedding="http"))
     assert "left" not in found.values()
     assert {name for name, value in found.items() if value == "kept"} == kept
     assert found["BETHINK_HOOKS"] == "off"

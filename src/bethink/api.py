@@ -1,4 +1,4 @@
-"""`Bethink`: the one API that every surface calls. The command line, MCP, hooks and HTTP only translate to and from it."""
+"""`Bethink`, the API behind the command line, MCP, hooks and HTTP, which only translate to and from it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from bethink import config as configuration
-from bethink import consent, ingest
+from bethink import consent, ingest, plugins
 from bethink import project as projects
 from bethink.config import Config, locate_database
-from bethink.embed import LazyModel, without_vectors
+from bethink.embed import LazyModel, compares_statements, without_vectors
 from bethink.embed.base import Embedder
 from bethink.errors import (
     Ambiguous,
@@ -70,15 +70,16 @@ if TYPE_CHECKING:
     from bethink.ingest.pipeline import Recent
     from bethink.ingest.sync import Document, Skipped, SourceUpdate, Synced
     from bethink.judge import Judge
+    from bethink.recall.signals import Signal
 
 Done = TypeVar("Done")
-TEXTS = {"content", "metadata"}  # what vectors are made of
+EMBEDDED_FIELDS = {"content", "metadata"}  # what vectors are made of
 PERSON_HINT = "The user does it in their own terminal, or on the web page: bethink ui"
 CANDIDATES = 5  # sessions that are named at most where a prefix fits several
 
 
 def open_store(config: Config, project: projects.Project) -> Store:
-    """The database that the settings name, else the project's own, else the user's."""
+    """Open the database that the settings name, else the project's own, else the user's."""
     target = config.database
     if config.shared:
         try:
@@ -94,7 +95,7 @@ def open_store(config: Config, project: projects.Project) -> Store:
     if "://" in target:
         scheme = target.partition("://")[0]
         raise StoreError(
-            f"No database is spoken to by {scheme}://.",
+            f"Unsupported database URL: {scheme}://.",
             "Give a path, or postgresql://USER@HOST/NAME.",
         )
     from bethink.store.sqlite import SqliteStore
@@ -150,13 +151,13 @@ class Bethink:
         return recognise(project, known, lambda path: ingest.redact.redact_name(path))
 
     def rest_model(self, error: EmbeddingError) -> None:
-        """From now on this one works by words alone, and says why; copies of it do not."""
+        """Work by words alone from now on, and say why in `hints`; copies of this object are not affected."""
         self._model = LazyModel(self.config, None)
         self._model.rest(error)
 
     @property
     def is_model_due(self) -> bool:
-        """Whether a model that failed would be tried again by whoever needs it next."""
+        """Return True if a model that failed would be tried again by the next call that needs it."""
         return self._model.is_due
 
     def __enter__(self) -> Self:
@@ -166,7 +167,7 @@ class Bethink:
         self.close()
 
     def close(self) -> None:
-        """Closes the database. A `with` block does it by itself."""
+        """Close the database. A `with` block does it by itself."""
         self.writer.close()
 
     @property
@@ -176,11 +177,11 @@ class Bethink:
 
     @property
     def is_person(self) -> bool:
-        """Whether a person writes here, rather than an agent."""
+        """Return True if a person writes here, rather than an agent."""
         return self.trust >= TRUST["user"]
 
     def require_person(self, what: str) -> None:
-        """Refuses an agent something that only a person may do."""
+        """Refuse an agent something that only a person may do."""
         if not self.is_person:
             raise NeedsPerson(f"{what} is for the user, not for an agent.", PERSON_HINT)
 
@@ -188,44 +189,44 @@ class Bethink:
 
     @property
     def scope(self) -> str:
-        """Where `add` puts memories: the container if one was chosen, else the project."""
+        """Return the scope that `add` writes to: the container if one was chosen, else the project."""
         return self.project.container(self.container) if self.container else self.project.scope
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        """What a recall sees unless told otherwise: this project or container, what is personal, and what is the whole team's."""
+        """Return the scopes a recall sees by default: this project or container, personal memories, and those of the team."""
         return (self.scope, PERSONAL, *((TEAM,) if self.shared else ()))
 
     def every_scope(self) -> tuple[str, ...]:
-        """All scopes of the database, for looking across projects."""
+        """Return all scopes of the database, for looking across projects."""
         return tuple(self.store.scopes())
 
     @property
     def reads_files(self) -> bool:
-        """Whether who asks may let files of this machine be read."""
+        """Return True if the caller may let files of this machine be read."""
         return True
 
     @property
     def named_scopes(self) -> tuple[str, ...]:
-        """Where something that is named by its id is looked for: what a recall sees, or every project."""
+        """Return the scopes in which an id is looked up: those a recall sees, or every project."""
         return self.every_scope() if self.everywhere else self.scopes
 
     # The embedding model
 
     @property
     def embedder(self) -> Embedder | None:
-        """The configured model, opened when first needed; None when it cannot be had, and then `hints` says why."""
+        """Return the configured model, opened when first needed; None if it is unavailable, and `hints` says why."""
         return self._model.embedder
 
     @property
     def local_embedder(self) -> Embedder | None:
-        """The configured model if it runs in this process and is there already; else None. For hooks, which send no prompt anywhere."""
+        """Return the configured model if it runs in this process and is installed, for hooks, which send no prompt anywhere."""
         return self._model.local
 
     @cached_property
     def judge(self) -> Judge | None:
-        """What tells how a new statement relates to a known one; None where there is no such model."""
-        if self._judge or not self.config.compares:
+        """Return the model that relates a new statement to a known one; None where there is none."""
+        if self._judge or not compares_statements(self.config):
             return self._judge
         from bethink.judge import Judge
 
@@ -233,21 +234,21 @@ class Bethink:
 
     @cached_property
     def reader(self) -> Judge | None:
-        """What finds the ideas of conversations, without an embedding model too; None where it cannot be opened."""
+        """Return the model that finds ideas in conversations, also without embeddings; None if it cannot be opened."""
         return self._judge or ingest.ideas.open_reader(self.config, self.judge)
 
     @cached_property
     def recent(self) -> Recent:
-        """The vectors that this process made last."""
+        """Return the vectors that this process made last."""
         return ingest.pipeline.Recent()
 
     @property
     def hints(self) -> tuple[str, ...]:
-        """Why meaning cannot be searched right now, if it cannot."""
+        """Return why meaning cannot be searched right now, if it cannot."""
         return self._model.hints
 
     def _ready_embedder(self, mode: str) -> tuple[Embedder | None, tuple[str, ...]]:
-        """The embedder for a search, and what the caller should know when meaning cannot be searched."""
+        """Return the embedder for a search, and hints where meaning cannot be searched."""
         if mode == "keyword":
             return None, ()
         embedder = self.embedder
@@ -360,7 +361,7 @@ class Bethink:
         trust: int = TRUST["import"],
         replace_sources: bool = True,
     ) -> Receipt:
-        """Takes in sources of many passages in one transaction; they replace what each source held before."""
+        """Store sources of many passages in one transaction, in place of what each source held before."""
         options = self.write_options(scope or self.scope, unique=False, trust=trust)
         return self._ingest(groups, options, replace_sources=replace_sources)
 
@@ -375,8 +376,9 @@ class Bethink:
         progress: Callable[[int], None] | None = None,
         dry_run: bool = False,
     ) -> Synced:
-        """Brings the memories of a collection of sources in step with what its reader finds now (`ingest/sync.py`). A dry run only
-        says which sources would change."""
+        """Update the memories of a collection of sources to what its reader finds now (`ingest/sync.py`).
+
+        A dry run only reports which sources would change."""
         options = self.write_options(self.scope, unique=False, trust=TRUST["import"], lenient=True)
 
         def write(steps: Sequence[SourceUpdate]) -> Receipt:
@@ -398,7 +400,7 @@ class Bethink:
         return ingest.sync.sync(documents, target, looked, progress)
 
     def write_options(self, scope: str, **changes: Any) -> WriteOptions:
-        """How something is written into a scope from here, but for what the caller changes."""
+        """Return the options for writing to a scope from here, with the caller's changes."""
         options = ingest.compare.WriteOptions(
             scope=scope,
             now=self.clock(),
@@ -416,7 +418,7 @@ class Bethink:
         return options._replace(**changes)
 
     def names_of(self, scope: str) -> dict[str, tuple[str, str]]:
-        """What a scope is called and where its project lies, for a batch that may be the first to speak of it."""
+        """Return display name and path of a scope, stored with the first batch that uses it."""
         identity, slash, container = scope.partition(":")[2].partition("/")
         if identity == self.project.identity:
             projects.pin(self.project)
@@ -441,7 +443,7 @@ class Bethink:
         return receipt._replace(hints=(*receipt.hints, *self.hints))
 
     def _do_with_model(self, work: Callable[[Embedder | None], Done]) -> Done:
-        """What is done with the model, or without it where it fails."""
+        """Run work with the model, or without it where it fails."""
         try:
             return work(self.embedder)
         except EmbeddingError as error:
@@ -451,7 +453,7 @@ class Bethink:
     def update(
         self, id: str, *, clear: Sequence[str] = (), was: Memory | None = None, **fields: Any
     ) -> Memory:
-        """Changes a memory; the old version stays in its history. Fields: content, summary, kind, importance, confidence, tags,
+        """Change a memory; the old version stays in its history. Fields: content, summary, kind, importance, confidence, tags,
         entities, expires_at, valid_from, valid_to, answered, metadata, embedding_text. `clear` names times to be emptied, such as expires_at.
         Given as it `was` read, it is changed only if nobody else changed it since."""
         memory = was or self.one(id)
@@ -474,18 +476,18 @@ class Bethink:
             getattr(memory, name) == new for name, new in changes.items()
         ):
             return memory
-        new = memory._replace(**{name: changes[name] for name in changes.keys() & TEXTS})
+        new = memory._replace(**{name: changes[name] for name in changes.keys() & EMBEDDED_FIELDS})
         vectors = self.vectors_of([new]) if embedded_text(new) != embedded_text(memory) else {}
         change = (*first, Change(memory.id, "update", changes))
         return self._write_to(memory, change=change, unchanged=unchanged, **vectors)
 
     def _write_to(self, memory: Memory, **parts: Any) -> Memory:
-        """Puts the parts of a batch in. Returns the memory as it is then."""
+        """Write the parts of a batch, and return the memory as it is then."""
         self.write(**parts)
         return self.store.get([memory.id])[0]
 
     def vectors_of(self, memories: Sequence[Memory]) -> dict[str, Any]:
-        """The parts of a batch that give memories new vectors; nothing where there is no model."""
+        """Return the parts of a batch that give memories new vectors; nothing where there is no model."""
         texts = {memory.id: embedded_text(memory) for memory in memories}
 
         make = ingest.pipeline.make_batch_parts
@@ -496,11 +498,11 @@ class Bethink:
         )
 
     def find_traces(self, purged: Sequence[Memory]) -> Traces:
-        """Where else conversations say what is to be purged."""
+        """Find where else conversations say what is to be purged."""
         return ingest.edit.find_traces(self.store, purged, self.every_scope())
 
     def forget(self, *ids: str, purge: bool = False) -> Forgotten:
-        """Hides memories (`restore` brings them back), or with `purge` removes every trace of them for good, and with them what their
+        """Hide memories (`restore` brings them back), or with `purge` remove every trace of them for good, and with them what their
         conversation holds in the very same words. An agent hides what is trusted no more than the agent. The rest, and every
         purge, is a request that waits in the inbox; `phrase` is what the user can send as a message to grant it."""
         found = self.store.get([self.resolve(id) for id in ids])
@@ -523,11 +525,11 @@ class Bethink:
         return Forgotten(gone, receipt.hints, proposed, phrase)
 
     def _may_remove(self, memory: Memory, purge: bool) -> bool:
-        """Whether a memory may be hidden or purged from here without asking a person."""
+        """Return True if a memory may be hidden or purged from here without asking a person."""
         return self.is_person or (memory.trust <= self.trust and not purge)
 
     def restore(self, id: str, version: int | None = None) -> Memory:
-        """Brings a forgotten or replaced memory back, opens one again that was settled, or brings back an earlier version of its
+        """Bring a forgotten or replaced memory back, reopen a settled one, or bring back an earlier version of its
         text (`version` as numbered by `history`). One that is forgotten and replaced is as replaced afterwards as it was when it
         was forgotten. What had replaced or settled it stays beside it, and is not asked about again."""
         memory = self.one(id)
@@ -551,7 +553,7 @@ class Bethink:
         return self._write_to(memory, change=(change,), unrelate=tuple(gone), relate=tuple(beside))
 
     def _refuse_overruling(self, memory: Memory) -> None:
-        """Refuses an agent to bring back what a person hid or replaced, even if an agent had said it."""
+        """Refuse to let an agent bring back what a person hid or replaced, even if an agent had written it."""
         hidden = ("deleted_at", "superseded_by")
         if self.is_person or not any(getattr(memory, name) for name in hidden):
             return
@@ -577,14 +579,14 @@ class Bethink:
         return self._edit(memory, values, cleared, trust, first=first)
 
     def vote(self, id: str, value: float = 1) -> Memory:
-        """Says that a memory was useful (or, below zero, was not). Counts as a use of it."""
+        """Vote a memory useful (or, below zero, not useful). Counts as a use of it."""
         memory = self.one(id)
         check_range("vote", value, -100, 100)
         vote = Change(memory.id, "vote", {"vote": value})
         return self._write_to(memory, change=(vote,), access=(memory.id,))
 
     def link(self, source: str, target: str, type: str = "relates_to") -> Relation:
-        """Relates two memories. `supersedes` ends the target's validity; `answers` marks a question as answered. Who is
+        """Relate two memories. `supersedes` ends the target's validity; `answers` marks a question as answered. Who is
         trusted less than the target only proposes to replace it: the relation that comes back is `may_replace`."""
         check_choice("relation", type, RELATIONS)
         new, old = self.one(source), self.one(target)
@@ -605,7 +607,7 @@ class Bethink:
         return relations[0]
 
     def unlink(self, source: str, target: str, type: str = "relates_to") -> Relation:
-        """Takes a relation back, and what it had changed, unless another one of its type still says so."""
+        """Remove a relation and undo what it changed, unless another one of its type still says so."""
         relation = Relation(self.resolve(source), self.resolve(target), type)
         known = self._relations_to(relation.target, type)
         others = [other for other in known if other.source != relation.source]
@@ -624,15 +626,15 @@ class Bethink:
         return relation
 
     def _relations_to(self, id: str, *types: str) -> builtins.list[Relation]:
-        """The relations of these types whose target is this memory."""
+        """Return the relations of these types whose target is this memory."""
         return [one for one in self.store.relations([id]) if one.target == id and one.type in types]
 
     def touch(self, ids: Sequence[str]) -> None:
-        """Counts a use of these memories."""
+        """Count a use of these memories."""
         self.store.touch(ids, self.clock(), self.actor)
 
     def write(self, **parts: Any) -> Receipt:
-        """Puts the parts of a `Batch` in, now and on this actor's word. An agent changes nothing that a person said."""
+        """Write the parts of a `Batch`, now and as this actor. An agent changes nothing that a person wrote."""
         writer = self.writer
         batch = Batch(at=self.clock(), actor=self.actor, **parts)
         if not self.is_person and (touched := ingest.edit.touched_ids(batch)):
@@ -643,7 +645,7 @@ class Bethink:
     # Reading
 
     def resolve(self, id: str) -> str:
-        """The full id that a prefix stands for, among the memories visible from here, or of every project."""
+        """Return the full id of a prefix, among the memories visible from here, or of every project."""
         try:
             return self.store.resolve(id, None if self.everywhere else self.scopes)
         except NotFound as error:
@@ -656,7 +658,7 @@ class Bethink:
             raise
 
     def find_session(self, prefix: str, scopes: Sequence[str] = ()) -> Session:
-        """The conversation whose id starts with `prefix`, among those visible from here or in these scopes."""
+        """Return the conversation whose id starts with `prefix`, among those visible from here or in these scopes."""
         found = self.store.sessions(scopes or self.named_scopes, CANDIDATES, 0, prefix)
         if not found:
             raise NotFound(
@@ -672,14 +674,14 @@ class Bethink:
         return found[0]
 
     def one(self, id: str) -> Memory:
-        """A memory by id or unique prefix, without counting a use of it."""
+        """Return a memory by id or unique prefix, without counting a use of it."""
         found = self.store.get([self.resolve(id)])
         if not found:
             raise NotFound(f"There is no memory {id}.", "`bethink list` shows what there is.")
         return found[0]
 
     def get(self, *ids: str, count: bool = True) -> list[Memory]:
-        """Memories by id or unique prefix. Counts as a use of each, unless another process holds the database or it is only read."""
+        """Return memories by id or unique prefix. Counts as a use of each, unless another process holds the database or it is only read."""
         full = [self.resolve(id) for id in ids]
         if count:
             with suppress(StoreBusy, StoreReadOnly):
@@ -687,7 +689,7 @@ class Bethink:
         return self.store.get(full)
 
     def filter(self, **wanted: Any) -> Filter:
-        """A filter over the visible scopes; the names are those of `Filter`."""
+        """Make a filter over the visible scopes; the names are those of `Filter`."""
         kinds = tuple(check_kind(kind) or "" for kind in wanted.pop("kinds", ()) or ())
         return Filter(
             scopes=wanted.pop("scopes", None) or self.scopes,
@@ -695,6 +697,11 @@ class Bethink:
             now=self.clock(),
             **{name: value for name, value in wanted.items() if value is not None},
         )
+
+    @property
+    def signals(self) -> tuple[Signal, ...]:
+        """Return the ranking signals of plugins that count in searches from here."""
+        return plugins.signals(self.config.signals)
 
     def search(
         self,
@@ -712,7 +719,7 @@ class Bethink:
         rerank: bool = False,
         context: str = "",
     ) -> Answer:
-        """The memories that best answer a question, best first. Never writes. Where nothing fits, few come or none, and `hints` says
+        """Return the memories that best answer a question, best first. Never writes. Where nothing fits, few come or none, and `hints` says
         so, unless a `threshold` is given. Looks near a `hypothesis` of the answer too. `rerank` lets the judge read the first hits again,
         where there is one and the order is by relevance. `context` is what was said before, for a question that only points there."""
         if not query.strip():
@@ -732,6 +739,7 @@ class Bethink:
             fusion=config.fusion,
             profile=profile,
             weights=weights,
+            signals=self.signals,
             limit=config.limit if limit is None else limit,
             offset=offset,
             gate=config.min_similarity,
@@ -765,25 +773,25 @@ class Bethink:
         offset: int = 0,
         order: str = "created",
     ) -> builtins.list[Memory]:
-        """Memories in order: created (newest first), oldest, importance, used, useful or updated."""
+        """List memories in order: created (newest first), oldest, importance, used, useful or updated."""
         return self.store.list(filter or self.filter(), limit, offset, order)
 
     def history(self, id: str) -> builtins.list[Event]:
-        """Every change of a memory, oldest first; the numbers of versions count from 1."""
+        """Return every change of a memory, oldest first; version numbers count from 1."""
         return self.store.history(self.resolve(id))
 
     def relations(self, id: str) -> builtins.list[Relation]:
-        """The relations of a memory, in both directions."""
+        """Return the relations of a memory, in both directions."""
         return self.store.relations([self.resolve(id)])
 
     def stats(self, scopes: Sequence[str] | None = None) -> Overview:
-        """Numbers about the database, or about some scopes of it."""
+        """Return numbers about the database, or about some scopes of it."""
         return self.store.overview(scopes)
 
     def export(
         self, filter: Filter | None = None, lost: builtins.list[str] | None = None
     ) -> Iterator[Memory]:
-        """Every memory that is visible from here, forgotten ones included, one at a time. With `lost` a damaged database gives what
+        """Yield every memory that is visible from here, forgotten ones included, one at a time. With `lost` a damaged database gives what
         can be read, and what cannot is named there."""
         return self.store.scan(filter or self.filter(**EVERYTHING), lost)
 
@@ -792,7 +800,7 @@ class Bethink:
     def reindex(
         self, *, full: bool = False, progress: Callable[[int, int], None] | None = None
     ) -> int:
-        """Gives every memory and every topic a vector of the current model. May be stopped at any moment and goes on where it was."""
+        """Give every memory and topic a vector of the current model. May be stopped at any moment; the next call goes on."""
         embedder = self.embedder
         if embedder is None:
             raise self._model.explain_missing()
@@ -807,15 +815,15 @@ class Bethink:
             ) from error
 
     def check(self, deep: bool = False) -> builtins.list[Problem]:
-        """What is wrong with the database; `deep` reads every page and every row."""
+        """Return problems of the database; `deep` reads every page and every row."""
         return self.store.check(deep)
 
     def backup(self, path: str | Path) -> int:
-        """A complete copy in one new file, while others go on writing. Returns its size in bytes."""
+        """Copy the database to one new file, while others go on writing. Returns its size in bytes."""
         return self.writer.backup(str(Path(path).expanduser()))
 
     def reset(self, scopes: Sequence[str] | None = None) -> int:
-        """Forgets everything, or everything in some scopes, beyond recovery. Returns how many memories that were."""
+        """Remove everything, or everything in some scopes, beyond recovery. Returns the number of memories removed."""
         writer = self.writer
         self.require_person("Removing all memories")
         return writer.reset(scopes)

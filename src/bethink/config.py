@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bethink import plugins
 from bethink.errors import ConfigError
 from bethink.model import AUTOMATIC, MODES, NOTHING, Strings, Values
 from bethink.text import suggest
@@ -48,66 +49,107 @@ def read_profiles(values: Iterable[str]) -> dict[str, dict[str, float]]:
 
 
 class Setting(NamedTuple):
-    """What a key accepts and what it is for. The reference page is generated from these."""
+    """Help and accepted values of a setting; its type and default are those of `Config`. The reference page lists these."""
 
     help: str
     choices: Strings = ()
     low: float | None = None
     high: float | None = None
+    plugins: "plugins.Registry[Any] | None" = None  # whose names are accepted, too
 
 
-# Name, perhaps a range or choices, and what it is for. Types and defaults are those of `Config`.
-_TABLE = f"""
-database   Path of the database, or a `postgresql://` URL for a team. Empty: one database per user.
-tenant   Whose memories these are, in a PostgreSQL database that several teams share.
-user   Who you are in a team's database: what is personal is seen by you alone, and changes carry your name.
-embedding   Embedding model by name, a folder with model.onnx, `http`, `hashing`, or `none`.
-embedding_url   Base URL of an OpenAI-compatible endpoint, for `embedding = "http"`.
-embedding_model   Model asked for at that endpoint.
-model_timeout 0.1..600   Seconds for one answer of an embedding endpoint or a language model.
-mode {"|".join(MODES)}   How `search` looks: by meaning and words, by meaning only, by words only.
-fusion {"|".join(FUSIONS)}   How the signals of a hybrid search are brought together.
-dedup true|false   Whether a statement in the same or other words is kept once, with its other wordings in its history.
-dedup_threshold 0..1   Cosine from which a text in the same words counts as a repetition.
-automatic {"|".join(AUTOMATIC)}   What a new statement may do to known ones by itself: `full` retires, merges and closes on certain signals; `mark` only marks older statements; `off` changes and marks nothing.
-limit 1..1000   How many hits a search returns.
-min_similarity -1..1   Vector gate: cosines below it do not take part in a search; -1 lets all in.
-threshold 0..1   Final bar: hits with a lower score (0 to 1) are not returned.
-profiles   Profiles of your own for `--intent`, each a name and weights: `"mine relevance=0.6 recency=0.3 importance=0.1"`. One of ours is weighed anew.
-knowledge   Folders whose documents are a project's knowledge, relative to its root. Until it is set, those of the documentation are read, too.
-chunk_size 100..10000   Longest passage of an indexed document, in characters.
-chunk_overlap 0..50   Part of a passage that the next one repeats, in percent.
-llm |none|anthropic|openai|claude   Language model for extraction, summaries and HyDE: `anthropic`, `openai` (and compatible), `claude`; empty: none.
-llm_model   Model asked for. Empty: a small one of Anthropic's; `openai` needs a name.
-llm_url   Base URL of that model's endpoint, such as http://127.0.0.1:11434/v1. Empty: the provider's own.
-llm_daily_tokens 0..100000000   Tokens that the model may take in a day; 0 sends nothing.
-briefing_tokens 0..2000   Longest briefing that a hook gives a session when it starts, in tokens; 0 gives none.
-prompt_tokens 0..2000   Most that a hook adds to a prompt, in tokens; 0 adds nothing.
-hook_seconds 0.2..60   Seconds after which a hook gives up.
-hook_helper true|false   Keep the models open between prompts in a background process, which ends after 15 minutes without one.
-team   The team's server (https://…) or database, for `sync`. A token goes into BETHINK_TOKEN.
-busy_timeout 0.1..600   Seconds to wait for another process's write, or for a database server to come back.
-"""
+SETTINGS = {
+    "database": Setting(
+        "Path of the database, or a `postgresql://` URL for a team. Empty: one database per user."
+    ),
+    "tenant": Setting("Tenant in a PostgreSQL database that several teams share."),
+    "user": Setting(
+        "Your name in a team's database. Only you see your personal memories, and your changes carry this name."
+    ),
+    "embedding": Setting(
+        "Embedding model: a name from `bethink model list`, a folder with model.onnx, `http`, `hashing`, `none`, or an installed plugin."
+    ),
+    "embedding_url": Setting(
+        'Base URL of an OpenAI-compatible endpoint, for `embedding = "http"`.'
+    ),
+    "embedding_model": Setting("Model to request from that endpoint."),
+    "model_timeout": Setting(
+        "Seconds to wait for an embedding endpoint or a language model.", low=0.1, high=600
+    ),
+    "mode": Setting(
+        "Search by meaning and words (`hybrid`), by meaning only, or by words only.", MODES
+    ),
+    "fusion": Setting("How a hybrid search combines its signals.", FUSIONS),
+    "signals": Setting(
+        "Ranking signals of installed plugins to use in searches, by name. `bethink search --explain` shows them."
+    ),
+    "dedup": Setting(
+        "Store a repeated statement once and keep its other wordings in its history.",
+        ("true", "false"),
+    ),
+    "dedup_threshold": Setting(
+        "Cosine from which a text in the same words counts as a repetition.", low=0, high=1
+    ),
+    "automatic": Setting(
+        "Effect of a new statement on older ones: `full` retires, merges and closes them on certain signals; `mark` only marks them; `off` leaves them alone.",
+        AUTOMATIC,
+    ),
+    "limit": Setting("Number of results of a search.", low=1, high=1000),
+    "min_similarity": Setting(
+        "Ignore vectors with a lower cosine in a search; -1 ignores none.", low=-1, high=1
+    ),
+    "threshold": Setting("Return no results with a lower score (0 to 1).", low=0, high=1),
+    "profiles": Setting(
+        'Your own profiles for `--intent`, each a name and weights: `"mine relevance=0.6 recency=0.3 importance=0.1"`. A built-in name replaces that profile.'
+    ),
+    "knowledge": Setting(
+        "Folders with a project's knowledge, relative to its root. Until it is set, documentation folders are read, too."
+    ),
+    "chunk_size": Setting(
+        "Longest passage of an indexed document, in characters.", low=100, high=10000
+    ),
+    "chunk_overlap": Setting(
+        "Share of a passage that the next one repeats, in percent.", low=0, high=50
+    ),
+    "llm": Setting(
+        "Language model for extraction, summaries and HyDE: `anthropic`, `openai` (and compatible), `claude`, or an installed plugin. Empty: none.",
+        ("", "none", *plugins.LANGUAGE_MODELS.names()),
+        plugins=plugins.LANGUAGE_MODELS,
+    ),
+    "llm_model": Setting(
+        "Model to request. Empty: a small one of Anthropic's; `openai` needs a name."
+    ),
+    "llm_url": Setting(
+        "Base URL of that model's endpoint, such as http://127.0.0.1:11434/v1. Empty: the provider's own."
+    ),
+    "llm_daily_tokens": Setting(
+        "Tokens that the language model may use per day; 0 sends nothing.", low=0, high=100_000_000
+    ),
+    "briefing_tokens": Setting(
+        "Longest briefing at the start of a session, in tokens; 0 for none.", low=0, high=2000
+    ),
+    "prompt_tokens": Setting(
+        "Most that a hook adds to a prompt, in tokens; 0 adds nothing.", low=0, high=2000
+    ),
+    "hook_seconds": Setting("Seconds after which a hook gives up.", low=0.2, high=60),
+    "hook_helper": Setting(
+        "Keep the models open between prompts in a background process, which ends after 15 minutes without one.",
+        ("true", "false"),
+    ),
+    "team": Setting(
+        "The team's server (https://…) or database, for `sync`. The token goes into BETHINK_TOKEN."
+    ),
+    "busy_timeout": Setting(
+        "Seconds to wait for another process's write, or for a database server to come back.",
+        low=0.1,
+        high=600,
+    ),
+}
 
-
-def _parse_settings(table: str) -> dict[str, Setting]:
-    settings = {}
-    for line in table.strip().splitlines():
-        head, _, about = line.partition("   ")
-        key, _, accepted = head.partition(" ")
-        low, dots, high = accepted.partition("..")
-        bounds = (float(low), float(high)) if dots else (None, None)
-        choices = tuple(accepted.split("|")) if "|" in accepted else ()
-        settings[key] = Setting(about, choices, *bounds)
-    return settings
-
-
-SETTINGS = _parse_settings(_TABLE)
-
-# A project's file comes with a cloned repository. It may not say where memories, questions or API keys are sent, nor spend
-# the user's money, nor keep them waiting.
+# A project's file comes with a cloned repository. It must not decide where memories, questions or API keys are sent, spend
+# the user's money, or choose code to run.
 PERSONAL = tuple(
-    "database tenant user team embedding embedding_url embedding_model"
+    "database tenant user team embedding embedding_url embedding_model signals"
     " llm llm_model llm_url llm_daily_tokens".split()
 )
 
@@ -122,6 +164,7 @@ class Config(NamedTuple):
     model_timeout: float = 60.0
     mode: str = "hybrid"
     fusion: str = "adaptive"
+    signals: Strings = ()
     dedup: bool = True
     dedup_threshold: float = 0.9
     automatic: str = "full"
@@ -160,11 +203,6 @@ class Config(NamedTuple):
     def shared(self) -> bool:
         """Whether a server keeps the memories, of a team and not of one person."""
         return self.database.startswith(("postgres://", "postgresql://"))
-
-    @property
-    def compares(self) -> bool:
-        """Whether the judge compares statements: a model of meaning must choose those that it is asked about."""
-        return self.judge and self.embedding not in ("none", "hashing")
 
 
 def _find_folder(variable: str, usual: str) -> Path:
@@ -222,7 +260,8 @@ def check(key: str, value: Any) -> Any:
         return tuple(part.strip() for part in parts if part.strip())
     if not isinstance(value, str):
         raise ValueError("expected a string")
-    if setting.choices and value not in setting.choices:
+    known = not setting.choices or value in setting.choices
+    if not known and not (setting.plugins and setting.plugins.knows(value)):
         raise ValueError("expected one of " + ", ".join(setting.choices))
     return value
 

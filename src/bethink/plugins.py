@@ -1,4 +1,4 @@
-"""Plugins: agents, importers, embedders, language models, readers and ranking signals, ours and other people's.
+"""Plugins: agents, importers, embedders, language models and ranking signals, ours and other people's.
 
 A plugin is a value with a `name`. Ours are listed here, in the order in which everything lists them, and are loaded when
 first used. Any installed package offers more by an entry point, whose name is that of the plugin:
@@ -12,7 +12,7 @@ a plugin of ours. One that cannot be loaded is left out, and `problems` says why
 """
 
 # No `from __future__ import annotations`: NamedTuple compiles each annotation that is a string, and every hook loads this.
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from bethink.agents.agent import Agent
+    from bethink.embed import EmbeddingProvider
+    from bethink.features.readers import Importer
+    from bethink.llm.base import LanguageModelProvider
+    from bethink.recall.signals import Signal
 
     class Named(Protocol):
         """Anything that can be registered."""
@@ -57,7 +61,7 @@ _problems: dict[tuple[str, str, str], Problem] = {}
 class Registry(Generic[Plugin]):
     """The plugins of one kind, by name."""
 
-    def __init__(self, group: str, type: str, ours: str) -> None:
+    def __init__(self, group: str, type: str, ours: str = "") -> None:
         """`type` is the class of a plugin and `ours` lists `name = module:value`, one per line, like entry points."""
         self.group, self._type = group, type
         lines = (line.partition(" = ") for line in ours.strip().splitlines())
@@ -93,6 +97,22 @@ class Registry(Generic[Plugin]):
         """Return the plugins that code of this process registered."""
         return list(self._registered.values())
 
+    def names(self) -> list[str]:
+        """Return the names of ours."""
+        return list(self._ours)
+
+    def is_ours(self, name: str) -> bool:
+        return name in self._ours
+
+    def knows(self, name: str) -> bool:
+        """Return True if there is such a plugin, without loading it."""
+        return name in self._ours or name in self._loaded or name in self._list_outside()
+
+    def list_packages(self) -> dict[str, str]:
+        """Return the names of plugins of installed packages, each with its package."""
+        found = self._list_outside().items()
+        return {name: entry.dist.name if entry.dist else entry.value for name, entry in found}
+
     def ask(self, plugin: Plugin, question: Callable[[Plugin], Answer], default: Answer) -> Answer:
         """Return what a plugin answers, or the default if one that is not ours raises an error."""
         if plugin.name in self._ours:
@@ -100,7 +120,7 @@ class Registry(Generic[Plugin]):
         try:
             return question(plugin)
         except Exception as error:  # noqa: BLE001 - other people's code may raise anything
-            self._report(plugin.name, f"{type(error).__name__}: {error}")
+            self.report(plugin.name, f"{type(error).__name__}: {error}")
             return default
 
     def _list_outside(self) -> "dict[str, EntryPoint]":
@@ -111,11 +131,11 @@ class Registry(Generic[Plugin]):
             self._found = {}
             for entry in sorted(entry_points(group=self.group), key=lambda one: one.name):
                 if not is_name(entry.name):
-                    self._report(
+                    self.report(
                         entry.name, "a name has small letters, digits and hyphens only", entry
                     )
                 elif entry.name in self._ours or entry.name in self._found:
-                    self._report(entry.name, "the name is taken", entry)
+                    self.report(entry.name, "the name is taken", entry)
                 else:
                     self._found[entry.name] = entry
         return self._found
@@ -130,9 +150,10 @@ class Registry(Generic[Plugin]):
                 raise ValueError(f"{entry.value} calls itself '{plugin.name}'")
             self._loaded[entry.name] = plugin
         except (Exception, SystemExit) as error:  # noqa: BLE001 - other people's code may raise anything
-            self._report(entry.name, f"{type(error).__name__}: {error}")
+            self.report(entry.name, f"{type(error).__name__}: {error}")
 
-    def _report(self, name: str, message: str, entry: "EntryPoint | None" = None) -> None:
+    def report(self, name: str, message: str, entry: "EntryPoint | None" = None) -> None:
+        """Keep a problem for `doctor` and for the warning at the end of a command."""
         entry = entry or (self._found or {}).get(name)
         package = entry.dist.name if entry and entry.dist else "this process"
         _problems[self.group, name, package] = Problem(self.group, name, package, message)
@@ -153,6 +174,10 @@ def problems() -> list[Problem]:
     return list(_problems.values())
 
 
+def forget_problems() -> None:
+    _problems.clear()
+
+
 AGENTS: "Registry[Agent]" = Registry(
     "bethink.agents",
     "bethink.agents.agent:Agent",
@@ -167,4 +192,48 @@ AGENTS: "Registry[Agent]" = Registry(
     """,
 )
 
+EMBEDDERS: "Registry[EmbeddingProvider]" = Registry(
+    "bethink.embedders",
+    "bethink.embed:EmbeddingProvider",
+    """
+    local = bethink.embed:LOCAL_MODELS
+    http = bethink.embed.http:PROVIDER
+    hashing = bethink.embed.hashing:PROVIDER
+    """,
+)
+IMPORTERS: "Registry[Importer]" = Registry(
+    "bethink.importers",
+    "bethink.features.readers:Importer",
+    """
+    lancedb = bethink.features.readers:LANCEDB
+    vault = bethink.features.readers:VAULT
+    codex = bethink.features.readers:CODEX
+    claude = bethink.features.readers:CLAUDE
+    basic-memory = bethink.features.readers:BASIC_MEMORY
+    """,
+)
+LANGUAGE_MODELS: "Registry[LanguageModelProvider]" = Registry(
+    "bethink.language_models",
+    "bethink.llm.base:LanguageModelProvider",
+    """
+    anthropic = bethink.llm.anthropic:PROVIDER
+    openai = bethink.llm.openai:PROVIDER
+    claude = bethink.llm.claude:PROVIDER
+    """,
+)
+SIGNALS: "Registry[Signal]" = Registry("bethink.signals", "bethink.recall.signals:Signal")
+REGISTRIES = (AGENTS, IMPORTERS, EMBEDDERS, LANGUAGE_MODELS, SIGNALS)
+
 register_agent = AGENTS.register
+register_importer = IMPORTERS.register
+register_embedder = EMBEDDERS.register
+register_language_model = LANGUAGE_MODELS.register
+register_signal = SIGNALS.register
+
+
+def signals(names: Iterable[str]) -> "tuple[Signal, ...]":
+    """Return the ranking signals that the settings name, and those registered in this process."""
+    named = {name: SIGNALS.find(name) for name in names}
+    for name in (name for name, signal in named.items() if signal is None):
+        SIGNALS.report(name, "the settings name it, and no installed package has it")
+    return tuple(dict.fromkeys(filter(None, (*SIGNALS.registered(), *named.values()))))

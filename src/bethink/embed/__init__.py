@@ -1,70 +1,174 @@
-"""Text → vectors: opens the embedder that the settings ask for. Each kind of model is one file; `base.py` says what they share. The one
-that needs no model is here: words, their beginnings and their trigrams, hashed into a fixed number of places. It knows spelling, not
-meaning, which is enough for tests and for machines that cannot have a model."""
+"""Text → vectors: opens the embedder that the settings name.
 
-from __future__ import annotations
+Each provider is a plugin: local models (`models` finds their files, `local` runs them), `http`, `hashing`, and those of
+other packages. `base.py` defines what a provider and an embedder are.
+"""
 
-import re
-import threading
+# No `from __future__ import annotations`: NamedTuple compiles each annotation that is a string, and every search loads this.
 import time
-import unicodedata
-import zlib
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from _thread import allocate_lock
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import lru_cache
-from itertools import islice
-from math import log
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from bethink import plugins
 from bethink.config import Config, data_directory
-from bethink.embed.base import Bytes, Embedder, Matrix
 from bethink.errors import EmbeddingError
-from bethink.model import is_remote
+from bethink.model import Strings, is_remote
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
+    from bethink.embed.base import Bytes, Embedder, Matrix
+
+    OpenEmbedder = Callable[[Config], Embedder]
+    PullModel = Callable[[Config, Bytes | None], None]
+    VerifyModel = Callable[[Config], None]
+else:
+    OpenEmbedder = PullModel = VerifyModel = Callable
+    Bytes = Embedder = Matrix = Any
+
 Result = TypeVar("Result")
+DEFAULT = Config().embedding
+# The cosine that hosted models usually give unrelated texts. It matters only in scopes of a few memories.
+USUAL_BASELINE = 0.15
 PULL_AGAIN = 3600  # seconds until a fetch of the model that failed is tried again by itself
 # Seconds until a model that failed at its work is asked again. Set by hand: an endpoint that restarts is back within a minute,
 # and a process that only knows words for a minute waits for the endpoint once and not with every call.
 ASK_AGAIN = 60.0
 
 
+class EmbeddingProvider(NamedTuple):
+    """A source of vectors that the setting `embedding` can name. The embedder that it opens says whether it is remote."""
+
+    name: str
+    open: OpenEmbedder  # loads and sends nothing yet
+    semantic: bool = True  # its vectors are about meaning, not only about spelling
+    variables: Strings = ()  # environment variables with its keys: a background worker gets them
+    pull: PullModel | None = None  # fetch the files of a local model, unless they are there
+    verify: VerifyModel | None = None  # check these files; raises EmbeddingError
+
+
+# Local models
+
+
+def _open_local(config: Config) -> Embedder:
+    from bethink.embed import models
+
+    name = config.embedding.strip()
+    directory = models.location(name)
+    if directory is None:
+        raise models.missing_model(name)
+    from bethink.embed.local import LocalEmbedder
+
+    return LocalEmbedder(models.find(name), directory, config.threads)
+
+
+def _pull_local(config: Config, progress: Bytes | None) -> None:
+    from bethink.embed import models
+
+    if models.location(config.embedding.strip()) is None:
+        models.pull(config.embedding.strip(), progress)
+
+
+def _verify_local(config: Config) -> None:
+    from bethink.embed import models
+
+    models.verify(config.embedding.strip())
+
+
+LOCAL_MODELS = EmbeddingProvider("local", _open_local, pull=_pull_local, verify=_verify_local)
+
+
+# Opening
+
+
+def find_provider(name: str) -> EmbeddingProvider | None:
+    """Return the provider that the setting `embedding` names, None for `none`. Any other name is a local model."""
+    name = name.strip()
+    if name in ("none", ""):
+        return None
+    if name == DEFAULT:  # which hooks have, who load nothing for it
+        return LOCAL_MODELS
+    if plugins.EMBEDDERS.is_ours(name):
+        return plugins.EMBEDDERS.find(name)
+    from bethink.embed import models
+
+    outside = None if models.is_model(name) else plugins.EMBEDDERS.find(name)
+    return outside or LOCAL_MODELS
+
+
 def open_embedder(
     config: Config, allow_pull: bool = False, progress: Bytes | None = None
 ) -> Embedder | None:
-    """The configured embedder, or None if it is `none`. Models are loaded at their first use, not here.
+    """Return the configured embedder, or None for `none`. Models are loaded at their first use, not here.
 
-    A local model that is not installed is fetched if `allow_pull` says so, with `progress` told the bytes; else it is
-    an EmbeddingError.
+    With `allow_pull`, missing files are fetched and `progress` gets the number of bytes; without, they are an EmbeddingError.
     """
-    kind = config.embedding.strip()
-    if kind in ("none", ""):
+    provider = find_provider(config.embedding)
+    if provider is None:
         return None
-    if kind == "hashing":
-        return HashingEmbedder()
-    if kind == "http":
-        from bethink.embed.http import HttpEmbedder
-
-        return HttpEmbedder(config.embedding_url, config.embedding_model, config.model_timeout)
-    from bethink.embed import models
-
-    directory = models.location(kind)
-    if directory is None:
-        if not allow_pull:
-            raise models.missing_model(kind)
-        directory = models.pull(kind, progress)
-    from bethink.embed.local import LocalEmbedder
-
-    return LocalEmbedder(models.find(kind), directory, config.threads)
+    if allow_pull and provider.pull:
+        provider.pull(config, progress)
+    if plugins.EMBEDDERS.is_ours(provider.name):
+        return provider.open(config)
+    return GuardedEmbedder(provider, config)
 
 
-def submit_ahead(pool: Executor, work: Callable[[], Result]) -> Future[Result]:
+def compares_statements(config: Config) -> bool:
+    """Return True if the judge may compare statements: only vectors of meaning find those worth comparing."""
+    provider = find_provider(config.embedding) if config.judge else None
+    return provider is not None and provider.semantic
+
+
+class GuardedEmbedder:
+    """An embedder of another package: whatever it raises is an EmbeddingError, and its vectors get our type and length."""
+
+    def __init__(self, provider: EmbeddingProvider, config: Config) -> None:
+        self._name = provider.name
+        self._inner = self._ask(lambda: provider.open(config))
+        self.remote = is_remote(self._inner)
+        self.model = str(getattr(self._inner, "model", provider.name))
+        self.baseline = float(getattr(self._inner, "baseline", USUAL_BASELINE))
+        self.unrelated = float(getattr(self._inner, "unrelated", self.baseline))
+
+    def documents(self, texts: Sequence[str]) -> list[Matrix]:
+        found = self._ask(lambda: [_unit_rows(rows) for rows in self._inner.documents(texts)])
+        if len(found) != len(texts):
+            raise self._error(f"it gave {len(found)} results for {len(texts)} texts")
+        return found
+
+    def query(self, text: str) -> Matrix:
+        vector: Matrix = self._ask(lambda: _unit_rows([self._inner.query(text)]))[0]
+        return vector
+
+    def _ask(self, work: Callable[[], Result]) -> Result:
+        try:
+            return work()
+        except EmbeddingError:
+            raise
+        except Exception as error:
+            raise self._error(f"{type(error).__name__}: {error}") from error
+
+    def _error(self, reason: str) -> EmbeddingError:
+        return EmbeddingError(f"The embedder '{self._name}' failed: {reason}.", "bethink doctor")
+
+
+def _unit_rows(rows: Sequence[Matrix] | Matrix) -> Matrix:
+    import numpy as np
+
+    found = np.asarray(rows, dtype=np.float32)
+    lengths = np.linalg.norm(found, axis=1, keepdims=True)
+    if not np.isfinite(found).all() or not lengths.all():
+        raise ValueError("a vector has no length, or a number that is none")
+    unit: Matrix = found / lengths
+    return unit
+
+
+def submit_ahead(pool: "Executor", work: Callable[[], Result]) -> "Future[Result]":
     """Submits work to another thread and lets that go first: a model soon computes outside of Python, while the caller would keep
     Python to itself until it waits, and nothing were done side by side."""
-    begins = threading.Lock()
+    begins = allocate_lock()
     begins.acquire()
 
     def run() -> Result:
@@ -153,82 +257,3 @@ def _note_failed_pull() -> None:
         note.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         if _may_pull():
             note.touch()
-
-
-# Without a model
-
-DIMENSIONS = 256
-WINDOW_WORDS = 400
-_WORD = re.compile(r"\w+")
-# A run without spaces, such as a page of Chinese, counts as several words so that windows stay windows.
-_LONGEST_WORD = 64
-
-
-class HashingEmbedder:
-    remote = False
-
-    def __init__(self, dimensions: int = DIMENSIONS) -> None:
-        self.dimensions = dimensions
-        self.model = f"hashing-{dimensions}"
-        self.baseline = self.unrelated = 0.0  # no shared words, no similarity
-
-    def documents(self, texts: Sequence[str]) -> list[Matrix]:
-        import numpy as np
-
-        return [
-            np.stack([_vector(words, self.dimensions) for words in _windows(text)])
-            for text in texts
-        ]
-
-    def query(self, text: str) -> Matrix:
-        return _vector(next(_windows(text)), self.dimensions)
-
-
-def _words(text: str) -> Iterator[str]:
-    for match in _WORD.finditer(unicodedata.normalize("NFKC", text).casefold()):
-        word = match.group()
-        for start in range(0, len(word), _LONGEST_WORD):
-            yield word[start : start + _LONGEST_WORD]
-
-
-def _windows(text: str) -> Iterator[list[str]]:
-    words = _words(text)
-    yield list(islice(words, WINDOW_WORDS))
-    while window := list(islice(words, WINDOW_WORDS)):
-        yield window
-
-
-def _vector(words: Sequence[str], dimensions: int) -> Matrix:
-    import numpy as np
-
-    vector = np.zeros(dimensions, dtype=np.float32)
-    for word, count in Counter(words).items():
-        # Repetition counts ever less, and short words, which are mostly "the" and "is", count little.
-        weight = (1 + log(count)) * min(1.0, (len(word) / 5) ** 2)
-        for number, share in _features(word):
-            vector[(number >> 1) % dimensions] += weight * share * (1 if number & 1 else -1)
-    length = float(np.linalg.norm(vector))
-    if length < 1e-6:
-        # No words at all, or words that cancel out: still a unit vector, and always the same one.
-        vector[:] = 0
-        vector[0] = length = 1.0
-    return vector / np.float32(length)
-
-
-@lru_cache(maxsize=50_000)
-def _features(word: str) -> tuple[tuple[int, float], ...]:
-    """The word itself, its beginning in place of a stem, and its trigrams, each as a hash with its share of the word's weight."""
-    framed = f"^{word}$"
-    trigrams = [framed[i : i + 3] for i in range(len(framed) - 2)]
-    share = 0.6 / len(trigrams) ** 0.5
-    features = [
-        (f"w:{word}", 0.4),
-        (f"p:{word[:5]}", 1.0),
-        *((f"t:{trigram}", share) for trigram in trigrams),
-    ]
-    return tuple((_hash(name), part) for name, part in features)
-
-
-def _hash(name: str) -> int:
-    """Stable across processes and machines, unlike `hash()`. The multiplication mixes what CRC-32 leaves linear."""
-    return (zlib.crc32(name.encode()) * 0x9E3779B97F4A7C15 >> 20) & 0xFFFFFFFF

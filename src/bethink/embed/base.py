@@ -44,6 +44,8 @@ class Embedder(Protocol):
     remote: bool
     """Whether it hands text to another process or machine. An embedder that does not say so counts as remote (`model.is_remote`)."""
 
+    # Optional: `quick = True` if a vector is made faster than it is read from the cache of questions.
+
     model: str
     """Identity kept beside every vector: the model's name and revision. Vectors of different identities never meet."""
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from bethink import post
+from bethink.config import Config
+from bethink.embed import USUAL_BASELINE, EmbeddingProvider
 from bethink.embed.base import Matrix, clean, pieces
 from bethink.errors import EmbeddingError
 
@@ -20,8 +22,6 @@ BATCH = 32
 WINDOW_CHARACTERS = 6_000
 QUERIES_REMEMBERED = 256
 LARGEST_ANSWER = 256 << 20
-# What hosted models give unrelated texts. It matters only in scopes of a few memories.
-BASELINE = 0.15
 
 
 def make_error(message: str, hint: str, kind: str) -> EmbeddingError:
@@ -38,7 +38,7 @@ class HttpEmbedder:
         # Model and host, since two servers may mean different things by one name.
         where = self._endpoint.where
         self.model = f"{model}@{where.hostname}" + (f":{where.port}" if where.port else "")
-        self.baseline = self.unrelated = BASELINE
+        self.baseline = self.unrelated = USUAL_BASELINE
         self._name = model
         self._width = 0  # until the first answer
         self.query = lru_cache(maxsize=QUERIES_REMEMBERED)(self._query)
@@ -88,3 +88,10 @@ def _windows(text: str) -> Iterator[str]:
     """Pieces that the endpoint takes at once. Endpoints refuse an empty text, so a stroke stands in for it."""
     found = [piece for piece in pieces(clean(text), WINDOW_CHARACTERS) if piece.strip()]
     yield from found or ["-"]
+
+
+def open_endpoint(config: Config) -> HttpEmbedder:
+    return HttpEmbedder(config.embedding_url, config.embedding_model, config.model_timeout)
+
+
+PROVIDER = EmbeddingProvider("http", open_endpoint, variables=KEY_VARIABLES)

@@ -44,6 +44,7 @@ class LocalModel(NamedTuple):
     sha256: str = ""
     tokenizer_sha256: Sequence[str] = ()
     licence: str = ""
+    multilingual: bool = False
     baseline: float = 0.3  # cosine of a question with a text that has nothing to do with it
     unrelated: float = 0.4  # cosine of two statements that have nothing to do with each other
     directory: Path | None = None  # set for a folder of the user's own
@@ -51,6 +52,17 @@ class LocalModel(NamedTuple):
 
 _REGISTRY = tomllib.loads((Path(__file__).parent / "models.toml").read_text("utf-8"))
 KNOWN = {row["name"].lower(): LocalModel(**row) for row in _REGISTRY["model"]}
+
+
+def is_model(name: str) -> bool:
+    """Return True for the path of a folder and for the name of a known model."""
+    return "/" in name or name.startswith((".", "~")) or name.lower() in KNOWN
+
+
+def is_english(name: str) -> bool:
+    """Return True for a known model that was trained on English alone."""
+    known = KNOWN.get(name.strip().lower())
+    return known is not None and not known.multilingual
 
 
 def find(name: str) -> LocalModel:

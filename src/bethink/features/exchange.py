@@ -166,10 +166,10 @@ def import_file(
 def _read_place(memory: Bethink, place: Path, text_column: str) -> Reading:
     """Everything in a file, folder or database, and the names and paths of its scopes where it tells them."""
     try:
+        if found := readers.find_importer(place):
+            return readers.read_importer(memory, *found)
         if place.is_dir() or place.suffix.lower() in MARKDOWN:
-            if found := readers.find_folder(place):
-                return readers.read_folder(memory, *found)
-            raise InvalidInput(f"{place} is no export.", f"bethink import --markdown {place}")
+            raise InvalidInput(f"{place} is not an export.", f"bethink import --markdown {place}")
         if _is_database(place, locate_database(memory.config, memory.project)):
             return readers.read_database(memory, place) or _read_own(place)
         text = _read_whole(place).decode("utf-8-sig")
@@ -192,9 +192,7 @@ def _is_database(file: Path, used: str) -> bool:
     if not file.is_file():
         return False  # a pipe, which can be read once
     if "://" not in used and Path(used).exists() and file.samefile(used):
-        raise InvalidInput(
-            f"{file} is the database that is used here anyway.", "Name another with --database."
-        )
+        raise InvalidInput(f"{file} is the database in use.", "Name another with --database.")
     with file.open("rb") as stream:
         return stream.read(len(SQLITE)) == SQLITE
 
@@ -222,7 +220,7 @@ def _read_json(memory: Bethink, file: Path, text: str, text_column: str) -> Read
             return readers.read_rows(memory, file, "JSON", values, text_column)
     except (ValueError, RecursionError) as error:
         raise InvalidInput(
-            f"{file} is no export of Bethink, no database, no CSV and no JSON: {error}.",
+            f"{file} is not a Bethink export, a database, CSV or JSON: {error}.",
             "`bethink import --help` names what is read; documents go in with --markdown.",
         ) from None
     given = [_read_memory(value, at, file) for at, value in enumerate(values, start=1)]
@@ -245,7 +243,7 @@ def _read_whole(file: Path) -> bytes:
         raw = stream.read(LARGEST + 1)
     if len(raw) > LARGEST:
         raise InvalidInput(
-            f"{file} holds more than {LARGEST >> 20:,} MB, more than is read at once.",
+            f"{file} is larger than the limit of {LARGEST >> 20:,} MB.",
             "Split it: an object on each line, `split -l 100000 FILE`.",
         )
     return raw
@@ -265,12 +263,14 @@ def _read_memory(value: Any, number: int, file: Path) -> Given:
         unique = record.unique if "unique" in value else _is_unique(memory)
     except sync.WRONG as error:
         missing = isinstance(error, KeyError)
-        raise _refuse(number, file, f"it has no {error}" if missing else str(error)) from None
+        raise _refuse(number, file, f"missing {error}" if missing else str(error)) from None
     return Given(record._replace(memory=memory, unique=unique, vectors=()), links)
 
 
 def _refuse(number: int, file: Path, why: str) -> InvalidInput:
-    return InvalidInput(f"Memory {number} of {file} is none of an export: {why[:200]}.", _NO_EXPORT)
+    return InvalidInput(
+        f"Record {number} in {file} is not a valid export record: {why[:200]}.", _NO_EXPORT
+    )
 
 
 def _is_unique(memory: Memory) -> bool:
@@ -281,7 +281,7 @@ def _is_unique(memory: Memory) -> bool:
 def _check(one: Given, number: int, file: Path, memory: Bethink, trusted: bool) -> Given:
     """A memory with nothing but values that our own pipeline would write, no secret, and no more trust than the file has."""
     if wrong := sync.wrong_field(one.record, memory.config.max_characters):
-        raise _refuse(number, file, f"its {wrong} is not in order")
+        raise _refuse(number, file, f"invalid {wrong}")
     record, redactions = sync.redact_record(one.record)
     now = memory.clock()
     record = sync.cap_times(record, now) if trusted else sync.limit_stranger(record, now)
@@ -637,7 +637,7 @@ def _check_vault(memory: Bethink, folder: Path, known: set[str]) -> set[Path]:
         return set()
     if not readers.is_vault(folder):
         raise InvalidInput(
-            f"{folder} holds other files and is no vault of Bethink.", "Name an empty folder."
+            f"{folder} holds other files and is not a Bethink vault.", "Choose an empty folder."
         )
     notes = readers.list_vault(memory, folder)
     changed = [(path, one) for path, one in notes if one.saved != _digest(one.memory)]

@@ -2,8 +2,8 @@
 
     recognise by tables and columns, or by files → rows with our names for their fields → records of ours, or why a row was left
 
-A database is a query in `store/foreign`, a folder a line in `FOLDERS` and the function that gives its rows; what a row means is
-written once, in `_make_given`.
+A database is a query in `store/foreign`; a file or folder is an `Importer`, which is a plugin. What a row means is written once,
+in `_make_given`.
 Readers only read. They believe nothing: what they give is checked and limited by `sync`, as all that comes from elsewhere is.
 """
 
@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import date, datetime
+from functools import partial
 from hashlib import blake2b
 from importlib.util import find_spec
 from itertools import islice
@@ -22,6 +23,7 @@ from math import isnan
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bethink import plugins
 from bethink.agents.base import as_time
 from bethink.api import Bethink
 from bethink.errors import BethinkError, InvalidInput
@@ -157,8 +159,6 @@ def read_database(memory: Bethink, file: Path) -> Reading | None:
 
 # Tables of LanceDB
 
-LANCE = "LanceDB"
-
 
 def find_lance(folder: Path) -> list[Path]:
     """The tables in a folder, or in that of its vectors, as Claude Memory has them; or a table itself."""
@@ -167,15 +167,15 @@ def find_lance(folder: Path) -> list[Path]:
     return sorted((*folder.glob("*.lance"), *folder.glob("vectors/*.lance")))
 
 
-def read_lance(memory: Bethink, folder: Path) -> Reading:
-    """Claude Memory's and vector-memory's tables: whichever has a column of text. Vectors are not read."""
+def read_lance(memory: Bethink, folder: Path) -> Rows:
+    """Yield the rows of Claude Memory's and vector-memory's tables that have a column of text. Vectors are not read."""
     if find_spec("lancedb") is None:
         raise BethinkError(
             f"{folder} holds tables of LanceDB; to read them needs lancedb, which is not installed.",
             "pip install 'bethink[lancedb]'",
         )
     try:
-        return convert(memory, _read_tables(find_lance(folder)), LANCE, folder)
+        yield from _read_tables(find_lance(folder))
     except (OSError, ValueError, RuntimeError) as error:
         why = str(error).partition("\n")[0][:200]
         raise InvalidInput(
@@ -406,39 +406,77 @@ def _is_basic_memory(place: Path) -> bool:
     return any("permalink" in note.page.frontmatter for note in first if note)
 
 
-FOLDERS: Mapping[str, tuple[Callable[[Path], bool], Callable[[Bethink, Note], Rows]]] = {
-    "vault": (is_vault, _read_vault),
-    "Codex": (_is_codex, _read_codex),
-    "Claude Code": (_is_claude, _read_claude),
-    "basic-memory": (_is_basic_memory, _read_basic_memory),
-}
+# Importers: one for each program whose memories are read from files or folders
 
 
-def find_folder(place: Path) -> tuple[str, Path] | None:
-    """The program whose memory a folder or file is, and the folder in it where that lies; None if it is just Markdown."""
-    if find_lance(place):
-        return LANCE, place
-    inner = {".claude": place / "projects", ".codex": place / "memories"}.get(place.name, place)
-    inner = inner if inner.is_dir() else place
-    return next(((name, inner) for name, (fits, _) in FOLDERS.items() if fits(inner)), None)
+class Importer(NamedTuple):
+    """Another program's memories in files or folders: how they are recognised, and the rows in them.
+
+    A row is a dict with our names for its fields (`text`, `kind`, `tags`, `created` …) or a usual alias of one.
+    """
+
+    name: str
+    owns: Callable[[Path], bool]
+    rows: Callable[[Bethink, Path], Rows]
+    title: str = ""  # shown as the format, if not the name
+    inner: tuple[str, str] = ("", "")  # name of the program's folder, and the folder in it to read
 
 
-def read_folder(memory: Bethink, name: str, place: Path) -> Reading:
-    if name == LANCE:
-        return read_lance(memory, place)
-    _, read = FOLDERS[name]
+def _read_notes_with(read: Callable[[Bethink, Note], Rows], memory: Bethink, place: Path) -> Rows:
     of_claude = place.name == "projects"
+    for note in _read_notes(place):
+        if note is None:
+            yield None
+        elif not note.page.directives.get("index", True):
+            yield KEPT_OUT
+        elif not of_claude or note.path.parent.name == "memory":
+            yield from read(memory, note)
 
-    def find_rows() -> Rows:
-        for note in _read_notes(place):
-            if note is None:
-                yield None
-            elif not note.page.directives.get("index", True):
-                yield KEPT_OUT
-            elif not of_claude or note.path.parent.name == "memory":
-                yield from read(memory, note)
 
-    return convert(memory, find_rows(), name, place)
+LANCEDB = Importer("lancedb", lambda place: bool(find_lance(place)), read_lance, "LanceDB")
+VAULT = Importer("vault", is_vault, partial(_read_notes_with, _read_vault))
+CODEX = Importer(
+    "codex", _is_codex, partial(_read_notes_with, _read_codex), "Codex", (".codex", "memories")
+)
+CLAUDE = Importer(
+    "claude",
+    _is_claude,
+    partial(_read_notes_with, _read_claude),
+    "Claude Code",
+    (".claude", "projects"),
+)
+BASIC_MEMORY = Importer(
+    "basic-memory", _is_basic_memory, partial(_read_notes_with, _read_basic_memory)
+)
+
+
+def find_importer(place: Path) -> tuple[Importer, Path] | None:
+    """Return the importer for a file or folder and the folder in it to read; None if no program is recognised."""
+    is_notes = place.is_dir() or place.suffix.lower() in MARKDOWN
+    for importer in plugins.IMPORTERS.all():
+        if not is_notes and plugins.IMPORTERS.is_ours(importer.name):
+            continue
+        folder, inside = importer.inner
+        inner = place / inside if folder and place.name == folder else place
+        inner = inner if inner.exists() else place
+        if plugins.IMPORTERS.ask(importer, lambda one: one.owns(inner), default=False):  # noqa: B023
+            return importer, inner
+    return None
+
+
+def read_importer(memory: Bethink, importer: Importer, place: Path) -> Reading:
+    """Return what an importer finds in a place."""
+    title = importer.title or importer.name
+    if plugins.IMPORTERS.is_ours(importer.name):
+        return convert(memory, importer.rows(memory, place), title, place)
+    try:
+        rows = list(islice(importer.rows(memory, place), MOST_ROWS + 1))
+    except Exception as error:
+        raise InvalidInput(
+            f"The importer '{importer.name}' cannot read {place}: {type(error).__name__}: {error}.",
+            "bethink doctor",
+        ) from error
+    return convert(memory, rows, title, place)
 
 
 # What a row means

@@ -212,7 +212,7 @@ def check_bundle(value: Any, longest: int) -> tuple[Bundle, Ids]:
         wrong = f"it cannot be read ({str(error)[:200]})"
     if wrong:
         raise InvalidInput(
-            f"The bundle is not in order: {wrong}.",
+            f"Invalid bundle: {wrong}.",
             "Send what another Bethink exported, without a scope: the request names the project.",
         )
     clean = tuple(one for one in bundle.records if not redact_record(one)[1])
@@ -221,7 +221,7 @@ def check_bundle(value: Any, longest: int) -> tuple[Bundle, Ids]:
 
 
 def _find_wrong(bundle: Bundle, longest: int) -> Iterator[str]:
-    """What is not in order. Nothing may name a scope, and a bundle removes nothing and does not say what was purged."""
+    """Faults of a bundle. It may not name a scope, remove anything or say what was purged."""
     if bundle.size > MOST:
         yield f"it has more than {MOST:,} items"
     if bundle._replace(scopes=(), records=(), relations=()) != Bundle():

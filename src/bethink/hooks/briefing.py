@@ -1,12 +1,10 @@
-"""What a session is told when it starts: what the last one was asked, did and left, the last handoff, what is surely open, what was
-decided and learned that matters here, and how to ask for more. Nothing where there is nothing.
+"""Briefing: what a session starts with. The last session's digest, the last handoff, open items, decisions that matter here, and how to ask for
+more. Nothing where there is nothing.
 
-It stands in the context of a whole session unasked, so only the word of people and their agents goes in, never that of imported texts or
-tools; and nothing that the host puts there by itself. What was said in the last days counts before what is older, what is about the
-last session's work before other things, and what is about files below the directory before what is about others. What was said to be
-open in a conversation counts as open only if the conversation ended with it, or if the user put it off: whatever came after it may
-have settled it. What an agent left to do is told for a month, what is to be pushed or merged by the digest alone; what
-was said in conversations for three weeks.
+It is in the context of a whole session unasked, so only the word of people and their agents goes in, never that of imports or tools, and
+nothing that the host puts there by itself. Memories are ranked by the ranker of every search, with the profile below. Items that
+a conversation left open count as open only if the conversation ended with them, or if the user put them off: whatever came after may have
+settled them. What an agent left to do is shown for a month, steps of delivery by the digest alone, and statements of conversations for three weeks.
 """
 
 from __future__ import annotations
@@ -19,9 +17,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bethink.features import handoffs
 from bethink.hooks import state
+from bethink.hooks.matching import common_lexemes
 from bethink.hooks.prompt import (
     Context,
-    common_lexemes,
     drop_disputed,
     find_disputes,
     is_always_told,
@@ -33,6 +31,7 @@ from bethink.language.pointing import NEEDS_CONTEXT, POINTS_BACK_EARLY
 from bethink.language.reports import DELIVERS
 from bethink.model import PERSONAL, PUT_OFF, TRUST, turn_of
 from bethink.outgoing import Quote, fence_items, join, new_marker
+from bethink.recall.rank import Features, Profile, rank
 from bethink.recall.shape import cut, digest_lines, tokens
 from bethink.store.words import tokenize
 
@@ -40,47 +39,76 @@ if TYPE_CHECKING:
     from bethink.api import Bethink
     from bethink.model import Memory, Session
 
-MORE = 'More is in memory: ask with the tool search_memories, or with `bethink recall "QUESTION"`.'
-OPEN = ("question", "todo")
-KEPT = "decision gotcha preference architecture pattern solution conclusion discovery".split()
-ON_THE_WAY = ("solution", "conclusion", "discovery")
-STANDING = ("preference", "pattern", "architecture")
-# "Let's get this in early": a word that points back near the beginning, and few telling ones. By hand, on the decisions of 132 sessions.
-FEW = 4
-OPEN_FOR, TOLD_FOR = timedelta(days=30), timedelta(days=21)  # by hand
-LOOKED = 30  # memories of each kind that are weighed, the newest
-ENDING = 12  # turns at the end of a conversation among which its last exchange is looked for
-MOST_OPEN, MOST_KEPT = 3, 8
-MOST_HEARD = 3  # of what is kept: of what agents said in conversations; by hand, after ten briefings were read
-SHARE = 0.4  # of the budget for the handoff
-LINE = 80  # tokens of one memory: nearly every statement whole
-NEXT, ITEM = 5, 30  # next steps of a handoff that are told, and tokens of each
-# What makes a memory worth telling, beside its importance from 0 to 1. How fast it fades and what counts as at hand is where most lines speak
-# of what the next session spoke of (bench/LOG.md, 2026-11-17); the others by hand.
-RECENT, FADE = 0.8, 3 * 86400.0
-USEFUL, HERE, SURE, AT_HAND, USERS = 0.3, 0.6, 0.4, 0.6, 0.3
+ASK_FOR_MORE = (
+    'More is in memory: ask with the tool search_memories, or with `bethink recall "QUESTION"`.'
+)
+BRIEFED_OPEN = ("question", "todo")
+BRIEFED_KEPT = (
+    *("decision", "gotcha", "preference", "architecture", "pattern"),
+    *("solution", "conclusion", "discovery"),
+)
+PASSING_KINDS = ("solution", "conclusion", "discovery")  # found on the way: the digest has them
+STANDING_KINDS = ("preference", "pattern", "architecture")
+FEW_TELLING = 4  # words of a sentence that points back and says nothing by itself; on the decisions of 132 sessions, by hand
+# Until when an agent's to-do and a statement of a conversation are shown: orders of weeks ago were stale in ten briefings that were read line by line
+# (bench/LOG.md, 2026-11-17).
+OPEN_FOR, STATED_FOR = timedelta(days=30), timedelta(days=21)
+NEWEST_OF_KIND = 30  # memories of each kind that are ranked; a bound on time
+LAST_TURNS = 12  # of a conversation, among which its last exchange is looked for; a bound on time
+MOST_OPEN, MOST_KEPT = (
+    3,
+    8,
+)  # lines; with 5 in place of 8 they match the next session a little better (bench/LOG.md, 2026-11-17)
+MOST_OF_AGENTS = 3  # of the kept ones, from agents in conversations; after ten briefings were read (bench/LOG.md, 2026-11-17)
+HANDOFF_SHARE = 0.4  # of the budget; by hand, so that a long handoff leaves room for the rest
+LINE_TOKENS = 80  # of one memory: nearly every statement whole; cut lines were useless in 7 of 47 (bench/LOG.md, 2026-11-17)
+MOST_NEXT_STEPS, STEP_TOKENS = 5, 30  # next steps of a handoff, and tokens of each; by hand
+# What makes a memory worth a line. How fast it fades, and words of the last digest, are where most lines are about what the next session speaks of:
+# .237 → .283 and .260 of their words (bench/LOG.md, 2026-11-17). That the user's word comes first is from the ten briefings; the rest is by hand.
+BRIEFING = Profile(
+    weights={
+        "importance": 1.0,  # from 0 to 1
+        "recent": 0.8,  # how near the end of the last session, fading in `FADE_DAYS`
+        "at_hand": 0.6,  # share of its telling words that the last digest holds
+        "here": 0.6,  # about files below the directory
+        "confidence": 0.4,
+        "users": 0.3,  # the user's word
+        "useful": 0.3,  # votes and uses
+        "kind": 1.0,  # see `KIND_WORTH`
+    },
+    middle=2.0,
+    steepness=1.0,
+    doubt=0.0,
+)
+FADE_DAYS = 3 * 86400.0  # seconds after which a third of `recent` is left
 # A decision or a gotcha changes what an agent does next; a solution rarely comes up again.
-KINDS = {"decision": 0.4, "gotcha": 0.5, "preference": 0.4, "architecture": 0.2, "pattern": 0.2}
+KIND_WORTH = {
+    "decision": 0.4,
+    "gotcha": 0.5,
+    "preference": 0.4,
+    "architecture": 0.2,
+    "pattern": 0.2,
+}
 
 
 def render_briefing(hook: Hook, memory: Bethink, room: int | None = None) -> Context:
-    """The briefing, and the ids of the memories that stand in it whole. It is as long as the settings say, or as `room` does."""
+    """Return the briefing, and the ids of the memories that are in it whole, within the budget of the settings or `room`."""
     budget = memory.config.briefing_tokens if room is None else room
     if not budget:
         return Context()
     marker = new_marker()
     frame = tokens(fence_items([], marker))
-    left = budget - frame - tokens(MORE) - 2
+    left = budget - frame - tokens(ASK_FOR_MORE) - 2
     now = _find_present(hook, memory)
-    handoff = _handoff(memory, int(left * SHARE))
-    sections = [_tell_session(now), handoff, *_sections(hook, memory, now)]
+    handoff = _show_handoff(memory, int(left * HANDOFF_SHARE))
+    sections = [_show_session(now), handoff, *_list_sections(hook, memory, now)]
     taken: list[list[BriefingLine]] = [[] for _ in sections]
     # In turns, so that no section takes the room of all others.
     for at in range(max(MOST_OPEN, MOST_KEPT)):
         for section, chosen in zip(sections, taken, strict=True):
             for line in section.lines[at * section.pace : (at + 1) * section.pace]:
-                told = [line.quote] if chosen else [section.title, line.quote]
-                cost = tokens(fence_items(told, marker)) - frame + 1
+                added = [line.quote] if chosen else [section.title, line.quote]
+                cost = tokens(fence_items(added, marker)) - frame + 1
                 if cost <= left:
                     chosen.append(line)
                     left -= cost
@@ -91,7 +119,7 @@ def render_briefing(hook: Hook, memory: Bethink, room: int | None = None) -> Con
         return Context()
     whole = tuple(line.whole for chosen in taken for line in chosen if line.whole)
     digest = state.digest(fence_items(items, ""))
-    return Context(join([fence_items(items, marker), MORE]), whole, digest)
+    return Context(join([fence_items(items, marker), ASK_FOR_MORE]), whole, digest)
 
 
 class BriefingLine(NamedTuple):
@@ -102,40 +130,43 @@ class BriefingLine(NamedTuple):
 class Section(NamedTuple):
     title: str
     lines: list[BriefingLine]
-    pace: int = 1  # lines that it takes when it is its turn
+    pace: int = 1  # lines it takes in a round
 
 
 class Present(NamedTuple):
-    """Where it is told, and what was done last."""
+    """The place of a session, and what was done last."""
 
     time: datetime  # of the last session's end, or now
     place: str  # the directory as files below it begin, "" at the top of the project
     last: Session | None = None
-    digest: Sequence[str] = ()  # what the last session was asked, did and left
+    digest: Sequence[str] = ()  # of the last session: asked, done, left
     words: Set[str] = frozenset()  # telling ones of the digest
 
 
 def _find_present(hook: Hook, memory: Bethink) -> Present:
-    """The last session before this one with its digest, without the to-dos that were done or taken away since. Who comes back to a
-    project after months finds it as it was left, so what is new counts from that session on."""
-    place = _place(hook, memory)
+    """Return the last session before this one with its digest, without the to-dos that were done or removed since.
+
+    After months a project is as it was left, so recency counts from that session on."""
+    place = _find_place(hook, memory)
     for session in memory.store.sessions(memory.scopes, 2):
         if session.id == hook.session:
             continue
         todos = memory.filter(session=session.id, kinds=("todo",), include_deleted=True)
         done = [
             one.content
-            for one in memory.list(filter=todos._replace(include_superseded=True), limit=LOOKED)
+            for one in memory.list(
+                filter=todos._replace(include_superseded=True), limit=NEWEST_OF_KIND
+            )
             if one.answered or one.deleted_at or one.superseded_by
         ]
-        told = digest_lines(session, done)
-        if told:
+        digest = digest_lines(session, done)
+        if digest:
             time = session.ended_at or session.started_at or memory.clock()
-            return Present(time, place, session, told, _telling_words(" ".join(told)))
+            return Present(time, place, session, digest, _find_telling_words(" ".join(digest)))
     return Present(memory.clock(), place)
 
 
-def _tell_session(now: Present) -> Section:
+def _show_session(now: Present) -> Section:
     if now.last is None:
         return Section("", [])
     day = f", {now.last.started_at:%Y-%m-%d}" if now.last.started_at else ""
@@ -145,7 +176,7 @@ def _tell_session(now: Present) -> Section:
     return Section(f"Last session{day}:", lines, pace=len(lines))
 
 
-def _handoff(memory: Bethink, room: int) -> Section:
+def _show_handoff(memory: Bethink, room: int) -> Section:
     last = handoffs.find_latest(memory)
     if last is None or last.memory.trust < TRUST["agent"]:
         return Section("", [])
@@ -153,59 +184,65 @@ def _handoff(memory: Bethink, room: int) -> Section:
     parts = [handoff.summary.strip()]
     lists = {"In progress or blocked": handoff.in_progress_blocked, "Next": handoff.next_steps}
     for title, items in lists.items():
-        short = [cut(item, ITEM) if tokens(item) > ITEM else item for item in items[:NEXT]]
+        short = [
+            cut(item, STEP_TOKENS) if tokens(item) > STEP_TOKENS else item
+            for item in items[:MOST_NEXT_STEPS]
+        ]
         parts += [f"{title}: {'; '.join(short)}"] if short else []
     text = "\n".join(parts)
     text = text if tokens(text) <= room else cut(text, room)
-    told = quote(last.memory, memory.store.abbreviate([last.memory.id]), text)
+    quoted = quote(last.memory, memory.store.abbreviate([last.memory.id]), text)
     branch = f" of branch {handoff.branch}" if handoff.branch else ""
     age = last.age
     title = f"Last handoff{branch}{age and f', {age}'}:"
-    return Section(title, [BriefingLine(told._replace(brief=False))])
+    return Section(title, [BriefingLine(quoted._replace(brief=False))])
 
 
-def _sections(hook: Hook, memory: Bethink, now: Present) -> list[Section]:
-    """What is open and what holds, without the to-dos that the digest has said."""
-    said = "\n".join(now.digest)
-    open_ = _still_open(memory, _best(hook, memory, OPEN, now), now)
+def _list_sections(hook: Hook, memory: Bethink, now: Present) -> list[Section]:
+    """Return the sections of open items and of decisions, without the to-dos that the digest has."""
+    digest = "\n".join(now.digest)
+    open_ = _keep_open(memory, _rank_kinds(hook, memory, BRIEFED_OPEN, now), now)
     questions = [one for one in open_ if one.kind == "question"][:MOST_OPEN]
-    todos = [one for one in open_ if one.kind == "todo" and one.content.rstrip(".") not in said]
-    kept = _choose_kept(_best(hook, memory, KEPT, now))
+    todos = [one for one in open_ if one.kind == "todo" and one.content.rstrip(".") not in digest]
+    kept = _choose_kept(_rank_kinds(hook, memory, BRIEFED_KEPT, now))
     count = f" ({MOST_OPEN} of {len(todos)})" if len(todos) > MOST_OPEN else ""
     todos = todos[:MOST_OPEN]
     chosen = (*questions, *todos, *kept)
     disputes = find_disputes(memory, chosen)
     short = memory.store.abbreviate([one.id for one in (*chosen, *(new for new, _ in disputes))])
     disputed = {old.id: f"disputed by {short[new.id]}" for new, old in disputes}
-    told = (
+    sections = (
         ("Open questions:", questions, 1),
         (f"To do{count}:", todos, 1),
         ("Decided and learned:", kept, 2),
     )
     return [
-        Section(title, [_line(one, short, disputed) for one in some], pace)
-        for title, some, pace in told
+        Section(title, [_make_line(one, short, disputed) for one in some], pace)
+        for title, some, pace in sections
     ]
 
 
 def _choose_kept(found: Sequence[Memory]) -> list[Memory]:
-    """The first of what holds, few of what agents said in conversations. What one conversation said stands together, in its order:
-    "A for …" before "B for the others"."""
-    heard = [one for one in found if one.source_type == "transcript" and one.trust < TRUST["user"]]
-    kept = [one for one in found if one not in heard[MOST_HEARD:]][:MOST_KEPT]
+    """Take the first memories, few of them from agents in conversations. Those of one conversation stay together, in its order.
+
+    "A for …" comes before "B for the others"."""
+    of_agents = [
+        one for one in found if one.source_type == "transcript" and one.trust < TRUST["user"]
+    ]
+    kept = [one for one in found if one not in of_agents[MOST_OF_AGENTS:]][:MOST_KEPT]
     first = {one.session or one.id: at for at, one in reversed([*enumerate(kept)])}
     return sorted(kept, key=lambda one: (first[one.session or one.id], one.position or 0))
 
 
-def _still_open(memory: Bethink, found: Sequence[Memory], now: Present) -> list[Memory]:
-    """What nothing was said after that could have settled it: what somebody noted or put off, and with what a conversation ended."""
+def _keep_open(memory: Bethink, found: Sequence[Memory], now: Present) -> list[Memory]:
+    """Leave out items that the rest of their conversation may have settled; notes and what was put off stay."""
     ends: dict[str, list[Memory]] = {}
     kept = []
     for one in found:
         if one.session and one.source_type == "transcript" and PUT_OFF not in one.metadata:
             if one.session not in ends:
                 turns = memory.filter(scopes=(one.scope,), session=one.session, kinds=("context",))
-                ends[one.session] = memory.list(filter=turns, limit=ENDING)
+                ends[one.session] = memory.list(filter=turns, limit=LAST_TURNS)
             if _is_stale(one, now) or not _ends_with(ends[one.session], one):
                 continue
         kept.append(one)
@@ -213,87 +250,94 @@ def _still_open(memory: Bethink, found: Sequence[Memory], now: Present) -> list[
 
 
 def _is_stale(one: Memory, now: Present) -> bool:
-    """Whether it may well have been done by now: an agent left it to do long ago, or as a step of handing over its work."""
+    """Return True for what an agent left to do long ago, or as a step of delivery: it may well be done by now."""
     old = now.time - one.created_at > OPEN_FOR or DELIVERS.holds(one.content)
     return bool(old) and one.metadata.get("role") != "user"
 
 
 def _ends_with(turns: Sequence[Memory], idea: Memory) -> bool:
-    """Whether a conversation, given by its last turns, the newest first, ended with this: the user had not spoken since, and nobody
-    had answered the user."""
-    said = [one for one in turns if "agent" not in one.metadata]
-    asked = [one.position for one in said if one.metadata.get("role") == "user"]
+    """Return True if a conversation, by its last turns, ended with this item: nobody spoke after it who could have settled it."""
+    spoken = [one for one in turns if "agent" not in one.metadata]
+    asked = [one.position for one in spoken if one.metadata.get("role") == "user"]
     place = turn_of(idea.position)
     if idea.metadata.get("role") == "user":
-        return bool(said) and place >= max(one.position for one in said)
+        return bool(spoken) and place >= max(one.position for one in spoken)
     return place >= max(asked, default=0)
 
 
-def _line(one: Memory, short: dict[str, str], disputed: dict[str, str]) -> BriefingLine:
+def _make_line(one: Memory, short: dict[str, str], disputed: dict[str, str]) -> BriefingLine:
     text = " ".join(one.content.split())
-    whole = tokens(text) <= LINE
+    whole = tokens(text) <= LINE_TOKENS
     if not whole:
-        text = one.summary if 0 < tokens(one.summary) <= LINE else cut(text, LINE)
+        text = one.summary if 0 < tokens(one.summary) <= LINE_TOKENS else cut(text, LINE_TOKENS)
     note = disputed.get(one.id, "")
     return BriefingLine(quote(one, short, text)._replace(note=note), one.id if whole else "")
 
 
-def _best(hook: Hook, memory: Bethink, kinds: Sequence[str], now: Present) -> list[Memory]:
-    """The memories of these kinds that are worth telling here, best first; each text once."""
+def _rank_kinds(hook: Hook, memory: Bethink, kinds: Sequence[str], now: Present) -> list[Memory]:
+    """Return the memories of these kinds that may be shown here, best first; each text once."""
     # One kind of one scope at a time: the index then gives the newest without reading all the others.
     found = [
         one
         for kind in kinds
         for scope in memory.scopes
-        for one in memory.list(filter=memory.filter(kinds=(kind,), scopes=(scope,)), limit=LOOKED)
+        for one in memory.list(
+            filter=memory.filter(kinds=(kind,), scopes=(scope,)), limit=NEWEST_OF_KIND
+        )
         if one.trust >= TRUST["agent"]
         and not one.answered
         and not is_always_told(one)
         and _is_settled(one, now)
         and not (hook.source == "resume" and is_own(hook, one))
     ]
-    found = drop_disputed(memory, found)
-    worth = {one.id: _worth(one, now) for one in found}
-    ranked = sorted(found, key=lambda one: -worth[one.id])
+    described = [(one, _describe(one, now)) for one in drop_disputed(memory, found)]
+    ranked = [one.item for one in rank(described, BRIEFING)]
     return list({one.content_hash or one.content: one for one in reversed(ranked)}.values())[::-1]
 
 
 def _is_settled(one: Memory, now: Present) -> bool:
-    """Whether it can be told without the conversation that it was said in. What an agent found or mended on its way is told by the
-    digest, what it decided is its proposal, and a sentence that points back, or is too long to be told whole, says nothing by itself.
-    What was only said weeks before the last session is told when a prompt asks for it."""
-    if one.source_type != "transcript" or one.kind in OPEN or one.scope == PERSONAL:
+    """Return True if a memory can be understood without the conversation that it is from.
+
+    What an agent found or repaired on its way is in the digest, its decisions are proposals, and a sentence that points back, or is too long
+    to be shown whole, says nothing by itself. Statements of weeks ago are left to prompts that ask for them."""
+    if one.source_type != "transcript" or one.kind in BRIEFED_OPEN or one.scope == PERSONAL:
         return True
     proposed = one.kind == "decision" and one.metadata.get("role") != "user"
-    old = one.kind not in STANDING and now.time - one.created_at > TOLD_FOR
-    passing = one.kind in ON_THE_WAY or proposed or old
-    return not (passing or _points_back(one.content) or tokens(one.content) > LINE)
+    old = one.kind not in STANDING_KINDS and now.time - one.created_at > STATED_FOR
+    passing = one.kind in PASSING_KINDS or proposed or old
+    return not (passing or _points_back(one.content) or tokens(one.content) > LINE_TOKENS)
 
 
 def _points_back(text: str) -> bool:
-    """Whether a sentence says nothing without what was said before it."""
-    few = len(_telling_words(text)) <= FEW
+    """Return True for a sentence that says nothing without the one before it."""
+    few = len(_find_telling_words(text)) <= FEW_TELLING
     return NEEDS_CONTEXT.holds(text) or (few and POINTS_BACK_EARLY.holds(text))
 
 
-def _worth(one: Memory, now: Present) -> float:
+def _describe(one: Memory, now: Present) -> Features:
+    """Return the features of a memory for the briefing, each from 0 to about 1."""
     age = max(0.0, (now.time - one.created_at).total_seconds())
-    value = one.importance / 10 + RECENT * math.exp(-age / FADE) + SURE * one.confidence
-    value += KINDS.get(one.kind, 0.0) + USERS * (one.trust >= TRUST["user"])
-    value += USEFUL * math.tanh((one.usefulness + math.log1p(one.access_count)) / 3)
     names = [entity.name for entity in one.entities if entity.type == "file"]
-    if now.place and any(name.startswith(now.place) for name in (*names, one.path or "")):
-        value += HERE
-    words = _telling_words(one.content)
-    return value + AT_HAND * len(words & now.words) / (len(words) or 1)
+    here = any(name.startswith(now.place) for name in (*names, one.path or ""))
+    words = _find_telling_words(one.content)
+    return {
+        "importance": one.importance / 10,
+        "recent": math.exp(-age / FADE_DAYS),
+        "at_hand": len(words & now.words) / (len(words) or 1),
+        "here": float(bool(now.place) and here),
+        "confidence": one.confidence,
+        "users": float(one.trust >= TRUST["user"]),
+        "useful": math.tanh((one.usefulness + math.log1p(one.access_count)) / 3),
+        "kind": KIND_WORTH.get(one.kind, 0.0),
+    }
 
 
-def _telling_words(text: str) -> set[str]:
+def _find_telling_words(text: str) -> set[str]:
     return set(tokenize(text)) - common_lexemes()
 
 
-def _place(hook: Hook, memory: Bethink) -> str:
-    """The directory as files below it begin, '' at the top of the project."""
+def _find_place(hook: Hook, memory: Bethink) -> str:
+    """Return the directory as paths of files below it begin; '' at the top of the project."""
     try:
         here = Path(hook.directory).resolve() if hook.directory else memory.project.worktree
         below = here.relative_to(memory.project.worktree).as_posix()

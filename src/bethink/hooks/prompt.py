@@ -1,33 +1,36 @@
-"""What fits a prompt, if anything clearly does: memories above the bar, each told once in a session.
+"""Prompt recall: the memories that clearly fit a prompt, each shown once in a session. Most prompts get nothing.
 
-The prompt is looked up as plain words, never as query syntax. Where the models are on this machine, statements are weighed by meaning:
-"install lodash please" shares no word with "We use pnpm, never npm". The judge reads the prompt beside the few statements that are
-nearest to it or hold its words; how surely by words counts beside what it says. Turns of conversations, documents and code, for
-which the judge was not trained, are weighed by words alone, and so is everything where a model is missing or late.
-Nothing is told that the session knows already: what it was given, what it said itself, and what its host puts into every context.
+The prompt is looked up as plain words, never as query syntax. Where the models are on this machine, the judge reads it beside the few statements
+that are nearest to it or hold its words: "install lodash please" shares no word with "We use pnpm, never npm". Turns of
+conversations, documents and code, for which the judge was not trained, are matched by words alone, and so is everything where a model
+is missing or late. `matching.py` has the features and the profile; the ranker is that of every search. Nothing is shown that the session
+knows already: what it was shown before, what it said itself, and what its host puts into every context.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from functools import cache
+from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
 from bethink.agents.base import is_notice, remove_blocks
 from bethink.errors import EmbeddingError
 from bethink.hooks import state
+from bethink.hooks.matching import (
+    PROMPT,
+    PromptWords,
+    match_judge,
+    match_words,
+    read_prompt,
+    score_match,
+)
 from bethink.hooks.state import PEOPLE, Hook
 from bethink.ingest.redact import PRIVATE, redact
 from bethink.language.implied import find_implied_work
-from bethink.language.questions import ASKS_MEMORY, GENERAL_QUESTION
-from bethink.language.words import COMMON_WORDS, STOP_WORDS
 from bethink.model import (
     ASKED_IMPORTANCE,
     BUILTIN,
@@ -38,6 +41,7 @@ from bethink.model import (
     is_untrusted_import,
 )
 from bethink.outgoing import Quote, fence_items, new_marker
+from bethink.recall.rank import Features, Ranked, rank
 from bethink.recall.shape import Sought, choose_excerpt, citation, tokens
 from bethink.recall.shortlist import (
     DISPUTING,
@@ -46,35 +50,35 @@ from bethink.recall.shortlist import (
     is_users_statement,
     outranks,
 )
-from bethink.store.words import as_words, query_words, space_out, tokenize
+from bethink.store.words import as_words, query_words, tokenize
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from bethink.api import Bethink
     from bethink.judge import Judge
-    from bethink.model import Hit, Memory, Relation, Words
-    from bethink.store.base import Statistics
+    from bethink.model import Hit, Memory, Relation
 
-    Weighed = list[tuple[Memory, float]]  # memories with how surely each fits
+    Described = list[tuple[Memory, Features]]
 
-LONGEST = 20_000  # characters of a prompt, and of a memory, that are looked at
-LOOKED, MOST = 24, 5  # hits that are weighed, and memories that are told at most
-OF_ONE = 2  # of them from one conversation or document: what another one says is worth more
-# By meaning. How many statements the judge reads, by words and by nearness, and how many characters of each and of the prompt:
-# about 15 ms of one core a pair.
-BY_WORDS, NEAREST, READ = 4, 10, 280
-PATIENCE = 0.7  # share of `hook_seconds` after which the judge is not waited for
-# What is taken from the judge's logit, and what is added where the prompt asks something and the words are surely those of an answer. Set
-# on projects that no model had seen; how near a statement is adds nothing to that (bench/LOG.md, 2026-11-16 and 2026-11-17).
-RESERVE, WORDED = 0.2, 2.5
-TWO = 2  # memories told at most; the second only if half as much doubt is left as the bar allows
-HEAD, LEAST = 4, 12  # tokens around a text, and of the shortest text worth telling
+LONGEST_LOOKED_AT = 20_000  # characters of a prompt, and of a memory; a bound on time
+MOST_HITS = 24  # hits of the search that are matched; a bound on time: the ceiling of 8 told is .90 (bench/LOG.md, 2026-11-15)
+# By words: memories shown, and of them from one conversation or document. Single memories of a session beyond two are seldom the right one:
+# with two .82 / .83 told, without 1 and 3 questions fewer (bench/LOG.md, 2026-11-15 and 2026-11-16).
+MOST_SHOWN, MOST_OF_ONE = 5, 2
+# Statements that the judge reads, by words and by nearness, and characters of each and of the prompt: about 15 ms of one core a pair. 8 or 20
+# nearest are no better (bench/LOG.md, 2026-11-16).
+READ_BY_WORDS, READ_NEAREST, READ_LENGTH = 4, 10, 280
+JUDGE_SHARE = 0.7  # share of `hook_seconds` after which the judge is not waited for; by hand, the rest is for the answer
+TOKENS_AROUND, LEAST_TOKENS = (
+    4,
+    12,
+)  # around a text, and of the shortest text worth showing; by hand
 _COMMAND = re.compile(r"/[\w:.-]{1,80}(?:\s|$)")
 
 
 class Context(NamedTuple):
-    """What a session is told."""
+    """Text that a hook adds to a session."""
 
     text: str = ""
     ids: tuple[str, ...] = ()  # of the memories in it
@@ -82,18 +86,18 @@ class Context(NamedTuple):
 
 
 def recall_for_prompt(hook: Hook, memory: Bethink, meaning: bool = True) -> Context:
-    """What to add to a prompt, by meaning too if the caller can wait for models. Does not note that it was given."""
+    """Return what to add to a prompt, by meaning too if the caller can wait for models. Does not note the delivery."""
     text = find_question(hook)
     budget, bar = memory.config.prompt_tokens, memory.config.prompt_bar
     if not text or not budget or bar >= 1:
         return Context()
     chosen, sought = choose(hook, memory, text, meaning, bar)
-    return render_memories(memory, chosen, sought, budget)
+    return render_memories(memory, [one.item for one in chosen], sought, budget)
 
 
 def find_question(hook: Hook) -> str:
-    """What a person said openly in a prompt; '' if no person said anything."""
-    text = hook.prompt[:LONGEST].strip()
+    """Return what a person said openly in a prompt; '' if no person said anything."""
+    text = hook.prompt[:LONGEST_LOOKED_AT].strip()
     if hook.source not in PEOPLE or _COMMAND.match(text):
         return ""
     if "<" in text:
@@ -107,84 +111,80 @@ def find_question(hook: Hook) -> str:
 
 def choose(
     hook: Hook, memory: Bethink, text: str, meaning: bool, bar: float
-) -> tuple[list[Memory], Sought]:
-    """The memories that fit, best first; none unless one is above the bar. And the words by which they were found."""
+) -> tuple[list[Ranked[Memory]], Sought]:
+    """Return the memories that fit, best first, none unless one is above the bar; and the words to mark in them."""
     plain = as_words(text)
     answer = memory.search(
-        plain, mode="keyword", profile="relevance", limit=LOOKED, seed=0, threshold=0.0
+        plain, mode="keyword", profile="relevance", limit=MOST_HITS, seed=0, threshold=0.0
     )
     words = query_words(answer.query)
     statistics = memory.store.statistics(words, memory.scopes)
     prompt = read_prompt(plain, answer.query.identifiers, words, statistics)
-    given, said = state.read_deliveries(hook), frozenset(tokenize(plain))
+    shown, prompt_lexemes = state.read_deliveries(hook), frozenset(tokenize(plain))
 
     def is_news(one: Memory) -> bool:
-        echo = _is_echo(one, said, "question" in answer.query.kinds)
-        known = one.id in given.ids or is_always_told(one) or echo or is_untrusted_import(one)
+        echo = _is_echo(one, prompt_lexemes, "question" in answer.query.kinds)
+        known = one.id in shown.ids or is_always_told(one) or echo or is_untrusted_import(one)
         if one.kind == "context" and one.trust <= TRUST["pasted"]:
             return False  # a turn with pasted words, which nobody vouches for
         if one.kind == "failure":
             return False  # for the moment at which it happens again
-        return not known and (given.emptied or not is_own(hook, one))
+        return not known and (shown.emptied or not is_own(hook, one))
 
-    by_words = [(hit.memory, _weigh(prompt, hit)) for hit in answer.hits if is_news(hit.memory)]
+    by_words = [(hit.memory, _match_hit(prompt, hit)) for hit in answer.hits if is_news(hit.memory)]
     judge = _find_judge(memory) if meaning else None
-    weighed = None
+    judged: Described = []
     if judge:
-        full = spell_out(text)
-        weighed = _weigh_by_meaning(memory, judge, full, prompt.asks, by_words, is_news)
-    sure = by_words if weighed is None else weighed
-    settled = {one.id for one in drop_disputed(memory, [one for one, _ in sure])}
-    sure = [(one, value) for one, value in sure if one.id in settled]
-    if judge and weighed is not None:
-        chosen = _tell_users_word(text, _pick_best(sure, bar), sure, judge)
-    else:
-        chosen = _pick_by_words(sure, bar)
-    # Beside the user's own statement no turn is told: what was said or pasted in passing may be the opposite.
-    stated = any(map(is_users_statement, chosen))
-    chosen = [one for one in chosen if not (stated and one.kind == "context")]
+        judged = _match_by_judge(memory, judge, spell_out(text), prompt.asks, by_words, is_news)
+    described = judged or by_words
+    settled = {one.id for one in drop_disputed(memory, [one for one, _ in described])}
+    ranked = rank([one for one in described if one[0].id in settled], PROMPT)
+    # By the judge two at most; the second only if half as much doubt is left as the bar allows.
+    bars = (bar, (1 + bar) / 2) if judged else (bar,) * MOST_SHOWN
+    chosen = pick(ranked, bars)
+    if judge and judged:
+        chosen = pick(rank(_replace_disputed(text, chosen, ranked, judge), PROMPT), bars)
+    # Beside the user's own statement no turn is shown: what was said or pasted in passing may be the opposite.
+    stated = any(is_users_statement(one.item) for one in chosen)
+    chosen = [one for one in chosen if not (stated and one.item.kind == "context")]
     return chosen, Sought(frozenset(prompt.telling))
 
 
-def _tell_users_word(
-    text: str, chosen: Sequence[Memory], sure: Weighed, judge: Judge
-) -> list[Memory]:
-    """What was chosen, with the user's statement in place of a document or a pasted text that it disputes."""
-    best = [one for one, _ in sorted(sure, key=lambda pair: -pair[1]) if is_users_statement(one)]
-    pairs = [(one, own) for one in chosen if is_unvouched(one) for own in best[:DISPUTING]]
-    disputed = list(compress(pairs, dispute(text, pairs, judge)))
-    instead = {claim.id: own for claim, own in reversed(disputed)}
-    told = [instead.get(one.id, one) for one in chosen]
-    return list({one.id: one for one in told}.values())
-
-
-def _pick_by_words(sure: Weighed, bar: float) -> list[Memory]:
-    """What is above the bar, and of one origin not too much."""
+def pick(ranked: Sequence[Ranked[Memory]], bars: Sequence[float]) -> list[Ranked[Memory]]:
+    """Take the first that are above their bars, and not too many of one origin."""
     seen = Counter[str]()
-    chosen: list[Memory] = []
-    for one, value in sure:
-        origin = one.session or one.source
-        another = one.source_type == "note" or seen[origin] < OF_ONE
-        if value >= bar and another and len(chosen) < MOST:
+    chosen: list[Ranked[Memory]] = []
+    for one in ranked:
+        origin = one.item.session or one.item.source
+        another = one.item.source_type == "note" or seen[origin] < MOST_OF_ONE
+        if len(chosen) < len(bars) and one.key.score >= bars[len(chosen)] and another:
             seen[origin] += 1
             chosen.append(one)
     return chosen
 
 
-def _pick_best(sure: Weighed, bar: float) -> list[Memory]:
-    """The best, if it is above the bar, and the second if that is clear, too."""
-    best = sorted(sure, key=lambda pair: -pair[1])[:TWO]
-    bars = (bar, (1 + bar) / 2)
-    return [one for (one, value), least in zip(best, bars, strict=False) if value >= least]
+def _replace_disputed(
+    text: str, chosen: Sequence[Ranked[Memory]], ranked: Sequence[Ranked[Memory]], judge: Judge
+) -> Described:
+    """Raise the user's statement to the place of a chosen document or pasted text that it disputes, which is left out."""
+    own = [one for one in ranked if is_users_statement(one.item)][:DISPUTING]
+    pairs = [(claim, other) for claim in chosen if is_unvouched(claim.item) for other in own]
+    judged = dispute(text, [(claim.item, other.item) for claim, other in pairs], judge)
+    disputed: set[str] = set()
+    for claim, other in compress(pairs, judged):
+        if claim.item.id not in disputed:
+            disputed.add(claim.item.id)
+            other.features["disputes"] = max(0.0, claim.key.score - other.key.score)
+    return [one[1:] for one in ranked if one.item.id not in disputed]
 
 
-def _weigh(prompt: PromptWords, hit: Hit) -> float:
-    """By the words of a memory, and of those that it replaced or answers: what fits them fits it."""
+def _match_hit(prompt: PromptWords, hit: Hit) -> Features:
+    """Match a memory by its words, and by those of memories that it replaced or answers."""
     others = (one for relation, one in hit.related if relation.type in ("supersedes", "answers"))
     parts: list[str] = []
     for one in (hit.memory, *others):
-        parts += [one.content[:LONGEST], one.section or "", *one.tags]
-    return confidence(prompt, set(tokenize("\n".join(parts))), hit.why.get("pairs", 0.0))
+        parts += [one.content[:LONGEST_LOOKED_AT], one.section or "", *one.tags]
+    return match_words(prompt, set(tokenize("\n".join(parts))), hit.why.get("pairs", 0.0))
 
 
 def _find_judge(memory: Bethink) -> Judge | None:
@@ -195,44 +195,44 @@ def _find_judge(memory: Bethink) -> Judge | None:
     return judge
 
 
-def _weigh_by_meaning(
+def _match_by_judge(
     memory: Bethink,
     judge: Judge,
     text: str,
     asks: bool,
-    by_words: Weighed,
+    by_words: Described,
     is_news: Callable[[Memory], bool],
-) -> Weighed | None:
-    """Statements by what the judge says of them, all else by words; None where no model could say anything in time."""
-    worded = [(one, value) for one, value in by_words if one.kind in STATEMENTS][:BY_WORDS]
+) -> Described:
+    """Match statements by the judge, all else by words; nothing where no model could say anything in time."""
+    worded = [pair for pair in by_words if pair[0].kind in STATEMENTS][:READ_BY_WORDS]
     first = [one for one, _ in worded]
     first = first or memory.list(filter=memory.filter(kinds=STATEMENTS), limit=1)
-    heard = _hear_judge(memory, judge, text, first, is_news) if first else []
-    if not heard:
-        return None
-    answers = {one.id: value for one, value in worded if asks}
-    weighed = [(one, value) for one, value in by_words if one.kind not in STATEMENTS]
-    for one, chance in heard:
-        weighed.append((one, _combine(chance, answers.get(one.id, 0.0))))
-    return weighed
+    readings = _ask_judge(memory, judge, text, first, is_news) if first else []
+    if not readings:
+        return []
+    answers = {one.id: score_match(features) for one, features in worded} if asks else {}
+    others = [pair for pair in by_words if pair[0].kind not in STATEMENTS]
+    read = [(one, match_judge(chance, answers.get(one.id, 0.0))) for one, chance in readings]
+    return [*others, *read]
 
 
-def _hear_judge(
+def _ask_judge(
     memory: Bethink,
     judge: Judge,
     text: str,
     first: Sequence[Memory],
     is_news: Callable[[Memory], bool],
-) -> Weighed:
-    """The first and the nearest statements that are news, each with the judge's chance; those that were read in time. The judge opens
-    its model and reads the first while the other model finds the nearest."""
-    until = time.monotonic() + PATIENCE * memory.config.hook_seconds
+) -> list[tuple[Memory, float]]:
+    """Return the first and the nearest statements that are news, each with the judge's probability, as far as it was in time.
+
+    The judge opens its model and reads the first while the other model finds the nearest."""
+    until = time.monotonic() + JUDGE_SHARE * memory.config.hook_seconds
     from concurrent.futures import ThreadPoolExecutor, wait
 
     pool = ThreadPoolExecutor(memory.config.threads or os.cpu_count() or 1)
 
     def read(one: Memory) -> Future[list[float]]:
-        return pool.submit(judge.apply, [(text[:READ], one.content[:READ])])
+        return pool.submit(judge.apply, [(text[:READ_LENGTH], one.content[:READ_LENGTH])])
 
     known = {one.id: one for one in first}
     jobs = {one.id: read(one) for one in first}
@@ -245,136 +245,49 @@ def _hear_judge(
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
     in_time = {id: job for id, job in jobs.items() if job in done and not job.exception()}
-    heard = [(known[id], job.result()[0]) for id, job in in_time.items()]
-    return [found for found in heard if is_news(found[0])]
+    readings = [(known[id], job.result()[0]) for id, job in in_time.items()]
+    return [reading for reading in readings if is_news(reading[0])]
 
 
 def _find_near(memory: Bethink, text: str) -> list[Memory]:
-    """The statements nearest to a prompt."""
+    """Return the statements nearest to a prompt."""
     from bethink.judge import turn_prompt
 
     store, embedder = memory.store, memory.local_embedder
     if embedder is None:
         return []
     vector = turn_prompt(embedder.query(text), embedder.model)
-    found = store.nearest(vector, embedder.model, memory.filter(kinds=STATEMENTS), NEAREST)
+    found = store.nearest(vector, embedder.model, memory.filter(kinds=STATEMENTS), READ_NEAREST)
     return list(store.load(dict(found)).values())
 
 
-def _combine(chance: float, worded: float) -> float:
-    """How surely a statement fits: what the judge says, and how surely its words answer the prompt."""
-    chance = min(max(chance, 1e-6), 1 - 1e-6)
-    value = math.log(chance / (1 - chance)) - RESERVE + WORDED * worded
-    return 1 / (1 + math.exp(-value))
-
-
 def is_always_told(one: Memory) -> bool:
-    """Whether hosts put it into every context by themselves: rules and their own memory."""
+    """Return True for what hosts put into every context by themselves: rules and their own memory."""
     return "promoted_at" in one.metadata or one.source.startswith(BUILTIN)
 
 
-def _is_echo(one: Memory, said: frozenset[str], wanted: bool) -> bool:
-    """Whether it tells nothing: somebody only asked something, unless questions are `wanted`, or said the same as now and no word
-    more."""
+def _is_echo(one: Memory, prompt: frozenset[str], wanted: bool) -> bool:
+    """Return True for a question, unless questions are `wanted`, and for a turn that says no word more than the prompt."""
     if one.kind == "question":
         return not wanted
     only_asks = bool(one.span) and one.importance <= ASKED_IMPORTANCE
-    return one.kind == "context" and (only_asks or said.issuperset(tokenize(one.content[:LONGEST])))
+    repeats = prompt.issuperset(tokenize(one.content[:LONGEST_LOOKED_AT]))
+    return one.kind == "context" and (only_asks or repeats)
 
 
 def is_own(hook: Hook, one: Memory) -> bool:
-    """Whether this session said it."""
+    """Return True for what this session said itself."""
     return bool(hook.session) and one.session == hook.session
 
 
-# By words
-#
-# A search always finds something; a hook must know when that is nothing. What counts is how unlikely it is that a memory holds the prompt's
-# words by chance. A word that stands in one of a hundred memories is worth the logarithm of a hundred. Two things are known beyond the
-# counts of the scope, and matter most where it holds few memories: how often a word stands in texts about software at all, and which words
-# say nothing about a topic because any prompt may hold them. Those count little, and alone they count nothing. Words that no memory of the
-# scope knows speak against it: the prompt is about something else. Measured by `bench/prompts.py` on two sets of coding sessions,
-# with questions from four other sets as unrelated prompts (bench/LOG.md, 2026-11-15).
-
-BACKGROUND = 1000  # memories' worth of belief in the usual frequency of words
-USUAL, USUAL_COMMON = 0.003, 0.1  # that frequency, of a telling word and of a common one
-MOST_WORTH = 5.0  # of one word: a single rare one, a typing mistake, is no evidence
-MOST_COMMON = 4.6  # and all common words together: two of them
-ALONE = 3.0  # what a single telling word loses, unless it is all that was asked about: "restart the server"
-PAIRS = 3.0  # what is added if all words stand side by side as in the prompt
-COVERED = 4.0  # and if all telling words are there
-ASKED = 4.5  # and then if the prompt asks something: "how do we deploy?" has one telling word
-GENERAL = 3.0  # what is lost by a prompt that could be asked anywhere
-FEW = 300  # memories at which words that none of them holds count half: a few hold few words
-RARE = 4.0  # what a word of an identifier must be worth: `README.md` tells nothing
-NAMED = 6.0  # what holding an identifier of the prompt adds
-WHOLE = 0.99
-BAR, SLOPE = 11.0, 2.0  # the sum that makes a confidence of a half, and how fast it rises there
-
-BEGINNING, MOST_UNSAID = 500, 2  # characters of a prompt that say what is to be done; works told
+# Characters of a prompt that say what is to be done, and works named. Visible prompts +.07, held ones +.08 (bench/LOG.md, 2026-11-16).
+MOST_BEGINNING, MOST_IMPLIED = 500, 2
 
 
 def spell_out(prompt: str) -> str:
     """Put the work that a prompt asks for without naming it before the prompt."""
-    implied = find_implied_work(prompt[:BEGINNING])
-    return f"{'; '.join(implied[:MOST_UNSAID])}: {prompt}" if implied else prompt
-
-
-class PromptWords(NamedTuple):
-    """A prompt's words, each with what it is worth, in a scope."""
-
-    telling: Mapping[str, float]
-    common: Mapping[str, float]
-    foreign: float  # worth of the telling words that no memory of the scope holds
-    asks: bool
-    general: bool = False  # could be asked anywhere
-    identifiers: tuple[frozenset[str], ...] = ()  # that tell something, by their lexemes
-
-
-def read_prompt(
-    text: str, identifiers: Sequence[str], words: Words, statistics: Statistics
-) -> PromptWords:
-    telling, common, foreign = dict[str, float](), dict[str, float](), 0.0
-    for word, count in zip(words.lexemes, statistics.counts, strict=True):
-        plain = len(word) == 1 or word in common_lexemes() or (word.isdigit() and len(word) < 3)
-        usual = BACKGROUND * (USUAL_COMMON if plain else USUAL)
-        worth = min(MOST_WORTH, math.log((statistics.memories + BACKGROUND) / (count + usual)))
-        (common if plain else telling)[word] = worth
-        if not plain and not count:
-            foreign += worth
-    foreign *= statistics.memories / (statistics.memories + FEW)
-    named = [frozenset(tokenize(space_out(name), prepared=True)) for name in identifiers]
-    rare = {word for word, worth in telling.items() if worth >= RARE}
-    names = tuple(name for name in named if name & rare)
-    general = GENERAL_QUESTION.holds(text)
-    asks = ASKS_MEMORY.holds(text) and not general
-    return PromptWords(telling, common, foreign, asks, general, names)
-
-
-def confidence(prompt: PromptWords, held: AbstractSet[str], pairs: float) -> float:
-    """How surely a memory that holds these lexemes fits; `pairs` is the share of the prompt's word pairs that it holds."""
-    matched = [worth for word, worth in prompt.telling.items() if word in held]
-    telling = sum(matched)
-    if not matched:
-        return 0.0
-    covered = telling / sum(prompt.telling.values())
-    value = telling + PAIRS * pairs + COVERED * covered - prompt.foreign
-    value += min(MOST_COMMON, sum(worth for word, worth in prompt.common.items() if word in held))
-    named = any(name <= held for name in prompt.identifiers)
-    if named:
-        value += NAMED
-    if prompt.asks and covered > WHOLE:
-        value += ASKED
-    elif len(matched) < 2 and not named:
-        value -= ALONE
-    if prompt.general:
-        value -= GENERAL
-    return 1 / (1 + math.exp(max(-50.0, min(50.0, (BAR - value) / SLOPE))))
-
-
-@cache
-def common_lexemes() -> frozenset[str]:
-    return frozenset(tokenize(" ".join((*COMMON_WORDS, *STOP_WORDS))))
+    implied = find_implied_work(prompt[:MOST_BEGINNING])
+    return f"{'; '.join(implied[:MOST_IMPLIED])}: {prompt}" if implied else prompt
 
 
 # Rendering
@@ -383,17 +296,17 @@ def common_lexemes() -> frozenset[str]:
 def render_memories(
     memory: Bethink, chosen: Sequence[Memory], sought: Sought, budget: int
 ) -> Context:
-    """Memories between the marks, in as many tokens as there may be: each gets its share of what is left."""
+    """Quote memories between marks within a token budget; each gets its share of what is left."""
     short = memory.store.abbreviate([one.id for one in chosen])
     marker = new_marker()
     frame = tokens(fence_items([], marker))
     left, quotes = budget - frame - 2, list[Quote]()
     for at, one in enumerate(chosen):
         head = quote(one, short, "")
-        left -= tokens(fence_items([head], marker)) - frame + HEAD
-        if left < LEAST:
+        left -= tokens(fence_items([head], marker)) - frame + TOKENS_AROUND
+        if left < LEAST_TOKENS:
             break
-        text = cut_excerpt(one, sought, max(LEAST, left // (len(chosen) - at)))
+        text = cut_excerpt(one, sought, max(LEAST_TOKENS, left // (len(chosen) - at)))
         left -= tokens(text)
         quotes.append(head._replace(text=text))
     if not quotes:
@@ -403,8 +316,8 @@ def render_memories(
 
 
 def cut_excerpt(one: Memory, sought: Sought, room: int) -> str:
-    """The part of a memory to show in a number of tokens, on one line."""
-    text = " ".join(one.content[:LONGEST].split())
+    """Return the part of a memory to show in a number of tokens, on one line."""
+    text = " ".join(one.content[:LONGEST_LOOKED_AT].split())
     size = room * 4
     while True:
         start, end = choose_excerpt(text, sought, size)
@@ -415,6 +328,7 @@ def cut_excerpt(one: Memory, sought: Sought, room: int) -> str:
 
 
 def quote(one: Memory, short: dict[str, str], text: str) -> Quote:
+    """Quote a text of a memory with its id, kind, trust and origin."""
     origin = f"session {one.session[:8]}" if one.session else citation(one)
     about = short.get(one.id, one.id), one.kind, one.trust, origin, one.created_at
     note = f"newer: {', '.join(short.get(id, id) for id in one.newer)}" if one.newer else ""
@@ -422,8 +336,9 @@ def quote(one: Memory, short: dict[str, str], text: str) -> Quote:
 
 
 def find_disputes(memory: Bethink, memories: Sequence[Memory]) -> list[tuple[Memory, Memory]]:
-    """Return the pairs (proposed, known) around these memories in which the first was proposed in place of the second, which is trusted
-    more, as far as both still hold. A statement that was only marked as newer disputes nothing."""
+    """Return the pairs (proposed, known) around these memories where the first was proposed in place of the second.
+
+    The second is trusted more, and both are still valid. A statement that was only marked as newer disputes nothing."""
     related = memory.store.relations([one.id for one in memories])
     opposed = {(one.source, one.target) for one in related if one.type == "contradicts"}
     return [
@@ -432,7 +347,7 @@ def find_disputes(memory: Bethink, memories: Sequence[Memory]) -> list[tuple[Mem
 
 
 def _find_outranked(memory: Bethink, related: Sequence[Relation]) -> list[tuple[Memory, Memory]]:
-    """Return the pairs of `may_replace` relations of which the second is trusted more or newer, as far as both still hold."""
+    """Return the valid pairs of `may_replace` relations of which the second is trusted more or newer."""
     pairs = [(one.source, one.target) for one in related if one.type == "may_replace"]
     live = {
         one.id: one
@@ -444,8 +359,9 @@ def _find_outranked(memory: Bethink, related: Sequence[Relation]) -> list[tuple[
 
 
 def drop_disputed(memory: Bethink, memories: Sequence[Memory]) -> list[Memory]:
-    """Leave out statements that may replace something that is trusted more, and, of what was read out of a transcript, statements that a
-    newer one speaks against. Searches still find them."""
+    """Leave out statements that may replace something trusted more, and inferred ones that a newer one contradicts.
+
+    Searches still find them."""
     related = memory.store.relations([one.id for one in memories])
     doubted = {
         new.id

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from bethink import config as configuration
 from bethink import project as projects
 from bethink.config import locate_database
+from bethink.embed import compares_statements
 from bethink.errors import BethinkError
 from bethink.hooks import helper, spool, state
 from bethink.hooks.state import Hook
@@ -138,7 +139,7 @@ def run(event: str, host: str, data: bytes, limit: Limit | None = None) -> str:
         if limit:
             limit.seconds = config.hook_seconds
         if hook.event in NOTED:
-            return _note(hook, project, config.database)
+            return _note(hook, project, config)
         return _tell(hook, project, config, closing=limit is None)
     except Exception as error:  # noqa: BLE001 - the outermost boundary: an agent must never notice what is wrong with its memory
         count_failure(event, host, f"{type(error).__name__}: {error}")
@@ -169,10 +170,10 @@ def find_project(hook: Hook, began: str = "") -> Project:
     return found
 
 
-def _note(hook: Hook, project: Project, database: str) -> str:
+def _note(hook: Hook, project: Project, config: Config) -> str:
     """Notes that a transcript grew, and wakes the worker that reads it."""
-    spool.note(hook, database, project)
-    spool.wake(database)
+    spool.note(hook, config.database, project)
+    spool.wake(config.database, config)
     if hook.event != "pre-compact" or projects.is_paused(hook.directory, project.scope):
         return ""
     return state.render_answer(hook, KEEP)
@@ -189,7 +190,7 @@ def _tell(hook: Hook, project: Project, config: Config, closing: bool) -> str:
     if projects.is_paused(hook.directory, project.scope):
         return ""
     text = ""
-    uses_helper = exists and not closing and config.hook_helper and config.compares
+    uses_helper = exists and not closing and config.hook_helper and compares_statements(config)
     if exists and _is_wanted(hook, config, project):
         reply = None
         if uses_helper and hook.event == "prompt":
@@ -204,7 +205,7 @@ def _tell(hook: Hook, project: Project, config: Config, closing: bool) -> str:
             helper.warm_up()
         state.remove_old_deliveries()
         with _counting(hook):
-            spool.wake(config.database)
+            spool.wake(config.database, config)
     return text
 
 

@@ -20,8 +20,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from bethink import agents
-from bethink.config import data_directory
+from bethink import agents, embed
+from bethink.config import Config, data_directory
 from bethink.errors import BethinkError
 from bethink.hooks import state
 from bethink.hooks.state import Hook
@@ -35,13 +35,14 @@ if TYPE_CHECKING:
 NEW, TAKEN = ".json", ".taken"
 UNDER_WAY = ("prompt", "pre-compact", "post-compact")  # events after which a turn goes on
 NICE = 10
+DEFAULTS = Config()
 LOCK = 3  # the file descriptor under which a worker inherits its lock
 
-# What a worker keeps of a hook's environment: where things are, which language and keys to use; nothing of the session it came from.
+# The variables that a worker keeps of a hook's environment, beside the keys of the configured models: where things are and
+# which language to use; nothing of the session.
 KEPT = frozenset(
     "PATH HOME USER LOGNAME TEMP TMP TMPDIR LANG LANGUAGE TZ VIRTUAL_ENV "
-    "CLAUDE_CONFIG_DIR OPENAI_API_KEY OPENAI_TOKEN_MEMORY_EMBEDDINGS "
-    "ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN ANTHROPIC_BASE_URL HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY SSL_CERT_FILE SSL_CERT_DIR".split()
+    "HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY SSL_CERT_FILE SSL_CERT_DIR".split()
 )
 KEPT_PREFIXES = ("BETHINK_", "XDG_", "LC_", "PYTHON", "PG")
 
@@ -211,7 +212,7 @@ def acquire(file: Path) -> int | None:
 # Waking a worker
 
 
-def wake(database: str) -> None:
+def wake(database: str, config: Config = DEFAULTS) -> None:
     """Starts the worker of a database, unless there is nothing to do or one is at it. That one looks once more after it let go of
     its lock, so that nothing noted before this call is left lying."""
     if not list_entries(database) or not sys.executable:
@@ -220,7 +221,7 @@ def wake(database: str) -> None:
     if held is None:
         return
     # A URL may hold a password, and everybody can read a command line: the environment names the database.
-    environment = worker_environment() | {"BETHINK_DATABASE": full_name(database)}
+    environment = worker_environment(config) | {"BETHINK_DATABASE": full_name(database)}
     try:
         # -P: whatever lies in the folder that a worker is started in is not its program.
         detach([sys.executable, "-P", "-m", "bethink.hooks.worker"], environment, held)
@@ -263,9 +264,10 @@ def _become(words: Sequence[str], environment: Mapping[str, str], held: int) -> 
         os._exit(127)
 
 
-def worker_environment() -> dict[str, str]:
-    """The environment of a worker. The same version of Bethink as this one is found, also where it is not installed."""
-    names = [one for one in os.environ if one.upper() in KEPT or one.startswith(KEPT_PREFIXES)]
+def worker_environment(config: Config = DEFAULTS) -> dict[str, str]:
+    """Return the environment of a worker. It finds this version of Bethink, even if it is not installed."""
+    wanted = KEPT.union(list_key_variables(config))
+    names = [one for one in os.environ if one.upper() in wanted or one.startswith(KEPT_PREFIXES)]
     kept = {name: os.environ[name] for name in names}
     here = Path(__file__).resolve().parents[2]
     paths = [os.path.abspath(part) for part in kept.get("PYTHONPATH", "").split(os.pathsep) if part]
@@ -274,6 +276,20 @@ def worker_environment() -> dict[str, str]:
     if paths:
         kept["PYTHONPATH"] = os.pathsep.join(paths)
     return kept | {"BETHINK_HOOKS": "off"}
+
+
+def list_key_variables(config: Config) -> list[str]:
+    """Return the environment variables with the keys of the configured models."""
+    found: list[str] = []
+    if config.embedding != embed.DEFAULT:  # the default is a local model, without keys
+        provider = embed.find_provider(config.embedding)
+        found += provider.variables if provider else ()
+    if config.llm:
+        from bethink import llm
+
+        model = llm.find_provider(config.llm)
+        found += model.variables if model else ()
+    return found
 
 
 # What was captured, for `doctor`

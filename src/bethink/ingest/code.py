@@ -66,7 +66,7 @@ class MapEntry(NamedTuple):
 
     @property
     def main(self) -> list[Symbol]:
-        """What a file is known by: no fields."""
+        """Return the symbols that identify a file: all but fields."""
         return [one for one in self.symbols if one.kind not in ("field", "property")]
 
     def qualify(self, symbols: Iterable[Symbol]) -> list[str]:
@@ -128,7 +128,7 @@ def skeleton(entry: MapEntry) -> str:
 
 
 def _units(symbols: Sequence[Symbol]) -> list[list[Symbol]]:
-    """What belongs together: a definition and its members, or methods that stand apart from their type. What stands in a namespace counts
+    """Code that belongs together: a definition and its members, or methods that stand apart from their type. What stands in a namespace counts
     as standing at the top."""
     units: list[list[Symbol]] = []
     for symbol in symbols:
@@ -189,7 +189,7 @@ def _run_text(run: Sequence[Symbol], depth: int, source: Sequence[str]) -> str:
 
 
 def _words_in_body(lines: Sequence[str]) -> str:
-    """What code says of itself without meaning to: its comments and its messages."""
+    """Return the prose in code: its comments and its messages."""
     body = "\n".join(lines)[:READ]
     comments = ["".join(found) for found in load_pattern("body_comment").findall(body)]
     messages = ["".join(found) for found in load_pattern("body_message").findall(body)]

@@ -39,16 +39,16 @@ from bethink.model import NOTHING, STATEMENTS, Change, Filter, Memory, Relation
 from bethink.store.base import Store
 
 KNOWN = 12  # known statements that a new one is compared with
-BY_NAME, WAITING = 3, 4  # of them that only share a name with it, and that wait for an answer
+BY_NAME, MOST_WAITING = 3, 4  # of them that only share a name with it, and that wait for an answer
 # Nearness below which two statements are about something else: of 60 that replace another none is below .17. An answer need not
 # resemble its question at all (half are below .16), so the nearest that wait are asked about in any case, and so are the few
 # nearest of all, which may say it in another language (pairs of 2026-11).
 NEAR, NEAREST = 0.15, 3
 MOST_PAIRS = 512  # that the judge is asked about in one write: some seconds of one core
-FEWEST = 2  # words of what can be a statement
+FEWEST_WORDS = 2  # words of what can be a statement
 # Nearness from which a text that states a change is compared with a known one, where no judge is at hand.
 SUBJECT = 0.25
-SPOKEN = ("note", "transcript")  # sources in which one thing replies to another
+SPOKEN_SOURCES = ("note", "transcript")  # sources in which one thing replies to another
 
 
 class WriteOptions(NamedTuple):
@@ -188,7 +188,7 @@ def _find_verbatim(
 
 
 def _load_proposed(verdict: Verdict, memory: Memory, store: Store) -> list[Memory]:
-    """What the known memory that a verdict found repeated was proposed to replace, if who repeats it is trusted more."""
+    """Return what the known memory that a verdict found repeated was proposed to replace, if who repeats it is trusted more."""
     if verdict.duplicate is None or memory.trust <= verdict.duplicate.memory.trust:
         return []
     id = verdict.duplicate.memory.id
@@ -219,7 +219,7 @@ def _neighbours(
         stated = filter._replace(kinds=STATEMENTS)
         found = nearest(own[0], stated, store, embedder, KNOWN)
         waiting = filter._replace(kinds=OPEN, answered=False)
-        more = nearest(own[0], waiting, store, embedder, WAITING)
+        more = nearest(own[0], waiting, store, embedder, MOST_WAITING)
         more += _nearest_by_name(memory, own[0], stated, store, embedder)
         there = {one.memory.id for one in found}
         fresh = {one.memory.id: one for one in more if one.memory.id not in there}
@@ -304,19 +304,19 @@ def _add_earlier(
 
 
 def is_one_statement(memory: Memory) -> bool:
-    """Whether it can be one statement. A long text holds many, a single word none."""
+    """Return True if it can be one statement. A long text holds many, a single word none."""
     return (
         memory.kind in STATEMENTS
         and holds_one_statement(memory.content)
-        and len(memory.content.split()) >= FEWEST
-        and (memory.source_type in SPOKEN or memory.kind in STATED)
+        and len(memory.content.split()) >= FEWEST_WORDS
+        and (memory.source_type in SPOKEN_SOURCES or memory.kind in STATED)
     )
 
 
 def _find_last(memories: Sequence[Memory], options: WriteOptions, store: Store) -> list[str | None]:
-    """Of each that was told or said the id of the statement right before it, those of its own turn left out: a reply need not name
+    """Return for each statement the id of the one right before it, those of its own turn left out: a reply need not name
     what it replies to. None of anything else."""
-    if not any(memory.source_type in SPOKEN for memory in memories):
+    if not any(memory.source_type in SPOKEN_SOURCES for memory in memories):
         return [None] * len(memories)
     wanted = Filter(scopes=(options.scope,), now=options.now, kinds=STATEMENTS)
     newest = store.list(wanted, 1)
@@ -325,7 +325,7 @@ def _find_last(memories: Sequence[Memory], options: WriteOptions, store: Store) 
     for memory, last in zip(memories, (None, *memories), strict=False):
         if last and (memory.lines is None or memory.lines != last.lines):
             before = last.id
-        found.append(before if memory.source_type in SPOKEN else None)
+        found.append(before if memory.source_type in SPOKEN_SOURCES else None)
     return found
 
 

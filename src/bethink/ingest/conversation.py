@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 from bethink.agents.base import Fact, Turn, hash_words, shorten
 from bethink.embed.base import Embedder
-from bethink.ingest.compare import WAITING, WriteOptions, compare, leave_label_out, nearest
+from bethink.ingest.compare import MOST_WAITING, WriteOptions, compare, leave_label_out, nearest
 from bethink.ingest.digest import RECAP_CHARACTERS, compose_digest, follow
-from bethink.ingest.extract import SUMMARY_CHARACTERS, SUMMARY_WORDS, entities, extract
+from bethink.ingest.extract import SUMMARY_LINE_CHARACTERS, SUMMARY_LINE_WORDS, entities, extract
 from bethink.ingest.ideas import (
-    TODOS,
+    TODOS_PER_TURN,
     Asked,
     Idea,
     content_words,
@@ -54,7 +54,7 @@ from bethink.ingest.titles import (
     summarise,
 )
 from bethink.ingest.topics import Topic, TopicTurn, arrange, resume_state, segment
-from bethink.language.change import CONTRADICTS
+from bethink.language.change import TURNS_ROUND
 from bethink.language.reports import BEGINS_WORK
 from bethink.llm import Model, tasks
 from bethink.llm.base import ModelError
@@ -83,14 +83,19 @@ from bethink.store.base import Store
 from bethink.store.places import embedded_text, topic_text, turn_identity
 from bethink.text import new_id
 
-ECHO = 0.85  # share of an idea's words by which it is what memory told: of six words all, by hand
-BEFORE = 6  # earlier turns that ideas and topics are read in the light of
-MENDED = ("todo", "problem")  # kinds that work puts an end to
-REPORTS = 12  # commits and reports of a page that may tell of something done
-FILES = 8  # files of a turn that it is filed under
-FIRM, TENTATIVE = 0.9, 0.6  # confidence of an idea that the model calls firm, or not
-BESIDE = 600  # characters before and after a boundary that the model sees
-BOUNDARIES = 12  # places asked about at once
+ECHO_SHARE = (
+    0.85  # share of an idea's words by which it is what memory told: of six words all, by hand
+)
+EARLIER_TURNS = 6  # earlier turns that ideas and topics are read in the light of
+MENDED_KINDS = ("todo", "problem")  # kinds that work puts an end to
+MOST_REPORTS = 12  # commits and reports of a page that may tell of something done
+FILES_PER_TURN = 8  # files of a turn that it is filed under
+FIRM_CONFIDENCE, TENTATIVE_CONFIDENCE = (
+    0.9,
+    0.6,
+)  # confidence of an idea that the model calls firm, or not
+BOUNDARY_CHARACTERS = 600  # characters before and after a boundary that the model sees
+MOST_BOUNDARIES = 12  # places asked about at once
 
 
 class Prepared(NamedTuple):
@@ -219,7 +224,7 @@ def _hear_turns(recipe: Recipe) -> tuple[list[HeardTurn], int]:
             turn = _without_named_secrets(turn)
             told = name_picks(turn.role, text, before)
             heard[own] = HeardTurn(turn, _keep_turn(recipe, turn, text, position), own, told)
-            before = [*before[1 - BEFORE :], (heard[own].speaker, text)]
+            before = [*before[1 - EARLIER_TURNS :], (heard[own].speaker, text)]
     return list(heard.values()), sum(own in known for own in identities)
 
 
@@ -254,9 +259,9 @@ def _keep_turn(recipe: Recipe, turn: Turn, text: str, position: int) -> Memory:
     passage = Passage(
         text,
         kind="context",
-        summary=cut_text(said.strip(" #*->"), SUMMARY_CHARACTERS, SUMMARY_WORDS),
+        summary=cut_text(said.strip(" #*->"), SUMMARY_LINE_CHARACTERS, SUMMARY_LINE_WORDS),
         importance=ASKED_IMPORTANCE if only_asks(text) else 3.0,
-        entities=(*(Entity(file, "file") for file in turn.files[:FILES]), *entities(text)),
+        entities=(*(Entity(file, "file") for file in turn.files[:FILES_PER_TURN]), *entities(text)),
         lines=(turn.line, turn.line),
         created_at=turn.at or options.now,
         metadata={key: value for key, value in metadata.items() if value},
@@ -358,7 +363,7 @@ def _load_session(recipe: Recipe) -> Session:
 def _list_waiting(recipe: Recipe, batch: Batch) -> list[str]:
     """Return to-dos that the user put off in this session and nobody did, the newest first."""
     filter = Filter((recipe.options.scope,), ("todo",), session=recipe.session, answered=False)
-    known = recipe.store.list(filter._replace(now=recipe.options.now), TODOS)
+    known = recipe.store.list(filter._replace(now=recipe.options.now), TODOS_PER_TURN)
     made = [entry.memory for entry in batch.add if not entry.memory.answered]
     done = {change.id for change in batch.change}
     return [
@@ -454,19 +459,21 @@ def _find_ideas(
 def _is_echo(text: str, turn: Turn) -> bool:
     """Return True if an agent repeats what memory told it: nearly all words of one line, and none that turns it round."""
     words = hash_words(text) if turn.told and turn.role != "user" else frozenset()
-    if not words or CONTRADICTS.holds(text):
+    if not words or TURNS_ROUND.holds(text):
         return False
-    return any(len(words.intersection(line.split())) >= ECHO * len(words) for line in turn.told)
+    return any(
+        len(words.intersection(line.split())) >= ECHO_SHARE * len(words) for line in turn.told
+    )
 
 
 def _load_earlier(recipe: Recipe) -> list[tuple[str, str]]:
     """Return the last turns of the session before this page."""
     last = recipe.state.get("last")
-    around = recipe.store.around(str(last), BEFORE - 1, 0) if last else []
+    around = recipe.store.around(str(last), EARLIER_TURNS - 1, 0) if last else []
     turns = [one for one in around if one.kind == "context" and "agent" not in one.metadata]
     return [
         ("assistant" if by.get("origin") == "plan" else str(by.get("role", "user")), one.content)
-        for one in turns[-BEFORE:]
+        for one in turns[-EARLIER_TURNS:]
         for by in (one.metadata,)
     ]
 
@@ -542,15 +549,17 @@ def _find_waiting(
     recipe: Recipe, made: Sequence[Memory], reports: Sequence[tuple[str, Memory]]
 ) -> Iterator[tuple[Memory, str, Memory]]:
     """Yield to-do, report and turn: the few to-dos that each report of the page may be about."""
-    filter = Filter((recipe.options.scope,), MENDED, now=recipe.options.now, answered=False)
-    fresh = [one for one in made if one.kind in MENDED and not one.answered]
+    filter = Filter((recipe.options.scope,), MENDED_KINDS, now=recipe.options.now, answered=False)
+    fresh = [one for one in made if one.kind in MENDED_KINDS and not one.answered]
     if recipe.embedder is None or not (fresh or recipe.store.list(filter, 1)):
         return
     vectors = recipe.embed([text for text, _ in reports])
     for (text, turn), own in zip(reports, vectors, strict=True):
-        near = nearest(own[0], filter, recipe.store, recipe.embedder, WAITING) if len(own) else []
+        near = (
+            nearest(own[0], filter, recipe.store, recipe.embedder, MOST_WAITING) if len(own) else []
+        )
         words = content_words(text)
-        alike = [one for one in fresh if len(words & content_words(one.content)) > 1][:WAITING]
+        alike = [one for one in fresh if len(words & content_words(one.content)) > 1][:MOST_WAITING]
         for old in (*(one.memory for one in near), *alike):
             later = turn.session != old.session or turn.position > turn_of(old.position)
             if later and may_settle(turn, old):
@@ -564,7 +573,7 @@ def _find_reports(spoken: Sequence[HeardTurn]) -> list[tuple[str, Memory]]:
         commits = [fact.name for fact in one.turn.work if fact.what == "commit"]
         said = read_report(one.memory.content).done if one.speaker == "assistant" else ()
         found += [(text, one.memory) for text in (*commits, *said)]
-    return [(text, turn) for text, turn in found if not BEGINS_WORK.holds(text)][-REPORTS:]
+    return [(text, turn) for text, turn in found if not BEGINS_WORK.holds(text)][-MOST_REPORTS:]
 
 
 def _keep_idea(recipe: Recipe, idea: Idea, heard: HeardTurn, topics: Topics, number: int) -> Memory:
@@ -627,7 +636,7 @@ def _ask_ideas(
                 role, text = turns[at]
                 # What a user pasted is nobody's word here.
                 if at >= first and (role != "user" or is_said(idea.text, text, asked[at])):
-                    sure = FIRM if idea.firm else TENTATIVE
+                    sure = FIRM_CONFIDENCE if idea.firm else TENTATIVE_CONFIDENCE
                     later = (idea.kind, role) == ("todo", "user") and puts_off(idea.text)
                     own = idea.kind, idea.text, at, idea.firm, sure, idea.entities, number, later
                     found.append(Idea(*own))
@@ -649,15 +658,15 @@ def _name_topic(model: Model, turns: Sequence[tuple[str, str]]) -> tuple[str, st
 def _confirm_topics(model: Model, found: Sequence[Topic], texts: Sequence[str]) -> list[Topic]:
     """Drop the topics that a language model takes for a follow-up of the one before."""
     doubtful = [at for at, one in enumerate(found) if at and one.depth == 0 and not one.continues][
-        :BOUNDARIES
+        :MOST_BOUNDARIES
     ]
     if not doubtful:
         return list(found)
     places = [
         (
             at,
-            "\n".join(texts[: found[at].first])[-BESIDE:],
-            "\n".join(texts[found[at].first :])[:BESIDE],
+            "\n".join(texts[: found[at].first])[-BOUNDARY_CHARACTERS:],
+            "\n".join(texts[found[at].first :])[:BOUNDARY_CHARACTERS],
         )
         for at in doubtful
     ]

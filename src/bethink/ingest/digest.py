@@ -24,8 +24,8 @@ from bethink.ingest.lines import (
 from bethink.ingest.reports import find_report, is_statement, read_report
 from bethink.ingest.sentences import measure_width
 from bethink.ingest.titles import (
-    MOST_REQUESTS,
-    READ_CHARACTERS,
+    REQUESTS_NAMED,
+    TURN_CHARACTERS,
     Turns,
     find_answers,
     find_headings,
@@ -45,7 +45,7 @@ from bethink.language.reports import (
     PUSHED,
     SIDE_COMMIT,
     TO_PUSH,
-    UNDER_WAY,
+    WORK_UNDER_WAY,
 )
 from bethink.language.requests import ASKS_FOR_WORK
 from bethink.model import NOTHING
@@ -160,7 +160,7 @@ def _follow_branch(course: Course, turns: Turns, work: Work) -> Course:
     """Note which work was pushed and merged, by what tools did and by what was said."""
     unpushed, unmerged = course.unpushed, course.unmerged
     for at, ((role, text), facts) in enumerate(zip(turns, work, strict=False), 1):
-        did, end = {what for what, _ in facts}, text[-READ_CHARACTERS:]
+        did, end = {what for what, _ in facts}, text[-TURN_CHARACTERS:]
         if "commit" in did:
             unpushed = unpushed or NOT_PUSHED
         if did & {"push", "pull request"} or PUSHED.holds(end) or OPENED_PR.holds(end):
@@ -201,7 +201,7 @@ def _find_left(turns: Turns, plan: bool) -> Sequence[str]:
     if plan:
         return [f"planned: {heading}" for heading in find_headings(turns[-1:])]
     report = read_report(text)
-    under_way = [*filter(UNDER_WAY.holds, first_sentences(text))]
+    under_way = [*filter(WORK_UNDER_WAY.holds, first_sentences(text))]
     if report.left or report.done or not under_way:
         return report.left
     announced = [f"announced: {strip_politeness(one)}" for one in under_way if names_something(one)]
@@ -233,7 +233,7 @@ def _choose_asked(asked: Sequence[Request], width: int) -> list[str]:
     """Return the two or three requests that led to most work, in their order; of equal ones the first and the newest."""
     ranked = _rank_requests(asked)
     texts: list[str] = []
-    for most in (MOST_REQUESTS, 2):
+    for most in (REQUESTS_NAMED, 2):
         texts = list_distinct(strip_politeness(asked[at].text) for at in sorted(ranked[:most]))
         short = [fit(text, REQUEST_WIDTH) for text in texts]
         if len(texts) < 2 or measure_width(join(texts)) <= width:

@@ -117,9 +117,7 @@ def edit_values(
             "See `bethink update --help`.",
         )
     if not fields and not clear:
-        raise InvalidInput(
-            "Nothing to change was given.", "bethink update ID --content … --importance 8"
-        )
+        raise InvalidInput("Nothing to change.", "bethink update ID --content … --importance 8")
     read = {name: check(fields[name]) for name, check in READ.items() if name in fields}
     passage, _ = clean_passage(
         make_passage(**{"content": memory.content, **fields, **read}), longest

@@ -32,20 +32,22 @@ from bethink.language.vocabulary import (
 )
 from bethink.model import KINDS, Entity, Passage
 
-PREFIX = 20_000  # characters that are analysed; the rest of a text is kept without
-CUE_PREFIX = 5_000  # what a memory is, it says early; a long one would collect cues of every kind
+ANALYSED_CHARACTERS = 20_000  # characters that are analysed; the rest of a text is kept without
+CUE_CHARACTERS = (
+    5_000  # what a memory is, it says early; a long one would collect cues of every kind
+)
 # Of a summary. A character of a script without spaces is most of a word.
-SUMMARY_WORDS, SUMMARY_CHARACTERS, WIDE = 20, 240, 6
-SENTENCE = 20  # characters from which a sentence says more than "Hello!"
-KEYWORDS = 8
-LONG_WORD = 80  # nobody looks for a longer one
+SUMMARY_LINE_WORDS, SUMMARY_LINE_CHARACTERS, SUMMARY_WIDE = 20, 240, 6
+TELLING_SENTENCE = 20  # characters from which a sentence says more than "Hello!"
+MOST_KEYWORDS = 8
+LONGEST_KEYWORD = 80  # nobody looks for a longer one
 ENTITY_LIMIT = 20
-FIRMNESS = 0.8
-CLEAR = 1.3  # weaker cues than this say nothing by themselves
+USUAL_CONFIDENCE = 0.8
+CLEAR_CUE = 1.3  # weaker cues than this say nothing by themselves
 # What is kept as it stands is no less true for the doubts in it: a hedge in an abstract cost scifact 1.5 points of nDCG@10.
-QUOTED = ("document", "code", "handoff")
-IMPORTANCE = {"decision": 7.0, "gotcha": 7.0, "preference": 6.0, "context": 3.0}
-HIDDEN = "\x00"
+QUOTED_KINDS = ("document", "code", "handoff")
+KIND_IMPORTANCE = {"decision": 7.0, "gotcha": 7.0, "preference": 6.0, "context": 3.0}
+HIDDEN_CHARACTER = "\x00"
 # A word or an identifier.
 _TOKEN = r"[^\W\d]\w*(?:(?:[./:\\-]|::|->)[^\W_]\w*)*"
 _ADDRESS = (
@@ -74,7 +76,9 @@ def extract(passage: Passage) -> Passage:
         kind=kind,
         summary=passage.summary or summarize(text),
         confidence=confidence if passage.confidence is None else passage.confidence,
-        importance=IMPORTANCE.get(kind, 5.0) if passage.importance is None else passage.importance,
+        importance=KIND_IMPORTANCE.get(kind, 5.0)
+        if passage.importance is None
+        else passage.importance,
         entities=passage.entities + named,
     )
 
@@ -84,15 +88,15 @@ def extract(passage: Passage) -> Passage:
 
 def summarize(text: str) -> str:
     """Return one line of at most 20 words: the text itself if it is short, else its first sentence that says something."""
-    text = text[:PREFIX]
+    text = text[:ANALYSED_CHARACTERS]
     sentences, first = prose(text), _first_line(text)
     headed = text.lstrip()[:1] == "#" or first.endswith(":")
     lead = [first.rstrip(":") + ":"] if headed and sentences else []
     whole = " ".join([*lead, *sentences]) or first
-    told = (one for one in sentences if len(one) > SENTENCE and not _is_filler(one))
-    wide = 1 if compile_pattern("[가-힣]").search(whole) else WIDE  # Korean has spaces
+    told = (one for one in sentences if len(one) > TELLING_SENTENCE and not _is_filler(one))
+    wide = 1 if compile_pattern("[가-힣]").search(whole) else SUMMARY_WIDE  # Korean has spaces
     for one in (whole, next(told, whole)):
-        short = cut_text(one, SUMMARY_CHARACTERS, SUMMARY_WORDS, wide)
+        short = cut_text(one, SUMMARY_LINE_CHARACTERS, SUMMARY_LINE_WORDS, wide)
         if short == one:
             break
     return short
@@ -108,18 +112,20 @@ def keywords(text: str) -> tuple[str, ...]:
     """Return the most frequent words; names of code and technologies count more, earlier words win ties."""
     counts: Counter[str] = Counter()
     shown: dict[str, str] = {}
-    for token in compile_pattern(_TOKEN).findall(compile_pattern(_ADDRESS).sub(" ", text[:PREFIX])):
+    for token in compile_pattern(_TOKEN).findall(
+        compile_pattern(_ADDRESS).sub(" ", text[:ANALYSED_CHARACTERS])
+    ):
         if weight := _weigh(token):
             counts[token.lower()] += weight
             shown.setdefault(token.lower(), token)
-    return tuple(shown[key] for key, _ in counts.most_common(KEYWORDS))
+    return tuple(shown[key] for key, _ in counts.most_common(MOST_KEYWORDS))
 
 
 @lru_cache(maxsize=1 << 13)
 def _weigh(word: str) -> int:
     if is_identifier(word) or is_path(word) or technology(word):
         return 3
-    if not 2 < len(word) <= LONG_WORD or word.lower() in weak_words():
+    if not 2 < len(word) <= LONGEST_KEYWORD or word.lower() in weak_words():
         return 0
     return 1 if word.lower() in word_set("capitalised") else 2
 
@@ -129,7 +135,7 @@ def _weigh(word: str) -> int:
 
 def entities(text: str) -> tuple[Entity, ...]:
     """Return named things in order of appearance, at most 20, each once. A text that one finder took is hidden from later ones."""
-    shown = text[:PREFIX].replace(HIDDEN, " ")
+    shown = text[:ANALYSED_CHARACTERS].replace(HIDDEN_CHARACTER, " ")
     found: list[tuple[int, Entity]] = []
     for pattern, name in _finders():
         for match, entity in [(match, name(match)) for match in pattern.finditer(shown)]:
@@ -137,7 +143,7 @@ def entities(text: str) -> tuple[Entity, ...]:
             if entity:
                 found.append((start, entity))
             if entity or name in (_name_nothing, _name_marked, _name_person):
-                shown = shown[:start] + HIDDEN * (end - start) + shown[end:]
+                shown = shown[:start] + HIDDEN_CHARACTER * (end - start) + shown[end:]
     unique: dict[str, Entity] = {}
     for _, entity in sorted(found, key=lambda item: item[0]):
         unique.setdefault(entity.name.casefold(), entity)
@@ -273,7 +279,7 @@ def classify(text: str) -> tuple[str, float]:
     """Return the kind that the wording speaks for, and the memory's confidence: how firmly it was put."""
     said, scores = _read_cues(text)
     kind = max(scores, key=lambda name: scores[name], default="general")
-    if scores.get(kind, 0) < CLEAR or (kind == "fact" and len(said.split()) < 3):
+    if scores.get(kind, 0) < CLEAR_CUE or (kind == "fact" and len(said.split()) < 3):
         kind = "general"
     return kind, _confidence(said, kind)
 
@@ -285,16 +291,16 @@ def score_kinds(text: str) -> dict[str, float]:
 
 def _read_cues(text: str) -> tuple[str, dict[str, float]]:
     """Return the sentences that say something, and the weight of cue phrases, label and question marks for each kind."""
-    text = text[:CUE_PREFIX].strip()
+    text = text[:CUE_CHARACTERS].strip()
     sentences = prose(text)
     kept = [sentence for sentence in sentences if not _is_filler(sentence)]
     said = "\n".join(kept) or text
     if sentences and not kept:
-        return said, {"context": CLEAR}
+        return said, {"context": CLEAR_CUE}
     scores = cue_scores(said if len(kept) < len(sentences) else text)
     rest = compile_pattern(r"(?m)^[ \t]*(?:#{1,6}\s|>).*$").sub("", text).strip()
     if not kept and scores.get("problem", 0) < 3 and rest and _first_line(text) != text:
-        return said, {"code": CLEAR}
+        return said, {"code": CLEAR_CUE}
     if label := find_label(text):
         scores[label] = scores.get(label, 0) + 6
     if asked := sum(one.rstrip("\"')*_` ").endswith(("?", "？")) for one in kept):
@@ -314,7 +320,7 @@ def find_label(text: str) -> str | None:
 
 
 def _confidence(text: str, kind: str) -> float:
-    if kind in QUOTED:
+    if kind in QUOTED_KINDS:
         return 1.0
-    value = firmness(text[:1000], FIRMNESS - (0.1 if kind == "question" else 0.0))
+    value = firmness(text[:1000], USUAL_CONFIDENCE - (0.1 if kind == "question" else 0.0))
     return round(min(max(value, 0.2), 0.95), 2)

@@ -201,7 +201,7 @@ def _read_rules(file: Path, folder: str) -> Rules:
 
 
 def _is_ignored(path: str, rules: tuple[Rules, ...], is_folder: bool) -> bool:
-    """Whether git would ignore a path whose parent it does not: the last line that speaks of it decides, the deepest file first."""
+    """Return True if git would ignore a path whose parent it does not: the last line that speaks of it decides, the deepest file first."""
     for prefix, patterns in rules:
         relative = path[prefix:].replace(os.sep, "/") + "/" * is_folder
         for regex, ignores in patterns:
@@ -211,7 +211,7 @@ def _is_ignored(path: str, rules: tuple[Rules, ...], is_folder: bool) -> bool:
 
 
 def _is_about(match: re.Match[str], is_folder: bool) -> bool:
-    """Whether a match speaks of the path itself. pathspec also matches what lies below: a group marks the slash after a match,
+    """Return True if a match speaks of the path itself. pathspec also matches what lies below: a group marks the slash after a match,
     and `folder/**` ends with one. What lies below an ignored folder is never asked for, and below others it does not count."""
     if match.re.pattern == EVERY_FOLDER:
         return is_folder

@@ -1,4 +1,4 @@
-"""What a repository's history explains: one document per commit that gives a reason, takes something back or breaks something.
+"""Explanations in a repository's history: one document per commit that gives a reason, takes something back or breaks something.
 
 `documents` runs git to list commits and their files. The repository is treated as a stranger's: nothing in
 its configuration may start a program, open a connection or wait for an answer, and no more is read than a bound allows. What
@@ -69,7 +69,7 @@ class Commit(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """What a commit tells: its kind, the text worth keeping, and how much it explains."""
+    """An explaining commit: its kind, the text worth keeping, and how much it explains."""
 
     kind: str  # decision or gotcha
     content: str
@@ -104,7 +104,7 @@ def documents(root: Path, known: Collection[str] = ()) -> Iterator[Document | Sk
 
 
 def reverted_pairs(memories: Iterable[Memory]) -> list[tuple[Memory, Memory]]:
-    """Of stored commits, which one another takes back: pairs, the old one first."""
+    """Return pairs of stored commits of which the second takes the first back."""
     by_id = {str(one.metadata["commit"]): one for one in memories if one.metadata.get("commit")}
     return [
         (old, new)
@@ -151,7 +151,7 @@ def _read_commits(data: bytes, mark: bytes) -> Iterator[Commit]:
 
 
 def _run_git(root: Path, arguments: Sequence[str]) -> tuple[bytes, str | None]:
-    """What git prints of a history, up to a bound in size and time, and why if it failed: a reason without a trailing period."""
+    """Return what git prints of a history, up to a bound in size and time, and why if it failed: a reason without a trailing period."""
     environment = {
         name: value
         for name, value in os.environ.items()
@@ -194,13 +194,13 @@ def _pattern(name: str) -> re.Pattern[str]:
 
 @cache
 def _load_cues() -> list[tuple[re.Pattern[str], float]]:
-    """What gives a reason away, and how strongly."""
+    """Return the phrases that give a reason away, with their weights."""
     cues = load_table("commits")["cue"]
     return [(re.compile(rf"(?i)\b(?:{'|'.join(cue['phrases'])})"), cue["weight"]) for cue in cues]
 
 
 def explain(message: str, author: str = "") -> Explanation | None:
-    """What a commit's message explains, or None for the many that explain nothing."""
+    """Return what a commit's message explains, or None for the many that explain nothing."""
     message = message[:READ]
     subject, _, body = message.strip().partition("\n")
     subject = " ".join(subject.split())
@@ -270,5 +270,5 @@ def _explain_revert(subject: str, prose: str, what: str, commit: str | None) -> 
 
 
 def _mends(subject: str, prose: str) -> bool:
-    """Whether the commit mends something: then what it found is a trap to know, not a choice."""
+    """Return True if the commit mends something: then it is a trap to know, not a choice."""
     return bool(_pattern("mending").match(subject) or _pattern("trap").search(prose))

@@ -19,7 +19,7 @@ from bethink.config import Config
 from bethink.ingest.extract import entities
 from bethink.ingest.provenance import find_own
 from bethink.ingest.reports import tells_what_remains
-from bethink.ingest.sentences import LONGEST, Statement, statements
+from bethink.ingest.sentences import LONGEST_STATEMENT, Statement, statements
 from bethink.ingest.titles import only_asks
 from bethink.ingest.wording import contrasts, other_tickets
 from bethink.judge import Judge, StatementReading, asks, describe_place
@@ -31,24 +31,26 @@ from bethink.language.pointing import POINTS_BACK
 from bethink.language.questions import ASKS_LEAVE
 from bethink.language.reports import ANNOUNCES_STEP, OF_THE_MOMENT, REPORTS_OWN_WORK
 from bethink.language.vocabulary import weak_words
-from bethink.language.waiting import ANOTHER_TIME, BACKLOG_HEADING, PUT_OFF
+from bethink.language.waiting import ANOTHER_TIME, BACKLOG_HEADING, SAYS_PUT_OFF
 from bethink.model import Entity
 
 # How probably a statement must be worth keeping, by who says it: where half to two thirds of what is kept is what a careful
 # reader would keep, on 22 labelled conversations that the judge never saw (bench/LOG.md, 2026-11-16).
-KEPT = {"user": 0.14, "assistant": 0.14, "working": 0.18}
+WORTH_KEEPING = {"user": 0.14, "assistant": 0.14, "working": 0.18}
 SPEAKERS = ("user", "assistant")
-LASTING = ("decision", "preference", "gotcha", "fact", "problem", "solution", "pattern")
-LABELLED = 0.8  # chance of a kind that a label or a heading says outright
-CLEAR = 0.75  # chance from which what an assistant says is firm
-PER_TURN, TODOS = 3, 12  # ideas of one turn; items of what is to do
+LASTING_KINDS = ("decision", "preference", "gotcha", "fact", "problem", "solution", "pattern")
+LABELLED_CHANCE = 0.8  # chance of a kind that a label or a heading says outright
+FIRM_CHANCE = 0.75  # chance from which what an assistant says is firm
+IDEAS_PER_TURN, TODOS_PER_TURN = 3, 12  # ideas of one turn; items of what is to do
 PUT_OFF_TODO = 0.3  # chance of a to-do from which what a user puts off is one; set by hand
 STILL_OPEN = 0.5  # chance from which a request that nobody took up is something to do
-CUED = 3.0  # of the lexicon's cues: "watch out" is a gotcha, "always" and "I prefer" a preference
-BEGINNING = 40  # characters of a sentence in which a cue says what all of it is; set by hand
-MOST_WORDS = 0.6  # share of the shorter text's words from which two texts may say the same
+PLAIN_CUE = (
+    3.0  # of the lexicon's cues: "watch out" is a gotcha, "always" and "I prefer" a preference
+)
+CUE_BEGINNING = 40  # characters of a sentence in which a cue says what all of it is; set by hand
+SHARED_MOST = 0.6  # share of the shorter text's words from which two texts may say the same
 # Words of what stands around a statement that the judge sees, as in its training.
-HEADED, ABOVE, BELOW, ASKED, REPLIED_WITH = 8, 20, 14, 20, 16
+HEADING_WORDS, ABOVE_WORDS, BELOW_WORDS, ASKED_WORDS, REPLY_WORDS = 8, 20, 14, 20, 16
 
 Asked = Mapping[int, tuple[str, ...]]  # turn → questions of the agent that it answers
 NO_QUESTIONS: Asked = MappingProxyType({})
@@ -117,7 +119,7 @@ def read_ideas(
             kind,
             each.text,
             each.turn,
-            chance >= CLEAR or each.speaker == "user",
+            chance >= FIRM_CHANCE or each.speaker == "user",
             round(chance, 2),
             entities(each.text),
             put_off=kind == "todo" and _is_put_off(each),
@@ -137,7 +139,7 @@ def _begins_another(kind: str, each: PlacedStatement, after: PlacedStatement | N
     """Return True if the sentence after a user's begins an idea of another kind: "Never log session ids"."""
     if after is None or after.turn != each.turn or after.speaker != "user":
         return False
-    cued = _find_cued(after.statement.core[:BEGINNING])
+    cued = _find_cued(after.statement.core[:CUE_BEGINNING])
     other = bool(cued) and max(cued, key=cued.__getitem__) != kind
     return other or puts_off(after.statement.text) or only_asks(after.statement.text)
 
@@ -165,8 +167,8 @@ def place_statements(
         role = turns[run[0]][0]
         heard = " ".join(texts[turn] for turn in before[-1:]).split()
         # What an assistant was asked begins with it; what a user answers ends with it.
-        heard = heard[:ASKED] if role == "assistant" else heard[-ASKED:]
-        reply = " ".join(texts[turn] for turn in after[:1]).split()[:REPLIED_WITH]
+        heard = heard[:ASKED_WORDS] if role == "assistant" else heard[-ASKED_WORDS:]
+        reply = " ".join(texts[turn] for turn in after[:1]).split()[:REPLY_WORDS]
         replied = sum(_says_something(one) for turn in after for one in said[turn]) > 1
         last = role == "user" or not after
         for turn in filter(lambda turn: turn >= first, run):
@@ -203,9 +205,9 @@ def _put_together(said: Sequence[Statement]) -> str:
 def _describe_place(
     speaker: str, own: Sequence[Statement], at: int, asked: Sequence[str], reply: Sequence[str]
 ) -> str:
-    heading = " ".join(own[at].heading.split()[:HEADED])
-    above = " ".join(own[at - 1].text.split()[-ABOVE:]) if at else ""
-    below = " ".join(own[at + 1].text.split()[:BELOW]) if own[at + 1 :] else ""
+    heading = " ".join(own[at].heading.split()[:HEADING_WORDS])
+    above = " ".join(own[at - 1].text.split()[-ABOVE_WORDS:]) if at else ""
+    below = " ".join(own[at + 1].text.split()[:BELOW_WORDS]) if own[at + 1 :] else ""
     return describe_place(speaker, heading, above, below, " ".join(asked), " ".join(reply))
 
 
@@ -215,7 +217,7 @@ def _grow(said: Sequence[Statement], at: int) -> str:
     after = said[at + 1] if said[at + 1 :] else None
     if after is None or after.line != said[at].line or _is_passing(after) or asks(after.core):
         return text
-    return text if len(text) + len(after.core) >= LONGEST else f"{text} {after.core}"
+    return text if len(text) + len(after.core) >= LONGEST_STATEMENT else f"{text} {after.core}"
 
 
 def _says_something(statement: Statement) -> bool:
@@ -236,12 +238,12 @@ def _name_kind(each: PlacedStatement, reading: StatementReading) -> tuple[str, f
     user, core = each.speaker == "user", each.statement.core
     waiting = _name_waiting(each, reading)
     if waiting is not None:
-        return waiting, LABELLED
-    chance = reading.worth * sum(reading.kinds[kind] for kind in LASTING)
-    if chance < KEPT[each.speaker] or _settles_nothing(each):
+        return waiting, LABELLED_CHANCE
+    chance = reading.worth * sum(reading.kinds[kind] for kind in LASTING_KINDS)
+    if chance < WORTH_KEEPING[each.speaker] or _settles_nothing(each):
         return "none", 0.0
     clear = _find_cued(core) if user else {}
-    kind = max(LASTING, key=lambda kind: (clear.get(kind, 0.0), reading.kinds[kind]))
+    kind = max(LASTING_KINDS, key=lambda kind: (clear.get(kind, 0.0), reading.kinds[kind]))
     own_way = kind == "decision" and user and holds_anywhere(each.statement.text)
     return "preference" if own_way else kind, chance**0.5
 
@@ -259,7 +261,7 @@ def _settles_nothing(each: PlacedStatement) -> bool:
 def _find_cued(core: str) -> dict[str, float]:
     """Return the kinds that the words of a statement speak for plainly, with their weights."""
     cues = cue_scores(core)
-    return {kind: cues[kind] for kind in LASTING if cues.get(kind, 0.0) >= CUED}
+    return {kind: cues[kind] for kind in LASTING_KINDS if cues.get(kind, 0.0) >= PLAIN_CUE}
 
 
 def _name_waiting(each: PlacedStatement, reading: StatementReading) -> str | None:
@@ -300,7 +302,7 @@ def _is_put_off(each: PlacedStatement) -> bool:
 
 def puts_off(text: str) -> bool:
     """Return True if a text says outright that something is for another time."""
-    return PUT_OFF.holds(text) or tells_what_remains(text)
+    return SAYS_PUT_OFF.holds(text) or tells_what_remains(text)
 
 
 # What repeats
@@ -314,7 +316,7 @@ def _keep_different(found: Sequence[Found]) -> list[Found]:
     of_turn: Counter[tuple[int, bool]] = Counter()
     for chance, kind, each in sorted(found, key=lambda one: -one[0]):
         place = each.turn, kind == "todo"
-        most = TODOS if kind == "todo" else PER_TURN
+        most = TODOS_PER_TURN if kind == "todo" else IDEAS_PER_TURN
         # What grew by a sentence that is kept as another idea of its kind is kept without it; of another kind, it may say why.
         own = [known for _, other, known in kept if (other, known.turn) == (kind, each.turn)]
         if any(known.text in each.text for known in own):
@@ -331,7 +333,7 @@ def _says(known: PlacedStatement, each: PlacedStatement) -> bool:
         return True
     mine, theirs = content_words(each.text), content_words(known.text)
     shared = len(mine & theirs)
-    most = shared and shared >= MOST_WORDS * min(len(mine), len(theirs))
+    most = shared and shared >= SHARED_MOST * min(len(mine), len(theirs))
     apart = contrasts(each.text, known.text) or other_tickets(each.text, known.text)
     return bool(most) and not apart
 

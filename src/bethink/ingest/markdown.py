@@ -112,7 +112,7 @@ def documents(
 def read_passages(
     text: str, uri: str, style: str, size: int, overlap: int, warnings: list[str]
 ) -> list[Passage]:
-    """What is remembered of the text of a file, without its secrets."""
+    """Return the passages of a file's text, without its secrets."""
     whole = to_markdown(text, uri)
     text = redact_in_place(whole)
     page = parse(text)
@@ -192,7 +192,7 @@ def parse(text: str) -> Page:
 
 
 def passages(page: Page, uri: str, chunks: Sequence[Chunk]) -> list[Passage]:
-    """What is remembered of a file."""
+    """Return the passages of a file."""
     said = page.directives
     if not said.get("index", True):
         return []

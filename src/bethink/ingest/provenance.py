@@ -21,7 +21,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from bethink.ingest.sentences import ITEM, find_noise, measure_width, plain, split_sentences
+from bethink.ingest.sentences import LIST_ITEM, find_noise, measure_width, plain, split_sentences
 from bethink.language import voices
 from bethink.language.pattern import compile_pattern, fold_case
 from bethink.language.pointing import (
@@ -32,10 +32,12 @@ from bethink.language.pointing import (
 )
 from bethink.language.questions import ASKS_WITHIN, DOUBTS, IS_SOMEBODY_RIGHT
 
-READ = 20_000  # characters of a turn that are read; what begins later is not the user's word
+READ_OWN_CHARACTERS = (
+    20_000  # characters of a turn that are read; what begins later is not the user's word
+)
 # A line that needs nothing but to stand alone: 7 of 10 statements of users in labelled real sessions stand in such (bench/LOG.md, 2026-11-18).
 SHORT_SENTENCES, SHORT_WIDTH = 3, 420
-LONG_WIDTH, MOST_LINES = 2_500, 30  # nobody types more to an agent at once
+LONG_WIDTH, MOST_TYPED_LINES = 2_500, 30  # nobody types more to an agent at once
 QUOTED_WORDS = 5  # of a quotation that can be a statement; a shorter one is a name
 QUOTED_WIDE = 8  # the same in characters of a script without spaces
 NAME_WORDS = 6  # of a file, a branch or a test whose name can be a statement
@@ -123,7 +125,7 @@ def find_own(turn: str, asked: tuple[str, ...] = ()) -> OwnWords:
         width += measure_width(line.text)
         if read.disowns:
             own.clear()
-        small = width <= LONG_WIDTH and at < MOST_LINES
+        small = width <= LONG_WIDTH and at < MOST_TYPED_LINES
         field = rest != NOTHING_ELSE and compile_pattern(_LABEL).match(line.text)
         typed = led or speaks(line.text) if line.item else _is_typed(line, read, alone)
         if not small or field or not typed:
@@ -168,7 +170,7 @@ class Line(NamedTuple):
 
 def _read_lines(turn: str) -> tuple[list[Line], str]:
     """Split the lines of a turn at the first one with a foreign structure."""
-    lines = turn[:READ].split("\n")
+    lines = turn[:READ_OWN_CHARACTERS].split("\n")
     found: list[Line] = []
     before = ""
     for at, (text, noise) in enumerate(zip(lines, find_noise(lines), strict=True)):
@@ -179,7 +181,7 @@ def _read_lines(turn: str) -> tuple[list[Line], str]:
             opened = voices.OPENED_TICKET.holds(text)
             attributed = opened or text.strip() == "--" or _is_reaction(text)
             return found, SIGNED_BY_ANOTHER if attributed else FOREIGN_REST
-        item = compile_pattern(ITEM).match(text)
+        item = compile_pattern(LIST_ITEM).match(text)
         if not found and _is_salutation(text) and any(map(str.strip, lines[at + 1 :])):
             return found, FOREIGN_REST
         if found and _takes_leave(text, lines):
@@ -188,7 +190,7 @@ def _read_lines(turn: str) -> tuple[list[Line], str]:
             return found, FOREIGN_REST
         found.append(Line(at, item[2] if item else text.strip(), bool(item)))
         before = text
-    return found, NOTHING_ELSE if len(turn) <= READ else FOREIGN_REST
+    return found, NOTHING_ELSE if len(turn) <= READ_OWN_CHARACTERS else FOREIGN_REST
 
 
 def _is_foreign(line: str) -> bool:
@@ -223,7 +225,7 @@ def _is_wrapped(before: str, line: str) -> bool:
     bare = before.strip()
     if len(bare) < WRAPPED or bare.endswith(tuple(".!?:;)。！？：")):
         return False
-    return line.lstrip()[:1].islower() and not compile_pattern(ITEM).match(line)
+    return line.lstrip()[:1].islower() and not compile_pattern(LIST_ITEM).match(line)
 
 
 def _is_salutation(line: str) -> bool:
@@ -292,7 +294,7 @@ def _read_line(line: Line, alone: bool, followed: bool) -> ReadLine:
 def _find_quotations(text: str) -> list[str]:
     """The quotations, names and examples that are long enough for a statement."""
     found = [one[0] for one in compile_pattern(_NAMED).finditer(text)]
-    examples = (one[1] for one in voices.EXAMPLE.finditer(text))
+    examples = (one[1] for one in voices.GIVEN_EXAMPLE.finditer(text))
     found += filter(_can_state, examples)
     for match in compile_pattern(_QUOTED).finditer(text):
         inside = next(filter(None, match.groups()), "")

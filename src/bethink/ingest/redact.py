@@ -48,7 +48,7 @@ class Redacted(NamedTuple):
 
     @property
     def empty(self) -> bool:
-        """Whether nothing but markers, punctuation and white space is left."""
+        """Return True if nothing but markers, punctuation and white space is left."""
         return not any(character.isalnum() for character in _marker().sub("", self.text))
 
 
@@ -234,7 +234,7 @@ class SecretRule(NamedTuple):
 
 
 class SecretData(NamedTuple):
-    """What the data file holds."""
+    """Content of the data file."""
 
     rules: list[SecretRule]  # precise ones first
     checks: dict[str, tuple[str, str]]  # what a value must not hold, and how it must begin
@@ -265,7 +265,7 @@ def _load() -> SecretData:
 
 
 def _fits(check: str, value: str) -> bool:
-    """Whether a value passes a check of the data file."""
+    """Return True if a value passes a check of the data file."""
     unwanted, wanted = _load().checks[check]
     return not _compile(unwanted).search(value) and bool(_compile(wanted).match(value))
 
@@ -405,7 +405,7 @@ _GENERIC = r"(?i)password|secret|token|api|key|user|admin|name|value|test|id(?![
 
 
 def _is_open(value: str) -> bool:
-    """Whether a value is a placeholder, a reference or a word about the secret instead of the secret."""
+    """Return True if a value is a placeholder, a reference or a word about the secret instead of the secret."""
     if not _fits("filled", value) or value.lower() in _load().words["ordinary"]:
         return True
     if _fits("strong", value):
@@ -418,7 +418,7 @@ def _is_open(value: str) -> bool:
 
 
 def _fills_a_placeholder(value: str) -> bool:
-    """Whether somebody made a password out of a placeholder: `yourMama1986`, `example.winter88`."""
+    """Return True if a person made a password out of a placeholder: `yourMama1986`, `example.winter88`."""
     rest = _compile(_HOLDING).sub(" ", value)
     if rest == value or not _fits("original", rest):
         return False
@@ -437,7 +437,7 @@ def _is_passphrase(value: str) -> bool:
 
 
 def _is_secret(value: str, kind: str, *, quoted: bool, certain: bool = False) -> bool:
-    """Whether what is given to a key of this kind is the secret itself. A `certain` place holds nothing else."""
+    """Return True if the value of such a key is the secret itself. A `certain` place holds nothing else."""
     value = value.rstrip(_LOOSE)
     if kind == "password" and _is_passphrase(value):
         return True
@@ -452,7 +452,7 @@ def _is_secret(value: str, kind: str, *, quoted: bool, certain: bool = False) ->
 
 
 def _looks_secret(value: str, kind: str, quoted: bool) -> bool:
-    """Whether a value that is none of the known exceptions has the mixture and the length of a secret."""
+    """Return True if a value that is none of the known exceptions has the mixture and the length of a secret."""
     digits, signs = sum(map(str.isdigit, value)), any(map(_SYMBOLS.__contains__, value))
     mixed = any(map(str.isalpha, value)) and (digits or signs)
     if kind == "password" and quoted and len(value) >= 6:
@@ -501,7 +501,7 @@ def _assigned(found: Suspect) -> bool:
 
 
 def _is_line(found: Suspect, name: int) -> bool:
-    """Whether a name, so long before what was found, and its value are all of a line."""
+    """Return True if a name and its value make up a whole line."""
     start = found.text.rfind("\n", 0, found.start) + 1
     rest = found.text[found.last : found.last + 200].partition("\n")[0]
     return not found.text[start : found.start - name].strip(" \t\"'") and not rest.strip(
@@ -534,7 +534,7 @@ def _stated(found: Suspect) -> bool:
 
 
 def _spoken(found: Suspect) -> bool:
-    """Of a network even plain words are told as its password, where they end the sentence."""
+    """Return True for the password of a network: even plain words, where they end the sentence."""
     value = found.value.rstrip(_LOOSE + "!")
     ends = found.text[found.first + len(value) : found.last + 2].strip("\"'`.!, ")[:1] in ("", "\n")
     words = _compile(r"[ -]").split(value)

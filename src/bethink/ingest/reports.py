@@ -10,7 +10,7 @@ from bethink.ingest.lines import drop_dangling, names_something
 from bethink.ingest.sentences import prose, statements
 from bethink.language.pattern import compile_pattern
 from bethink.language.pointing import OFFER_POINTS_BACK
-from bethink.language.reports import REPORTS_WORK, STATES_NOTHING, UNDER_WAY
+from bethink.language.reports import REPORTS_WORK, STATES_NOTHING, WORK_UNDER_WAY
 from bethink.language.waiting import NEXT_OR_OFFER, NEXT_OR_REMAINING, REMAINING
 
 END_CHARACTERS = (
@@ -67,7 +67,7 @@ def _reports_work(sentence: str, first: bool) -> bool:
 
 def is_statement(sentence: str) -> bool:
     """Return True if a sentence tells something by itself: no question, announcement, apology, or label with a value."""
-    passing = UNDER_WAY.holds(sentence) or STATES_NOTHING.holds(sentence)
+    passing = WORK_UNDER_WAY.holds(sentence) or STATES_NOTHING.holds(sentence)
     telling = not passing or sentence.lower().startswith("done: ")
     long_enough = len(sentence.split()) > 2
     return telling and not sentence.endswith("?") and long_enough and names_something(sentence)
@@ -75,7 +75,7 @@ def is_statement(sentence: str) -> bool:
 
 def tells_what_remains(sentence: str) -> bool:
     """Return True if a sentence of a report says what is still to be done. What it only offers may never be wanted."""
-    return NEXT_OR_REMAINING.holds(sentence) and not UNDER_WAY.holds(sentence)
+    return NEXT_OR_REMAINING.holds(sentence) and not WORK_UNDER_WAY.holds(sentence)
 
 
 def _take_end(text: str) -> str:

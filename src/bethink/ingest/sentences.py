@@ -22,16 +22,18 @@ from bethink.language.vocabulary import phrases, word_set
 from bethink.language.waiting import CHORES_HEADING
 from bethink.store.words import is_unspaced
 
-LONGEST = 400  # characters of a statement
-WIDE = 3  # what a character of a script without spaces counts for: it is most of a token
-LONGEST_LINE = 4_000  # nobody writes a longer one by hand
-MOST = 500  # statements of one turn
-READ = 100_000  # characters of a turn that are read; the rest is kept without being analysed
+LONGEST_STATEMENT = 400  # characters of a statement
+WIDE_CHARACTER = 3  # what a character of a script without spaces counts for: it is most of a token
+LONGEST_PROSE_LINE = 4_000  # nobody writes a longer one by hand
+MOST_STATEMENTS = 500  # statements of one turn
+READ_TURN_CHARACTERS = (
+    100_000  # characters of a turn that are read; the rest is kept without being analysed
+)
 
-ANNOUNCED = ("decision", "todo", "problem", "conclusion", "solution", "question", "context")
+ANNOUNCED_KINDS = ("decision", "todo", "problem", "conclusion", "solution", "question", "context")
 
 _FENCE = r"\s{0,12}(`{3,}|~{3,})([^`]*)$"
-ITEM = r"\s*(?:[-*+•]|\(?\d{1,3}[.)])\s+(?:\[([ xX])\]\s+)?(\S.*)$"
+LIST_ITEM = r"\s*(?:[-*+•]|\(?\d{1,3}[.)])\s+(?:\[([ xX])\]\s+)?(\S.*)$"
 _HEADING = r"\s{0,3}#{1,6}\s+(\S.*)$"
 # A line, or the end of a paragraph, that says what comes next: "**Next steps:**", "Next steps:", "Here is what is left:".
 _LEAD = r"\s*(?:(\*\*|__)([^*_\n]{2,80}?):?\1:?|([A-Za-z][^\n:.?!]{1,80}):)\s*$"
@@ -92,9 +94,9 @@ def statements(text: str) -> list[Statement]:
         own = list(_state_block(block, "" if block.item else before))
         before = own[-1].core if own and not block.item else ""
         found += own
-        if len(found) >= MOST:
+        if len(found) >= MOST_STATEMENTS:
             break
-    return [each._replace(position=at) for at, each in enumerate(found[:MOST])]
+    return [each._replace(position=at) for at, each in enumerate(found[:MOST_STATEMENTS])]
 
 
 def prose(text: str) -> list[str]:
@@ -116,7 +118,7 @@ def find_noise(lines: list[str]) -> Iterator[bool]:
         diff = line.startswith(("diff --git ", "@@ -")) or goes_on
         yield (
             bool(fence or mark or diff)
-            or len(line) > LONGEST_LINE
+            or len(line) > LONGEST_PROSE_LINE
             or compile_pattern(_NOISE).match(line) is not None
             or _is_code(line, before)
         )
@@ -132,7 +134,9 @@ def _is_code(line: str, before: str) -> bool:
     if line.startswith(("    ", "\t")) and (
         bare.endswith((";", "{", "}", ",", ")", ":")) or "=" in bare
     ):
-        return not compile_pattern(ITEM).match(line) and not compile_pattern(ITEM).match(before)
+        return not compile_pattern(LIST_ITEM).match(line) and not compile_pattern(LIST_ITEM).match(
+            before
+        )
     if "`" in bare or "](" in bare:
         bare = compile_pattern(rf"{_CODE}|\]\([^)\s]{{0,600}}\)").sub(" ", bare)
     signs = len(compile_pattern(r"[{}()\[\];=<>|\\&$#@^~]").findall(bare))
@@ -144,14 +148,14 @@ def _is_code(line: str, before: str) -> bool:
 
 def _blocks(text: str) -> Iterator[ProseBlock]:
     """Yield paragraphs and items. A lead-in line speaks for its list, a heading for items alone."""
-    lines = [*text[:READ].split("\n"), ""]
+    lines = [*text[:READ_TURN_CHARACTERS].split("\n"), ""]
     above = Above()
     held: list[tuple[int, str]] = []
     listed, box = False, None
     for at, (line, noise) in enumerate(zip(lines, find_noise(lines), strict=True)):
         out = noise or not line.strip()
         heading = None if out else compile_pattern(_HEADING).match(line)
-        item = None if out else compile_pattern(ITEM).match(line)
+        item = None if out else compile_pattern(LIST_ITEM).match(line)
         if held and (out or heading or item):
             label = box or above.announce_kind(listed)
             text = " ".join(line for _, line in held)
@@ -229,11 +233,11 @@ def _state_block(block: ProseBlock, before: str) -> Iterator[Statement]:
             continue
         pointing = OPENS_POINTING_BACK.holds(sentence)
         whole = f"{before} {sentence}" if pointing and before else sentence
-        if len(whole) > LONGEST:
+        if len(whole) > LONGEST_STATEMENT:
             whole = sentence
         # A label or a heading speaks for the first sentence, and for all of an item.
         own = kind if number == 0 or block.item else None
-        told, core = (cut_text(one, LONGEST, wide=1) for one in (whole, sentence))
+        told, core = (cut_text(one, LONGEST_STATEMENT, wide=1) for one in (whole, sentence))
         yield Statement(told, core, block.line, heading, own)
         before = sentence
 
@@ -255,7 +259,7 @@ def _states_nothing(sentence: str) -> bool:
 def kind_of(heading: str) -> str | None:
     """Return the kind that a heading or a label announces, such as "Next steps" or "Root cause"."""
     bare = compile_pattern(r"^[\W\d_]+|\W+$").sub("", fold_case(heading)[:80]).replace("-", " ")
-    kinds = (kind for kind in ANNOUNCED if bare in phrases(f"label_{kind}"))
+    kinds = (kind for kind in ANNOUNCED_KINDS if bare in phrases(f"label_{kind}"))
     return next(kinds, "todo" if CHORES_HEADING.holds(bare) else None)
 
 
@@ -294,12 +298,12 @@ def plain(text: str) -> str:
     return " ".join(text.split()).lstrip(" ✅✓✔❌✗⚠️🔴🟡🟢→➜●•")
 
 
-def measure_width(text: str, wide: int = WIDE) -> int:
+def measure_width(text: str, wide: int = WIDE_CHARACTER) -> int:
     """Measure a text in characters; one of a script without spaces counts for several."""
     return len(text) + (wide - 1) * sum(character > "\u2e7f" for character in text)
 
 
-def cut_text(text: str, width: int, words: int = 0, wide: int = WIDE) -> str:
+def cut_text(text: str, width: int, words: int = 0, wide: int = WIDE_CHARACTER) -> str:
     """Cut a text to a width and a number of words, at a word and with "…"."""
     short = " ".join(text.split()[:words]) if words else text
     if measure_width(short, wide) > width:

@@ -137,7 +137,7 @@ class SourceFile:
     def find_matches(
         self, name: str
     ) -> Iterator[tuple[Mapping[str, str], Mapping[str, Node], int]]:
-        """What a query finds: the settings of the pattern, the first node of each capture, and the number of the pattern. A
+        """Yield the matches of a query: the settings of the pattern, the first node of each capture, and the number of the pattern. A
         setting named like a capture is a pattern for its text, because the text that predicates look at is not kept."""
         from tree_sitter import QueryCursor
 
@@ -176,7 +176,7 @@ def _query(name: str, language: str) -> tuple[Any, list[dict[str, str]]]:
 
 
 def _is_crowded(root: Node) -> bool:
-    """Whether a tree has so many brackets in a row that the parser could make nothing of: queries take time with their square."""
+    """Return True if a tree has so many brackets in a row that the parser could make nothing of: queries take time with their square."""
     return any(
         node.child_count - node.named_child_count >= CROWD
         for node in (root, *root.children)
@@ -188,7 +188,7 @@ def _is_crowded(root: Node) -> bool:
 
 
 class Definition(NamedTuple):
-    """What one match of a query defines."""
+    """A definition, as one match of a query gives it."""
 
     node: Node
     kind: str
@@ -210,7 +210,7 @@ class CommentBlock(NamedTuple):
 
 
 class Enclosing(NamedTuple):
-    """What is open around a place."""
+    """The definitions that are open around a place."""
 
     end: int
     name: str = ""  # of the nearest definition
@@ -225,7 +225,7 @@ def outline(text: str, language: str) -> FileOutline:
 
 
 class OutlinedFile(SourceFile):
-    """What the queries of a language find in a file, put together."""
+    """The definitions that the queries of a language find in a file."""
 
     def __init__(self, text: str, language: str) -> None:
         super().__init__(text, language)
@@ -378,7 +378,7 @@ class OutlinedFile(SourceFile):
         return shorten(text, VALUE if whole and kind in VALUES else SIGNATURE)
 
     def _find_doc(self, definition: Definition, kind: str, begin: int) -> str:
-        """What is said about a symbol: its docstring, the comment right above it, or the one behind it on its line."""
+        """Return the documentation of a symbol: its docstring, the comment right above it, or the one behind it on its line."""
         body = definition.node.child_by_field_name("body")
         if body is not None and body.start_byte in self.docs:
             return summarize_comment(self.text_of(self.docs[body.start_byte]))
@@ -406,7 +406,7 @@ class OutlinedFile(SourceFile):
         return blocks
 
     def _find_file_doc(self, begins: set[int]) -> str:
-        """What a file says of itself: its docstring, or the first comment that is neither a licence nor about a definition."""
+        """Return the documentation of a file: its docstring, or the first comment that is neither a licence nor about a definition."""
         doc = self.docs.get(self.root.start_byte) or self.docs.get(0)
         if doc and (told := summarize_comment(self.text_of(doc), 10)):
             return told

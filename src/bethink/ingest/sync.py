@@ -38,7 +38,7 @@ Uris = tuple[str, ...]
 
 
 class Synced(NamedTuple):
-    """What a sync found and did: sources by what became of them, and memories in number."""
+    """The outcome of a sync: sources by what became of them, and memories in number."""
 
     added: Uris = ()
     changed: Uris = ()
@@ -168,7 +168,7 @@ def _find_updates(
 
 
 def _is_gone(uri: str, seen: Mapping[str, bool], collection: Collection) -> bool:
-    """Whether nothing is there any more. What a redacted name stood for cannot be looked up, so it counts as existing."""
+    """Return True if nothing is there any more. What a redacted name stood for cannot be looked up, so it counts as existing."""
     return uri not in seen and "[REDACTED" not in uri and not collection.exists(uri)
 
 

@@ -36,12 +36,12 @@ Turns = Sequence[tuple[str, str]]  # role and text of each
 TOPIC_WORDS, SESSION_WORDS = 10, 12
 TITLE_WIDTH = 72
 
-READ_CHARACTERS = (
+TURN_CHARACTERS = (
     2_000  # beginning of a turn that is read; measured on 22 sessions, later text changed no title
 )
 READ_SENTENCES = 4  # sentences of a turn that may be its request
-MOST_REQUESTS = 3  # requests that a summary names
-MOST_IDEAS = 60  # newest ideas that a summary is made of
+REQUESTS_NAMED = 3  # requests that a summary names
+SUMMARY_IDEAS = 60  # newest ideas that a summary is made of
 SHORT_TURN = 600  # characters; a longer turn tells something besides its request
 IDLE_TURN = 80  # characters of the longest turn that may say nothing
 NEAR_TURNS = 4  # turns before a pick that may hold its list
@@ -89,13 +89,13 @@ def title_by_request(talk: Talk) -> Iterable[str]:
 def title_by_pasted_heading(talk: Talk) -> Iterable[str]:
     """Take the heading of a text that the user pasted: "# Cache the search index"."""
     pattern = compile_pattern(rf"^{_HEADING}")
-    headings = (one for text in talk.asked for one in pattern.findall(text[: 2 * READ_CHARACTERS]))
+    headings = (one for text in talk.asked for one in pattern.findall(text[: 2 * TURN_CHARACTERS]))
     return islice((one for one in headings if len(one.split()) > 2), 1)
 
 
 def title_by_pasted_text(talk: Talk) -> Iterable[str]:
     """Take a sentence of the first turn, even if it is not the user's own."""
-    return (one for text in talk.asked[:1] for one in first_sentences(text[: 2 * READ_CHARACTERS]))
+    return (one for text in talk.asked[:1] for one in first_sentences(text[: 2 * TURN_CHARACTERS]))
 
 
 def title_by_commit(talk: Talk) -> Iterable[str]:
@@ -203,7 +203,7 @@ def read_request(text: str) -> list[str]:
     plan = HANDED_PLAN.find(text)
     if plan:
         return [text[plan.start(1) : plan.end(1)].strip("# ")]
-    text = text[: 2 * READ_CHARACTERS]
+    text = text[: 2 * TURN_CHARACTERS]
     question = AGENT_ASKS_CHOICE.find(text)
     if question:  # the user's answer stands below what the agent asked
         text = text[: question.start()] + text[question.end() :]
@@ -221,12 +221,12 @@ def find_answers(turns: Turns) -> list[str]:
     """Return the first sentences of the answers, without those that only say what comes next."""
     sentences = chain.from_iterable(first_sentences(text) for role, text in turns if role != "user")
     telling = (one for one in sentences if not ANNOUNCES_STEP.holds(one))
-    return list(islice(telling, MOST_REQUESTS))
+    return list(islice(telling, REQUESTS_NAMED))
 
 
 def first_sentences(text: str) -> list[str]:
     """Return the first sentences of prose, without blocks that a program wrote."""
-    blocks = text[:READ_CHARACTERS].split("\n\n")
+    blocks = text[:TURN_CHARACTERS].split("\n\n")
     output = compile_pattern(_OUTPUT)
     written = [block for block in blocks if not output.match(fold_case(block))]
     return prose("\n\n".join(written))[:READ_SENTENCES]
@@ -251,7 +251,7 @@ def name_picks(role: str, text: str, before: Turns) -> str:
 
 def _list_items(answer: str) -> dict[str, str]:
     """Return the items of the last list by number or letter; of a row, its first cell."""
-    lines = answer[-3 * READ_CHARACTERS :].split("\n")
+    lines = answer[-3 * TURN_CHARACTERS :].split("\n")
     items = {number: _shorten_item(item) for number, item in _read_items(lines)}
     return items if len(items) > 1 else {}
 
@@ -289,9 +289,9 @@ def summarise(
     turns: Turns, ideas: Iterable[tuple[str, str, bool]] = (), commits: Sequence[str] = ()
 ) -> str:
     """Return lines "Focus: …", "Done: …; …", "Decisions: …", "Conclusions: …", "Open: …", each only where there is something."""
-    newest = [Outcome(*idea) for idea in ideas][-MOST_IDEAS:]
+    newest = [Outcome(*idea) for idea in ideas][-SUMMARY_IDEAS:]
     wanted = {
-        "Focus": find_requests(turns, MOST_REQUESTS) or find_answers(turns),
+        "Focus": find_requests(turns, REQUESTS_NAMED) or find_answers(turns),
         "Done": commits or find_report(turns).done[:1],
         "Decisions": [idea.text for idea in newest if idea.kind in DECISION_KINDS],
         "Conclusions": [idea.text for idea in newest if idea.kind in CONCLUSION_KINDS],

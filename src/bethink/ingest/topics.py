@@ -40,26 +40,32 @@ if TYPE_CHECKING:
 
 # Evidence for a boundary, in log-odds. Rounded from logistic regressions on either half of the sessions; bias, thresholds and
 # sizes chosen on the first half (bench/topics.py, 2026-11-15).
-BIAS = -1.2
-WORDS, MEANING = -1.2, -0.4  # for each standard deviation of nearness to the exchange before
-PAUSE, LONG_PAUSE = 0.6, 0.9  # the second comes on top of the first
-OTHER_FOLDERS = 0.7
-MOVED = 0.5  # another branch or working directory
-ANNOUNCED, OPENING = 3.0, 1.2
-TOPIC, SUB_TOPIC = 0.0, -0.6
+BOUNDARY_BIAS = -1.2
+WORDS_WEIGHT, MEANING_WEIGHT = (
+    -1.2,
+    -0.4,
+)  # for each standard deviation of nearness to the exchange before
+PAUSE_WEIGHT, LONG_PAUSE_WEIGHT = 0.6, 0.9  # the second comes on top of the first
+OTHER_FOLDERS_WEIGHT = 0.7
+MOVED_WEIGHT = 0.5  # another branch or working directory
+ANNOUNCED_WEIGHT, OPENING_WEIGHT = 3.0, 1.2
+TOPIC_BAR, SUB_TOPIC_BAR = 0.0, -0.6
 
 PAUSE_SECONDS, LONG_PAUSE_SECONDS = 30 * 60, 4 * 3600
-LEAST = 2  # exchanges of a topic, unless the next one is announced
+LEAST_EXCHANGES = 2  # exchanges of a topic, unless the next one is announced
 # Exchanges of a topic before its first sub-topic, and of a sub-topic before the next.
 SUB_AFTER, SUB_LEAST = 4, 3
 
 # How near neighbouring exchanges are by words (the root of their cosine), as if so many had been seen before: count, mean, sum of squared
 # distances from it. Of meaning nobody knows it before, because its scale is the model's.
-USUAL, UNKNOWN = (20, 0.38, 0.392), (0, 0.0, 0.0)
-FEW, MANY = 3, 6  # exchanges before what is usual can be judged, and before that is sure
+USUAL_OVERLAP, UNKNOWN_LIKENESS = (20, 0.38, 0.392), (0, 0.0, 0.0)
+FEW_EXCHANGES, MANY_EXCHANGES = (
+    3,
+    6,
+)  # exchanges before what is usual can be judged, and before that is sure
 ASKED_CHARACTERS, ANSWERED_CHARACTERS = 2000, 1200  # of a turn that are read
-BAG, COMMON = 120, 400  # words that are kept
-FILES = 40
+BAG_WORDS, COMMON_WORDS_KEPT = 120, 400  # words that are kept
+FILES_KEPT = 40
 
 
 class TopicTurn(NamedTuple):
@@ -84,8 +90,8 @@ class OpenTopic(NamedTuple):
     bag: Mapping[str, int] = {}
     common: Mapping[str, int] = {}  # in how many exchanges a word was, for those that come up most
     # How near neighbouring exchanges were, by words and by meaning.
-    by_words: Sequence[float] = USUAL
-    by_meaning: Sequence[float] = UNKNOWN
+    by_words: Sequence[float] = USUAL_OVERLAP
+    by_meaning: Sequence[float] = UNKNOWN_LIKENESS
     direction: Sequence[float] = ()  # the vector of the last exchange
     at: float = 0.0  # the latest time so far, in seconds
     cwd: str | None = None
@@ -160,7 +166,7 @@ def _read_exchange(turns: Sequence[TopicTurn], vectors: Sequence[Vector | None])
     files = dict.fromkeys(file for turn in turns[asking:] for file in turn.files)
     return Exchange(
         turns,
-        _heaviest(Counter(word for text in read for word in words(text)), BAG),
+        _heaviest(Counter(word for text in read for word in words(text)), BAG_WORDS),
         _blend([*vectors[:asking], _blend(vectors[asking:])]),
         tuple(files),
     )
@@ -221,17 +227,19 @@ def _choose_depth(
     cue, announced, barred = _read_cue(turn.text)
     # Measured from the latest time so far, so that a clock that jumped back makes no pause when it comes forward again.
     seconds = turn.at.timestamp() - state.at if turn.at and state.at else 0.0
-    score = BIAS + cue + _weigh_places(state, heard)
-    score += WORDS * _deviation(state.by_words, overlap)
-    score += MEANING * _deviation(state.by_meaning, likeness)
-    score += PAUSE * (seconds > PAUSE_SECONDS) + LONG_PAUSE * (seconds > LONG_PAUSE_SECONDS)
+    score = BOUNDARY_BIAS + cue + _weigh_places(state, heard)
+    score += WORDS_WEIGHT * _deviation(state.by_words, overlap)
+    score += MEANING_WEIGHT * _deviation(state.by_meaning, likeness)
+    score += PAUSE_WEIGHT * (seconds > PAUSE_SECONDS) + LONG_PAUSE_WEIGHT * (
+        seconds > LONG_PAUSE_SECONDS
+    )
     if barred:
         return None
     at_once = announced or seconds > LONG_PAUSE_SECONDS
-    if score >= TOPIC and (at_once or state.topic >= LEAST):
+    if score >= TOPIC_BAR and (at_once or state.topic >= LEAST_EXCHANGES):
         return 0
     long_enough = state.topic >= SUB_AFTER if state.sub is None else state.sub >= SUB_LEAST
-    return 1 if score >= SUB_TOPIC and long_enough else None
+    return 1 if score >= SUB_TOPIC_BAR and long_enough else None
 
 
 def _extend_exchange(state: OpenTopic, heard: Exchange) -> OpenTopic:
@@ -245,13 +253,13 @@ def _extend_exchange(state: OpenTopic, heard: Exchange) -> OpenTopic:
     # Rounded always, so that it does not matter where a page ends.
     direction = state.direction if vector is None else vector.round(4).tolist()
     return state._replace(
-        bag=_heaviest(bag, BAG),
-        common=_heaviest(common, COMMON),
+        bag=_heaviest(bag, BAG_WORDS),
+        common=_heaviest(common, COMMON_WORDS_KEPT),
         direction=direction,
         at=max([state.at, *(turn.at.timestamp() for turn in heard.turns if turn.at)]),
         cwd=last.cwd or state.cwd,
         branch=last.branch or state.branch,
-        files=[*state.files, *heard.files][-FILES:],
+        files=[*state.files, *heard.files][-FILES_KEPT:],
     )
 
 
@@ -281,10 +289,10 @@ def _likeness(state: OpenTopic, vector: Vector | None) -> float | None:
 def _deviation(seen: Sequence[float], value: float | None) -> float:
     """Return the distance from the usual value in standard deviations; smaller while little was seen."""
     count, mean, squares = seen
-    if value is None or count < FEW:
+    if value is None or count < FEW_EXCHANGES:
         return 0.0
     far = (value - mean) / math.sqrt(squares / count + 1e-5)
-    return max(min(far, 4.0), -4.0) * min(1.0, count / MANY)
+    return max(min(far, 4.0), -4.0) * min(1.0, count / MANY_EXCHANGES)
 
 
 def _learn(seen: Sequence[float], value: float | None) -> Sequence[float]:
@@ -305,7 +313,7 @@ def _weigh_places(state: OpenTopic, heard: Exchange) -> float:
         for files in (state.files, heard.files)
     )
     apart = before and now and before.isdisjoint(now)
-    return MOVED * moved + OTHER_FOLDERS * bool(apart)
+    return MOVED_WEIGHT * moved + OTHER_FOLDERS_WEIGHT * bool(apart)
 
 
 # Requests of nothing but these words belong to the work that they finish.
@@ -323,11 +331,11 @@ def _read_cue(text: str) -> tuple[float, bool, bool]:
     """
     head = fold_case(text[:400]).strip()
     if ANNOUNCES_TOPIC.holds(head[:160]):
-        return ANNOUNCED, True, False
+        return ANNOUNCED_WEIGHT, True, False
     lead = OPENING_WORDS.find(head)
     rest = head[lead.end() :] if lead else head
     returning = OPENS_RETURNING.holds(head) or RETURNS_TO_TOPIC.holds(rest[:80])
     told = compile_pattern(r"\w[\w'-]*").findall(space_out(rest))
     chore = len(text) < 160 and all(word in _CHORES or word in STOP_WORDS for word in told)
     opening = returning or NEW_WORK.holds(rest)
-    return OPENING * opening, False, not returning and (len(told) <= 3 or chore)
+    return OPENING_WEIGHT * opening, False, not returning and (len(told) <= 3 or chore)

@@ -45,7 +45,9 @@ _TELLING = frozenset(
     "after all any before both can could down few may might more most must off on only over same should since some under until up while".split()
 )
 _INFLECTION = re.compile(r"(?<=\w{3})(?:ies|ied|es|(?<!s)s|ed|ing|e|(?<![aeiou])y)$")
-FEWEST = 3  # telling words of what may be the beginning of another text that says the same
+FEWEST_TELLING_WORDS = (
+    3  # telling words of what may be the beginning of another text that says the same
+)
 
 
 def say_the_same(one: str, other: str) -> bool:
@@ -57,7 +59,7 @@ def say_the_same(one: str, other: str) -> bool:
     mine, theirs = _content_words(one), _content_words(other)
     return (
         len(mine) <= len(theirs)
-        and (len(mine) == len(theirs) or len({*mine} - STOP_WORDS) >= FEWEST)
+        and (len(mine) == len(theirs) or len({*mine} - STOP_WORDS) >= FEWEST_TELLING_WORDS)
         and remove_marks(one) == one
         and find_code_tokens(one) <= find_code_tokens(other)
         # In order: what calls is not what is called.

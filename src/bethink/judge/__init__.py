@@ -2,7 +2,7 @@
 
 It answers four questions: how a new text relates to an old one (`relate`), what a statement of a conversation is in its
 place (`read`), whether a memory applies to a prompt (`apply`), and how well a passage answers a question (`fit`).
-Where the settings allow none (`Config.compares`) words alone decide.
+Where the settings allow none (`embed.compares_statements`) words alone decide.
 
 It is a small cross-encoder, int8 ONNX, on this machine's processor; `bench/judge` trains it. It reads
 `[CLS] one text [SEP] other text [SEP]`: first the words in their places (`words.onnx`), then six layers that tell of conversations and

@@ -64,7 +64,7 @@ SPEAKS_OF_CHANGE = Pattern(
     rejects=("Deploys run on Fridays", "We know the port"),
 )
 # In what an agent says after memory told it something: then it is not only an echo.
-CONTRADICTS = Pattern(
+TURNS_ROUND = Pattern(
     "turns what was said around",
     r"\b(?:not|no longer|never|instead|anymore|n't|switch\w*|mov\w+|chang\w+|replac\w+|wrong|outdated)\b",
     matches=("That is outdated", "We switched to pnpm", "never on Fridays"),

@@ -2,7 +2,7 @@
 
 from bethink.language.pattern import Pattern
 
-TENTATIVE = Pattern(
+THINKS_ALOUD = Pattern(
     "only thinks of something",
     r"\b(?:maybe|perhaps|might|nothing (?:is|was|has been) decided|not (?:yet )?decided|undecided"
     r"|(?:are|am|is|'re|'m) (?:thinking|considering|wondering|tempted|leaning)|think(?:ing)? (?:of|about)|considering"
@@ -20,4 +20,4 @@ TENTATIVE = Pattern(
 
 def is_tentative(text: str) -> bool:
     """Return True if a text only thinks of something: it may come to replace another, and does not yet."""
-    return TENTATIVE.holds(text)
+    return THINKS_ALOUD.holds(text)

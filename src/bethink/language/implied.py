@@ -58,7 +58,7 @@ IMPLIED_WORK = (
         "add a dependency with a package manager: npm, pnpm, pip, uv",
         Pattern(
             "installs something",
-            r"^\W*(?:please |can you |could you )?install (?:the )?[\w@/.-]+\W*(?:please)?\W*$",
+            r"^\W{0,8}(?:please |can you |could you )?install (?:the )?[\w@/.-]{1,100}\W{0,8}(?:please)?\W{0,8}$",
             fold=False,
             flags=_FLAGS,
             matches=("please install ripgrep",),
@@ -94,7 +94,7 @@ IMPLIED_WORK = (
         "git commit message",
         Pattern(
             "commits",
-            r"^\W*(?:please |ok |now |then )*(?:git )?commit\b",
+            r"^\W{0,8}(?:please |ok |now |then ){0,4}(?:git )?commit\b",
             fold=False,
             flags=_FLAGS,
             matches=(

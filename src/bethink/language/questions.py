@@ -44,7 +44,7 @@ PAST_STATE = Pattern(
     matches=("what did we use before the move", "which host we were using"),
     rejects=("what do we use", "did Anna call"),
 )
-EVENT = Pattern(
+DATING_EVENT = Pattern(
     "an event that dates a question",
     r"\b(?P<side>before|after|since|until|prior to)\s+(?:that\s+)?(?P<event>(?:we|the|our)\s[^?.!,;]{3,120})",
     matches=("what did we use before we moved to Kafka?", "since the migration"),

@@ -70,7 +70,7 @@ OF_THE_MOMENT = Pattern(
     ),
     rejects=("The index is lost", "I am not checking", "We need the file"),
 )
-UNDER_WAY = Pattern(
+WORK_UNDER_WAY = Pattern(
     "says what is under way",
     r"^(?:goal|next)\b|\b(?:now|next|then) (?:i|let)\b|\bnow \w+ing\b|(?<!still )\bneed to \w+|^(?:i'm |i am )?\w{3,}ing\b|\blet me\b|\bi'll\b",
     matches=("Next: the header", "Running the tests", "I'll push it", "we need to rename it"),

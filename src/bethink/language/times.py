@@ -17,7 +17,7 @@ from bethink.errors import InvalidInput
 
 WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
 MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-NUMBERS = {
+NUMBER_WORDS = {
     word: value
     for value, words in enumerate(
         "a/an/one couple/two three four few/five six seven eight nine ten eleven twelve".split(),
@@ -28,9 +28,9 @@ NUMBERS = {
 CLOCK_UNITS = {"minute": 60, "hour": 3600}
 UNIT_SECONDS = {**CLOCK_UNITS, "day": 86400, "week": 7 * 86400}
 UNIT_MONTHS = {"month": 1, "quarter": 3, "year": 12}
-RECENT = 14  # days
+RECENT_DAYS = 14  # days
 MOST_MOMENTS = 4  # a text with more dates than a question needs is a pasted log or document
-HINT = "Write a span (30d, 2 days ago), today, yesterday, last monday, last month, a month (2026-03), a date (2026-03-01 or 1.3.2026, the day first) or a date and time."
+TIME_HINT = "Write a span (30d, 2 days ago), today, yesterday, last monday, last month, a month (2026-03), a date (2026-03-01 or 1.3.2026, the day first) or a date and time."
 
 # Patterns are texts, compiled when first needed: most commands are given no time.
 _SPAN = r"(?P<number>\d{1,6})\s*(?P<unit>s|min|h|d|w|mo|y)(?:ec|econd|ute|our|ay|eek|nth|ear)?s?(?:\s+ago)?"
@@ -84,9 +84,12 @@ in: in, during, within, throughout, on, from, between
     for word in words.split(", ")
 }
 # Forms that without a year could be a name or a number ("Monday meeting", "2024 rows", "5 may fail").
-UNSURE = ("weekday", "month", "day_month", "month_day", "quarter", "year")
+UNSURE_FORMS = ("weekday", "month", "day_month", "month_day", "quarter", "year")
 # Patterns are compiled only for text in which a digit or one of these stands: most questions have no date in them.
-HINTS = (*"day week month quarter year hour minute night this recently lately".split(), *MONTHS)
+TIME_HINTS = (
+    *"day week month quarter year hour minute night this recently lately".split(),
+    *MONTHS,
+)
 # The guards keep out `today()`, `date.today`, "2024.1", 'yesterday' in quotes, parts of file names, and of what follows a time "yesterday's
 # date in Python", "the last quarter of the file", "after 2000 ms". "The week before 9 June" is not all the time before it.
 _WORDS = "|".join(sorted(LEADS, key=len, reverse=True))
@@ -107,7 +110,7 @@ def moment(text: str, now: datetime, future: bool = False) -> datetime:
     try:
         return _read_option(text.strip(), now, future).astimezone(UTC)
     except (ValueError, OverflowError):  # the latter where the calendar or UTC has no such year
-        raise InvalidInput(f"'{text}' is not a time.", HINT) from None
+        raise InvalidInput(f"'{text}' is not a time.", TIME_HINT) from None
 
 
 def _read_option(text: str, now: datetime, future: bool) -> datetime:
@@ -165,7 +168,7 @@ def find_period(
 ) -> tuple[datetime | None, datetime | None, tuple[int, int] | None]:
     """The range that the temporal words of a text surely mean, and where they stand; three times None if there are none."""
     lowered = text.lower()
-    hinted = any(hint in lowered for hint in HINTS) or re.search(r"\d", text)
+    hinted = any(hint in lowered for hint in TIME_HINTS) or re.search(r"\d", text)
     now = now if now.tzinfo else now.replace(tzinfo=UTC)
     moments = _find_moments(text) if hinted else []
     dated = _date_moments(moments, now) if len(moments) <= MOST_MOMENTS else []
@@ -185,7 +188,7 @@ def _find_moments(text: str) -> list[Moment]:
         joined = found and re.fullmatch(_BETWEEN, text[found[-1].end : match.start()]) is not None
         if joined and not lead:
             lead = found[-1].lead
-        is_sure = form not in UNSURE or (form != "year" and re.search(_YEAR, said))
+        is_sure = form not in UNSURE_FORMS or (form != "year" and re.search(_YEAR, said))
         if lead or is_sure:
             found.append(Moment(form, _split_words(said), *match.span(), lead, bool(joined)))
     return found
@@ -242,7 +245,7 @@ def _read_period(form: str, words: list[str], now: datetime, future: bool = Fals
             return _shift(then, unit, -1), _shift(then, unit, 1)
         return _make_period(_floor(then, unit), unit)
     if form == "recent":
-        return _shift(today, "day", -RECENT), None
+        return _shift(today, "day", -RECENT_DAYS), None
     if form == "day":
         days = {"yesterday": -1, "tomorrow": 1}.get(words[-1], 0) - ("before" in words)
         return _make_period(_shift(today, "day", days), "day")
@@ -296,7 +299,7 @@ def _split_words(text: str) -> list[str]:
 
 
 def _count(words: Sequence[str]) -> int:
-    return max(int(word) if word.isdigit() else NUMBERS.get(word, 0) for word in words)
+    return max(int(word) if word.isdigit() else NUMBER_WORDS.get(word, 0) for word in words)
 
 
 def _drop_zone(now: datetime) -> datetime:

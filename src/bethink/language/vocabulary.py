@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +20,8 @@ LONGEST_IDENTIFIER = 80  # characters; longer runs are hashes or encoded data
 
 @cache
 def _lists() -> dict[str, str]:
+    import tomllib  # late: hooks import this module and read no list
+
     return tomllib.loads(Path(__file__).with_name("vocabulary.toml").read_text("utf-8"))
 
 

@@ -91,7 +91,7 @@ NAMES_SOURCE = Pattern(
     matches=("We use X (from the wiki)", "Source: the handbook"),
     rejects=("We get it from the wiki", "open source"),
 )
-EXAMPLE = Pattern(
+GIVEN_EXAMPLE = Pattern(
     "an example, behind its introduction",
     r"\b(?:e\.g\.|eg|for example|for instance|z\.b\.|zum beispiel|par exemple|por ejemplo|por exemplo|ad esempio|например)[,:]?\s+(.{1,600})",
     fold=False,

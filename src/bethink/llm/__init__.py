@@ -23,9 +23,12 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bethink import plugins
 from bethink.config import Config, data_directory
+from bethink.errors import ConfigError
 from bethink.llm.base import (
     Clean,
+    LanguageModelProvider,
     Mismatch,
     ModelError,
     ModelRequest,
@@ -60,12 +63,20 @@ def open_model(config: Config, redact: Callable[[str], str]) -> Model | None:
 
     Everything that is ever sent goes through `redact`, which is why no model can be had without it.
     """
-    if config.llm in ("", "none"):
-        return None
-    from bethink.llm.providers import PROVIDERS
+    provider = find_provider(config.llm)
+    return Model(provider.open(config), redact, open_budget(config)) if provider else None
 
-    provider = PROVIDERS[config.llm](config.llm_url, config.llm_model, config.model_timeout)
-    return Model(provider, redact, open_budget(config))
+
+def find_provider(name: str) -> LanguageModelProvider | None:
+    """Return the provider that the setting `llm` names, None for none."""
+    if name in ("", "none"):
+        return None
+    if provider := plugins.LANGUAGE_MODELS.find(name):
+        return provider
+    raise ConfigError(
+        f"There is no language model provider '{name}'.",
+        "`bethink doctor` shows plugins that could not be loaded.",
+    )
 
 
 def open_budget(config: Config) -> Budget:

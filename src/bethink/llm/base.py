@@ -11,11 +11,18 @@ import json
 import os
 import signal
 import subprocess
-from typing import Any, NamedTuple, NewType, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, NewType, Protocol
 
 from bethink.errors import BethinkError
 from bethink.model import Values
 from bethink.text import refuse_constant, replace_broken
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bethink.config import Config
+
+    OpenModel = Callable[[Config], "Provider"]
 
 Clean = NewType("Clean", str)
 """Text that has been redacted and fenced. Only `Model` may make it."""
@@ -92,6 +99,16 @@ class Provider(Protocol):
     def send(self, ask: ModelRequest) -> RawAnswer:
         """One question. Raises ModelError."""
         ...
+
+
+class LanguageModelProvider(NamedTuple):
+    """A language model that the setting `llm` can name. What it opens says whether it is remote."""
+
+    name: str
+    open: OpenModel  # sends nothing yet
+    variables: tuple[
+        str, ...
+    ] = ()  # environment variables with its keys: a background worker gets them
 
 
 # The form of an answer, told by its shape: a dict is an object of these members, a list of one form an array of such, a tuple of words

@@ -10,6 +10,7 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
+from bethink.errors import InvalidInput
 from bethink.model import (
     ASKED_IMPORTANCE,
     STATEMENTS,
@@ -31,7 +32,7 @@ from bethink.recall.rank import (
 from bethink.recall.signals import (
     JUST_BEHIND,
     RANK_SIGNALS,
-    RANKS,
+    RANKS_SIGNAL,
     RIVAL_KINDS,
     SAME_SUBJECT,
     SIGNALS,
@@ -74,21 +75,21 @@ FEATURES = {
     "frequency": "how often it was used",
 }
 # Features that are shown only where they differ from this, or from 0; and those that are always shown.
-USUAL = {"preferred": 1.0, "standing": 1.0}
+USUAL_VALUES = {"preferred": 1.0, "standing": 1.0}
 ALWAYS_SHOWN = ("tier", "relevance", "cosine")
 
 # A memory of the time that the question names: locomo-sessions nDCG .823 → .836 (bench/LOG.md, 2026-11-15).
 IN_TIME = 1.25
 # A question resembles other questions more than its answer (.7 to 1 moves no set). A turn counts less than what came out of it: .88 is the
 # highest at which repetitions do not bury a decision (bench/LOG.md, 2026-11-16, "When the clock is silent").
-ASKING, TURN = 0.8, 0.88
+ASKING_FACTOR, TURN_FACTOR = 0.8, 0.88
 MONTH = 30 * 86400.0  # seconds
 HOURLY = 0.995  # share of recency left after an hour; a design, as the intents are
 # Where a fit begins: this share of the way from the score of a stranger to the best. By hand, on a project of eight notes and six test files.
 STRANGER, FIT_SHARE = 0.15, 0.3
 # How much better a turn must fit than a statement with the same question words to come before it, and what only asks than any statement:
 # nothing less puts the decision first in six sessions (bench/LOG.md, 2026-11-16).
-REPEATED, ASKING_LEAD = 1.4, 2.2
+TURN_OVER_STATEMENT, ASKING_LEAD = 1.4, 2.2
 BEHIND = 0.999  # just below another score
 # Share of a document's question words by which a statement of the user is about the same. By hand; no set has both.
 DISTILLED_SHARE = 0.5
@@ -100,19 +101,25 @@ Described = list[tuple[Candidate, Features]]
 def list_features(signals: Sequence[Signal]) -> dict[str, str]:
     """Return the meaning of every feature that a search may show, registered signals included."""
     first = {name: FEATURES[name] for name in ("tier", "relevance")}
-    declared = {signal.name: signal.help for signal in (*SIGNALS, RANKS, *signals)}
+    declared = {signal.name: signal.help for signal in (*SIGNALS, RANKS_SIGNAL, *signals)}
     return {**first, **declared, **FEATURES}
 
 
 def choose_signals(fusion: str, registered: Sequence[Signal] = ()) -> tuple[Signal, ...]:
     """Return the signals that count under a `fusion` setting."""
+    for signal in registered:
+        if signal.name in list_features(()):
+            raise InvalidInput(
+                f"The ranking signal '{signal.name}' has the name of a feature of Bethink.",
+                "Register it under another name.",
+            )
     return (*(RANK_SIGNALS if fusion == "rrf" else SIGNALS), *registered)
 
 
 def complete_profile(profile: Profile, pool: Pool, signals: Sequence[Signal]) -> Profile:
     """Give a profile the weights of the signals, as far as this pool lets them count."""
     weights = {name: weight for name, weight in weigh_signals(pool, signals).items() if weight}
-    steepness = 0.0 if RANKS in signals else profile.steepness
+    steepness = 0.0 if RANKS_SIGNAL in signals else profile.steepness
     return profile._replace(weights={**weights, "inherited": 1.0}, steepness=steepness)
 
 
@@ -206,9 +213,11 @@ def prefer(candidate: Candidate, query: Query) -> float:
     if query.kinds and candidate.kind in query.kinds:
         return value
     if candidate.kind == "context" and candidate.span:
-        return value * (TURN if candidate.importance > ASKED_IMPORTANCE else TURN * ASKING)
+        return value * (
+            TURN_FACTOR if candidate.importance > ASKED_IMPORTANCE else TURN_FACTOR * ASKING_FACTOR
+        )
     waits = candidate.kind == "question" or (candidate.kind == "todo" and candidate.span)
-    return value * ASKING if waits else value
+    return value * ASKING_FACTOR if waits else value
 
 
 def find_standing(candidate: Candidate, query: Query, valid_then: frozenset[int]) -> int:
@@ -242,7 +251,7 @@ def explain(features: Features) -> Features:
     return {
         name: round(value, 4)
         for name, value in features.items()
-        if name in ALWAYS_SHOWN or value != USUAL.get(name, 0.0)
+        if name in ALWAYS_SHOWN or value != USUAL_VALUES.get(name, 0.0)
     }
 
 
@@ -294,9 +303,9 @@ def yield_to_statements(
         if one.kind in ("context", "question") and one.span:
             asks = one.kind == "question" or one.importance <= ASKED_IMPORTANCE
             rival = _find_rival(best, 0 if asks else _find_words(one))
-            lead = ASKING_LEAD if asks else REPEATED
+            lead = ASKING_LEAD if asks else TURN_OVER_STATEMENT
         elif one.trust <= TRUST["import"] and (words := _find_words(one)):
-            rival, lead = _find_rival(users, words, DISTILLED_SHARE), REPEATED
+            rival, lead = _find_rival(users, words, DISTILLED_SHARE), TURN_OVER_STATEMENT
         if rival * BEHIND < score <= rival * lead:
             yield at, rival * BEHIND
 

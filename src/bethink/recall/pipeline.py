@@ -10,7 +10,7 @@ from bethink.recall.candidates import Search, apply_syntax
 from bethink.recall.expand import expand
 from bethink.recall.features import choose_signals, complete_profile, describe, explain
 from bethink.recall.period import NOTHING_THEN, list_period
-from bethink.recall.query import KNOWN, find_event, parse, see_then
+from bethink.recall.query import EVENT_FIT, find_event, parse, see_then
 from bethink.recall.question import complete_question, no_meaning, prepare_ahead, start_embedding
 from bethink.recall.rank import PROFILES, Profile, rank
 from bethink.recall.shape import find_sought, title_code
@@ -142,7 +142,7 @@ def _date_by_event(
     if (event := find_event(question)) is None:
         return query
     side, text = event
-    look = Ask(ask.filter, ask.mode, ask.fusion, limit=1, gate=ask.gate, threshold=KNOWN)
+    look = Ask(ask.filter, ask.mode, ask.fusion, limit=1, gate=ask.gate, threshold=EVENT_FIT)
     look = look._replace(related=False, looking_up=True)
     hits = recall(text, look, store, embedder, now, random.Random(0)).hits
     known: list[Any] = [hit.memory.valid_from or hit.memory.created_at for hit in hits]

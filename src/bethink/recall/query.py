@@ -15,9 +15,9 @@ from itertools import dropwhile, groupby, pairwise
 from typing import Any, NamedTuple
 
 from bethink.language.pattern import fold_case
-from bethink.language.questions import ABOUT_CODE, EVENT, KIND_CUES, PAST_STATE
+from bethink.language.questions import ABOUT_CODE, DATING_EVENT, KIND_CUES, PAST_STATE
 from bethink.language.times import NUMERIC_DATE, find_period
-from bethink.language.words import STOP_WORDS, WORDS
+from bethink.language.words import STOP_WORDS, WORD_LISTS
 from bethink.model import KIND_ALIASES, KINDS, Filter, Query, Strings, Term
 from bethink.store.words import find_leaves, space_out
 
@@ -28,7 +28,7 @@ TERM_LIMIT = 64
 OPERATORS = {"AND": "and", "OR": "or", "NOT": "not"}
 # Side by side binds tightest, then NOT, AND and OR, as in SQLite's full-text language.
 BINDING = {"close": 0, "or": 1, "and": 2, "not": 3}
-BESIDE = 4
+SIDE_BY_SIDE = 4
 
 _LISTED = "decision conclusion question problem solution todo gotcha preference handoff fact pattern failure".split()
 LIST_NOUNS = {f"{kind}s": kind for kind in _LISTED} | {
@@ -36,7 +36,7 @@ LIST_NOUNS = {f"{kind}s": kind for kind in _LISTED} | {
     "discoveries": "discovery",
     "choices": "decision",
 }
-ASKING = WORDS["asking"] | LIST_NOUNS.keys()
+ASKING_WORDS = WORD_LISTS["asking"] | LIST_NOUNS.keys()
 # `\w` lacks the vowel signs that many scripts write inside a word, so these are added by range.
 _WORD = r"\w\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u06d3\u06d5-\u06ed\u0900-\u0963\u0966-\u109f\u1780-\u17d3\u200c\u200d"
 _UNPRINTABLE = "[\x00-\x08\x0e-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
@@ -115,7 +115,7 @@ def parse(raw: str, now: datetime) -> Query:
         expression=expression,
         kinds=kinds or cued_kinds,
         kinds_only=bool(kinds),
-        kinds_meant=bare if kinds else bool(cued_kinds) and _only_asks(beside, ASKING),
+        kinds_meant=bare if kinds else bool(cued_kinds) and _only_asks(beside, ASKING_WORDS),
         entities=_distinct(token.entity for token in tokens if token.entity),
         since=since,
         until=until,
@@ -123,7 +123,7 @@ def parse(raw: str, now: datetime) -> Query:
         identifiers=_distinct(name for token in tokens for name in token.identifiers)[:TERM_LIMIT],
         recap=dated is not None
         and "·" not in beside
-        and _only_asks(beside, ASKING | WORDS["doings"]),
+        and _only_asks(beside, ASKING_WORDS | WORD_LISTS["doings"]),
         about_code=ABOUT_CODE.holds(prose),
     )
 
@@ -260,8 +260,8 @@ def _take_expression(rest: Tokens, binding: int) -> Node:
         rest.pop()
     else:
         node = _make_operand(token)
-    while rest and (binds := BINDING.get(rest[-1].type, BESIDE)) >= binding:
-        operator = rest.pop().type if binds < BESIDE else "and"
+    while rest and (binds := BINDING.get(rest[-1].type, SIDE_BY_SIDE)) >= binding:
+        operator = rest.pop().type if binds < SIDE_BY_SIDE else "and"
         if operator == "and" and rest[-1].type == "not":  # AND NOT
             operator = rest.pop().type
         node = (operator, node, _take_expression(rest, max(binds, BINDING[operator]) + 1))
@@ -341,14 +341,14 @@ def _find_cues(prose: str) -> tuple[Strings, bool | None]:
 def _only_asks(text: str, asking: frozenset[str]) -> bool:
     """Return True if a question has no words but those that ask."""
     words = re.findall(r"[^\W_]+(?:-[^\W_]+)*", re.sub(r"['’]\w+", "", text.lower()))
-    return (STOP_WORDS | WORDS["list_leads"] | asking).issuperset(words)
+    return (STOP_WORDS | WORD_LISTS["list_leads"] | asking).issuperset(words)
 
 
 def _find_list_kind(words: list[str]) -> list[str]:
     """The kind that a question begins with: "list all decisions", "gotchas about X"."""
-    noun, after = [*dropwhile(WORDS["list_leads"].__contains__, words), "", ""][:2]
+    noun, after = [*dropwhile(WORD_LISTS["list_leads"].__contains__, words), "", ""][:2]
     name = noun.rstrip(".,:;?!")
-    ends = noun != name or not after or after.rstrip(".,:;?!") in WORDS["list_followers"]
+    ends = noun != name or not after or after.rstrip(".,:;?!") in WORD_LISTS["list_followers"]
     return [LIST_NOUNS[name]] if ends and name in LIST_NOUNS else []
 
 
@@ -361,7 +361,7 @@ _SIDES = (
     "until",
     "prior to",
 )  # one of them is in every text that `EVENT` matches
-KNOWN = 0.52  # how well a memory must fit the event to tell its time
+EVENT_FIT = 0.52  # how well a memory must fit the event to tell its time
 INSTANT = timedelta(milliseconds=1)
 
 
@@ -372,7 +372,7 @@ def find_event(question: str) -> tuple[str, str] | None:
     asked = question[:1000]
     if not any(side in asked.lower() for side in _SIDES):
         return None
-    found = EVENT.find(asked)
+    found = DATING_EVENT.find(asked)
     if found is None or not PAST_STATE.holds(asked):
         return None
     until = found["side"].lower() in ("before", "until", "prior to")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bethink.embed import submit_ahead
 from bethink.embed.base import Embedder
-from bethink.language.words import STOP_WORDS, WORDS
+from bethink.language.words import STOP_WORDS, WORD_LISTS
 from bethink.recall.candidates import Meaning
 from bethink.store.base import Store
 from bethink.store.words import as_words
@@ -21,7 +21,11 @@ MOST_CONTEXT_WORDS = 40  # of the context that a follow-up takes along; a bound,
 def complete_question(question: str, context: str) -> str:
     """Put the last words of the context before a follow-up that names nothing to look for ("and the other one?")."""
     words = re.findall(r"[\w'’]+", question.lower())
-    if not context.strip() or not words or not (STOP_WORDS | WORDS["pointing"]).issuperset(words):
+    if (
+        not context.strip()
+        or not words
+        or not (STOP_WORDS | WORD_LISTS["pointing"]).issuperset(words)
+    ):
         return question
     return " ".join([*as_words(context).split()[-MOST_CONTEXT_WORDS:], question])
 

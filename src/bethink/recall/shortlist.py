@@ -56,7 +56,7 @@ LEADING = {
     "builds_on": "newer",
     "relates_to": "newer",
 }
-WEAK = ("builds_on", "relates_to")  # they order only two hits that stand out together
+WEAK_RELATIONS = ("builds_on", "relates_to")  # they order only two hits that stand out together
 # How far two hits stand out of the next: with 1.1 the answer is first .858 and new before old .867, without .851 and .893 (25 histories).
 OUTSTANDING = 1.1
 # Share of the older statement's score that a newer one needs to come before it; the second where the older makes several claims, of which
@@ -281,7 +281,7 @@ def _lift_leads(shortlist: Shortlist, store: Store) -> None:
             for other, relation in leads.get(id, {}).items()
             if other not in placed
             and _comes_before(entries[other], one, relation)
-            and (relation not in WEAK or _stands_out(entries[other], one, shortlist))
+            and (relation not in WEAK_RELATIONS or _stands_out(entries[other], one, shortlist))
         ]
         before.sort(key=lambda lead: lead.key.score, reverse=True)
         before = before[:MOST_BEFORE]
@@ -298,7 +298,7 @@ def _comes_before(one: Ranked[Entry], other: Ranked[Entry], relation: str) -> bo
     memory, older = one.item.memory, other.item.memory
     if relation == "answers":
         return True
-    if relation in WEAK and not are_statements(memory, older):
+    if relation in WEAK_RELATIONS and not are_statements(memory, older):
         return False
     if relation == "builds_on" and memory.kind != older.kind:
         return False  # an amendment is of the kind that it amends; a fact about a decision is not

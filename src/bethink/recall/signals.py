@@ -236,33 +236,42 @@ def _list_ranks(scores: Sequence[float | None]) -> dict[int, int]:
     return {at: rank for rank, (_, at) in enumerate(sorted(present))}
 
 
-MEANING = Signal(
+MEANING_SIGNAL = Signal(
     "meaning", "closeness in meaning, from the average of the scope", MEANING_SHARE, measure_meaning
 )
-WORDS = Signal("words", "matching words, from the best match", 1 - MEANING_SHARE, measure_words)
-PAIRS = Signal(
+WORDS_SIGNAL = Signal(
+    "words", "matching words, from the best match", 1 - MEANING_SHARE, measure_words
+)
+PAIRS_SIGNAL = Signal(
     "pairs", "words of the question that stand side by side here too", PAIRS_WEIGHT, measure_pairs
 )
 # The last three are in units of evidence, as JSON has had them since 0.2.
-TOPIC = Signal("topic", "lift from the topic of the conversation", 1.0, measure_topic)
-NEIGHBOURS = Signal("neighbours", "lift from passages beside it", 1.0, measure_neighbours)
-RECENT = Signal("recent", "lift for being recent", 1.0, measure_recent)
-RANKS = Signal("ranks", "ranks by words and by meaning, fused", 1.0, measure_ranks)
+TOPIC_SIGNAL = Signal("topic", "lift from the topic of the conversation", 1.0, measure_topic)
+NEIGHBOURS_SIGNAL = Signal("neighbours", "lift from passages beside it", 1.0, measure_neighbours)
+RECENT_SIGNAL = Signal("recent", "lift for being recent", 1.0, measure_recent)
+RANKS_SIGNAL = Signal("ranks", "ranks by words and by meaning, fused", 1.0, measure_ranks)
 
-SIGNALS = (MEANING, WORDS, PAIRS, TOPIC, NEIGHBOURS, RECENT)
+SIGNALS = (
+    MEANING_SIGNAL,
+    WORDS_SIGNAL,
+    PAIRS_SIGNAL,
+    TOPIC_SIGNAL,
+    NEIGHBOURS_SIGNAL,
+    RECENT_SIGNAL,
+)
 # With `fusion = "rrf"`. It falls below its better half wherever the halves differ in strength (bench/LOG.md, 2026-11-15).
 RANK_SIGNALS = (
-    MEANING._replace(weight=0.0),
-    WORDS._replace(weight=0.0),
-    PAIRS._replace(weight=0.0),
-    RANKS,
+    MEANING_SIGNAL._replace(weight=0.0),
+    WORDS_SIGNAL._replace(weight=0.0),
+    PAIRS_SIGNAL._replace(weight=0.0),
+    RANKS_SIGNAL,
 )
 
 
 def weigh_signals(pool: Pool, signals: Sequence[Signal]) -> dict[str, float]:
     """Return the weight of each signal. Words alone are not scaled down without vectors, nor meaning without words."""
     weights = {signal.name: signal.weight for signal in signals}
-    if RANKS in signals:
+    if RANKS_SIGNAL in signals:
         return weights
     if pool.statistics.mean_cosine is None:
         weights |= {"meaning": 0.0, "words": 1.0}

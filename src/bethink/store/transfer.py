@@ -280,7 +280,7 @@ def take(
         # They are hashes under a secret of their store, so the secret comes with them.
         if writer.one("SELECT 1 FROM tombstones LIMIT 1"):
             raise StoreError(
-                "This database remembers purged memories of its own in another way.",
+                "This database already has tombstones of its own, made with another secret.",
                 "Migrate into an empty database.",
             )
         writer.run("UPDATE meta SET value = ? WHERE key = 'salt'", bundle.salt)

@@ -159,7 +159,7 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def may_others(file: Path, mode: int) -> bool:
-    """Whether others than its owner may do with a file what `mode` says, or it is another user's altogether."""
+    """Return True if others than its owner may do with a file what `mode` says, or it is another user's altogether."""
     if os.name != "posix":
         return False
     about = file.stat()

@@ -29,21 +29,9 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from bethink.agents import copilot
-from bethink.app.mcp import (
-    ENDS,
-    HOOK,
-    KEPT,
-    LISTS,
-    OFFERS,
-    PROMPTS,
-    SERVER,
-    TOOLS,
-    WELCOME,
-    Wire,
-    read_call,
-    tools,
-)
+from bethink.app.mcp import CACHED, ENDS, HOOK, LISTS, SERVER, WELCOME, Wire, resources, tools
 from bethink.app.mcp.keeper import Keeper, answer_prompt_hook
+from bethink.app.mcp.tools import PROMPTS, TOOLS, Tool
 from bethink.errors import BethinkError, NotFound
 from bethink.model import Values
 from bethink.outgoing import Block, clear_line, clear_value, join
@@ -62,7 +50,7 @@ log = logging.getLogger("bethink")
 def build(keeper: Keeper, ask_roots: bool = False) -> Server[Any]:
     """A server over the memories of a keeper. With `ask_roots` a client that has roots says which project it is in."""
     handlers = Handlers(keeper, ask_roots)
-    hints: dict[Any, CacheHint] = {method: CacheHint(ms) for method, ms in KEPT.items()}
+    hints: dict[Any, CacheHint] = {method: CacheHint(ms) for method, ms in CACHED.items()}
     server: Server[Any] = Server(
         **SERVER,
         instructions=WELCOME["instructions"],
@@ -109,13 +97,12 @@ class Handlers:
         )
 
     async def _call(
-        self, context: Context, params: types.CallToolRequestParams | types.GetPromptRequestParams
+        self, context: Context, tool: Tool, arguments: Values | None
     ) -> tools.ToolReply:
-        """What a tool or a prompt answers."""
-        asked = read_call(params.name, params.arguments)
-        meaning = OFFERS[params.name].meaning
+        """Run a tool or a prompt."""
+        checked = tool.read_arguments(arguments)
         reply: tools.ToolReply = await self._work(
-            context, tools.call, params.name, asked, meaning=meaning
+            context, tools.call, tool.name, checked, meaning=tool.meaning
         )
         return reply
 
@@ -127,25 +114,25 @@ class Handlers:
             return tool_result(join([await work]))
         _check_known("tool", params.name, TOOLS)
         try:
-            reply = await self._call(context, params)
+            reply = await self._call(context, TOOLS[params.name], params.arguments)
         except Exception as error:  # noqa: BLE001 - the outermost boundary of a tool
             return tool_result(explain(error, params.name), failed=True)
-        told = not TEXT_ONLY.search(client_name(context))
-        return tool_result(reply.text, numbers=reply.numbers if told else None)
+        text_only = TEXT_ONLY.search(client_name(context))
+        return tool_result(reply.text, numbers=None if text_only else reply.numbers)
 
     async def list_resources(
         self, context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         if params and params.cursor:
             raise refuse(types.INVALID_PARAMS, "This list has one page, and no cursor.")
-        found = await translate(self._work(context, tools.list_resources))
+        found = await translate(self._work(context, resources.list_resources))
         listed = [types.Resource(**one) for one in clear_value(found)]
         return types.ListResourcesResult(resources=listed)
 
     async def read_resource(
         self, context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        kind, text = await translate(self._work(context, tools.read_resource, params.uri))
+        kind, text = await translate(self._work(context, resources.read_resource, params.uri))
         contents = types.TextResourceContents(
             uri=clear_line(params.uri), mime_type=kind, text=join([text])
         )
@@ -155,10 +142,10 @@ class Handlers:
         self, context: Context, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
         _check_known("prompt", params.name, PROMPTS)
-        reply = await translate(self._call(context, params))
+        known = PROMPTS[params.name]
+        reply = await translate(self._call(context, known, params.arguments))
         message = types.PromptMessage(role="user", content=_as_content(reply.text))
-        about = PROMPTS[params.name].told["description"]
-        return types.GetPromptResult(description=about, messages=[message])
+        return types.GetPromptResult(description=known.description, messages=[message])
 
     # Where a client works: in the first directory that it names, unless the server was started inside one of them
 
@@ -205,7 +192,7 @@ def choose_root(roots: Sequence[Path], here: Path) -> Path | None:
 
 
 def client_name(context: Context) -> str:
-    """Who asks, as history names them: `agent:claude-code`."""
+    """Name of the client as history has it: `agent:claude-code`."""
     params = context.session.client_params
     name = re.sub(r"[^\w.-]+", "-", params.client_info.name if params else "").strip("-.")[:40]
     return f"agent:{name or 'unknown'}"
@@ -249,7 +236,7 @@ def explain(error: Exception, what: str) -> Block:
 
 
 async def translate(work: Awaitable[Any]) -> Any:
-    """What comes of the work, or its error in the protocol's form."""
+    """Await the work; convert an error into one of the protocol."""
     try:
         return await work
     except Exception as error:

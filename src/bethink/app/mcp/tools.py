@@ -1,105 +1,220 @@
-"""What the tools do: checked arguments in, readable text out. Each calls `Bethink` or a capability above it and tells the result.
-Then what a person picks in their agent (prompts), and what a client can read by name (resources): the project's knowledge files, and
-memories.
+"""Tools and prompts for agents: typed functions whose signature and docstring are what a client reads.
 
-Everything leaves through `bethink.outgoing`: text of memories and files between marks, any other line on one line. Nothing here speaks
-the protocol; `server` does.
+Every host puts the tools into every conversation, so their texts are short: all tools together take at most 1,500 tokens, which a test
+checks. `brief` in an `Arg` is the help of an argument here. The list of tools has to be ready before anything heavy is loaded, so each
+function imports what it needs. All text leaves through `bethink.outgoing`: stored text between marks, any other line on one line.
 """
 
-import logging
-import secrets
+import os
 from collections.abc import Callable
-from itertools import islice
-from pathlib import Path
-from typing import Any, NamedTuple
-from urllib.parse import quote, unquote
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
-from bethink.api import Bethink
-from bethink.app.asked import make_filter, make_passages, sync_record, update
-from bethink.app.mcp import FILE, MEMORY, OFFERS, TEXTS
-from bethink.app.render import (
-    WHOLE,
-    Form,
-    ShownMemories,
-    arrange_answer,
-    describe_outcomes,
-    describe_request,
-    describe_value,
-    many,
-    note_lines,
-    quote_items,
-    short_id,
-    show_handoff,
-    show_list,
-    show_memories,
-    talk_lines,
+from bethink.app.operation import (
+    Arg,
+    Parameter,
+    bind,
+    check_values,
+    object_schema,
+    offered,
+    read_signature,
 )
-from bethink.errors import InvalidInput, NeedsPerson, NotFound
-from bethink.features import conversations, handoffs, knowledge
-from bethink.hooks.briefing import render_briefing
-from bethink.hooks.state import Hook
-from bethink.ingest.files import Found, read_text, walk
-from bethink.ingest.markdown import parse
-from bethink.ingest.redact import redact
-from bethink.ingest.sync import Skipped
-from bethink.model import KINDS, Answer, Json, Outcome, Values
-from bethink.outgoing import Block, clear_name, clear_value, fence_text, fill, join
-from bethink.recall.shape import cut_to, tokens
-from bethink.text import CAP, spread
+from bethink.app.operations.fields import (
+    EmbeddingText,
+    Statement,
+    UpdateFields,
+    build_passages,
+    update_fields,
+)
+from bethink.app.operations.requests import DEFAULT_LOOK, NO_FILTERS, Filters, Look
+from bethink.errors import InvalidInput, NeedsPerson
+from bethink.model import AUTOMATIC, KINDS, NOTHING, Answer, Json, Outcome, Strings, Values
 
-# The same chance in all searches of a process, so that pages fit together.
-SEED = secrets.randbits(32)
-WIDER = 4  # times the limit that is looked at, so that one source does not fill an answer
+if TYPE_CHECKING:
+    from bethink.api import Bethink
+    from bethink.app.render import ShownMemories
+    from bethink.outgoing import Block
+
+# One random seed for all searches of a process, so that pages fit together.
+SEED = int.from_bytes(os.urandom(4))
+WIDER = 4  # times the limit that is searched, so that one source does not fill an answer
+IN_FULL = 8000  # tokens of memories in full
 OVERVIEW = 1000  # tokens of the briefing in an overview
-SESSIONS, TALKED = 4, 400  # that an overview names, and tokens of what they were about
+SESSIONS, TALKED = 4, 400  # sessions in an overview, and tokens of their topics
 REMEMBERED = 2000  # tokens that the prompt `remember` quotes
 HANDOFF = 1500  # tokens of a handoff, without the memories that it names
-FORM = Form(quoted=True, more=WHOLE)
 
-log = logging.getLogger("bethink")
+Function = TypeVar("Function", bound=Callable[..., object])
 
 
 class ToolReply(NamedTuple):
-    """What a model reads, and the same in numbers for programs, where a tool has some."""
+    """Text for a model, and the same in numbers for programs, if a tool has some."""
 
-    text: Block
+    text: "Block"
     numbers: Values | None = None
 
 
-Reply = ToolReply | str | list[str]  # a text may be given as its lines
+class Tool(NamedTuple):
+    """A tool or a prompt as clients see it."""
+
+    function: Callable[..., Any]
+    annotations: Values  # hints for hosts that ask their user before a tool changes something
+    meta: Values
+    meaning: bool  # wait for the embedding model
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    @property
+    def description(self) -> str:
+        return " ".join((self.function.__doc__ or "").split())
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        return offered(read_signature(self.function), "mcp")
+
+    @property
+    def listed(self) -> Json:
+        """The tool as `tools/list` has it."""
+        meta = {"_meta": dict(self.meta)} if self.meta else {}
+        return {
+            "name": self.name,
+            "description": self.description,
+            "annotations": dict(self.annotations),
+            **meta,
+            "inputSchema": object_schema(self.parameters),
+        }
+
+    @property
+    def listed_prompt(self) -> Json:
+        """The prompt as `prompts/list` has it."""
+        arguments = [
+            {"name": one.name, "description": one.arg.help, "required": one.required}
+            for one in self.parameters
+        ]
+        return {"name": self.name, "description": self.description, "arguments": arguments}
+
+    def read_arguments(self, given: Values | None) -> Json:
+        """Check what a client sent and return the arguments of the function."""
+        return bind(self.function, self.parameters, check_values(given or {}, self.parameters))
 
 
-def search_memories(memory: Bethink, asked: Any) -> ToolReply:
-    vars(asked).update(kind=asked.kinds, entity=asked.entities, tag=asked.tags)
-    filter = make_filter(memory, asked)
-    reason = asked.reason_for_search or ""
-    if reason and log.isEnabledFor(logging.DEBUG):
-        log.debug("search_memories: %s", redact(reason[:500]).text)
-    limit, offset = asked.limit, asked.offset or 0
-    budget = asked.given.get("max_tokens", memory.config.max_tokens)
-    if not (asked.query or "").strip():
-        total = memory.store.count(filter)
-        found = memory.list(filter=filter, limit=limit, offset=offset)
-        shown = show_list(memory, found, total, budget, offset)
-    else:
-        # The reason is what a mere "why?" is about.
-        how = {"filter": filter, "mode": asked.mode, "profile": asked.intent, "context": reason}
-        answer = find_spread(memory, asked.query, limit, offset, **how)
+TOOLS: dict[str, Tool] = {}
+PROMPTS: dict[str, Tool] = {}
+
+
+def tool(
+    *, meaning: bool = False, meta: Values = NOTHING, **hints: bool
+) -> Callable[[Function], Function]:
+    """Register a tool. It works on this memory alone, so no tool is open to the world."""
+
+    def register(function: Function) -> Function:
+        annotations = {f"{name}Hint": value for name, value in hints.items()}
+        known = Tool(function, {**annotations, "openWorldHint": False}, meta, meaning)
+        TOOLS[function.__name__] = known
+        return function
+
+    return register
+
+
+def prompt(*, meaning: bool = False) -> Callable[[Function], Function]:
+    """Register a prompt, which a person picks in their agent."""
+
+    def register(function: Function) -> Function:
+        PROMPTS[function.__name__] = Tool(function, NOTHING, NOTHING, meaning)
+        return function
+
+    return register
+
+
+def call(memory: "Bethink", name: str, arguments: Values) -> ToolReply:
+    """Run a tool or a prompt and return its answer, cleared for the model that reads it."""
+    from bethink.outgoing import clear_value, join
+
+    function = (TOOLS | PROMPTS)[name].function
+    reply: ToolReply | str | list[str] = function(memory, **arguments)
+    if isinstance(reply, ToolReply):
+        return ToolReply(join([reply.text]), clear_value(reply.numbers))
+    return ToolReply(join([reply] if isinstance(reply, str) else reply))
+
+
+# Tools
+
+MaxTokens = Annotated[int | None, Arg(low=100, high=20_000)]
+Id = Annotated[str, Arg(longest=1000)]
+Ids = Annotated[Strings, Arg(longest=50, aliases=("id",))]
+Texts = Annotated[Strings, Arg()]
+Metadata = Annotated[Values, Arg(longest=10_000)]
+
+
+@tool(
+    meaning=True,
+    meta={
+        "anthropic/alwaysLoad": True,
+        "anthropic/searchHint": "past decisions and fixes",
+    },
+    readOnly=True,
+)
+def search_memories(
+    memory: "Bethink",
+    query: Annotated[
+        str,
+        Arg(
+            'question or words; "phrases", prefix*, AND OR NOT; "last week"; none: the newest',
+            longest=10_000,
+        ),
+    ] = "",
+    look: Look = DEFAULT_LOOK,
+    reason_for_search: Annotated[str, Arg()] = "",
+    filters: Filters = NO_FILTERS,
+    limit: Annotated[int, Arg(low=1, high=50)] = 10,
+    offset: Annotated[int, Arg(low=0)] = 0,
+    max_tokens: MaxTokens = None,
+) -> ToolReply:
+    """Search what this project and user decided, learned, fixed and prefer: before relying on general knowledge, before design or tool
+    choices and fixes, when the user refers to earlier work, at session start. When in doubt, search."""
+    import logging
+
+    from bethink.app.operations.find import build_filter
+    from bethink.app.render import quote_items, show_list
+    from bethink.ingest.redact import redact
+    from bethink.recall.shape import tokens
+
+    wanted = build_filter(memory, filters)
+    log = logging.getLogger("bethink")
+    if reason_for_search and log.isEnabledFor(logging.DEBUG):
+        log.debug("search_memories: %s", redact(reason_for_search[:500]).text)
+    budget = max_tokens or memory.config.max_tokens
+    if query.strip():
+        # The reason is the context of a mere "why?".
+        how = {"mode": look.mode, "profile": look.intent, "context": reason_for_search}
+        answer = find_spread(memory, query, limit, offset, filter=wanted, **how)
         total, shown = answer.total, arrange(memory, answer, budget, offset)
+    else:
+        total = memory.store.count(wanted)
+        found = memory.list(filter=wanted, limit=limit, offset=offset)
+        shown = show_list(memory, found, total, budget, offset)
     text = quote_items(shown.items, shown.notes, budget)
     following = {} if shown.following is None else {"next_offset": shown.following}
     numbers = {"total_count": total, "has_more": bool(following), **following}
     return ToolReply(text, {**numbers, "tokens_used": tokens(text)})
 
 
-def arrange(memory: Bethink, answer: Answer, budget: int, offset: int = 0) -> ShownMemories:
-    arranged = arrange_answer(memory, answer, budget, FORM, offset)
+def arrange(memory: "Bethink", answer: Answer, budget: int, offset: int = 0) -> "ShownMemories":
+    from bethink.app.render import WHOLE, Form, ShownMemories, arrange_answer
+
+    arranged = arrange_answer(memory, answer, budget, Form(quoted=True, more=WHOLE), offset)
     return ShownMemories(arranged.items, arranged.notes, arranged.both.next)
 
 
-def find_spread(memory: Bethink, query: str, limit: int, offset: int = 0, **how: Any) -> Answer:
-    """The answer to a question in which no imported document crowds out the rest. A document's passages beyond its share come behind the
-    first hits that are looked at, on later pages; the pages are cut from one order, so that each hit is on one of them."""
+def find_spread(memory: "Bethink", query: str, limit: int, offset: int = 0, **how: Any) -> Answer:
+    """Search so that no imported document crowds out the rest.
+
+    Passages of a document beyond its share come after the first hits, on later pages. All pages are cut from one order, so each hit is on
+    exactly one of them.
+    """
+    from bethink.text import CAP, spread
+
     how |= {"seed": SEED, "rerank": True, "limit": limit * WIDER}
     if offset >= limit * WIDER:
         answer = memory.search(query, offset=offset, **how)
@@ -109,46 +224,69 @@ def find_spread(memory: Bethink, query: str, limit: int, offset: int = 0, **how:
     return answer._replace(hits=tuple(ordered[offset : offset + limit]))
 
 
-def analyze_project(memory: Bethink, what: str) -> list[str]:
-    """Lets the project's files, or its commits, tell what they know, as `bethink analyze` does."""
+@tool(meaning=True, destructive=False, idempotent=True)
+def store_memories(
+    memory: "Bethink",
+    memories: Annotated[tuple[Statement, ...], Arg(longest=100)] = (),
+    automatic: Annotated[str | None, Arg(choices=AUTOMATIC)] = None,
+    analyze: Annotated[
+        Literal["files", "git"] | None, Arg("instead: read files or commits")
+    ] = None,
+) -> str | list[str]:
+    """Remember lasting decisions with reasons, facts, preferences, gotchas, solutions: one self-contained statement each. No secrets,
+    nothing passing."""
+    from bethink.app.render import describe_outcomes, many, note_lines, quote_items
+
+    if bool(analyze) == bool(memories):
+        raise InvalidInput(
+            "Give memories or analyze, one of the two.", 'memories: [{"content": "…"}]'
+        )
+    if analyze:
+        return analyze_project(memory, analyze)
+    passages = build_passages(memory, memories)
+    outcomes: dict[int, Outcome] = {}
+    hints: list[str] = []
+    # Personal ones first: a caller without access to them is refused before anything is stored.
+    for personal in (True, False):
+        group = [at for at, statement in enumerate(memories) if statement.personal == personal]
+        if group:
+            chosen = [passages[at] for at in group]
+            receipt = memory.add_many(chosen, personal=personal, automatic=automatic)
+            outcomes.update(zip(group, receipt.outcomes, strict=True))
+            hints += receipt.hints
+    stored = [outcomes[at] for at in range(len(memories))]
+    if hidden := sum(one.redactions for one in stored):
+        hints.append(f"{many(hidden, 'private or secret part')} removed before storing.")
+    lines, touched = describe_outcomes(memory, stored, quoted=True)
+    return quote_items(touched, [*lines, *note_lines(list(dict.fromkeys(hints)))])
+
+
+def analyze_project(memory: "Bethink", what: str) -> list[str]:
+    """Store what the project's files or commits say, as `bethink analyze` does."""
+    from bethink.app.records import sync_record
+    from bethink.app.render import describe_value, note_lines
+    from bethink.features import knowledge
+
     if not memory.reads_files:
         raise InvalidInput(
             "Files are read only on the project's own machine.", "Run `bethink analyze` there."
         )
     synced = (knowledge.analyze if what == "files" else knowledge.analyze_history)(memory)
-    told = describe_value(sync_record(synced)) or ["Nothing to remember was found."]
-    return [*told, *note_lines(synced.hints)]
+    lines = describe_value(sync_record(synced)) or ["Nothing to remember was found."]
+    return [*lines, *note_lines(synced.hints)]
 
 
-def store_memories(memory: Bethink, asked: Any) -> Reply:
-    items: list[Json] = asked.memories
-    if bool(asked.analyze) == bool(items):
-        raise InvalidInput(
-            "Give memories or analyze, one of the two.", 'memories: [{"content": "…"}]'
-        )
-    if asked.analyze:
-        return analyze_project(memory, asked.analyze)
-    passages = make_passages(memory, items)
-    outcomes: dict[int, Outcome] = {}
-    hints: list[str] = []
-    # Personal ones first: whoever may not tell them is refused before anything is stored.
-    for personal in (True, False):
-        group = [at for at, item in enumerate(items) if item["personal"] == personal]
-        if group:
-            receipt = memory.add_many(
-                [passages[at] for at in group], personal=personal, automatic=asked.automatic
-            )
-            outcomes.update(zip(group, receipt.outcomes, strict=True))
-            hints += receipt.hints
-    told = [outcomes[at] for at in range(len(items))]
-    if hidden := sum(one.redactions for one in told):
-        hints.append(f"{many(hidden, 'private or secret part')} taken out before storing.")
-    lines, touched = describe_outcomes(memory, told, quoted=True)
-    return quote_items(touched, [*lines, *note_lines(list(dict.fromkeys(hints)))])
+@tool(readOnly=True)
+def get_memories(
+    memory: "Bethink",
+    ids: Annotated[Ids, Arg("ids or their beginnings")],
+    max_tokens: MaxTokens = None,
+) -> str:
+    """Memories in full, with relations. Counts as use of each."""
+    from bethink.app.render import quote_items, show_memories
+    from bethink.recall.shape import tokens
 
-
-def get_memories(memory: Bethink, asked: Any) -> str:
-    found, budget = memory.get(*dict.fromkeys(asked.ids)), asked.max_tokens
+    found, budget = memory.get(*dict.fromkeys(ids)), max_tokens or IN_FULL
     left_out = "{} of {} shown; ask for the others with more max_tokens."
     items = show_memories(memory, found, budget)
     if len(items) == len(found):
@@ -157,14 +295,26 @@ def get_memories(memory: Bethink, asked: Any) -> str:
     return quote_items(items, [left_out.format(len(items), len(found))], budget)
 
 
-def update_memory(memory: Bethink, asked: Any) -> list[str]:
-    given = {name: value for name, value in asked.given.items() if name != "id"}
-    changed = update(memory, asked.id, given)
+@tool(meaning=True, destructive=False, idempotent=True)
+def update_memory(
+    memory: "Bethink",
+    id: Id,
+    fields: UpdateFields,
+    embedding_text: EmbeddingText = None,
+) -> list[str]:
+    """Change a memory; the old version is kept."""
+    from bethink.app.render import note_lines, short_id
+
+    changed = update_fields(memory, id, fields, embedding_text)
     return [f"updated [{short_id(memory, changed.id)}] {changed.kind}", *note_lines(memory.hints)]
 
 
-def forget_memories(memory: Bethink, asked: Any) -> list[str]:
-    done = memory.forget(*dict.fromkeys(asked.ids))
+@tool(destructive=True, idempotent=True)
+def forget_memories(memory: "Bethink", ids: Ids) -> list[str]:
+    """Hide wrong or obsolete memories; people can restore them. To replace one, store with supersedes."""
+    from bethink.app.render import describe_request, note_lines
+
+    done = memory.forget(*dict.fromkeys(ids))
     short = memory.store.abbreviate([*done.ids, *done.proposed])
     lines = [f"forgotten [{short[id]}]" for id in done.ids]
     lines += [f"[{short[id]}] is the user's own word and was not changed" for id in done.proposed]
@@ -172,9 +322,20 @@ def forget_memories(memory: Bethink, asked: Any) -> list[str]:
     return [*lines, *back, *note_lines([*describe_request(done), *done.hints])]
 
 
-def rate_memories(memory: Bethink, asked: Any) -> list[str]:
-    # An unknown id is an error before anything is done.
-    votes = [(memory.resolve(rating["id"]), rating["value"]) for rating in asked.ratings]
+class Rating(NamedTuple):
+    id: Annotated[str, Arg(longest=1000)]
+    value: Annotated[float, Arg(low=-5, high=5)]
+
+
+@tool(destructive=False)
+def rate_memories(
+    memory: "Bethink", ratings: Annotated[tuple[Rating, ...], Arg(longest=50)]
+) -> list[str]:
+    """Was a memory useful (1 to 5) or misleading (-1 to -5)?"""
+    from bethink.app.render import note_lines, short_id
+
+    # An unknown id is an error before anything is changed.
+    votes = [(memory.resolve(rating.id), rating.value) for rating in ratings]
     lines = []
     for id, value in votes:
         try:
@@ -185,120 +346,121 @@ def rate_memories(memory: Bethink, asked: Any) -> list[str]:
     return lines
 
 
-def store_handoff(memory: Bethink, asked: Any) -> list[str]:
-    saved = handoffs.save_handoff(memory, handoffs.handoff_from_fields(asked.given))
+@tool(meaning=True, destructive=False, idempotent=True)
+def store_handoff(
+    memory: "Bethink",
+    summary: str,
+    completed: Annotated[Texts, Arg(aliases=("done",))] = (),
+    in_progress_blocked: Annotated[Texts, Arg(aliases=("blocked",))] = (),
+    key_decisions: Annotated[Texts, Arg(aliases=("decision",))] = (),
+    next_steps: Annotated[Texts, Arg(aliases=("next",))] = (),
+    memory_ids: Annotated[Texts, Arg("memories used", aliases=("memory",))] = (),
+    project: str | None = None,
+    branch: str | None = None,
+    metadata: Metadata = NOTHING,
+) -> list[str]:
+    """Leave notes for the next session when work stops or changes hands. Replaces the branch's last handoff."""
+    from bethink.app.render import note_lines, short_id
+    from bethink.features import handoffs
+
+    saved = handoffs.save_handoff(
+        memory,
+        handoffs.Handoff(
+            summary=summary,
+            completed=completed,
+            in_progress_blocked=in_progress_blocked,
+            key_decisions=key_decisions,
+            next_steps=next_steps,
+            memory_ids=memory_ids,
+            project=project or "",
+            branch=branch or "",
+            metadata=metadata,
+        ),
+    )
     place = handoffs.read_handoff(saved.memory)
     short = short_id(memory, saved.memory.id)
-    branch = f", branch {place.branch}" if place.branch else ""
-    line = f"Handoff stored [{short}] for {place.project}{branch}."
+    at = f", branch {place.branch}" if place.branch else ""
+    line = f"Handoff stored [{short}] for {place.project}{at}."
     return [line, *note_lines(memory.hints)]
 
 
-def get_handoff(memory: Bethink, asked: Any) -> str:
-    last = handoffs.find_latest(memory, asked.branch)
+@tool(readOnly=True)
+def get_handoff(memory: "Bethink", project: str | None = None, branch: str | None = None) -> str:
+    """The last handoff of this branch, or else of any. Read it when resuming work."""
+    from bethink.app.render import quote_items, show_handoff
+    from bethink.features import handoffs
+
+    last = handoffs.find_latest(memory, branch)
     if last is None:
         return "There is no handoff for this project yet. store_handoff leaves one."
     items = show_handoff(memory, last)
-    budget = HANDOFF + 60 * len(items)
-    return quote_items(items, last.notes, budget)
+    return quote_items(items, last.notes, HANDOFF + 60 * len(items))
 
 
-def memory_overview(memory: Bethink, asked: Any) -> list[str]:
-    """What a session hears when it starts, what was talked about lately, and how much there is."""
-    told = [render_briefing(Hook("session-start", "claude"), memory, OVERVIEW).text]
+@tool(readOnly=True)
+def memory_overview(memory: "Bethink") -> list[str]:
+    """Counts, last handoff, open questions and todos, recent topics."""
+    from bethink.app.render import note_lines, talk_lines
+    from bethink.features import conversations
+    from bethink.hooks.briefing import render_briefing
+    from bethink.hooks.state import Hook
+    from bethink.outgoing import fence_text
+    from bethink.recall.shape import cut_to
+
+    shown: list[str] = [render_briefing(Hook("session-start", "claude"), memory, OVERVIEW).text]
     lines: list[str] = []
     for session in conversations.sessions(memory, SESSIONS):
         lines += talk_lines(session, conversations.topics(memory, session))
     if lines:
-        told += ["Recent sessions:", fence_text(cut_to("\n".join(lines), TALKED))]
+        shown += ["Recent sessions:", fence_text(cut_to("\n".join(lines), TALKED))]
     seen = memory.stats(memory.scopes)
     kinds = ", ".join(f"{number} {kind}" for kind, number in seen.by_kind.items())
-    told.append(f"Project {memory.project.name}: {seen.memories:,} memories ({kinds or 'none'}).")
-    return [*filter(None, told), *note_lines(memory.hints)]
+    shown.append(f"Project {memory.project.name}: {seen.memories:,} memories ({kinds or 'none'}).")
+    return [*filter(None, shown), *note_lines(memory.hints)]
 
 
-# Prompts. `remember` brings what memory holds with it, between marks.
+# Prompts
+
+SEARCH_WELL = """\
+Search the project's memory with search_memories for: {topic}
+
+How to find it:
+- Ask a whole question first. Then try the words that the memory itself would hold: names, error messages, file names.
+- mode keyword for exact names and messages, mode vector for an idea in other words, otherwise leave mode out.
+- "A phrase" in quotes, prefix*, AND, OR, NOT; "last week", "since March", "open questions", "decisions about" are understood.
+- Narrow by kinds ({kinds}), entities or since. Widen by leaving them out.
+- intent continuity to resume work, fact_check to verify, associative or explore for ideas.
+- get_memories gives whole texts of the ids that matter; rate_memories says afterwards which ones helped.
+
+Cite the ids you rely on. Say so if memory holds nothing about it."""
+
+ANSWER_FROM_MEMORY = """\
+Answer from memory: {question}
+
+What memory holds about it follows. Group the answer by topic, name dates and where things come from, cite ids, and say what was
+replaced by what. If it does not answer the question, search again with search_memories in other words; if that finds nothing either, say so.
+
+{found}"""
 
 
-def query(memory: Bethink, asked: Any) -> str:
-    return fill(TEXTS["query"], topic=asked.topic, kinds=", ".join(KINDS[:18]))
+@prompt()
+def query(
+    memory: "Bethink", topic: Annotated[str, Arg("what you want to know about", longest=2000)]
+) -> str:
+    """How to search the project's memory well"""
+    from bethink.outgoing import fill
+
+    return fill(SEARCH_WELL, topic=topic, kinds=", ".join(KINDS[:18]))
 
 
-def remember(memory: Bethink, asked: Any) -> str:
-    shown = arrange(memory, find_spread(memory, asked.question, 15), REMEMBERED)
+@prompt(meaning=True)
+def remember(
+    memory: "Bethink", question: Annotated[str, Arg("what you want to know", longest=2000)]
+) -> str:
+    """Answer a question from memory, with sources"""
+    from bethink.app.render import quote_items
+    from bethink.outgoing import fill
+
+    shown = arrange(memory, find_spread(memory, question, 15), REMEMBERED)
     found = quote_items(shown.items, shown.notes, REMEMBERED)
-    return fill(TEXTS["remember"], question=asked.question, found=found)
-
-
-TOOLS: dict[str, Callable[..., Reply]] = {name: globals()[name] for name in OFFERS}
-
-
-def call(memory: Bethink, name: str, asked: Any) -> ToolReply:
-    """Return the answer of a tool or a prompt, cleared for the model that reads it."""
-    reply = TOOLS[name](memory, asked)
-    if isinstance(reply, ToolReply):
-        return ToolReply(join([reply.text]), clear_value(reply.numbers))
-    return ToolReply(join([reply] if isinstance(reply, str) else reply))
-
-
-# Resources. A name comes from outside, and is never made a path: it has to be that of a Markdown file which was found below a
-# knowledge folder, where no link is followed.
-
-FILES = 5000  # of a knowledge folder that can be read by name
-FILES_LISTED = 1000  # files in the one page of a list
-LARGEST = 2_000_000  # bytes of a file
-UNCUT = 1_000_000  # tokens: a resource is not cut
-
-
-def list_resources(memory: Bethink) -> list[Json]:
-    return [
-        {
-            "uri": FILE + quote(name),
-            "name": name,
-            "description": "knowledge file",
-            "mime_type": "text/markdown",
-            "size": file.stat().st_size,
-        }
-        for name, file in islice(_find_files(memory).items(), FILES_LISTED)
-        if _read_offered(file, name)
-    ]
-
-
-def read_resource(memory: Bethink, uri: str) -> tuple[str, Block]:
-    """Return the type and the text of a resource. A file is read from disk, so nothing has redacted it before."""
-    if uri.startswith(MEMORY):
-        one = memory.one(unquote(uri[len(MEMORY) :]))
-        return "text/plain", quote_items(show_memories(memory, [one], UNCUT))
-    name = unquote(uri[len(FILE) :]) if uri.startswith(FILE) else ""
-    file = _find_files(memory).get(name)
-    text = _read_offered(file, name) if file else None
-    if text is None:
-        raise NotFound(
-            f"There is no resource {quote(uri[:200], safe=':/%')}.",
-            "resources/list names the knowledge files.",
-        )
-    return "text/markdown", fence_text(text)
-
-
-def _find_files(memory: Bethink) -> dict[str, Path]:
-    """Name → file, in order. A name counts from its knowledge folder; where another folder has it too, from the project's root. It is
-    the name that clients see, without secrets and line breaks."""
-    files: dict[str, Path] = {}
-    for folder in knowledge.find_folders(memory.project.worktree, memory.config):
-        base = folder if folder.is_dir() else folder.parent
-        for found in islice(walk(folder, memory.project.worktree, knowledge.MARKDOWN), FILES):
-            if isinstance(found, Skipped) or found.path.suffix.lower() not in knowledge.MARKDOWN:
-                continue
-            name = found.path.relative_to(base).as_posix()
-            if not any(part.startswith(".") for part in name.split("/")):
-                shown = clear_name(name)
-                files.setdefault(clear_name(found.uri) if shown in files else shown, found.path)
-    return files
-
-
-def _read_offered(file: Path, name: str) -> str | None:
-    """The text of a file, unless it cannot be read or asks to be left out."""
-    found = read_text(Found(file, name), LARGEST)
-    if isinstance(found, Skipped) or not parse(found[0]).directives.get("index", True):
-        return None
-    return found[0]
+    return fill(ANSWER_FROM_MEMORY, question=question, found=found)

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 TYPES = {"number": "number", "whole": "whole", "switch": "switch", "object": "object"}
 LISTS = ("texts", "entities")
-# Help for agents, where every token counts; other fields have their usual help.
+# Help in the tools for agents, where every token counts: of what is stored, and none of what is changed. Other fields have their usual help.
 BRIEF = {
     "content": "",
-    "kind": "decision, fact, preference or self, gotcha, question, todo, problem, solution, pattern, architecture …",
+    "kind": "decision, fact, preference, gotcha, question, todo, problem, solution …",
     "summary": "",
     "importance": "",
     "confidence": "",
@@ -33,7 +33,7 @@ BRIEF = {
     "answered": "",
     "metadata": "",
 }
-LONGEST_METADATA = {"mcp": Arg(longest=10_000)}
+LONGEST_METADATA = 10_000  # characters as JSON, from an agent
 
 
 @cache
@@ -41,12 +41,17 @@ def list_arguments(operation: Literal["add", "update"]) -> tuple[Parameter, ...]
     """The arguments of an operation for fields of a memory."""
     required = ("content",) if operation == "add" else ()
     return tuple(
-        _make_parameter(info, name in required) for name, info in argument_fields(operation).items()
+        _make_parameter(info, name in required, BRIEF.get(name) if operation == "add" else "")
+        for name, info in argument_fields(operation).items()
     )
 
 
-def _make_parameter(info: FieldInfo, required: bool) -> Parameter:
-    field = info.field
+def _make_parameter(info: FieldInfo, required: bool, brief: str | None) -> Parameter:
+    field, on = info.field, {}
+    if info.shape == "object":
+        on["mcp"] = Arg(longest=LONGEST_METADATA)
+    if info.name == "content" and required:
+        on["cli"] = Arg(metavar="TEXT", words=True)
     arg = Arg(
         info.takes,
         metavar={"kind": "KIND", "entities": "NAME", "tags": "TAG"}.get(info.name, ""),
@@ -54,9 +59,11 @@ def _make_parameter(info: FieldInfo, required: bool) -> Parameter:
         high=field.high,
         longest=LONGEST_TIME if info.shape == "time" else field.longest,
         aliases=field.aliases,
-        brief=BRIEF.get(info.name),
+        brief=brief,
         commas=info.shape in LISTS,
-        on=LONGEST_METADATA if info.shape == "object" else {},
+        stdin=info.name == "content",
+        negative="open" if info.name == "answered" else "",
+        on=on,
     )
     return Parameter(
         info.argument,
@@ -73,7 +80,7 @@ AddFields = Annotated[Values, Members(partial(list_arguments, "add"))]
 UpdateFields = Annotated[Values, Members(partial(list_arguments, "update"))]
 EmbeddingText = Annotated[
     str | None,
-    Arg("embedded in place of the content: how people will ask for it", brief="embedded instead"),
+    Arg("embedded in place of the content: how people will ask for it", brief=""),
 ]
 
 
@@ -87,7 +94,7 @@ class Statement(NamedTuple):
     ] = ()
     personal: Annotated[
         bool,
-        Arg("about the user, in every project", without=("http",), brief="of the user, everywhere"),
+        Arg("about the user, in every project", without=("http",), brief="in every project"),
     ] = False
 
 

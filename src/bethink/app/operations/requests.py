@@ -78,8 +78,7 @@ class Look(NamedTuple):
             metavar="NAME",
             aliases=("profile",),
             group=HOW,
-            brief="continuity: resume, recent first; fact_check: verify; frequent: habits; associative: connections;"
-            " explore: stuck; balanced; or weights: relevance=.6 recency=.4",
+            brief="continuity: resume; fact_check: verify; frequent: habits; associative: connections; explore: stuck",
         ),
     ] = None
     threshold: Annotated[
@@ -127,7 +126,7 @@ class Filters(NamedTuple):
             aliases=("kind",),
             commas=True,
             group=WHICH,
-            brief="decision, gotcha, question, self …",
+            brief="decision, gotcha, self …",
         ),
     ] = ()
     entities: Annotated[
@@ -138,7 +137,7 @@ class Filters(NamedTuple):
             aliases=("entity",),
             commas=True,
             group=WHICH,
-            brief="about any of these",
+            brief="",
         ),
     ] = ()
     tags: Annotated[

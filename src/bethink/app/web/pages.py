@@ -10,13 +10,14 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from math import ceil, log1p
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.datastructures import QueryParams
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
-from bethink.app import asked as operations
+from bethink.api import Bethink
 from bethink.app.http import api
 from bethink.app.http.projects import Projects
 from bethink.app.http.security import Caller
@@ -27,9 +28,10 @@ from bethink.app.web.render import place, render_page, spell_unseen
 from bethink.errors import InvalidInput, NotFound, Overtaken, UsageError
 from bethink.features.browse import MENTIONS, WEEKS
 from bethink.features.inbox import ACTS, PAIRS, QUEUES
-from bethink.model import EVERYTHING, NOTHING, Json, Values
+from bethink.model import EVERYTHING, NOTHING, FieldInfo, Json, Memory, Values
 from bethink.recall.query import parse
 from bethink.recall.shape import find_sought
+from bethink.schema import argument_fields, json_fields
 
 EVERY, PERSONAL = "all", "personal"  # in the place of a project: more than one, and none
 WIDER = {EVERY: "all_projects", PERSONAL: "personal"}  # and what operations call that
@@ -50,7 +52,7 @@ class Visit(NamedTuple):
 
     @property
     def room(self) -> str:
-        """What every address of this visitor begins with."""
+        """Prefix of every address of this visitor."""
         return self.session.room
 
     def parameter(self, name: str) -> str:
@@ -110,7 +112,7 @@ class Visit(NamedTuple):
         marked = {
             one["id"]: one["newer"] for one in memories if one["newer"] and not one["superseded_by"]
         }
-        found = operations.load_newer(view, marked, scopes)
+        found = load_newer(view, marked, scopes)
         return {id: [pick(one, "id scope summary") for one in newer] for id, newer in found.items()}
 
     def at(self, address: str, scope: str | None = None, /, **more: str | int | None) -> str:
@@ -180,6 +182,16 @@ def form(path: str, shown_on: ShownOn) -> Callable[[Page], Page]:
         return run
 
     return register
+
+
+def load_newer(
+    memory: Bethink, marked: Mapping[str, Sequence[str]], scopes: Sequence[str]
+) -> dict[str, list[Memory]]:
+    """By id of a memory: the newer memories that its mark names and that are in these scopes, the newest first."""
+    ids = sorted({id for newer in marked.values() for id in newer})
+    found = {one.id: one for one in memory.store.get(ids) if one.scope in scopes} if ids else {}
+    newest = partial(sorted, key=attrgetter("created_at"), reverse=True)
+    return {id: newest(found[one] for one in newer if one in found) for id, newer in marked.items()}
 
 
 def _read_value(value: Any, parameter: Parameter) -> Any:
@@ -273,7 +285,7 @@ def add(visit: Visit) -> Response:
 
 
 class Effect(NamedTuple):
-    """What a new note did to another memory, or may mean for it."""
+    """The effect of a new note on another memory, or a suggestion."""
 
     text: str  # before the link to the other memory
     made: str = ""  # the relation that was added, which Undo removes
@@ -356,7 +368,7 @@ def show_search(visit: Visit) -> Response:
 
 
 def _search(visit: Visit, question: str) -> Json:
-    """What is found; of a question first what fits, and how many weaker matches there are."""
+    """Search or list. For a question, strong matches come first, with the number of weaker ones."""
     wanted = {**visit.parameters("offset", *FILTERS), "limit": HITS}
     wanted |= EVERYTHING if visit.query.get("hidden") else {}
     if not question:
@@ -419,7 +431,7 @@ def send_graph(visit: Visit) -> Response:
 
 
 def _read_graph(visit: Visit) -> Json:
-    """What a graph is asked to begin with, and how large it may be."""
+    """Focus and size of the graph."""
     size = next((size for size in SIZES if str(size) == visit.query.get("size")), USUAL)
     return {**visit.parameters("focus", "query"), "limit": size, "depth": SIZES[size]}
 
@@ -496,7 +508,27 @@ def export(visit: Visit) -> Response:
 # One memory: what it says, where it came from and what stands around it there, how it changed, what it is related to.
 
 BESIDE = 2  # turns or passages before and after
-FIELDS = ("content", "summary", "kind", "importance", "tags", "entities", "expires")
+FIRST_FIELDS = ("content", "summary")  # of the form, before the others
+# Labels of the form and of the facts where they differ from the declared ones.
+LABELS = {"content": "Text", "entities": "About"}
+PLACEHOLDERS = {
+    "expires": "30d, 2030-03-01",
+    "tags": "release, backend",
+    "entities": "technology:Redis, person:Ada",
+}
+# Fields that the page shows in a form of its own.
+PLACED = (
+    "scope",
+    "path",
+    "section",
+    "importance",
+    "confidence",
+    "usefulness",
+    "valid_to",
+    "expires_at",
+    "tags",
+    "entities",
+)
 MEANWHILE = (
     "This memory changed while you were editing it. The current text is above; yours is below."
 )
@@ -516,24 +548,56 @@ def show_memory(visit: Visit, wrong: str = "", status: int = 200) -> Response:
         newer=visit.find_newer([memory]),
         effects=_load_effects(visit),
         form=_fill_form(memory) | typed,
+        form_fields=list_form_fields(),
+        label_field=label_field,
+        placeholders=PLACEHOLDERS,
+        facts=list_facts(memory),
         editing=bool(typed),
         wrong=wrong,
     )
 
 
+def list_form_fields() -> list[FieldInfo]:
+    """Fields of a memory that the form for changes offers, as `model.Memory` declares them."""
+    shown = [info for info in argument_fields("update").values() if info.is_shown("form")]
+    return sorted(shown, key=lambda info: info.name not in FIRST_FIELDS)
+
+
+def list_facts(memory: Values) -> list[tuple[str, Any]]:
+    """Label and value of the declared fields that have no place of their own on the page."""
+    return [
+        (label_field(info), memory[name])
+        for name, info in json_fields().items()
+        if info.is_shown("text") and name not in PLACED and memory[name] not in (None, "", [], {})
+    ]
+
+
+def label_field(info: FieldInfo) -> str:
+    return LABELS.get(info.name, info.label.capitalize())
+
+
 def _read_changes(visit: Visit) -> dict[str, str]:
-    return {name: _clean(visit.form[name]) for name in FIELDS if name in visit.form}
+    names = (info.argument for info in list_form_fields())
+    return {name: _clean(visit.form[name]) for name in names if name in visit.form}
 
 
 def _fill_form(memory: Values) -> dict[str, str]:
-    """What the form for changes holds."""
-    return {
-        **{name: memory[name] for name in ("content", "summary", "kind")},
-        "importance": f"{memory['importance']:g}",
-        "tags": ", ".join(memory["tags"]),
-        "entities": ", ".join(f"{one['type']}:{one['name']}" for one in memory["entities"]),
-        "expires": (memory["expires_at"] or "")[:10],
-    }
+    """The values of the form for changes, as people write them."""
+    return {info.argument: _write_value(memory[info.name], info) for info in list_form_fields()}
+
+
+def _write_value(value: Any, info: FieldInfo) -> str:
+    if value is None:
+        return ""
+    if info.shape in ("number", "whole"):
+        return f"{value:g}"
+    if info.shape == "time":
+        return str(value)[:10]
+    if info.shape == "texts":
+        return ", ".join(value)
+    if info.shape == "entities":
+        return ", ".join(f"{one['type']}:{one['name']}" for one in value)
+    return str(value).lower() if info.shape == "switch" else str(value)
 
 
 @form("/memory/{id}/edit", show_memory)
@@ -544,7 +608,10 @@ def edit(visit: Visit) -> Response:
     typed = _read_changes(visit).items()
     changed: Json = {name: value for name, value in typed if value != _clean(known[name])}
     if changed:
-        changed |= {"expires": changed["expires"] or None} if "expires" in changed else {}
+        clearable = {info.argument for info in list_form_fields() if info.clearable}
+        changed |= {
+            name: None for name, value in changed.items() if name in clearable and not value
+        }
         visit.ask("update", id=id, updated_at=visit.form.get("updated_at"), **changed)
     return visit.go(f"/memory/{id}", done="saved" if changed else "")
 

@@ -92,7 +92,7 @@ def _find_words(tree: Tree, path: str, row: TableRow) -> Iterator[tuple[int, re.
 
 
 def _describe_manifest(tree: Tree, path: str, row: TableRow) -> Finding | None:
-    """What a manifest says of its project; nothing where it says nothing."""
+    """Return the findings of a manifest."""
     text = tree.text(path)
     value = tree.table(path) if path.endswith((".toml", ".json")) else {}
     facts = {
@@ -133,7 +133,7 @@ def _describe_manifest(tree: Tree, path: str, row: TableRow) -> Finding | None:
 
 
 def _find_facts(value: Any, text: str, places: Sequence[str]) -> Iterator[str]:
-    """What the places say: a path of keys, perhaps with a word to put before it, or a pattern after `re:`."""
+    """Return the values at places: a path of keys, perhaps with a word to put before it, or a pattern after `re:`."""
     for place in places:
         if place.startswith("re:"):
             yield from (" ".join(match.groups()) for match in re.finditer(place[3:], text))
@@ -145,7 +145,7 @@ def _find_facts(value: Any, text: str, places: Sequence[str]) -> Iterator[str]:
 
 
 def _find_keys(value: Any, path: str, star: str = "") -> Iterator[tuple[str, Any]]:
-    """What stands at a path of keys, with the key that a `*` stood for."""
+    """Return the values at a path of keys, with the key that a `*` stood for."""
     key, _, rest = path.partition("/")
     if not key:
         yield star, value
@@ -273,7 +273,7 @@ def _find_ci_steps(tree: Tree) -> Iterator[KnownCommand]:
 
 
 def _describe_signs(tree: Tree, row: TableRow) -> Iterator[Finding]:
-    """What a row of the table tells of the files that fit it: one finding a place that shows enough of it."""
+    """Return the findings of a row of the table: one finding a place that shows enough of it."""
     places: dict[str, list[tuple[str, int, str]]] = {}  # place → path, line and what is shown there
     for path, match in tree.find(row["paths"], row["own"]):
         named = match.groupdict("")

@@ -1,4 +1,4 @@
-"""What people wrote about the project: its purpose, how it is built, what to heed, how to work on it; and its decision records.
+"""Pages that people wrote about the project: its purpose, how it is built, what to heed, how to work on it; and its decision records.
 
 A heading says what its section is about (`data/analyze.toml`); sections that tell nothing lasting (licence, thanks, change logs)
 are passed over. The text stays the writer's own, shortened. Decision records are read as the usual tools write them (Nygard's
@@ -92,7 +92,7 @@ def _pick_important(found: Sequence[Finding], most: int) -> list[Finding]:
 
 
 def _describe_project(tree: Tree) -> Iterator[Finding]:
-    """What the project is: the title and the first paragraph of its README that says anything."""
+    """Return what the project is: the title and the first paragraph of its README that says anything."""
     path = next((path for path, _ in tree.find(r"(?i)readme(?:\.\w+)?")), "")
     _, sections = _read_page(tree, path) if path else ({}, [])
     name = next((one.names[-1] for one in sections if one.level == 1), tree.root.name)
@@ -121,7 +121,7 @@ def _find_paragraph(text: str) -> str:
 
 
 def _find_topic(name: str) -> TableRow | None:
-    """What a heading, or a path without its suffix, is about."""
+    """Return the subject of a heading, or of a path without its suffix."""
     bare = re.sub(r"^[\W\d_]++|(?<![\W_])[\W_]++$", "", name[:200])[:120].lower()
     rows: list[TableRow] = load_table("analyze")["topic"]
     return next((row for row in rows if re.fullmatch("|".join(row["words"]), bare)), None)
@@ -185,7 +185,7 @@ def _describe_records(tree: Tree) -> Iterator[Finding]:
 
 
 def superseded_pairs(memories: Iterable[Memory]) -> list[tuple[Memory, Memory]]:
-    """Of stored findings, which one another replaces: pairs, the old one first. The same memories give the same pairs."""
+    """Return pairs of stored findings of which the second replaces the first. The same memories give the same pairs."""
     by_key = {str(one.metadata["adr_key"]): one for one in memories if one.metadata.get("adr_key")}
     later = {key: one.metadata.get("superseded_by") for key, one in by_key.items()}
     # Two records that each claim to be replaced by the other say nothing.
@@ -234,7 +234,7 @@ def _read_record(tree: Tree, path: str) -> DecisionRecord | None:
 
 
 def _find_parts(sections: Sequence[PageSection]) -> dict[str, str]:
-    """What the sections say that a record is made of: status, decision, context, reason, consequences."""
+    """Return the sections of a record: status, decision, context, reason, consequences."""
     named = [
         (one.names[-1].lower().lstrip("0123456789. "), one.text) for one in sections if one.names
     ]

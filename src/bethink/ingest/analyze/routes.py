@@ -40,7 +40,7 @@ class Route(NamedTuple):
 
 
 class RoutePart(NamedTuple):
-    """What one match of a query says, before the prefixes of its router are known."""
+    """A route as one match of a query gives it, before the prefixes of its router are known."""
 
     role: str  # router: one is made; mount: one is put into another; scope: a block adds a prefix; route
     start: int
@@ -95,7 +95,7 @@ def _read_file(tree: Tree, file: str, language: str, rules: TableRow) -> Iterato
 
 
 def _find_prefixes(parts: Sequence[RoutePart], router: str, at: int, depth: int = 0) -> list[str]:
-    """What stands before a path of a router at a place: what the router is mounted in, the groups that it was made from, and
+    """Return what stands before a path of a router at a place: what the router is mounted in, the groups that it was made from, and
     the blocks around the place."""
     if depth > DEEPEST:
         return []
@@ -148,7 +148,7 @@ class Call:
 
 
 def _read_literal(text: str) -> str | None:
-    """What a string literal, or a symbol of Ruby, says; None for anything else."""
+    """Return the value of a string literal or a symbol of Ruby; None for anything else."""
     match = re.fullmatch(r":(\w{1,200})|[rRuU]{0,2}([\"'`])([^\n]{0,200}?)\2", text)
     return match and (match[1] or match[3])
 

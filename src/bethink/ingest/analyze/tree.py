@@ -29,7 +29,7 @@ LONG_KEY = re.compile(r"(?:[\w-]{1,60}\.){60}")
 
 
 class Finding(NamedTuple):
-    """What an analyzer has to say, and the file that says it."""
+    """A finding of an analyzer, and its file."""
 
     path: str
     passage: Passage
@@ -62,7 +62,7 @@ def make_finding(
 
 
 def is_aside(path: str) -> bool:
-    """Whether a file does not speak for the project: a test, an example, somebody else's, or made by a tool."""
+    """Return True if a file does not speak for the project: a test, an example, somebody else's, or made by a tool."""
     return bool(re.fullmatch(load_table("analyze")["aside"], path.lower()))
 
 
@@ -140,7 +140,7 @@ def as_table(value: Any) -> dict[str, Any]:
 
 
 def flatten(value: Any) -> str:
-    """What stands at a key, on one line: a string, the strings of a list, a mapping's keys with the strings that they stand for."""
+    """Return the value at a key, on one line: a string, the strings of a list, a mapping's keys with the strings that they stand for."""
     if isinstance(value, dict):
         value = [f"{key} {item}" for key, item in value.items() if isinstance(item, str)]
     items = value if isinstance(value, list) else [value]

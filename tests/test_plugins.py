@@ -1,0 +1,221 @@
+"""Plugins of packages from outside, installed as pip would, and used by the real command line."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from source_tree import ROOT
+
+BLOCKS = re.findall(
+    r"^```python\n# (bethink_\w+)\.py\n(.*?)^```$",
+    (ROOT / "CONTRIBUTING.md").read_text("utf-8"),
+    re.MULTILINE | re.DOTALL,
+)
+WALK_THROUGHS = dict(BLOCKS)
+IMPORTER = """
+from bethink.features.readers import Importer
+
+def rows(memory, place):
+    for line in place.read_text("utf-8").splitlines():
+        yield {"text": line, "kind": "fact"}
+
+IMPORTER = Importer("toy", lambda place: place.suffix == ".toy", rows)
+"""
+SILENT = WALK_THROUGHS["bethink_toy_vectors"].replace("    remote = False\n", "")
+RAISING = WALK_THROUGHS["bethink_toy_vectors"].replace("return [1.0,", "raise KeyError(text) #")
+
+
+class Machine:
+    """A home without anything, and a folder of installed packages."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home, self.packages = folder / "home", folder / "packages"
+        self.project = folder / "project"
+        for one in (self.home, self.packages, self.project):
+            one.mkdir()
+        kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+        self.environment = kept | {
+            "HOME": str(self.home),
+            "BETHINK_HOME": str(self.home / "bethink"),
+            "BETHINK_EMBEDDING": "hashing",
+            "PYTHONPATH": str(self.packages),
+        }
+
+    def install(self, group: str, name: str, value: str, code: str) -> None:
+        """Put a package with one entry point where Python finds it."""
+        module = value.partition(":")[0]
+        (self.packages / f"{module}.py").write_text(code, "utf-8")
+        about = self.packages / f"{module}-1.0.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
+        (about / "entry_points.txt").write_text(f"[{group}]\n{name} = {value}\n")
+
+    def run(self, *words: str, given: str = "") -> subprocess.CompletedProcess[str]:
+        program = [sys.executable, "-m", "bethink", *words]
+        where = {"cwd": self.project, "env": self.environment}
+        return subprocess.run(
+            program, input=given, capture_output=True, text=True, timeout=60, check=False, **where
+        )
+
+    def ok(self, *words: str, given: str = "") -> str:
+        done = self.run(*words, given=given)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+@pytest.fixture
+def machine(tmp_path):
+    return Machine(tmp_path)
+
+
+@pytest.fixture
+def toy(machine):
+    """A machine with the agent of CONTRIBUTING.md, and its folder."""
+    code = WALK_THROUGHS["bethink_toy"]
+    machine.install("bethink.agents", "toy", "bethink_toy:AGENT", code)
+    (machine.home / ".toy" / "talks").mkdir(parents=True)
+    return machine
+
+
+def say(machine, words, speaker="me"):
+    when = "2026-11-01T10:00:00Z"
+    line = {"talk": "t1", "from": speaker, "words": words, "key": words[:8], "when": when}
+    return json.dumps(line | {"folder": str(machine.project)}) + "\n"
+
+
+def test_an_agent_from_outside_is_offered_by_install(toy):
+    planned = json.loads(toy.ok("install", "--dry-run", "--no-mcp", "--json"))
+    paths = [one["path"] for one in planned["files"] if one["host"] == "toy"]
+    assert str(toy.home / ".toy" / "hooks.json") in paths
+
+
+def test_hooks_of_an_agent_from_outside_are_installed_under_its_event_names(toy):
+    toy.ok("install", "--no-mcp", "--no-skills")
+    hooks = json.loads((toy.home / ".toy" / "hooks.json").read_text())["hooks"]
+    assert set(hooks) == {"begin", "ask", "end"}
+
+
+def test_transcripts_of_an_agent_from_outside_are_read_by_backfill(toy):
+    talk = say(toy, "We decided to use Valkey for the carts.") + say(toy, "Agreed.", "toy")
+    (toy.home / ".toy" / "talks" / "t1.jsonl").write_text(talk)
+    toy.ok("backfill", "--all")
+    assert "Valkey for the carts" in toy.ok("search", "Valkey carts", "--kind", "context")
+
+
+def test_a_hook_of_an_agent_from_outside_is_answered_in_its_dialect(toy):
+    toy.ok("add", "Carts are kept in the Valkey cluster of the shop.", "--kind", "decision")
+    begun = json.dumps({"talk": "t1", "folder": str(toy.project)})
+    answer = json.loads(toy.ok("hook", "session-start", "--host", "toy", given=begun))
+    assert "Valkey cluster" in answer["toy"]["say"]
+
+
+@pytest.fixture
+def vectors(machine):
+    """Install an embedder and select it."""
+
+    def install(code):
+        value = "bethink_toy_vectors:PROVIDER"
+        machine.install("bethink.embedders", "toy", value, code)
+        machine.environment["BETHINK_EMBEDDING"] = "toy"
+        return machine
+
+    return install
+
+
+def find_model(machine):
+    found = json.loads(machine.run("doctor", "--json").stdout)
+    return next(one["message"] for one in found if one["check"] == "model")
+
+
+def test_an_embedder_from_outside_embeds(vectors):
+    machine = vectors(WALK_THROUGHS["bethink_toy_vectors"])
+    machine.ok("add", "Tea is sold in tins.")
+    found = json.loads(machine.ok("search", "tea tins", "--mode", "vector", "--json"))
+    assert "Tea is sold in tins." in json.dumps(found)
+
+
+def test_an_embedder_that_says_it_is_local_is_local(vectors):
+    assert "remote" not in find_model(vectors(WALK_THROUGHS["bethink_toy_vectors"]))
+
+
+def test_an_embedder_that_does_not_say_counts_as_remote(vectors):
+    assert "remote: gets the texts of memories" in find_model(vectors(SILENT))
+
+
+def test_an_embedder_that_raises_leaves_search_by_words(vectors):
+    machine = vectors(RAISING)
+    machine.ok("add", "Tea is sold in tins.")
+    assert "Tea is sold in tins." in machine.ok("search", "tea tins")
+
+
+def test_an_importer_from_outside_imports(machine):
+    machine.install("bethink.importers", "toy", "bethink_toy_notes:IMPORTER", IMPORTER)
+    (machine.project / "notes.toy").write_text("The printer is called Gutenberg.\n")
+    machine.ok("import", "notes.toy")
+    assert "Gutenberg" in machine.ok("search", "printer")
+
+
+def test_a_broken_plugin_breaks_no_command(machine):
+    machine.install("bethink.agents", "broken", "bethink_broken:AGENT", "import nothing_at_all")
+    (machine.home / ".claude").mkdir()
+    machine.ok("install", "--dry-run", "--no-mcp")
+
+
+def test_a_command_warns_of_a_broken_plugin_by_its_name(machine):
+    machine.install("bethink.agents", "broken", "bethink_broken:AGENT", "import nothing_at_all")
+    (machine.home / ".claude").mkdir()
+    done = machine.run("install", "--dry-run", "--no-mcp")
+    assert re.search(r"warning: .*'broken' of bethink_broken.*nothing_at_all", done.stderr)
+
+
+def test_doctor_reports_a_broken_plugin(machine):
+    machine.install("bethink.agents", "broken", "bethink_broken:AGENT", "import nothing_at_all")
+    found = json.loads(machine.run("doctor", "--json").stdout)
+    (finding,) = [one for one in found if one["check"] == "plugin broken"]
+    assert not finding["ok"]
+
+
+def test_a_package_cannot_replace_an_agent_of_ours(machine):
+    code = WALK_THROUGHS["bethink_toy"].replace('name="toy"', 'name="claude"')
+    machine.install("bethink.agents", "claude", "bethink_toy:AGENT", code)
+    (machine.home / ".claude").mkdir()
+    assert "Claude Code" in machine.ok("install", "--dry-run", "--no-mcp")
+
+
+def test_a_hook_of_our_agents_looks_at_no_installed_package():
+    code = (
+        "import sys; from bethink import plugins; plugins.AGENTS.find('claude');"
+        "print('importlib.metadata' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+SIGNAL = """
+from bethink.recall.signals import Signal, per_memory
+
+SIGNAL = Signal("toy", "mentions a toy", 0.5, per_memory(lambda memory, query: "toy" in memory.content))
+"""
+
+
+def test_a_ranking_signal_that_the_settings_name_is_explained(machine):
+    machine.install("bethink.signals", "toy", "bethink_toy_signal:SIGNAL", SIGNAL)
+    machine.environment["BETHINK_SIGNALS"] = "toy"
+    machine.ok("add", "The shop sells a toy owl.")
+    assert "mentions a toy" in machine.ok("search", "shop owl", "--explain")
+
+
+def test_a_ranking_signal_that_the_settings_do_not_name_is_not_used(machine):
+    machine.install("bethink.signals", "toy", "bethink_toy_signal:SIGNAL", SIGNAL)
+    machine.ok("add", "The shop sells a toy owl.")
+    assert "mentions a toy" not in machine.ok("search", "shop owl", "--explain")
+
+
+def test_a_ranking_signal_that_is_not_installed_is_warned_of(machine):
+    machine.environment["BETHINK_SIGNALS"] = "gone"
+    machine.ok("add", "The shop sells a toy owl.")
+    assert "'gone'" in machine.run("search", "shop owl").stderr

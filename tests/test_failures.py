@@ -542,7 +542,7 @@ def test_a_forgotten_failure_does_not_come_back(cli, tmp_path):
     assert cli.json("failures") == []
 
 
-def test_secrets_in_commands_and_errors_are_redacted(cli, tmp_path):
+def test_secrets_in_a_command_or_an_error_are_redacted(cli, tmp_path):
     secret = "ghp_" + "a1B2c3D4e5F6" * 3
     error = f"Exit code 1\nError: Cannot find module 'zod' for {secret}"
     calls = [(f"npm test --token={secret}", error, True), (f"npm install --token={secret}",)]

@@ -589,6 +589,6 @@ def test_the_settings_of_claude_memory_are_taken_over_once(cli, monkeypatch):
     }
     assert cli.json("config", "mode")["value"] == "keyword"
     monkeypatch.setenv("CLAUDE_MEMORY_SEARCH_MODE", "vector")
-    assert "mode is set here already" in cli.ok("import", str(file))
+    assert "mode is already set here" in cli.ok("import", str(file))
     file.write_text("[1]")
     assert "no settings" in cli.fails("import", str(file), code=2)

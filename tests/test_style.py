@@ -8,15 +8,15 @@ from source_tree import SOURCE
 
 # Package: docstrings that break a rule, words of the old dialect. "" holds the modules beside the packages.
 CEILINGS = {
-    "": (109, 39),
+    "": (95, 36),
     "agents": (76, 55),
-    "app": (204, 159),
+    "app": (139, 99),
     "embed": (31, 14),
-    "features": (125, 102),
-    "hooks": (69, 76),
-    "ingest": (244, 235),
+    "features": (126, 102),
+    "hooks": (57, 41),
+    "ingest": (214, 230),
     "judge": (8, 6),
-    "language": (26, 21),
+    "language": (24, 19),
     "llm": (26, 21),
     "recall": (43, 27),
     "skills": (1, 1),

@@ -411,12 +411,13 @@ def forget(
 def restore(
     memory: View,
     id: Id,
-    version: Annotated[
-        int | None, Arg("number of a version in the history", low=1, high=1_000_000)
+    to_version: Annotated[
+        int | None,
+        Arg("number of a version in the history", low=1, high=1_000_000, aliases=("version",)),
     ] = None,
 ) -> Memory:
     """Restore a memory that was forgotten or replaced, or an earlier version of it."""
-    return memory.restore(id, version)
+    return memory.restore(id, to_version)
 
 
 @route("POST /memories/{id}/votes", "Use")

@@ -1,4 +1,4 @@
-"""Small trained model that judges two texts. Nothing here knows a store, a memory or a threshold.
+"""The judge: a small trained model that compares texts. It knows no store, memory or threshold.
 
 It answers four questions: how a new text relates to an old one (`relate`), what a statement of a conversation is in its
 context (`read`), whether a memory applies to a prompt (`apply`), and how well a passage answers a question (`fit`).
@@ -55,7 +55,7 @@ class Judgement(NamedTuple):
 
 
 class StatementReading(NamedTuple):
-    """Probabilities of what a statement is in its context."""
+    """The reading of a statement in its context, as probabilities."""
 
     kinds: Mapping[str, float]  # of KINDS
     worth: float  # that it matters in a month
@@ -88,7 +88,7 @@ class Judge:
         ]
 
     def read(self, pairs: Pairs) -> list[StatementReading]:
-        """Classify each statement, the second of its pair, in its context, the first."""
+        """Return the reading of each statement, the second of its pair, given its surroundings."""
         return [
             StatementReading(
                 dict(zip(KINDS, _shares(kinds).tolist(), strict=True)),
@@ -157,7 +157,7 @@ def describe_place(
     asked: str = "",
     reply: str = "",
 ) -> str:
-    """Describe the context of a statement in the format that `read` was trained on."""
+    """Return the surroundings of a statement in the form that `read` was trained on."""
     return f"{speaker}. {heading}: {above} | {below} | {asked} | {reply}"
 
 
@@ -175,7 +175,7 @@ def turn_prompt(vector: Any, model: str) -> Any:
 
 
 def asks(text: str) -> bool:
-    """Return True if a text ends with a question mark."""
+    """Return True if a text has the form of a question."""
     return text.rstrip().endswith(("?", "？"))
 
 

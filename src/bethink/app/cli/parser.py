@@ -132,18 +132,21 @@ def name_negative(parameter: Parameter) -> str:
 
 def _make_parser(parameters: Sequence[Parameter]) -> Parser:
     parser = Parser(add_help=False, allow_abbrev=False, argument_default=SUPPRESS)
+    # A group does not build a help formatter for each argument, which took 2 ms of a search.
+    group = parser.add_argument_group()
     for one in parameters:
         if is_positional(one):
             continue
+        negative = name_negative(one) if one.type == "switch" else ""
+        place = parser.add_mutually_exclusive_group() if negative else group
         if one.type == "switch":
-            either = parser.add_mutually_exclusive_group()
-            either.add_argument(*name_flags(one), dest=one.name, action="store_const", const=True)
-            if negative := name_negative(one):
-                either.add_argument(negative, dest=one.name, action="store_const", const=False)
+            place.add_argument(*name_flags(one), dest=one.name, action="store_const", const=True)
         elif one.many or one.type == "object":
-            parser.add_argument(*name_flags(one), dest=one.name, action="append")
+            place.add_argument(*name_flags(one), dest=one.name, action="append")
         else:
-            parser.add_argument(*name_flags(one), dest=one.name)
+            place.add_argument(*name_flags(one), dest=one.name)
+        if negative:
+            place.add_argument(negative, dest=one.name, action="store_const", const=False)
     return parser
 
 

@@ -232,7 +232,7 @@ def hook(
     event: Annotated[
         str,
         Arg(
-            "session-start, subagent-start, prompt, tool, tool-failure, tool-start, stop, subagent-stop, pre-compact, post-compact,"
+            "session-start, subagent-start, prompt, tool, tool-failure, stop, subagent-stop, pre-compact, post-compact,"
             " session-end",
             positional=True,
         ),

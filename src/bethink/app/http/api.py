@@ -137,8 +137,8 @@ def perform(
     )
     arguments = bind(endpoint.http.operation.function, endpoint.parameters, checked)
 
-    def run() -> Any:
-        return endpoint.http.run(memory, **arguments)
+    def run() -> object:
+        return endpoint.http.run(memory, arguments)
 
     if endpoint.writes and key is not None:
         return answer_once(memory, run, checked, key)
@@ -172,7 +172,7 @@ async def _answer(
             raise refuse("no-json")
         raw = await request.body()
 
-    def work() -> bytes | Iterator[Any]:
+    def work() -> bytes | Iterator[object]:
         given = _read_query(request, endpoint) | _read_json(raw) | _read_path(request, endpoint)
         caller, key = request.scope["bethink.caller"], request.headers.get("idempotency-key")
         found = perform(endpoint, caller, projects, given, key)
@@ -186,7 +186,7 @@ async def _answer(
     return StreamingResponse(stream(content, projects.run), media_type=JSON_LINES)
 
 
-def _keep(value: Any) -> Any:
+def _keep(value: object) -> object:
     return value
 
 
@@ -260,12 +260,12 @@ def _read_query(request: Request, endpoint: Endpoint) -> Json:
     return given
 
 
-def encode(value: Any) -> bytes:
+def encode(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 async def stream(
-    values: Iterator[Any], run: Callable[..., Awaitable[bytes]]
+    values: Iterator[object], run: Callable[..., Awaitable[bytes]]
 ) -> AsyncIterator[bytes]:
     """Stream values as one JSON object per line."""
 
@@ -281,7 +281,7 @@ async def stream(
 ANSWER = "answer:"  # before a key, among the facts about the database
 
 
-def answer_once(memory: View, run: Callable[[], Any], given: Values, key: str) -> Any:
+def answer_once(memory: View, run: Callable[[], object], given: Values, key: str) -> Any:
     """Answer a request with an `Idempotency-Key`: run it, or return the stored answer of the first request with this key.
 
     Each write of the request has a key too, made from the request's key and the changes, which the store keeps in the same transaction.

@@ -165,7 +165,7 @@ def cite(memory: Values) -> str:
     return citation(cast(Memory, SimpleNamespace(**memory)))
 
 
-def as_words(value: Any) -> str:
+def as_words(value: object) -> str:
     """A value of a memory as people write it."""
     return f"{value:g}" if isinstance(value, float) else brief(value) or "nothing"
 

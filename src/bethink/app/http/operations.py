@@ -15,7 +15,7 @@ from bethink.app.http.projects import NOWHERE, View
 from bethink.app.http.security import Grant, refuse
 from bethink.app.operation import OPERATIONS as SHARED
 from bethink.app.operation import Arg, Operation
-from bethink.app.operations import find
+from bethink.app.operations import find, write
 from bethink.app.operations.fields import (
     EmbeddingText,
     Statement,
@@ -407,27 +407,10 @@ def forget(
     )
 
 
-@route("POST /memories/{id}/restore", "Use", "meaning")
-def restore(
-    memory: View,
-    id: Id,
-    to_version: Annotated[
-        int | None,
-        Arg("number of a version in the history", low=1, high=1_000_000, aliases=("version",)),
-    ] = None,
-) -> Memory:
-    """Restore a memory that was forgotten or replaced, or an earlier version of it."""
-    return memory.restore(id, to_version)
-
-
-@route("POST /memories/{id}/votes", "Use")
-def vote(
-    memory: View,
-    id: Id,
-    value: Annotated[float, Arg("useful above zero, misleading below", low=-100, high=100)] = 1,
-) -> Memory:
-    """Rate a memory as useful or misleading. Counts as a use."""
-    return memory.vote(id, value)
+@presents(write.restore)
+@presents(write.vote)
+def show_changed(memory: View, changed: write.Changed) -> Memory:
+    return changed.memory
 
 
 @route("POST /memories/{id}/relations", "Use", "created")

@@ -159,8 +159,10 @@ def done(
 
 @operation(
     "Use",
+    http="POST /memories/{id}/restore",
     agents="append",
     opens="read",
+    traits=("meaning",),
     examples=(
         "bethink restore 01a1dd89",
         "bethink restore 01a1dd89 --to 2",
@@ -170,7 +172,7 @@ def done(
 def restore(
     memory: "Bethink",
     id: Id,
-    all_projects: AllProjects = False,
+    all_projects: Annotated[AllProjects, Arg(without=("http",))] = False,
     to_version: Annotated[
         int | None,
         Arg(
@@ -179,6 +181,7 @@ def restore(
             low=1,
             high=1_000_000,
             aliases=("to",),
+            on={"http": Arg(aliases=("to", "version"))},
         ),
     ] = None,
 ) -> Changed:
@@ -188,6 +191,7 @@ def restore(
 
 @operation(
     "Use",
+    http="POST /memories/{id}/votes",
     tool="rate_memories",
     agents="append",
     opens="read",
@@ -197,7 +201,7 @@ def vote(
     memory: "Bethink",
     id: Id,
     value: Annotated[float, Arg("from -100 to 100", positional=True, low=-100, high=100)] = 1,
-    all_projects: AllProjects = False,
+    all_projects: Annotated[AllProjects, Arg(without=("http",))] = False,
 ) -> Changed:
     """Rate a memory as useful or misleading.
 

@@ -150,7 +150,7 @@ class Bethink:
         recognise = projects.recognise_team if self.shared else projects.recognise
         return recognise(project, known, lambda path: ingest.redact.redact_name(path))
 
-    def disable_embeddings(self, error: EmbeddingError) -> None:
+    def rest_model(self, error: EmbeddingError) -> None:
         """Search by words alone from now on, and say why in `hints`. Copies of this object are not affected."""
         self._model = LazyModel(self.config, None)
         self._model.rest(error)

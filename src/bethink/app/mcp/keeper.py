@@ -77,7 +77,7 @@ class Keeper:
         if meaning and not opened.ready.wait(PATIENCE):
             message = "the embedding model is still being fetched."
             hint = "wait a little; `bethink reindex` catches up."
-            memory.disable_embeddings(EmbeddingError(message, hint))
+            memory.rest_model(EmbeddingError(message, hint))
         return memory
 
     def has_model(self, directory: Path | None) -> bool:

@@ -92,8 +92,8 @@ class ForeignDatabase:
             yield
         except apsw.Error as error:
             raise InvalidInput(
-                f"The database {self.path} cannot be read: {error}. Nothing was taken in.",
-                f"Mend a damaged one with `sqlite3 {self.path.name} .recover`; close the program that uses a busy one.",
+                f"The database {self.path} cannot be read: {error}. Nothing was imported.",
+                f"Repair a damaged database with `sqlite3 {self.path.name} .recover`; if it is busy, close the program that uses it.",
             ) from error
 
 

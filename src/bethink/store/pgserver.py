@@ -223,7 +223,7 @@ def translate_errors(name: str) -> Iterator[None]:
         if isinstance(error, psycopg.OperationalError) and is_refused(error):
             raise StoreError(
                 f"{name} cannot be opened: {reason.rpartition('FATAL: ')[2].strip()}.",
-                "Mend the `database` setting; PGPASSWORD or ~/.pgpass may hold the password.",
+                "Correct the `database` setting; PGPASSWORD or ~/.pgpass may hold the password.",
             ) from error
         about = {"name": name, "reason": reason, "code": error.sqlstate or type(error).__name__}
         raise translate_error(TRANSLATIONS, errors, error, **about) from error
@@ -237,10 +237,10 @@ DiskFull | StoreError | The disk of {name} is full; nothing was changed. | Free 
 DataCorrupted IndexCorrupted | StoreCorrupt | {name} is damaged: {reason}. | Restore a backup of the server.
 ReadOnlySqlTransaction | StoreReadOnly | {name} cannot be written: it is read-only. | Point `database` at the primary.
 InsufficientPrivilege | StoreError | The role that {name} is opened with may not do that: {reason}. | Open the database once as its owner, who GRANTs bethink_app to the role; only a superuser may CREATE EXTENSION vector. See docs/guides/team.md.
-ProgramLimitExceeded StringDataRightTruncation UntranslatableCharacter | InvalidInput | The text holds something that cannot be stored in PostgreSQL, such as a zero byte or a name that is too long. | Shorten or mend it.
-UniqueViolation | StoreError | {name} holds one of these already; nothing was changed. | Try again; if it stays, run `bethink doctor --deep`.
+ProgramLimitExceeded StringDataRightTruncation UntranslatableCharacter | InvalidInput | The text holds something that cannot be stored in PostgreSQL, such as a zero byte or a name that is too long. | Shorten or clean it.
+UniqueViolation | StoreError | {name} already contains one of these; nothing was changed. | Try again; if the error persists, run `bethink doctor --deep`.
 OperationalError InterfaceError | StoreUnavailable | The PostgreSQL server {name} cannot be reached, or takes no writes right now; what was not acknowledged was not changed. | Start the server, or check hosts and port in `database`.
-Error | StoreError | {name} could not do what was asked ({code}). | Run `bethink doctor --deep`.
+Error | StoreError | {name} rejected the statement ({code}). | Run `bethink doctor --deep`.
 """
 # When connecting fails, only the text of the error gives the reason.
 REFUSALS = (
@@ -276,7 +276,7 @@ def _check_and_migrate(database: Database) -> None:
         version = connection.info.server_version
         if version < OLDEST_SERVER:
             raise StoreError(
-                f"{database.shown} is PostgreSQL {version // 10_000}; 16 is the oldest that will do.",
+                f"{database.shown} is PostgreSQL {version // 10_000}; 16 or later is required.",
                 "Upgrade the server.",
             )
         scripts = migrations()
@@ -329,7 +329,7 @@ def _extension_schema(connection: Connection, name: str) -> str:
         )
     if tuple(int(part) for part in row[1].split(".")[:2]) < OLDEST_VECTOR:
         raise StoreError(
-            f"{name} has pgvector {row[1]}; 0.8 is the oldest that will do.",
+            f"{name} has pgvector {row[1]}; 0.8 or later is required.",
             "As the owner: ALTER EXTENSION vector UPDATE;",
         )
     return str(row[0])

@@ -109,7 +109,7 @@ class PostgresWriter(Writer):
     def new_scope(self, key: str, name: str, path: str) -> int:
         if key == PERSONAL and not self.who.person:
             raise InvalidInput(
-                "What is personal belongs to somebody, and this database was opened for nobody.",
+                "Personal memories need an owner, but this database was opened without a user.",
                 "Set `user` to your name.",
             )
         id = -self.number("scopes") if key == PERSONAL else self.number("scopes")
@@ -206,7 +206,7 @@ vectors | rebuild | {} vectors, but {} are counted. | SELECT a.n, b.n FROM (SELE
     # The tenant's row counts the lines of the audit trail, so that deleted lines are noticed.
     deep_checks = f"""
 audit trail |  | {{}} of {{}} lines are gone. | SELECT sealed - count(number), sealed FROM tenants LEFT JOIN audit ON number <= sealed GROUP BY sealed HAVING count(number) < sealed
-vectors | reindex | {{}} vectors are not what was written. | SELECT count(*) FROM vectors v JOIN models d ON d.id = v.model WHERE {UNSOUND} HAVING count(*) > 0
+vectors | reindex | {{}} vectors are damaged. | SELECT count(*) FROM vectors v JOIN models d ON d.id = v.model WHERE {UNSOUND} HAVING count(*) > 0
 """
 
     def __init__(
@@ -309,8 +309,8 @@ vectors | reindex | {{}} vectors are not what was written. | SELECT count(*) FRO
             except (psycopg.OperationalError, psycopg.InterfaceError, StoreError) as error:
                 if sent:
                     raise OutcomeUnknown(
-                        f"{self.path} went away during a write, and it could not be found out whether that went in.",
-                        "Look once the server is back; telling the same again does not store it twice.",
+                        f"{self.path} disconnected during a write, and it is unknown whether the write was committed.",
+                        "Check once the server is back; adding the same text again does not store it twice.",
                     ) from error
                 raise
 

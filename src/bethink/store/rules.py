@@ -107,7 +107,7 @@ class Writer(Places):
             found = self.find_source(scope, uri, "position") or 0
             if found != position:
                 raise Overtaken(
-                    f"{uri} was read on to {found} by another process.",
+                    f"{uri} was read up to {found} by another process.",
                     "Nothing is lost; run it again.",
                 )
         for id, was in self.batch.unchanged:
@@ -115,7 +115,7 @@ class Writer(Places):
             if row is None or row[0] != rows.stamp(was):
                 raise Overtaken(
                     f"The memory {id} was changed by another process.",
-                    "Read it again, and change what it says now.",
+                    "Read it again, then repeat the change.",
                 )
 
     def _change_and_relate(self, outcomes: Sequence[Outcome]) -> int:
@@ -286,13 +286,13 @@ class Writer(Places):
                 )
         if "content_hash" in changed and self.find_refused({row["content_hash"]}):
             raise InvalidInput(
-                "This text was purged, so it is not taken in again.",
-                "`bethink add --force` remembers it all the same.",
+                "This text was purged, so it cannot be added again.",
+                "`bethink add --force` adds it anyway.",
             )
         by = changed.get("superseded_by")
         if by and self.one(CHAIN, by, change.id):
             raise InvalidInput(
-                f"{change.id} already replaces {by}; replacing it back would make a circle.",
+                f"{change.id} already replaces {by}; replacing it back would form a cycle.",
                 f"bethink restore {by}",
             )
 

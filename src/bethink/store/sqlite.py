@@ -366,7 +366,7 @@ full-text index | rebuild | {} spans, but {} are indexed. | SELECT a.n, b.n FROM
                 problems.append(Problem("full-text index", f"{table}: {error}.", "rebuild"))
         unsound = [unsound_vectors(self.connection, which.table) for which in INDEX if deep]
         if number := sum(map(len, unsound)):
-            message = f"{number} vectors are not what was written."
+            message = f"{number} vectors are damaged."
             problems.append(Problem("vectors", message, "reindex"))
         return problems
 
@@ -558,7 +558,7 @@ FullError | StoreError | The disk that holds {path} is full; nothing was changed
 ReadOnlyError | StoreReadOnly | The database {path} cannot be written: it is read-only. | Check the permissions of the file and its folder.
 CantOpenError PermissionsError AuthError | StoreError | The database {path} cannot be opened: {error}. | Check that its folder exists and is yours.
 IOError | StoreError | Reading or writing {path} failed: {error}; nothing was changed. | Check the disk and free space.
-Error | StoreError | The database {path} could not do what was asked: {error}. | Run `bethink doctor --deep`.
+Error | StoreError | The database {path} failed: {error}. | Run `bethink doctor --deep`.
 """
 
 
@@ -571,7 +571,7 @@ def translate_errors(path: Path | str) -> Iterator[None]:
         raise translate_error(TRANSLATIONS, apsw, error, path=path, error=error) from error
     except UnicodeDecodeError as error:
         raise StoreCorrupt(
-            f"The database {path} is damaged: it holds text that is none.",
+            f"The database {path} is damaged: it contains invalid text.",
             "Run `bethink doctor --deep`.",
         ) from error
     except UnicodeEncodeError as error:

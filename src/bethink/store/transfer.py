@@ -298,7 +298,7 @@ def take(
         # Tombstones are hashed with the secret of their store, so it comes with them.
         if writer.one("SELECT 1 FROM tombstones LIMIT 1"):
             raise StoreError(
-                "This database already has tombstones of its own, made with another secret.",
+                "This database already has tombstones, made with another secret.",
                 "Migrate into an empty database.",
             )
         writer.run("UPDATE meta SET value = ? WHERE key = 'salt'", bundle.salt)
@@ -437,7 +437,7 @@ def migrate(
     differing = ", ".join(part for part, (number, _) in done.items() if number)
     raise StoreError(
         f"Source and target do not agree: {differing}.",
-        "Stop what writes to the source, then run the same command again: it goes on from here.",
+        "Stop what writes to the source, then run the same command again: it resumes from here.",
     )
 
 
@@ -451,7 +451,7 @@ def _claim(target: "Store", origin: str) -> bool:
     if existing or overview.sources or overview.sessions:
         whose = f", brought from {noted}" if noted is not None else ""
         raise InvalidInput(
-            f"The target holds {existing} memories already{whose}.",
+            f"The target already contains {existing} memories{whose}.",
             "Migrate into an empty database; `bethink sync` merges two that are in use.",
         )
     target.take(Bundle(), note=(NOTE, origin))
@@ -479,7 +479,7 @@ def _catch_up(
         if left:
             raise StoreError(
                 f"The target refused {len(left)} memories, the first of them {left[0]}.",
-                "Somebody else writes to it; migrate into one of your own.",
+                "Another process writes to it; migrate into a database that is not in use.",
             )
         taken += len(fresh)
         if part == "records":

@@ -2,7 +2,6 @@
 
     python bench/replay.py FOLDER [--part tuning] [--labels DIR] [--out FILE]
     python bench/replay.py FOLDER … --by words        # a control: words, newest or silent in place of the product
-    python bench/replay.py --process                  # processor time of the hooks as processes of their own
 
 Each FOLDER holds transcripts, with an INDEX.tsv that names the repository of each or without. Sessions are replayed project by project,
 in order of time, call by call: the hooks get the messages that the host would send, and at the end of each turn what was said and done
@@ -379,7 +378,7 @@ class Replay:
         """What the host sends around a call."""
         place = self.place(call)
         common = {
-            "session_id": session.name,
+            "session_id": session.name.rpartition("_")[2],  # files begin with their date
             "transcript_path": str(path),
             "cwd": place,
             "tool_name": call.tool,
@@ -539,7 +538,20 @@ def read_labels(path: Path) -> dict[tuple[str, str, str], list[str]]:
 
 
 def measure(rows: list[dict[str, Any]], folder: Path) -> None:
-    pass
+    """Compare what was shown with what a reader says."""
+    failures, lines = read_labels(folder / "failures.tsv"), read_labels(folder / "lines.tsv")
+    known = right = 0
+    verdicts = Counter[str]()
+    for row in rows:
+        place = (row["repository"], row["session"], str(row["line"]))
+        verdict = lines.get(place, [""])[0] if row["shown"] else ""
+        verdicts[verdict or "unlabelled"] += bool(row["shown"])
+        if place in failures and failures[place][1:2] == ["yes"]:
+            known += 1
+            right += verdict == "right"
+    print(f"right fix shown at {right} of {known} failures whose fix was known")
+    applying = verdicts["right"] + verdicts["applies"]
+    print(f"{applying} of {sum(verdicts.values())} lines shown apply: {dict(verdicts)}")
 
 
 if __name__ == "__main__":

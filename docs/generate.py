@@ -10,6 +10,7 @@ The pages are the same on every supported Python, on every machine and at every 
 from __future__ import annotations
 
 import argparse
+import importlib
 import inspect
 import io
 import json
@@ -31,13 +32,12 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from bethink import __version__, errors, model  # noqa: E402
 from bethink import api as memories  # noqa: E402
-from bethink.app import OPERATIONS  # noqa: E402
 from bethink.app import cli as commands  # noqa: E402
-from bethink.app.cli import console  # noqa: E402
 from bethink.app.cli.main import main as run_command  # noqa: E402
+from bethink.app.cli.parser import render_help  # noqa: E402
 from bethink.app.http.api import BASE, ENDPOINTS, Endpoint, returns_lines  # noqa: E402
 from bethink.app.mcp.tools import PROMPTS, TOOLS  # noqa: E402
-from bethink.app.operation import Parameter, describe_type  # noqa: E402
+from bethink.app.operation import OPERATIONS, Operation, Parameter, describe_type  # noqa: E402
 from bethink.config import PERSONAL, SETTINGS, Config  # noqa: E402
 from bethink.recall import features, rank, signals  # noqa: E402
 from bethink.recall.rank import PROFILES  # noqa: E402
@@ -89,6 +89,59 @@ EXIT_CODES = {
 }
 
 
+# Modules of operations, in the order of `bethink --help`; commands of a group stand together.
+MODULES = (
+    *("operations.write", "cli.write", "operations.find", "cli.edit", "cli.handoff"),
+    *("cli.knowledge", "cli.transfer", "cli.rules", "operations.overview", "cli.tend"),
+    *("cli.shell", "cli.serve", "cli.settings", "cli.connect"),
+)
+GROUPS = ("Use", "Take in", "Look", "Serve", "Connect", "Tend")
+
+
+def list_commands() -> list[Operation]:
+    """The commands of every module, by group."""
+    for module in MODULES:
+        importlib.import_module(f"bethink.app.{module}")
+    folders = [ROOT / "src/bethink/app" / name for name in ("cli", "operations")]
+    declared = {
+        f"{file.parent.name}.{file.stem}"
+        for folder in folders
+        for file in folder.glob("*.py")
+        if "\n@operation(" in file.read_text("utf-8")
+    }
+    if declared != set(MODULES):
+        raise Outdated(f"docs/generate.py: MODULES differs: {declared ^ set(MODULES)}.")
+    found = [
+        one
+        for module in MODULES
+        for one in OPERATIONS.values()
+        if one.cli and one.function.__module__ == f"bethink.app.{module}"
+    ]
+    return sorted(found, key=lambda one: GROUPS.index(one.group))
+
+
+def index_commands() -> dict[str, tuple[str, str, str]]:
+    """Group, module and help of each command."""
+    return {
+        one.name: (one.group, one.function.__module__.removeprefix("bethink.app."), one.help)
+        for one in list_commands()
+    }
+
+
+def index() -> str:
+    """The module that names every command, so that `--help` loads no operation."""
+    lines = [
+        '"""Commands by name: group, module and help. Written by docs/generate.py; run `make docs`."""',
+        "",
+        "COMMANDS = {",
+    ]
+    for name, parts in index_commands().items():
+        lines.append(f"    {json.dumps(name)}: (")
+        lines += [f"        {json.dumps(part)}," for part in parts]
+        lines.append("    ),")
+    return "\n".join([*lines, "}", ""])
+
+
 def cli() -> str:
     parts = [
         "`bethink` prints data on stdout; hints, warnings, errors and progress go to stderr. Options and words mix freely, and the"
@@ -96,18 +149,15 @@ def cli() -> str:
         table(("exit code", "meaning"), list(EXIT_CODES.items())),
         "Ids are shown shortened and accepted as any unique beginning. A time is a span (`90min`, `12h`, `30d`, `2w`, `6mo`, `1y`), a"
         " date, a date and time in ISO form (in your time zone if it names none), `now`, `today`, `yesterday`, `tomorrow`, a weekday (`last monday`), a month (`2026-03`), or the beginning of `last week`, `next month`, `this year`.",
-        fenced(commands.render_overview()),
+        fenced(commands.render_overview(index_commands())),
     ]
-    for group in commands.GROUPS.values():
-        for name, (_, about) in group.items():
-            with mock.patch.dict(os.environ, COLUMNS=str(WIDTH)):
-                help = console.render_help(name)
-            _, _, route, tool, _ = OPERATIONS[name]
-            ways = [f"over HTTP `{route}`"] * (route != "-") + [f"for agents `{tool}`"] * (
-                tool != "-"
-            )
-            also = f" Also {' and '.join(ways)}." if ways else ""
-            parts += [f"## {name}", f"{about[0].upper()}{about[1:]}.{also}", fenced(help)]
+    for operation in list_commands():
+        with mock.patch.dict(os.environ, COLUMNS=str(WIDTH)):
+            help = render_help(operation)
+        ways = [f"over HTTP `{operation.http}`"] * bool(operation.http)
+        ways += [f"for agents `{operation.tool}`"] * bool(operation.tool)
+        also = f" Also {' and '.join(ways)}." if ways else ""
+        parts += [f"## {operation.name}", f"{operation.help}.{also}", fenced(help)]
     return page("Command line", *parts)
 
 
@@ -920,6 +970,7 @@ def within(page: str, part: str, text: str) -> str:
 
 
 PAGES: dict[str, Callable[[], str]] = {
+    "../src/bethink/app/cli/index.py": index,
     "reference/cli.md": cli,
     "reference/http.md": http,
     "reference/mcp.md": mcp,

@@ -456,31 +456,50 @@ def read_pair(root: Path, old: str, new: str):
     return before, after, [(one.id, other.id) for one, other in pairs]
 
 
-SUPERSEDED_RECORD_HANDS = [
-    ("Superseded by [12. New](0012-new-way.md)", "Accepted"),
-    (
-        "Accepted\n\nSuperceded by [12. New](0012-new-way.md)",
-        "Accepted\n\nSupercedes [3. Old](0003-old-way.md)",
-    ),
-    ("Superseded by ADR-0012", "Accepted"),
-    ("Superseded by ADR 12.", "Accepted"),
-    ("Superseded by #12", "Accepted"),
-    ("superseded by [[0012-new-way]]", "Accepted"),
-    ("Superseded by:\n- [ADR-12](./0012-new-way.md)", "Accepted"),
-    ("Replaced by 0012-new-way.md", "Accepted"),
-    ("Accepted", "Accepted\n\nSupersedes [ADR-3](0003-old-way.md)"),
-    ("Accepted", "Accepted, supersedes ADR 3"),
-    ("Accepted, amended by ADR 12, superseded by 12", "Accepted"),
-]
-
-
-def test_a_superseded_record_names_its_successor(tmp_path):
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param(
+            "Superseded by [12. New](0012-new-way.md)",
+            "Accepted",
+            id="superseded-12-new-0012-new-way.md",
+        ),
+        pytest.param(
+            "Accepted\n\nSuperceded by [12. New](0012-new-way.md)",
+            "Accepted\n\nSupercedes [3. Old](0003-old-way.md)",
+            id="accepted-superceded-12-new-0012-new",
+        ),
+        pytest.param("Superseded by ADR-0012", "Accepted", id="superseded-ADR-0012"),
+        pytest.param("Superseded by ADR 12.", "Accepted", id="superseded-ADR-12"),
+        pytest.param("Superseded by #12", "Accepted", id="superseded-12"),
+        pytest.param("superseded by [[0012-new-way]]", "Accepted", id="superseded-0012-new-way"),
+        pytest.param(
+            "Superseded by:\n- [ADR-12](./0012-new-way.md)",
+            "Accepted",
+            id="superseded-ADR-12-0012-new-way.md",
+        ),
+        pytest.param("Replaced by 0012-new-way.md", "Accepted", id="replaced-0012-new-way.md"),
+        pytest.param(
+            "Accepted",
+            "Accepted\n\nSupersedes [ADR-3](0003-old-way.md)",
+            id="accepted-accepted-supersedes-ADR-3-0003-old",
+        ),
+        pytest.param(
+            "Accepted", "Accepted, supersedes ADR 3", id="accepted-accepted-supersedes-ADR-3"
+        ),
+        pytest.param(
+            "Accepted, amended by ADR 12, superseded by 12",
+            "Accepted",
+            id="accepted-amended-ADR-12-superseded-12",
+        ),
+    ],
+)
+def test_a_superseded_record_names_its_successor(tmp_path, old, new):
     known = {"adr": 3, "adr_key": OLD, "status": "superseded", "superseded_by": NEW}
-    for old, new in SUPERSEDED_RECORD_HANDS:
-        before, after, pairs = read_pair(tmp_path, old, new)
-        assert before.metadata == known
-        assert after.metadata == {"adr": 12, "adr_key": NEW, "status": "accepted"}
-        assert "Superseded by ADR 12: New." in before.content and pairs == [("old", "new")]
+    before, after, pairs = read_pair(tmp_path, old, new)
+    assert before.metadata == known
+    assert after.metadata == {"adr": 12, "adr_key": NEW, "status": "accepted"}
+    assert "Superseded by ADR 12: New." in before.content and pairs == [("old", "new")]
 
 
 @pytest.mark.parametrize(

@@ -305,7 +305,7 @@ def test_the_user_confirms_a_proposal(shop, confirm):
         assert memory.one(old).superseded_by == new
 
 
-def test_an_agent_neither_rewrites_nor_ends_what_the_user_said_and_only_proposes_links(shop):
+def test_an_agent_only_proposes_changes_to_a_user_s_statement(shop):
     old, new = shop.add(OLD, "decision"), shop.add("We use MongoDB.", "decision")
     changes = [{"content": "We use MongoDB."}, {"summary": "MongoDB"}, {"valid_to": DECIDED}]
     changes += [{"expires_at": DECIDED + timedelta(days=9)}, {"answered": True}]

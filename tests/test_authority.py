@@ -16,8 +16,9 @@ from memories import use_tool
 
 from bethink import caller, consent
 from bethink.app.cli import COMMANDS
-from bethink.app.cli.console import find_refused
+from bethink.app.cli.console import find_forbidden, load_operation
 from bethink.app.mcp.keeper import Keeper, answer_prompt_hook
+from bethink.app.operation import CLASSES
 from bethink.errors import InvalidInput, NeedsPerson, NotFound
 from bethink.features import inbox, promotion
 from bethink.hooks.run import run
@@ -527,16 +528,14 @@ def test_the_program_of_an_agent_is_known(words, is_agent):
 # Commands
 
 
-def test_every_command_is_classified():
-    from bethink.app import read_words
-
-    rules = read_words("agents")
-    listed = [name for rule in ("read", "append", "person") for name in rules[rule].split()]
-    assert sorted(listed) == sorted(COMMANDS)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_says_who_may_run_it(name):
+    assert load_operation(name).agents in CLASSES
 
 
-def test_a_command_that_nobody_classified_is_for_people():
-    assert find_refused("shred", []) == "shred"
+def test_a_command_without_a_class_is_for_people():
+    unclassified = load_operation("list")._replace(name="shred", agents="")
+    assert find_forbidden(unclassified, []) == "shred"
 
 
 PERSON_ONLY = [

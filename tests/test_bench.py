@@ -71,7 +71,7 @@ DOCUMENTS, QUERIES = (
 )
 
 
-def test_a_set_is_loaded_asked_and_judged_scope_by_scope(offline, tmp_path):
+def test_a_set_is_judged_scope_by_scope(offline, tmp_path):
     told = []
     folder = write(tmp_path / "tiny", DOCUMENTS, QUERIES, name="tiny set")
     modes = [*bench.SEARCHES, *bench.RECIPES]
@@ -131,7 +131,7 @@ LATER = {"id": "q", "query": "rotate logs", "relevant_sessions": ["s2"], "time":
 
 
 @pytest.mark.parametrize("as_conversations", [False, True])
-def test_the_clock_helps_on_the_day_and_not_a_month_later(offline, tmp_path, as_conversations):
+def test_recency_helps_only_on_the_day(offline, tmp_path, as_conversations):
     folder = write(tmp_path / "talk", TALK, [LATER])
     how = {"asked": ["own", "month"], "as_conversations": as_conversations}
     rows = bench.run([folder], ["keyword", "newest"], **how)

@@ -286,7 +286,7 @@ MESSAGE = [
 
 
 @pytest.mark.parametrize("repeats", [1, 8])
-def test_redacting_and_extracting_cost_little_more_than_reading(repeats):
+def test_extracting_costs_little_more_than_reading(repeats):
     (message,) = MESSAGE
     text = "\n\n".join([message] * repeats)
     splitting = best(lambda: re.findall(r"\w+", text))

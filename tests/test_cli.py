@@ -150,7 +150,7 @@ def test_a_command_of_an_agent_has_the_trust_of_an_agent(cli, monkeypatch, known
     assert (new["trust"], new["source"]) == (2, "note:agent:shell")
     assert "may replace" in said
     linked = cli("link", new["id"], "supersedes", old, *words)
-    assert " may_replace " in linked.out and "when the user confirms it" in linked.err
+    assert " may_replace " in linked.out and "once the user confirms it" in linked.err
     assert "user's own word" in cli.fails("update", old, "--content", "Other", *words, code=2)
     file = cli.project / "file.json"
     cli.ok("export", "--output", str(file))

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import bethink
 from bethink.app import render as layout
-from bethink.app.cli import COMMANDS, console, parser, tend
+from bethink.app.cli import COMMANDS, console, parser, shell
 from bethink.app.cli.console import Bar
 from bethink.app.cli.main import find_command
 from bethink.embed import models
@@ -37,7 +37,7 @@ WRITING = {"hashlib", "tomlkit", "yaml", "bethink.ingest.redact", "bethink.judge
 
 def test_help_lists_every_command(cli):
     shown = cli.ok("--help")
-    for name, (_, about) in COMMANDS.items():
+    for name, (_, _, about) in COMMANDS.items():
         assert re.search(rf"^  {name} +{re.escape(about)}$", shown, re.MULTILINE)
     assert cli.ok("help") == cli.ok("-h") == shown
 
@@ -71,10 +71,7 @@ def test_every_command_explains_itself_with_examples_that_are_accepted(cli, name
             words = shlex.split(part) if part.startswith("bethink ") else []
             if words[:1] == ["bethink"]:
                 command, rest = find_command(words[1:])
-                if COMMANDS[command][0].startswith("@"):
-                    parser.parse(console.load_operation(command), rest)
-                else:
-                    console.parse(command, rest)
+                parser.parse(console.load_operation(command), rest)
 
 
 def modules_after(*argv, home, project):
@@ -93,7 +90,9 @@ def modules_after(*argv, home, project):
 @pytest.mark.parametrize("argv", [["--version"], ["--help"]])
 def test_version_or_help_imports_next_to_nothing(argv, tmp_path):
     loaded = modules_after(*argv, home=tmp_path / "home", project=tmp_path)
-    ours = {f"bethink{name}" for name in ("", ".app", ".app.cli", ".app.cli.main")}
+    ours = {
+        f"bethink{name}" for name in ("", ".app", ".app.cli", ".app.cli.index", ".app.cli.main")
+    }
     assert {name for name in loaded if name.startswith("bethink")} == ours
     assert not loaded & {"argparse", "dataclasses", "pathlib", "json", "apsw", *HEAVY}
 
@@ -143,7 +142,7 @@ def test_the_doctor_names_a_missing_model(cli):
     cli.monkeypatch.setenv("BETHINK_EMBEDDING", "snowflake-arctic-embed-s")
     problem = findings(cli)["model"]
     assert "not installed" in problem["message"] and "bethink model pull" in problem["fix"]
-    assert "mend: Run `bethink model pull`" in cli("doctor").out
+    assert "fix: Run `bethink model pull`" in cli("doctor").out
 
 
 def test_the_doctor_names_a_damaged_model(cli):
@@ -190,7 +189,7 @@ def test_the_doctor_fixes_a_broken_index(cli):
     assert found["vectors of the model"]["fix"] == "bethink reindex"
     assert cli.json("search", "deploy", "--mode", "keyword") == []
     result = cli("doctor", "--fix")
-    assert result.code == 0 and "fixed: embedded what had no vector" in result.err, result
+    assert result.code == 0 and "fixed: made missing vectors" in result.err, result
     assert findings(cli) == {}
     assert len(cli.json("search", "deploy", "--mode", "keyword")) == 1
 
@@ -203,7 +202,7 @@ def test_the_doctor_fixes_open_permissions(cli):
         folder.chmod(0o755)
     found = findings(cli)
     for name in ("hooks folder", "folder"):
-        assert "others can look into" in found[name]["message"]
+        assert "other users can read" in found[name]["message"]
     assert cli("doctor", "--fix").code == 0
     assert {path.stat().st_mode & 0o777 for path in folders} == {0o700}
 
@@ -317,13 +316,13 @@ def test_reset_all_leaves_nothing(cli):
 PROMISES = {
     "Meaning comes from .*, on this machine": (),
     "There is no embedding model, so this demo finds memories by their words only": (),
-    "A kind that is not given is found by rules: the last one is a question": (
+    "A kind that is not given is detected: the last one is a question": (
         'add "[^"]+"\\nadded \\S+ question  Should the invoice[^$]*$',
     ),
-    "The same again is noticed, and so is nearly the same": (
+    "The same statement, or nearly the same, is not added again": (
         "\\nalready stored as (\\S+): Users sign in with a magic link that is valid for 15 minutes\\n[^#]*\\nsame as \\1: Users sign in with a magic link that is valid for 15 minutes\\n  these words are kept as a version of it",
     ),
-    "The same again is noticed: it is not added": (
+    "The same statement is not added again": (
         "\\nalready stored as \\S+: Users sign in with a magic link that is valid for 15 minutes",
     ),
     "Ask in other words": (
@@ -333,21 +332,21 @@ PROMISES = {
     "Ask by words": (
         "\\n01\\S+ [^\\n]*\\n  Users sign in with a magic link that is valid for 15 minutes",
     ),
-    "what proved useful comes first": (
+    "useful memories come first": (
         "votes \\+5 for (\\S+) gotcha [^#]*--seed 1\\n\\1 +\\S+ +gotcha ",
     ),
-    "A decision that changes replaces the old one. The answer is the new one": (
+    "A changed decision replaces the old one. The answer is the new one": (
         "(?:replaces|supersedes) \\S+(?:: The orders service)?[^#]*recall [^#]*\\n01\\S+ [^\\n]*\\n  Orders moved from MySQL to PostgreSQL[^#]*\\n  supersedes ",
     ),
-    "What is private, and what looks like a secret, is taken out": (
+    "Private text, and text that looks like a secret, is removed": (
         "added \\S+ fact  The staging login is \\[REDACTED\\] and the token is \\[REDACTED:github-token\\]\\n",
         "search [^#]*\\[REDACTED\\]",
     ),
-    "Every score can be taken apart": (
+    "Every score can be explained": (
         "\\n  relevance 0\\.\\d{3}: how well",
         "\\n  (?:cosine|bm25) \\d",
     ),
-    "Seven memories are kept": ("\\nmemories +7\\n",),
+    "Seven memories are stored": ("\\nmemories +7\\n",),
 }
 
 
@@ -368,14 +367,14 @@ def test_the_demo_keeps_every_promise_about_meaning(cli, model_or_pull, tmp_path
 def check_promises(cli, tmp_path, monkeypatch, by_meaning):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    kept, real = [], tend.play
+    kept, real = [], shell.play
 
     def look(args, folder):
         steps = real(args, folder)
         kept.append(b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file()))
         return steps
 
-    monkeypatch.setattr(tend, "play", look)
+    monkeypatch.setattr(shell, "play", look)
     shown = cli.ok("demo")
     sentences = re.findall(r"^# (.+)$", shown, re.MULTILINE)
     parts = dict(zip(sentences, re.split(r"^# .+$", shown, flags=re.MULTILINE)[1:], strict=True))
@@ -385,7 +384,7 @@ def check_promises(cli, tmp_path, monkeypatch, by_meaning):
             assert re.search(pattern, part), (sentence, pattern, part)
     assert ("nearly the same" in shown) == by_meaning
     assert b"staging login" in kept[0] and not re.search(rb"hunter2|a1B2a1B2", kept[0])
-    assert "which is gone" in shown and not list(tmp_path.glob("bethink-demo-*"))
+    assert "which is deleted" in shown and not list(tmp_path.glob("bethink-demo-*"))
     assert not (cli.home / "memory.db").exists()
 
 

@@ -124,7 +124,7 @@ def test_only_single_statements_are_compared(tell, effects, text, asked):
 # Marked
 
 
-def test_what_may_replace_leaves_both_valid_and_marks_the_older(memory, tell):
+def test_a_possible_replacement_marks_the_older_statement(memory, tell):
     old, outcome = tell(replaces=MARKS)
     assert (outcome.supersedes, outcome.marks, outcome.proposals) == ((), (old,), ())
     assert (memory.one(old).superseded_by, memory.one(old).newer) == (None, (outcome.id,))
@@ -178,7 +178,7 @@ def test_unlinking_may_replace_clears_the_mark(memory, tell):
     assert memory.one(old).newer == ()
 
 
-def test_an_agent_may_mark_the_users_statement_and_the_mark_is_not_shown(memory, agent, tell):
+def test_the_mark_of_an_agent_is_not_shown(memory, agent, tell):
     """The less trusted statement is related, and what the user said keeps its place."""
     old, outcome = tell(by=agent, replaces=MARKS)
     assert outcome.marks == (old,)
@@ -410,7 +410,7 @@ def test_an_agent_that_is_sure_says_so_with_the_same_text(memory, agent, clock, 
 
 
 @pytest.mark.parametrize("trust", ["pasted", "import"])
-def test_pasted_and_imported_text_changes_nothing(memory, open_memory, tell, trust):
+def test_pasted_or_imported_text_changes_nothing(memory, open_memory, tell, trust):
     stranger = open_memory(judge=Verdict("unrelated"), trust=TRUST[trust])
     old, outcome = tell(by=stranger, replaces=1.0)
     assert (outcome.supersedes, outcome.marks, outcome.proposals) == ((), (), ())
@@ -420,7 +420,7 @@ def test_pasted_and_imported_text_changes_nothing(memory, open_memory, tell, tru
 # How much may happen by itself
 
 
-def test_with_mark_the_older_statement_is_marked_and_stays(memory, tell):
+def test_a_marked_statement_stays(memory, tell):
     old, outcome = tell(automatic="mark", replaces=1.0)
     assert (outcome.supersedes, outcome.marks) == ((), (old,))
     assert memory.one(old).superseded_by is None

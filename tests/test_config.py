@@ -52,7 +52,7 @@ def test_every_setting_has_a_default_that_stands_where_no_layer_says_otherwise(p
         assert type(check(key, given)) is type(value)
 
 
-def test_each_layer_overlays_the_one_before_and_is_named(project, monkeypatch):
+def test_each_layer_overrides_the_one_before(project, monkeypatch):
     text = "limit = 1\nmode = 'vector'\nchunk_size = 200\nthreshold = 0.1\n"
     user = write(config.user_file(), text)
     shared = write(config.project_file(project), "limit = 2\nmode = 'keyword'\nchunk_size = 300\n")
@@ -135,7 +135,7 @@ def test_a_bad_value_or_key_in_a_file_is_an_error_that_names_it(project):
         pytest.param("chunk_size", "1e9", id="chunk_size"),
     ],
 )
-def test_a_bad_value_in_the_environment_is_warned_of_and_ignored(project, monkeypatch, key, text):
+def test_a_bad_value_in_the_environment_is_ignored_with_a_warning(project, monkeypatch, key, text):
     monkeypatch.setenv(f"BETHINK_{key.upper()}", text)
     found = load(project)
     assert getattr(found, key) == Config._field_defaults[key] and key not in found.origins
@@ -156,7 +156,7 @@ def test_a_projects_file_may_not_say_where_memories_go(project, key):
     assert getattr(load(project), key) == "mine"
 
 
-def test_a_home_may_be_set_and_else_follows_the_desktop_rules(tmp_path, monkeypatch):
+def test_the_default_home_follows_the_desktop_rules(tmp_path, monkeypatch):
     def places():
         return config.data_directory(), config.user_file()
 

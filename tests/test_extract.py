@@ -576,7 +576,7 @@ PIECES += ["# ", "```", "`", '"', "\n", "@", "./", "…", "\x00", "<!--", "---\n
 
 @settings(max_examples=150, deadline=None)
 @given(st.text(max_size=400) | st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
-def test_any_text_is_taken_and_gives_the_same_answer_again(text):
+def test_extracting_any_text_is_repeatable(text):
     passage = extract(Passage(text))
     assert passage.kind in KINDS and 0 <= passage.confidence <= 1
     assert len(passage.summary.split()) <= 20 and "\n" not in passage.summary

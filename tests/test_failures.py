@@ -542,7 +542,7 @@ def test_a_forgotten_failure_does_not_come_back(cli, tmp_path):
     assert cli.json("failures") == []
 
 
-def test_secrets_in_commands_and_errors_are_redacted(cli, tmp_path):
+def test_secrets_in_a_command_or_an_error_are_redacted(cli, tmp_path):
     secret = "ghp_" + "a1B2c3D4e5F6" * 3
     error = f"Exit code 1\nError: Cannot find module 'zod' for {secret}"
     calls = [(f"npm test --token={secret}", error, True), (f"npm install --token={secret}",)]
@@ -634,3 +634,53 @@ def test_failures_of_every_project_can_be_listed(cli, tmp_path):
     (other / ".git").mkdir(parents=True)
     assert cli.json("failures", "--project", other) == []
     assert len(cli.json("failures", "--project", other, "--all-projects")) == 1
+
+
+# Later additions to what counts as a fix
+
+
+def test_a_folder_that_the_shell_is_in_already_is_named():
+    error = "bash: line 1: cd: web: No such file or directory"
+    inside = ran("cd web && npm test", True, error, directory="/home/ada/shop/web")
+    after = ran("npm test", directory="/home/ada/shop/web")
+    assert fixes(inside, after) == [
+        ("wrong directory", "the shell was in web already: run it without `cd web`")
+    ]
+
+
+def test_another_runner_that_gets_past_the_error_is_the_fix():
+    error = "npm error Override for tsx@4 conflicts with direct dependency"
+    events = [
+        ran("npx vitest run web/cart.test.ts", True, error),
+        ran("cd web && pnpm vitest run cart.test.ts", True, "AssertionError: expected 1 to be 2"),
+    ]
+    assert fixes(*events) == [("version", "ran `pnpm vitest run cart.test.ts` in web instead")]
+
+
+def test_a_command_that_does_the_work_of_a_missing_program_is_the_fix():
+    events = [
+        ran("golangci-lint run ./...", True, "bash: golangci-lint: command not found"),
+        ran("make lint-go"),
+    ]
+    assert fixes(*events) == [("missing dependency", "ran `make lint-go` instead")]
+
+
+def test_a_run_outside_of_the_sandbox_is_the_fix():
+    error = "error: open /var/cache: operation not permitted"
+    events = ran("go test ./...", True, error), ran("go test ./...")._replace(escalated=True)
+    assert fixes(*events) == [
+        ("permission", "ran it outside of the sandbox, with escalated permissions")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "expected"),
+    [
+        pytest.param("go test ./... | tail -5", "--- FAIL: TestCart (0.1s)", False, id="filter"),
+        pytest.param('npm test; echo "exit $?"', "boom\nexit 1", False, id="printed status"),
+        pytest.param('npm test; echo "exit $?"', "fine\nexit 0", True, id="printed success"),
+        pytest.param("cat log | tail -5", "error: boom", None, id="no program's verdict"),
+    ],
+)
+def test_a_program_that_reports_its_failure_failed(command, output, expected):
+    assert outcomes(command, False, output)[-1][1] is expected

@@ -133,7 +133,7 @@ CRASHES = int(os.environ.get("BETHINK_TEST_CRASHES", "14"))
 ROOT = os.geteuid() == 0
 
 
-def test_a_full_disk_refuses_with_a_sentence_and_loses_nothing(tmp_path):
+def test_a_full_disk_loses_nothing(tmp_path):
     told = Worker(store_worker.fill_the_disk, str(tmp_path / "memory.db")).hear()
     assert len(told["said"]) == 3, "the disk never got full"
     for kind, message, hint in told["said"]:
@@ -215,7 +215,7 @@ def test_an_unclosed_database_in_a_folder_that_cannot_be_written_is_searched(unc
     assert {file.name: file.read_bytes() for file in path.parent.iterdir()} == before
 
 
-def test_a_lock_held_for_too_long_is_busy_and_not_broken(offline, tmp_path):
+def test_a_lock_held_for_too_long_is_reported_as_busy(offline, tmp_path):
     path = tmp_path / "memory.db"
     SqliteStore(path).close()
     go = CONTEXT.Event()

@@ -48,7 +48,7 @@ def quote(text="We deploy from main", **more):
     return usual._replace(**more)
 
 
-def test_a_memory_comes_with_its_id_kind_trust_origin_and_date():
+def test_a_memory_is_fenced_with_its_origin():
     whole = quote("We deploy from main\nand tag")
     beside = ("replaced [01a0] x\ny",)
     brief = quote("one\n\ntwo", brief=True, note="forgotten", beside=beside)
@@ -164,7 +164,7 @@ def test_no_memory_can_hide_a_mark_or_pass_for_another_one_with_a_better_origin(
         assert len(shown) <= max(longest, len(fence_items([], MARK)) + len(CUT))
 
 
-def test_an_imported_document_does_not_crowd_out_what_people_and_agents_said():
+def test_an_imported_document_does_not_crowd_out_notes():
     def hits(source, trust, numbers):
         usual = ("project:x", "document", "text", "text", DAY, DAY)
         return [

@@ -378,7 +378,7 @@ def test_only_operations_between_databases_give_memories_whole():
 
 
 @pytest.mark.parametrize("era", ["2026-07-28", "legacy"])
-def test_a_token_for_reading_gets_resources_over_http_redacted_and_fenced(place, server, era):
+def test_resources_over_http_are_fenced_after_redaction(place, server, era):
     token = server.token(f"reads-{era}", "read", [place[0]])
 
     async def read() -> list[str]:
@@ -431,7 +431,7 @@ EXITS = {
         "app/cli/console.py:write",  # a bar at a terminal
         "app/cli/main.py:main",
     },
-    "writelines": {"app/cli/console.py:data", "app/cli/transfer.py:export"},
+    "writelines": {"app/cli/console.py:print_data", "app/cli/transfer.py:export"},
     "print": set(),
 }
 

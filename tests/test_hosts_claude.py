@@ -259,161 +259,174 @@ def test_calls_of_bethink_are_left_out(tmp_path):
     assert (turn.tools, turn.files) == (("Bash",), ())
 
 
-QUEUE = [
-    (
-        "given within a turn, before what the model said later than that",
-        [(1, "prices?"), (4, "in cents"), (2, "not in euros"), (5, "cents it is")],
-        [
-            claude_line(1, "prices?"),
-            queue(2, "enqueue", "not in euros"),
-            queue(4, "remove"),
-            says(3, "in cents"),
-            says(5, "cents it is"),
-        ],
-    ),
-    (
-        "two at once, among what nobody said and what waits for the end",
-        [(3, "keep the tests"), (5, "and the docs"), (8, "kept")],
-        [
-            queue(1, "enqueue", TASK),
-            queue(1, "enqueue", "/compact"),
-            queue(2, "enqueue", "keep the tests"),
-            queue(3, "enqueue", "<task-notification>done</task-notification>"),
-            queue(4, "enqueue", "and the docs"),
-            queue(5, "remove"),
-            queue(5, "remove"),
-            says(6, "kept"),
-            queue(7, "remove"),
-        ],
-    ),
-    (
-        "it became a prompt, also where notices were removed before",
-        [(3, "push it"), (4, "pushed")],
-        [
-            queue(1, "enqueue", "push it"),
-            queue(2, "dequeue"),
-            claude_line(3, "push it"),
-            says(4, "pushed"),
-        ],
-    ),
-    (
-        "it became a prompt, also where notices were removed before",
-        [(5, "push it"), (6, "pushed")],
-        [
-            queue(1, "enqueue", TASK),
-            queue(1, "enqueue", "push it"),
-            queue(2, "remove"),
-            queue(2, "dequeue"),
-            claude_line(3, "push it"),
-            says(4, "pushed"),
-        ],
-    ),
-    (
-        "the second waits on, and is given within the turn of the first",
-        [(4, "push it"), (2, "to main"), (6, "pushed")],
-        [
-            queue(1, "enqueue", "push it"),
-            queue(1, "enqueue", "to main"),
-            queue(2, "dequeue"),
-            claude_line(3, "push it"),
-            queue(4, "remove"),
-            says(5, "pushed"),
-        ],
-    ),
-    (
-        "it went back into the editor, or was taken back",
-        [(3, "push it all"), (4, "pushed")],
-        [
-            queue(1, "enqueue", "push it"),
-            queue(2, "popAll", "push it"),
-            claude_line(3, "push it all"),
-            says(4, "pushed"),
-        ],
-    ),
-    (
-        "it went back into the editor, or was taken back",
-        [(4, "stopped")],
-        [
-            queue(1, "enqueue", TASK),
-            queue(1, "enqueue", "push it"),
-            queue(2, "popAll", "push it"),
-            says(4, "stopped"),
-        ],
-    ),
-    (
-        "it went back into the editor, or was taken back",
-        [(3, "stopped")],
-        [
-            queue(1, "enqueue", "push it"),
-            queue(2, "remove", reason="cancelled"),
-            says(4, "stopped"),
-        ],
-    ),
-    (
-        "the host tells what it gave, whichever comes first",
-        [(3, "mind the gap"), (4, "minded"), (8, "the gap"), (9, "gone")],
-        [
-            queue(1, "enqueue", "mind the gap"),
-            queue(2, "remove"),
-            attached(2, "mind the gap"),
-            says(3, "minded"),
-            queue(4, "enqueue", "the gap"),
-            queue(4, "enqueue", "code ."),
-            queue(5, "remove"),
-            attached(5, "the gap"),
-            says(6, "gone"),
-        ],
-    ),
-    (
-        "the host tells what it gave, whichever comes first",
-        [(2, "mind the gap"), (4, "minded")],
-        [
-            queue(1, "enqueue", "mind the gap"),
-            attached(2, "mind the gap"),
-            queue(2, "remove"),
-            says(3, "minded"),
-        ],
-    ),
-    (
-        "what a session left that was broken off is nobody's any more",
-        [(2, "again"), (3, "done"), (6, "done twice")],
-        [
-            queue(1, "enqueue", "code ."),
-            claude_line(2, "again"),
-            says(3, "done"),
-            queue(4, "enqueue", TASK),
-            queue(5, "remove"),
-            says(6, "done twice"),
-        ],
-    ),
-    (
-        "a sub-agent's word is no answer to it",
-        [(3, "inside"), (1, "no mocks"), (4, "none")],
-        [
-            queue(1, "enqueue", "no mocks"),
-            queue(2, "remove"),
-            says(3, "inside", isSidechain=True),
-            says(4, "none"),
-        ],
-    ),
-    (
-        "what is private stays so",
-        [],
-        [queue(1, "enqueue", "memory-mode: off"), queue(2, "remove"), says(3, "off it is")],
-    ),
-]
-
-
-def test_a_queued_message_is_one_turn(tmp_path):
-    for rule, expected, lines in QUEUE:
-        turns, _ = read(written(tmp_path / "s1.jsonl", *lines))
-        assert [(turn.line, turn.text) for turn in turns] == expected, rule
-        position, grown = START, []
-        for number in range(1, len(lines) + 1):
-            path = written(tmp_path / "s1.jsonl", *lines[:number], end="\n" * (number % 2))
-            some, transcript = read(path, position, "claude")
-            position, grown = stored(transcript.position), grown + some
-        assert grown == turns, rule
+@pytest.mark.parametrize(
+    ("rule", "expected", "lines"),
+    [
+        pytest.param(
+            "given within a turn, before what the model said later than that",
+            [(1, "prices?"), (4, "in cents"), (2, "not in euros"), (5, "cents it is")],
+            [
+                claude_line(1, "prices?"),
+                queue(2, "enqueue", "not in euros"),
+                queue(4, "remove"),
+                says(3, "in cents"),
+                says(5, "cents it is"),
+            ],
+            id="given-within-turn-before-what-model-said",
+        ),
+        pytest.param(
+            "two at once, among what nobody said and what waits for the end",
+            [(3, "keep the tests"), (5, "and the docs"), (8, "kept")],
+            [
+                queue(1, "enqueue", TASK),
+                queue(1, "enqueue", "/compact"),
+                queue(2, "enqueue", "keep the tests"),
+                queue(3, "enqueue", "<task-notification>done</task-notification>"),
+                queue(4, "enqueue", "and the docs"),
+                queue(5, "remove"),
+                queue(5, "remove"),
+                says(6, "kept"),
+                queue(7, "remove"),
+            ],
+            id="two-once-among-what-nobody-said-what",
+        ),
+        pytest.param(
+            "it became a prompt, also where notices were removed before",
+            [(3, "push it"), (4, "pushed")],
+            [
+                queue(1, "enqueue", "push it"),
+                queue(2, "dequeue"),
+                claude_line(3, "push it"),
+                says(4, "pushed"),
+            ],
+            id="it-became-a-prompt-also-where-notices-were-removed-before-3",
+        ),
+        pytest.param(
+            "it became a prompt, also where notices were removed before",
+            [(5, "push it"), (6, "pushed")],
+            [
+                queue(1, "enqueue", TASK),
+                queue(1, "enqueue", "push it"),
+                queue(2, "remove"),
+                queue(2, "dequeue"),
+                claude_line(3, "push it"),
+                says(4, "pushed"),
+            ],
+            id="it-became-a-prompt-also-where-notices-were-removed-before-5",
+        ),
+        pytest.param(
+            "the second waits on, and is given within the turn of the first",
+            [(4, "push it"), (2, "to main"), (6, "pushed")],
+            [
+                queue(1, "enqueue", "push it"),
+                queue(1, "enqueue", "to main"),
+                queue(2, "dequeue"),
+                claude_line(3, "push it"),
+                queue(4, "remove"),
+                says(5, "pushed"),
+            ],
+            id="second-waits-given-within-turn-first",
+        ),
+        pytest.param(
+            "it went back into the editor, or was taken back",
+            [(3, "push it all"), (4, "pushed")],
+            [
+                queue(1, "enqueue", "push it"),
+                queue(2, "popAll", "push it"),
+                claude_line(3, "push it all"),
+                says(4, "pushed"),
+            ],
+            id="it-went-back-into-the-editor-or-was-taken-back-3-push-all",
+        ),
+        pytest.param(
+            "it went back into the editor, or was taken back",
+            [(4, "stopped")],
+            [
+                queue(1, "enqueue", TASK),
+                queue(1, "enqueue", "push it"),
+                queue(2, "popAll", "push it"),
+                says(4, "stopped"),
+            ],
+            id="it-went-back-into-the-editor-or-was-taken-back-4",
+        ),
+        pytest.param(
+            "it went back into the editor, or was taken back",
+            [(3, "stopped")],
+            [
+                queue(1, "enqueue", "push it"),
+                queue(2, "remove", reason="cancelled"),
+                says(4, "stopped"),
+            ],
+            id="it-went-back-into-the-editor-or-was-taken-back-3-stopped",
+        ),
+        pytest.param(
+            "the host tells what it gave, whichever comes first",
+            [(3, "mind the gap"), (4, "minded"), (8, "the gap"), (9, "gone")],
+            [
+                queue(1, "enqueue", "mind the gap"),
+                queue(2, "remove"),
+                attached(2, "mind the gap"),
+                says(3, "minded"),
+                queue(4, "enqueue", "the gap"),
+                queue(4, "enqueue", "code ."),
+                queue(5, "remove"),
+                attached(5, "the gap"),
+                says(6, "gone"),
+            ],
+            id="the-host-tells-what-it-gave-whichever-comes-first-3",
+        ),
+        pytest.param(
+            "the host tells what it gave, whichever comes first",
+            [(2, "mind the gap"), (4, "minded")],
+            [
+                queue(1, "enqueue", "mind the gap"),
+                attached(2, "mind the gap"),
+                queue(2, "remove"),
+                says(3, "minded"),
+            ],
+            id="the-host-tells-what-it-gave-whichever-comes-first-2",
+        ),
+        pytest.param(
+            "what a session left that was broken off is nobody's any more",
+            [(2, "again"), (3, "done"), (6, "done twice")],
+            [
+                queue(1, "enqueue", "code ."),
+                claude_line(2, "again"),
+                says(3, "done"),
+                queue(4, "enqueue", TASK),
+                queue(5, "remove"),
+                says(6, "done twice"),
+            ],
+            id="what-session-left-broken-off-nobody-s",
+        ),
+        pytest.param(
+            "a sub-agent's word is no answer to it",
+            [(3, "inside"), (1, "no mocks"), (4, "none")],
+            [
+                queue(1, "enqueue", "no mocks"),
+                queue(2, "remove"),
+                says(3, "inside", isSidechain=True),
+                says(4, "none"),
+            ],
+            id="sub-agent-s-word-no-answer",
+        ),
+        pytest.param(
+            "what is private stays so",
+            [],
+            [queue(1, "enqueue", "memory-mode: off"), queue(2, "remove"), says(3, "off it is")],
+            id="what-private-stays-so",
+        ),
+    ],
+)
+def test_a_queued_message_is_one_turn(tmp_path, rule, expected, lines):
+    turns, _ = read(written(tmp_path / "s1.jsonl", *lines))
+    assert [(turn.line, turn.text) for turn in turns] == expected, rule
+    position, grown = START, []
+    for number in range(1, len(lines) + 1):
+        path = written(tmp_path / "s1.jsonl", *lines[:number], end="\n" * (number % 2))
+        some, transcript = read(path, position, "claude")
+        position, grown = stored(transcript.position), grown + some
+    assert grown == turns, rule
 
 
 def test_a_queued_message_carries_its_time(tmp_path):

@@ -131,26 +131,12 @@ def test_a_resumed_gemini_session_repeats_nothing(tmp_path):
 
 
 TALK = [("user", "What is the port?"), ("assistant", "8443, behind TLS.")]
-IN_CODE = [
-    ("## User\n", "## Assistant\n", "```\nUser: root\nAssistant: no\n```\n\n**User:** a field"),
-    ("Human: ", "AI: ", "~~~\nUser: root\nAssistant: none\n~~~"),
-]
 NAMES = "Human: What is the port?\n\nAI: 8443, behind TLS.\n"
 
 
 def said(path):
     return [(role, text) for _, role, text in table(path)]
 
-
-PLAIN_STYLES = [
-    "# A chat\n\n## User\n\nWhat is the port?\n\n## Assistant\n\n8443, behind TLS.\n",  # headings
-    "### 🧑 User (12:30)\nWhat is the port?\n\n---\n\n### 🤖 ChatGPT:\n8443, behind TLS.\n\n---\n",  # headings with times
-    "**User:** What is the port?\n\n**Assistant:** 8443, behind TLS.\n",  # bold
-    "_**User (2026-05-04 09:00Z)**_\n\nWhat is the port?\n\n---\n\n_**Agent (model x)**_\n\n8443, behind TLS.\n",  # bold lines
-    "Human: What is the port?\n\nAI: 8443, behind TLS.\n",  # names
-    "You said:\nWhat is the port?\nChatGPT said:\n8443, behind TLS.\n",  # names that said
-    "User:\r\nWhat is the port?\r\nAssistant:\r\n8443, behind TLS.\r\n",  # Windows
-]
 
 PLAIN_STYLES_CASES = [
     "# A chat\n\n## User\n\nWhat is the port?\n\n## Assistant\n\n8443, behind TLS.\n",  # headings
@@ -163,12 +149,44 @@ PLAIN_STYLES_CASES = [
 ]
 
 
-def test_speakers_are_found_in_markdown(tmp_path):
-    for text in PLAIN_STYLES:
-        path = tmp_path / "chat.md"
-        path.write_bytes(text.encode())
-        assert agents.detect(path) == "plain"
-        assert said(path) == TALK
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            "# A chat\n\n## User\n\nWhat is the port?\n\n## Assistant\n\n8443, behind TLS.\n",
+            id="chat-user-what-port-assistant-8443",
+        ),
+        pytest.param(
+            "### 🧑 User (12:30)\nWhat is the port?\n\n---\n\n### 🤖 ChatGPT:\n8443, behind TLS.\n\n---\n",
+            id="user-12-30-what-port-chatgpt-8443-behind",
+        ),
+        pytest.param(
+            "**User:** What is the port?\n\n**Assistant:** 8443, behind TLS.\n",
+            id="user-what-is-the-port-assistant-8443-behind-TLS",
+        ),
+        pytest.param(
+            "_**User (2026-05-04 09:00Z)**_\n\nWhat is the port?\n\n---\n\n_**Agent (model x)**_\n\n8443, behind TLS.\n",
+            id="user-2026-05-04-09-00Z-what-port-agent",
+        ),
+        pytest.param(
+            "Human: What is the port?\n\nAI: 8443, behind TLS.\n",
+            id="human-what-port-AI-8443-behind-TLS",
+        ),
+        pytest.param(
+            "You said:\nWhat is the port?\nChatGPT said:\n8443, behind TLS.\n",
+            id="said-what-port-chatgpt-said-8443-behind",
+        ),
+        pytest.param(
+            "User:\r\nWhat is the port?\r\nAssistant:\r\n8443, behind TLS.\r\n",
+            id="user-what-is-the-port-assistant-8443-behind-TLS-2",
+        ),
+    ],
+)
+def test_speakers_are_found_in_markdown(tmp_path, text):
+    path = tmp_path / "chat.md"
+    path.write_bytes(text.encode())
+    assert agents.detect(path) == "plain"
+    assert said(path) == TALK
 
 
 def test_turns_of_markdown_carry_their_lines(tmp_path):
@@ -183,12 +201,23 @@ def test_plain_json_lines_are_read():
     assert transcript.skipped == {"no speech": 2}
 
 
-def test_speaker_names_in_code_are_text(tmp_path):
+@pytest.mark.parametrize(
+    ("asks", "answers", "code"),
+    [
+        pytest.param(
+            "## User\n",
+            "## Assistant\n",
+            "```\nUser: root\nAssistant: no\n```\n\n**User:** a field",
+            id="user",
+        ),
+        pytest.param("Human: ", "AI: ", "~~~\nUser: root\nAssistant: none\n~~~", id="human"),
+    ],
+)
+def test_speaker_names_in_code_are_text(tmp_path, asks, answers, code):
     path = tmp_path / "chat.md"
-    for asks, answers, code in IN_CODE:
-        path = tmp_path / "chat.md"
-        path.write_text(f"{asks}What does it print?\n{answers}Names:\n{code}\n")
-        assert said(path) == [("user", "What does it print?"), ("assistant", f"Names:\n{code}")]
+    path = tmp_path / "chat.md"
+    path.write_text(f"{asks}What does it print?\n{answers}Names:\n{code}\n")
+    assert said(path) == [("user", "What does it print?"), ("assistant", f"Names:\n{code}")]
 
 
 def test_a_chat_that_changed_is_read_again_under_the_same_identities(tmp_path):

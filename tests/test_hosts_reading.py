@@ -167,14 +167,14 @@ BAD_LINES = [
 ]
 
 
-def test_a_bad_line_is_skipped_alone(tmp_path):
-    for line, heard, reason in BAD_LINES:
-        path = tmp_path / "s.jsonl"
-        path.write_bytes(b"\n".join([said(1, "word 1"), line, said(2, "word 2"), b""]))
-        turns, reader = read(path, host="claude")
-        assert [turn.text for turn in turns] == ["word 1", *heard, "word 2"]
-        assert reader.skipped == ({reason: 1} if reason else {})
-        assert turns[-1].line == reader.lines == 3
+@pytest.mark.parametrize(("line", "heard", "reason"), BAD_LINES)
+def test_a_bad_line_is_skipped_alone(tmp_path, line, heard, reason):
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(b"\n".join([said(1, "word 1"), line, said(2, "word 2"), b""]))
+    turns, reader = read(path, host="claude")
+    assert [turn.text for turn in turns] == ["word 1", *heard, "word 2"]
+    assert reader.skipped == ({reason: 1} if reason else {})
+    assert turns[-1].line == reader.lines == 3
 
 
 def test_an_endless_line_takes_little_memory(tmp_path, monkeypatch):
@@ -274,38 +274,78 @@ WORK = {
 }
 
 
-WORK_CASES = [
-    (COMMIT, "", False, [Fact("commit", "Cache the carts")]),
-    (
-        "git commit -F note && git push",
-        PUSHED,
-        True,
-        [Fact("commit", "Cache carts")],
-    ),  # What git reports counts: it may be another subject, and it stands whatever failed behind it.
-    (COMMIT, "nothing to commit", True, []),
-    ("go test ./... | tail -3", "--- FAIL: TestCart\nFAIL", False, [Fact("failed", "go test")]),
-    ("cd shop && npm run lint", "", False, [Fact("passed", "npm run lint")]),
-    ("pytest -q", "1 failed, 3 passed", False, [Fact("failed", "pytest")]),
-    ("pytest -q", "0 failed, 3 passed", False, [Fact("passed", "pytest")]),
-    ("gh pr create", "https://git.example/a/b/pull/7\n", False, [Fact("pull request", "#7")]),
-    (
-        'gh pr create --title "Cache carts" --body "x"',
-        "https://git.example/a/b/pull/7\n",
-        False,
-        [Fact("pull request", "#7: Cache carts")],
-    ),
-    ("git push -u origin carts", "", False, [Fact("push", "git push")]),
-    ("git push", "rejected", True, []),
-    ("gh pr merge 7", "", False, [Fact("merge", "pr merge")]),
-    ("cat test.log; ls build", "[x 1a2b3c4] no", False, []),
-]
-
-
-def test_work_comes_with_the_next_turn(tmp_path):
-    for host in WORK:
-        for command, output, failed, work in WORK_CASES:
-            path = written(tmp_path / "session.jsonl", *WORK[host](command, output, failed))
-            assert [list(turn.work) for turn in read(path, host=host)[0]] == [work]
+@pytest.mark.parametrize("host", WORK)
+@pytest.mark.parametrize(
+    ("command", "output", "failed", "work"),
+    [
+        pytest.param(COMMIT, "", False, [Fact("commit", "Cache the carts")], id="commit-empty"),
+        pytest.param(
+            "git commit -F note && git push",
+            PUSHED,
+            True,
+            [Fact("commit", "Cache carts")],
+            id="git-commit-F-note-git-push",
+        ),
+        pytest.param(COMMIT, "nothing to commit", True, [], id="commit-nothing-commit"),
+        pytest.param(
+            "go test ./... | tail -3",
+            "--- FAIL: TestCart\nFAIL",
+            False,
+            [Fact("failed", "go test")],
+            id="go-test-tail-3",
+        ),
+        pytest.param(
+            "cd shop && npm run lint",
+            "",
+            False,
+            [Fact("passed", "npm run lint")],
+            id="cd-shop-npm-run-lint",
+        ),
+        pytest.param(
+            "pytest -q",
+            "1 failed, 3 passed",
+            False,
+            [Fact("failed", "pytest")],
+            id="pytest-q-1-failed-3-passed",
+        ),
+        pytest.param(
+            "pytest -q",
+            "0 failed, 3 passed",
+            False,
+            [Fact("passed", "pytest")],
+            id="pytest-q-0-failed-3-passed",
+        ),
+        pytest.param(
+            "gh pr create",
+            "https://git.example/a/b/pull/7\n",
+            False,
+            [Fact("pull request", "#7")],
+            id="gh-pr-create",
+        ),
+        pytest.param(
+            'gh pr create --title "Cache carts" --body "x"',
+            "https://git.example/a/b/pull/7\n",
+            False,
+            [Fact("pull request", "#7: Cache carts")],
+            id="gh-pr-create-title-cache-carts-body-x",
+        ),
+        pytest.param(
+            "git push -u origin carts",
+            "",
+            False,
+            [Fact("push", "git push")],
+            id="git-push-u-origin-carts",
+        ),
+        pytest.param("git push", "rejected", True, [], id="git-push"),
+        pytest.param("gh pr merge 7", "", False, [Fact("merge", "pr merge")], id="gh-pr-merge-7"),
+        pytest.param(
+            "cat test.log; ls build", "[x 1a2b3c4] no", False, [], id="cat-test.log-ls-build"
+        ),
+    ],
+)
+def test_work_comes_with_the_next_turn(tmp_path, host, command, output, failed, work):
+    path = written(tmp_path / "session.jsonl", *WORK[host](command, output, failed))
+    assert [list(turn.work) for turn in read(path, host=host)[0]] == [work]
 
 
 def test_work_comes_with_the_next_turn_of_a_later_reading(tmp_path):
@@ -320,21 +360,33 @@ def test_work_comes_with_the_next_turn_of_a_later_reading(tmp_path):
 PLAN = "Implement the following plan:\n\n# Cache the carts"
 
 
-def test_a_plan_is_kept_as_a_plan(tmp_path):
-    details = "\n\nIf you need specific details from before exiting plan mode, read x"
-    for line in (
-        claude_line(1, PLAN + details),
-        claude_line(1, "go", planContent="# Cache the carts"),
-        {"role": "user", "content": PLAN},
-    ):
-        (turn,), _ = read(written(tmp_path / "s1.jsonl", line))
-        assert (turn.plan, turn.summary, turn.role, turn.text) == (True, False, "user", PLAN), line
+DETAILS = "\n\nIf you need specific details from before exiting plan mode, read x"
 
 
-def test_a_call_of_our_skills_is_no_speech(tmp_path):
-    for typed in ("/remember why redis?", "$remember why redis?", "/bethink:remember x"):
-        turns, transcript = read(written(tmp_path / "s1.jsonl", {"role": "user", "content": typed}))
-        assert not turns and transcript.skipped == {"no speech": 1}, typed
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(claude_line(1, PLAN + DETAILS), id="claude_line-1-PLAN"),
+        pytest.param(claude_line(1, "go", planContent="# Cache the carts"), id="claude_line-1-go"),
+        pytest.param({"role": "user", "content": PLAN}, id="role"),
+    ],
+)
+def test_a_plan_is_kept_as_a_plan(tmp_path, line):
+    (turn,), _ = read(written(tmp_path / "s1.jsonl", line))
+    assert (turn.plan, turn.summary, turn.role, turn.text) == (True, False, "user", PLAN), line
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        pytest.param("/remember why redis?", id="remember-why-redis"),
+        pytest.param("$remember why redis?", id="remember-why-redis-2"),
+        pytest.param("/bethink:remember x", id="bethink-remember-x"),
+    ],
+)
+def test_a_call_of_our_skills_is_no_speech(tmp_path, typed):
+    turns, transcript = read(written(tmp_path / "s1.jsonl", {"role": "user", "content": typed}))
+    assert not turns and transcript.skipped == {"no speech": 1}, typed
 
 
 def test_a_longer_command_is_speech(tmp_path):

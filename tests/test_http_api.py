@@ -115,7 +115,7 @@ def test_operation_ids_are_unique():
 
 
 @pytest.mark.parametrize("about", [pytest.param(about, id=at) for at, about in list_described()])
-def test_an_operation_has_a_summary_and_a_tag(about):
+def test_an_operation_has_a_summary_with_a_tag(about):
     assert about["summary"] and about["tags"][0]
 
 

@@ -85,7 +85,7 @@ def test_a_token_reads_only_this_project_by_default(cli, tmp_path):
         pytest.param(
             ["token", "create", "--name", "x", "--scope", "admin"],
             2,
-            "is no --scope",
+            "is not a valid --scope",
             id="token-create-name-x-3",
         ),
         pytest.param(
@@ -100,10 +100,10 @@ def test_a_token_reads_only_this_project_by_default(cli, tmp_path):
             "whole projects",
             id="token-create-name-x-5",
         ),
-        pytest.param(["token", "revoke"], 2, "Which token", id="token-revoke-2"),
+        pytest.param(["token", "revoke"], 2, "Missing token", id="token-revoke-2"),
         pytest.param(["token", "revoke", "nobody"], 1, "no token", id="token-revoke-nobody"),
         pytest.param(["token", "list", "--personal"], 2, "`create`", id="token-list"),
-        pytest.param(["token", "steal"], 2, "is no action", id="token-steal"),
+        pytest.param(["token", "steal"], 2, "is not a valid action", id="token-steal"),
         pytest.param(["serve", "--host", "0.0.0.0"], 2, "no token yet", id="serve-host-0.0.0.0"),
         pytest.param(["serve", "--host", "::"], 2, "no token yet", id="serve-host-colon"),
         pytest.param(

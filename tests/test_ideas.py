@@ -432,7 +432,7 @@ SAID = st.lists(st.sampled_from(PIECES) | st.text(max_size=12), max_size=4).map(
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(ROLES, SAID), max_size=8))
-def test_ideas_are_few_different_and_in_the_words_of_their_turns(reader, turns):
+def test_ideas_use_the_words_of_their_turns(reader, turns):
     found = read_ideas(turns, reader)
     assert [idea.turn for idea in found] == sorted(idea.turn for idea in found)
     assert len({idea.text for idea in found}) == len(found)

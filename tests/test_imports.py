@@ -337,7 +337,7 @@ def test_an_unreadable_database_is_refused(cli, tmp_path, monkeypatch):
     with huge.open("wb") as stream:
         stream.truncate(2 << 30)
     monkeypatch.setattr(exchange, "LARGEST", 1 << 20)
-    refused(huge, "more than 1 MB")
+    refused(huge, "the limit of 1 MB")
     monkeypatch.setattr(readers, "MOST_ROWS", 3)
     refused(make_database(tmp_path / "many.db", rows=count_facts(4)), "more than 3 memories")
 
@@ -466,7 +466,9 @@ def test_rows_with_a_text_are_imported(cli, tmp_path, name, text, options):
             "its columns are: one, two",
             id="a.json-one-1-two-2",
         ),
-        pytest.param("a.json", b'[{"text": "x"}', "no JSON", id="a.json-text-x-no-JSON"),
+        pytest.param(
+            "a.json", b'[{"text": "x"}', "is not a Bethink export", id="a.json-text-x-no-JSON"
+        ),
         pytest.param("a.json", b'{"a": [1], "b": [2]}', "has no column of text", id="a.json-1-b-2"),
         pytest.param(
             "a.json",
@@ -589,6 +591,6 @@ def test_the_settings_of_claude_memory_are_taken_over_once(cli, monkeypatch):
     }
     assert cli.json("config", "mode")["value"] == "keyword"
     monkeypatch.setenv("CLAUDE_MEMORY_SEARCH_MODE", "vector")
-    assert "mode is set here already" in cli.ok("import", str(file))
+    assert "mode is already set here" in cli.ok("import", str(file))
     file.write_text("[1]")
     assert "no settings" in cli.fails("import", str(file), code=2)

@@ -227,7 +227,7 @@ DOCUMENTATION = {
 def test_documentation_is_indexed(cli):
     plant(cli.project, DOCUMENTATION)
     told = cli("init", "--skip-map")
-    assert "too: README.md, docs, wiki;" in told.err and "6 empty" in told.out
+    assert "also read as knowledge: README.md, docs, wiki;" in told.err and "6 empty" in told.out
     for words, section, place in DOCUMENTATION_FOUND:
         found = cli.json("search", words, "--mode", "keyword")[0]
         lines = "-".join(map(str, found["lines"] or ()))
@@ -395,7 +395,7 @@ def test_ctrl_c_leaves_a_usable_state(repository, monkeypatch):
         )
         shown = repository("--json", "init")
     assert shown.code == 130
-    assert shown.err.endswith("stopped; `bethink init` goes on from here\n")
+    assert shown.err.endswith("stopped; `bethink init` continues from here\n")
     report = json.loads(shown.out)
     assert report["stopped"] is True
     assert list(parts(report).items())[-1] == ("index", "stopped")

@@ -383,7 +383,6 @@ def test_recorded_text_is_quoted_between_marks(server, budget):
 
 
 def test_only_the_guard_makes_clean_text():
-    # Only `open_model` makes providers, and only the guard makes the text that they take.
     source = Path(post.__file__).parent
     for path in source.rglob("*.py"):
         words = path.read_text("utf-8")

@@ -85,31 +85,6 @@ def titles(text):
     return [chunk.title for chunk in by_headers(text)]
 
 
-CHUNKS_CUT = [
-    (SENTENCES, (300, 1000), r"[.!?。！？।؟]」?\s*$"),
-    (SENTENCES.replace(" Sentence", "\nSentence"), (300, 1000), r"[.!?。！？।؟]」?\s*$"),
-    (SENTENCES.replace(". ", "! "), (300, 1000), r"[.!?。！？।؟]」?\s*$"),
-    (
-        "これは一つの文です。次の文は違います！そうですか？" * 100,
-        (300, 1000),
-        r"[.!?。！？।؟]」?\s*$",
-    ),
-    ("「そうです。」と言った。" * 100, (300, 1000), r"[.!?。！？।؟]」?\s*$"),
-    ("本当ですか？" * 200, (300, 1000), r"[.!?。！？।؟]」?\s*$"),
-    ("すごい！" * 200, (300, 1000), r"[.!?。！？।؟]」?\s*$"),
-    ("यह एक वाक्य है। यह दूसरा वाक्य है। " * 60, (300, 1000), r"[.!?。！？।؟]」?\s*$"),
-    ("هل هذا سؤال؟ نعم هذا جواب. " * 60, (300, 1000), r"[.!?。！？।؟]」?\s*$"),
-    (
-        "".join(f"Paragraph {at}. " + "Words and words. " * 20 + "\n\n" for at in range(12)),
-        (1000,),
-        "^Paragraph",
-    ),
-    ("We keep it in the store, e.g. in a file. " * 50, range(300, 345), "^We keep"),
-    ("".join(f"key{number} value\n" for number in range(200)), (300,), "value\n$"),
-    ("word " * 500, (300,), "word $"),
-]
-
-
 def test_sections_begin_at_headers():
     found = by_headers(GUIDE, overlap=0)
     assert [chunk.title for chunk in found] == SECTIONS
@@ -118,23 +93,82 @@ def test_sections_begin_at_headers():
     assert [chunk.lines for chunk in found] == [(1, 4), (5, 8), (9, 12), (13, 15)]
 
 
-def test_a_long_section_is_split_between_sentences():
+@pytest.mark.parametrize(
+    ("text", "sizes", "pattern"),
+    [
+        pytest.param(SENTENCES, (300, 1000), r"[.!?。！？।؟]」?\s*$", id="sentences-300"),
+        pytest.param(
+            SENTENCES.replace(" Sentence", "\nSentence"),
+            (300, 1000),
+            r"[.!?。！？।؟]」?\s*$",
+            id="sentences-replace",
+        ),
+        pytest.param(
+            SENTENCES.replace(". ", "! "),
+            (300, 1000),
+            r"[.!?。！？।؟]」?\s*$",
+            id="sentences-replace-full-stop",
+        ),
+        pytest.param(
+            "これは一つの文です。次の文は違います！そうですか？" * 100,
+            (300, 1000),
+            r"[.!?。！？।؟]」?\s*$",
+            id="hiragana-100",
+        ),
+        pytest.param(
+            "「そうです。」と言った。" * 100,
+            (300, 1000),
+            r"[.!?。！？।؟]」?\s*$",
+            id="left-corner-bracket",
+        ),
+        pytest.param("本当ですか？" * 200, (300, 1000), r"[.!?。！？।؟]」?\s*$", id="cjk"),
+        pytest.param("すごい！" * 200, (300, 1000), r"[.!?。！？।؟]」?\s*$", id="hiragana-200"),
+        pytest.param(
+            "यह एक वाक्य है। यह दूसरा वाक्य है। " * 60,
+            (300, 1000),
+            r"[.!?。！？।؟]」?\s*$",
+            id="devanagari",
+        ),
+        pytest.param(
+            "هل هذا سؤال؟ نعم هذا جواب. " * 60, (300, 1000), r"[.!?。！？।؟]」?\s*$", id="arabic"
+        ),
+        pytest.param(
+            "".join(f"Paragraph {at}. " + "Words and words. " * 20 + "\n\n" for at in range(12)),
+            (1000,),
+            "^Paragraph",
+            id="empty-join-paragraph",
+        ),
+        pytest.param(
+            "We keep it in the store, e.g. in a file. " * 50,
+            range(300, 345),
+            "^We keep",
+            id="keep-store-e.g-file",
+        ),
+        pytest.param(
+            "".join(f"key{number} value\n" for number in range(200)),
+            (300,),
+            "value\n$",
+            id="empty-join-key-number-value",
+        ),
+        pytest.param("word " * 500, (300,), "word $", id="word"),
+    ],
+)
+def test_a_long_section_is_split_between_sentences(text, sizes, pattern):
     found = by_headers(GUIDE, overlap=0)
-    for text, sizes, pattern in CHUNKS_CUT:
-        for size in sizes:
-            found = by_headers(text, size, 0)
-            assert joined(found) == text and all(len(chunk.text) <= size for chunk in found)
-            assert all(re.search(pattern, chunk.text) for chunk in found)
+    for size in sizes:
+        found = by_headers(text, size, 0)
+        assert joined(found) == text and all(len(chunk.text) <= size for chunk in found)
+        assert all(re.search(pattern, chunk.text) for chunk in found)
 
 
-def test_numbers_of_items_end_no_sentence():
+@pytest.mark.parametrize("percent", range(15, 51))
+def test_numbers_of_items_end_no_sentence(percent):
     found = by_headers(GUIDE, overlap=0)
     # Numbers of items end no sentence.
     steps = "".join(f"{number}. Step with words that go on and on\n" for number in range(1, 60))
-    for percent in range(15, 51):
-        found = by_headers(steps, 300, percent)
-        assert all(re.match(r"\d+\. Step", chunk.text) for chunk in found)
-        assert all(re.match(r"\d+\. Step", chunk.overlap) for chunk in found[1:])
+    found = by_headers(steps, 300, percent)
+    assert all(re.match(r"\d+\. Step", chunk.text) for chunk in found)
+    assert all(re.match(r"\d+\. Step", chunk.overlap) for chunk in found[1:])
 
 
 def test_an_endless_word_is_split_by_size():
@@ -265,21 +299,40 @@ def test_long_lines_are_split_between_sentences():
     assert all(len(chunk.text) <= 400 for chunk in by_lines("word " * 1000, 100, 99))
 
 
-def test_an_overlap_is_the_end_of_the_chunk_before():
-    for percent, share in ((0, 0), (15, 0.15), (50, 0.5)):
-        found = by_headers(SENTENCES, 1000, percent)
-        assert not found[0].overlap
-        for before, chunk in pairwise(found):
-            assert before.text.rstrip().endswith(chunk.overlap)
-            assert not share or chunk.overlap.startswith("Sentence")
-            assert share * 333 <= len(chunk.overlap) <= len(before.text) * share
+@pytest.mark.parametrize(
+    ("percent", "share"),
+    [
+        pytest.param(0, 0, id="0"),
+        pytest.param(15, 0.15, id="15"),
+        pytest.param(50, 0.5, id="50"),
+    ],
+)
+def test_an_overlap_is_the_end_of_the_chunk_before(percent, share):
+    found = by_headers(SENTENCES, 1000, percent)
+    assert not found[0].overlap
+    for before, chunk in pairwise(found):
+        assert before.text.rstrip().endswith(chunk.overlap)
+        assert not share or chunk.overlap.startswith("Sentence")
+        assert share * 333 <= len(chunk.overlap) <= len(before.text) * share
 
 
-def test_an_overlap_never_begins_inside_code_or_a_table():
-    for block in (FENCE, TABLE):
-        for last, carried in (("", ""), ("That was it.\n\n", "That was it.")):
-            after = by_headers(f"# A\n\n{block}\n{last}## B\n\n{LONG}\n", 6000, 15)[1]
-            assert after.overlap == carried
+@pytest.mark.parametrize(
+    "block",
+    [
+        pytest.param(FENCE, id="FENCE"),
+        pytest.param(TABLE, id="TABLE"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("last", "carried"),
+    [
+        pytest.param("", "", id="empty"),
+        pytest.param("That was it.\n\n", "That was it.", id="that-was-it"),
+    ],
+)
+def test_an_overlap_never_begins_inside_code_or_a_table(block, last, carried):
+    after = by_headers(f"# A\n\n{block}\n{last}## B\n\n{LONG}\n", 6000, 15)[1]
+    assert after.overlap == carried
 
 
 def test_a_sentence_that_is_too_long_is_no_overlap():
@@ -333,33 +386,6 @@ def whole(text, uri="notes/a.md"):
     page = parse(text)
     return passages(page, uri, by_headers(page.body, first_line=page.first_line))
 
-
-DIRECTIVES_READ_FROM_FRONTMATTER = [
-    ("vector-index: false", "index", False),
-    ("vector_index: no", "index", False),
-    ("vector-index: true", "index", True),
-    ("index: false", "index", False),
-    ("category: gotchas", "kind", "gotcha"),
-    ("kind: Decision", "kind", "decision"),
-    ("tags: one, two", "tags", ("one", "two")),
-    ("tags: '#one'", "tags", ("one",)),
-    ("keywords: [one, two, one]", "tags", ("one", "two")),
-    ("importance: 8", "importance", 8.0),
-    ("importance: 2.5", "importance", 2.5),
-    ("title: A, b", "title", "A, b"),
-]
-
-WRONG_VALUE = [
-    "vector-index: maybe",
-    "index: 3",
-    "index: 0",
-    "kind: blog",
-    "importance: high",
-    "importance: 11",
-    "importance: -1",
-    "importance: nan",
-    "importance: true",
-]
 
 WHERE_DIRECTIVES_STAND = [
     "---\n{0}\n---\nText.",
@@ -490,29 +516,60 @@ def test_broken_frontmatter_is_a_warning(block, line):
     assert not warning.endswith(".")
 
 
-def test_a_directive_is_read_in_each_of_its_forms():
-    for field, name, value in DIRECTIVES_READ_FROM_FRONTMATTER:
-        comment = field.replace(": ", "=", 1)
-        before = "" if name == "importance" else "importance: 3\n"
-        for form in WHERE_DIRECTIVES_STAND:
-            text = form.format(field, comment, before)
-            page = parse(text)
-            assert page.directives[name] == value, text
-            assert page.warnings == ()
+@pytest.mark.parametrize(
+    ("field", "name", "value"),
+    [
+        pytest.param("vector-index: false", "index", False, id="vector-index-false"),
+        pytest.param("vector_index: no", "index", False, id="vector_index-no"),
+        pytest.param("vector-index: true", "index", True, id="vector-index-true"),
+        pytest.param("index: false", "index", False, id="index-false"),
+        pytest.param("category: gotchas", "kind", "gotcha", id="category-gotchas"),
+        pytest.param("kind: Decision", "kind", "decision", id="kind-decision"),
+        pytest.param("tags: one, two", "tags", ("one", "two"), id="tags-one-two"),
+        pytest.param("tags: '#one'", "tags", ("one",), id="tags-one"),
+        pytest.param(
+            "keywords: [one, two, one]", "tags", ("one", "two"), id="keywords-one-two-one"
+        ),
+        pytest.param("importance: 8", "importance", 8.0, id="importance-8"),
+        pytest.param("importance: 2.5", "importance", 2.5, id="importance-2.5"),
+        pytest.param("title: A, b", "title", "A, b", id="title-b"),
+    ],
+)
+def test_a_directive_is_read_in_each_of_its_forms(field, name, value):
+    comment = field.replace(": ", "=", 1)
+    before = "" if name == "importance" else "importance: 3\n"
+    for form in WHERE_DIRECTIVES_STAND:
+        text = form.format(field, comment, before)
+        page = parse(text)
+        assert page.directives[name] == value, text
+        assert page.warnings == ()
 
 
-def test_a_wrong_directive_is_a_warning():
-    for field in WRONG_VALUE:
-        for text in (
-            f"---\n{field}\n---\nText.",
-            f"<!-- {field} -->\nText.",
-            f"<!-- bethink: {field.replace(': ', '=')} -->\n# A\nText.",
-        ):
-            page = parse(text)
-            assert not set(page.directives) & {"index", "kind", "importance"}
-            (warning,) = page.warnings
-            assert field.split(": ")[1] in warning
-            assert len(whole(text)) == 1
+@pytest.mark.parametrize(
+    "field",
+    [
+        pytest.param("vector-index: maybe", id="vector-index-maybe"),
+        pytest.param("index: 3", id="index-3"),
+        pytest.param("index: 0", id="index-0"),
+        pytest.param("kind: blog", id="kind-blog"),
+        pytest.param("importance: high", id="importance-high"),
+        pytest.param("importance: 11", id="importance-11"),
+        pytest.param("importance: -1", id="importance-1"),
+        pytest.param("importance: nan", id="importance-nan"),
+        pytest.param("importance: true", id="importance-true"),
+    ],
+)
+def test_a_wrong_directive_is_a_warning(field):
+    for text in (
+        f"---\n{field}\n---\nText.",
+        f"<!-- {field} -->\nText.",
+        f"<!-- bethink: {field.replace(': ', '=')} -->\n# A\nText.",
+    ):
+        page = parse(text)
+        assert not set(page.directives) & {"index", "kind", "importance"}
+        (warning,) = page.warnings
+        assert field.split(": ")[1] in warning
+        assert len(whole(text)) == 1
 
 
 def test_directives_at_the_top_are_not_part_of_the_text():

@@ -28,7 +28,7 @@ def test_the_same_text_added_twice_is_a_duplicate(memory):
     assert pick(again, "id status duplicate_of similarity") == same
 
 
-def test_kind_summary_and_entities_are_derived_from_the_text(memory):
+def test_missing_fields_are_derived_from_the_text(memory):
     text = "We decided to use PostgreSQL for src/billing/store.py because it is durable."
     told = memory.one(memory.add(f"{text} It was not easy.").id)
     assert pick(told, "kind importance") == ("decision", 7.0) and 0 < told.confidence <= 1
@@ -171,7 +171,7 @@ def test_a_linked_replacement_inherits_the_kind_decision(memory, old, told, kind
     assert memory.one(plain).kind == kind
 
 
-def test_changing_a_text_derives_its_summary_and_entities_again(hashing, clock):
+def test_changing_a_text_derives_its_fields_again(hashing, clock):
     id = hashing.add("The cache is Redis", entities=("person:Maria",)).id
     clock.move(hours=1)
     changed = hashing.update(id[:-3], content="The queue is Kafka")
@@ -488,7 +488,7 @@ def test_changing_the_content_drops_the_embedding_text(hashing):
     assert hashing.one(id).metadata == {"ticket": 1} and cosine() < 0.9
 
 
-def test_an_embedding_text_can_be_changed_and_restored(hashing):
+def test_an_embedding_text_is_restored_with_its_version(hashing):
     asked = "how long does somebody stay signed in"
     id = hashing.add("Tokens last fifteen minutes", embedding_text=asked).id
     assert hashing.add("Refresh tokens last a month", embedding_text=asked).status == "added"

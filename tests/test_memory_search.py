@@ -109,7 +109,7 @@ def test_a_question_with_a_topic_finds_other_kinds_too(memory):
         pytest.param("capital of France", id="capital-france"),
     ],
 )
-def test_a_question_that_nothing_fits_gets_three_hits_and_a_hint(hashing, question):
+def test_a_question_that_nothing_fits_gets_three_hits_with_a_hint(hashing, question):
     told(hashing, [*OWLS, *(f"The law of barn {number} is old" for number in range(9))])
     strange = hashing.search(question)
     assert (len(strange.hits), strange.total, strange.hints) == (3, 3, (FEW_SHOWN,)), question

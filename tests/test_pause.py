@@ -68,7 +68,7 @@ def test_a_chat_without_times_is_warned_of_and_a_broken_file_counts_as_a_pause(c
     chat.write_text('{"role": "user", "content": "We decided to use PostgreSQL for the orders."}\n')
     cli.ok("pause")
     warned = cli("backfill", chat)
-    assert warned.code == 0 and "no time" in warned.err
+    assert warned.code == 0 and "without a time" in warned.err
     assert "warning: Memory is paused (shop)" in warned.err
     cli.ok("resume")
     assert "paused" not in cli("backfill", chat).err

@@ -143,7 +143,7 @@ def test_an_embedder_that_says_it_is_local_is_local(vectors):
 
 
 def test_an_embedder_that_does_not_say_counts_as_remote(vectors):
-    assert "remote: gets the texts of memories" in find_model(vectors(SILENT))
+    assert "(remote" in find_model(vectors(SILENT))
 
 
 def test_an_embedder_that_raises_leaves_search_by_words(vectors):
@@ -219,3 +219,20 @@ def test_a_ranking_signal_that_is_not_installed_is_warned_of(machine):
     machine.environment["BETHINK_SIGNALS"] = "gone"
     machine.ok("add", "The shop sells a toy owl.")
     assert "'gone'" in machine.run("search", "shop owl").stderr
+
+
+READER = """
+from bethink.ingest.formats import Reader
+
+READER = Reader("toy", (".toy",), lambda text: text.replace("%%", "#"))
+"""
+
+
+def test_a_reader_from_outside_reads_documents(machine):
+    machine.install("bethink.readers", "toy", "bethink_toy_format:READER", READER)
+    (machine.project / "docs").mkdir()
+    (machine.project / "docs" / "guide.toy").write_text(
+        "%% Printers\n\nOurs is called Gutenberg.\n"
+    )
+    machine.ok("index")
+    assert "Gutenberg" in machine.ok("search", "printers")

@@ -45,17 +45,34 @@ def told(url: str) -> str:
     return message
 
 
-def test_a_failed_connection_is_explained():
+RIGHT = postgres.server_url()
+SERVER = f"127.0.0.1:{RIGHT.rpartition(':')[2]}"
+DOWN = f"postgresql://anna:hunter2@127.0.0.1:{postgres.free_port()}/memories"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        pytest.param(DOWN, "cannot be reached", id="down"),
+        pytest.param(
+            f"postgresql://postgres:hunter2@{SERVER}",
+            "password authentication failed",
+            id="postgresql-postgres-hunter2-server",
+        ),
+        pytest.param(
+            f"postgresql://nobody_here:hunter2@{SERVER}",
+            '"nobody_here"',
+            id="postgresql-nobody_here-hunter2-server",
+        ),
+        pytest.param(
+            postgres.on(RIGHT, "nowhere"), 'database "nowhere" does not exist', id="postgres"
+        ),
+    ],
+)
+def test_a_failed_connection_is_explained(wrong, said):
     right = postgres.server_url()
-    server = f"127.0.0.1:{right.rpartition(':')[2]}"
-    down = f"postgresql://anna:hunter2@127.0.0.1:{postgres.free_port()}/memories"
-    for wrong, said in (
-        (down, "cannot be reached"),
-        (f"postgresql://postgres:hunter2@{server}", "password authentication failed"),
-        (f"postgresql://nobody_here:hunter2@{server}", '"nobody_here"'),
-        (postgres.on(right, "nowhere"), 'database "nowhere" does not exist'),
-    ):
-        assert said in told(wrong)
+    f"127.0.0.1:{right.rpartition(':')[2]}"
+    assert said in told(wrong)
 
 
 @pytest.mark.parametrize(

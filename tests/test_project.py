@@ -93,7 +93,7 @@ def test_a_submodule_is_a_project_by_itself(repository, tmp_path):
     assert len({identity(repository / "lib"), identity(repository), identity(library)}) == 3
 
 
-def test_worktrees_share_the_identity_and_the_root(repository, tmp_path):
+def test_worktrees_share_the_identity_of_their_root(repository, tmp_path):
     git(repository, "worktree", "add", str(tmp_path / "elsewhere"))
     linked, main = project.find(tmp_path / "elsewhere"), project.find(repository)
     assert pick(linked, "identity scope root name") == pick(main, "identity scope root name")
@@ -106,7 +106,7 @@ def test_worktrees_share_what_was_told_in_one_of_them(repository, tmp_path, tell
     assert recall(repository) == recall(tmp_path / "elsewhere") == ["We deploy from main"]
 
 
-def test_a_bare_repository_and_its_worktrees_are_one_project(repository, tmp_path, tell):
+def test_worktrees_of_a_bare_repository_are_one_project(repository, tmp_path, tell):
     git(tmp_path, "clone", "--bare", str(repository), "shop.git")
     for name in ("one", "two"):
         git(tmp_path / "shop.git", "worktree", "add", "-b", name, str(tmp_path / name))
@@ -269,7 +269,7 @@ def test_looking_registers_nothing(repository, home, open_memory):
     assert not (repository / ".git" / registry.MARKS).exists()
 
 
-def test_the_id_is_the_same_before_and_after_the_first_write(repository, tell):
+def test_the_first_write_does_not_change_the_id(repository, tell):
     before = identity(repository)
     assert tell(repository) == before == identity(repository)
 
@@ -308,9 +308,7 @@ def test_a_clone_is_another_project(repository, tmp_path, tell, recall):
     assert recall(tmp_path / "clone") == []
 
 
-def test_a_copy_is_another_project_and_the_original_stays_itself(
-    repository, tmp_path, tell, recall
-):
+def test_a_copy_is_another_project(repository, tmp_path, tell, recall):
     known = tell(repository)
     shutil.copytree(repository, tmp_path / "copy")
     assert recall(tmp_path / "copy") == []

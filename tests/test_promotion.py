@@ -234,7 +234,7 @@ def test_damaged_markers_are_named_and_what_others_wrote_into_the_block_stays(cl
     assert page.read_text() == f"{promotion.BEGIN}\n{ours}{promotion.END}\n"
 
 
-def test_demote_takes_out_the_rule_and_the_mark(cli):
+def test_demote_removes_the_rule_with_its_mark(cli):
     id, other = cli.add(DEPLOY, "--metadata", "ticket=7"), cli.add(TESTS)
     cli.ok("promote", id)
     cli.ok("promote", other)

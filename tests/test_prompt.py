@@ -72,7 +72,7 @@ def test_an_edit_of_a_memory_that_changed_is_kept_in_a_file(cli, tmp_path):
             "file.write_bytes(b'caf\\xe9')", "is not UTF-8 text", id="file.write_bytes-b-caf-xe9"
         ),
         pytest.param(
-            "file.write_text('x'); sys.exit(3)", "ended with 3", id="file.write_text-x-sys.exit-3"
+            "file.write_text('x'); sys.exit(3)", "exited with 3", id="file.write_text-x-sys.exit-3"
         ),
     ],
 )
@@ -89,11 +89,11 @@ def test_a_text_that_is_not_taken_is_kept_in_a_file(cli, tmp_path, body, said):
 @pytest.mark.parametrize(
     ("environment", "said"),
     [
-        pytest.param({}, "There is no editor.", id="there-no-editor"),
+        pytest.param({}, "No editor is set.", id="there-no-editor"),
         pytest.param(
             {"EDITOR": "/no/such/editor"}, "cannot be started", id="editor-no/such/editor"
         ),
-        pytest.param({"EDITOR": "false"}, "ended with 1. Nothing was changed.", id="editor-false"),
+        pytest.param({"EDITOR": "false"}, "exited with 1. Nothing was changed.", id="editor-false"),
         pytest.param({"EDITOR": "vi 'unclosed"}, "cannot be started", id="editor-vi-unclosed"),
         pytest.param({"EDITOR": "vi", "CLAUDECODE": "1"}, "bethink update", id="editor-claudecode"),
     ],

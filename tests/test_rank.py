@@ -93,7 +93,7 @@ def test_recency_fades_by_the_hour_since_the_last_use(hours, recency):
         (10, 1, 0.8946),
     ],
 )
-def test_utility_is_a_sigmoid_of_votes_and_the_logarithm_of_uses(votes, uses, utility):
+def test_utility_is_a_sigmoid_of_votes_plus_the_logarithm_of_uses(votes, uses, utility):
     one = candidate(usefulness=votes, access_count=uses)
     parts = measure_use(one, PROFILES["frequent"], NOW)
     assert parts["utility"] == pytest.approx(utility, abs=1e-4)
@@ -150,7 +150,7 @@ def test_what_is_doubted_loses_up_to_a_tenth(confidence, kept):
     some.tuples(some.floats(-100, 1e6), some.floats(-1000, 1000), some.integers(0, 10**9)),
     some.tuples(some.floats(0, 10), some.floats(0, 1)),
 )
-def test_a_score_without_jitter_stays_between_nothing_and_one(name, relevance, use, worth):
+def test_a_score_without_jitter_stays_from_0_to_1(name, relevance, use, worth):
     (hours, votes, uses), (importance, confidence) = use, worth
     one = candidate(hours, usefulness=votes, access_count=uses)
     one = one._replace(importance=importance, confidence=confidence)

@@ -162,7 +162,7 @@ def test_the_headline_of_a_long_text_is_its_first_sentence(text, headline):
         pytest.param("", None, id="empty"),
     ],
 )
-def test_a_stated_change_names_the_old_and_the_new_thing(text, change):
+def test_a_stated_change_names_both_things(text, change):
     assert find_change(text) == change
 
 
@@ -180,7 +180,7 @@ def test_a_stated_change_names_the_old_and_the_new_thing(text, change):
         pytest.param("Nothing to count here", set(), id="none"),
     ],
 )
-def test_quantities_are_found_in_digits_and_in_words(text, quantities):
+def test_quantities_are_found_in_digits_or_words(text, quantities):
     assert find_quantities(text) == quantities
 
 
@@ -725,7 +725,7 @@ def test_what_an_old_text_says_beside_the_changed_claim_keeps_it_valid(old, new)
         pytest.param({"replaces": MARKS / 2, "changes": MARKS / 2}, id="either"),
     ],
 )
-def test_what_may_replace_marks_and_retires_nothing(chances):
+def test_a_possible_replacement_retires_nothing(chances):
     new, old = pair()
     found = judge_pair(new, old, **chances)
     assert (found.supersedes, found.marks, found.proposals) == ((), (old.id,), ())
@@ -794,7 +794,7 @@ def test_a_correction_by_signs_marks_whatever_the_judge_says():
     ["We are thinking of Valkey for the cache", "The cache runs on Valkey, I think."],
     ids=["thinking-of", "i-think"],
 )
-def test_who_only_thinks_of_something_marks_and_retires_nothing(thought):
+def test_a_mere_thought_changes_nothing(thought):
     new, old = pair(new=thought)
     found = judge_pair(new, old, replaces=0.99)
     assert (found.supersedes, found.marks) == ((), ())
@@ -955,7 +955,7 @@ def test_an_agents_note_that_may_replace_the_users_marks_it():
 
 
 @pytest.mark.parametrize("known", [USER, AGENT, PASTED], ids=["user", "agent", "pasted"])
-def test_pasted_text_retires_marks_and_proposes_nothing(known):
+def test_pasted_text_proposes_nothing(known):
     new, old = pair(trust=PASTED, old_fields={"trust": known})
     found = judge_pair(new, old, replaces=0.99)
     assert (found.supersedes, found.marks, found.proposals) == ((), (), ())
@@ -981,7 +981,7 @@ def test_an_earlier_statement_does_nothing_to_a_later_one():
     assert (found.supersedes, found.marks, found.relations) == ((), (), ())
 
 
-def test_an_explicit_replacement_needs_no_neighbour_and_no_judge():
+def test_an_explicit_replacement_needs_no_judge():
     new, old = pair()
     assert reconcile(new, [], threshold=0.9, explicit=[old]).supersedes == (old.id,)
 

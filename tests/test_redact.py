@@ -198,7 +198,7 @@ def test_a_text_that_is_wholly_private_is_empty(text, empty):
     assert redact(text).empty is empty
 
 
-def test_secrets_and_private_blocks_are_counted():
+def test_redacted_parts_are_counted():
     text = f"<private>{TOKEN}</private> and {TOKEN} and AKIA{'QYLPMN5HHHFPZAM2'}"
     left = "[REDACTED] and [REDACTED:github-token] and [REDACTED:aws-access-key]"
     assert redact(text) == Redacted(left, 1, 2)

@@ -111,7 +111,7 @@ def test_a_project_is_synced_through_the_server(anna, served, cli, tmp_path, mon
     found = {one["content"] for one in cli.json("list")}
     assert found == {"We deploy from main, on Mondays", "Said by an agent of the team"}
     assert [event["action"] for event in cli.json("history", first)] == ["add", "update"]
-    assert sync() == {} and "in step already" in cli(*words).err
+    assert sync() == {} and "already in sync" in cli(*words).err
 
 
 def test_nothing_reaches_another_project_and_a_bad_bundle_changes_nothing(anna, served):

@@ -107,7 +107,7 @@ def test_nobody_is_asked_without_need_and_the_kind_that_is_asked_for_stays_first
 
 
 @pytest.mark.parametrize("kind", ["document", "code"])
-def test_documents_and_code_keep_their_places(memory, judge, kind):
+def test_documents_or_code_keep_their_places(memory, judge, kind):
     passages = [Passage(f"{text}. The barn owl hunt: dusk", kind) for text in ("One", "Two")]
     memory.ingest([(Source("owls.md", "markdown"), passages)])
     plain = texts(memory.search(f"{QUESTION} in code"))

@@ -295,10 +295,10 @@ NOISE = [
 ]
 
 
-def test_what_is_no_prose_is_left_out():
-    for noise in [noise for _, noise in NOISE]:
-        said = "We keep SQLite for the cache."
-        assert texts(f"{said}\n\n{noise}\n") == [said]
+@pytest.mark.parametrize("noise", [noise for _, noise in NOISE])
+def test_what_is_no_prose_is_left_out(noise):
+    said = "We keep SQLite for the cache."
+    assert texts(f"{said}\n\n{noise}\n") == [said]
 
 
 def test_the_core_is_what_says_something_new_and_a_long_statement_is_cut_at_a_word():

@@ -36,7 +36,7 @@ def test_a_rare_word_weighs_more_than_a_common_one():
     assert unknown > rare > common > everywhere > 0
 
 
-def test_relevance_keeps_the_order_of_evidence_between_0_and_1():
+def test_relevance_keeps_the_order_of_evidence():
     curve = [find_relevance(tenth / 10, PROFILES["relevance"]) for tenth in range(-50, 51)]
     assert curve == sorted(set(curve))
     assert 0 < curve[0] < curve[-1] < 1

@@ -587,7 +587,7 @@ WRITING_EACH_FIELD_CAN = [
 ]
 
 
-def test_a_change_is_kept_with_its_values_before_and_after(store):
+def test_the_history_keeps_both_values_of_a_change(store):
     (memory,) = tell(store, "The limit is 10", importance=5.0)
     new = {"content": "The limit is 20", "importance": 8.0}
     edit(store, memory, new["content"], actor="claude", at=day(5), importance=8.0)

@@ -8,19 +8,18 @@ from source_tree import SOURCE
 
 # Package: docstrings that break a rule, words of the old dialect. "" holds the modules beside the packages.
 CEILINGS = {
-    "": (109, 39),
-    "agents": (76, 55),
-    "app": (204, 159),
-    "embed": (31, 14),
-    "features": (125, 102),
-    "hooks": (69, 76),
-    "ingest": (244, 235),
-    "judge": (8, 6),
-    "language": (26, 21),
-    "llm": (26, 21),
+    "": (90, 36),
+    "agents": (45, 53),
+    "app": (139, 99),
+    "embed": (21, 14),
+    "features": (83, 78),
+    "hooks": (44, 38),
+    "ingest": (214, 230),
+    "judge": (3, 4),
+    "language": (24, 19),
+    "llm": (15, 19),
     "recall": (43, 27),
-    "skills": (1, 1),
-    "store": (0, 0),
+    "skills": (0, 1),
     "text": (9, 3),
 }
 FOUND = count_by_package(SOURCE)

@@ -185,7 +185,7 @@ def test_adapters_know_their_product_and_a_failing_one_fails_alone(tmp_path, mon
 
 
 @pytest.mark.skipif(not page.PAGE.exists(), reason="nothing was measured yet")
-def test_the_page_and_the_readme_show_the_results():
+def test_the_results_are_published():
     results = page.read_results(runner.RESULTS)
     rendered = page.render_page(results)
     assert page.PAGE.read_text("utf-8") == rendered, "run `bench/suite/run page`"

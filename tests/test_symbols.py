@@ -152,7 +152,7 @@ def test_definitions_are_found_with_their_docs_and_syntax_errors_cost_little():
         pytest.param(".py", "", None, id="py"),
     ],
 )
-def test_the_language_follows_from_name_and_first_line(path, first_line, expected):
+def test_the_language_follows_from_the_file(path, first_line, expected):
     assert language_of(path, first_line) == expected
 
 

@@ -447,17 +447,17 @@ def _field(chance: random.Random) -> dict:
     return chance.choice([{"importance": float(number)}, text, summary, text | summary])
 
 
-def test_any_order_of_merging_ends_the_same():
+@pytest.mark.parametrize("_unused", range(50))
+def test_any_order_of_merging_ends_the_same(_unused):
     chance = random.Random(7)
-    for _ in range(50):
-        copies = []
-        for who in ("a", "b", "c"):
-            days = sorted(chance.sample(range(2, 20), chance.randint(1, 3)))
-            copies.append(base(*(said(at, actor=who, **_field(chance)) for at in days)))
-        ends = set()
-        for first, second, third in itertools.permutations(copies):
-            ends.add(version(merge(merge(first, second).record, third).record))
-        assert len(ends) == 1
+    copies = []
+    for who in ("a", "b", "c"):
+        days = sorted(chance.sample(range(2, 20), chance.randint(1, 3)))
+        copies.append(base(*(said(at, actor=who, **_field(chance)) for at in days)))
+    ends = set()
+    for first, second, third in itertools.permutations(copies):
+        ends.add(version(merge(merge(first, second).record, third).record))
+    assert len(ends) == 1
 
 
 def test_a_use_is_no_new_version():

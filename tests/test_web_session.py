@@ -26,6 +26,7 @@ from bethink.app.web import Sessions, load_key, note_visit
 from bethink.app.web.pages import PAGES
 from bethink.app.web.render import diff
 from bethink.errors import ConfigError
+from bethink.schema import argument_fields
 
 __all__ = ["served"]
 ID = "01a1dd89-0000-7000-8000-000000000001"
@@ -160,13 +161,13 @@ def test_a_spoiled_visit_begins_again(spoiled):
     assert note_visit(spoiled, 1000, True)[0].endswith("1000")
 
 
-def test_every_page_needs_a_session(served):
-    for method, path, _ in PAGES:
-        for client in (served.client(None), served.owner):  # a token opens no page
-            answer = client.request(method, address(path), headers=FORM)
-            assert answer.status_code == 401, path
-            assert "bethink ui" in answer.text
-            assert answer.headers["content-type"].startswith("text/html")
+@pytest.mark.parametrize(("method", "path", "_unused"), PAGES)
+def test_every_page_needs_a_session(served, method, path, _unused):
+    for client in (served.client(None), served.owner):  # a token opens no page
+        answer = client.request(method, address(path), headers=FORM)
+        assert answer.status_code == 401, path
+        assert "bethink ui" in answer.text
+        assert answer.headers["content-type"].startswith("text/html")
 
 
 def test_an_unknown_page_is_not_found(served, signed_in):
@@ -296,11 +297,21 @@ def test_an_odd_address_gets_a_page(served, signed_in):
         assert "Traceback" not in answer.text
 
 
-def test_an_odd_form_is_refused(served, signed_in):
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"", id="bytes"),
+        pytest.param(b"\xff\xfe", id="bytes-2"),
+        pytest.param(b"mark", id="mark"),
+        pytest.param(b"&" * 5000, id="ampersand"),
+        pytest.param(b"a=1&" * 3000, id="1"),
+        pytest.param(b"%" * 1000, id="percent-sign"),
+    ],
+)
+def test_an_odd_form_is_refused(served, signed_in, content):
     client, _ = signed_in
-    for content in (b"", b"\xff\xfe", b"mark", b"&" * 5000, b"a=1&" * 3000, b"%" * 1000):
-        answer = client.post(f"/memory/{ID}/vote", content=content, headers=FORM)
-        assert answer.status_code in (400, 403)
+    answer = client.post(f"/memory/{ID}/vote", content=content, headers=FORM)
+    assert answer.status_code in (400, 403)
 
 
 def sign_in(served, token):
@@ -427,12 +438,12 @@ def test_small_changes_are_shown_word_by_word(before, after, pieces):
     assert diff(before, after) == pieces, before
 
 
-def test_a_diff_holds_both_texts():
+@pytest.mark.parametrize("_unused", range(100))
+def test_a_diff_holds_both_texts(_unused):
     chance = random.Random(7)
     words = ["a", "b", " ", "\n", "é", "<b>", ".", "long" * 30]
-    for _ in range(100):
-        texts = ["".join(chance.choices(words, k=chance.randrange(60))) for _ in range(2)]
-        assert put_together(diff(*texts)) == texts
+    texts = ["".join(chance.choices(words, k=chance.randrange(60))) for _ in range(2)]
+    assert put_together(diff(*texts)) == texts
 
 
 @pytest.mark.parametrize(
@@ -450,3 +461,11 @@ def test_no_diff_takes_long(texts):
     found = diff(*texts)
     assert time.process_time() - started < 2
     assert put_together(found)[1] == texts[1]
+
+
+def test_the_form_of_a_memory_offers_every_field_that_the_model_shows_in_forms(served, signed_in):
+    id = served.add("Ferries leave at nine")
+    client, _ = signed_in
+    page = client.get(f"/memory/{id}").text
+    shown = {info.argument for info in argument_fields("update").values() if info.is_shown("form")}
+    assert {name for name in shown if f'name="{name}"' not in page} == set()

@@ -60,7 +60,7 @@ def test_any_text_is_taken(text):
         ),
     ],
 )
-def test_why_quotes_the_whole_statement_and_its_reason(cli, statement, subject, reason):
+def test_why_quotes_a_statement_with_its_reason(cli, statement, subject, reason):
     cli.add(statement)
     told = cli.ok("why", subject)
     assert statement in told

@@ -24,7 +24,7 @@ from notes import HERE, read_groups
 from bethink import Bethink, config
 from bethink.embed import open_embedder
 from bethink.ingest import compare, effects
-from bethink.ingest.effects import EFFECTS, Position, Side, collect_features
+from bethink.ingest.effects import EFFECTS, Position, Side, collect_features, collect_words
 from bethink.ingest.extract import extract
 from bethink.ingest.reconcile import LONGEST
 from bethink.judge import Judge
@@ -34,6 +34,7 @@ WEIGHTS = Path(effects.__file__).with_name("data") / "effects.json"
 CLASSES = {"adds": "keep"}
 STIFFNESS = 0.1  # inverse strength of the L2 penalty; .03 and .3 give the same within a point
 FOLDS = 5
+PRIOR_ONLY = ("nearness_squared", "shared_near")  # features that only the prior uses
 # Weight of a pair alone beside one of a history. Without them questions that are answered right away are missed (25 % found instead of 79 %);
 # with the full weight marks among many notes lose 3 points of precision.
 ALONE = 0.3
@@ -61,18 +62,23 @@ def collect_history(name: str, notes: list[dict]) -> list[dict]:
     rows: list[dict] = []
     numbers: dict[str, int] = {}
     current: dict = {}
-    original = compare.collect_features
+    originals = compare.collect_words, compare.weigh_effect, compare.choose_judged
 
-    def record(old, new, *rest):
-        features = original(old, new, *rest)
+    def record(old, new, position):
+        words = originals[0](old, new, position)
         effect, _, number = current["effect"].partition(":")
         label = effect if number and int(number) == numbers.get(old.text) else "keep"
         pair = {"old": old.text, "new": new.text}
-        rows.append({"history": name, "label": label, "features": features, **pair})
-        return features
+        rows.append({"history": name, "label": label, "words": words, **pair})
+        return words
 
-    compare.collect_features = record
-    compare.weigh_effect = lambda features: STRANGERS
+    def keep(features):
+        """Note the features of the next pair that has none, and let the note change nothing."""
+        next(row for row in rows if "features" not in row)["features"] = features
+        return STRANGERS
+
+    compare.collect_words, compare.weigh_effect = record, keep
+    compare.choose_judged = lambda words: list(range(len(words)))
     try:
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / ".git").mkdir()
@@ -83,7 +89,7 @@ def collect_history(name: str, notes: list[dict]) -> list[dict]:
                     stored = memory.one(outcome.id)
                     numbers[compare.leave_label_out(stored)] = note["n"]
     finally:
-        compare.collect_features, compare.weigh_effect = original, effects.weigh_effect
+        compare.collect_words, compare.weigh_effect, compare.choose_judged = originals
     return rows
 
 
@@ -113,10 +119,13 @@ def collect_pairs() -> list[dict]:
     rows = []
     for row, (old, new), nearness, judgement in zip(held, sides, near, judged, strict=True):
         position = Position(float(nearness), float(nearness), True)
-        features = collect_features(old, new, judgement, position, 0.0)
+        words = collect_words(old, new, position)
+        features = collect_features(words, judgement, 0.0)
         label = row["relation"] if row["relation"] in EFFECTS else "keep"
         pair = {"old": old.text, "new": new.text, "weight": ALONE}
-        rows.append({"history": row["old"], "label": label, "features": features, **pair})
+        rows.append(
+            {"history": row["old"], "label": label, "words": words, "features": features, **pair}
+        )
     return rows
 
 
@@ -126,60 +135,116 @@ def make_side(passage: Passage, kind: str | None) -> Side:
 
 
 def fit(args: argparse.Namespace) -> None:
+    rows = json.loads(args.rows.read_text("utf-8"))
+    prior, chances = fit_prior(rows)
+    report_prior(rows, chances)
+    rows = keep_judged(rows, chances)
+    names = [name for name in rows[0]["features"] if name not in PRIOR_ONLY]
+    seen = np.array([[row["features"][name] for name in names] for row in rows])
+    labels = np.array([CLASSES.get(row["label"], row["label"]) for row in rows])
+    model, found = learn_held_out(rows, seen, labels, STIFFNESS)
+    order = [list(model.classes_).index(name) for name in EFFECTS]
+    alone = np.array([row.get("weight", 1.0) < 1.0 for row in rows])
+    for title, chosen in (("histories", ~alone), ("pairs alone", alone)):
+        if chosen.any():
+            print("#", title)
+            shares = found[chosen][:, order]
+            report(labels[chosen], {name: shares[:, at] for at, name in enumerate(EFFECTS)})
+    if args.write:
+        stored = {"effects": write_weights(model, names, EFFECTS), "prior": prior}
+        WEIGHTS.write_text(json.dumps(stored, indent=1) + "\n", "utf-8")
+        print("written:", WEIGHTS)
+
+
+def learn_held_out(rows: list[dict], seen, labels, stiffness: float):
+    """Return a regression over all rows, and the chances of each row by one that did not see its history."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GroupKFold
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    rows = json.loads(args.rows.read_text("utf-8"))
-    names = list(rows[0]["features"])
-    seen = np.array([[row["features"][name] for name in names] for row in rows])
-    labels = np.array([CLASSES.get(row["label"], row["label"]) for row in rows])
-
     weights = np.array([row.get("weight", 1.0) for row in rows])
 
     def learn(at):
-        model = make_pipeline(StandardScaler(), LogisticRegression(C=STIFFNESS, max_iter=2000))
+        model = make_pipeline(StandardScaler(), LogisticRegression(C=stiffness, max_iter=3000))
         return model.fit(seen[at], labels[at], logisticregression__sample_weight=weights[at])
 
-    chances = np.zeros((len(rows), len(EFFECTS)))
+    chances = np.zeros((len(rows), len(set(labels))))
     groups = [row["history"] for row in rows]
     for learned, held in GroupKFold(FOLDS).split(seen, labels, groups):
-        model = learn(learned)
-        order = [list(model.classes_).index(name) for name in EFFECTS]
-        chances[held] = model.predict_proba(seen[held])[:, order]
-    for title, chosen in (("histories", weights == 1.0), ("pairs alone", weights < 1.0)):
-        if chosen.any():
-            print("#", title)
-            found = {name: chances[chosen, at] for at, name in enumerate(EFFECTS)}
-            report(labels[chosen], found)
-    if args.write:
-        model = learn(np.arange(len(rows)))
-        scaler, regression = model
-        classes = list(regression.classes_)
-        WEIGHTS.write_text(
-            json.dumps(
-                {
-                    "features": names,
-                    "mean": [round(float(one), 5) for one in scaler.mean_],
-                    "scale": [round(float(one), 5) for one in scaler.scale_],
-                    "coefficients": {
-                        name: [
-                            round(float(one), 4) for one in regression.coef_[classes.index(name)]
-                        ]
-                        for name in EFFECTS
-                    },
-                    "intercepts": {
-                        name: round(float(regression.intercept_[classes.index(name)]), 4)
-                        for name in EFFECTS
-                    },
-                },
-                indent=1,
+        chances[held] = learn(learned).predict_proba(seen[held])
+    return learn(np.arange(len(rows))), chances
+
+
+def fit_prior(rows: list[dict]):
+    """Fit the chance of any effect by words and nearness alone, which decides what the judge reads."""
+    names = list(rows[0]["words"])
+    seen = np.array([[row["words"][name] for name in names] for row in rows])
+    wanted = np.array([has_effect(row) for row in rows])
+    model, chances = learn_held_out(rows, seen, wanted, 0.3)
+    return write_weights(model, names, ["any"]), chances[:, 1]
+
+
+def has_effect(row: dict) -> bool:
+    return CLASSES.get(row["label"], row["label"]) != "keep"
+
+
+def keep_judged(rows: list[dict], chances) -> list[dict]:
+    """Return the rows that the judge would read, with rivals among these alone."""
+    notes = defaultdict(list)
+    for at, row in enumerate(rows):
+        notes[row["history"], row["new"]].append(at)
+    kept = []
+    for group in notes.values():
+        ranked = sorted(group, key=lambda at: -chances[at])[: effects.MOST_JUDGED]
+        read = [at for at in ranked if chances[at] >= effects.LEAST_CHANCE]
+        shares = {at: find_share(rows[at]["features"]) for at in read}
+        for at in read:
+            rival = max((share for other, share in shares.items() if other != at), default=0.0)
+            features = {**rows[at]["features"], "rival": effects.log_odds(rival)}
+            kept.append({**rows[at], "features": features})
+    return kept
+
+
+def find_share(features: dict) -> float:
+    """Return the largest share that the judge gives to a change."""
+    changes = ("replaces", "same", "answers", "completes")
+    return max(1 / (1 + np.exp(-features[f"judge_{name}"])) for name in changes)
+
+
+def report_prior(rows: list[dict], chances) -> None:
+    """Print how many effects the judge still reads, and how many pairs of a note."""
+    notes = defaultdict(list)
+    for at, row in enumerate(rows):
+        if row.get("weight", 1.0) == 1.0:
+            notes[row["history"], row["new"]].append(at)
+    total = sum(has_effect(rows[at]) for group in notes.values() for at in group)
+    for most in (2, 3, 4):
+        for least in (0.0, 0.01, 0.02, 0.05):
+            ranked = (sorted(group, key=lambda at: -chances[at])[:most] for group in notes.values())
+            read = [at for group in ranked for at in group if chances[at] >= least]
+            share, pairs = sum(has_effect(rows[at]) for at in read) / total, len(read) / len(notes)
+            print(
+                f"  judge at most {most} from {least}: {share:.4f} read, {pairs:.2f} pairs a note"
             )
-            + "\n",
-            "utf-8",
-        )
-        print("written:", WEIGHTS)
+
+
+def write_weights(model, names: list[str], outcomes) -> dict:
+    scaler, regression = model
+    classes = list(regression.classes_)
+    rows = {name: classes.index(name) for name in outcomes} if len(classes) > 2 else {"any": 0}
+    return {
+        "features": names,
+        "mean": [round(float(one), 5) for one in scaler.mean_],
+        "scale": [round(float(one), 5) for one in scaler.scale_],
+        "coefficients": {
+            name: [round(float(one), 4) for one in regression.coef_[at]]
+            for name, at in rows.items()
+        },
+        "intercepts": {
+            name: round(float(regression.intercept_[at]), 4) for name, at in rows.items()
+        },
+    }
 
 
 def report(labels, chances: dict) -> None:

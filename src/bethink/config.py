@@ -49,7 +49,7 @@ def read_profiles(values: Iterable[str]) -> dict[str, dict[str, float]]:
 
 
 class Setting(NamedTuple):
-    """Help and accepted values of a setting; its type and default are those of `Config`. The reference page lists these."""
+    """Help and accepted values of a setting; its type and default are those of `Config`."""
 
     help: str
     choices: Strings = ()
@@ -201,7 +201,7 @@ class Config(NamedTuple):
 
     @property
     def shared(self) -> bool:
-        """Whether a server keeps the memories, of a team and not of one person."""
+        """True if a team's server keeps the memories."""
         return self.database.startswith(("postgres://", "postgresql://"))
 
 
@@ -226,8 +226,10 @@ def project_file(root: Path) -> Path:
 
 
 def trusts(root: Path) -> bool:
-    """Whether the user made this project's own database theirs. One that came with a cloned repository is not read:
-    its memories would be somebody else's words."""
+    """Return True if the user accepted this project's own database.
+
+    One that came with a cloned repository is not read: its memories would be somebody else's words.
+    """
     try:
         return str(root) in (data_directory() / "local-projects").read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
@@ -244,7 +246,7 @@ def locate_database(config: Config, project: "Project") -> str:
 
 
 def check(key: str, value: Any) -> Any:
-    """The value in its setting's type, or a ValueError that says what would be accepted."""
+    """Return the value in its setting's type, or raise a ValueError that names accepted values."""
     setting = SETTINGS[key]
     kind = type(Config._field_defaults[key])
     if kind is bool:
@@ -328,7 +330,7 @@ def suggest_setting(key: str) -> str:
 
 
 def load(root: Path | None = None, overrides: Values | None = None) -> Config:
-    """All layers together. `root` is the project whose file counts; `overrides` come from the command line."""
+    """Return all layers together; `root` is the project, `overrides` come from the command line."""
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     warnings: list[str] = []
@@ -364,7 +366,7 @@ def mask_password(value: Any) -> Any:
 
 
 def explain(config: Config) -> list[dict[str, Any]]:
-    """Every setting with its value, without passwords, and the layer it came from."""
+    """Return every setting with its value, without passwords, and the layer it came from."""
     return [
         {
             "key": key,

@@ -1,4 +1,4 @@
-"""Plugins: agents, importers, embedders, language models and ranking signals, ours and other people's.
+"""Plugins: agents, importers, embedders, language models, readers and ranking signals, ours and other people's.
 
 A plugin is a value with a `name`. Ours are listed here, in the order in which everything lists them, and are loaded when
 first used. Any installed package offers more by an entry point, whose name is that of the plugin:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bethink.agents.agent import Agent
     from bethink.embed import EmbeddingProvider
     from bethink.features.readers import Importer
+    from bethink.ingest.formats import Reader
     from bethink.llm.base import LanguageModelProvider
     from bethink.recall.signals import Signal
 
@@ -62,7 +63,7 @@ class Registry(Generic[Plugin]):
     """The plugins of one kind, by name."""
 
     def __init__(self, group: str, type: str, ours: str = "") -> None:
-        """`type` is the class of a plugin and `ours` lists `name = module:value`, one per line, like entry points."""
+        """Declare a kind: the class of its plugins, and ours as lines of `name = module:value`."""
         self.group, self._type = group, type
         lines = (line.partition(" = ") for line in ours.strip().splitlines())
         self._ours = {name.strip(): reference for name, _, reference in lines}
@@ -89,7 +90,7 @@ class Registry(Generic[Plugin]):
         return self._loaded.get(name)
 
     def all(self) -> list[Plugin]:
-        """Return all plugins: ours in their order, those registered in this process, those of packages by name."""
+        """Return all plugins: ours in order, those registered here, those of packages by name."""
         names = dict.fromkeys([*self._ours, *self._registered, *self._list_outside()])
         return [plugin for plugin in map(self.find, names) if plugin is not None]
 
@@ -221,13 +222,23 @@ LANGUAGE_MODELS: "Registry[LanguageModelProvider]" = Registry(
     claude = bethink.llm.claude:PROVIDER
     """,
 )
+READERS: "Registry[Reader]" = Registry(
+    "bethink.readers",
+    "bethink.ingest.formats:Reader",
+    """
+    rst = bethink.ingest.formats:RST
+    asciidoc = bethink.ingest.formats:ASCIIDOC
+    notebook = bethink.ingest.formats:NOTEBOOK
+    """,
+)
 SIGNALS: "Registry[Signal]" = Registry("bethink.signals", "bethink.recall.signals:Signal")
-REGISTRIES = (AGENTS, IMPORTERS, EMBEDDERS, LANGUAGE_MODELS, SIGNALS)
+REGISTRIES = (AGENTS, IMPORTERS, EMBEDDERS, LANGUAGE_MODELS, READERS, SIGNALS)
 
 register_agent = AGENTS.register
 register_importer = IMPORTERS.register
 register_embedder = EMBEDDERS.register
 register_language_model = LANGUAGE_MODELS.register
+register_reader = READERS.register
 register_signal = SIGNALS.register
 
 

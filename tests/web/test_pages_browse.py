@@ -149,7 +149,7 @@ def test_a_conversation_shows_what_was_taken_from_each_turn(page):
     expect(page.locator(".turn")).to_have_count(6)
 
 
-def test_a_node_is_chosen_by_key_expanded_and_opened(page):
+def test_a_node_is_opened_by_key(page):
     page.goto("/graph?focus=about:RabbitMQ&size=40")
     page.wait_for_selector(STILL)
     before = page.locator(".node").count()
@@ -187,7 +187,7 @@ def test_a_graph_has_a_legend_says_that_there_is_more_and_its_labels_do_not_over
         assert apart, "two labels overlap"
 
 
-def test_one_key_decides_and_another_takes_it_back(page):
+def test_a_decision_by_key_can_be_undone(page):
     for queue, key, text in (
         ("contradictions", "2", "Hotfixes may be deployed"),
         ("duplicates", "b", "never run it against staging"),
@@ -207,7 +207,7 @@ def test_one_key_decides_and_another_takes_it_back(page):
         expect(items(page, text).first).to_be_visible()
 
 
-def test_many_lines_are_decided_at_once_and_taken_back_at_once(page, world):
+def test_a_decision_about_many_lines_can_be_undone(page, world):
     with Bethink(directory=world.story.project, container="read") as memory:
         for number in range(12):
             source = Source(f"vendor/{number}.txt", "import")

@@ -145,7 +145,7 @@ def test_closing_in_the_inbox_can_be_undone(page, world, make):
 
 
 @pytest.mark.parametrize("address", ["/", "/memory/{id}"])
-def test_an_item_is_closed_and_reopened_without_scripts(browser, world, make, address):
+def test_an_item_is_reopened_without_scripts(browser, world, make, address):
     _, id = make()
     with window(browser, world, java_script_enabled=False) as opened:
         page = opened.page

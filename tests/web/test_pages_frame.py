@@ -129,7 +129,7 @@ def test_new_memories_appear_without_a_reload_and_only_those_of_the_project(sign
     expect(page.locator(".hit", has_text=f"{text}, still")).to_be_visible()
 
 
-def test_a_member_signs_in_with_a_token_and_out_again(browser, world):
+def test_a_member_signs_out_again(browser, world):
     token = world.server.token("marta", "write", folders=[world.story.project])
     with window(browser, world.address, viewport=NARROW, has_touch=True) as opened:
         page = opened.page

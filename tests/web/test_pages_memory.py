@@ -83,7 +83,7 @@ def test_a_replaced_memory_says_by_what_and_can_be_brought_back(page, world):
     expect(page.locator(".relations")).to_contain_text("supersedes")
 
 
-def test_relations_are_made_and_taken_back(page, world, fresh):
+def test_a_relation_can_be_undone(page, world, fresh):
     def relate(other):
         page.goto(f"/memory/{fresh}")
         page.get_by_text("Link to another memory").click()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from conftest import expect_alert, focused
 from http_server import body
 from playwright.sync_api import expect
@@ -81,19 +82,19 @@ def test_the_reasons_of_a_score_and_what_hardly_fits_are_shown_on_demand(page):
     assert page.locator(".hit").count() > shown
 
 
-TAIL_BEGINS_WHERE_SCORES = [
-    ([], 0),
-    ([0.9], 1),
-    ([0.9, 0.1, 0.1, 0.1], 3),
-    ([0.9, 0.8, 0.7, 0.6, 0.2, 0.1], 4),
-    ([0.3, 0.3, 0.3, 0.3, 0.9, 0.2], 5),
-    ([0.5] * 20, 20),
-]
-
-
-def test_the_tail_begins_where_scores_fall_off():
-    for scores, number in TAIL_BEGINS_WHERE_SCORES:
-        assert count_strong(scores) == number, scores
+@pytest.mark.parametrize(
+    ("scores", "number"),
+    [
+        pytest.param([], 0, id="0"),
+        pytest.param([0.9], 1, id="0.9-1"),
+        pytest.param([0.9, 0.1, 0.1, 0.1], 3, id="0.9-0.1"),
+        pytest.param([0.9, 0.8, 0.7, 0.6, 0.2, 0.1], 4, id="0.9-0.8"),
+        pytest.param([0.3, 0.3, 0.3, 0.3, 0.9, 0.2], 5, id="0.3"),
+        pytest.param([0.5] * 20, 20, id="0.5"),
+    ],
+)
+def test_the_tail_begins_where_scores_fall_off(scores, number):
+    assert count_strong(scores) == number, scores
 
 
 def test_code_is_shown_as_code_with_its_matches_marked(page, world):

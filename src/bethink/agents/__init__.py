@@ -120,7 +120,7 @@ def _place(
 
 
 def _matches(path: Path, folder: Path, pattern: str) -> bool:
-    """Return True if a pattern in a folder names a file, wherever links on the way to that folder lead."""
+    """Return True if a pattern in a folder names a file, after links are resolved."""
     parts = pattern.split("/")
     fixed = list(takewhile(lambda part: "*" not in part, parts[:-1]))
     try:

@@ -34,7 +34,7 @@ else:
 
 # Our names for the events of agents.
 EVENTS = tuple(
-    "session-start subagent-start prompt tool tool-failure tool-start stop subagent-stop pre-compact post-compact session-end".split()
+    "session-start subagent-start prompt tool tool-failure stop subagent-stop pre-compact post-compact session-end".split()
 )
 # The names that most agents use, and ours.
 USUAL_EVENTS = MappingProxyType(

@@ -1,4 +1,4 @@
-"""What every reader of transcripts gives: turns, in pages, with the position from which to go on.
+"""The output of every transcript reader: turns, in pages, with the position from which to go on.
 
 A page and its position are meant to be written in one transaction. A crash in between repeats the page, and because a turn's id is
 the identity of the message, the same in forks, resumes and copies, nothing is counted twice. Ids of one reading are compared by the
@@ -139,7 +139,7 @@ class Fact(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """One thing that was said."""
+    """One message of a person or an agent."""
 
     id: str  # identity of the message
     session: str  # of a sub-agent: the session that it worked for
@@ -188,7 +188,7 @@ START = Position()
 
 
 def clean(text: str) -> str:
-    """The text as it can be stored: no NUL, no colours of a terminal, no half of a character."""
+    """Return the text as it can be stored: no NUL, no terminal colours, no half of a character."""
     plain = _ESCAPE.sub("", text) if "\x1b" in text else text
     plain = plain.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n")
     return plain if plain.isascii() else plain.encode("utf-8", "replace").decode()
@@ -199,7 +199,7 @@ def digest(data: bytes) -> str:
 
 
 def make_id(*parts: object) -> str:
-    """An identity for a message that its host gave none."""
+    """Return an identity for a message without one."""
     return digest("\0".join(map(str, parts)).encode("utf-8", "replace"))
 
 
@@ -310,7 +310,7 @@ def find_command(arguments: Fields) -> str:
 
 
 def is_our_tool(tool: str, arguments: Fields) -> bool:
-    """Whether a tool call is one of Bethink: its MCP tools under any host's prefix, or its command in a shell."""
+    """Return True for a call of our MCP tools, under any prefix, or of our command in a shell."""
     words = find_command(arguments)[:200].split()[:4]
     programs = (word.strip("'\"").rpartition("/")[2] for word in words)
     return "bethink" in tool.lower() or "bethink" in programs
@@ -359,12 +359,12 @@ def finish_event(event: ToolEvent, output: str, failed: bool | None) -> ToolEven
 
 
 def shows_failure(output: str) -> bool:
-    """Whether a test runner, a compiler or a package manager reports in an output that it failed."""
+    """Return True if a test runner, a compiler or a package manager reports a failure."""
     return bool(_VERDICT.search(output[-_OUTPUT:]))
 
 
 def expect_work(tool: str, arguments: Fields) -> list[Fact]:
-    """What a tool call does if it succeeds. A run of tests is a "check" until its outcome is known."""
+    """Return the effects of a tool call if it succeeds. A run of tests is a "check" for now."""
     if tool.lower().startswith(_EDITS):
         return [Fact("edit", path) for path in find_paths(tool, arguments)]
     line = find_command(arguments)[:_OUTPUT]
@@ -380,7 +380,7 @@ def expect_work(tool: str, arguments: Fields) -> list[Fact]:
 
 
 def confirm_work(expected: Iterable[Fact], output: str, failed: bool) -> list[Fact]:
-    """What of it happened, by what the tool answered. A commit that git reports was made, whatever failed after it."""
+    """Return the effects that the output confirms. A commit that git reports was made, whatever failed later."""
     if len(output) > 2 * _OUTPUT:
         output = f"{output[:_OUTPUT]}\n{output[-_OUTPUT:]}"
     found: list[Fact] = []
@@ -426,13 +426,13 @@ def is_notice(text: str) -> bool:
 
 
 def find_memory_mode(text: str) -> tuple[str | None, str]:
-    """What a person's `memory-mode: off` or `on`, alone on a line, asks for (the last one counts), and the text without it."""
+    """Return the last `memory-mode: off` or `on` that is alone on a line, and the text without these lines."""
     found = _MODE.findall(text) if "memory-mode" in text.lower() else []
     return (found[-1].lower(), _MODE.sub("", text).strip()) if found else (None, text)
 
 
 def split_private(text: str, opened: bool) -> tuple[str, bool]:
-    """What of a person's turn is not hidden by a `<private>` of an earlier turn, and whether one is open behind this turn.
+    """Return the part of a turn not hidden by an earlier `<private>`, and True if one is open after it.
 
     A tag in backticks is talk about the tag. What stands inside the blocks of this turn itself stays: whoever stores the turn redacts it.
     """
@@ -447,7 +447,7 @@ def split_private(text: str, opened: bool) -> tuple[str, bool]:
 
 
 def find_block(text: str, tag: str) -> str | None:
-    """What stands in the first `<tag>` of a text."""
+    """Return the content of the first `<tag>` in a text."""
     start = text.find(f"<{tag}>")
     end = text.find(f"</{tag}>", start + 1) if start >= 0 else -1
     return text[start + len(tag) + 2 : end].strip() if end >= 0 else None

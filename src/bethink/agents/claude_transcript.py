@@ -189,7 +189,7 @@ class ClaudeTranscript(LineTranscript):
         self.given = [one for one in self.given if self.read_queued(one)[1] != texts]
 
     def take_given(self, entry: Fields) -> list[Taken]:
-        """What was typed and given to the model before it said this."""
+        """Return what was typed and passed to the model before it said this."""
         aside = entry.get("isSidechain") is True or entry.name("agentId")
         if entry.get("type") != "assistant" or aside:
             return []
@@ -242,7 +242,7 @@ def is_made_by_machine(entry: Fields) -> bool:
 
 
 def find_typed(texts: list[str]) -> list[str]:
-    """What a person typed: slash commands become their arguments."""
+    """Return what a person typed: slash commands become their arguments."""
     found: list[str] = []
     for text in texts:
         start = text.lstrip()
@@ -256,7 +256,7 @@ def find_typed(texts: list[str]) -> list[str]:
 
 
 def find_argument(text: str) -> str:
-    """What was typed behind a slash command, '' behind those that set something up and those that are ours."""
+    """Return the arguments of a slash command, '' for those that configure something or are ours."""
     plugin, _, name = (find_block(text, "command-name") or "").lstrip("/").rpartition(":")
     silent = name in OWN_COMMANDS or "bethink" in plugin or name in SETTINGS
     return "" if silent else find_block(text, "command-args") or ""
@@ -268,7 +268,7 @@ def find_questions(result: Fields) -> tuple[str, ...]:
 
 
 def find_answers(result: Fields, results: list[Fields]) -> list[str]:
-    """What the user said in tool results: answers to questions, and why a call was refused."""
+    """Return the user's words in tool results: answers to questions, and reasons for refusing a call."""
     answers = result.object("answers")
     if find_questions(result):
         said = {asked: ", ".join(texts_of(answer)) or answer for asked, answer in answers.items()}

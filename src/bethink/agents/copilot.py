@@ -94,8 +94,6 @@ AGENT = Agent(
         server={"type": "local", "command": "$program", "args": "$args", "tools": ["*"]},
         hooks="hooks/bethink.json",
         hook={"type": "command", "bash": "$line", "timeoutSec": 10},
-        # It runs hooks one after the other, so those that say nothing are not started.
-        matchers={"tool": "Bash|Read|Edit|Write|Create", "tool-failure": "Bash"},
         grouped=False,
         start='{\n  "version": 1\n}\n',
         strict=("bethink.json",),

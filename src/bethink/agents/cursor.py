@@ -68,7 +68,6 @@ AGENT = Agent(
         servers=("mcp.json",),
         hooks="hooks.json",
         hook={"command": "$line", "timeout": 10},
-        matchers={"tool": "Shell|Read|Write", "tool-failure": "Shell"},
         grouped=False,
         skills=".cursor/skills",
         start='{\n  "version": 1\n}\n',

@@ -64,7 +64,7 @@ class EditResult(NamedTuple):
 
 
 def is_hook_of(handler: Any, host: str) -> bool:
-    """Whether a hook runs Bethink for a host, by whatever command."""
+    """Return True if a hook runs Bethink for an agent, by whatever command."""
     fields = handler if isinstance(handler, dict) else {}
     if fields.get("type") == "mcp_tool" and fields.get("tool") == PROMPT_TOOL:
         return True  # only the agent whose file this is can have put it there
@@ -74,7 +74,7 @@ def is_hook_of(handler: Any, host: str) -> bool:
 
 
 def is_our_server(server: Any) -> bool:
-    """Whether a registered MCP server is Bethink, by whatever command it is started."""
+    """Return True if a registered MCP server is Bethink, however it is started."""
     fields = server if isinstance(server, dict) else {}
     words = [*_words(fields.get("command")), *_words(fields.get("args"))]
     return "mcp" in words and any(map(_PROGRAM.search, words[:6]))
@@ -202,7 +202,7 @@ def _without_hook(element: Any, host: str) -> Any:
 
 
 def parse(text: str, toml: bool = False) -> Any:
-    """What a file says; an empty one says {}. Raises InvalidInput where it says nothing that can be understood."""
+    """Return the value in a file, {} for an empty one. Raises InvalidInput if it cannot be parsed."""
     try:
         if text.startswith("\ufeff"):
             raise ValueError("it begins with a byte order mark")

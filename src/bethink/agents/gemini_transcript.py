@@ -74,7 +74,7 @@ class GeminiTranscript(LineTranscript):
 
 
 def find_output(call: Fields) -> str:
-    """What a tool answered."""
+    """Return the answer of a tool."""
     answers = (one.object("functionResponse") for one in call.objects("result"))
     responses = [one.object("response") for one in answers]
     return "\n".join(one.text("output") or one.text("error") for one in responses)

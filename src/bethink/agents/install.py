@@ -88,7 +88,7 @@ class HostFile(NamedTuple):
 
 
 def fill(template: Values, words: Sequence[str], name: str = "") -> Json:
-    """How an agent starts a command, in its own words."""
+    """Return a template with the words of a command filled in."""
     values = {"$program": words[0], "$args": list(words[1:]), "$words": list(words)}
     values |= {"$line": shlex.join(words), "$name": name}
     return {key: values.get(str(value), value) for key, value in template.items()}
@@ -110,7 +110,7 @@ def hook_words(host: str, place: InstallPlace, event: str) -> list[str]:
 
 
 def list_entries(host: str, place: InstallPlace) -> list[HostEntry]:
-    """What belongs into an agent's files."""
+    """Return the entries that belong in an agent's files."""
     _, hooks, files = find_connectable(host)
     server = fill(files.server, [*place.words, "mcp"])
     entries = [HostEntry("member", tuple(files.server_path), server)]
@@ -143,7 +143,7 @@ def list_files(host: str, place: InstallPlace, parts: Sequence[str] = PARTS) -> 
 
 
 def is_here(host: str, place: InstallPlace) -> bool:
-    """Whether a host is on this machine: its folder, or its program."""
+    """Return True if the agent's folder or program is on this machine."""
     agent = agents.find(host)
     there = os.path.isdir(place.find(agent.folder))  # noqa: PTH112  (false, not an error, below an unreadable folder)
     program = shutil.which(agent.program, path=place.environment.get("PATH"))
@@ -151,7 +151,7 @@ def is_here(host: str, place: InstallPlace) -> bool:
 
 
 def read_settings(path: Path) -> Json:
-    """The settings in a file of a host; nothing where there are none, or none that can be understood."""
+    """Return the settings in an agent's file; nothing if there are none or they cannot be parsed."""
     try:
         found = parse(textfile.read(path) or "", is_toml(path))
     except BethinkError:
@@ -160,14 +160,14 @@ def read_settings(path: Path) -> Json:
 
 
 def allows_reads(host: str, place: InstallPlace) -> bool:
-    """Whether a host was told not to ask before a tool that only reads."""
+    """Return True if the agent may use tools that only read without asking."""
     reads = {*find_connectable(host).files.reads}
     allowed = value_at(read_settings(place.hooks_file(host)), ("permissions", "allow"))
     return bool(reads) and reads <= {*map(str, allowed or ())}
 
 
 def find_plugin(host: str, place: InstallPlace) -> str:
-    """The name of our plugin, where an agent's settings switch it on: it does what hooks, server and skills do."""
+    """Return the name of our plugin if the agent's settings enable it; it brings hooks, server and skills."""
     agent, _, files = find_connectable(host)
     settings = read_settings(place.find(agent.folder) / files.plugins) if files.plugins else {}
     plugins = settings.get("enabledPlugins", settings.get("plugins"))  # the latter in TOML
@@ -189,7 +189,7 @@ def find_command() -> tuple[str, ...]:
 
 
 def is_passing(program: str) -> bool:
-    """Whether a program is in a place that is cleared now and then."""
+    """Return True for a program in a place that is cleared now and then."""
     return any(part in program for part in PASSING)
 
 
@@ -211,7 +211,7 @@ class InstalledFile(NamedTuple):
     folders: Sequence[str] = ()  # that were made for it, outermost first
 
     def is_untouched(self, text: str | None) -> bool:
-        """Whether nobody changed the file since. A writing that failed left it as it was before."""
+        """Return True if nobody has changed the file since. A failed write left it as it was."""
         return text is not None and digest(text) in self.after
 
 
@@ -248,7 +248,7 @@ def name_backup(path: Path, text: str) -> str:
 
 
 class FileOutcome(NamedTuple):
-    """What became of one file."""
+    """The outcome for one file."""
 
     host: str
     part: str  # mcp, hooks, skills; empty for several at once
@@ -260,7 +260,7 @@ class FileOutcome(NamedTuple):
 
 
 class FilePlan(NamedTuple):
-    """What is to become of one file."""
+    """The planned content of one file."""
 
     text: str | None  # what it is to hold; None: it goes
     record: InstalledFile | None = None  # what is known of it then
@@ -414,7 +414,7 @@ class Installation:
 
 
 def _read_original(record: InstalledFile) -> str | None:
-    """What a file held before, '' where it was not there, None where that is not known."""
+    """Return the original text of a file, '' if there was none, None if unknown."""
     if record.original:
         return textfile.read(backup_folder() / record.original)
     return "" if record.original is None else None
@@ -446,7 +446,7 @@ def why_ignored(host: str, path: Path, text: str) -> list[str]:
 
 
 def _is_blank(text: str | None) -> bool:
-    """Whether a file says nothing: no text, or an object without comments and with no members but what it began with."""
+    """Return True for a file without text, or with an object that only has its initial members."""
     return "".join((text or "").split()) in ("", "{}", '{"version":1}')
 
 

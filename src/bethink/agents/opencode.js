@@ -90,6 +90,14 @@ export const Bethink = async ({ directory }) => {
       })
     },
 
+    // The one place where opencode lets us speak after a tool: what is added to its output. The exit code is not in the output.
+    "tool.execute.after": async ({ tool, sessionID, callID, args }, output) => {
+      if (!["bash", "read", "edit", "write"].includes(tool) || typeof output?.output !== "string") return
+      const call = { tool_name: tool, tool_input: args, tool_use_id: callID, tool_response: output.output, exit: output.metadata?.exit }
+      const context = await told("tool", { session_id: sessionID, ...call }, directory)
+      if (context) output.output += `\n\n${context}`
+    },
+
     "experimental.session.compacting": async ({ sessionID }, output) => {
       const context = await told("pre-compact", { session_id: sessionID, trigger: "auto" }, directory)
       if (context) output.context.push(context)

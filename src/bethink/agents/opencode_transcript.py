@@ -144,7 +144,7 @@ def unquote(text: str) -> str:
 
 
 def is_finished(message: Fields, part: Fields) -> bool:
-    """Whether a text will not change any more."""
+    """Return True if a text will not change any more."""
     written = part.get("type") == "text" and message.get("role") == "assistant"
     ended = "end" in part.object("time") or "completed" in message.object("time")
     return not written or ended or bool(message.get("error"))

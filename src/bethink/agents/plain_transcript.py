@@ -66,7 +66,7 @@ def is_message(entry: Fields) -> bool:
 
 
 def is_likely(path: Path, head: bytes) -> bool:
-    """Whether a text may be a chat."""
+    """Return True for a text that may be a chat."""
     return path.suffix.lower() in TEXT_SUFFIXES and len(find_speakers(split_lines(head))) > 1
 
 

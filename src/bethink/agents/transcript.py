@@ -1,4 +1,4 @@
-"""What the readers of all agents share: from the lines of a file to pages of turns.
+"""The base of all transcript readers: from the lines of a file to pages of turns.
 
 One turn is one message of the host's file, so that it can be cited by its line. `tools`, `files` and `work` of a turn are those of the
 time since the turn before it: what an answer reports on, or what a correction corrects. That way nothing waits for what may come next, and a file that
@@ -83,7 +83,7 @@ def open_transcript(path: Path) -> IO[bytes]:
 
 
 def _unpack(packed: IO[bytes], path: Path) -> IO[bytes]:
-    """What is in a compressed file, as far as it can be unpacked."""
+    """Return the content of a compressed file, as far as it can be unpacked."""
     with packed:
         try:
             import zstandard
@@ -173,7 +173,7 @@ class Transcript:
         self.begin(position.state)
 
     def pages(self) -> Iterator[TranscriptPage]:
-        """What is new, in pieces of about `page_bytes` of the file or `page_turns` turns."""
+        """Yield what is new, in pages of about `page_bytes` of the file or `page_turns` turns."""
         raise NotImplementedError
 
     def keep(self, *results: Taken) -> None:
@@ -185,7 +185,7 @@ class Transcript:
                 self.skipped[one] += 1
 
     def end_page(self, position: Position) -> TranscriptPage:
-        """What was read since the last page, up to a position."""
+        """Return what was read since the last page, up to a position."""
         page = TranscriptPage(tuple(self.found), position, self.skipped, self.lines)
         self.position, self.found, self.skipped, self.lines = position, [], Counter(), 0
         return page

@@ -14,7 +14,7 @@ This module imports nothing heavy: every command and the start of the MCP server
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from contextlib import suppress
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
@@ -46,9 +46,9 @@ class Arg(NamedTuple):
     longest: int | None = None  # characters of a text, items of a list
     choices: Strings = ()
     positional: bool = False  # on the command line
-    words: bool = (
-        False  # positional, and all words of the command line that are left, joined by blanks
-    )
+    # Positional, and all words of the command line that are left, joined by blanks; `-` reads stdin.
+    words: bool = False
+    stdin: bool = False  # a text that may also be that of --file or, without words, of stdin
     aliases: Strings = ()  # older names, accepted on every surface
     without: Strings = ()  # surfaces that do not offer it
     brief: str | None = None  # help in a tool for agents, where every token counts
@@ -174,7 +174,6 @@ def operation(
 # From a signature
 
 
-@cache
 def read_signature(function: Callable[..., object]) -> tuple[Parameter, ...]:
     """The arguments that a function takes, those of its request objects among them."""
     code, defaults = function.__code__, function.__defaults__ or ()
@@ -203,7 +202,7 @@ def _read_parameter(name: str, annotation: Any, defaults: Values) -> Iterable[Pa
         annotation, *notes = get_args(annotation)
         for note in notes:
             if isinstance(note, Members):
-                return [one._replace(path=(name,)) for one in note.list()]
+                return [one._replace(path=(name, *one.path)) for one in note.list()]
             if isinstance(note, Arg):
                 arg = merge_args(arg, note)
     nullable = False
@@ -247,27 +246,22 @@ def merge_args(first: Arg, then: Arg) -> Arg:
 
 
 def bind(function: Callable[..., object], parameters: Sequence[Parameter], checked: Values) -> Json:
-    """Checked values as the arguments of a function: request objects are made, and members collected."""
+    """Checked values as the arguments of a function or of a NamedTuple: request objects are made, and members collected."""
     given: Json = {}
-    inside: dict[str, Json] = {}
+    inside: dict[str, list[Parameter]] = {}
     for one in parameters:
         if one.path:
-            inside.setdefault(one.path[0], {})
-        if one.name not in checked:
-            if one.arg.default is not None and not one.path:
-                given[one.name] = one.arg.default
-            continue
-        if one.path:
-            inside[one.path[0]][one.name] = checked[one.name]
-        elif checked[one.name] is not None:
+            inside.setdefault(one.path[0], []).append(one._replace(path=one.path[1:]))
+        elif checked.get(one.name) is not None:
             given[one.name] = checked[one.name]
-    for name, values in inside.items():
+        elif one.arg.default is not None:
+            given[one.name] = one.arg.default
+    for name, members in inside.items():
         request = function.__annotations__[name]
         if hasattr(request, "_fields"):
-            known = {key: value for key, value in values.items() if value is not None}
-            given[name] = request(**known)
+            given[name] = request(**bind(request, members, checked))
         else:
-            given[name] = values
+            given[name] = {one.name: checked[one.name] for one in members if one.name in checked}
     return given
 
 
@@ -279,10 +273,9 @@ def parse_text(text: str, parameter: Parameter) -> object:
     if parameter.type == "switch":
         return SWITCH_TEXTS.get(text.lower(), text)
     if parameter.type in ("whole", "number"):
-        try:
-            return int(text) if parameter.type == "whole" else float(text)
-        except ValueError:
-            return text
+        for read in (int, float) if parameter.type == "number" else (int,):
+            with suppress(ValueError):
+                return read(text)
     return text
 
 
@@ -300,7 +293,7 @@ def check_values(values: object, parameters: Sequence[Parameter], place: str = "
     given: Json = {}
     for name, value in values.items():
         if name not in known:
-            raise _unknown_name(str(name), known, place)
+            raise _unknown_name(str(name), parameters, place)
         one = known[name]
         if one.name in given:
             raise InvalidInput(f"'{name}' and '{one.name}' are the same.", "Give one of them.")
@@ -317,14 +310,14 @@ def check_values(values: object, parameters: Sequence[Parameter], place: str = "
     return checked
 
 
-def _unknown_name(name: str, known: Iterable[str], place: str) -> InvalidInput:
+def _unknown_name(name: str, parameters: Sequence[Parameter], place: str) -> InvalidInput:
     from bethink.text import suggest
 
     where = f" in {place}" if place else ""
-    names = ", ".join(known) or "none"
+    names = [one.name for one in parameters]
     return InvalidInput(
         f"There is no argument '{shorten(name)}'{where}.",
-        suggest(name, known) or f"It takes {names}.",
+        suggest(name, names) or f"It takes {', '.join(names) or 'none'}.",
     )
 
 
@@ -370,7 +363,8 @@ def _check_one(value: object, parameter: Parameter, place: str) -> object:
         from bethink.text import suggest_one_of
 
         raise InvalidInput(
-            f"'{shorten(value)}' is no {place}.", suggest_one_of(value, parameter.arg.choices)
+            f"'{shorten(value)}' is not a valid {place}.",
+            suggest_one_of(value, parameter.arg.choices),
         )
     _check_length(len(value), parameter.arg.longest or LONGEST_TEXT, place)
     return value

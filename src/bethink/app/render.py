@@ -17,7 +17,6 @@ from itertools import accumulate
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bethink.app import read_words
 from bethink.consent import MINUTES
 from bethink.model import (
     EVERYTHING,
@@ -287,10 +286,38 @@ EXCERPT = 280  # characters of a memory in a list of hits; set by hand: three li
 
 
 # A relation as its source sees it, and as its target does.
-RELATION_WORDS = {name: words.split(" | ") for name, words in read_words("relations").items()}
+RELATION_WORDS = {
+    "supersedes": ("supersedes", "superseded by"),
+    "builds_on": ("builds on", "basis of"),
+    "contradicts": ("contradicts", "contradicted by"),
+    "answers": ("answers", "answered by"),
+    "relates_to": ("relates to", "relates to"),
+    "may_replace": ("newer than", "newer"),
+}
 # What a new memory may mean for a known one, and what to do if it does: for a person, and for an agent, which has no `link` but
 # may store the same text again and say so.
-PROPOSALS = {name: words.split(" | ") for name, words in read_words("proposals").items()}
+PROPOSALS = {
+    "replaces": (
+        "replace",
+        "bethink link {new} supersedes {old}",
+        "if so, store the same content with supersedes [{old}]",
+    ),
+    "answers": (
+        "answer",
+        "bethink link {new} answers {old}",
+        "if so, update_memory [{old}] with answered true",
+    ),
+    "completes": (
+        "complete",
+        "bethink link {new} answers {old}",
+        "if so, update_memory [{old}] with answered true",
+    ),
+    "same": (
+        "be the same as",
+        "bethink forget {new}",
+        "if so, forget_memories [{new}]",
+    ),
+}
 WAITS = "it stays until the user confirms: bethink link {new} supersedes {old}"
 
 # Tokens.

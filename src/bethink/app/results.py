@@ -401,7 +401,7 @@ def split_annotation(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
     return annotation, ()
 
 
-def write_json(value: Any) -> Any:
+def write_json(value: object) -> Any:
     """Convert a result to JSON: named tuples become objects, times become text in UTC."""
     if isinstance(value, Memory):
         return plain(value)

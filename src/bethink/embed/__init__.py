@@ -39,7 +39,7 @@ ASK_AGAIN = 60.0
 
 
 class EmbeddingProvider(NamedTuple):
-    """A source of vectors that the setting `embedding` can name. The embedder that it opens says whether it is remote."""
+    """A source of vectors that the setting `embedding` can name. Its embedder says if it is remote."""
 
     name: str
     open: OpenEmbedder  # loads and sends nothing yet
@@ -84,7 +84,7 @@ LOCAL_MODELS = EmbeddingProvider("local", _open_local, pull=_pull_local, verify=
 
 
 def find_provider(name: str) -> EmbeddingProvider | None:
-    """Return the provider that the setting `embedding` names, None for `none`. Any other name is a local model."""
+    """Return the provider that the setting `embedding` names, None for `none`."""
     name = name.strip()
     if name in ("none", ""):
         return None
@@ -101,7 +101,7 @@ def find_provider(name: str) -> EmbeddingProvider | None:
 def open_embedder(
     config: Config, allow_pull: bool = False, progress: Bytes | None = None
 ) -> Embedder | None:
-    """Return the configured embedder, or None for `none`. Models are loaded at their first use, not here.
+    """Return the configured embedder, or None for `none`. Models are loaded at their first use.
 
     With `allow_pull`, missing files are fetched and `progress` gets the number of bytes; without, they are an EmbeddingError.
     """
@@ -116,13 +116,13 @@ def open_embedder(
 
 
 def compares_statements(config: Config) -> bool:
-    """Return True if the judge may compare statements: only vectors of meaning find those worth comparing."""
+    """Return True if the judge may compare statements, which takes vectors of meaning."""
     provider = find_provider(config.embedding) if config.judge else None
     return provider is not None and provider.semantic
 
 
 class GuardedEmbedder:
-    """An embedder of another package: whatever it raises is an EmbeddingError, and its vectors get our type and length."""
+    """An embedder of another package: it raises EmbeddingError alone, and its vectors get unit length."""
 
     def __init__(self, provider: EmbeddingProvider, config: Config) -> None:
         self._name = provider.name
@@ -224,7 +224,7 @@ class LazyModel:
 
     @property
     def is_due(self) -> bool:
-        """Whether it failed, and so long ago that it is tried again."""
+        """True if it failed so long ago that it is tried again."""
         return bool(self._failure) and time.monotonic() - self._failed_at >= ASK_AGAIN
 
     def rest(self, error: EmbeddingError) -> None:

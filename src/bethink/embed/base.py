@@ -1,5 +1,6 @@
-"""What an embedder is: text in, unit vectors out; and what all models on this machine share, the judge's too: text made safe and cut
-to size, how it becomes the numbers of its tokens, and how a model's file is opened.
+"""The interface of embedders, and what all local models share, the judge included.
+
+Text is made safe and cut to size, split into tokens, and run by a model whose file is opened here.
 
 A text longer than the model's window becomes several windows and so several vectors; nothing is cut off.
 Nothing here knows one model from another, or where vectors are kept.
@@ -42,7 +43,7 @@ Tokens = list[int]  # the numbers of a text's pieces
 
 class Embedder(Protocol):
     remote: bool
-    """Whether it hands text to another process or machine. An embedder that does not say so counts as remote (`model.is_remote`)."""
+    """True if it sends text to another process or machine. Without it an embedder counts as remote."""
 
     # Optional: `quick = True` if a vector is made faster than it is read from the cache of questions.
 
@@ -184,7 +185,7 @@ class WordPiece:
 
 
 class Characters(dict[int, str]):
-    """What becomes of each character, worked out when it is first seen: small and without accents; marks between spaces."""
+    """Replacements of characters, computed on first use: lower case, no accents, marks between spaces."""
 
     def __missing__(self, code: int) -> str:
         starts, classes = _read_classes()

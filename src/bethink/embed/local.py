@@ -39,7 +39,7 @@ QUERY_CHARACTERS = 20_000  # of a question that are tokenised; a window holds fa
 
 
 class Runtime(NamedTuple):
-    """What is loaded on first use."""
+    """The parts of a model that are loaded on first use."""
 
     tokenizer: Tokenizer
     session: Any

@@ -111,7 +111,7 @@ def _home_of(model: LocalModel) -> Path:
 
 
 def _is_there(directory: Path) -> bool:
-    """Whether both files are there. Does not read them: see `verify`."""
+    """Return True if both files exist. `verify` reads them."""
     return all((directory / file).is_file() for file in FILES)
 
 
@@ -130,7 +130,7 @@ def _hash_file(path: Path) -> str:
 
 
 def identify(model: LocalModel, directory: Path) -> str:
-    """What is kept beside the model's vectors, such as `snowflake-arctic-embed-s@f93ff225/w128`."""
+    """Return the identity stored with vectors, such as `snowflake-arctic-embed-s@f93ff225/w128`."""
     digest = model.sha256
     if model.directory:
         # Over the files and over how they are used, since that changes the vectors as well.
@@ -232,7 +232,7 @@ def _install(model: LocalModel, target: Path, progress: Bytes | None) -> None:
 
 
 def _take_place(model: LocalModel, staging: Path, target: Path) -> None:
-    """What another process put there meanwhile stays, if it is sound."""
+    """Move the files to their place. A sound copy that another process put there stays."""
     try:
         staging.rename(target)
     except OSError:

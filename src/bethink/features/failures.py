@@ -63,7 +63,9 @@ def fits(known: KnownFailure, failure: Failure) -> bool:
         return posixpath.basename(failure.place.rstrip("/")) == folder.partition(" ")[0]
     if known.cause == FLAKY:
         return bool(PASSING.search(failure.error)) or known.held > 1
-    if " instead" in known.fix and name_family(known.command) != name_family(failure.command):
+    if known.fix.endswith(" instead") and name_family(known.command) != name_family(
+        failure.command
+    ):
         return False
     if known.cause in CODE and known.fix.startswith("edited "):
         files = find_files(known.error)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bethink import config as configuration
-from bethink import ingest
+from bethink import ingest, plugins
 from bethink.api import Bethink
 from bethink.config import SETTINGS, Config, mask_password
 from bethink.errors import BethinkError, InvalidInput, NotFound, StoreError, UsageError
@@ -30,7 +30,6 @@ from bethink.store.sqlite import SqliteStore
 from bethink.text import textfile
 
 MARKDOWN = (".md", ".markdown", ".mdx")
-DOCUMENTS = (*MARKDOWN, ".rst", ".adoc", ".ipynb")
 # Tokens of a passage of an imported document, and how many of them the next one repeats; as memo, where this comes from, has it.
 IMPORT_WINDOWS = ("lines", 400, 80)
 TEMPLATES = Path(__file__).with_name("templates")
@@ -84,10 +83,12 @@ def index(memory: Bethink, *, progress: Progress = None) -> Synced:
     """Brings the knowledge folders and the documentation in step with memory."""
     root, config = memory.project.worktree, memory.config
     documentation = find_documentation(root, config)
+    readers = plugins.READERS.all()
+    suffixes = (*MARKDOWN, *(suffix for reader in readers for suffix in reader.suffixes))
     found = [
         one
         for start in find_folders(root, config)
-        for one in walk(start, root, DOCUMENTS)
+        for one in walk(start, root, suffixes)
         # A decision record of the documentation is told as a whole by `analyze`.
         if markdown.find_kind(one.uri) != "decision"
         or one.uri.partition("/")[0] not in documentation

@@ -115,7 +115,7 @@ Rows = Iterator[Row | str | None]  # or why one is left; None for one that canno
 
 
 class OwnNote(NamedTuple):
-    """What a note of a vault says of itself beside what any row says."""
+    """The fields that only a note of a vault has."""
 
     id: str
     scope: str
@@ -129,7 +129,7 @@ NO_NOTE = OwnNote(
 
 
 class Reading(NamedTuple):
-    """What a file, folder or database holds."""
+    """The memories in a file, folder or database."""
 
     format: str
     given: list[Given]
@@ -143,7 +143,7 @@ OURS = {"memories", "scopes", "sources", "history"}
 
 
 def read_database(memory: Bethink, file: Path) -> Reading | None:
-    """What another program's database holds; None if it is one of Bethink."""
+    """Return the memories in another program's database; None for a database of Bethink."""
     with closing(ForeignDatabase(file)) as tables:
         if tables.columns.keys() >= OURS:
             return None
@@ -168,7 +168,7 @@ def find_lance(folder: Path) -> list[Path]:
 
 
 def read_lance(memory: Bethink, folder: Path) -> Rows:
-    """Yield the rows of Claude Memory's and vector-memory's tables that have a column of text. Vectors are not read."""
+    """Yield the rows of all LanceDB tables with a column of text. Vectors are not read."""
     if find_spec("lancedb") is None:
         raise BethinkError(
             f"{folder} holds tables of LanceDB; to read them needs lancedb, which is not installed.",
@@ -401,7 +401,7 @@ def _is_claude(place: Path) -> bool:
 
 
 def _is_basic_memory(place: Path) -> bool:
-    """Whether one of the first files has the front matter that basic-memory gives each."""
+    """Return True if one of the first files has the front matter of basic-memory."""
     first = islice(_read_notes(place), 50)
     return any("permalink" in note.page.frontmatter for note in first if note)
 
@@ -451,7 +451,7 @@ BASIC_MEMORY = Importer(
 
 
 def find_importer(place: Path) -> tuple[Importer, Path] | None:
-    """Return the importer for a file or folder and the folder in it to read; None if no program is recognised."""
+    """Return the importer for a file or folder and the folder in it to read, or None."""
     is_notes = place.is_dir() or place.suffix.lower() in MARKDOWN
     for importer in plugins.IMPORTERS.all():
         if not is_notes and plugins.IMPORTERS.is_ours(importer.name):
@@ -692,7 +692,7 @@ def to_object(value: Any) -> Mapping[str, Any]:
 
 
 def _parse(value: Any) -> Any:
-    """What a text of JSON says, and nothing if it is none; any other value as it is."""
+    """Return the value of a JSON text, None if it is not JSON; any other value unchanged."""
     try:
         return json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):

@@ -42,8 +42,6 @@ def _read_call(event: str, dialect: HookDialect, row: Fields, fields: Values) ->
     output = next((text for name in OUTPUTS if (text := _as_text(row.get(name)))), "")
     id = row.name("tool_use_id", "toolUseId", "tool_call_id", "callID") or ""
     failed = True if event == "tool-failure" else dialect.has_failed(fields, id, output)
-    if event == "tool-start":
-        failed = None
     if len(output) > LONGEST:
         output = f"{output[: LONGEST // 2]}\n{output[-LONGEST // 2 :]}"
     changes = tool.lower().startswith(EDITS)

@@ -102,7 +102,9 @@ def _is_rule(one: Memory) -> bool:
 
 def judge_statements(memory: Bethink, statements: Sequence[Memory]) -> dict[str, list[Any]]:
     """Hashed key → ids of the statements that the judge finds fit for such a call, with its chance."""
-    judge = memory.judge
+    from bethink.judge import Judge
+
+    judge = memory.judge or (Judge(memory.config.threads) if memory.config.judge else None)
     asked = [
         (one.id, key, (call, one.content[:READ]))
         for one in statements

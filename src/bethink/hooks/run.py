@@ -113,7 +113,7 @@ def run_alone(words: Sequence[str]) -> None:
 
 
 def read_message() -> bytes:
-    """What the host says; nothing if a person typed the command."""
+    """Return the agent's message; nothing if a person typed the command."""
     try:
         if sys.stdin is None or sys.stdin.isatty():
             return b""
@@ -126,7 +126,7 @@ def read_message() -> bytes:
 
 
 def run(event: str, host: str, data: bytes, limit: Limit | None = None) -> str:
-    """What to print. The settings say how many seconds a hook has, if it is a process of its own."""
+    """Return the text to print. The settings limit the seconds of a hook that is a process of its own."""
     if is_switched_off():
         return ""
     try:
@@ -147,7 +147,7 @@ def run(event: str, host: str, data: bytes, limit: Limit | None = None) -> str:
 
 
 def is_switched_off() -> bool:
-    """Whether the environment says that hooks are to do nothing, as it does where Bethink asks an agent something itself."""
+    """Return True if BETHINK_HOOKS=off, which Bethink sets when it asks an agent itself."""
     return os.environ.get(OFF) == "off"
 
 
@@ -180,7 +180,7 @@ def _note(hook: Hook, project: Project, config: Config) -> str:
 
 
 def _tell(hook: Hook, project: Project, config: Config, closing: bool) -> str:
-    """What to tell a session. Whatever else is done for it is no reason to keep that back if it fails."""
+    """Return the context for a session, even if the work beside it fails."""
     exists = "://" in config.database or Path(config.database).exists()
     if hook.event == "prompt" and hook.source in state.PEOPLE:
         note_turn(hook, project, config.database)
@@ -248,7 +248,7 @@ def _open(hook: Hook, project: Project, config: Config, closing: bool) -> Iterat
 
 
 def is_phrase(prompt: str) -> bool:
-    """Whether a prompt is the phrase that grants an agent's request, such as `bethink forget K7QX`."""
+    """Return True for a phrase that grants an agent's request, such as `bethink forget K7QX`."""
     if len(prompt) > LONGEST_PHRASE or "bethink" not in prompt.lower():
         return False
     from bethink.consent import read_phrase
@@ -313,7 +313,7 @@ def is_telling(prompt: str) -> bool:
 
 
 def answer(hook: Hook, memory: Bethink, meaning: bool = True) -> str:
-    """What a host is told in answer to a hook, in its dialect, noted as given."""
+    """Return the answer to a hook in the agent's dialect, and record what it shows."""
     if hook.event == "session-start":
         from bethink.hooks.briefing import render_briefing
 

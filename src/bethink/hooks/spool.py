@@ -265,7 +265,7 @@ def _become(words: Sequence[str], environment: Mapping[str, str], held: int) -> 
 
 
 def worker_environment(config: Config = DEFAULTS) -> dict[str, str]:
-    """Return the environment of a worker. It finds this version of Bethink, even if it is not installed."""
+    """Return the environment of a worker, which finds this version of Bethink."""
     wanted = KEPT.union(list_key_variables(config))
     names = [one for one in os.environ if one.upper() in wanted or one.startswith(KEPT_PREFIXES)]
     kept = {name: os.environ[name] for name in names}

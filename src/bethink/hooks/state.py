@@ -186,7 +186,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """What such a file holds, None if it is not there or broken."""
+    """Return the value in such a file, None if it is missing or broken."""
     try:
         return json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -209,7 +209,7 @@ def failures_file() -> Path:
 
 
 def note_failure(host: str, event: str, message: str) -> None:
-    """Counts one. Never raises for want of a place to write."""
+    """Count a failure. Never raises if it cannot be written."""
     host = host if plugins.AGENTS.find(host) else OTHER
     event = event if event in EVENTS else OTHER
     rows = {row[:2]: row for row in read_failures()}
@@ -221,7 +221,7 @@ def note_failure(host: str, event: str, message: str) -> None:
 
 
 def read_failures() -> list[Failure]:
-    """What failed, the latest first; nothing where the file is damaged."""
+    """Return the failures, latest first; none if the file is damaged."""
     try:
         found = [Failure(**row) for row in read_json(failures_file()) or ()]
     except TypeError:
@@ -238,7 +238,7 @@ def clear_failures() -> None:
 
 
 class Deliveries(NamedTuple):
-    """What a session was told, so that it is not told twice."""
+    """Memories and briefings that a session already has, so that none is repeated."""
 
     ids: tuple[str, ...] = ()
     briefing: str = ""  # digest of the last one
@@ -256,7 +256,7 @@ def read_deliveries(hook: Hook) -> Deliveries:
 
 
 def is_briefed(scope: str) -> bool:
-    """Whether any session of a project was given a briefing."""
+    """Return True if any session of a project got a briefing."""
     with suppress(OSError):
         kept = map(read_json, (folder() / "given").iterdir())
         return any(isinstance(one, dict) and one.get("briefed") == scope for one in kept)
@@ -272,7 +272,7 @@ def note_delivery(hook: Hook, ids: Iterable[str], briefing: str = "", scope: str
 
 
 def claim(hook: Hook, id: str) -> bool:
-    """Whether this process is the first to give a session this memory at a tool call. Two hooks may run for one event."""
+    """Return True for the first process to show a session this memory; two hooks may run for one event."""
     path = _deliveries_file(hook)
     if path is None:
         return True
@@ -288,7 +288,7 @@ def claim(hook: Hook, id: str) -> bool:
 
 
 def forget_deliveries(hook: Hook) -> None:
-    """After the session's context was emptied, it has nothing of what it was given."""
+    """Forget what a session has, after its context was emptied."""
     if path := _deliveries_file(hook):
         for claimed in path.parent.glob(f"{path.stem}-*.claimed"):
             claimed.unlink(missing_ok=True)

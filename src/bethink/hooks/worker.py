@@ -37,7 +37,7 @@ GRACE = 60  # seconds beyond the limit after which a worker that hangs is ended
 
 
 def main() -> None:
-    """What `spool.wake` starts: reads what waits for the database that the environment names, under the lock that it was given."""
+    """Read what waits for the database that the environment names, under the inherited lock."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # ends the process, whatever it is stuck in
     signal.alarm(int(SECONDS) + GRACE)
     try:
@@ -85,7 +85,7 @@ def _open(database: str, directory: str) -> Bethink:
 
 
 def _work(database: str, path: Path, until: float) -> bool:
-    """Whether an entry is done with: its transcript was read to the end and its turn is over, or nothing can be made of it."""
+    """Return True if an entry is done: read to the end with its turn over, or unreadable."""
     taken = spool.take(path)
     if taken is None:
         return True

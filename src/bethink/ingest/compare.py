@@ -16,7 +16,9 @@ from bethink.ingest.effects import (
     Effect,
     Position,
     Side,
+    choose_judged,
     collect_features,
+    collect_words,
     find_rivals,
     weigh_effect,
 )
@@ -352,17 +354,25 @@ def _ask(
 def weigh_neighbours(
     judge: Judge, memory: Memory, near: Sequence[Neighbour], last: str | None = None
 ) -> dict[str, Effect]:
-    """Return the effect of the later on the earlier of a memory and each neighbour, by the neighbour's id."""
+    """Return the effects between a memory and its neighbours, later on earlier, by the neighbour's id.
+
+    A neighbour that the judge need not read is left out: it has none.
+    """
     pairs = [sorted((one.memory, memory), key=lambda each: each.created_at) for one in near]
     sides = [(_make_side(old), _make_side(new)) for old, new in pairs]
-    judged = judge.relate([(old.text, new.text) for old, new in sides])
-    found = zip(near, sides, judged, find_positions(near, last), find_rivals(judged), strict=True)
+    positions = find_positions(near, last)
+    words = [
+        collect_words(old, new, position)
+        for (old, new), position in zip(sides, positions, strict=True)
+    ]
+    chosen = choose_judged(words)
+    judged = judge.relate([(sides[at][0].text, sides[at][1].text) for at in chosen])
     return {
-        one.memory.id: {
-            **weigh_effect(collect_features(old, new, judgement, position, rival)),
+        near[at].memory.id: {
+            **weigh_effect(collect_features(words[at], judgement, rival)),
             EXTENDS: judgement.probabilities["refines"],
         }
-        for one, (old, new), judgement, position, rival in found
+        for at, judgement, rival in zip(chosen, judged, find_rivals(judged), strict=True)
     }
 
 

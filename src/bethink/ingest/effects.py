@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -36,6 +37,9 @@ EFFECT_WEIGHTS = Path(__file__).with_name("data") / "effects.json"
 EXTENDS = "extends"  # beside them, by the judge alone: it adds to the known one, which still holds
 LEAST = 0.001  # the smallest probability that is distinguished from zero
 MOST_SHARED = 4  # shared words beyond this number say nothing more
+# Pairs of one new statement that the judge reads, and the chance of any effect, by words and nearness alone, from which it reads one. Of
+# 807 effects in histories that the regression did not see 99.8 % are read, with 2.0 pairs for each note instead of 4.4 (2026-11-18).
+MOST_JUDGED, LEAST_CHANCE = 4, 0.01
 
 
 class Position(NamedTuple):
@@ -55,11 +59,24 @@ class Side(NamedTuple):
 
 
 class Weights(NamedTuple):
+    """A regression: one row of coefficients for each outcome, over features brought to mean 0 and spread 1."""
+
     features: tuple[str, ...]
     mean: tuple[float, ...]
     scale: tuple[float, ...]
     coefficients: Mapping[str, tuple[float, ...]]
     intercepts: Mapping[str, float]
+
+    def score(self, features: Mapping[str, float]) -> dict[str, float]:
+        """Return the score of each outcome for the features of one pair."""
+        values = [
+            (features[name] - mean) / scale
+            for name, mean, scale in zip(self.features, self.mean, self.scale, strict=True)
+        ]
+        return {
+            name: self.intercepts[name] + sum(map(operator.mul, values, coefficients))
+            for name, coefficients in self.coefficients.items()
+        }
 
 
 Effect = Mapping[str, float]  # probability of each of EFFECTS, and perhaps of EXTENDS
@@ -78,22 +95,30 @@ def find_rivals(judgements: Sequence[Judgement]) -> list[float]:
 
 
 def collect_features(
-    old: Side, new: Side, judgement: Judgement, position: Position, rival: float
+    words: Mapping[str, float], judgement: Judgement, rival: float
 ) -> dict[str, float]:
-    """Named evidence about one pair, the input of the regression."""
+    """Named evidence about one pair, the input of the regression: its words and the judge's opinion."""
     odds = {name: log_odds(judgement.probabilities[name]) for name in RELATED}
-    shared = count_shared_words(old.text, new.text)
-    alone = float(not shared)
     return {
         **{f"judge_{name}": value for name, value in odds.items()},
+        **words,
+        "rival": log_odds(rival),
+        "replaces_unshared": odds["replaces"] * words["nothing_shared"],
+        "replaces_near": odds["replaces"] * words["nearness"],
+    }
+
+
+def collect_words(old: Side, new: Side, position: Position) -> dict[str, float]:
+    """Named evidence about one pair that needs no model."""
+    shared = count_shared_words(old.text, new.text)
+    return {
         "nearness": position.nearness,
+        "nearness_squared": position.nearness**2,
+        "shared_near": min(shared, MOST_SHARED) * position.nearness,
         "lead": position.lead,
         "shared": float(min(shared, MOST_SHARED)),
-        "nothing_shared": alone,
+        "nothing_shared": float(not shared),
         "follows": float(position.follows),
-        "rival": log_odds(rival),
-        "replaces_unshared": odds["replaces"] * alone,
-        "replaces_near": odds["replaces"] * position.nearness,
         "shared_of_old": shared / max(1, count_telling_words(old.text)),
         "shared_of_new": shared / max(1, count_telling_words(new.text)),
         "old_length": len(old.text) / 100,
@@ -119,25 +144,24 @@ def collect_features(
 
 def weigh_effect(features: Mapping[str, float]) -> Effect:
     """Return the probability of each effect for the features of one pair."""
-    weights = read_weights()
-    values = [
-        (features[name] - mean) / scale
-        for name, mean, scale in zip(weights.features, weights.mean, weights.scale, strict=True)
-    ]
-    scores = {
-        name: weights.intercepts[name]
-        + sum(value * one for value, one in zip(values, weights.coefficients[name], strict=True))
-        for name in EFFECTS
-    }
+    scores = read_weights("effects").score(features)
     highest = max(scores.values())
     raised = {name: math.exp(score - highest) for name, score in scores.items()}
     total = sum(raised.values())
     return {name: value / total for name, value in raised.items()}
 
 
+def choose_judged(words: Sequence[Mapping[str, float]]) -> list[int]:
+    """Return the positions of the pairs that the judge should read: the few that may have an effect at all."""
+    weights = read_weights("prior")
+    chances = [1 / (1 + math.exp(-weights.score(one)["any"])) for one in words]
+    ordered = sorted(range(len(words)), key=lambda at: -chances[at])
+    return sorted(at for at in ordered[:MOST_JUDGED] if chances[at] >= LEAST_CHANCE)
+
+
 @cache
-def read_weights() -> Weights:
-    stored: dict[str, Any] = json.loads(EFFECT_WEIGHTS.read_text("utf-8"))
+def read_weights(name: str) -> Weights:
+    stored: dict[str, Any] = json.loads(EFFECT_WEIGHTS.read_text("utf-8"))[name]
     return Weights(
         tuple(stored["features"]),
         tuple(stored["mean"]),

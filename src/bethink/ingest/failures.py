@@ -53,7 +53,7 @@ _FILTERS = frozenset(
     "tail head cat tee sort wc sed less more column tac nl fold uniq cut tr".split()
 )
 _NOT_ENTERED = re.compile(
-    r"\bcd: (?:can't cd to )?['\"]?([^'\":\n]{1,300})['\"]?(?::.{0,40}(?:no such file|not a directory)|$)",
+    r"\bcd(?::\d+)?: (?:can't cd to |no such file or directory: |not a directory: )?['\"]?([^'\":\n]{1,300})['\"]?(?::.{0,40}(?:no such file|not a directory)|$)",
     re.IGNORECASE | re.MULTILINE,
 )
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\[[0-9;]{1,8}m")
@@ -114,7 +114,7 @@ KINDS: Mapping[str, re.Pattern[str]] = {
         "type or lint rule": r"error TS\d|error\[E\d|\bTS\d{4}\b|is not assignable|mypy|eslint|\bclippy|\(?\bno-[a-z]+(?:-[a-z]+)+\b|\b(?:E|F|W|I|N|B|C|D|UP|SIM|RUF|PL[A-Z]?|ANN|ARG|S|T|TRY)\d{3,4}\b"
         r"|\blint|formatt?(?:ed|ing)|gofmt|prettier|would reformat|undefined: \w|declared and not used|imported and not used|undeclared name|cannot use .{1,80} as|cannot find name"
         r"|mismatched types|cannot convert|\.(?:go|rs|c|cc|cpp|h|java|kt|swift):\d+:\d+: |syntax ?error|unused (?:import|variable)|incompatible types|does not exist on type|parse error|expected `|unresolved reference|✖ \d+ problem",
-        "wrong directory": r"pathspec|\bcd: .{1,200}(?:no such file|not a directory)|not a git repository|could not find .{0,40}(?:package\.json|cargo\.toml|go\.mod|pyproject|makefile|gemfile)"
+        "wrong directory": r"pathspec|\bcd(?::\d+)?: .{0,200}(?:no such file|not a directory)|not a git repository|could not find .{0,40}(?:package\.json|cargo\.toml|go\.mod|pyproject|makefile|gemfile)"
         r"|no package\.json|go\.mod file not found|ENOENT.{0,80}package\.json|no importer manifest|does not contain main module|directory prefix .{1,80} does not contain"
         r"|outside (?:the )?(?:repository|main module)|no such file or directory|cannot access|can't open file|no makefile found|no such directory|does not exist",
         "test expectation": r"assert|expected|--- FAIL|\b(?-i:FAIL(?:ED|URES?)?)\b|failing|\b\d+ failed|toEqual|toBe\b|snapshot|to equal|test.{0,20}failed|\bnot ok\b",
@@ -130,6 +130,16 @@ CODE = ("type or lint rule", "test expectation")  # kinds that an edit of the co
 FLAKY = "flaky"
 # Kinds that no other wording of the command mends.
 _NOT_BY_WORDING = (*CODE, "permission", "service not running", "port in use")
+# Kinds that lie in what a command needs, not in the code that it works on.
+_SURROUNDINGS = (
+    "version",
+    "missing dependency",
+    "wrong directory",
+    "environment variable",
+    "wrong flag",
+)
+_WORKS = re.compile(r"lint|test|fmt|format|check|build|type")
+_RUNNERS = frozenset("npx pnpx bunx uvx pnpm npm yarn bun uv poetry pdm run exec dlx x".split())
 # Commands that may mend a kind of failure; where one of them ran, it is the fix.
 _REMEDIES = {
     "missing dependency": re.compile(
@@ -341,7 +351,10 @@ def is_relevant(command: str, kind: str, error: str) -> bool:
 
 def find_error(output: str) -> str:
     """The line of an output that says what went wrong, '' where none does."""
-    lines = [_ESCAPES.sub("", line).strip() for line in output.splitlines()]
+    # Gemini CLI puts a label before what was printed.
+    lines = [
+        _ESCAPES.sub("", line).strip().removeprefix("Output: ") for line in output.splitlines()
+    ]
     lines = [line for line in lines if any(map(str.isalpha, line)) and not _EXIT_LINE.match(line)]
     telling = [line for line in lines if not _NOISE.match(line)]
     for pattern in (_STRONG, _WEAK):
@@ -415,6 +428,7 @@ _NORMAL: Sequence[tuple[re.Pattern[str], str]] = [
         (r"(?<![A-Za-z\d])v?\d{1,9}(?:\.\d{1,9})*(?![\w])", "#"),
         (r"[`'\"“”‘’]", "'"),
         (r"\bpathspec '[^']{1,300}'", "pathspec <path>"),
+        (r"\bunexpected argument '(?!-)[^']{1,300}'", "unexpected argument <value>"),
         (r"\b(branch|tag|worktree) '[^']{1,200}'", r"\1 <name>"),
         (r"\] +\S{1,200} -> \S{1,200}", "] <ref>"),
         (r"\s{1,20}", " "),
@@ -480,7 +494,11 @@ def follow_events(
             continue
         for run in read_runs(event):
             if run.passed is False:
-                pending = _take_failure(pending, read_failure(run, event))
+                failure = read_failure(run, event)
+                done = [_find_further(one, run, failure, event) for one in pending]
+                fixed += [one for one in done if one]
+                pending = [one for one, end in zip(pending, done, strict=True) if not end]
+                pending = _take_failure(pending, failure)
             else:
                 settles = bool(run.passed)
                 done = [
@@ -553,9 +571,49 @@ def _find_fix(one: Pending, run: Run, event: ToolEvent) -> Failure | None:
         if not changes and one.cleared is None:
             failure = failure._replace(kind=FLAKY)
             fix = "passed when run again" if one.commands <= _NEAR else ""
+    elif _is_substitute(failure, run.command) and one.commands < _NEAR:
+        fix = f"ran `{show_command(run.command)}` instead"
     elif failure.kind not in _NOT_BY_WORDING and one.commands < _NEAR:
         fix = _describe_correction(one, run)
     return None if fix is None else failure._replace(fix=fix, fixed_line=event.line)
+
+
+def _is_substitute(failure: Failure, command: str) -> bool:
+    """Whether a command does the work of a program that is not installed: `make lint-go` that of `golangci-lint`."""
+    program = name_program(failure.command)
+    missing = failure.kind == "missing dependency" and "command not found" in failure.error
+    works = set(_WORKS.findall(program)) & set(_WORKS.findall(command))
+    return missing and program in failure.error and bool(works) and program not in command
+
+
+def _find_further(one: Pending, run: Run, new: Failure | None, event: ToolEvent) -> Failure | None:
+    """The failure with its fix, if another form of the command got past its error and failed for the sake of the code."""
+    failure = one.failure
+    if failure.kind not in _SURROUNDINGS or one.commands >= _NEAR or failure.command == run.command:
+        return None
+    stuck = new is not None and (new.kind in _SURROUNDINGS or new.signature == failure.signature)
+    if stuck or not (
+        _is_reworded(failure.command, run.command) or _is_substitute(failure, run.command)
+    ):
+        return None
+    where = posixpath.basename(run.place) if run.place != failure.place else ""
+    place = f" in {where}" if where else ""
+    fix = f"ran `{show_command(run.command)}`{place} instead"
+    return failure._replace(fix=fix, fixed_line=event.line)
+
+
+def _is_reworded(old: str, new: str) -> bool:
+    """Whether two commands start the same program on the same things: by another runner, or from another folder."""
+    before, after = (_name_work(command) for command in (old, new))
+    return len(before) > 1 and before[:1] == after[:1] and before[-1] == after[-1]
+
+
+def _name_work(command: str) -> list[str]:
+    """The program of a command behind its runners, and its arguments without options and folders."""
+    words = [word for word in strip_command(command).split() if not word.startswith("-")]
+    while len(words) > 1 and words[0] in _RUNNERS:
+        words = words[1:]
+    return [posixpath.basename(word.rstrip("/")) for word in words]
 
 
 def _describe_place(failure: Failure, run: Run) -> str | None:

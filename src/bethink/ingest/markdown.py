@@ -15,7 +15,6 @@ This module knows no store. Which files are read is for `files`.
 
 from __future__ import annotations
 
-import json
 import re
 from array import array
 from bisect import bisect_left, bisect_right
@@ -24,8 +23,10 @@ from functools import cache, lru_cache, partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bethink import plugins
 from bethink.errors import InvalidInput
 from bethink.ingest.files import Found, read_text, unify_line_ends
+from bethink.ingest.formats import Reader
 from bethink.ingest.redact import redact
 from bethink.ingest.sync import Document, Skipped
 from bethink.model import Passage
@@ -58,10 +59,6 @@ KIND_NAMES = {name: line[0] for line in _KIND_LINES for name in line}
 DOCUMENTATION = """
 README.md README.rst README.adoc docs doc documentation handbook wiki site notebooks
 """.split()
-# A line of text with a line of one sign below it, and perhaps above it, where the text may be indented.
-RST_TITLE = re.compile(
-    r"(?m)^(?:([=~^\"'`#*+.:_-])\1{2,}[ \t]*\n[ \t]*)?(\S[^\n]{0,200})\n([=~^\"'`#*+.:_-])\3{2,}[ \t]*$"
-)
 OTHER_NAMES = {"vector-index": "index", "category": "kind", "keywords": "tags"}
 SWITCH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 # What directives there are, and what each is when it is right.
@@ -118,7 +115,8 @@ def read_passages(
     page = parse(text)
     cut = by_headers if style == "headers" else by_lines
     found = passages(page, uri, cut(page.body, size, overlap, page.first_line))
-    if uri.endswith(".ipynb"):  # its lines are those of JSON
+    reader = find_reader(uri)
+    if reader and not reader.keeps_lines:
         found = [passage._replace(lines=None) for passage in found]
     # What is nearly all data, such as an image that is written out, would be found by no question.
     kept = [
@@ -136,36 +134,15 @@ def read_passages(
 
 
 def to_markdown(text: str, uri: str) -> str:
-    """reStructuredText, AsciiDoc and notebooks as Markdown, as far as they resemble it: titles, warnings, code. Every line stays where
-    it was, except a notebook's. Other files are Markdown already."""
-    if uri.endswith(".rst"):
-        text = RST_TITLE.sub(partial(_rst_title, []), text)
-        text = re.sub(r"(?m)^(?:~{3,}|`{3,})[ \t]*$", "---", text)  # would begin code
-        return re.sub(r"(?m)^\.\. (\w{1,20})::", r"!!! \1", text)
-    if uri.endswith(".adoc"):
-        text = re.sub(r"(?m)^={1,6}(?= \S)", lambda mark: "#" * len(mark[0]), text)
-        return re.sub(r"(?m)^(?:-{4,80}|\.{4,80})[ \t]*$", "```", text)
-    return _read_notebook(text) if uri.endswith(".ipynb") else text
+    """Return a document as Markdown, by the reader for its suffix."""
+    reader = find_reader(uri)
+    return plugins.READERS.ask(reader, lambda one: one.to_markdown(text), "") if reader else text
 
 
-def _rst_title(styles: list[tuple[bool, str]], found: re.Match[str]) -> str:
-    """A title of reStructuredText as one of Markdown. Its level is the place of its style, the sign below and whether there is
-    a line above it, in the order in which a file uses them."""
-    style = (bool(found[1]), found[3])
-    if style not in styles:
-        styles.append(style)
-    above = "\n" if found[1] else ""
-    return f"{above}{'#' * min(styles.index(style) + 1, 6)} {found[2]}\n"
-
-
-def _read_notebook(text: str) -> str:
-    """The text and the code of a notebook, without what the code printed."""
-    try:
-        cells = [(cell["cell_type"], "".join(cell["source"])) for cell in json.loads(text)["cells"]]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return ""
-    parts = (said if kind == "markdown" else f"```\n{said}\n```" for kind, said in cells)
-    return unify_line_ends("\n\n".join(parts))
+def find_reader(uri: str) -> Reader | None:
+    """Return the reader for the suffix of a file, None for Markdown."""
+    found = (one for one in plugins.READERS.all() if uri.endswith(one.suffixes))
+    return next(found, None)
 
 
 def parse(text: str) -> Page:

@@ -40,6 +40,8 @@ _WORDS = frozenset(
 _VERBS = frozenset(
     "install add remove update upgrade run test build publish start ci push pull commit merge rebase reset checkout deploy apply sync lint format".split()
 )
+# Programs by which an agent without a tool for it reads or changes a file.
+_READERS = frozenset("cat head tail sed less bat nl vi vim nano code".split())
 _CODE = re.compile(r"`([^`\n]{2,200})`")
 _PLAIN = re.compile(r"(?<![\w/.-])([a-z][a-z0-9-]{1,20})(?=(?: ([a-z][a-z0-9:-]{1,20}))?)")
 
@@ -77,12 +79,15 @@ def _is_file(name: str) -> bool:
 def find_touched(file: str, command: str) -> Subjects:
     """The file and the commands of a tool call."""
     families: list[str] = []
+    files = [file.replace("\\", "/")] if file else []
     for _, members in split_line(command) or () if command else ():
         for member in members[:1]:
             family = name_family(member)
             if name_program(member) in PROGRAMS:
                 families += [family, family.partition(" ")[0]]
-    return Subjects((file.replace("\\", "/"),) if file else (), tuple(dict.fromkeys(families)))
+            if name_program(member) in _READERS:
+                files += [word for word in member.split()[1:] if _FILE.fullmatch(word)]
+    return Subjects(tuple(files[:MOST]), tuple(dict.fromkeys(families)))
 
 
 def make_keys(subjects: Subjects) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a small trained model says of two texts. Nothing here knows a store, a memory or a threshold.
+"""The judge: a small trained model that compares texts. It knows no store, memory or threshold.
 
 It answers four questions: how a new text relates to an old one (`relate`), what a statement of a conversation is in its
 place (`read`), whether a memory applies to a prompt (`apply`), and how well a passage answers a question (`fit`).
@@ -56,7 +56,7 @@ class Judgement(NamedTuple):
 
 
 class StatementReading(NamedTuple):
-    """What a statement is in its place, each a probability."""
+    """The reading of a statement in its context, as probabilities."""
 
     kinds: Mapping[str, float]  # of KINDS
     worth: float  # that it matters in a month
@@ -89,7 +89,7 @@ class Judge:
         ]
 
     def read(self, pairs: Pairs) -> list[StatementReading]:
-        """What each statement, the second of its pair, is in the light of what stands around it."""
+        """Return the reading of each statement, the second of its pair, given its surroundings."""
         return [
             StatementReading(
                 dict(zip(KINDS, _shares(kinds).tolist(), strict=True)),
@@ -158,7 +158,7 @@ def describe_place(
     asked: str = "",
     reply: str = "",
 ) -> str:
-    """What stands around a statement, in the form in which `read` was trained on it."""
+    """Return the surroundings of a statement in the form that `read` was trained on."""
     return f"{speaker}. {heading}: {above} | {below} | {asked} | {reply}"
 
 
@@ -174,7 +174,7 @@ def turn_prompt(vector: Any, model: str) -> Any:
 
 
 def asks(text: str) -> bool:
-    """Whether a text is a question by its form."""
+    """Return True if a text has the form of a question."""
     return text.rstrip().endswith(("?", "？"))
 
 

@@ -80,7 +80,7 @@ def find_provider(name: str) -> LanguageModelProvider | None:
 
 
 def open_budget(config: Config) -> Budget:
-    """What was spent, and what may be: for `stats`, with or without a model."""
+    """Return the token budget, for `stats`, with or without a model."""
     return Budget(data_directory() / "llm-usage", config.llm_daily_tokens)
 
 
@@ -207,7 +207,7 @@ class Budget:
         )
 
     def note(self, hold: Hold, usage: Usage, failure: str = "") -> None:
-        """What became of a held call. If it cannot be written, the hold goes on counting, so nothing is lost."""
+        """Record the outcome of a held call. If that fails, the hold goes on counting."""
         spent = {"in": usage.input_tokens - hold.tokens, "out": usage.output_tokens}
         with contextlib.suppress(ModelError):
             self._append(

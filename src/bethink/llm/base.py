@@ -1,4 +1,4 @@
-"""What a language model is to the rest: a task in, a checked value out, or a ModelError.
+"""The interface of language models: a task in, a checked value out, or a ModelError.
 
 `Model` (`llm/__init__.py`) is what callers have: it redacts, counts and checks. A `Provider` only sends, once; it takes `Clean`
 text, which nothing but `Model` makes. No transaction may be open while a model is asked: answers take seconds.
@@ -83,7 +83,7 @@ class ModelRequest(NamedTuple):
 
 
 class RawAnswer(NamedTuple):
-    """What a provider got: text that should be JSON, and what it cost if that was told."""
+    """The answer of a provider: text that should be JSON, and its cost if known."""
 
     text: str
     usage: Usage | None
@@ -91,7 +91,7 @@ class RawAnswer(NamedTuple):
 
 class Provider(Protocol):
     remote: bool
-    """Whether it hands text to another process or machine. One that does not say so counts as remote (`model.is_remote`)."""
+    """True if it sends text to another process or machine. Without it a provider counts as remote."""
 
     name: str
     """Provider and model, for people to read."""

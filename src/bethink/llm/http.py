@@ -1,4 +1,4 @@
-"""What the language models behind HTTP share. A provider only sends, once; `Model` redacts, counts and checks."""
+"""The base of language models behind HTTP. A provider sends once; `Model` redacts and checks."""
 
 from __future__ import annotations
 
@@ -58,5 +58,5 @@ class HttpProvider:
         raise NotImplementedError
 
     def _read(self, answer: Any) -> Reply:
-        """What an answer says; one without words was declined or cut off."""
+        """Return the words of an answer; one without words was declined or cut off."""
         raise NotImplementedError

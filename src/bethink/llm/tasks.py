@@ -1,4 +1,4 @@
-"""What a model is asked, and what its answers are worth.
+"""Questions to a language model, and the checks on its answers.
 
 A question is a `Task` with the recorded text in parts; what to do with it stands in `instructions.toml`. Of the checked answer only what
 the text bears out is kept: an idea must name the turns it comes from and be told in their words. The rest is dropped, never stored.
@@ -51,7 +51,7 @@ class CitedIdea(NamedTuple):
 
 
 class Ideas(NamedTuple):
-    """What was found, and the digest of the conversation so far."""
+    """The ideas found, and the digest of the conversation so far."""
 
     ideas: tuple[CitedIdea, ...]
     digest: Mapping[str, str]  # empty where the turns do not bear it out
@@ -221,7 +221,7 @@ def words(text: str) -> set[str]:
 
 
 def is_grounded(text: str, source: str) -> bool:
-    """Whether the source bears the text out."""
+    """Return True if the source supports the text."""
     told, known = words(text), words(source)
     telling = told - _lexemes(FRAME)
     if not telling:
@@ -232,7 +232,7 @@ def is_grounded(text: str, source: str) -> bool:
 
 
 def mentions(name: str, source: str) -> bool:
-    """Whether a name stands in a text, as a whole and in any case."""
+    """Return True if a text contains a name as a whole, in any case."""
     name = name.strip().casefold()
     if not name:
         return False
@@ -241,7 +241,7 @@ def mentions(name: str, source: str) -> bool:
 
 
 def _find_class(character: str) -> str:
-    """What belongs to the same number or word as a character. `30s` is 30 and a unit, `300` is another number."""
+    """Return the class of a character by number or word: `30s` is 30 and a unit, `300` another number."""
     if character.isdigit():
         return r"\d"
     return "[a-z]" if character.isascii() and character.isalpha() else r"[^\s\S]"

@@ -28,7 +28,7 @@ FAILING = f"""\
 
 
 def render(fields: Collection[str]) -> dict[str, str]:
-    """Return the files of all skills, by path such as `remember/SKILL.md`, with these fields of the front matter; no fields are all."""
+    """Return the files of all skills by path, with these fields of the front matter; () for all."""
     files = {}
     for name in NAMES:
         _, front, body = (FOLDER / f"{name}.md").read_text("utf-8").split("---\n", 2)

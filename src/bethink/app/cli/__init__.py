@@ -1,19 +1,31 @@
 """The command line: its commands, and what `--help` and `--version` print.
 
-`main.py` runs a command, `console.py` is what all stand on; each other file is one group of commands, or what the groups share.
+`main.py` runs a command, `parser.py` reads its arguments, `console.py` is its way to the user. The other modules hold operations that only
+the command line has, or show the results of the module of the same name in `operations/`.
+
+`index.py` is written by `make docs` from the operations, so that `--help` loads none of them.
 """
 
-from bethink.app import OPERATIONS, SECTIONS
+from bethink.app.cli.index import COMMANDS as COMMANDS
 
-# Groups of commands: the name of each, the file here that holds it and how it opens memory, what it is for.
-GROUPS: dict[str, dict[str, tuple[str, str]]] = {}
-COMMANDS: dict[str, tuple[str, str]] = {}
-for _name, (_group, _file, _, _, _about) in OPERATIONS.items():
-    if _file != "-":
-        COMMANDS[_name] = GROUPS.setdefault(_group, {})[_name] = (_file, _about)
-
-# The global options that take a value: needed to find the command behind them.
+# Common options that take a value: needed to find the command behind them.
 VALUED = ("--database", "--project", "--container", "--format")
+
+OVERVIEW = """
+Options before or after the command:
+  --database PATH    database to use
+  --project DIR      run as if started in this directory
+  --container NAME   named container inside the project
+  --format FORMAT    text, json, csv, md or xml; --json is short for --format json
+  --quiet            no hints, warnings or progress
+  --version, -V      print the version
+
+Examples:
+  bethink add "We deploy from main, never from a branch" --kind decision
+  bethink search "how do we deploy?"
+  bethink recall "what did we decide about deployments?"
+  bethink COMMAND --help
+"""
 
 
 def version() -> str:
@@ -22,15 +34,17 @@ def version() -> str:
     return f"bethink {__version__}\n"
 
 
-def render_overview() -> str:
-    """What `bethink --help` prints. Written from the table, so that no command's file has to be read for it."""
-    width = max(map(len, COMMANDS)) + 2
+def render_overview(commands: dict[str, tuple[str, str, str]] = COMMANDS) -> str:
+    """The text of `bethink --help`."""
+    width = max(map(len, commands)) + 2
     lines = [
         "usage: bethink COMMAND [options]",
         "",
         "One long-term memory for coding agents and the people who work with them.",
     ]
-    for title, commands in GROUPS.items():
-        lines += ["", f"{title}:"]
-        lines += [f"  {name:<{width}}{about}" for name, (_, about) in commands.items()]
-    return "\n".join([*lines, "", SECTIONS["overview"]])
+    last = ""
+    for name, (group, _, help) in commands.items():
+        lines += ["", f"{group}:"] if group != last else []
+        lines.append(f"  {name:<{width}}{help}")
+        last = group
+    return "\n".join([*lines, OVERVIEW])

@@ -1,9 +1,7 @@
-"""`install`, `uninstall` and `doctor`: connects agents and shows every line that changes in their files; looks at everything that
-Bethink stands on, and says how to mend what is not well.
+"""`install`, `uninstall`, `join` and `doctor`: connect agents, and check that everything works.
 
-That an agent is connected is proven end to end: its files are as `install` would write them, what they start runs, and something came of
-it. Only what `install` would write is run: what somebody else put there is for people to look at. Whatever is started here is ended
-here, with everything it started that is still its own.
+`doctor` proves end to end that an agent is connected: its files are as `install` writes them, what they start runs, and something was
+captured. It runs only what `install` would write. Every process that is started here is ended here, with its children.
 """
 
 import json
@@ -16,8 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import util
 from pathlib import Path
-from types import SimpleNamespace as Namespace
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import apsw
 
@@ -27,16 +24,23 @@ from bethink.agents import install as installer
 from bethink.agents.edit import PROMPT_TOOL
 from bethink.agents.install import FileOutcome, InstallPlace, find_connectable, list_connectable
 from bethink.api import Bethink
-from bethink.app.cli import console
-from bethink.app.cli.console import Bar, Result, directory, open_memory, project, unjoined
-from bethink.app.cli.tend import edit_file
+from bethink.app.cli.console import (
+    Bar,
+    Console,
+    Result,
+    find_unjoined,
+    has_terminal,
+    says_yes,
+)
+from bethink.app.cli.settings import edit_file
+from bethink.app.operation import Arg, Members, Parameter, operation
 from bethink.app.render import many, plain, span, style
 from bethink.embed import find_provider, open_embedder
 from bethink.errors import Ambiguous, BethinkError, EmbeddingError, NotFound
 from bethink.hooks import spool, state
 from bethink.ingest.redact import redact, redact_name
 from bethink.llm.base import end_process
-from bethink.model import Json, Strings, is_remote
+from bethink.model import Json, Strings, Values, is_remote
 from bethink.project import EVERYWHERE, read_pauses
 from bethink.store.sqlite import OLDEST_SQLITE
 from bethink.text import textfile
@@ -46,10 +50,58 @@ STAYING = ("unchanged", "kept", "failed")  # what becomes of a file that is not 
 COLOURS = {"+": "green", "-": "red"}
 
 
-def install(args: Namespace) -> Result:
-    where = find_place(args.warm)
-    chosen = asked_hosts(args) or found_hosts(args, where)
-    parts = [part for part in installer.PARTS if not getattr(args, f"no_{part}")]
+DryRun = Annotated[bool, Arg("show what would change; change nothing")]
+
+
+def list_agent_flags() -> Sequence[Parameter]:
+    """A flag for each agent that can be connected."""
+    return [
+        Parameter(name, "switch", False, False, False, Arg(agent.title))
+        for name, agent in list_connectable().items()
+    ]
+
+
+Hosts = Annotated[Values, Members(list_agent_flags)]
+AllHosts = Annotated[bool, Arg("all of these")]
+
+
+@operation(
+    "Connect",
+    agents="append",
+    person_with=("force",),
+    examples=(
+        "bethink install",
+        "bethink install --claude --codex --dry-run",
+        "bethink install --all --no-hooks",
+    ),
+)
+def install(
+    console: Console,
+    hosts: Hosts,
+    all: AllHosts = False,
+    dry_run: DryRun = False,
+    no_mcp: Annotated[bool, Arg("do not register the MCP server", one_of="mcp")] = False,
+    no_hooks: Annotated[bool, Arg("do not add hooks")] = False,
+    no_skills: Annotated[bool, Arg("do not add skills")] = False,
+    allow_reads: Annotated[
+        bool, Arg("let Claude Code read memory without asking each time")
+    ] = False,
+    warm: Annotated[
+        bool, Arg("let the running MCP server answer Claude Code's prompt hook", one_of="mcp")
+    ] = False,
+    force: Annotated[
+        bool, Arg("also replace an MCP server named bethink that was added otherwise")
+    ] = False,
+) -> Result:
+    """Connect agents: MCP server, hooks and skills.
+
+    Connects the named agents, or those found on this machine. Their files keep comments, order and other entries; each is backed up
+    first, and every changed line is shown. Safe to repeat: existing entries are updated.
+    """
+    where = find_place(warm)
+    chosen = choose_hosts(hosts, all) or find_hosts(console, where)
+    left_out = {"mcp": no_mcp, "hooks": no_hooks, "skills": no_skills}
+    parts = [part for part in installer.PARTS if not left_out[part]]
     if "mcp" in parts and util.find_spec("mcp") is None:
         raise BethinkError(
             "The MCP server would not start: it needs the library mcp, which is not installed.",
@@ -58,63 +110,82 @@ def install(args: Namespace) -> Result:
     ready = {host: installer.find_plugin(host, where) for host in chosen}
     notes = list_notes(where, ready)
     chosen = [host for host in chosen if not ready[host]]
+    may_ask = console.format == "text" and not console.quiet and not dry_run
     if "claude" in chosen and "mcp" in parts:
-        where = where._replace(allow_reads=may_read(args, where, notes))
-    outcomes = installer.install(chosen, where, parts, args.force, args.dry_run)
+        allowed = allow_reads or may_read(may_ask, where, notes)
+        where = where._replace(allow_reads=allowed)
+    outcomes = installer.install(chosen, where, parts, force, dry_run)
     if "claude" in chosen and "hooks" in parts:
-        offer_model(args, where, notes)
+        offer_model(console, may_ask, where, notes)
     done = {outcome.host for outcome in outcomes if outcome.status in ("made", "changed")}
     more = (find_connectable(host).files.note for host in chosen if host in done)
     notes += filter(None, more)
-    proof = "`bethink doctor` proves that it works." if done else ""
-    return describe_files(args, outcomes, notes, proof)
+    proof = "`bethink doctor` checks that it works." if done else ""
+    return describe_files(outcomes, notes, dry_run, proof)
 
 
-def uninstall(args: Namespace) -> Result:
-    chosen = asked_hosts(args) or list(list_connectable())
-    outcomes = installer.uninstall(chosen, find_place(), args.force, args.dry_run)
-    none = "Nothing was installed; --force looks for entries of others, too."
-    return describe_files(args, outcomes, [])._replace(notes=["" if outcomes else none])
+@operation(
+    "Connect",
+    agents="person",
+    harmless=("dry_run",),
+    examples=("bethink uninstall", "bethink uninstall --codex --dry-run"),
+)
+def uninstall(
+    hosts: Hosts,
+    all: AllHosts = False,
+    dry_run: DryRun = False,
+    force: Annotated[
+        bool, Arg("also remove entries of Bethink that `install` did not make")
+    ] = False,
+) -> Result:
+    """Disconnect agents and restore their files.
+
+    Disconnects the named agents, or all. A file that did not change since gets its old bytes back; from others only the entries of
+    `install` are removed, and files that are empty then.
+    """
+    chosen = choose_hosts(hosts, all) or list(list_connectable())
+    outcomes = installer.uninstall(chosen, find_place(), force, dry_run)
+    none = "Nothing was installed; --force also looks for other entries."
+    return describe_files(outcomes, [], dry_run)._replace(notes=["" if outcomes else none])
 
 
 def ask_or_tell(
-    args: Namespace, notes: list[str], question: str, command: str, default: bool = False
+    may_ask: bool, notes: list[str], question: str, command: str, default: bool = False
 ) -> bool:
-    """Whether somebody at a terminal says yes; where nobody can be asked, the note says which command does it."""
-    asked = args.format == "text" and not args.quiet and not args.dry_run
-    if asked and console.has_terminal():
-        return console.says_yes(question, default)
+    """Ask at a terminal; without one add a note with the command that does it."""
+    if may_ask and has_terminal():
+        return says_yes(question, default)
     notes.append(f"{question} `{command}` does it.")
     return False
 
 
-def may_read(args: Namespace, where: InstallPlace, notes: list[str]) -> bool:
-    """Whether Claude Code, which asks before each new tool, need not ask for what only reads."""
-    if args.allow_reads or installer.allows_reads("claude", where):
+def may_read(may_ask: bool, where: InstallPlace, notes: list[str]) -> bool:
+    """Return True if Claude Code need not ask before tools that only read."""
+    if installer.allows_reads("claude", where):
         return True
     rules = ", ".join(find_connectable("claude").files.reads)
     question = f"Let Claude Code read memory without asking each time ({rules})?"
-    return ask_or_tell(args, notes, question, "bethink install --claude --allow-reads", True)
+    return ask_or_tell(may_ask, notes, question, "bethink install --claude --allow-reads", True)
 
 
-def offer_model(args: Namespace, where: InstallPlace, notes: list[str]) -> None:
-    """Offers the user's own Claude as the language model, with what it may take a day."""
-    settings = config.load(None, {"database": args.database})
+def offer_model(console: Console, may_ask: bool, where: InstallPlace, notes: list[str]) -> None:
+    """Offer the user's own Claude as the language model, with its daily limit."""
+    settings = config.load(None, {"database": console.database})
     program = shutil.which("claude", path=where.environment.get("PATH"))
     if settings.llm or not settings.llm_daily_tokens or not program:
         return
     cost = f"at most {settings.llm_daily_tokens:,} tokens of your plan a day"
-    question = f"Let Claude help to understand what was said, for {cost}, without secrets?"
-    if ask_or_tell(args, notes, question, "bethink config llm claude"):
+    question = f"Let Claude help to understand conversations, for {cost}, without secrets?"
+    if ask_or_tell(may_ask, notes, question, "bethink config llm claude"):
         edit_file(config.user_file(), "llm", "claude", None)
 
 
-def asked_hosts(args: Namespace) -> list[str]:
-    return [host for host in list_connectable() if args.all or getattr(args, host, False)]
+def choose_hosts(named: Values, all: bool) -> list[str]:
+    return [host for host in list_connectable() if all or named.get(host)]
 
 
-def found_hosts(args: Namespace, where: InstallPlace) -> list[str]:
-    """The agents that are here, where none is named."""
+def find_hosts(console: Console, where: InstallPlace) -> list[str]:
+    """The agents on this machine."""
     known = list_connectable()
     found = [host for host in known if installer.is_here(host, where)]
     if not found:
@@ -122,33 +193,31 @@ def found_hosts(args: Namespace, where: InstallPlace) -> list[str]:
             "None of the agents that can be connected was found here.",
             "Name one: `bethink install --claude`.",
         )
-    console.note(args, f"found: {', '.join(known[host].title for host in found)}")
+    console.note(f"found: {', '.join(known[host].title for host in found)}")
     return found
 
 
 def find_place(warm: bool = False) -> InstallPlace:
-    """Whose agents are connected, and with what command."""
+    """Whose agents are connected, and with which command."""
     return InstallPlace(Path.home(), os.environ, installer.find_command(), warm)
 
 
 def list_notes(where: InstallPlace, ready: Mapping[str, str]) -> list[str]:
-    """What is to be said about the command that the entries name, and of agents whose plugin does it all."""
+    """Notes about the command that the entries name, and about agents that have our plugin."""
     program = where.words[0]
-    lasting = (
-        "is in a place that is cleared now and then; `uv tool install bethink` gives a lasting one."
-    )
+    lasting = "is in a temporary place; `uv tool install bethink` installs a lasting one."
     notes = [f"{program} {lasting}"] if installer.is_passing(program) else []
-    added = "which does all of this; nothing was added. Remove one before you add the other."
+    added = "which does the same; nothing was added. Remove one before you add the other."
     found = ((find_connectable(host).agent.title, name) for host, name in ready.items() if name)
     return [*notes, *(f"{host} has the plugin {name}, {added}" for host, name in found)]
 
 
 def describe_files(
-    args: Namespace, outcomes: Sequence[FileOutcome], notes: list[str], more: str = ""
+    outcomes: Sequence[FileOutcome], notes: list[str], dry_run: bool, more: str = ""
 ) -> Result:
-    """What became of every file, with its changed lines; skills are told by their folder."""
-    if args.dry_run and outcomes:
-        more = "Nothing was changed. Without --dry-run it is done."
+    """The status of every file with its changed lines; skills are shown by their folder."""
+    if dry_run and outcomes:
+        more = "Nothing was changed. Run it without --dry-run to apply it."
     records: list[Json] = []
     lines: list[str] = []
     for one in outcomes:
@@ -157,31 +226,31 @@ def describe_files(
         cut = (line[:LONGEST] + "…" * (len(line) > LONGEST) for line in one.diff.splitlines())
         diff = "" if is_skill else plain(redact("\n".join(cut)).text)
         records.append({**one._asdict(), "path": str(one.path), "diff": diff})
-        planned = args.dry_run and one.status not in STAYING
+        planned = dry_run and one.status not in STAYING
         status = f"to be {one.status}" if planned else one.status
         place = f"skills in {one.path.parent.parent}" if is_skill else str(one.path)
-        told = [
+        head = [
             style(find_connectable(one.host).agent.title, "bold"),
             f"  {status:<14}{plain(place)}",
         ]
-        lines += [line for line in told if line not in lines]
+        lines += [line for line in head if line not in lines]
         lines += [style(f"    {line}", COLOURS.get(line[:1], "dim")) for line in diff.splitlines()]
         lines += [f"    {plain(reason)}" for reason in one.reasons]
     failed = any(outcome.status == "failed" for outcome in outcomes)
-    value = {"files": records, "notes": notes, "dry_run": args.dry_run}
+    value = {"files": records, "notes": notes, "dry_run": dry_run}
     return Result(value, lines, hints=[*notes, more], code=int(failed))
 
 
-# How all of it is doing
+# Health
 
 FIX = "bethink doctor --fix"
-MENDS = {
+REPAIRS = {
     **dict.fromkeys(("rebuild", "permissions", "reindex"), FIX),
-    "restore": "Save what can be read with `bethink export -o FILE`, then put a backup in the database's place.",
+    "restore": "Save what can be read with `bethink export -o FILE`, then restore a backup.",
 }
-# What is wrong where no ideas are found, and how that is mended.
+# The problem where no ideas are found, and its fix.
 LOST = (
-    "its model cannot be opened: conversations are kept, but no ideas are found in them",
+    "its model cannot be opened: conversations are stored, but no ideas are found in them",
     "pip install --force-reinstall bethink onnxruntime",
 )
 
@@ -194,24 +263,51 @@ class DoctorFinding(NamedTuple):
 
 
 def report(check: str, well: str, trouble: str = "", fix: str = "") -> DoctorFinding:
-    """What is well, or what is wrong; and how that is mended."""
+    """A finding: OK, or a problem with its fix."""
     return DoctorFinding(check, not trouble, trouble or well, fix)
 
 
-def doctor(args: Namespace) -> Result:
-    findings = [*examine_memory(args), *examine_agents(args), *examine_plugins()]
+@operation(
+    "Tend",
+    agents="read",
+    lists=("findings", "finding", "check", "ok", "message", "fix"),
+    examples=(
+        "bethink doctor",
+        "bethink doctor --deep",
+        "bethink doctor --fix",
+        "bethink doctor --json | jq '.[] | select(.ok | not)'",
+    ),
+)
+def doctor(
+    console: Console,
+    deep: Annotated[bool, Arg("read every page, every memory and the model's files")] = False,
+    fix: Annotated[
+        bool, Arg("repair permissions, the index, missing vectors and agents' entries")
+    ] = False,
+) -> Result:
+    """Check that everything works, and how to fix what does not.
+
+    Checks versions, settings, database, indexes, permissions and embedding model; and for every connected agent that its entries are
+    there, its hooks run and the MCP server answers, and when something was captured last. Exits with 0 only if there is no problem;
+    each problem comes with its fix.
+    """
+    findings = [
+        *examine_memory(console, deep, fix),
+        *examine_agents(console, fix),
+        *examine_plugins(),
+    ]
     problems = sum(not finding.ok for finding in findings)
     lines = []
     for finding in findings:
         mark = style("ok     ", "green") if finding.ok else style("PROBLEM", "red")
         lines.append(f"{mark}  {finding.check}: {plain(finding.message)}")
         if finding.fix and not finding.ok:
-            lines.append(f"         mend: {plain(finding.fix)}")
+            lines.append(f"         fix: {plain(finding.fix)}")
     note = f"{many(problems, 'problem')} found." if problems else ""
     return Result(findings, lines, notes=[note], code=int(problems > 0))
 
 
-def examine_memory(args: Namespace) -> Iterator[DoctorFinding]:
+def examine_memory(console: Console, deep: bool, fix: bool) -> Iterator[DoctorFinding]:
     found = ".".join(map(str, sys.version_info[:3]))
     yield report("python", f"Python {found}, Bethink {__version__}")
     library = f"SQLite {apsw.sqlite_lib_version()}"
@@ -221,33 +317,33 @@ def examine_memory(args: Namespace) -> Iterator[DoctorFinding]:
     part = "settings"
     try:
         warnings = config.load(
-            projects.locate(directory(args)).root, {"database": args.database}
+            projects.locate(console.directory).root, {"database": console.database}
         ).warnings
         for warning in warnings:
-            yield report(part, "", warning, "Mend or unset the variable.")
+            yield report(part, "", warning, "Correct or unset the variable.")
         if not warnings:
             yield report(part, "can be read")
         part = "database"
         # Warnings about settings are findings here.
-        with open_memory(Namespace(**{**vars(args), "quiet": True})) as memory:
-            if args.fix:
-                mend_memory(args, memory)
+        with console._replace(quiet=True).open_memory() as memory:
+            if fix:
+                repair_memory(console, memory)
             yield report(part, f"opens: {memory.store.path}")
-            problems = memory.check(args.deep)
+            problems = memory.check(deep)
             for problem in problems:
-                fix = MENDS.get(problem.repair, problem.repair)
-                yield report(problem.part, "", problem.message, fix)
+                step = REPAIRS.get(problem.repair, problem.repair)
+                yield report(problem.part, "", problem.message, step)
             if not problems:
-                checked = "every text is what was written; " if args.deep else ""
-                yield report("memory", f"{checked}pages, indexes and permissions are well")
+                checked = "every text verified; " if deep else ""
+                yield report("memory", f"{checked}integrity, indexes and permissions OK")
             for name, folder in find_folders(memory).items():
                 loose = textfile.may_others(folder, 0o077)
-                seen = f"others can look into {folder}" if loose else ""
-                yield report(name, f"{folder} is yours", seen, FIX)
+                seen = f"other users can read {folder}" if loose else ""
+                yield report(name, f"only you can read {folder}", seen, FIX)
             yield from examine_project(memory)
-            yield from check_model(memory, args.deep)
+            yield from check_model(memory, deep)
             lost = () if memory.reader else LOST
-            yield report("reader", "finds the ideas in conversations", *lost)
+            yield report("reader", "finds ideas in conversations", *lost)
     except BethinkError as error:
         yield report(part, "", error.message, error.hint or "")
 
@@ -265,7 +361,7 @@ def examine_plugins() -> Iterator[DoctorFinding]:
 
 
 def find_folders(memory: Bethink) -> dict[str, Path]:
-    """Our own folders, which are for their owner alone: that of the database, unless somebody put it elsewhere, and that of the hooks."""
+    """Our own folders, which only their owner may read: that of the database, unless it is elsewhere, and that of the hooks."""
     folder = Path(memory.store.path).parent
     ours = folder == config.data_directory() or folder.name == ".bethink"
     found = {"hooks folder": state.folder(), **({"folder": folder} if ours else {})}
@@ -275,7 +371,7 @@ def find_folders(memory: Bethink) -> dict[str, Path]:
 def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
     provider = find_provider(memory.config.embedding)
     if provider is None:
-        yield report("model", "none is set; memories are found by words")
+        yield report("model", "none is set; search uses words only")
         return
     try:
         embedder = open_embedder(memory.config)
@@ -285,43 +381,69 @@ def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
         yield report("model", "", error.message, error.hint or "bethink model pull")
         return
     model = embedder.model if embedder else None
-    sent = " (remote: gets the texts of memories and your questions)"
+    sent = " (remote: receives the texts of memories and your questions)"
     yield report("model", f"{model}{sent if embedder and is_remote(embedder) else ''}")
     missing = memory.store.count_unembedded(model) if model else 0
-    said = f"{many(missing, 'memory')} without a vector of {model}" if missing else ""
-    yield report("vectors of the model", "all are there", said, "bethink reindex")
+    trouble = f"{many(missing, 'memory')} without a vector of {model}" if missing else ""
+    yield report("vectors of the model", "complete", trouble, "bethink reindex")
 
 
-def mend_memory(args: Namespace, memory: Bethink) -> None:
-    """Repairs what can be repaired without losing anything. What cannot shows up in the findings."""
+def repair_memory(console: Console, memory: Bethink) -> None:
+    """Repair what can be repaired without losing anything. The rest shows up in the findings."""
     problems = memory.check()
     files = (Path(f"{memory.store.path}{suffix}") for suffix in ("", "-wal", "-shm"))
     for one in (*find_folders(memory).values(), *filter(Path.exists, files)):
         with suppress(OSError):
             if textfile.may_others(one, 0o077):
                 one.chmod(0o700 if one.is_dir() else 0o600)
-                console.note(args, f"fixed: {one} is for you alone")
+                console.note(f"fixed: only you can read {one}")
     if any(problem.repair in ("rebuild", "reindex") for problem in problems):
         memory.writer.rebuild()
-        console.note(args, "fixed: made the full-text index anew")
-    with suppress(EmbeddingError), Bar(args, "embedding") as bar:
+        console.note("fixed: rebuilt the full-text index")
+    with suppress(EmbeddingError), Bar(console, "embedding") as bar:
         if memory.reindex(progress=bar):
-            console.note(args, "fixed: embedded what had no vector")
+            console.note("fixed: made missing vectors")
 
 
-# Which project a folder is
+# The project of a folder
 
 
-def join(args: Namespace) -> Result:
-    with open_memory(args, make=True) as memory:
-        before, here = memory.project, project(args)
+@operation(
+    "Connect",
+    agents="person",
+    examples=(
+        "bethink join shop",
+        "bethink join project:5f0c2a9be1d84477",
+        "bethink join --leave",
+    ),
+)
+def join(
+    console: Console,
+    name: Annotated[
+        str | None,
+        Arg(
+            "the project's name or scope; default: the name of this folder",
+            positional=True,
+            one_of="what",
+        ),
+    ] = None,
+    leave: Annotated[bool, Arg("make this folder a new, separate project", one_of="what")] = False,
+) -> Result:
+    """Choose the project of this folder: a team's, or one from elsewhere.
+
+    In a team's database the folder joins the team's project of that name; nothing else does that, since a folder may have any name.
+    In your own database it continues a project that was in another clone, or in a renamed folder outside git. Agents cannot do this,
+    and running ones see it after a restart.
+    """
+    with console.open_memory(make=True) as memory:
+        before, here = memory.project, console.find_project()
         try:
-            if args.leave:
+            if leave:
                 after = projects.leave(here)
             elif memory.shared:
-                after = projects.join(here, here.identity, args.name or here.name)
+                after = projects.join(here, here.identity, name or here.name)
             else:
-                after = projects.join(here, find_project(memory, args.name), here.team)
+                after = projects.join(here, find_project(memory, name), here.team)
         except OSError as error:
             raise BethinkError(
                 f"The registry of projects in {registry.folder()} cannot be written: {error.strerror or error}.",
@@ -329,11 +451,11 @@ def join(args: Namespace) -> Result:
             ) from error
         scopes = {"joined": after.scope, "left": before.scope}
         counts = {
-            name: memory.store.count(memory.filter(scopes=(scope,)))
-            for name, scope in scopes.items()
+            which: memory.store.count(memory.filter(scopes=(scope,)))
+            for which, scope in scopes.items()
         }
-    name = after.team or after.name
-    line = f"{after.root} is {name} ({after.scope}), with {many(counts['joined'], 'memory')}"
+    title = after.team or after.name
+    line = f"{after.root} is {title} ({after.scope}), with {many(counts['joined'], 'memory')}"
     stays = f"{many(counts['left'], 'memory')} of {before.scope} stay there: `bethink join {before.scope}` goes back."
     left = counts["left"] and before.scope != after.scope
     value = {
@@ -374,7 +496,7 @@ def examine_project(memory: Bethink) -> Iterator[DoctorFinding]:
     """Which project the folder is, and whether the registry can be read."""
     here = memory.project
     team = f", the team's {here.team}" if here.team and memory.shared else ""
-    yield report("project", f"{here.root} is {here.scope}{team}", *unjoined(memory))
+    yield report("project", f"{here.root} is {here.scope}{team}", *find_unjoined(memory))
     for path in registry.list_damaged():
         yield report(
             "registry",
@@ -433,12 +555,12 @@ def find_connections() -> Iterator[Connection]:
             yield Connection(host, there, parts, plugin)
 
 
-def examine_agents(args: Namespace) -> Iterator[DoctorFinding]:
+def examine_agents(console: Console, fix: bool) -> Iterator[DoctorFinding]:
     """Every agent that is connected, from its files to what was captured. The same server is started once, however many have it."""
     try:
         found = list(find_connections())
-        if args.fix:
-            mend_agents(args, found)
+        if fix:
+            repair_agents(console, found)
         if not found:
             yield report("agents", "none is connected; `bethink install` does it")
         answers: dict[Sequence[str], tuple[str, str, str]] = {}
@@ -458,14 +580,13 @@ def examine_agents(args: Namespace) -> Iterator[DoctorFinding]:
         yield report("agents", "", error.message, error.hint or "")
 
 
-def mend_agents(args: Namespace, found: Sequence[Connection]) -> None:
-    """Writes the entries anew that `install` made, and forgets failures that were counted. What cannot be written shows up in the
-    findings."""
+def repair_agents(console: Console, found: Sequence[Connection]) -> None:
+    """Rewrite the entries of `install`, and reset the failure counts. What cannot be written shows up in the findings."""
     for one in found:
         entered = [] if one.plugin else [one.host]
         for outcome in installer.install(entered, one.place, [*one.parts], force=True):
             if outcome.status in ("made", "changed"):
-                console.note(args, f"fixed: entries in {outcome.path}")
+                console.note(f"fixed: entries in {outcome.path}")
     state.clear_failures()
 
 

@@ -12,22 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
-from types import SimpleNamespace as Namespace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TextIO, TypeVar
 
 from bethink import caller, config, plugins
 from bethink import project as projects
-from bethink.app import read_words
-from bethink.app.arguments import (
-    Argument,
-    make_asked,
-    parse_arguments,
-    read_section,
-    read_typed,
-)
 from bethink.app.cli import COMMANDS, parser
-from bethink.app.cli.parser import decode_text as decode_text
-from bethink.app.cli.parser import read_text as read_text
 from bethink.app.operation import OPERATIONS, Operation
 from bethink.app.render import (
     describe_value,
@@ -41,23 +30,18 @@ from bethink.app.render import (
     width,
 )
 from bethink.config import Config
-from bethink.errors import BethinkError, InvalidInput, NeedsPerson, NotFound, UsageError
+from bethink.errors import BethinkError, NeedsPerson, NotFound, UsageError
 from bethink.language.words import is_english
-from bethink.model import NOTHING, Json, Strings
+from bethink.model import NOTHING, Strings, Values
 from bethink.outgoing import Quote, clear_line, clear_value, encode, fence_text, join
 from bethink.project import Project
 from bethink.recall.shape import to_json
-from bethink.text import replace_broken, suggest
+from bethink.text import suggest
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
 
 EVERY = 0.1  # seconds between two reports
-
-
-# A path has bytes of its own, and a search takes any input.
-ANY_BYTES = "database project file output directory path query question".split()
-COLUMN = 24  # where the help of an argument begins
 
 
 class Local(tzinfo):
@@ -86,18 +70,116 @@ View = Callable[["Console", "Bethink", R], "Result"]
 VIEWS: dict[Callable[..., object], Callable[..., "Result"]] = {}
 
 
-class Console(Namespace):
-    """How a command was started: for whom, in which format, and about which memory."""
+class Console(NamedTuple):
+    """How a command was started: for whom, in which format and about which memory."""
 
-    database: str | None
-    project: str | None
-    container: str | None
-    format: str
-    quiet: bool
-    for_agent: bool  # an agent reads what is printed
-    run_by: str  # the agent that runs the command, if one does
-    all_projects: bool
-    given: Json  # the values that were typed
+    database: str | None = None
+    project: str | None = None
+    container: str | None = None
+    format: str = "text"
+    quiet: bool = False
+    for_agent: bool = False  # an agent reads what is printed
+    run_by: str = ""  # the agent that runs the command, if one does
+    all_projects: bool = False
+    given: Values = NOTHING  # the values that were typed
+
+    def out(self, text: str) -> None:
+        """Print a text. For an agent it keeps its lines only if the gate made them."""
+        sys.stdout.write((join([text]) if self.for_agent else text) + "\n")
+
+    def talk(self, text: str) -> None:
+        """Say something on stderr."""
+        talk(text, self.for_agent)
+
+    def note(self, text: str) -> None:
+        """Say something that --quiet leaves out. Errors are never left out."""
+        if not self.quiet:
+            self.talk(text)
+
+    def warn(self, text: str) -> None:
+        self.note(f"warning: {text}")
+
+    def release(self, value: Any) -> Any:
+        """Return a JSON value as its reader may have it: an agent gets its strings cleared."""
+        return clear_value(value) if self.for_agent else value
+
+    def fence_parts(self, parts: Iterable[str]) -> Iterable[str]:
+        """Return stored text as its reader may have it: an agent gets it between marks."""
+        return [fence_text("".join(parts)) + "\n"] if self.for_agent else parts
+
+    def confirm(self, question: str, agreed: bool) -> None:
+        """Go on only after a yes: from --yes, or typed at a terminal."""
+        if agreed:
+            return
+        if not has_terminal():
+            raise UsageError(f"{question} There is no terminal to ask on.", "Add --yes to confirm.")
+        if not says_yes(f"{question} Continue?"):
+            raise BethinkError("Nothing was changed.")
+
+    @property
+    def directory(self) -> Path | None:
+        """The directory of --project."""
+        return None if self.project is None else find_folder(self.project)
+
+    def find_project(self) -> Project:
+        """The project of a command that needs no database."""
+        return projects.find(self.directory)
+
+    def find_known_project(self) -> Project:
+        """The project as the database knows it, if there is a database."""
+        found = self.find_project()
+        with suppress(BethinkError):
+            path = config.locate_database(self.load_settings(), found)
+            if "://" in path or Path(path).exists():
+                with self._replace(quiet=True, container=None).open_memory() as memory:
+                    return memory.project
+        return found
+
+    def load_settings(self) -> Config:
+        """The settings of a command that needs no database."""
+        loaded = config.load(projects.locate(self.directory).root, {"database": self.database})
+        for warning in loaded.warnings:
+            self.warn(warning)
+        return loaded
+
+    def check_database(self) -> None:
+        """Refuse a named database that does not exist: an empty one in its place would answer "nothing"."""
+        name = self.database or os.environ.get("BETHINK_DATABASE")
+        if not name or "://" in name:
+            return
+        with suppress(OSError):  # opening it says why
+            if not Path(name).expanduser().exists():
+                origin = "--database" if self.database else "$BETHINK_DATABASE"
+                raise NotFound(
+                    f"There is no database at {name}.",
+                    f"Check {origin}; `bethink add` and `bethink init` create a new one.",
+                )
+
+    @contextmanager
+    def open_memory(self, make: bool = False) -> "Iterator[Bethink]":
+        """Open the memory of the project. Only a command that adds something may `make` a named database.
+
+        An agent that runs a command is its author, as over MCP.
+        """
+        from bethink.api import Bethink
+
+        if not make:
+            self.check_database()
+        with (
+            Bar(self, "downloading the embedding model", count=size) as bar,
+            Bethink(
+                self.database,
+                directory=self.directory,
+                container=self.container,
+                everywhere=self.all_projects,
+                actor="agent:shell" if self.run_by else "user",
+                clock=lambda: datetime.now(LOCAL),  # times are shown in it too
+                on_pull=bar,
+            ) as memory,
+        ):
+            for warning in (*memory.config.warnings, *find_unjoined(memory)[:1]):
+                self.warn(warning)
+            yield memory
 
 
 def shows(operation: Callable[..., R]) -> Callable[[View[R]], View[R]]:
@@ -111,8 +193,13 @@ def shows(operation: Callable[..., R]) -> Callable[[View[R]], View[R]]:
 
 
 def load_operation(name: str) -> Operation:
-    """The operation of a command. Its module is loaded, and the one of its view."""
-    module = COMMANDS[name][0].removeprefix("@")
+    """Load the operation of a command, and its view."""
+    if name not in COMMANDS:
+        close = suggest(name, COMMANDS)
+        raise UsageError(
+            f"'{name}' is not a command.", close or "`bethink --help` lists the commands."
+        )
+    module = COMMANDS[name][1]
     importlib.import_module(f"bethink.app.{module}")
     if module.startswith("operations."):
         importlib.import_module(f"bethink.app.cli.{module.removeprefix('operations.')}")
@@ -129,8 +216,8 @@ def run_operation(operation: Operation, parsed: parser.Parsed) -> int:
         arguments["console"] = console
     if not operation.opens:
         return present(console, operation.function(**arguments), operation.lists)
-    with open_memory(console, make=operation.opens == "make") as memory:
-        found = operation.function(memory, **arguments)
+    with console.open_memory(make=operation.opens == "make") as memory:
+        found = operation.function(memory=memory, **arguments)
         view = VIEWS.get(operation.function)
         shown = view(console, memory, found) if view else found
         return present(console, shown, operation.lists)
@@ -184,132 +271,9 @@ def check_agent(operation: Operation, console: Console) -> None:
         )
 
 
-# Commands
-
-
-def read_arguments(command: str) -> tuple[Argument, ...]:
-    """What a command takes, if there is one of that name."""
-    if command not in COMMANDS:
-        close = suggest(command, COMMANDS)
-        raise UsageError(
-            f"'{command}' is not a command.", close or "`bethink --help` lists the commands."
-        )
-    takes = read_section(command)["Takes"]
-    return parse_arguments(f"--help, -h     show this help and exit\n{takes}\n<every>")
-
-
-def list_options(command: str) -> set[str]:
-    """Every option that a command takes."""
-    if COMMANDS[command][0].startswith("@"):
-        parameters = parser.list_parameters(load_operation(command))
-        flags = {flag for one in parameters for flag in parser.name_flags(one)}
-        return flags | set(map(parser.name_negative, parameters))
-    return {flag for one in read_arguments(command) for flag in one.names}
-
-
-def load(command: str) -> tuple[Callable[..., Any], str]:
-    """The function of a command; and whether it needs the memory: to "read" one that is there, or to "make" one if need be."""
-    file, _, opens = COMMANDS[command][0].partition(" ")
-    module = importlib.import_module(f"bethink.app.cli.{file}")
-    # Python has words of its own: `import_`, `list_`.
-    return getattr(module, command, None) or getattr(module, f"{command}_"), opens
-
-
-def parse(command: str, words: Sequence[str]) -> Namespace:
-    """What was typed behind a command."""
-    arguments = read_arguments(command)
-    try:
-        args = make_asked(read_typed(words, arguments), arguments)
-    except UsageError as error:
-        more = f"`bethink {command} --help` shows what it takes."
-        raise UsageError(error.message, error.hint or more) from None
-    args.gives = read_section(command)["Gives"].split()
-    args.format = args.format or ("json" if args.json else "text")
-    args.run_by = "--for-agent" if args.for_agent else find_agent(command, args.given)
-    # An agent reads what is printed, unless somebody uses a terminal inside it.
-    args.for_agent = args.for_agent or (bool(args.run_by) and not sys.stdout.isatty())
-    for name, value in args.given.items():
-        # Python smuggles in bytes that are no UTF-8 as lone surrogates, which nothing can store.
-        text = " ".join(value) if isinstance(value, list) else str(value)
-        if name not in ANY_BYTES and replace_broken(text) != text:
-            raise InvalidInput(
-                f"The {name} is not valid UTF-8.", "Check the encoding of your terminal."
-            )
-    return args
-
-
-# Commands that an agent may run
-
-
-def find_refused(command: str, given: Iterable[str]) -> str:
-    """What of a command only people may run: the command itself or one of the arguments that were given; nothing if agents may, too.
-    A command that is not listed is for people."""
-    rules = read_words("agents")
-    names = [name.replace("_", "-") for name in given]
-    used = {f"{command} --{name}" for name in names} | {
-        f"{command} {name.upper()}" for name in names
-    }
-    if not used.isdisjoint(rules["harmless"].split(", ")):
-        return ""
-    if command not in rules["read"].split() + rules["append"].split():
-        return command
-    return next((one for one in rules["person with"].split(", ") if one in used), "")
-
-
-def find_agent(command: str, given: Iterable[str]) -> str:
-    """The agent that runs a command. What only reads is not worth a look at other processes."""
-    is_read = command in read_words("agents")["read"].split() and not find_refused(command, given)
-    return caller.find_agent(thorough=not is_read)
-
-
-def refuse_agent(command: str, args: Namespace) -> None:
-    """Refuses an agent what only people may run."""
-    refused = find_refused(command, args.given) if args.run_by else ""
-    if refused:
-        raise NeedsPerson(
-            f"`bethink {refused}` is for people, and an agent runs it ({args.run_by}).",
-            "Run it in your own terminal, outside the agent, or use the web page: bethink ui",
-        )
-
-
 def is_agent_reading() -> bool:
-    """Return whether an agent reads the output: it started the command, and nobody uses a terminal inside it."""
+    """Return True if an agent started the command and no person uses a terminal inside it."""
     return bool(caller.find_agent(thorough=False)) and not sys.stdout.isatty()
-
-
-def render_help(command: str) -> str:
-    if COMMANDS.get(command, ("",))[0].startswith("@"):
-        return parser.render_help(load_operation(command))
-    arguments, parts = read_arguments(command), read_section(command)
-    placed = [one for one in arguments if not one.is_option]
-    usage = " ".join([f"usage: bethink {command} [options]", *map(_placeholder, placed)])
-    lines = [usage, "", " ".join(parts["about"].split())]
-    groups = {"arguments": placed} if placed else {}
-    for one in arguments:
-        if one.is_option:
-            groups.setdefault(one.group or "options", []).append(one)
-    for title, members in groups.items():
-        lines += ["", f"{title}:", *(line for one in members for line in _help_lines(one))]
-    lines += [
-        "",
-        "examples:",
-        *(f"  {line.strip()}" for line in parts["Examples"].strip().splitlines()),
-    ]
-    return "\n".join(map(fold, lines)) + "\n"
-
-
-def _placeholder(argument: Argument) -> str:
-    name = "|".join(argument.choices) or argument.value
-    return {"+": f"{name} …", "*": f"[{name} …]", "?": f"[{name}]"}.get(argument.many, name)
-
-
-def _help_lines(argument: Argument) -> list[str]:
-    head = f"  {', '.join(argument.names)} {argument.value}".rstrip()
-    if not argument.is_option:
-        head = f"  {_placeholder(argument)}"
-    if len(head) < COLUMN - 1 or not argument.help:
-        return [f"{head:<{COLUMN}}{argument.help}".rstrip()]
-    return [head, " " * COLUMN + argument.help]
 
 
 # Streams
@@ -322,24 +286,9 @@ def prepare() -> None:
             reconfigure(errors="backslashreplace")
 
 
-def out(args: Namespace, text: str) -> None:
-    """Print a text. For an agent it keeps its lines only if the gate made them."""
-    sys.stdout.write((join([text]) if args.for_agent else text) + "\n")
-
-
 def talk(text: str, for_agent: bool) -> None:
     sys.stdout.flush()  # so that both streams keep their order where they go to one place
     sys.stderr.write((clear_line(text) if for_agent else plain(text)) + "\n")
-
-
-def note(args: Namespace, text: str) -> None:
-    """What --quiet leaves out. Errors are never left out."""
-    if not args.quiet:
-        talk(text, args.for_agent)
-
-
-def warn(args: Namespace, text: str) -> None:
-    note(args, f"warning: {text}")
 
 
 def report_failure(error: Exception, as_json: bool = False, for_agent: bool = False) -> int:
@@ -411,63 +360,53 @@ class Result(NamedTuple):
     about: Mapping[str, str] = NOTHING  # attributes of the list in XML
 
 
-def present(args: Namespace, result: Result | int | None, lists: Strings = ()) -> int:
-    """Prints what a command gave back, if it did not print by itself. Returns the exit code."""
+def present(console: Console, result: Result | int | None, lists: Strings) -> int:
+    """Print a result, unless the command printed it by itself, and return the exit code."""
     if not isinstance(result, Result):
         return result or 0
-    if args.format == "text":
-        _present_text(args, result)
+    if console.format == "text":
+        _present_text(console, result)
     else:
-        _present_data(args, result, lists or tuple(getattr(args, "gives", ())))
+        _present_data(console, result, lists)
     warnings = [*result.warnings, *map(str, plugins.problems())]
-    said = {"": result.notes, "warning: ": warnings, "hint: ": result.hints}
-    for what, texts in said.items():
+    beside = {"": result.notes, "warning: ": warnings, "hint: ": result.hints}
+    for what, texts in beside.items():
         for text in filter(None, texts):
-            note(args, what + text)
+            console.note(what + text)
     return result.code
 
 
-def _present_data(args: Namespace, result: Result, lists: Strings) -> None:
+def _present_data(console: Console, result: Result, lists: Strings) -> None:
     """The name of the list, that of an item and its fields for CSV, Markdown and XML are what the command says that it gives; without
     fields those of the first record."""
-    value = release(args, to_json(result.value))
-    if not lists or (args.format == "json" and isinstance(value, dict)):
-        data([json_text(value) + "\n"])
+    value = console.release(to_json(result.value))
+    if not lists or (console.format == "json" and isinstance(value, dict)):
+        print_data([json_text(value) + "\n"])
         return
     records = [value] if isinstance(value, dict) else value
     root, item, *fields = lists
     fields = [*(fields or records[0]), *result.fields]
     about = dict(result.about)
-    written = format_records(args.format, records, fields, root, item, **release(args, about))
-    data(fence_parts(args, written) if args.format == "md" else written)
+    written = format_records(console.format, records, fields, root, item, **console.release(about))
+    print_data(console.fence_parts(written) if console.format == "md" else written)
 
 
-def release(args: Namespace, value: Any) -> Any:
-    """Return a JSON value as its reader may have it: an agent gets its strings cleared."""
-    return clear_value(value) if args.for_agent else value
-
-
-def fence_parts(args: Namespace, parts: Iterable[str]) -> Iterable[str]:
-    """Return stored text as its reader may have it: an agent gets it between marks."""
-    return [fence_text("".join(parts)) + "\n"] if args.for_agent else parts
-
-
-def _present_text(args: Namespace, result: Result) -> None:
+def _present_text(console: Console, result: Result) -> None:
     lines = list(result.lines)
-    if result.items and args.for_agent:
+    if result.items and console.for_agent:
         lines = [quote_items(result.items)]
     elif result.items:
         lines = item_lines(result.items)
     elif result.value and not lines:
         said = any((*result.notes, *result.warnings, *result.hints))
         lines = describe_value(result.value) or ([] if said else ["nothing"])
-    if lines and args.for_agent and result.stored and not result.items:
+    if lines and console.for_agent and result.stored and not result.items:
         lines = [fence_text("\n".join(lines))]
     for line in lines:
-        out(args, line if args.for_agent else fold(line))
+        console.out(line if console.for_agent else fold(line))
 
 
-def data(parts: Iterable[str], stream: TextIO | None = None) -> None:
+def print_data(parts: Iterable[str], stream: TextIO | None = None) -> None:
     """What programs read: as it is. People whose terminal it goes to get it without what that might obey."""
     stream = stream or sys.stdout
     stream.writelines(map(plain, parts) if stream.isatty() else parts)
@@ -482,13 +421,13 @@ class Bar:
 
     def __init__(
         self,
-        args: Namespace,
+        console: Console,
         label: str,
         unit: str = "",
         count: Callable[[float], str] = "{:,.0f}".format,
     ) -> None:
         seen = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-        self.shown = seen and not args.quiet and args.format == "text"
+        self.shown = seen and not console.quiet and console.format == "text"
         self.label, self.unit, self.count = label, unit, count
         self._next = 0.0
 
@@ -535,33 +474,7 @@ def offer_languages(memory: "Bethink", text: str) -> str:
     return f"{model} knows English; `{better}` finds other languages by meaning, too."
 
 
-@contextmanager
-def open_memory(args: Namespace, make: bool = False) -> "Iterator[Bethink]":
-    """The memory seen from the directory that the arguments name. Says what is odd about the settings. Only what takes something
-    in may `make` a database that was named and is not there. What an agent tells by a command is the agent's word, as over MCP."""
-    from bethink.api import Bethink
-
-    if not make:
-        check_database(args)
-    actor = "agent:shell" if args.run_by else "user"
-    with (
-        Bar(args, "fetching the embedding model, once", count=size) as bar,
-        Bethink(
-            args.database,
-            directory=directory(args),
-            container=args.container,
-            everywhere=getattr(args, "all_projects", False),
-            actor=actor,
-            clock=lambda: datetime.now(LOCAL),  # times are shown in it too
-            on_pull=bar,
-        ) as memory,
-    ):
-        for warning in (*memory.config.warnings, *unjoined(memory)[:1]):
-            warn(args, warning)
-        yield memory
-
-
-def unjoined(memory: "Bethink") -> tuple[str, ...]:
+def find_unjoined(memory: "Bethink") -> tuple[str, ...]:
     """Say that a team has a project of this folder's name which the user did not join, and how to join it."""
     here = memory.project
     namesake = f"project:{projects.team_identity(here.name)}"
@@ -571,67 +484,12 @@ def unjoined(memory: "Bethink") -> tuple[str, ...]:
     return f"This folder is not the team's project {here.name}; `{fix}` joins it.", fix
 
 
-def check_database(args: Namespace) -> None:
-    """A database that was named and is not there is a slip of the pen: an empty one in its place would answer "nothing"."""
-    name = args.database or os.environ.get("BETHINK_DATABASE")
-    if not name or "://" in name:
-        return
-    with suppress(OSError):  # opening it says why
-        if not Path(name).expanduser().exists():
-            origin = "--database" if args.database else "$BETHINK_DATABASE"
-            raise NotFound(
-                f"There is no database at {name}.",
-                f"Check {origin}; `bethink add` and `bethink init` make a new one.",
-            )
-
-
-def directory(args: Namespace) -> Path | None:
-    return None if args.project is None else find_folder(args.project)
-
-
 def find_folder(name: str) -> Path:
     """The folder that was named."""
     path = Path(name).expanduser()
     if not path.is_dir():
         raise NotFound(f"There is no directory {name}.", "Give an existing one.")
     return path
-
-
-def project(args: Namespace) -> Project:
-    """The project that the arguments name, for commands that need no database."""
-    return projects.find(directory(args))
-
-
-def known_project(args: Namespace) -> Project:
-    """The same as the database knows it, for commands that keep its scope elsewhere and have to work without a database too."""
-    found = project(args)
-    with suppress(BethinkError):
-        if "://" in (path := config.locate_database(settings(args), found)) or Path(path).exists():
-            with open_memory(
-                Namespace(**{**vars(args), "quiet": True, "container": None})
-            ) as memory:
-                return memory.project
-    return found
-
-
-def settings(args: Namespace) -> Config:
-    """The settings alone, for commands that need no database."""
-    loaded = config.load(projects.locate(directory(args)).root, {"database": args.database})
-    for warning in loaded.warnings:
-        warn(args, warning)
-    return loaded
-
-
-def confirm(args: Namespace, question: str) -> None:
-    """Goes on only after a yes: from --yes, or typed at a terminal."""
-    if args.yes:
-        return
-    if not has_terminal():
-        raise UsageError(
-            f"{question} There is no terminal to ask on.", "Add --yes if that is what you want."
-        )
-    if not says_yes(f"{question} Go on?"):
-        raise BethinkError("Nothing was changed.")
 
 
 def has_terminal() -> bool:

@@ -1,33 +1,33 @@
-"""`init`, `index`, `map`, `analyze` and `backfill`: what a project knows about itself, and what was said about it, become memory."""
+"""Take in what a project knows about itself and what was said about it: init, index, map, analyze, backfill."""
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import SimpleNamespace as Namespace
-from typing import Any
+from typing import Annotated, Any
 
 from bethink import config
 from bethink.agents.install import is_here, list_connectable, record_file
 from bethink.api import Bethink
-from bethink.app.asked import sync_record
-from bethink.app.cli import connect, console
-from bethink.app.cli.console import Bar, Result, directory, open_memory
+from bethink.app.cli import connect
+from bethink.app.cli.console import Bar, Console, Result, has_terminal, says_yes
+from bethink.app.operation import Arg, Members, Parameter, operation
+from bethink.app.records import sync_record
 from bethink.app.render import brief, describe_value, many, one_line, pick
-from bethink.errors import NotFound
+from bethink.errors import NotFound, UsageError
 from bethink.features import conversations, knowledge
 from bethink.features.knowledge import FileStep, PartReport
 from bethink.ingest.sync import Synced
 from bethink.language.times import moment
-from bethink.model import Json, Values
+from bethink.model import NOTHING, Json, Strings, Values
 from bethink.project import Project, read_pauses
 
 
 def run_sync(
-    args: Namespace, label: str, sync: Callable[..., Synced], *given: Any, **how: Any
+    console: Console, label: str, sync: Callable[..., Synced], *given: Any, **how: Any
 ) -> Result:
-    """Brings sources in step, tells how far it is, and then what changed."""
-    with Bar(args, label, "files") as bar:
+    """Sync sources with memory, show progress, and then what changed."""
+    with Bar(console, label, "files") as bar:
         bar(0)
         return synced_result(sync(*given, progress=bar, **how))
 
@@ -38,55 +38,148 @@ def synced_result(synced: Synced) -> Result:
     return Result(sync_record(synced), notes=[note], warnings=synced.hints)
 
 
-def index(args: Namespace, memory: Bethink) -> Result:
+@operation(
+    "Take in",
+    agents="append",
+    opens="make",
+    examples=(
+        "bethink index",
+        "bethink config knowledge .claude/knowledge,docs && bethink index",
+    ),
+)
+def index(console: Console, memory: Bethink) -> Result:
+    """Sync the knowledge folders and the documentation with memory.
+
+    Reads new files, skips unchanged ones, replaces the memories of changed ones and retires those of deleted ones. Reads
+    .claude/knowledge, the README and folders such as docs, or what the setting `knowledge` names: Markdown, reStructuredText,
+    AsciiDoc and notebooks. Skips files that git ignores or that say `index: false`.
+    """
     if not knowledge.find_folders(memory.project.worktree, memory.config):
         folders = ", ".join(memory.config.knowledge)
         raise NotFound(
             f"None of the knowledge folders of {memory.project.name} exists: {folders}.",
-            "`bethink init` makes one; `bethink config knowledge docs` names another.",
+            "`bethink init` creates one; `bethink config knowledge docs` names another.",
         )
-    return run_sync(args, "indexing", knowledge.index, memory)
+    return run_sync(console, "indexing", knowledge.index, memory)
 
 
-def map_(args: Namespace, memory: Bethink) -> Result:
-    if args.format == "json":
+@operation(
+    "Take in",
+    agents="append",
+    opens="make",
+    examples=(
+        "bethink map",
+        "bethink map --json > repo-map.json",
+        'bethink map && bethink search "where are retries handled?"',
+    ),
+)
+def map_(console: Console, memory: Bethink) -> Result:
+    """Map the source code, so that a search finds symbols and places.
+
+    Records files, symbols, signatures and comments with their lines. Reads only changed files again. With --json prints the map for
+    `bethink import --repo-map` and other tools, and stores nothing.
+    """
+    if console.format == "json":
         return Result(knowledge.repo_map(memory))
-    return run_sync(args, "mapping", knowledge.map_code, memory)
+    return run_sync(console, "mapping", knowledge.map_code, memory)
 
 
-def analyze(args: Namespace, memory: Bethink) -> Result:
-    if args.git:
-        return run_sync(args, "reading commits", knowledge.analyze_history, memory)
-    return run_sync(args, "analyzing", knowledge.analyze, memory)
+@operation(
+    "Take in",
+    agents="append",
+    opens="make",
+    examples=(
+        "bethink analyze",
+        "bethink analyze --git",
+        "bethink analyze && bethink list --tag command",
+    ),
+)
+def analyze(
+    console: Console,
+    memory: Bethink,
+    git: Annotated[bool, Arg("read the commits instead of the files")] = False,
+) -> Result:
+    """Find commands, routes and decisions in a project or its history.
+
+    Remembers its purpose, how it is built and tested, its parts, HTTP routes, dependencies and decision records; with --git commits
+    that explain a decision, a revert or a pitfall. Each finding cites its line or commit; a later run replaces what changed.
+    """
+    if git:
+        return run_sync(console, "reading commits", knowledge.analyze_history, memory)
+    return run_sync(console, "analyzing", knowledge.analyze, memory)
 
 
-def backfill(args: Namespace, memory: Bethink) -> Result:
-    since = moment(args.since, memory.clock()) if args.since else None
-    path = Path(args.path).expanduser() if args.path else None
-    if path or args.all:
-        found = conversations.find(path, args.host, since)
+@operation(
+    "Take in",
+    agents="append",
+    person_with=("trusted",),
+    opens="make",
+    examples=(
+        "bethink backfill",
+        "bethink backfill --all",
+        "bethink backfill --all --host claude --since 30d",
+        "bethink backfill ~/.claude/projects/-home-ada-shop",
+        "bethink backfill exported-chat.md --host plain",
+    ),
+)
+def backfill(
+    console: Console,
+    memory: Bethink,
+    path: Annotated[
+        str | None,
+        Arg(
+            "a transcript or a folder of them; default: this project's newest conversation",
+            positional=True,
+            one_of="what",
+        ),
+    ] = None,
+    all: Annotated[
+        bool, Arg("all transcripts that agents keep on this machine", one_of="what")
+    ] = False,
+    host: Annotated[
+        str | None, Arg("only transcripts of this agent: claude, codex …, or plain")
+    ] = None,
+    since: Annotated[
+        str | None, Arg("only transcripts that changed since: 30d, or a date", metavar="TIME")
+    ] = None,
+    trusted: Annotated[
+        bool, Arg("they are your own conversations, wherever the files are")
+    ] = False,
+    no_embed: Annotated[
+        bool, Arg("make no vectors for now; `bethink reindex` makes them later")
+    ] = False,
+) -> Result:
+    """Read earlier conversations from the agents' transcripts.
+
+    Stores turns, topics, and the decisions, problems, solutions and questions in them, each with its line, in the project the
+    conversation was held in. A file that no agent on this machine keeps and that is about another project is imported as untrusted
+    text. Can be stopped at any time; the next run continues, and reading twice changes nothing.
+    """
+    start = moment(since, memory.clock()) if since else None
+    place = Path(path).expanduser() if path else None
+    if place or all:
+        found = conversations.find(place, host, start)
     else:
-        found = [conversations.find_newest(memory, args.host, since)]
-        path = found[0][1]
-        more = "this project's newest conversation; `bethink backfill --all` reads all there are"
-        console.note(args, f"reading {path}, {more}")
+        found = [conversations.find_newest(memory, host, start)]
+        place = found[0][1]
+        more = "this project's newest conversation; `bethink backfill --all` reads all of them"
+        console.note(f"reading {place}, {more}")
     if paused := [one.name or "everywhere" for one in read_pauses() if one.holds(time.time())]:
         console.warn(
-            args,
-            f"Memory is paused ({', '.join(paused)}): what was said meanwhile is passed over, but what a transcript gives"
-            " no time for is read. `bethink resume` ends the pause.",
+            f"Memory is paused ({', '.join(paused)}): turns from the pause are skipped, but turns without a time are read."
+            " `bethink resume` ends the pause."
         )
-    with Bar(args, "reading transcripts", "files") as bar:
+    with Bar(console, "reading transcripts", "files") as bar:
 
         def watch() -> Iterator[tuple[str, Path]]:
             for number, one in enumerate(found):
                 bar(number, len(found), f"reading {one_line(one[1].name, 40)}")
                 yield one
 
-        # Of the one file that was asked for, what is wrong with it is an error.
-        strict = path in [file for _, file in found]
+        # A fault in the one file that was asked for is an error.
+        strict = place in [file for _, file in found]
         done = conversations.backfill(
-            memory, watch(), embed=not args.no_embed, strict=strict, trusted=args.trusted
+            memory, watch(), embed=not no_embed, strict=strict, trusted=trusted
         )
     value = {
         "transcripts": len(found),
@@ -103,8 +196,8 @@ def backfill(args: Namespace, memory: Bethink) -> Result:
     hints = [*memory.hints]
     if done.imported:
         hints.append(
-            f"{many(done.imported, 'conversation')} may be a stranger's: no agent keeps the file here, and it speaks of another project."
-            f" It was imported into {memory.project.name} as untrusted text; use --trusted for your own conversations."
+            f"{many(done.imported, 'conversation')} may be someone else's: no agent keeps the file here, and it is about another"
+            f" project. Imported into {memory.project.name} as untrusted text; use --trusted for your own conversations."
         )
     return Result(value, hints=hints)
 
@@ -115,25 +208,67 @@ LABELS = {"analyze": "analyzing", "index": "indexing", "map": "mapping"}
 INSTALL = "`bethink install` connects your agents, so that they remember by themselves."
 
 
-def init(args: Namespace) -> Result:
-    start = Path(args.directory or directory(args) or ".").expanduser()
+def list_agent_options() -> Sequence[Parameter]:
+    """The option that names agents to connect."""
+    help = "also connect this agent, as `install` does"
+    names = tuple(list_connectable())
+    arg = Arg(help, metavar="AGENT", choices=names, aliases=("agent",))
+    return [Parameter("agents", "text", True, False, (), arg)]
+
+
+@operation(
+    "Take in",
+    agents="append",
+    examples=(
+        "bethink init",
+        "bethink init ~/code/shop",
+        "bethink init --local",
+        "bethink init --agent claude,codex",
+        "bethink init --skip-map --skip-analyze",
+    ),
+)
+def init(
+    console: Console,
+    directory: Annotated[
+        str | None, Arg("a directory of the project; default: the current one", positional=True)
+    ] = None,
+    local: Annotated[bool, Arg("give the project its own database, in .bethink/")] = False,
+    connected: Annotated[Values, Members(list_agent_options)] = NOTHING,
+    skip_analyze: Annotated[bool, Arg("do not look for commands, routes, decisions")] = False,
+    skip_index: Annotated[
+        bool, Arg("do not read the knowledge folders and the documentation")
+    ] = False,
+    skip_map: Annotated[bool, Arg("do not map the source code")] = False,
+    force: Annotated[bool, Arg("use a database that is already here")] = False,
+) -> Result:
+    """Set a project up in one step.
+
+    Creates a folder for its knowledge with templates, a settings file and a line in .gitignore; then analyzes the project, indexes
+    its knowledge and maps its code. Safe to repeat: existing files are kept, unchanged ones are not read again. Ctrl-C keeps what is
+    done, and the next run continues.
+    """
+    if directory and console.project:
+        raise UsageError("DIRECTORY: not allowed with --project.", "bethink init DIRECTORY")
+    start = Path(directory or console.directory or ".").expanduser()
     project = knowledge.project_at(start)
-    args.project = str(start)
-    settings = config.load(project.root, {"database": args.database})
+    console = console._replace(project=str(start))
+    settings = config.load(project.root, {"database": console.database})
     steps: list[FileStep] = []
-    if args.local:
-        knowledge.check_local(project, settings, force=args.force)
+    if local:
+        knowledge.check_local(project, settings, force=force)
         steps += knowledge.make_local(project, settings)
+    skipped = {"analyze": skip_analyze, "index": skip_index, "map": skip_map}
     # The database is opened first: without it, nothing is worth making.
-    with open_memory(args, make=True) as memory:
-        taken = take_parts(args, memory, project, settings, steps)
+    with console.open_memory(make=True) as memory:
+        taken = take_parts(console, memory, project, settings, steps, local, skipped)
         number = memory.store.count(memory.filter(scopes=(memory.scope,)))
         database = str(memory.store.path)
     stopped = any(one.status == "stopped" for one in taken)
-    connected = Result() if stopped else connect_agents(args)
-    local = database == str(project.local_database)
+    names: Strings = connected.get("agents", ())
+    agents = Result() if stopped else connect_agents(console, names)
     notes = []
-    if not local and knowledge.has_foreign_database(project):
+    is_local = database == str(project.local_database)
+    if not is_local and knowledge.has_foreign_database(project):
         foreign = f"{project.local_database} is not used: it may have come with the project."
         notes = [f"{foreign} `bethink init --local` says more."]
     begin = (
@@ -144,7 +279,7 @@ def init(args: Namespace) -> Result:
             name: str(found) for name, found in pick(project, "name root worktree").items()
         },
         "database": database,
-        "local": local,
+        "local": is_local,
         "files": [
             leave_out_empty(path=str(one.path), status=one.action, reason=one.reason)
             for one in steps
@@ -160,16 +295,16 @@ def init(args: Namespace) -> Result:
         "hints": list(memory.hints),
         "next": [f"bethink {begin}", "bethink doctor"],
         "stopped": stopped,
-        **leave_out_empty(agents=connected.value),
+        **leave_out_empty(agents=agents.value),
     }
     failed = "failed" in [one[1] for one in (*steps, *taken)]
     return Result(
         value,
-        [*describe_value(brief_init(value)), *connected.lines],
-        notes=["stopped; `bethink init` goes on from here" if stopped else ""],
+        [*describe_value(brief_init(value)), *agents.lines],
+        notes=["stopped; `bethink init` continues from here" if stopped else ""],
         warnings=memory.hints,
-        hints=[*notes, *connected.hints],
-        code=130 if stopped else connected.code or int(failed),
+        hints=[*notes, *agents.hints],
+        code=130 if stopped else agents.code or int(failed),
     )
 
 
@@ -178,44 +313,45 @@ def leave_out_empty(**fields: Any) -> Json:
 
 
 def brief_init(value: Values) -> Json:
-    """What was done, for reading: files that are not as they were, by what became of them; a line for each part."""
+    """The result in a few lines: changed files by their status, and a line for each part."""
     project = value["project"]
-    told = {"project": f"{project['name']} {project['root']}", "database": value["database"]}
+    shown = {"project": f"{project['name']} {project['root']}", "database": value["database"]}
     for one in value["files"]:
         place = os.path.relpath(one["path"], project["worktree"])
         why = f" ({one['reason']})" if "reason" in one else ""
-        before = told.get(one["status"])
-        told[one["status"]] = ", ".join(filter(None, [before, place + why]))
-    told.pop("kept", None)
+        before = shown.get(one["status"])
+        shown[one["status"]] = ", ".join(filter(None, [before, place + why]))
+    shown.pop("kept", None)
     for part in value["parts"]:
         more = {name: found for name, found in part.items() if name not in ("part", "status")}
-        told[part["part"]] = f"{part['status']} {brief(more)}"
+        shown[part["part"]] = f"{part['status']} {brief(more)}"
     ready = f"{many(value['memories'], 'memory')} can be searched"
-    return {**told, "ready": ready, "next": value["next"]}
+    return {**shown, "ready": ready, "next": value["next"]}
 
 
 def take_parts(
-    args: Namespace,
+    console: Console,
     memory: Bethink,
     project: Project,
     settings: config.Config,
     steps: list[FileStep],
+    local: bool,
+    skipped: dict[str, bool],
 ) -> list[PartReport]:
-    """Makes the files, noting each in `steps`, says which documentation is read beside what the setting names, and reads the parts of the
-    project, as far as it gets."""
+    """Create the files, noting each in `steps`, and read the parts of the project until Ctrl-C."""
     taken: list[PartReport] = []
     part = ""
     try:
-        steps.extend(knowledge.make_files(project, settings, local=args.local))
+        steps.extend(knowledge.make_files(project, settings, local=local))
         shown = knowledge.find_documentation(project.worktree, settings)
-        if shown and not args.skip_index:
+        if shown and not skipped["index"]:
             others = "the setting `knowledge` names others"
-            console.note(args, f"read as knowledge, too: {', '.join(shown)}; {others}")
+            console.note(f"also read as knowledge: {', '.join(shown)}; {others}")
         for part in knowledge.PARTS:
-            if getattr(args, f"skip_{part}"):
+            if skipped[part]:
                 taken.append(PartReport(part, "skipped", reason=f"--skip-{part}"))
                 continue
-            with Bar(args, LABELS[part], "files") as bar:
+            with Bar(console, LABELS[part], "files") as bar:
                 bar(0)
                 taken.append(knowledge.take(memory, part, bar))
     except KeyboardInterrupt:
@@ -223,20 +359,18 @@ def take_parts(
     return taken
 
 
-def connect_agents(args: Namespace) -> Result:
-    """Connecting agents is the next step, where none is connected yet: those that were named, or asked at a terminal, or else said."""
-    agents = args.agent
-    if not agents and record_file().exists():
+def connect_agents(console: Console, names: Strings) -> Result:
+    """Connect the named agents; without names offer it at a terminal, if none is connected yet."""
+    if not names and record_file().exists():
         return Result()
-    if not agents:
+    if not names:
         place = connect.find_place()
         known = list_connectable()
-        agents = [host for host in known if is_here(host, place)]
-        if not agents or args.format != "text" or args.quiet or not console.has_terminal():
+        names = tuple(host for host in known if is_here(host, place))
+        if not names or console.format != "text" or console.quiet or not has_terminal():
             return Result(hints=[INSTALL])
-        found = " and ".join(known[host].title for host in agents)
-        shown = "Every change is shown, and `bethink uninstall` takes it back."
-        if not console.says_yes(f"Connect {found} to this memory? {shown}"):
+        found = " and ".join(known[host].title for host in names)
+        shown = "Every change is shown, and `bethink uninstall` undoes it."
+        if not says_yes(f"Connect {found} to this memory? {shown}"):
             return Result()
-    words = ["--format", args.format, *(f"--{host}" for host in agents)]
-    return connect.install(console.parse("install", words))
+    return connect.install(Console(format=console.format), dict.fromkeys(names, True))

@@ -1,4 +1,4 @@
-"""`mcp`, `serve`, `ui` and `token`: the surfaces that other programs and browsers talk to, and who may."""
+"""`mcp`, `serve`, `ui` and `token`: servers for agents, programs and browsers, and their tokens."""
 
 import os
 import sys
@@ -7,19 +7,18 @@ from contextlib import closing
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace as Namespace
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
-from bethink.app.cli import console
-from bethink.app.cli.console import LOCAL, Result, directory, known_project, project, settings
+from bethink.app.cli.console import LOCAL, Console, Result, json_line
 from bethink.app.http import security
 from bethink.app.http.security import Caller, Grant, Tokens
 from bethink.app.mcp import Wire, serve_stdio
+from bethink.app.operation import Arg, operation
 from bethink.app.render import pick
 from bethink.config import data_directory
 from bethink.errors import InvalidInput, NotFound, UsageError
 from bethink.language.times import expiry
-from bethink.model import Json
+from bethink.model import Json, Strings
 from bethink.post import is_address, is_this_machine
 from bethink.store.transfer import team_scope
 
@@ -27,20 +26,45 @@ HOST, PORT = "127.0.0.1", 7377
 EXAMPLE = "bethink token create --name laptop"
 FIELDS = "name id scope projects personal person state created expires"  # of a token
 
-Announce = Callable[[Namespace, str, str, str], None]
+Announce = Callable[[str, str, str], None]  # address, name of the project, the owner's token
+Port = Annotated[int | None, Arg("port", metavar="N", low=0, high=65535)]
 
 
-def mcp(args: Namespace) -> None:
-    place = directory(args)
+class Listen(NamedTuple):
+    """Where a server listens, and how."""
+
+    host: str = HOST
+    port: int = PORT
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    allow_hosts: Strings = ()
+
+
+@operation(
+    "Serve",
+    agents="read",
+    examples=(
+        "claude mcp add -s user bethink -- bethink mcp",
+        "codex mcp add bethink -- bethink mcp",
+        "bethink mcp --project ~/code/shop",
+    ),
+)
+def mcp(console: Console) -> None:
+    """Run the MCP server on stdin and stdout.
+
+    Agents start it themselves, and it ends with its client. The project is --project, else the one the client names, else that of
+    the current directory. BETHINK_LOG=debug logs more on stderr.
+    """
+    place = console.directory
 
     def serve_rest(wire: Wire) -> None:
-        load_server().serve(wire, place, args.database, args.container)
+        load_server().serve(wire, place, console.database, console.container)
 
     if find_spec("mcp") is None:
         raise ImportError(name="mcp")
     if sys.stdin is not None and sys.stdin.isatty():
         waiting = "Waiting for an MCP client on stdin; agents start this command themselves."
-        console.note(args, f"{waiting} Ctrl-C ends it.")
+        console.note(f"{waiting} Press Ctrl-C to stop.")
     serve_stdio(load_server, serve_rest)
 
 
@@ -50,44 +74,75 @@ def load_server() -> Any:
     return server
 
 
-def serve(args: Namespace) -> None:
-    check_exposure(args)
-    run_server(args, announce_server, args.quiet)
+@operation(
+    "Serve",
+    agents="person",
+    examples=(
+        "bethink serve",
+        "bethink serve --port 0 --json",
+        "bethink token create --name laptop && bethink serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem",
+    ),
+)
+def serve(
+    console: Console,
+    host: Annotated[str, Arg("the address to listen on", metavar="ADDRESS")] = HOST,
+    port: Annotated[Port, Arg("port; 0 takes any free one")] = PORT,
+    tls_cert: Annotated[str | None, Arg("certificate (PEM) for https", metavar="FILE")] = None,
+    tls_key: Annotated[str | None, Arg("its private key (PEM)", metavar="FILE")] = None,
+    allow_hosts: Annotated[
+        Strings, Arg("another host name of the server", metavar="NAME", aliases=("allow_host",))
+    ] = (),
+    insecure_bind: Annotated[
+        bool, Arg("listen on an address other than this machine's own without TLS")
+    ] = False,
+) -> None:
+    """Serve the web page, MCP and a REST API over HTTP.
+
+    Runs until stopped: the web page, MCP at /mcp, REST under /api/v1 with its description at /api/v1/docs, /healthz and /readyz. By
+    default only for this machine, with a token for you that is made at start; `bethink token create` makes others. The project is
+    --project, else that of the current directory. Logs go to stderr.
+    """
+    listen = Listen(host, PORT if port is None else port, tls_cert, tls_key, allow_hosts)
+    check_exposure(console, listen, insecure_bind)
+
+    def announce(address: str, name: str, session: str) -> None:
+        announce_server(console, address, name, session)
+
+    run_server(console, listen, announce, console.quiet)
 
 
-def run_server(args: Namespace, announce: Announce, quiet: bool) -> None:
-    """Serves until stopped. `announce` is called once requests are taken, with the address, the project's name and the owner's
-    token. A `quiet` server logs only trouble."""
-    app, name = load_app(), project(args).name
-    session = security.new_secret() if is_this_machine(args.host.lower()) else ""
+def run_server(console: Console, listen: Listen, announce: Announce, quiet: bool) -> None:
+    """Serve until stopped. `announce` is called once requests are accepted. A `quiet` server logs only problems."""
+    app, name = load_app(), console.find_project().name
+    session = security.new_secret() if is_this_machine(listen.host.lower()) else ""
     app.prepare_log(quiet)
-    projects = app.Projects(directory(args) or Path.cwd(), args.database, args.container)
+    projects = app.Projects(console.directory or Path.cwd(), console.database, console.container)
     ended = app.serve(
         projects,
-        (args.host, args.port),
-        lambda address: announce(args, address, name, session),
+        (listen.host, listen.port),
+        lambda address: announce(address, name, session),
         session=session,
-        tls=(args.tls_cert, args.tls_key),
-        allow=args.allow_host,
+        tls=(listen.tls_cert, listen.tls_key),
+        allow=list(listen.allow_hosts),
     )
-    console.note(args, "stopped")
+    console.note("stopped")
     if not ended:
         app.leave()
 
 
 def load_app() -> Any:
-    """The server, which takes a second to load."""
+    """Load the server, which takes a second."""
     from bethink.app.http import app
 
     return app
 
 
-def check_exposure(args: Namespace) -> None:
-    """Refuses to be reached from elsewhere without tokens and TLS, unless that is asked for by name."""
-    host = args.host
-    if bool(args.tls_cert) != bool(args.tls_key):
+def check_exposure(console: Console, listen: Listen, insecure: bool) -> None:
+    """Refuse to listen for other machines without tokens and TLS, unless that is asked for."""
+    host = listen.host
+    if bool(listen.tls_cert) != bool(listen.tls_key):
         raise UsageError("--tls-cert and --tls-key belong together.", "Give both, or neither.")
-    for file in filter(None, (args.tls_cert, args.tls_key)):
+    for file in filter(None, (listen.tls_cert, listen.tls_key)):
         if not Path(file).is_file():
             raise NotFound(
                 f"There is no file {file}.", "Give a certificate and its key in PEM form."
@@ -99,115 +154,182 @@ def check_exposure(args: Namespace) -> None:
             f"'{host}' is not an address of this machine.",
             f"Give an address such as {HOST} or 0.0.0.0; --allow-host takes names.",
         )
-    if args.insecure_bind:
-        if not args.tls_cert:
-            read = f"Without TLS everything sent to {host} can be read on the way, tokens too."
-            console.warn(args, read)
+    if insecure:
+        if not listen.tls_cert:
+            console.warn(
+                f"Without TLS anyone on the way can read what is sent to {host}, tokens too."
+            )
         return
-    with open_register(args) as known:
+    with open_register(console) as known:
         active = [token for token in known.known() if token.state(datetime.now(UTC)) == "active"]
     if not active:
+        raise UsageError(f"Other machines can reach {host}, and there is no token yet.", EXAMPLE)
+    if not listen.tls_cert:
         raise UsageError(
-            f"{host} can be reached from elsewhere, and there is no token yet.", EXAMPLE
-        )
-    if not args.tls_cert:
-        raise UsageError(
-            f"{host} can be reached from elsewhere, and without TLS tokens can be read on the way.",
+            f"Other machines can reach {host}, and without TLS tokens can be read on the way.",
             "Give --tls-cert and --tls-key; behind a proxy that does TLS, --insecure-bind.",
         )
 
 
-def announce_server(args: Namespace, address: str, name: str, session: str) -> None:
+def announce_server(console: Console, address: str, name: str, session: str) -> None:
     mcp_address = f"{address}/mcp"
-    if args.format == "json":
+    if console.format == "json":
         served = {"url": address, "project": name, "mcp": mcp_address}
-        console.out(args, console.json_line(served, args.for_agent))
+        console.out(json_line(served, console.for_agent))
         sys.stdout.flush()
     places = f"MCP {mcp_address}, REST {address}/api/v1/docs"
-    console.note(args, f"Bethink serves {name} at {address}  ({places})")
-    if session and sys.stderr.isatty():  # on the screen of whoever started this, not in a log file
-        console.note(args, f"Token for you while it runs: {session}")
-    console.note(args, "Ctrl-C ends it.")
+    console.note(f"Bethink serves {name} at {address}  ({places})")
+    if session and sys.stderr.isatty():  # on a screen, not in a log file
+        console.note(f"Your token while it runs: {session}")
+    console.note("Press Ctrl-C to stop.")
 
 
 # The web page
 
 
-def ui(args: Namespace) -> None:
-    port = load_app().free_port(HOST, PORT) if args.port is None else args.port
-    load_app().site.load_key(data_directory())  # one that cannot be used is told before all else
-    vars(args).update(host=HOST, port=port, tls_cert=None, tls_key=None, allow_host=[])
-    run_server(args, announce_page, quiet=True)
+@operation(
+    "Look",
+    agents="person",
+    examples=(
+        "bethink ui",
+        "bethink ui --no-open --port 8080",
+        "bethink ui --project ~/code/shop",
+    ),
+)
+def ui(
+    console: Console,
+    no_open: Annotated[bool, Arg("only print the address")] = False,
+    port: Annotated[Port, Arg(f"port; default: {PORT}, or any free one")] = None,
+) -> None:
+    """Open the web page: search, browse, decide.
+
+    Serves search as you type, memories with their sources and history, timeline, graph, inbox and health until Ctrl-C. The address
+    signs one browser in, once, within two minutes.
+    """
+    app = load_app()
+    chosen = app.free_port(HOST, PORT) if port is None else port
+    app.site.load_key(data_directory())  # a key that cannot be used is reported first
+
+    def announce(url: str, name: str, session: str) -> None:
+        announce_page(console, url, name, no_open)
+
+    run_server(console, Listen(port=chosen), announce, quiet=True)
 
 
-def announce_page(args: Namespace, url: str, name: str, session: str) -> None:
-    """Prints an address that signs a browser in, and opens it if that does not take over the terminal."""
+def announce_page(console: Console, url: str, name: str, no_open: bool) -> None:
+    """Print an address that signs a browser in, and open it unless that would take over the terminal."""
     site = load_app().site
     ticket = site.Sessions(site.load_key(data_directory())).new_ticket()
     address = f"{url}/enter?ticket={ticket}"
-    console.out(
-        args,
-        console.json_line({"url": address}, args.for_agent) if args.format == "json" else address,
-    )
+    as_json = json_line({"url": address}, console.for_agent)
+    console.out(as_json if console.format == "json" else address)
     sys.stdout.flush()
     windows = sys.platform in ("darwin", "win32")
-    if not args.no_open and (
+    if not no_open and (
         windows or any(os.environ.get(name) for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"))
     ):
         from threading import Thread
         from webbrowser import open as browse
 
         Thread(target=browse, args=(address,), daemon=True).start()
-    console.note(args, f"This is the web page of {name}. Ctrl-C ends it.")
+    console.note(f"The web page of {name}. Press Ctrl-C to stop.")
 
 
 # Tokens
 
 
-def token(args: Namespace) -> Result:
-    if args.action == "create":
-        return create_token(args)
-    with open_register(args) as known:
-        if args.action == "list":
+@operation(
+    "Serve",
+    agents="person",
+    lists=("tokens", "token", *FIELDS.split()),
+    examples=(
+        "bethink token create --name laptop",
+        "bethink token create --name ci --scope write --expires 90d",
+        "bethink token create --name anna --person anna --scope write --team shop --personal",
+        "bethink token revoke laptop",
+    ),
+)
+def token(
+    console: Console,
+    action: Annotated[str, Arg(choices=("create", "list", "revoke"), positional=True)] = "list",
+    token: Annotated[str | None, Arg("with revoke: a token's name or id", positional=True)] = None,
+    name: Annotated[str | None, Arg("what it is for: laptop, ci", action="create")] = None,
+    scope: Annotated[
+        str, Arg("read or write", choices=("read", "write"), action="create")
+    ] = "read",
+    all_projects: Annotated[
+        bool,
+        Arg("for every project, not only that of --project or this folder", action="create"),
+    ] = False,
+    teams: Annotated[
+        Strings,
+        Arg(
+            "instead for a project that a team shares, by its name there",
+            metavar="PROJECT",
+            aliases=("team",),
+            action="create",
+        ),
+    ] = (),
+    person: Annotated[
+        str | None,
+        Arg(
+            "its owner in a team's database, whose personal memories it reads",
+            metavar="NAME",
+            action="create",
+        ),
+    ] = None,
+    personal: Annotated[bool, Arg("also for personal memories", action="create")] = False,
+    expires: Annotated[
+        str | None, Arg("90d, or a date; default: never", metavar="TIME", action="create")
+    ] = None,
+) -> Result:
+    """Create, list and revoke tokens for the server.
+
+    A token is for the project it is made in, for reading only and without personal memories, unless options say more. It is shown
+    once; only its hash is stored. A revoked token is refused from the next request on.
+    """
+    if action == "create":
+        own = console.find_known_project()
+        granted = [Grant(team_scope(one), "", one.strip()) for one in teams]
+        granted = granted or [Grant(own.scope, str(own.root), own.name)]
+        now = datetime.now(LOCAL)
+        wanted = Caller(
+            "",
+            name or "",
+            scope,
+            None if all_projects else tuple(granted),
+            personal,
+            created=now.astimezone(UTC),
+            expires=expiry(expires, now) if expires else None,
+            person=person or "",
+        )
+        return create_token(console, wanted)
+    with open_register(console) as known:
+        if action == "list":
             found = known.known()
             none = "" if found else f"There are no tokens. {EXAMPLE}"
             return Result(list(map(token_record, found)), hints=[none])
-        if not args.token:
-            raise UsageError("Which token is not said.", "bethink token revoke NAME")
-        return Result(token_record(known.revoke(args.token, datetime.now(UTC))))
+        if not token:
+            raise UsageError("Missing token.", "bethink token revoke NAME")
+        return Result(token_record(known.revoke(token, datetime.now(UTC))))
 
 
-def open_register(args: Namespace) -> closing[Tokens]:
-    """Where the tokens for the database of the settings are: in it, if people share it, else in a file of this machine."""
+def open_register(console: Console) -> closing[Tokens]:
+    """Open the register of tokens: in the database if people share it, else in a file of this machine."""
     from bethink.api import open_store  # this file is loaded before an MCP server greets its client
 
-    config = settings(args)
-    return closing(
-        security.register_of(open_store(config, project(args)) if config.shared else None)
-    )
+    config = console.load_settings()
+    store = open_store(config, console.find_project()) if config.shared else None
+    return closing(security.register_of(store))
 
 
-def create_token(args: Namespace) -> Result:
-    if args.container:
+def create_token(console: Console, wanted: Caller) -> Result:
+    if console.container:
         raise InvalidInput("A token is for whole projects.", "Leave --container out.")
-    own = known_project(args)
-    granted = [Grant(team_scope(name), "", name.strip()) for name in args.team]
-    granted = granted or [Grant(own.scope, str(own.root), own.name)]
-    now = datetime.now(LOCAL)
-    wanted = Caller(
-        "",
-        args.name or "",
-        args.scope,
-        None if args.all_projects else tuple(granted),
-        args.personal,
-        created=now.astimezone(UTC),
-        expires=expiry(args.expires, now) if args.expires else None,
-        person=args.person or "",
-    )
-    with open_register(args) as known:
+    with open_register(console) as known:
         secret, made = known.create(wanted)
     record = {**token_record(made), "token": secret}
-    return Result(record, [secret], ["It is shown this once."])
+    return Result(record, [secret], ["It is shown only once."])
 
 
 def token_record(token: Caller) -> Json:

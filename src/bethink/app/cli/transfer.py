@@ -1,4 +1,4 @@
-"""`export`, `import`, `migrate` and `sync`: memories out, in, into another database, and exchanged with a team."""
+"""`export`, `import`, `migrate` and `sync`: move memories between files, programs, databases and a team."""
 
 import json
 import os
@@ -8,27 +8,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace as Namespace
-from typing import Any, TextIO
+from typing import Annotated, Any, TextIO
 from urllib.parse import urlencode
 
 from bethink import post
 from bethink import project as projects
 from bethink.api import Bethink, open_store
-from bethink.app import read_words, render
-from bethink.app.asked import make_filter
-from bethink.app.cli import console
-from bethink.app.cli.console import (
-    Bar,
-    Result,
-    check_database,
-    directory,
-    open_memory,
-    project,
-    settings,
-)
+from bethink.app import render
+from bethink.app.cli.console import Bar, Console, Result, print_data
 from bethink.app.cli.knowledge import run_sync, synced_result
-from bethink.app.cli.tend import edit_file
+from bethink.app.cli.parser import LIST_FORMATS
+from bethink.app.cli.settings import edit_file
+from bethink.app.operation import Arg, operation
+from bethink.app.operations.find import build_filter
+from bethink.app.operations.requests import NO_FILTERS, Filters
 from bethink.app.render import format_records, many, pick
 from bethink.config import check, locate_database, mask_password, project_file
 from bethink.errors import (
@@ -71,10 +64,11 @@ from bethink.store.transfer import (
 from bethink.store.transfer import migrate as move_everything
 from bethink.text import textfile
 
-SHOWN = ("include_expired", "include_superseded")  # in a vault, which shows what replaced what
+SHOWN = ("include_expired", "include_superseded")  # in a vault, which shows replaced memories
 # Columns of a table, and those of a file, which has every field.
 TABLE = "id kind scope source path lines created_at summary content".split()
 COLUMNS = tuple(dict.fromkeys((*TABLE, *json_fields())))
+GENERAL = "options of every command"
 SETTINGS_FILE = "memory.config.json"
 # Its name of a setting, its variable of the environment, and ours.
 _SETTINGS = (
@@ -84,51 +78,91 @@ _SETTINGS = (
     ("defaultSearchMode", "CLAUDE_MEMORY_SEARCH_MODE", "mode"),
 )
 SYNCED = SyncReport._fields[:6]  # numbers
-SYNC_HINTS = read_words("sync hints")
+SYNC_HINTS = {
+    "conflicts": "Both sides changed the same field; the later change wins. `bethink history ID` shows both, `bethink restore ID --to N` restores one.",
+    "left": "Memories that were left changed in the meantime, or were purged on the other side.",
+}
 
 
-def export(args: Namespace, memory: Bethink) -> None:
-    form = "jsonl" if args.jsonl else args.given.get("format", "json")
-    if (form == "vault") != bool(args.directory):
+@operation(
+    "Look",
+    agents="read",
+    opens="read",
+    examples=(
+        "bethink export --output memories.json",
+        "bethink export --format vault ~/vault",
+        "bethink export --all-projects --jsonl | gzip > memories.jsonl.gz",
+        "bethink export --kind decision --format md",
+    ),
+)
+def export(
+    console: Console,
+    memory: Bethink,
+    directory: Annotated[
+        str | None, Arg("with --format vault: the folder for the notes", positional=True)
+    ] = None,
+    output: Annotated[
+        str | None,
+        Arg(
+            "write to a file, readable by you alone; replaces an old one when complete",
+            short="-o",
+            metavar="FILE",
+        ),
+    ] = None,
+    filters: Filters = NO_FILTERS,
+    format: Annotated[
+        str | None,
+        Arg("output format", choices=(*LIST_FORMATS, "vault"), group=GENERAL, one_of="format"),
+    ] = None,
+    json: Annotated[bool, Arg("same as --format json", group=GENERAL, one_of="format")] = False,
+    jsonl: Annotated[bool, Arg("one JSON object per line", group=GENERAL, one_of="format")] = False,
+) -> None:
+    """Write memories to a file or to stdout, all or a part.
+
+    Writes everything of this project and personal memories, the oldest first, including forgotten, expired and replaced ones, unless
+    options choose. JSON by default. Streams any number of memories. A vault is a folder of Markdown for Obsidian: a note for each
+    statement, none for forgotten memories, passages of documents and turns unless options ask for them. `bethink import` reads it
+    back with its edits.
+    """
+    form = "jsonl" if jsonl else format or "json"
+    if (form == "vault") != bool(directory):
         raise UsageError(
             "A folder goes with --format vault, and the other way round.",
             "bethink export --format vault DIRECTORY",
         )
-    if args.directory:
-        export_vault(args, memory)
+    if directory:
+        export_vault(console, memory, directory, filters)
         return
-    hidden = {} if args.as_of else EVERYTHING
-    wanted = make_filter(memory, args, **hidden)
+    hidden = {} if filters.as_of else EVERYTHING
+    wanted = build_filter(memory, filters, **hidden)
     lost: list[str] = []
-    with destination(args.output) as stream:
-        found: Iterable[str] = export_text(args, form, memory, memory.export(wanted, lost))
+    with open_output(output) as stream:
+        found: Iterable[str] = export_text(console, form, memory, memory.export(wanted, lost))
         if form in ("text", "md"):
-            found = console.fence_parts(args, found)
-        stream.writelines(found) if form == "text" else console.data(found, stream)
+            found = console.fence_parts(found)
+        stream.writelines(found) if form == "text" else print_data(found, stream)
     if lost:
         raise StoreCorrupt(
             f"The database is damaged: {many(len(lost), 'memory')} could not be read; all others were written.",
-            "Run `bethink doctor --deep`, and restore a backup for what is missing.",
+            "Run `bethink doctor --deep`, and restore the missing ones from a backup.",
         )
-    if args.output:
-        number = many(memory.store.count(wanted), "memory")
-        console.note(args, f"{number} written to {args.output}")
+    if output:
+        console.note(f"{many(memory.store.count(wanted), 'memory')} written to {output}")
 
 
-def export_vault(args: Namespace, memory: Bethink) -> None:
-    chosen: Json = {} if args.as_of else dict.fromkeys(SHOWN, True)
-    if not args.kind:
+def export_vault(console: Console, memory: Bethink, directory: str, filters: Filters) -> None:
+    chosen: Json = {} if filters.as_of else dict.fromkeys(SHOWN, True)
+    if not filters.kinds:
         chosen["kinds"] = (*STATEMENTS, "handoff")
-    exported = export_records(memory, memory.export(make_filter(memory, args, **chosen)))
-    records = (console.release(args, one) for one in exported)
-    title = console.release(args, f"Memories of {render.one_line(memory.project.name)}")
-    folder = Path(args.directory).expanduser()
-    number = exchange.write_vault(memory, records, folder, title)
-    console.note(args, f"{many(number, 'note')} written to {args.directory}")
+    exported = export_records(memory, memory.export(build_filter(memory, filters, **chosen)))
+    records = (console.release(one) for one in exported)
+    title = console.release(f"Memories of {render.one_line(memory.project.name)}")
+    number = exchange.write_vault(memory, records, Path(directory).expanduser(), title)
+    console.note(f"{many(number, 'note')} written to {directory}")
 
 
 def export_text(
-    args: Namespace, form: str, memory: Bethink, memories: Iterator[Memory]
+    console: Console, form: str, memory: Bethink, memories: Iterator[Memory]
 ) -> Iterator[str]:
     if form == "text":
         for one in memories:
@@ -138,12 +172,12 @@ def export_text(
     if form not in ("json", "jsonl"):
         records = map(plain, memories)
     fields = TABLE if form == "md" else COLUMNS
-    yield from format_records(form, (console.release(args, one) for one in records), fields)
+    yield from format_records(form, (console.release(one) for one in records), fields)
 
 
 @contextmanager
-def destination(path: str | None) -> Iterator[TextIO]:
-    """Where an export goes. A file appears under its name only when it is whole."""
+def open_output(path: str | None) -> Iterator[TextIO]:
+    """The stream of an export. A file appears under its name only when it is complete."""
     if path is None or path == "-":
         yield sys.stdout
         return
@@ -158,49 +192,119 @@ def destination(path: str | None) -> Iterator[TextIO]:
         ) from error
 
 
-def import_(args: Namespace) -> Result:
-    place = args.file or args.markdown or args.repo_map
+@operation(
+    "Take in",
+    agents="append",
+    person_with=("trusted", "undo"),
+    examples=(
+        "bethink import old-memory.db --trusted --all-scopes",
+        "bethink import .memo/memo.db --dry-run",
+        "bethink import notes.csv --undo",
+        "bethink import --markdown vendor/react-router/docs --container react-router",
+        "bethink map --json > repo-map.json && bethink import --repo-map repo-map.json",
+    ),
+)
+def import_(
+    console: Console,
+    file: Annotated[
+        str | None,
+        Arg(
+            "an export of Bethink, another program's database, a folder of notes, JSON, CSV",
+            positional=True,
+            one_of="what",
+        ),
+    ] = None,
+    trusted: Annotated[bool, Arg("FILE is yours: keep the confidence of each memory")] = False,
+    personal: Annotated[bool, Arg("with FILE: also personal memories")] = False,
+    all_scopes: Annotated[
+        bool, Arg("with FILE: also other projects and personal memories, each in its own scope")
+    ] = False,
+    text_column: Annotated[
+        str | None,
+        Arg(
+            "column of JSON or CSV with the text; default: text, content, memory, body or note",
+            metavar="NAME",
+        ),
+    ] = None,
+    dry_run: Annotated[bool, Arg("show what would be imported; change nothing")] = False,
+    undo: Annotated[bool, Arg("remove what imports of FILE added")] = False,
+    markdown: Annotated[
+        str | None,
+        Arg(
+            "a Markdown file or a folder of them (.md .markdown .mdx)",
+            metavar="PATH",
+            one_of="what",
+        ),
+    ] = None,
+    repo_map: Annotated[
+        str | None, Arg("a repo map as JSON", metavar="FILE", one_of="what")
+    ] = None,
+) -> Result:
+    """Import an export, another program's memories, JSON, CSV, Markdown or a repo map.
+
+    FILE may be an export or a database of Bethink; a vault; the database of memo, Memory Graph, Memory MCP, claude-mem or
+    mcp-memory-service; tables of LanceDB; the notes of basic-memory; the built-in memories of Claude Code and Codex; JSON, JSON lines
+    or CSV with a text in each row; or Claude Memory's settings, .claude/memory.config.json. Imports the memories of this project, or
+    of the only project in the file. They keep free ids; known ids and texts stay unchanged, and claims about them are only proposed.
+    Other Markdown and a repo map are synced: changed files replace their own memories, deleted files retire theirs. Imported text is
+    trusted less than your own, unless --trusted says that the file is yours.
+    """
+    place = file or markdown or repo_map
     if not place:
         raise UsageError(
             "Give one thing to import: FILE, --markdown PATH or --repo-map FILE.",
             "bethink import notes.csv --dry-run",
         )
     path = Path(place).expanduser()
-    if args.undo:
-        with open_memory(args) as memory:
-            done = exchange.undo(memory, path, args.dry_run)
+    if undo:
+        with console.open_memory() as memory:
+            done = exchange.undo(memory, path, dry_run)
             if not done:
-                return synced_result(knowledge.remove_import(memory, path, dry_run=args.dry_run))
-        return Result({**done, "dry_run": args.dry_run})
+                return synced_result(knowledge.remove_import(memory, path, dry_run=dry_run))
+        return Result({**done, "dry_run": dry_run})
     if path.name == SETTINGS_FILE:
-        return import_settings(args, path)
+        return import_settings(console, path, dry_run)
     if not path.exists():
         raise NotFound(f"There is nothing at {place}.", "Check the path.")
     is_markdown = path.is_dir() or path.suffix.lower() in MARKDOWN
-    if args.file and (not is_markdown or readers.find_importer(path)):
-        return import_file(args, path)
-    if args.trusted or args.all_scopes or args.personal or args.text_column:
+    if file and (not is_markdown or readers.find_importer(path)):
+        with console.open_memory(make=not dry_run) as memory, Bar(console, "importing") as bar:
+            report = exchange.import_file(
+                memory,
+                path,
+                trusted=trusted,
+                all_scopes=all_scopes,
+                personal=personal,
+                dry_run=dry_run,
+                text_column=text_column or "",
+                progress=bar,
+            )
+            hints = list(memory.hints)
+        return describe_import(report, hints, file, dry_run)
+    if trusted or all_scopes or personal or text_column:
         raise UsageError(
             "--trusted, --personal, --all-scopes and --text-column go with an export or another program's memories.",
             f"bethink import {place}",
         )
-    take = knowledge.import_repo_map if args.repo_map else knowledge.import_markdown
-    with open_memory(args, make=not args.dry_run) as memory:
-        return run_sync(args, "importing", take, memory, path, dry_run=args.dry_run)
+    take = knowledge.import_repo_map if repo_map else knowledge.import_markdown
+    with console.open_memory(make=not dry_run) as memory:
+        return run_sync(console, "importing", take, memory, path, dry_run=dry_run)
 
 
-def import_settings(args: Namespace, path: Path) -> Result:
-    """Takes over what Claude Memory's file and its variables of the environment set, into the project's file. The environment counts
-    more, as it did there, and what is set here already stays."""
+def import_settings(console: Console, path: Path, dry_run: bool) -> Result:
+    """Copy the settings of Claude Memory's file and environment into the project's file.
+
+    The environment wins, as it did there, and existing settings stay.
+    """
     text = textfile.read(path)
-    told = dict(readers.to_object(text or ""))
-    if text and not told:
+    found = dict(readers.to_object(text or ""))
+    if text and not found:
         raise InvalidInput(f"{path} holds no settings.", "It should hold a JSON object.")
-    root, known = projects.locate(directory(args)).root, settings(args).origins
+    root, known = projects.locate(console.directory).root, console.load_settings().origins
     taken: Json = {}
     left: dict[str, str] = {}
     for name, variable, key in _SETTINGS:
-        given = {name: told.pop(name, None), variable: os.environ.get(variable)}
+        given = {name: found.pop(name, None), variable: os.environ.get(variable)}
         for label, value in given.items():
             try:
                 if value is not None:
@@ -208,48 +312,58 @@ def import_settings(args: Namespace, path: Path) -> Result:
             except ValueError as error:
                 left[label] = str(error)
         if key in known and taken.pop(key, None) is not None:
-            left[key] = "is set here already"
-    for key, value in () if args.dry_run else taken.items():
+            left[key] = "is already set here"
+    for key, value in () if dry_run else taken.items():
         edit_file(project_file(root), key, value, root)
-    left = dict.fromkeys(told, "has no counterpart") | left
-    report = {"settings": taken, "left": left, "dry_run": args.dry_run}
+    left = dict.fromkeys(found, "has no counterpart") | left
+    report = {"settings": taken, "left": left, "dry_run": dry_run}
     lines = [f"{key} = {one}" for key, one in taken.items()]
     return Result(report, render.describe_value(report | {"settings": lines}))
 
 
-def import_file(args: Namespace, path: Path) -> Result:
-    with open_memory(args, make=not args.dry_run) as memory, Bar(args, "importing") as bar:
-        done = exchange.import_file(
-            memory,
-            path,
-            **pick(args, "trusted all_scopes personal dry_run"),
-            text_column=args.text_column or "",
-            progress=bar,
-        )
-        hints = list(memory.hints)
+def describe_import(done: exchange.Imported, hints: list[str], file: str, dry_run: bool) -> Result:
     if done.left_out:
-        hints.append("--all-scopes and --personal take in what was left out.")
-    if done.added and not args.dry_run:
-        hints.append(f"Undo with `bethink import {shlex.quote(args.file)} --undo`.")
+        hints.append("--all-scopes and --personal also import what was left out.")
+    if done.added and not dry_run:
+        hints.append(f"Undo with `bethink import {shlex.quote(file)} --undo`.")
     note = "" if any(done._replace(format="")) else "Nothing to remember was found here."
-    return Result({**done._asdict(), "dry_run": args.dry_run}, notes=[note], hints=hints)
+    return Result({**done._asdict(), "dry_run": dry_run}, notes=[note], hints=hints)
 
 
-def migrate(args: Namespace) -> Result:
-    if not args.to:
-        raise UsageError("Where to is not said.", "bethink migrate --to DATABASE")
-    check_database(args)
-    config, place = settings(args), project(args)
-    wanted = config._replace(database=args.to)
+@operation(
+    "Tend",
+    agents="person",
+    examples=(
+        "bethink migrate --to postgresql://memory@db.example/memory",
+        "bethink migrate --database postgresql://memory@db.example/memory --to ~/memory.db",
+        "bethink migrate --to /mnt/larger/memory.db --json",
+    ),
+)
+def migrate(
+    console: Console,
+    to: Annotated[
+        str | None,
+        Arg("a path, or postgresql://USER@HOST/NAME; empty or begun before", metavar="DATABASE"),
+    ] = None,
+) -> Result:
+    """Move everything into another database, SQLite or PostgreSQL.
+
+    Copies ids, history, relations, vectors, sources, conversations and purged hashes from the database of the settings or of
+    --database, and compares both by number and digest. Can be stopped at any time; the same command continues. The source does not
+    change; `bethink config database` switches to the new one.
+    """
+    if not to:
+        raise UsageError("Missing destination.", "bethink migrate --to DATABASE")
+    console.check_database()
+    config, place = console.load_settings(), console.find_project()
+    wanted = config._replace(database=to)
     origin, goal = (mask_password(locate_database(one, place)) for one in (config, wanted))
     if goal == origin:
-        raise UsageError(
-            f"{goal} is where the memories are already.", "Name another database with --to."
-        )
+        raise UsageError(f"The memories are already in {goal}.", "Name another database with --to.")
     with (
         closing(open_store(config, place)) as source,
         closing(open_store(wanted, place)) as target,
-        Bar(args, "memories") as bar,
+        Bar(console, "memories") as bar,
     ):
         moved = move_everything(source, target, origin, progress=bar)
         if wanted.shared and not config.shared:
@@ -262,7 +376,7 @@ def migrate(args: Namespace) -> Result:
 
 
 def join_moved(source: Store) -> None:
-    """Join the folders whose projects were moved into a team's database to what they are called there."""
+    """Join folders whose projects moved into a team's database to the projects there."""
     for key, name, path in source.items("scopes"):
         found = projects.find(Path(path)) if path and Path(path).is_dir() else None
         if found and found.confirmed and found.scope == key and name:
@@ -270,28 +384,58 @@ def join_moved(source: Store) -> None:
                 projects.join(found, found.identity, name)
 
 
-def sync(args: Namespace, memory: Bethink) -> Result:
-    team = getattr(args, "with") or memory.config.team
+@operation(
+    "Tend",
+    agents="person",
+    opens="make",
+    examples=(
+        "bethink sync --with https://memory.example --as shop",
+        "bethink sync --with postgresql://memory@db.example/memory --as shop",
+        "bethink config team https://memory.example && bethink sync",
+    ),
+)
+def sync(
+    console: Console,
+    memory: Bethink,
+    team: Annotated[
+        str | None,
+        Arg("the team's server or database; default: the setting `team`", aliases=("with",)),
+    ] = None,
+    name: Annotated[
+        str | None,
+        Arg("the team's name for this project; needed once", aliases=("as",)),
+    ] = None,
+    personal: Annotated[
+        bool, Arg("also your personal memories, for a team of your own machines")
+    ] = False,
+    accept_removals: Annotated[bool, Arg("even if one side purged most of what both had")] = False,
+) -> Result:
+    """Exchange a project's memories with a team's database or server.
+
+    Changes of both sides are merged field by field; the later change wins, and the other stays in the history. Forgotten and purged
+    memories go on both sides. Conversations and documents stay where they are. Can be stopped at any time; the next sync continues.
+    """
+    team = team or memory.config.team
     if not team:
         raise UsageError(
-            "No team is named.",
+            "No team is set.",
             "bethink sync --with https://memory.example --as NAME, or bethink config team …",
         )
-    name = name_in_team(args, memory)
-    # Scope here → scope there, and the name that people know it by.
-    scopes = {memory.scope: (team_scope(name), name)}
-    if args.container:
-        inside = container_name(args.container)
-        there = team_scope(name).replace("project:", "container:", 1)
-        scopes = {memory.scope: (f"{there}/{inside}", f"{name}/{inside}")}
-    if args.personal:
+    known = name_in_team(console, memory, name)
+    # Scope here → scope there, and its name for people.
+    scopes = {memory.scope: (team_scope(known), known)}
+    if console.container:
+        inside = container_name(console.container)
+        there = team_scope(known).replace("project:", "container:", 1)
+        scopes = {memory.scope: (f"{there}/{inside}", f"{known}/{inside}")}
+    if personal:
         scopes[PERSONAL] = (PERSONAL, "personal")
     reports = []
-    with open_peer(args, memory, team, name) as peer_of:
+    with open_peer(console, memory, team, known) as peer_of:
         for here, (there, label) in scopes.items():
             last = f"sync:{mask_password(team)} {here} {there}"
             mine = StorePeer(memory.store, here, memory.actor, memory.clock)
-            run = Sync(mine, peer_of(there), label, args.accept_removals)
+            run = Sync(mine, peer_of(there), label, accept_removals)
             report, now = run.run(load_shared(memory.store, last))
             save_shared(memory.store, last, now)
             reports.append(report)
@@ -301,35 +445,35 @@ def sync(args: Namespace, memory: Bethink) -> Result:
     ]
     value["left"] = [id for one in reports for id in one.left]
     hints = [hint for name, hint in SYNC_HINTS.items() if value[name]]
-    return Result(value, notes=["" if any(value.values()) else "in step already"], hints=hints)
+    return Result(value, notes=["" if any(value.values()) else "already in sync"], hints=hints)
 
 
-def name_in_team(args: Namespace, memory: Bethink) -> str:
-    """The name that the team has for this project. The user says it once: a folder may be called anything."""
-    known, given = memory.project.team, (getattr(args, "as") or "").strip()
+def name_in_team(console: Console, memory: Bethink, name: str | None) -> str:
+    """The team's name for this project. The user gives it once: a folder may have any name."""
+    known, given = memory.project.team, (name or "").strip()
     if not given and not known:
         raise UsageError(
-            f"It is not known what the team calls {memory.project.name}.",
-            f"Say it once: bethink sync --as {shlex.quote(memory.project.name)}",
+            f"The team's name for {memory.project.name} is not known.",
+            f"Give it once: bethink sync --as {shlex.quote(memory.project.name)}",
         )
     if given and given != known:
-        here = projects.find(directory(args))
-        with suppress(OSError):  # then it has to be said again
+        here = projects.find(console.directory)
+        with suppress(OSError):  # then it has to be given again
             projects.join(here, here.identity, given)
     return given or known
 
 
 @contextmanager
 def open_peer(
-    args: Namespace, memory: Bethink, team: str, name: str
+    console: Console, memory: Bethink, team: str, name: str
 ) -> Iterator[Callable[[str], Peer]]:
-    """The team's side of each scope: of a server, or of a database."""
+    """The team's side of each scope, on a server or in a database."""
     if team.startswith(("http://", "https://")):
         try:
-            yield lambda scope: ServerPeer(team, name, args.container, scope == PERSONAL)
+            yield lambda scope: ServerPeer(team, name, console.container, scope == PERSONAL)
         except WRONG as error:  # when it is read, or when it is compared with what is here
             raise BethinkError(
-                f"{mask_password(team)} answered with something that is no part of a memory: {error}.",
+                f"{mask_password(team)} sent an invalid answer: {error}.",
                 "Is its version older?",
             ) from error
         return
@@ -337,7 +481,7 @@ def open_peer(
     used, wanted = (locate_database(one, memory.project) for one in (memory.config, config))
     if wanted == used:
         raise UsageError(
-            f"{mask_password(team)} is the database that is used here anyway.",
+            f"{mask_password(team)} is the database in use here.",
             "Name the team's with --with.",
         )
     with closing(open_store(config, memory.project)) as store:
@@ -361,8 +505,10 @@ HINTS = {
 
 
 class ServerPeer:
-    """A server as the far peer of a sync, asked as the holder of one token, which is never shown. It knows the project by the name
-    that the team gave it. Requests are bounded in time and size. What comes back is read as it is: who asks catches what is `WRONG`."""
+    """A server as the far peer of a sync, with one token, which is never shown.
+
+    It knows the project by the team's name. Requests are bounded in time and size. Answers are not checked here: callers catch `WRONG`.
+    """
 
     def __init__(
         self, url: str, name: str, container: str | None = None, personal: bool = False
@@ -371,7 +517,7 @@ class ServerPeer:
             address, self._secret = post.address(url, API), post.key((VARIABLE,))
         except ValueError as error:
             raise ConfigError(
-                f"The team's server cannot be asked: {error}.",
+                f"The team's server cannot be reached: {error}.",
                 f"Give it as https://memory.example, and its token in {VARIABLE}.",
             ) from error
         host = address.hostname or ""
@@ -419,7 +565,7 @@ class ServerPeer:
         return {hash for page in pages for hash in page["purged"]} & set(hashes)
 
     def _ask(self, operation: str, **body: Any) -> Any:
-        """What a server answers."""
+        """Send a request and return the answer."""
         where = self._address._replace(path=f"{self._address.path}/sync/{operation}")
         headers = {"Authorization": f"Bearer {self._secret.value}"} if self._secret else {}
         try:

@@ -137,8 +137,8 @@ def perform(
     )
     arguments = bind(endpoint.http.operation.function, endpoint.parameters, checked)
 
-    def run() -> Any:
-        return endpoint.http.run(memory, **arguments)
+    def run() -> object:
+        return endpoint.http.run(memory, arguments)
 
     if endpoint.writes and key is not None:
         return answer_once(memory, run, checked, key)
@@ -172,7 +172,7 @@ async def _answer(
             raise refuse("no-json")
         raw = await request.body()
 
-    def work() -> bytes | Iterator[Any]:
+    def work() -> bytes | Iterator[object]:
         given = _read_query(request, endpoint) | _read_json(raw) | _read_path(request, endpoint)
         caller, key = request.scope["bethink.caller"], request.headers.get("idempotency-key")
         found = perform(endpoint, caller, projects, given, key)
@@ -186,24 +186,24 @@ async def _answer(
     return StreamingResponse(stream(content, projects.run), media_type=JSON_LINES)
 
 
-def _keep(value: Any) -> Any:
+def _keep(value: object) -> object:
     return value
 
 
 def respond(error: Exception) -> Response:
-    """The answer to a request that failed."""
-    told = as_refusal(error)
+    """Return the response to a request that failed."""
+    refusal = as_refusal(error)
     value = {
-        "title": read_refusals()["titles"].get(str(told.status), "Not possible"),
-        "status": told.status,
-        "detail": clear_line(told.message),
-        "hint": clear_line(told.hint or ""),
+        "title": read_refusals()["titles"].get(str(refusal.status), "Error"),
+        "status": refusal.status,
+        "detail": clear_line(refusal.message),
+        "hint": clear_line(refusal.hint or ""),
     }
-    return Response(encode(value), told.status, told.headers, PROBLEM)
+    return Response(encode(value), refusal.status, refusal.headers, PROBLEM)
 
 
 def receive_whole(receive: Receive, headers: Headers) -> Receive:
-    """Receives a body at once, when it is asked for, if it is not too large and does not take too long."""
+    """Receive a body in one piece when it is needed. Refuse one that is too large or too slow."""
     is_read = False
 
     async def receive_body() -> Message:
@@ -260,14 +260,14 @@ def _read_query(request: Request, endpoint: Endpoint) -> Json:
     return given
 
 
-def encode(value: Any) -> bytes:
+def encode(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 async def stream(
-    values: Iterator[Any], run: Callable[..., Awaitable[bytes]]
+    values: Iterator[object], run: Callable[..., Awaitable[bytes]]
 ) -> AsyncIterator[bytes]:
-    """A JSON object on each line, any number of them."""
+    """Stream values as one JSON object per line."""
 
     def encode_some() -> bytes:
         return b"".join(encode(value) + b"\n" for value in islice(values, LINES_AT_ONCE))
@@ -281,7 +281,7 @@ async def stream(
 ANSWER = "answer:"  # before a key, among the facts about the database
 
 
-def answer_once(memory: View, run: Callable[[], Any], given: Values, key: str) -> Any:
+def answer_once(memory: View, run: Callable[[], object], given: Values, key: str) -> Any:
     """Answer a request with an `Idempotency-Key`: run it, or return the stored answer of the first request with this key.
 
     Each write of the request has a key too, made from the request's key and the changes, which the store keeps in the same transaction.
@@ -303,7 +303,7 @@ def answer_once(memory: View, run: Callable[[], Any], given: Values, key: str) -
 
 
 class OnceStore:
-    """A store whose writes are done once for each key. Everything else is the store's own."""
+    """A store whose writes run once per key. Everything else is passed on."""
 
     def __init__(self, store: Store, key: str) -> None:
         self._store, self._key = store, key
@@ -316,7 +316,7 @@ class OnceStore:
 
 
 def _hash_changes(batch: Batch) -> str:
-    """What a batch is about, the same when it is put together again later: new ids and the time do not count."""
+    """Hash the changes of a batch, without new ids and times, so that a repeated request has the same hash."""
     parts = [
         [[entry.memory.scope, entry.memory.content_hash] for entry in batch.add],
         [[change.id, change.action, sorted(change.fields)] for change in batch.change],

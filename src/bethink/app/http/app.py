@@ -59,7 +59,7 @@ log = logging.getLogger("bethink")
 def build(
     projects: Projects, admission: Admission, started: Callable[[], None] = lambda: None
 ) -> ASGIApp:
-    """The whole application. `started` is called once requests are taken."""
+    """Build the whole application. `started` is called once it accepts requests."""
     mcp = Agents(projects)
     projects.tokens = admission.tokens
 
@@ -133,8 +133,8 @@ class Gate:
                 error = self.admission.guesses.refuse(scope["client"][0], error)
             if isinstance(error, HTTPException):
                 error = _name_unrouted(error, scope)
-            told = self.pages.show_trouble(Request(scope), error) if is_page else respond(error)
-            await told(scope, receive, send_headers)
+            shown = self.pages.show_trouble(Request(scope), error) if is_page else respond(error)
+            await shown(scope, receive, send_headers)
         finally:
             _log_request(scope, status, time.perf_counter() - started)
 
@@ -157,12 +157,12 @@ def _log_request(scope: Scope, status: int, seconds: float) -> None:
 
 
 def _name_unrouted(error: HTTPException, scope: Scope) -> Refusal:
-    """Our words for an address or a method that there is not, and a form that cannot be read."""
+    """Return our own error for an unknown address or method, or a form that cannot be read."""
     if error.status_code not in (404, 405):
         return Refusal(error.status_code, error.detail)
-    told = refuse(str(error.status_code), method=scope["method"])
-    told.headers |= error.headers or {}
-    return told
+    refusal = refuse(str(error.status_code), method=scope["method"])
+    refusal.headers |= error.headers or {}
+    return refusal
 
 
 class Agents:
@@ -201,7 +201,7 @@ def serve(
 ) -> bool:
     """Serves projects at a host and port until told to end. `started` is called with the address once requests are taken; `session`
     is a token for the person who started it, `allow` names what the server is called besides. Says whether all calls had ended."""
-    # A database that cannot be opened is told here and not in the log.
+    # An error in opening the database is raised here and not logged.
     known = register_of(projects.base.store)
     host, certificate = place[0], tls[0]
     admission = make_admission(host, allow, known, session)
@@ -324,7 +324,7 @@ class BoundedProtocol(H11Protocol):
 
     @property
     def idle(self) -> bool:
-        """Whether no request is being answered: none came yet, or the last one has its answer."""
+        """True if no request is being answered."""
         return self.cycle is None or self.cycle.response_complete
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -361,7 +361,7 @@ def listen(host: str, port: int) -> Door:
         if os.name == "posix":
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind((host, port))
-        bound.listen()  # whoever is told the address may call before uvicorn does
+        bound.listen()  # a client may connect before uvicorn listens
     except OSError as error:
         bound.close()
         hint = "Another server may be there; give another --port, or 0 for any that is free."
@@ -371,7 +371,7 @@ def listen(host: str, port: int) -> Door:
 
 
 def free_port(host: str, port: int) -> int:
-    """The usual port, or any if another program has it."""
+    """Return the usual port, or 0 (any) if another program uses it."""
     try:
         listen(host, port).close()
     except BethinkError:
@@ -380,7 +380,7 @@ def free_port(host: str, port: int) -> int:
 
 
 def leave() -> NoReturn:
-    """Ends the process although a call still runs: waiting for its thread might take forever. The database survives that."""
+    """End the process although a call still runs; its thread might never end. The database survives that."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)

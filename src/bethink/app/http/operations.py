@@ -1,7 +1,7 @@
 """Operations of the HTTP API.
 
-An operation that the command line has in the same form is declared in `app/operations`; a function marked `serves` runs it and gives the
-result as the API returns it. Every other operation is declared here, with `route`. Each gets the memory as its caller sees it. The return
+An operation that the command line has in the same form is declared in `app/operations`; a function marked `presents` turns its result into
+the response. Every other operation is declared here, with `route`. Each gets the memory as its caller sees it. The return
 type is the response type: OpenAPI describes it, and a test compares responses with it.
 """
 
@@ -15,7 +15,7 @@ from bethink.app.http.projects import NOWHERE, View
 from bethink.app.http.security import Grant, refuse
 from bethink.app.operation import OPERATIONS as SHARED
 from bethink.app.operation import Arg, Operation
-from bethink.app.operations import find
+from bethink.app.operations import find, write
 from bethink.app.operations.fields import (
     EmbeddingText,
     Statement,
@@ -77,7 +77,9 @@ from bethink.model import (
     NOTHING,
     PERSONAL,
     RELATIONS,
+    Event,
     Hit,
+    Json,
     Memory,
     Relation,
     Session,
@@ -94,11 +96,18 @@ PROMOTING = ("promote", "undo-promote")
 
 
 class HttpOperation(NamedTuple):
-    """An operation with the function that runs it over HTTP, and the type of its result."""
+    """An operation as the HTTP API runs it, and the type of its response."""
 
     operation: Operation
-    run: Callable[..., Any]
-    returns: Any
+    returns: Any  # an annotation
+    present: Callable[[View, Any], object] | None = None
+    prepare: Callable[[View, Json], Json] | None = None
+
+    def run(self, memory: View, arguments: Json) -> object:
+        if self.prepare:
+            arguments = self.prepare(memory, arguments)
+        result = self.operation.function(memory, **arguments)
+        return self.present(memory, result) if self.present else result
 
 
 ROUTES: dict[str, HttpOperation] = {}  # by method and path
@@ -124,25 +133,24 @@ def route(address: str, group: str, *traits: str) -> Callable[[Function], Functi
             traits=frozenset(traits),
             examples=(),
         )
-        _add_route(made, function)
+        ROUTES[address] = HttpOperation(made, get_type_hints(function)["return"])
         return function
 
     return register
 
 
-def serves(shared: Callable[..., object]) -> Callable[[Function], Function]:
-    """Run a shared operation over HTTP. The function gets the arguments of the operation by name."""
+def presents(
+    shared: Callable[..., object], prepare: Callable[[View, Json], Json] | None = None
+) -> Callable[[Function], Function]:
+    """Serve a shared operation. The function turns its result into the response; `prepare` changes its arguments first."""
 
     def register(function: Function) -> Function:
         known = next(one for one in SHARED.values() if one.function is shared)
-        _add_route(known, function)
+        returns = get_type_hints(function)["return"]
+        ROUTES[known.http] = HttpOperation(known, returns, function, prepare)
         return function
 
     return register
-
-
-def _add_route(operation: Operation, function: Callable[..., object]) -> None:
-    ROUTES[operation.http] = HttpOperation(operation, function, get_type_hints(function)["return"])
 
 
 # Arguments of several operations
@@ -164,14 +172,18 @@ def find_next(shown: Sequence[object], offset: int, total: int) -> int | None:
 # Search
 
 
-@serves(find.search)
-def search(memory: View, query: str, look: Look, limit: int | None = None, **more: Any) -> Found:
+def prepare_search(memory: View, arguments: Json) -> Json:
+    """Use one random seed for all pages of a question, and a new one every hour. Keep the default limit within the API's."""
+    look: Look = arguments["look"]
     if look.seed is None:
-        # The same for all pages of a question, and another one after an hour.
-        hour = f"{memory.clock():%Y%m%d%H} {query}"
+        hour = f"{memory.clock():%Y%m%d%H} {arguments['query']}"
         look = look._replace(seed=crc32(hour.encode("utf-8", "replace")))
-    limit = limit or min(memory.config.limit, 100)
-    result = find.search(memory, query, look=look, limit=limit, **more)
+    limit = arguments.get("limit") or min(memory.config.limit, 100)
+    return {**arguments, "look": look, "limit": limit}
+
+
+@presents(find.search, prepare_search)
+def show_found(memory: View, result: find.SearchResult) -> Found:
     answer = result.answer
     return Found(
         [
@@ -191,9 +203,8 @@ def search(memory: View, query: str, look: Look, limit: int | None = None, **mor
     )
 
 
-@serves(find.recall)
-def recall(memory: View, **arguments: Any) -> Recalled:
-    result = find.recall(memory, **arguments)
+@presents(find.recall)
+def show_recalled(memory: View, result: find.SearchResult) -> Recalled:
     form = render.Form(values=True)
     arranged = render.arrange_answer(memory, result.answer, result.budget or 0, form, result.offset)
     hits = {hit.memory.id: hit for hit in result.answer.hits}
@@ -241,23 +252,22 @@ def list_connections(id: str, related: Sequence[tuple[Relation, Memory]]) -> tup
 # Memories
 
 
-@serves(find.list_)
-def list_(memory: View, **arguments: Any) -> MemoryPage:
-    found = find.list_(memory, **arguments)
+@presents(find.list_)
+def show_page(memory: View, found: find.Listed) -> MemoryPage:
     following = find_next(found.memories, found.offset, found.total)
     return MemoryPage(found.memories, following, found.total)
 
 
-@serves(find.get)
-def get(memory: View, **arguments: Any) -> ConnectedMemory:
-    [one] = find.get(memory, **arguments).memories
+@presents(find.get)
+def show_memory(memory: View, found: find.Shown) -> ConnectedMemory:
+    [one] = found.memories
     related = render.related_memories(memory, [one])[one.id]
     return ConnectedMemory(one, list_connections(one.id, related))
 
 
-@serves(find.history)
-def history(memory: View, **arguments: Any) -> History:
-    records = version_records(find.history(memory, **arguments))
+@presents(find.history)
+def show_history(memory: View, events: Sequence[Event]) -> History:
+    records = version_records(events)
     return History([Version(**record) for record in records])
 
 
@@ -397,26 +407,10 @@ def forget(
     )
 
 
-@route("POST /memories/{id}/restore", "Use", "meaning")
-def restore(
-    memory: View,
-    id: Id,
-    version: Annotated[
-        int | None, Arg("number of a version in the history", low=1, high=1_000_000)
-    ] = None,
-) -> Memory:
-    """Restore a memory that was forgotten or replaced, or an earlier version of it."""
-    return memory.restore(id, version)
-
-
-@route("POST /memories/{id}/votes", "Use")
-def vote(
-    memory: View,
-    id: Id,
-    value: Annotated[float, Arg("useful above zero, misleading below", low=-100, high=100)] = 1,
-) -> Memory:
-    """Rate a memory as useful or misleading. Counts as a use."""
-    return memory.vote(id, value)
+@presents(write.restore)
+@presents(write.vote)
+def show_changed(memory: View, changed: write.Changed) -> Memory:
+    return changed.memory
 
 
 @route("POST /memories/{id}/relations", "Use", "created")

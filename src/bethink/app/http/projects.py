@@ -242,7 +242,7 @@ class Projects(Keeper):
         raise NotFound(f"There is no project '{name[:200]}' here.", hint)
 
     def _knows_folder(self, caller: Caller) -> bool:
-        """Whether the server's own folder is a caller's to know. Another tenant's project may bear the same name."""
+        """Return True if the caller may know the server's own folder. Another tenant's project may have the same name."""
         return caller.tenant in ("", self.config.tenant if self.shared else "")
 
 
@@ -254,9 +254,11 @@ SILENT = Finding("doctor", False, "did not answer", "bethink doctor")
 
 
 class Checkup:
-    """What takes too long for a page: counting the whole database, and `bethink doctor`. Both are done in the background when somebody
-    looks and the last result is old; whoever looks meanwhile gets that one. `doctor` runs as the command that it is, in a process of
-    its own: it tries programs and reads every page of the database, and what it says here is then what it says there."""
+    """Checks that take too long for a page: counts of the whole database, and `bethink doctor`.
+
+    Both run in the background when someone looks and the last result is old; meanwhile the last result is returned. `doctor` runs as a command
+    in its own process: it starts programs and reads every page of the database, and its findings are the same as on the command line.
+    """
 
     def __init__(self, projects: Projects) -> None:
         self._projects = projects
@@ -281,7 +283,7 @@ class Checkup:
         self._found = self._found._replace(doctor=self._ask_doctor())
 
     def _ask_doctor(self) -> list[Finding]:
-        """What `bethink doctor` says about the server's own project."""
+        """Run `bethink doctor` for the server's own project."""
         home, database = self._projects.started_in, self._projects.database
         # -P: the project's own folder must not be where Python looks for us.
         command = [sys.executable, "-P", "-m", "bethink", "doctor", "--json"]

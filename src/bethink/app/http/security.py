@@ -62,7 +62,7 @@ LIST_IDS = "`GET /api/v1/memories` lists ids."
 
 
 class Refusal(BethinkError):
-    """A request that is answered with a status and a sentence. A `guess` is counted."""
+    """An error response with a status. A `guess` is counted per address."""
 
     def __init__(
         self,
@@ -84,13 +84,13 @@ def read_refusals() -> dict[str, Json]:
 
 
 def refuse(name: str, **values: object) -> Refusal:
-    """The refusal of that name, about these values."""
+    """Return the error response of that name, filled with these values."""
     about = {**read_refusals()[name]}
     return Refusal(message=about.pop("message").format(**values), **about)
 
 
 def as_refusal(error: Exception) -> Refusal:
-    """What the caller is told of an error. What is wrong with the server is for its log."""
+    """Convert an error into a response. Details of a server error go to the log alone."""
     if isinstance(error, Refusal):
         return error
     known = read_refusals()
@@ -120,7 +120,7 @@ class Grant(NamedTuple):
 
 
 class Caller(NamedTuple):
-    """Whoever holds a token, and what they may see and do with it."""
+    """The holder of a token, and their access."""
 
     id: str
     name: str
@@ -136,7 +136,7 @@ class Caller(NamedTuple):
 
     @property
     def owner(self) -> bool:
-        """Whether it is the person whose memory this is, by the token that the server made for them when it started."""
+        """True for the person whose memory this is: they hold the token that the server made at its start."""
         return not self.hash
 
     @property
@@ -144,7 +144,7 @@ class Caller(NamedTuple):
         return self.scope == "write"
 
     def sees(self, scope: str) -> bool:
-        """Whether a project, one of its containers, or what is personal is theirs to see."""
+        """Return True if the caller may see this scope: a project, one of its containers, or personal memories."""
         if scope == PERSONAL:
             return self.personal
         if scope == TEAM:
@@ -322,7 +322,7 @@ def _read_time(value: str | int) -> datetime:
 
 
 class GuessLimit:
-    """Slows down whoever guesses. A right token passes at any time: others may call from the same address."""
+    """Slows down guessing. A valid token passes at any time: others may call from the same address."""
 
     def __init__(self) -> None:
         self._wrong: dict[str, deque[float]] = {}  # when each address was wrong last
@@ -343,7 +343,7 @@ class GuessLimit:
 
 
 class Admission(NamedTuple):
-    """What the server lets in.
+    """Checks host, origin and token of a request.
 
     A web page that somebody visits can reach a server on their own machine, by a name that its owner lets point to 127.0.0.1 (DNS
     rebinding) or by posting to it across sites. So a request has to name a host that is ours, a browser has to come from a page that

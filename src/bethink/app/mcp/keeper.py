@@ -81,7 +81,7 @@ class Keeper:
         return memory
 
     def has_model(self, directory: Path | None) -> bool:
-        """Whether the embedding model is open already. If not, it is being opened from now on."""
+        """Return True if the embedding model is open. If not, start to open it."""
         opened = self._open(directory or self.directory)
         return opened.ready.is_set() and opened.memory.embedder is not None
 

@@ -192,7 +192,7 @@ def choose_root(roots: Sequence[Path], here: Path) -> Path | None:
 
 
 def client_name(context: Context) -> str:
-    """Who asks, as history names them: `agent:claude-code`."""
+    """Name of the client as history has it: `agent:claude-code`."""
     params = context.session.client_params
     name = re.sub(r"[^\w.-]+", "-", params.client_info.name if params else "").strip("-.")[:40]
     return f"agent:{name or 'unknown'}"
@@ -236,7 +236,7 @@ def explain(error: Exception, what: str) -> Block:
 
 
 async def translate(work: Awaitable[Any]) -> Any:
-    """What comes of the work, or its error in the protocol's form."""
+    """Await the work; convert an error into one of the protocol."""
     try:
         return await work
     except Exception as error:

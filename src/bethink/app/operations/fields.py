@@ -33,7 +33,7 @@ BRIEF = {
     "answered": "",
     "metadata": "",
 }
-LONGEST_METADATA = {"mcp": Arg(longest=10_000)}
+LONGEST_METADATA = 10_000  # characters as JSON, from an agent
 
 
 @cache
@@ -47,7 +47,11 @@ def list_arguments(operation: Literal["add", "update"]) -> tuple[Parameter, ...]
 
 
 def _make_parameter(info: FieldInfo, required: bool, brief: str | None) -> Parameter:
-    field = info.field
+    field, on = info.field, {}
+    if info.shape == "object":
+        on["mcp"] = Arg(longest=LONGEST_METADATA)
+    if info.name == "content" and required:
+        on["cli"] = Arg(metavar="TEXT", words=True)
     arg = Arg(
         info.takes,
         metavar={"kind": "KIND", "entities": "NAME", "tags": "TAG"}.get(info.name, ""),
@@ -57,7 +61,9 @@ def _make_parameter(info: FieldInfo, required: bool, brief: str | None) -> Param
         aliases=field.aliases,
         brief=brief,
         commas=info.shape in LISTS,
-        on=LONGEST_METADATA if info.shape == "object" else {},
+        stdin=info.name == "content",
+        negative="open" if info.name == "answered" else "",
+        on=on,
     )
     return Parameter(
         info.argument,

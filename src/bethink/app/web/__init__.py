@@ -36,7 +36,7 @@ class WebSession(NamedTuple):
 
     @property
     def room(self) -> str:
-        """What the paths of this session's pages begin with.
+        """Prefix of the paths of this session's pages.
 
         A browser sends a cookie to every port of a host, so whoever serves on another port would see it, and could use it
         here or plant one of their own. A cookie that has a path goes only where the path is asked for, and this one nobody
@@ -87,7 +87,7 @@ class Sessions:
         self._left.add(session.name)
 
     def mark(self, session: WebSession) -> str:
-        """What a form has to carry, so that no other site can have made it."""
+        """Return the mark that every form carries, so that no other site can forge one."""
         return str(self._signer("mark").dumps(session.name))
 
     def is_genuine(self, session: WebSession, mark: str) -> bool:
@@ -95,7 +95,7 @@ class Sessions:
         return found is not None and found[0] == session.name
 
     def _read(self, use: str, offered: str, seconds: int) -> tuple[Any, float] | None:
-        """What was signed by us for this use, and when; None where it was not, or is older than that."""
+        """Return the signed value and its time, or None if the signature is wrong or too old."""
         sent = offered[:LONGEST].encode("utf-8", "replace")
         try:
             value, at = self._signer(use).loads(sent, max_age=seconds, return_timestamp=True)
@@ -105,7 +105,7 @@ class Sessions:
 
 
 def note_visit(kept: str, now: float, looks: bool) -> tuple[str, float | None]:
-    """What a browser keeps of its visits, after one more look; and when it looked before this visit. A script is no look."""
+    """Return the browser's record of visits after one more, and the time before this visit. Requests of scripts do not count."""
     times = [int(part) for part in kept[:40].split("-") if part.isdecimal() and int(part) <= now]
     if looks or not times:
         same = times and now - times[-1] < VISIT_SECONDS

@@ -52,7 +52,7 @@ class Visit(NamedTuple):
 
     @property
     def room(self) -> str:
-        """What every address of this visitor begins with."""
+        """Prefix of every address of this visitor."""
         return self.session.room
 
     def parameter(self, name: str) -> str:
@@ -285,7 +285,7 @@ def add(visit: Visit) -> Response:
 
 
 class Effect(NamedTuple):
-    """What a new note did to another memory, or may mean for it."""
+    """The effect of a new note on another memory, or a suggestion."""
 
     text: str  # before the link to the other memory
     made: str = ""  # the relation that was added, which Undo removes
@@ -368,7 +368,7 @@ def show_search(visit: Visit) -> Response:
 
 
 def _search(visit: Visit, question: str) -> Json:
-    """What is found; of a question first what fits, and how many weaker matches there are."""
+    """Search or list. For a question, strong matches come first, with the number of weaker ones."""
     wanted = {**visit.parameters("offset", *FILTERS), "limit": HITS}
     wanted |= EVERYTHING if visit.query.get("hidden") else {}
     if not question:
@@ -431,7 +431,7 @@ def send_graph(visit: Visit) -> Response:
 
 
 def _read_graph(visit: Visit) -> Json:
-    """What a graph is asked to begin with, and how large it may be."""
+    """Focus and size of the graph."""
     size = next((size for size in SIZES if str(size) == visit.query.get("size")), USUAL)
     return {**visit.parameters("focus", "query"), "limit": size, "depth": SIZES[size]}
 

@@ -1,7 +1,7 @@
 """Templates → pages. Text of memories is escaped piece by piece, so that it can never become markup, and what would be unseen
 in it, or would turn the text around it, is shown as what it is.
 
-Knows no store and no request. Times are told as distances from now, with the exact time beside them. What changed between two
+Knows no store and no request. Times are shown as distances from now, with the exact time as a tooltip. What changed between two
 texts is shown as pieces that were kept, taken out or put in.
 """
 
@@ -161,11 +161,11 @@ def name_relation(type: str, direction: str) -> str:
 
 
 def cite(memory: Values) -> str:
-    """Where a memory came from, exactly: `docs/auth.md:12-40`, or who told it."""
+    """Source of a memory: `docs/auth.md:12-40`, or who added it."""
     return citation(cast(Memory, SimpleNamespace(**memory)))
 
 
-def as_words(value: Any) -> str:
+def as_words(value: object) -> str:
     """A value of a memory as people write it."""
     return f"{value:g}" if isinstance(value, float) else brief(value) or "nothing"
 

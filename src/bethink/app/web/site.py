@@ -154,13 +154,13 @@ class Site:
     # What went wrong
 
     def show_trouble(self, request: Request, error: Exception) -> Response:
-        """What a page says of an error: the API's words. Whoever is not signed in is asked to."""
+        """Show an error as a page, with the API's text; without a session, show the sign-in page."""
         said = as_refusal(error)
         visit: Visit | None = request.scope.get("bethink.visit")
         if visit is None:
             response = _ask_to_sign_in(request, said.status, said.message)
         else:
-            # The owner of the database is told what is wrong with it.
+            # Only the owner sees details about the database.
             owned = isinstance(error, StoreError) and visit.caller.owner and said.status == 500
             values = {
                 "title": read_refusals()["titles"][str(said.status)],

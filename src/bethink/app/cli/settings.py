@@ -1,0 +1,252 @@
+"""`config`, `model`, `pause`, `resume` and `hook`: settings, models, and when agents are served."""
+
+import os
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+from bethink import config as configuration
+from bethink.agents import edit
+from bethink.app.cli.console import LOCAL, Bar, Console, Result
+from bethink.app.operation import Arg, operation
+from bethink.app.render import cell, pick, size
+from bethink.embed import LOCAL_MODELS, find_provider, models
+from bethink.errors import BethinkError, ConfigError, InvalidInput, UsageError
+from bethink.hooks.run import read_message
+from bethink.hooks.run import run as run_hook
+from bethink.hooks.state import pause_memory, resume_memory
+from bethink.language.times import expiry
+from bethink.model import Json
+from bethink.project import EVERYWHERE, Pause, Project, locate, read_pauses
+from bethink.text import textfile
+
+
+@operation(
+    "Tend",
+    agents="read",
+    person_with=("value",),
+    lists=("settings", "setting"),
+    examples=(
+        "bethink config",
+        "bethink config mode keyword",
+        "bethink config limit 5 --project-file",
+    ),
+)
+def config(
+    console: Console,
+    key: Annotated[
+        str | None, Arg("the setting to show, or with VALUE to change", positional=True)
+    ] = None,
+    value: Annotated[str | None, Arg("the new value", positional=True)] = None,
+    project_file: Annotated[bool, Arg("change the project's file instead of yours")] = False,
+) -> Result:
+    """Show or change settings.
+
+    Shows every setting with its value and origin, or one of them; with a value changes it in your settings file. Later layers win:
+    defaults, your file, the project's file, the environment (BETHINK_LIMIT=5), the command line.
+    """
+    if key and key not in configuration.SETTINGS:
+        raise ConfigError(f"There is no setting '{key}'.", configuration.suggest_setting(key))
+    if key and value is not None:
+        return change_setting(console, key, value, project_file)
+    found = configuration.explain(console.load_settings())
+    if not key:
+        return Result(found)
+    row = next(row for row in found if row["key"] == key)
+    return Result(row, [as_typed(row["value"])])
+
+
+def change_setting(console: Console, key: str, text: str, in_project: bool) -> Result:
+    root = locate(console.directory).root if in_project else None
+    path = configuration.project_file(root) if root else configuration.user_file()
+    if root and key in configuration.PERSONAL:
+        raise UsageError(
+            f"'{key}' may not be set by a project's file.",
+            f"Set it for yourself: bethink config {key} {text}",
+        )
+    if key == "embedding" and find_provider(text) is LOCAL_MODELS:
+        models.find(text)  # a typo would turn every search into one by words
+    try:
+        value = configuration.check(key, text)
+    except ValueError as error:
+        raise ConfigError(
+            f"Bad value '{text}' for '{key}': {error}.",
+            "`bethink config` describes each setting.",
+        ) from None
+    edit_file(path, key, value, root)
+    now, warnings = console.load_settings(), []
+    if (origin := now.origins.get(key)) != str(path):
+        still = as_typed(getattr(now, key))
+        warnings = [f"{origin} also sets {key} and wins: it is still {still}."]
+    masked = configuration.mask_password(value)
+    row = {"key": key, "value": masked, "path": str(path)}
+    # A table leaves out what is empty, and "false" is a value.
+    lines = [f"{key} = {str(value).lower()}", f"written to {path}"] if value is False else None
+    return Result(row, lines, warnings=warnings) if lines else Result(row, warnings=warnings)
+
+
+def edit_file(path: Path, key: str, value: Any, root: Path | None) -> None:
+    """Change one setting in a file and leave all other lines as they are.
+
+    A link is followed, but a project's link may not lead out of its `root`. A new file is readable by its owner alone.
+    """
+    try:
+        real = textfile.inside(root, path) if root else textfile.resolve(path)
+        was = textfile.read(real)
+        wanted = edit.parse(was or "", toml=True)
+        wanted[key] = list(value) if isinstance(value, tuple) else value
+        text = edit.rewrite_toml(was or "", wanted)
+    except InvalidInput as error:
+        raise ConfigError(
+            f"The settings file {path} cannot be read: {error.message}", error.hint
+        ) from None
+    if text != was and not textfile.write(real, text, was, 0o600):
+        raise BethinkError(f"{path} changed meanwhile.", "Try again.")
+
+
+def as_typed(value: Any) -> str:
+    """A value as it is typed on the command line, with passwords masked."""
+    value = configuration.mask_password(value)
+    return ", ".join(value) if isinstance(value, tuple) else cell(value)
+
+
+@operation(
+    "Tend",
+    agents="append",
+    lists=("models", "model"),
+    examples=(
+        "bethink model list",
+        "bethink model pull",
+        "bethink model pull all-MiniLM-L6-v2",
+    ),
+)
+def model(
+    console: Console,
+    action: Annotated[str, Arg(choices=("list", "pull"), positional=True)] = "list",
+    name: Annotated[
+        str | None, Arg("a model; default: the one in your settings", positional=True)
+    ] = None,
+) -> Result:
+    """List embedding models, or download one.
+
+    A model is downloaded once for all projects. `bethink doctor --deep` verifies its files.
+    """
+    wanted = str(name or console.load_settings().embedding)
+    if action == "list":
+        rows = [
+            {
+                "name": known.name,
+                "installed": bool(folder := models.location(known.name)),
+                "current": known.name.lower() == wanted.rpartition("/")[2].lower(),
+                **pick(known, "dimensions window licence"),
+                "path": str(folder) if folder else None,
+            }
+            for known in models.KNOWN.values()
+        ]
+        return Result(rows)
+    with Bar(console, f"downloading {wanted}", count=size) as bar:
+        folder = models.pull(wanted, bar)
+    return Result({"name": models.find(wanted).name, "status": "installed", "path": str(folder)})
+
+
+# Pauses and hooks
+
+
+@operation(
+    "Tend",
+    agents="person",
+    examples=("bethink pause", "bethink pause --for 2h", "bethink pause --everywhere"),
+)
+def pause(
+    console: Console,
+    everywhere: Annotated[bool, Arg("in every project, not only in this one")] = False,
+    duration: Annotated[
+        str | None,
+        Arg("resume automatically after 30min, 2h, 1d …", metavar="TIME", aliases=("for",)),
+    ] = None,
+) -> Result:
+    """Pause memory in this project or everywhere.
+
+    Agents get nothing from memory, and nothing of their conversations is stored, neither by hooks nor by a later `bethink
+    backfill`. Searching and adding by hand still work.
+    """
+    here = find_local_project(console)
+    scope, name = (EVERYWHERE, "") if everywhere else (here.scope, here.name)
+    now = datetime.now(LOCAL)
+    end = expiry(duration, now) if duration else None
+    seconds = (end - now).total_seconds() if end else None
+    until = f" until {end:%Y-%m-%d %H:%M}" if end else ""
+    return Result(
+        {"paused": plain_pause(pause_memory(scope, name, seconds))},
+        [f"paused {name or 'everywhere'}{until}"],
+        hints=[f"`bethink resume{' --everywhere' if everywhere else ''}` ends it."],
+    )
+
+
+def find_local_project(console: Console) -> Project:
+    """The project as hooks see it. A project that an earlier version knew is registered first."""
+    console.find_known_project()
+    return console.find_project()
+
+
+@operation("Tend", agents="person", examples=("bethink resume", "bethink resume --everywhere"))
+def resume(
+    console: Console,
+    everywhere: Annotated[bool, Arg("end every pause, of all projects")] = False,
+) -> Result:
+    """End a pause.
+
+    What was said during the pause stays out of memory.
+    """
+    ended = resume_memory(EVERYWHERE if everywhere else find_local_project(console).scope)
+    left = [one for one in read_pauses() if one.holds(time.time())]
+    still = "Memory is still paused everywhere; `bethink resume --everywhere` ends that."
+    return Result(
+        {"resumed": list(map(plain_pause, ended)), "still_paused": list(map(plain_pause, left))},
+        [f"resumed {one.name or 'everywhere'}" for one in ended] or ["Nothing was paused."],
+        hints=[still for one in left if one.scope == EVERYWHERE],
+    )
+
+
+def plain_pause(one: Pause) -> Json:
+    return {
+        "scope": one.scope,
+        "project": one.name or None,
+        "since": datetime.fromtimestamp(one.since, UTC),
+        "until": one.until and datetime.fromtimestamp(one.until, UTC),
+    }
+
+
+# An agent's own call goes to `hooks.run.run_alone`, past the parser; this is for people and their tests.
+@operation(
+    "Serve",
+    agents="read",
+    examples=(
+        """echo '{"cwd": "/home/me/shop", "source": "startup"}' | bethink hook session-start --host claude""",
+        """echo '{"cwd": "/home/me/shop", "prompt": "how do we deploy?"}' | bethink hook prompt --host codex""",
+    ),
+)
+def hook(
+    console: Console,
+    event: Annotated[
+        str,
+        Arg(
+            "session-start, subagent-start, prompt, tool, tool-failure, stop, subagent-stop, pre-compact, post-compact,"
+            " session-end",
+            positional=True,
+        ),
+    ],
+    host: Annotated[str, Arg("the agent that calls")] = "claude",
+) -> int:
+    """Answer an agent's hook.
+
+    Briefs a new session, adds memories that match a prompt, shows what fixed a failed command before, and notes a transcript that
+    grew. `bethink install` adds it to the agents' settings. Reads the agent's message from stdin, prints text for its model or
+    nothing, and always exits with 0; `bethink doctor` shows what went wrong. BETHINK_HOOKS=off disables it.
+    """
+    if console.database:
+        os.environ["BETHINK_DATABASE"] = console.database
+    if printed := run_hook(event, host, read_message()):
+        console.out(printed)  # in the agent's own form, whatever --format says
+    return 0

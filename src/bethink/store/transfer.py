@@ -298,7 +298,7 @@ def take(
         # Tombstones are hashed with the secret of their store, so it comes with them.
         if writer.one("SELECT 1 FROM tombstones LIMIT 1"):
             raise StoreError(
-                "This database already has tombstones, made with another secret.",
+                "This database already has tombstones of purged memories, made with another secret.",
                 "Migrate into an empty database.",
             )
         writer.run("UPDATE meta SET value = ? WHERE key = 'salt'", bundle.salt)

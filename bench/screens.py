@@ -48,6 +48,7 @@ PICTURES = {
         "/session/a1000000-0000-4000-8000-000000000001",
         "",
     ),
+    "failures": ("Failed commands and what fixed them", "/failures", ""),
     "graph": ("Graph: memories related to a subject", "/graph?query=broker+outbox+redis", ""),
     "inbox": (
         "Inbox: decide about several items at once",
@@ -104,7 +105,7 @@ def main() -> None:
 
 
 def make_world(folder: Path) -> Any:
-    from story import decide_about, long_talk, tell
+    from story import decide_about, fail, long_talk, tell
 
     from bethink.api import Bethink
     from bethink.features import knowledge
@@ -112,6 +113,7 @@ def make_world(folder: Path) -> Any:
 
     story = tell(folder)
     story.ids.update(decide_about(story.project))
+    fail(story.project, folder)
     (story.project / "relay").mkdir()
     (story.project / "relay" / "send.py").write_text(SOURCE)
     with Bethink(directory=story.project) as memory:

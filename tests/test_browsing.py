@@ -103,6 +103,27 @@ def test_a_timeline_has_pages(place):
     assert sessions_of(pages) == ["t0", "t2", "t4", "t6"]
 
 
+def remember_failure(place, command, last, fix=""):
+    about = {"command": command, "error": "Error: exit", "fix": fix, "last": last}
+    return place.remember(f"`{command}` failed", "failure", answered=bool(fix), metadata=about)
+
+
+def test_failures_come_with_the_latest_first(place):
+    place.write(
+        remember_failure(place, "npm test", "2026-05-01", "ran `npm ci`"),
+        remember_failure(place, "make", "2026-05-02"),
+    )
+    assert [one["command"] for one in place("GET /failures")["items"]] == ["make", "npm test"]
+
+
+def test_only_unsolved_failures_are_listed_on_demand(place):
+    place.write(
+        remember_failure(place, "npm test", "2026-05-01", "ran `npm ci`"),
+        remember_failure(place, "make", "2026-05-02"),
+    )
+    assert [one["fix"] for one in place("GET /failures", open=True)["items"]] == [""]
+
+
 def test_turns_come_in_order_with_their_ideas(place):
     place.talk("said", 1)
     short = Passage("In short, all is decided", kind="context", session="said")

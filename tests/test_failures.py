@@ -1,10 +1,9 @@
 """Failed commands: which outcomes are certain, how errors are recognised, what counts as the fix, and what memory keeps of them."""
 
 import json
-from itertools import count
 
 import pytest
-from transcripts import written
+from transcripts import claude_call, claude_says, written
 
 from bethink import agents
 from bethink.hooks.run import run
@@ -329,32 +328,6 @@ def test_a_failure_on_another_machine_is_not_kept():
 
 
 # Readers
-
-
-NUMBER = count(1)
-
-
-def claude_call(command, output="", failed=False, session="s1", day=1, cwd="/home/ada/shop"):
-    """A command of Claude Code and its result, as two lines of its transcript."""
-    number = next(NUMBER)
-    at = f"2026-05-{day:02}T09:{number % 60:02}:00.000Z"
-    place = {"sessionId": session, "cwd": cwd, "timestamp": at}
-    call = {"type": "tool_use", "id": f"t{number}", "name": "Bash", "input": {"command": command}}
-    result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": output}
-    result |= {"is_error": True} if failed else {}
-    for kind, block in (("assistant", call), ("user", result)):
-        message = {"role": kind, "content": [block]}
-        yield {"type": kind, "uuid": f"{kind}{number}", **place, "message": message}
-
-
-def claude_says(text, role="assistant", session="s1", day=1, cwd="/home/ada/shop"):
-    number = next(NUMBER)
-    at = f"2026-05-{day:02}T09:{number % 60:02}:30.000Z"
-    message = {"role": role, "content": text}
-    return {
-        **{"type": role, "uuid": f"say{number}", "sessionId": session, "cwd": cwd},
-        **{"timestamp": at, "message": message},
-    }
 
 
 def events_of(path):

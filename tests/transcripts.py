@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -84,3 +85,29 @@ def transcript(path, session, project, *said, began=DAY, append=False):
         lines.append(claude_line(number, text, role, **own, **place))
     path.parent.mkdir(parents=True, exist_ok=True)
     return written(path, *lines)
+
+
+NUMBER = count(1)
+
+
+def claude_call(command, output="", failed=False, session="s1", day=1, cwd="/home/ada/shop"):
+    """A command of Claude Code and its result, as two lines of its transcript."""
+    number = next(NUMBER)
+    at = f"2026-05-{day:02}T09:{number % 60:02}:00.000Z"
+    place = {"sessionId": session, "cwd": cwd, "timestamp": at}
+    call = {"type": "tool_use", "id": f"t{number}", "name": "Bash", "input": {"command": command}}
+    result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": output}
+    result |= {"is_error": True} if failed else {}
+    for kind, block in (("assistant", call), ("user", result)):
+        message = {"role": kind, "content": [block]}
+        yield {"type": kind, "uuid": f"{kind}{number}", **place, "message": message}
+
+
+def claude_says(text, role="assistant", session="s1", day=1, cwd="/home/ada/shop"):
+    number = next(NUMBER)
+    at = f"2026-05-{day:02}T09:{number % 60:02}:30.000Z"
+    message = {"role": role, "content": text}
+    return {
+        **{"type": role, "uuid": f"say{number}", "sessionId": session, "cwd": cwd},
+        **{"timestamp": at, "message": message},
+    }

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from transcripts import claude_line, written
+from transcripts import claude_call, claude_line, claude_says, written
 
 from bethink import model
 from bethink.api import Bethink
@@ -277,6 +277,45 @@ def decide_about(project: Path) -> dict[str, str]:
     with Bethink(directory=project, container="router") as inside:
         inside.add("Routes are declared in one table", kind="architecture")
     return {"useful": useful}
+
+
+FAILED_CALLS = [  # day of the month, (command, output, failed)
+    (
+        3,
+        [
+            ("pnpm test", "Exit code 1\nError: Cannot find module 'zod'", True),
+            ("pnpm install",),
+            ("pnpm test", "41 passing"),
+        ],
+    ),
+    (
+        5,
+        [
+            ("pnpm test", "Exit code 1\nError: Cannot find module 'zod'", True),
+            ("pnpm install",),
+            ("pnpm test", "41 passing"),
+            (
+                "docker compose up -d broker",
+                "Exit code 1\nError response from daemon: Bind for 0.0.0.0:5672 failed: port is already allocated",
+                True,
+            ),
+        ],
+    ),
+]
+
+
+def fail(project: Path, folder: Path, sessions=FAILED_CALLS) -> None:
+    """Sessions with failed commands, some of them fixed."""
+    with Bethink(directory=project) as memory:
+        for number, (day, calls) in enumerate(sessions):
+            place = {"session": f"failing-{day}-{number}", "day": day, "cwd": str(project)}
+            lines = [
+                claude_says("Run the checks of the harbour please.", "user", **place),
+                *(line for call in calls for line in claude_call(*call, **place)),
+                claude_says("The checks of the harbour were run.", **place),
+            ]
+            file = written(folder / f"{place['session']}.jsonl", *lines)
+            conversations.backfill(memory, [("claude", file)])
 
 
 def crowd(memory: Bethink, count: int) -> None:

@@ -20,7 +20,7 @@ from bethink.llm.base import Usage
 from bethink.model import Passage, Source
 
 PAGES = """
-    /?since=365d /search?q=redis /add /timeline /session/several /graph /inbox
+    /?since=365d /search?q=redis /add /timeline /session/several /failures?project=all /graph /inbox
     /inbox?queue=doubtful /health /projects
 """.split()
 STILL = "#graph[data-state=still]"
@@ -30,6 +30,7 @@ STILL = "#graph[data-state=still]"
 def world(world):
     project = world.story.project
     world.story.ids.update(telling.decide_about(project))
+    telling.fail(world.story.other, world.home)
     with Bethink(directory=project) as memory:
         telling.long_talk(memory, "several", 6, ("Broker and outbox", "Port search", "Mails"))
     with Bethink(directory=project, container="crowd") as crowd:
@@ -63,6 +64,7 @@ EVERY_PAGE_CAN_BE_READ = [
     ("/?since=30d", "Carts are kept in Redis for three days"),
     ("/timeline", "Talk about broker and outbox"),
     ("/session/several?topic=several-1", "user on Port search, number 0"),
+    ("/failures?project=all", "Cannot find module 'zod'"),
     ("/graph?focus=about:RabbitMQ", "The broker's memory alarm"),
     ("/inbox", "Hotfixes may be deployed from a branch"),
     ("/health", "Checks"),
@@ -81,6 +83,7 @@ EMPTY = [
     ("/", "No memories yet"),
     ("/search?q=anything", "Nothing found"),
     ("/timeline", "bethink backfill --all"),
+    ("/failures", "bethink backfill"),
     ("/graph", "Nothing to draw"),
     ("/inbox", "Nothing to decide"),
     ("/inbox?queue=doubtful", "Nothing to decide"),

@@ -35,12 +35,19 @@ class KnownFailure(NamedTuple):
     session: str
     source: str
     lines: tuple[int, int] | None
+    scope: str
 
 
-def list_failures(memory: Bethink, unsolved: bool = False, limit: int = 20) -> list[KnownFailure]:
+def list_failures(
+    memory: Bethink,
+    unsolved: bool = False,
+    limit: int = 20,
+    all_projects: bool = False,
+) -> list[KnownFailure]:
     """Failures of this project, most recent first; with `unsolved` those without a fix."""
     answered = False if unsolved else None
-    wanted = memory.filter(kinds=("failure",), answered=answered, scopes=memory.named_scopes)
+    scopes = memory.every_scope() if all_projects else memory.named_scopes
+    wanted = memory.filter(kinds=("failure",), answered=answered, scopes=scopes)
     found = [as_failure(one) for one in memory.list(filter=wanted, limit=max(limit, LOOKED))]
     return sorted(found, key=lambda one: one.last, reverse=True)[:limit]
 
@@ -88,4 +95,5 @@ def as_failure(one: Memory) -> KnownFailure:
         one.session or "",
         one.source,
         one.lines,
+        one.scope,
     )

@@ -15,7 +15,7 @@ from bethink.app.http.projects import NOWHERE, View
 from bethink.app.http.security import Grant, refuse
 from bethink.app.operation import OPERATIONS as SHARED
 from bethink.app.operation import Arg, Operation
-from bethink.app.operations import find, write
+from bethink.app.operations import find, overview, write
 from bethink.app.operations.fields import (
     EmbeddingText,
     Statement,
@@ -69,6 +69,7 @@ from bethink.app.results import (
 from bethink.errors import InvalidInput, Overtaken
 from bethink.features import browse, conversations, promotion
 from bethink.features import inbox as queues
+from bethink.features.failures import KnownFailure
 from bethink.features.sync import StorePeer, check_bundle
 from bethink.language.times import moment
 from bethink.model import (
@@ -511,6 +512,15 @@ def _show_session(memory: View, session: Session) -> TimelineSession:
         for span, share in browse.measure_topics(memory, session)
     ]
     return TimelineSession(summarize_session(session), topics)
+
+
+class FailureList(NamedTuple):
+    items: Sequence[KnownFailure]
+
+
+@presents(overview.failures)
+def show_failures(memory: View, found: overview.Failures) -> FailureList:
+    return FailureList(found.failures)
 
 
 @route("GET /graph", "Look", "meaning")

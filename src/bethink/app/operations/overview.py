@@ -115,6 +115,7 @@ def topics(
 
 @operation(
     "Look",
+    http="GET /failures",
     agents="read",
     opens="read",
     examples=("bethink failures", "bethink failures --open", "bethink failures --json"),
@@ -122,7 +123,7 @@ def topics(
 def failures(
     memory: "Bethink",
     open: Annotated[bool, Arg("only failures without a fix")] = False,
-    limit: Limit = 20,
+    limit: Annotated[Limit, Arg(on={"http": Arg(high=100, default=50)})] = 20,
     all_projects: AllProjects = False,
 ) -> Failures:
     """List failed commands and what fixed them.
@@ -131,7 +132,7 @@ def failures(
     """
     from bethink.features.failures import list_failures
 
-    return Failures(list_failures(memory, open, limit), open)
+    return Failures(list_failures(memory, open, limit, all_projects), open)
 
 
 @operation(

@@ -40,7 +40,12 @@ Ids = Annotated[
 ]
 # The surface reads it too, when it opens memory: it decides where ids are looked up, and whether a project is named beside a memory.
 AllProjects = Annotated[
-    bool, Arg("every project, not only this one and personal memories", without=("mcp",))
+    bool,
+    Arg(
+        "every project, not only this one and personal memories",
+        without=("mcp",),
+        on={"http": Arg("every project that the token is for")},
+    ),
 ]
 Limit = Annotated[int, Arg("maximum number of results", short="-n", metavar="N", low=1)]
 Offset = Annotated[
@@ -219,10 +224,7 @@ class Filters(NamedTuple):
     include_quarantined: Annotated[
         bool, Arg("include quarantined memories", group=WHICH, without=("mcp",))
     ] = False
-    all_projects: Annotated[
-        AllProjects,
-        Arg(group=WHICH, one_of="scope", on={"http": Arg("every project that the token is for")}),
-    ] = False
+    all_projects: Annotated[AllProjects, Arg(group=WHICH, one_of="scope")] = False
     personal: Annotated[
         bool, Arg("only personal memories", group=WHICH, one_of="scope", without=("mcp",))
     ] = False

@@ -1,4 +1,4 @@
-"""The pages: home, search, timeline and conversations, the graph, the inbox, health and projects; one memory with what can be done
+"""The pages: home, search, timeline and conversations, failures, the graph, the inbox, health and projects; one memory with what can be done
 with it; and a form for a new one. Everything that is done there can be undone from the page that follows.
 
 A page is a function of a visit, which runs in a thread. It asks for what it shows through `Visit.ask`, by the operation of the API
@@ -402,6 +402,19 @@ def show_session(visit: Visit) -> Response:
     id = visit.path["id"]
     said = visit.ask("turns", id=id, **visit.parameters("offset", "topic"))
     return visit.show("session.html", session=visit.ask("topics", id=id), **said)
+
+
+# Failures: failed commands, why they failed, and what fixed them.
+
+FAILURES = 100  # on the page
+
+
+@page("/failures", "Failures")
+def show_failures(visit: Visit) -> Response:
+    unsolved = visit.parameter("show") == "unsolved"
+    found = visit.ask("failures", open=unsolved, limit=FAILURES)
+    full = len(found["items"]) == FAILURES
+    return visit.show("failures.html", **found, unsolved=unsolved, full=full)
 
 
 # The graph around a focus: drawn by a script, and listed for everybody else. `/graph/data` is what the script asks for.

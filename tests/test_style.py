@@ -8,19 +8,15 @@ from source_tree import SOURCE
 
 # Package: docstrings that break a rule, words of the old dialect. "" holds the modules beside the packages.
 CEILINGS = {
-    "": (95, 36),
+    "": (72, 34),
     "agents": (45, 53),
     "app": (0, 1),
     "embed": (21, 14),
     "features": (119, 102),
     "hooks": (44, 38),
     "ingest": (214, 230),
-    "judge": (3, 4),
-    "language": (24, 19),
     "llm": (15, 19),
-    "recall": (43, 27),
     "store": (137, 103),
-    "text": (9, 3),
 }
 FOUND = count_by_package(SOURCE)
 

@@ -55,7 +55,7 @@ class Setting(NamedTuple):
     choices: Strings = ()
     low: float | None = None
     high: float | None = None
-    plugins: "plugins.Registry[Any] | None" = None  # whose names are accepted, too
+    plugins: Any = None  # the registry whose names are accepted, too
 
 
 SETTINGS = {

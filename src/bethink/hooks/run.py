@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING
 from bethink import config as configuration
 from bethink import project as projects
 from bethink.config import locate_database
-from bethink.embed import compares_statements
 from bethink.errors import BethinkError
-from bethink.hooks import helper, spool, state
+from bethink.hooks import spool, state
 from bethink.hooks.state import Hook
 from bethink.language.words import COMMON_WORDS, STOP_WORDS
 from bethink.model import TRUST
@@ -95,6 +94,8 @@ def run_alone(words: Sequence[str]) -> None:
     event, host = words[0], options.get("--host", "claude")
     if event == "helper":
         gc.enable()
+        from bethink.hooks import helper
+
         helper.serve(answer_request)
         os._exit(0)
     limit = Limit(event, host)
@@ -190,11 +191,15 @@ def _tell(hook: Hook, project: Project, config: Config, closing: bool) -> str:
     if projects.is_paused(hook.directory, project.scope):
         return ""
     text = ""
+    from bethink.embed import compares_statements  # not for a hook that only notes
+
     uses_helper = exists and not closing and config.hook_helper and compares_statements(config)
     if exists and _is_wanted(hook, config, project):
         reply = None
         if uses_helper and hook.event == "prompt":
             request = {"hook": hook._asdict(), "worktree": str(project.worktree)}
+            from bethink.hooks import helper  # sockets are nothing that every hook needs
+
             reply = helper.ask(request, HELPER_SHARE * config.hook_seconds)
         if reply is None:
             with _open(hook, project, config, closing) as memory:
@@ -202,6 +207,8 @@ def _tell(hook: Hook, project: Project, config: Config, closing: bool) -> str:
         text = reply
     if hook.event == "session-start":  # what a session that was killed left behind is read
         if uses_helper:
+            from bethink.hooks import helper
+
             helper.warm_up()
         state.remove_old_deliveries()
         with _counting(hook):

@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from bethink import agents, embed
+from bethink import agents
 from bethink.config import Config, data_directory
 from bethink.errors import BethinkError
 from bethink.hooks import state
@@ -281,7 +281,9 @@ def worker_environment(config: Config = DEFAULTS) -> dict[str, str]:
 def list_key_variables(config: Config) -> list[str]:
     """Return the environment variables with the keys of the configured models."""
     found: list[str] = []
-    if config.embedding != embed.DEFAULT:  # the default is a local model, without keys
+    if config.embedding != DEFAULTS.embedding:  # the default is a local model, without keys
+        from bethink import embed
+
         provider = embed.find_provider(config.embedding)
         found += provider.variables if provider else ()
     if config.llm:

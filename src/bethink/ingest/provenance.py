@@ -294,7 +294,7 @@ def _read_line(line: Line, alone: bool, followed: bool) -> ReadLine:
 def _find_quotations(text: str) -> list[str]:
     """The quotations, names and examples that are long enough for a statement."""
     found = [one[0] for one in compile_pattern(_NAMED).finditer(text)]
-    examples = (one[1] for one in voices.GIVEN_EXAMPLE.finditer(text))
+    examples = (one[1] for one in voices.QUOTED_EXAMPLE.finditer(text))
     found += filter(_can_state, examples)
     for match in compile_pattern(_QUOTED).finditer(text):
         inside = next(filter(None, match.groups()), "")

@@ -344,6 +344,7 @@ def examine_memory(console: Console, deep: bool, fix: bool) -> Iterator[DoctorFi
             yield from check_model(memory, deep)
             lost = () if memory.reader else LOST
             yield report("reader", "finds ideas in conversations", *lost)
+            yield from list_stale_citations(memory)
     except BethinkError as error:
         yield report(part, "", error.message, error.hint or "")
 
@@ -366,6 +367,19 @@ def find_folders(memory: Bethink) -> dict[str, Path]:
     ours = folder == config.data_directory() or folder.name == ".bethink"
     found = {"hooks folder": state.folder(), **({"folder": folder} if ours else {})}
     return {name: path for name, path in found.items() if path.is_dir()}
+
+
+def list_stale_citations(memory: Bethink) -> Iterator[DoctorFinding]:
+    """Memories that name a file which no longer exists; nothing is wrong with the installation."""
+    from bethink.features.citations import find_stale
+
+    stale = find_stale(memory)
+    short = memory.store.abbreviate([one.id for one in stale])
+    for one in stale[:STALE]:
+        moved = f"; there is {one.moved} now" if one.moved else ""
+        yield report("citation", f"{short[one.id]} names {one.file}, which no longer exists{moved}")
+    if len(stale) > STALE:
+        yield report("citation", f"{len(stale) - STALE} more memories name missing files")
 
 
 def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
@@ -514,6 +528,7 @@ def examine_project(memory: Bethink) -> Iterator[DoctorFinding]:
 TRIED = {"hooks": "hooks", "mcp": "the MCP server"}  # parts that can be tried
 HOOK_SECONDS = 8.0
 SERVER_SECONDS = 25.0
+STALE = 5  # memories with a missing file that are listed
 RECENT = 24 * 3600.0  # a failure older than that is history
 PATIENCE = 600.0  # seconds after which transcripts that wait are a problem
 # Input of a test run. It is harmless: no session, so nothing is recorded; a greeting, so nothing is looked up.

@@ -9,7 +9,7 @@ from source_tree import SOURCE
 # Package: docstrings that break a rule, words of the old dialect. "" holds the modules beside the packages.
 CEILINGS = {
     "": (72, 34),
-    "agents": (45, 53),
+    "agents": (0, 2),
     "app": (0, 1),
     "features": (119, 102),
     "hooks": (44, 38),

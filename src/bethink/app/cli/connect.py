@@ -66,7 +66,7 @@ AllHosts = Annotated[bool, Arg("all of these")]
 
 
 @operation(
-    "Connect",
+    "Agents",
     agents="append",
     person_with=("force",),
     examples=(
@@ -125,7 +125,7 @@ def install(
 
 
 @operation(
-    "Connect",
+    "Agents",
     agents="person",
     harmless=("dry_run",),
     examples=("bethink uninstall", "bethink uninstall --codex --dry-run"),
@@ -268,7 +268,7 @@ def report(check: str, well: str, trouble: str = "", fix: str = "") -> DoctorFin
 
 
 @operation(
-    "Tend",
+    "Maintenance",
     agents="read",
     lists=("findings", "finding", "check", "ok", "message", "fix"),
     examples=(
@@ -423,7 +423,7 @@ def repair_memory(console: Console, memory: Bethink) -> None:
 
 
 @operation(
-    "Connect",
+    "Agents",
     agents="person",
     examples=(
         "bethink join shop",

@@ -23,7 +23,7 @@ def item(help: str, alias: str, metavar: str = "TEXT") -> Arg:
 
 
 @operation(
-    "Use",
+    "Everyday",
     tool="store_handoff",
     agents="append",
     examples=(

@@ -141,7 +141,7 @@ def test_the_doctor_fixes_entries_of_another_program(cli, home, program, monkeyp
         pytest.param(
             "hooks", "echo oh >&2; exit 1", "it ended with 1: oh", id="hooks-echo-oh-2-exit-1"
         ),
-        pytest.param("hooks", "echo [1]", "its answer is no JSON object", id="hooks-echo-1"),
+        pytest.param("hooks", "echo [1]", "its answer is not a JSON object", id="hooks-echo-1"),
         pytest.param("hooks", "sleep 60", "it did not end or answer within", id="hooks-sleep-60"),
         pytest.param("MCP", "echo oh >&2; exit 1", "oh", id="MCP-echo-oh-2-exit-1"),
         pytest.param("MCP", "echo hello", "without", id="MCP-echo-hello"),

@@ -9,13 +9,13 @@ from source_tree import SOURCE
 # Package: docstrings that break a rule, words of the old dialect. "" holds the modules beside the packages.
 CEILINGS = {
     "": (72, 34),
-    "agents": (45, 53),
+    "agents": (20, 49),
     "app": (139, 99),
-    "embed": (21, 14),
+    "embed": (6, 13),
     "features": (85, 78),
-    "hooks": (44, 38),
+    "hooks": (38, 35),
     "ingest": (214, 230),
-    "llm": (15, 19),
+    "llm": (8, 19),
     "skills": (0, 1),
 }
 FOUND = count_by_package(SOURCE)

@@ -8,11 +8,11 @@ from source_tree import SOURCE
 
 # Package: docstrings that break a rule, words of the old dialect. "" holds the modules beside the packages.
 CEILINGS = {
-    "": (72, 34),
+    "": (70, 34),
     "agents": (20, 49),
     "app": (139, 99),
     "embed": (6, 13),
-    "features": (85, 78),
+    "features": (0, 3),
     "hooks": (38, 35),
     "ingest": (214, 230),
     "llm": (8, 19),

@@ -35,7 +35,7 @@ def _is_inside(name: str) -> bool:
 
 
 def find_stale(memory: Bethink) -> list[StaleCitation]:
-    """List statements of this project that cite a missing file in an existing folder.
+    """List statements of this project that cite a missing file below an existing top folder.
 
     The existing folder shows that a file of this project was meant.
     """

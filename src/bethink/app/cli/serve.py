@@ -1,18 +1,16 @@
-"""`mcp`, `serve`, `ui` and `token`: servers for agents, programs and browsers, and their tokens."""
+"""`serve`, `ui` and `token`: servers for programs and browsers, and their tokens."""
 
 import os
 import sys
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from bethink.app.cli.console import LOCAL, Console, Result, json_line
 from bethink.app.http import security
 from bethink.app.http.security import Caller, Grant, Tokens
-from bethink.app.mcp import Wire, serve_stdio
 from bethink.app.operation import Arg, operation
 from bethink.app.render import pick
 from bethink.config import data_directory
@@ -38,40 +36,6 @@ class Listen(NamedTuple):
     tls_cert: str | None = None
     tls_key: str | None = None
     allow_hosts: Strings = ()
-
-
-@operation(
-    "Serve",
-    agents="read",
-    examples=(
-        "claude mcp add -s user bethink -- bethink mcp",
-        "codex mcp add bethink -- bethink mcp",
-        "bethink mcp --project ~/code/shop",
-    ),
-)
-def mcp(console: Console) -> None:
-    """Run the MCP server on stdin and stdout.
-
-    Agents start it themselves, and it ends with its client. The project is --project, else the one the client names, else that of
-    the current directory. BETHINK_LOG=debug logs more on stderr.
-    """
-    place = console.directory
-
-    def serve_rest(wire: Wire) -> None:
-        load_server().serve(wire, place, console.database, console.container)
-
-    if find_spec("mcp") is None:
-        raise ImportError(name="mcp")
-    if sys.stdin is not None and sys.stdin.isatty():
-        waiting = "Waiting for an MCP client on stdin; agents start this command themselves."
-        console.note(f"{waiting} Press Ctrl-C to stop.")
-    serve_stdio(load_server, serve_rest)
-
-
-def load_server() -> Any:
-    from bethink.app.mcp import server
-
-    return server
 
 
 @operation(

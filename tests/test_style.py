@@ -14,7 +14,7 @@ CEILINGS = {
     "embed": (21, 14),
     "features": (119, 102),
     "hooks": (44, 38),
-    "ingest": (214, 230),
+    "ingest": (123, 112),
     "llm": (15, 19),
     "skills": (0, 1),
     "store": (137, 103),

@@ -162,7 +162,7 @@ def test_every_weight_belongs_to_a_feature():
     weights = read_weights("effects")
     words = collect_words(Side("a", "fact"), Side("b", "fact"), Position(0, 0))
     features = collect_features(words, WAVERING, 0)
-    assert set(weights.features) == set(features)
+    assert {*weights.features, *read_weights("prior").features} == set(features)
     lengths = {
         len(values) for values in (weights.mean, weights.scale, *weights.coefficients.values())
     }

@@ -9,15 +9,14 @@ from source_tree import SOURCE
 # Package: docstrings that break a rule, words of the old dialect. "" holds the modules beside the packages.
 CEILINGS = {
     "": (72, 34),
-    "agents": (45, 53),
+    "agents": (20, 49),
     "app": (139, 99),
-    "embed": (21, 14),
-    "features": (119, 102),
-    "hooks": (44, 38),
-    "ingest": (123, 112),
-    "llm": (15, 19),
+    "embed": (6, 13),
+    "features": (85, 78),
+    "hooks": (38, 35),
+    "ingest": (214, 230),
+    "llm": (8, 19),
     "skills": (0, 1),
-    "store": (137, 103),
 }
 FOUND = count_by_package(SOURCE)
 

@@ -166,7 +166,7 @@ Taken = Turn | Reason  # what a line gives: a turn, or why it gives none
 
 
 class Position(NamedTuple):
-    """How far a transcript was read."""
+    """The position up to which a transcript was read."""
 
     identity: str = ""
     offset: int = 0
@@ -204,7 +204,7 @@ def make_id(*parts: object) -> str:
 
 
 def hash_words(text: str) -> frozenset[str]:
-    """The words that carry a text, by their first six letters, hashed: enough to tell whether another text says the same."""
+    """Return hashes of the content words of a text, by their first six letters, to compare texts."""
     words = (word for word in _WORD.findall(text.lower()) if word not in STOP_WORDS)
     return frozenset(f"{crc32(word[:6].encode('utf-8', 'replace')):x}" for word in words)
 
@@ -245,8 +245,10 @@ _DECODER = json.JSONDecoder(strict=False)
 
 
 def read_object(data: Any) -> Fields | None:
-    """The JSON object of one line, as bytes or as a text; None where it is none. Bytes that are no UTF-8 become U+FFFD, raw tabs and
-    line breaks inside strings are read as they are."""
+    """Return the JSON object of one line, as bytes or text; None if it is not one.
+
+    Invalid UTF-8 becomes U+FFFD; raw tabs and line breaks inside strings are accepted.
+    """
     text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
     if not isinstance(text, str):
         return None
@@ -317,7 +319,7 @@ def is_our_tool(tool: str, arguments: Fields) -> bool:
 
 
 def expect_event(tool: str, arguments: Fields) -> ToolEvent | None:
-    """A call of a shell, or of a tool that changes a file, before its outcome is known; None for other tools."""
+    """Return the event of a shell call or an edit, before its outcome; None for other tools."""
     if command := find_command(arguments).strip():
         directory = arguments.name("workdir", "dir_path", length=1000) or ""
         escalated = (
@@ -380,7 +382,10 @@ def expect_work(tool: str, arguments: Fields) -> list[Fact]:
 
 
 def confirm_work(expected: Iterable[Fact], output: str, failed: bool) -> list[Fact]:
-    """Return the effects that the output confirms. A commit that git reports was made, whatever failed later."""
+    """Return the effects that the output confirms.
+
+    A commit that git reports was made, whatever failed later.
+    """
     if len(output) > 2 * _OUTPUT:
         output = f"{output[:_OUTPUT]}\n{output[-_OUTPUT:]}"
     found: list[Fact] = []
@@ -426,7 +431,7 @@ def is_notice(text: str) -> bool:
 
 
 def find_memory_mode(text: str) -> tuple[str | None, str]:
-    """Return the last `memory-mode: off` or `on` that is alone on a line, and the text without these lines."""
+    """Return the last `memory-mode: off` or `on` alone on a line, and the text without such lines."""
     found = _MODE.findall(text) if "memory-mode" in text.lower() else []
     return (found[-1].lower(), _MODE.sub("", text).strip()) if found else (None, text)
 

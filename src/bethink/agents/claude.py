@@ -1,4 +1,4 @@
-"""Claude Code. The hooks of a project are also run by Copilot CLI and Cursor, which have hooks of their own from us."""
+"""Claude Code. Copilot CLI and Cursor also run its hooks, beside those that we install for them."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Codex CLI. It discards an answer with an unknown key, and runs a hook only after the user has trusted it."""
+"""Codex CLI. It discards answers with unknown keys, and runs only hooks that the user trusts."""
 
 import re
 from pathlib import Path

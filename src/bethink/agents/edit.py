@@ -190,7 +190,10 @@ def _remove_empty(document: Any, path: Path, before: Any) -> None:
 
 
 def _without_hook(element: Any, host: str) -> Any:
-    """An element of an event's list without our hook. A group goes with its only hook: it was made for it, or is of no use without."""
+    """Return an element of an event's list without our hook, None if nothing is left.
+
+    A group goes with its only hook: it was made for it, or is useless without.
+    """
     handlers = handlers_of(element)
     rest = [one for one in handlers if not is_hook_of(one, host)]
     if rest == handlers:
@@ -357,7 +360,7 @@ def _replace(text: str, path: Path, value: Any) -> str:
 
 
 def _remove(text: str, path: Path, key: str | int) -> str:
-    """The text without a member or item; of several with the same name the last, which is the one that counts."""
+    """Return the text without a member or item; of several with that name, without the last."""
     opening, close, members = _find(text, path)
     index = max(at for at, one in enumerate(members) if one.key == key)
     member = members[index]

@@ -79,7 +79,7 @@ class InstallPlace(NamedTuple):
 
 
 class HostFile(NamedTuple):
-    """One file that a host reads, and what belongs into it: entries, or the whole text. With neither, nothing of ours does."""
+    """One file that an agent reads, with our entries or our whole text; with neither, ours are removed."""
 
     path: Path
     part: str = ""  # what it is for; empty for several parts
@@ -178,7 +178,7 @@ def find_plugin(host: str, place: InstallPlace) -> str:
 
 
 def find_command() -> tuple[str, ...]:
-    """The words that start this very program again: as it was called, from beside its Python, or from PATH."""
+    """Return the command that starts this program again: as called, beside its Python, or from PATH."""
     called = shutil.which(sys.argv[0]) if Path(sys.argv[0]).name == NAME else None
     folders = [str(Path(sys.executable).parent), *os.get_exec_path()]
     for program in (called, *(shutil.which(NAME, path=folder) for folder in folders)):
@@ -460,7 +460,7 @@ def install(
     force: bool = False,
     dry: bool = False,
 ) -> list[FileOutcome]:
-    """Connects hosts: each file that changes, and each that need not. What is there of other parts is taken out."""
+    """Connect agents and return the outcome of each file. Parts that are not wanted are removed."""
     outcomes = []
     with _working(place, force, dry) as work:
         for host in hosts:

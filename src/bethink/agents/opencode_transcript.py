@@ -138,7 +138,7 @@ class OpencodeTranscript(Transcript):
 
 
 def unquote(text: str) -> str:
-    """A user's text without the quotes in which `opencode run` puts each word of its command line that has a blank."""
+    """Return a text without the quotes that `opencode run` puts around words with blanks."""
     inner = re.fullmatch(r'"((?:[^"\\]|\\.)+)"', text, re.DOTALL)
     return inner[1].replace('\\"', '"') if inner else text
 

@@ -129,7 +129,7 @@ class ChatText(Chat):
 
 
 def find_speakers(text_lines: list[str]) -> list[tuple[int, str, str]]:
-    """Where somebody begins to speak: the line from 0, the role, and what is said on that line. Not inside fenced code."""
+    """Return where each speaker begins: line from 0, role, text on that line. Skips fenced code."""
     marks: list[list[tuple[int, str, str]]] = [[] for _ in STYLES]
     fence = ""
     for number, line in enumerate(text_lines):

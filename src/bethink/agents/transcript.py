@@ -115,7 +115,7 @@ def read_line(file: IO[bytes]) -> tuple[bytes | None, bool]:
 
 
 def take_marks(file: IO[bytes], offset: int) -> tuple[str, str]:
-    """By what a file is known that was read up to an offset: its first line, and the last bytes before that."""
+    """Return the marks of a file read up to an offset: digests of its first line and last bytes."""
     here, start = file.tell(), max(0, offset - LAST)
     file.seek(0)
     first = file.read(FIRST).partition(b"\n")[0].rstrip(b"\r")
@@ -241,7 +241,7 @@ class Transcript:
         return ("assistant",) if self.agent else ("user", "assistant")
 
     def add_call(self, tool: Any, arguments: Any = None, call: Any = None) -> None:
-        """Keeps a tool call for the next turn of its thread; what it did is known when `add_result` tells of it."""
+        """Keep a tool call for the next turn of its thread; `add_result` adds its outcome."""
         name, fields = as_name(tool), base.as_fields(arguments)
         if not name or base.is_our_tool(name, fields):
             return
@@ -280,7 +280,10 @@ class Transcript:
         at: datetime | None = None,
         certain: bool = True,
     ) -> None:
-        """Keeps what a tool call did for the next turn of its thread. Not `certain`: the host does not say whether it failed."""
+        """Keep the outcome of a tool call for the next turn of its thread.
+
+        `certain` is False if the agent does not say whether the call failed.
+        """
         self.hear_memory(output)
         self.end_run(call, output, failed if certain else None, at)
         thread, *expected = self.calls.pop(as_name(call) or "", [""])

@@ -181,7 +181,7 @@ def submit_ahead(pool: "Executor", work: Callable[[], Result]) -> "Future[Result
 
 
 class LazyModel:
-    """Owns the embedder of one `Bethink`. After a failure it does without for ASK_AGAIN seconds, then it tries once more."""
+    """The embedder of one `Bethink`. After a failure it is retried once ASK_AGAIN seconds have passed."""
 
     def __init__(
         self,
@@ -210,7 +210,7 @@ class LazyModel:
 
     @property
     def local(self) -> Embedder | None:
-        """The embedder if it runs in this process and needs no download; else None. Nothing is fetched, nothing is sent."""
+        """The embedder if it runs in this process and its files are here, else None. Sends nothing."""
         if self._failure and not self.is_due:
             return None
         try:

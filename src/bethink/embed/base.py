@@ -70,7 +70,7 @@ _SENTENCE_END = r"(?<=[.!?…])[\"'”’)\]]*\s+|\n\s*|(?<=[。！？])"
 
 
 def clean(text: str) -> str:
-    """The text without what tokenizers and JSON choke on: NUL becomes a space, half of a surrogate pair U+FFFD."""
+    """Return the text with NUL as a space, and half of a surrogate pair as U+FFFD."""
     whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return whole.replace("\x00", " ")
 
@@ -81,7 +81,7 @@ def sentence_ends(text: str) -> list[int]:
 
 
 def pieces(text: str, limit: int) -> Iterator[str]:
-    """Pieces of at most `limit` characters that join up to the whole, cut between sentences or lines, else anywhere."""
+    """Yield pieces of at most `limit` characters, cut between sentences or lines if possible."""
     start = 0
     while len(text) - start > limit:
         low, high = start + limit // 2, start + limit

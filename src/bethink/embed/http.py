@@ -85,7 +85,7 @@ class HttpEmbedder:
 
 
 def _windows(text: str) -> Iterator[str]:
-    """Pieces that the endpoint takes at once. Endpoints refuse an empty text, so a stroke stands in for it."""
+    """Yield pieces that the endpoint accepts. Endpoints refuse an empty text, so a dash replaces it."""
     found = [piece for piece in pieces(clean(text), WINDOW_CHARACTERS) if piece.strip()]
     yield from found or ["-"]
 

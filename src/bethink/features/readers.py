@@ -293,7 +293,7 @@ def _cut(memory: Bethink, text: str, note: Note) -> Iterator[Row]:
 
 
 def _read_claude(memory: Bethink, note: Note) -> Rows:
-    """Claude Code's own memory: one file for each memory, and an index; or a file of rules, such as CLAUDE.md."""
+    """Yield Claude Code's memory: one file for each memory and an index; or rules such as CLAUDE.md."""
     path, text, fields = note.path, note.text, note.page.frontmatter
     inner = fields.get("metadata")
     kind = _CLAUDE_KINDS.get(str((inner if isinstance(inner, dict) else fields).get("type")))
@@ -310,7 +310,7 @@ def _read_claude(memory: Bethink, note: Note) -> Rows:
 
 
 def _read_codex(memory: Bethink, note: Note) -> Rows:
-    """Codex's own memory: what it knows of the tasks in each folder, and of its user. Its raw notes are left: they are in there."""
+    """Yield Codex's memory: tasks in each folder, and its user. Raw notes are skipped as duplicates."""
     if note.place.partition("/")[0] in ("rollout_summaries", "raw_memories.md", "skills"):
         yield RAW
         return
@@ -328,7 +328,7 @@ def _read_codex(memory: Bethink, note: Note) -> Rows:
 
 
 def _read_basic_memory(memory: Bethink, note: Note) -> Rows:
-    """basic-memory: notes with observations and relations. Each observation is a memory, and what else a note says is one, too."""
+    """Yield notes of basic-memory: each observation is a memory, and the rest of a note is one, too."""
     path, fields, body = note.path, note.page.frontmatter, note.page.body
     title, kind = str(fields.get("title") or path.stem), str(fields.get("type") or "note")
     prose = body
@@ -356,7 +356,7 @@ def _read_basic_memory(memory: Bethink, note: Note) -> Rows:
 
 
 def _read_vault(memory: Bethink, note: Note) -> Rows:
-    """A vault: a note of an export is the memory under its id, and any other is what the user wrote beside them."""
+    """Yield notes of a vault: those of an export under their ids, any other as the user's own."""
     fields = note.page.frontmatter
     if note.place == INDEX:
         return
@@ -579,7 +579,7 @@ def _make_given(
 
 
 def _find_scope(memory: Bethink, fields: Row, names: Names) -> str:
-    """Where a row belongs: here, to the user, or to another project, which has only a name or a folder there."""
+    """Return the scope of a row: here, the user, or another project known by name or folder."""
     project, place = _to_text(fields.get("project")), memory.project
     if project.endswith(
         ".jsonl"

@@ -1,11 +1,11 @@
-"""A hook from what its host said to what it prints. It never fails: whatever is broken, it says nothing and counts it for `doctor`.
+"""A hook from the agent's message to the printed answer. It never fails: errors are counted for `doctor`.
 
-`run_alone` is `bethink hook` as hosts start it: a process of its own that ends with 0, in time, whatever happens. Hosts wait for it at
-every prompt, so the command line comes here before it imports anything else.
+`run_alone` is `bethink hook` as agents start it: a process of its own that ends with 0, in time, whatever happens. Agents wait for
+it at every prompt, so the command line comes here before it imports anything else.
 
-Reading events tell the model something; the others note the transcript and wake the worker. Nothing is written but the spool, what a
-session was given, the counters, and a model's optimised copy where there is none yet. A database that does not exist yet is not made, a
-locked one is not waited for, and models are opened only for a prompt that may be about something, in a project that knows something.
+Reading events return context for the model; the others note the transcript and wake the worker. Nothing is written but the spool,
+what a session got, the counters, and a model's optimised copy if there is none yet. A missing database is not created, a locked
+one is not waited for, and models are opened only for a prompt that may be about something, in a project with memories.
 """
 
 from __future__ import annotations
@@ -286,7 +286,7 @@ def grant_request(hook: Hook, memory: Bethink) -> str:
 
 
 def note_turn(hook: Hook, project: Project, database: str) -> None:
-    """Notes the turn that a prompt begins: if the agent is killed in it, the next hook of any session has its transcript read."""
+    """Note the turn that a prompt begins, so that it is read even if the agent is killed in it."""
     if hook.transcript or not state.find_dialect(hook.host).names_transcript:
         with _counting(hook):
             spool.note(hook, database, project)
@@ -314,7 +314,10 @@ def _is_wanted(hook: Hook, config: Config, project: Project) -> bool:
 
 
 def is_telling(prompt: str) -> bool:
-    """Whether a prompt may be about something: "yes, do it again" is not. A guess on the safe side, before anything is opened."""
+    """Return True if a prompt may be about something; "yes, do it again" is not.
+
+    A guess on the safe side, before anything is opened.
+    """
     words = re.findall(r"[^\W_]{1,60}", prompt[:LONG].lower())
     return len(prompt) > LONG or not (STOP_WORDS | COMMON_WORDS).issuperset(words)
 

@@ -1,12 +1,11 @@
-"""What a host told a hook, in one shape (`Hook`), how each host wants to be answered, and the small files that hooks keep: what went
-wrong, for `doctor`; and which memories a session was given already. It also writes the file of pauses, which `project` reads.
+"""Hook messages in one shape (`Hook`), answers in the agent's dialect, and the small files that hooks keep.
 
-Hosts name the same things differently; their names end here. Whatever comes on stdin is read as far as it can be: a missing or wrongly
-typed value is an empty one. Only what is no JSON object at all is an error. This module knows no store, and stands apart from `agents/`,
-whose readers a hook has no time to load.
+Agents name the same things differently; their declarations (`agents/`) translate. A missing or wrongly typed value is an empty
+one; only a message that is no JSON object is an error. The files hold failures, for `doctor`, and the memories that a session
+already has. This module also writes the file of pauses, which `project` reads. It knows no store.
 
-A hook itself never complains, because its agent would have to. Each file is written whole and put in place at once; of two writes in
-the same moment one may be lost, which means that a failure goes uncounted or that something is told twice.
+A hook never complains, because its agent would have to. Each file is written whole and put in place at once; of two writes in the
+same moment one may be lost, so that a failure goes uncounted or a memory is shown twice.
 """
 
 # No `from __future__ import annotations`: NamedTuple compiles each annotation that is a string, and every hook loads this.
@@ -140,7 +139,10 @@ def _is_usual(session: str) -> bool:
 
 
 def render_answer(hook: Hook, context: str) -> Block:
-    """Return what the hook prints in the agent's dialect, '' for nothing: no context, or an event that takes none."""
+    """Return what the hook prints in the agent's dialect.
+
+    It is '' without context, and for an event that takes none.
+    """
     block = join([context])
     answer = find_dialect(hook.host).answer(hook.event, block) if block else None
     if answer is None:
@@ -325,7 +327,7 @@ def _deliveries_file(hook: Hook) -> Path | None:
 
 
 def pause_memory(scope: str, name: str = "", seconds: float | None = None) -> Pause:
-    """Pauses memory from now on, for some time or until it is resumed. In place of a pause of the same scope that holds already."""
+    """Pause memory for some time or until it is resumed; replaces a pause of the same scope."""
     now = time.time()
     fresh = Pause(scope, now, None if seconds is None else now + seconds, name)
     _end_pauses(lambda one: one.scope == scope, [fresh])

@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def run(database: str, lock: int | None = None, seconds: float = SECONDS) -> int:
-    """Reads what waits for a database; returns how many entries were done with. Another worker that is at it already is left alone."""
+    """Read what waits for a database and return how many entries are done. Yields to another worker."""
     done = 0
     until = time.monotonic() + seconds
     while True:
@@ -120,7 +120,10 @@ def _work(database: str, path: Path, until: float) -> bool:
 
 
 def _may_go_on(entry: SpoolEntry) -> bool:
-    """Whether more of the turn of an entry may follow. What was said while memory was paused is passed over, and nothing follows it."""
+    """Return True if more of the turn of an entry may follow.
+
+    Speech from a pause is skipped, and nothing follows it.
+    """
     young = time.time() < entry.noted_at + TURN
     return entry.event in spool.UNDER_WAY and young and not entry.silent
 

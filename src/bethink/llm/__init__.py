@@ -115,7 +115,10 @@ class Model:
         return value
 
     def _prepare(self, task: Task) -> ModelRequest:
-        """Redacted part by part: a `<private>` that one part never closes must not swallow the others, nor the marks."""
+        """Return the request, redacted part by part.
+
+        A `<private>` that one part never closes must not swallow the others, nor the marks.
+        """
         # Halves of surrogate pairs and NULs are no text.
         parts = [
             [self._redact(replace_broken(text).replace("\x00", " ")) for text in part]
@@ -160,7 +163,7 @@ class Model:
 
 
 def tokens(text: str) -> int:
-    """About how many tokens a text has, rather too many: three bytes each, which is also one for each Chinese character."""
+    """Return a generous estimate of a text's tokens: one for three bytes."""
     return len(text.encode("utf-8", "replace")) // 3 + 1
 
 

@@ -64,7 +64,7 @@ Part = tuple[str, str]  # a label and recorded text
 
 
 class Task(NamedTuple):
-    """A question before it is sent. `parts` are pairs of a label and recorded text; only they hold words of others."""
+    """A question before it is sent. Only `parts`, pairs of a label and a text, hold recorded words."""
 
     purpose: str
     instruction: str
@@ -140,7 +140,7 @@ def make_schema(form: Any) -> dict[str, Any]:
 
 
 def parse_answer(answer: str) -> Any:
-    """The JSON object in an answer. Thinking aloud before it, a code fence and talk around it are passed over."""
+    """Return the JSON object in an answer, without thinking, code fences and talk around it."""
     body = answer.rpartition("</think>")[2]
     try:
         whole = body[body.index("{") : body.rindex("}") + 1]
@@ -150,7 +150,7 @@ def parse_answer(answer: str) -> Any:
 
 
 def conform(value: Any, form: Any, path: str = "the answer") -> Any:
-    """The value as the form has it: what the form does not name is left out, text is made storable, the rest must fit."""
+    """Return the value in the asked form. Unknown members are dropped; the rest must fit."""
     if isinstance(form, dict) and isinstance(value, dict):
         for name in form:
             if name not in value:
@@ -182,9 +182,9 @@ GRACE = 1.0  # seconds to tidy up in
 
 
 def end_process(process: subprocess.Popen[bytes]) -> None:
-    """Ends the program and all that it started in its group: first asked, so that it can tidy up, then made to.
+    """End a program and its process group: SIGTERM first, so that it can tidy up, then SIGKILL.
 
-    The group's number is not given out again while any of it lives, and if none does there is nothing to end.
+    The group's number is not reused while any member lives, and if none does there is nothing to end.
     """
     for how in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
         # macOS says PermissionError of a group that has ended.

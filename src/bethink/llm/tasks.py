@@ -60,7 +60,7 @@ class Ideas(NamedTuple):
 def portions(
     turns: Turns, characters: int = PORTION_CHARACTERS
 ) -> Iterator[tuple[NumberedTurn, ...]]:
-    """Turns in groups that one question can hold. A longer turn is cut into pieces of the same number; nothing is left out."""
+    """Group turns so that one question holds each group. Long turns are split; none is left out."""
     group: list[NumberedTurn] = []
     size = 0
     for turn in turns:

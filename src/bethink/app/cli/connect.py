@@ -543,7 +543,7 @@ ASKED = """
 
 
 class Connection(NamedTuple):
-    """How one agent is connected: by entries in its files, or by our plugin."""
+    """The connection of one agent: by entries in its files, or by our plugin."""
 
     host: str
     place: InstallPlace
@@ -610,7 +610,7 @@ Checked = tuple[DoctorFinding, Strings, Collection[str]]
 
 
 def check_entries(one: Connection) -> Checked:
-    """Whether an agent's files are as `install` would write them."""
+    """Check that an agent's files are as `install` would write them."""
     tried = [part for part in TRIED if part in one.parts]
     planned = installer.install([one.host], one.place, [*one.parts], force=True, dry=True)
     outcomes = [outcome for outcome in planned if outcome.part != "skills"]
@@ -645,7 +645,7 @@ def find_trouble(one: Connection, wrong: Sequence[FileOutcome]) -> tuple[str, st
 
 
 def check_plugin(one: Connection) -> Checked:
-    """Whether the program is there that our plugin's launcher finds, on PATH or where installers put it."""
+    """Check that the plugin's launcher finds the program, on PATH or where installers put it."""
     path = one.place.environment.get("PATH", os.defpath)
     folders = f"{path}{os.pathsep}{one.place.home / '.local' / 'bin'}"
     program = shutil.which(installer.NAME, path=folders) or ""
@@ -670,7 +670,7 @@ def check_hooks(one: Connection) -> DoctorFinding:
 
 
 def ask_server(words: Sequence[str]) -> tuple[str, str, str]:
-    """How the MCP server answers, or what is wrong with it and how to mend it."""
+    """Return how the MCP server answers, or what is wrong with it and how to fix it."""
     output, trouble, seconds = run_command(words, ASKED, SERVER_SECONDS)
     with suppress(ValueError, LookupError, TypeError):  # what is no JSON is no protocol
         answers = {line.get("id"): line for line in map(json.loads, output.splitlines())}

@@ -14,7 +14,7 @@ CEILINGS = {
     "embed": (6, 13),
     "features": (85, 78),
     "hooks": (38, 35),
-    "ingest": (214, 230),
+    "ingest": (120, 112),
     "llm": (8, 19),
     "skills": (0, 1),
 }

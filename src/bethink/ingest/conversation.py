@@ -463,11 +463,11 @@ def _find_ideas(
 
 def _is_echo(text: str, turn: Turn) -> bool:
     """Return True if an agent repeats a memory it was shown: nearly all words of a line, none denying it."""
-    words = hash_words(text) if turn.told and turn.role != "user" else frozenset()
+    words = hash_words(text) if turn.recalled and turn.role != "user" else frozenset()
     if not words or TURNS_ROUND.holds(text):
         return False
     return any(
-        len(words.intersection(line.split())) >= ECHO_SHARE * len(words) for line in turn.told
+        len(words.intersection(line.split())) >= ECHO_SHARE * len(words) for line in turn.recalled
     )
 
 

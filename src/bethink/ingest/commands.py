@@ -99,7 +99,8 @@ def strip_command(command: str) -> str:
     """Drop assignments, wrappers and redirections."""
     text = clean_command(command)
     while True:
-        shorter = _ASSIGNMENT.sub("", text, count=1) if _ASSIGNMENT.match(text) else text
+        assignment = _ASSIGNMENT.match(text)
+        shorter = text[assignment.end() :] if assignment else text
         first, _, rest = shorter.partition(" ")
         if first in _WRAPPERS and rest.strip():
             shorter = re.sub(r"^(?:-\S+\s+|\d+\w?\s+)+", "", rest.strip())

@@ -8,12 +8,12 @@ from source_tree import SOURCE
 
 # Package: docstrings that break a rule, words of the old dialect. "" holds the modules beside the packages.
 CEILINGS = {
-    "": (72, 34),
+    "": (70, 34),
     "agents": (0, 2),
     "app": (0, 1),
-    "features": (85, 78),
+    "features": (0, 3),
     "hooks": (5, 7),
-    "ingest": (214, 230),
+    "ingest": (57, 51),
 }
 FOUND = count_by_package(SOURCE)
 

@@ -209,7 +209,7 @@ def test_settings_are_read_as_the_host_reads_them(cli, home, program, name, file
 def test_a_host_that_only_the_plugin_connects_is_proven_too(cli, home, program, monkeypatch):
     laid(home, ".claude/settings.json", '{"enabledPlugins": {"bethink@bethink": true}}')
     found = findings(cli)
-    assert "is not there" in found["claude config"]["message"]
+    assert "was not found" in found["claude config"]["message"]
     assert "uv tool install" in found["claude config"]["fix"]
     monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.defpath}")
     found = findings(cli)

@@ -13,6 +13,7 @@ from bethink.ingest.effects import (
     Position,
     Side,
     collect_features,
+    collect_words,
     find_rivals,
     read_weights,
     weigh_effect,
@@ -148,7 +149,7 @@ def weigh(
     kind="fact",
 ):
     sides = Side(old, kind), Side(new, "fact")
-    return weigh_effect(collect_features(*sides, judgement, position, rival))
+    return weigh_effect(collect_features(collect_words(*sides, position), judgement, rival))
 
 
 def test_effects_are_probabilities():
@@ -158,9 +159,10 @@ def test_effects_are_probabilities():
 
 
 def test_every_weight_belongs_to_a_feature():
-    weights = read_weights()
-    features = collect_features(Side("a", "fact"), Side("b", "fact"), WAVERING, Position(0, 0), 0)
-    assert set(weights.features) == set(features)
+    weights = read_weights("effects")
+    words = collect_words(Side("a", "fact"), Side("b", "fact"), Position(0, 0))
+    features = collect_features(words, WAVERING, 0)
+    assert {*weights.features, *read_weights("prior").features} == set(features)
     lengths = {
         len(values) for values in (weights.mean, weights.scale, *weights.coefficients.values())
     }

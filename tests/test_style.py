@@ -8,15 +8,12 @@ from source_tree import SOURCE
 
 # Package: docstrings that break a rule, words of the old dialect. "" holds the modules beside the packages.
 CEILINGS = {
-    "": (72, 34),
-    "agents": (20, 49),
-    "app": (139, 99),
-    "embed": (6, 13),
-    "features": (85, 78),
-    "hooks": (38, 35),
-    "ingest": (214, 230),
-    "llm": (8, 19),
-    "skills": (0, 1),
+    "": (70, 34),
+    "agents": (0, 2),
+    "app": (0, 1),
+    "features": (0, 3),
+    "hooks": (5, 7),
+    "ingest": (57, 51),
 }
 FOUND = count_by_package(SOURCE)
 

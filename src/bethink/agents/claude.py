@@ -1,4 +1,4 @@
-"""Claude Code. Copilot CLI and Cursor also run its hooks, beside those that we install for them."""
+"""Claude Code. Its project hooks are also run by Copilot CLI and Cursor, which have their own from us."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""opencode. It has no command hooks: our plugin `opencode.js` calls them. One database has all talks."""
+"""opencode. It has no command hooks: our plugin `opencode.js` calls ours. Transcripts: one database."""
 
 import re
 from collections.abc import Sequence

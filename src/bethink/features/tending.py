@@ -22,7 +22,7 @@ from bethink.ingest.reconcile import (
     CONTRADICTS,
     OPEN,
     Neighbour,
-    are_told_together,
+    are_of_one_session,
     needed_to_merge,
     reconcile,
 )
@@ -153,7 +153,7 @@ def find_opposites(memory: Bethink, around: Surroundings) -> list[Pair]:
     return found + [
         _dispute(one, neighbour.memory, neighbour.similarity, PROPOSED)
         for neighbour in around.near
-        if neighbour.memory.id not in known and not are_told_together(one, neighbour.memory)
+        if neighbour.memory.id not in known and not are_of_one_session(one, neighbour.memory)
         if _seems_opposed(around, neighbour)
     ]
 

@@ -8,15 +8,11 @@ from source_tree import SOURCE
 
 # Package: docstrings that break a rule, words of the old dialect. "" holds the modules beside the packages.
 CEILINGS = {
-    "": (72, 34),
-    "agents": (45, 53),
-    "app": (139, 99),
-    "embed": (21, 14),
-    "features": (85, 78),
-    "hooks": (44, 38),
-    "ingest": (214, 230),
-    "llm": (15, 19),
-    "skills": (0, 1),
+    "": (1, 3),
+    "agents": (0, 2),
+    "app": (0, 1),
+    "features": (0, 3),
+    "hooks": (5, 7),
 }
 FOUND = count_by_package(SOURCE)
 

@@ -22,7 +22,10 @@ class StaleCitation(NamedTuple):
 
 
 def find_missing(text: str, root: Path) -> list[str]:
-    """The files that a text names with their folder and that are not below the root. A name alone may be anywhere."""
+    """List files that a text names with their folder and that do not exist below the root.
+
+    A bare file name may be anywhere, so it does not count.
+    """
     named = (name.removeprefix("./") for name in find_subjects(text).files)
     return [name for name in named if _is_inside(name) and not (root / name).exists()]
 
@@ -32,7 +35,10 @@ def _is_inside(name: str) -> bool:
 
 
 def find_stale(memory: Bethink) -> list[StaleCitation]:
-    """The statements of this project that name a missing file whose folder's beginning exists, so that it was surely meant here."""
+    """List statements of this project that cite a missing file below an existing top folder.
+
+    The existing folder shows that a file of this project was meant.
+    """
     from bethink.ingest.files import Found, walk
 
     root = memory.project.worktree

@@ -1,12 +1,14 @@
-"""What a host told a hook, in one shape (`Hook`), how each host wants to be answered, and the small files that hooks keep: what went
-wrong, for `doctor`; and which memories a session was given already. It also writes the file of pauses, which `project` reads.
+"""Input of a hook in one shape (`Hook`), answers in each host's dialect, and the small files of hooks.
 
-Hosts name the same things differently; their names end here. Whatever comes on stdin is read as far as it can be: a missing or wrongly
-typed value is an empty one. Only what is no JSON object at all is an error. This module knows no store, and stands apart from `agents/`,
-whose readers a hook has no time to load.
+The files have failures, for `doctor`, and the memories that a session has seen. This module also writes the file of pauses, which
+`project` reads.
 
-A hook itself never complains, because its agent would have to. Each file is written whole and put in place at once; of two writes in
-the same moment one may be lost, which means that a failure goes uncounted or that something is told twice.
+Hosts name the same things differently; their names end here. Input is read as far as possible: a missing or wrongly typed value is an
+empty one. Only input that is no JSON object is an error. This module knows no store, and is separate from the transcript readers in
+`agents/`, which a hook has no time to load.
+
+A hook never complains, because its agent would have to. Each file is replaced atomically; of two writes at the same moment one may be
+lost, so a failure may go uncounted or a memory may be shown twice.
 """
 
 # No `from __future__ import annotations`: NamedTuple compiles each annotation that is a string, and every hook loads this.
@@ -29,7 +31,7 @@ from bethink.outgoing import Block, encode, join
 from bethink.project import EVERYWHERE, Pause, pauses_file, read_pauses
 from bethink.text import sha256, textfile
 
-# Sources of a prompt behind which a person may stand; the others are timers and notices.
+# Sources of a prompt that may come from a person; the others are timers and notices.
 PEOPLE = ("", "user", "sdk")
 LONGEST_INPUT = 8_000_000  # bytes; a tool's answer may come along
 LONGEST_TEXT = 200_000  # characters of a prompt
@@ -39,7 +41,7 @@ UUID_PARTS = [8, 4, 4, 4, 12]  # lengths
 HEXADECIMAL = frozenset("0123456789abcdef-")
 
 LONGEST_MESSAGE = 300  # characters of a failure
-OTHER = "unknown"  # stands for hosts and events that do not exist, so that the rows stay few
+OTHER = "unknown"  # replaces hosts and events that do not exist, so that there are few rows
 MOST_IDS = 1000  # of one session; the oldest go first
 MOST_SESSIONS = 500  # of which is kept what they were given
 
@@ -73,7 +75,7 @@ def read(event: str, host: str, data: bytes) -> Hook:
         if not isinstance(fields, dict):
             raise ValueError(f"it is of type {type(fields).__name__}")
     except (ValueError, RecursionError) as error:
-        reason = f"The host's message is no JSON object: {error}."
+        reason = f"The host's message is not a JSON object: {error}."
         raise InvalidInput(reason, "Hosts send an object on stdin.") from None
     return from_fields(event, host, fields)
 
@@ -140,7 +142,7 @@ def _is_usual(session: str) -> bool:
 
 
 def render_answer(hook: Hook, context: str) -> Block:
-    """Return what the hook prints in the agent's dialect, '' for nothing: no context, or an event that takes none."""
+    """Return the output of a hook in the agent's dialect; '' without context, or if the event takes none."""
     block = join([context])
     answer = find_dialect(hook.host).answer(hook.event, block) if block else None
     if answer is None:
@@ -156,7 +158,7 @@ def folder() -> Path:
 
 
 def make_private(path: Path) -> None:
-    """Makes a folder and those above it that are missing, for their owner alone."""
+    """Make a folder and missing parents, for their owner alone."""
     line = [path, *path.parents]
     for missing in [one for one in reversed(line) if not one.is_dir()]:
         missing.mkdir(mode=0o700, exist_ok=True)
@@ -214,8 +216,8 @@ def note_failure(host: str, event: str, message: str) -> None:
     event = event if event in EVENTS else OTHER
     rows = {row[:2]: row for row in read_failures()}
     count = rows[host, event].count + 1 if (host, event) in rows else 1
-    said = " ".join(redact(message).text.split())[:LONGEST_MESSAGE]
-    rows[host, event] = Failure(host, event, count, time.time(), said)
+    cleaned = " ".join(redact(message).text.split())[:LONGEST_MESSAGE]
+    rows[host, event] = Failure(host, event, count, time.time(), cleaned)
     with suppress(BethinkError):
         write_json(failures_file(), [row._asdict() for row in rows.values()])
 
@@ -264,7 +266,7 @@ def is_briefed(scope: str) -> bool:
 
 
 def note_delivery(hook: Hook, ids: Iterable[str], briefing: str = "", scope: str = "") -> None:
-    """Keeps what this session is given now beside what it was given before."""
+    """Record the memories that a session sees now, beside the earlier ones."""
     before = read_deliveries(hook)
     known = tuple(dict.fromkeys((*before.ids, *ids)))[-MOST_IDS:]
     last = (briefing, scope) if briefing else (before.briefing, before.briefed)
@@ -302,7 +304,7 @@ def _write_deliveries(hook: Hook, value: Deliveries) -> None:
 
 
 def remove_old_deliveries() -> None:
-    """Removes the files of all but the newest sessions."""
+    """Remove the files of all but the newest sessions."""
     with suppress(OSError):  # another hook may be at it
         files = (folder() / "given").iterdir()
         newest = sorted(files, key=lambda path: path.stat().st_mtime, reverse=True)
@@ -315,8 +317,10 @@ def digest(text: str) -> str:
 
 
 def _deliveries_file(hook: Hook) -> Path | None:
-    """Named by a hash, because a host may give anything as the name of a session. The host is no part of it: VS Code runs the hooks of
-    Claude Code and of Copilot for the same session."""
+    """Return the file of a session's deliveries, named by a hash: a host may use anything as an id.
+
+    The host is not part of the name: VS Code runs the hooks of Claude Code and of Copilot for the same session.
+    """
     name = hook.session or hook.transcript
     return folder() / "given" / f"{digest(name)}.json" if name else None
 
@@ -325,7 +329,7 @@ def _deliveries_file(hook: Hook) -> Path | None:
 
 
 def pause_memory(scope: str, name: str = "", seconds: float | None = None) -> Pause:
-    """Pauses memory from now on, for some time or until it is resumed. In place of a pause of the same scope that holds already."""
+    """Pause memory for some time, or until resumed. Replaces a current pause of the same scope."""
     now = time.time()
     fresh = Pause(scope, now, None if seconds is None else now + seconds, name)
     _end_pauses(lambda one: one.scope == scope, [fresh])
@@ -333,12 +337,12 @@ def pause_memory(scope: str, name: str = "", seconds: float | None = None) -> Pa
 
 
 def resume_memory(scope: str) -> list[Pause]:
-    """Ends the pause of a project, or with EVERYWHERE all pauses that hold. Returns those that it ended."""
+    """End the pause of a project, or with EVERYWHERE all current pauses. Return those that ended."""
     return _end_pauses(lambda one: scope in (EVERYWHERE, one.scope), [])
 
 
 def _end_pauses(is_meant: Callable[[Pause], bool], fresh: list[Pause]) -> list[Pause]:
-    """Ends those that hold and are meant, which it returns, and adds fresh ones."""
+    """End the matching current pauses, add fresh ones, and return those that ended."""
     path, now = pauses_file(), time.time()
     with suppress(OSError):  # writing says it better
         make_private(path.parent)

@@ -1,4 +1,4 @@
-"""`mcp`: the MCP server on stdin and stdout. Apart from `serve`, so that agents wait for nothing of the HTTP server."""
+"""`mcp`: the MCP server on stdin and stdout. Separate from `serve`, so that it loads no HTTP server."""
 
 import sys
 from importlib.util import find_spec

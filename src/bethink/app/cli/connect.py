@@ -66,7 +66,7 @@ AllHosts = Annotated[bool, Arg("all of these")]
 
 
 @operation(
-    "Connect",
+    "Agents",
     agents="append",
     person_with=("force",),
     examples=(
@@ -125,7 +125,7 @@ def install(
 
 
 @operation(
-    "Connect",
+    "Agents",
     agents="person",
     harmless=("dry_run",),
     examples=("bethink uninstall", "bethink uninstall --codex --dry-run"),
@@ -198,7 +198,7 @@ def find_hosts(console: Console, where: InstallPlace) -> list[str]:
 
 
 def find_place(warm: bool = False) -> InstallPlace:
-    """Whose agents are connected, and with which command."""
+    """Return the home, environment and command to connect agents with."""
     return InstallPlace(Path.home(), os.environ, installer.find_command(), warm)
 
 
@@ -268,7 +268,7 @@ def report(check: str, well: str, trouble: str = "", fix: str = "") -> DoctorFin
 
 
 @operation(
-    "Tend",
+    "Maintenance",
     agents="read",
     lists=("findings", "finding", "check", "ok", "message", "fix"),
     examples=(
@@ -362,7 +362,7 @@ def examine_plugins() -> Iterator[DoctorFinding]:
 
 
 def find_folders(memory: Bethink) -> dict[str, Path]:
-    """Our own folders, which only their owner may read: that of the database, unless it is elsewhere, and that of the hooks."""
+    """The folders Bethink owns: that of the hooks, and that of the database if it is ours."""
     folder = Path(memory.store.path).parent
     ours = folder == config.data_directory() or folder.name == ".bethink"
     found = {"hooks folder": state.folder(), **({"folder": folder} if ours else {})}
@@ -423,7 +423,7 @@ def repair_memory(console: Console, memory: Bethink) -> None:
 
 
 @operation(
-    "Connect",
+    "Agents",
     agents="person",
     examples=(
         "bethink join shop",
@@ -483,7 +483,10 @@ def join(
 
 
 def find_project(memory: Bethink, name: str | None) -> str:
-    """The id of a project that the database knows by its name or its scope; by default one that was in this folder, or is called like it."""
+    """Return the id of a project by name or scope.
+
+    By default, it is a project that was in this folder before, or has the same name.
+    """
     here, root = memory.project, redact_name(str(memory.project.root))
     others = [
         (key, title, path)
@@ -516,7 +519,7 @@ def examine_project(memory: Bethink) -> Iterator[DoctorFinding]:
             "registry",
             "",
             f"{path} cannot be understood",
-            "Run `bethink doctor` in the project that lost its memories, which mends the file; otherwise remove it.",
+            "Run `bethink doctor` in the project that lost its memories, which repairs the file; otherwise remove it.",
         )
 
 
@@ -528,7 +531,7 @@ SERVER_SECONDS = 25.0
 STALE = 5  # memories with a missing file that are listed
 RECENT = 24 * 3600.0  # a failure older than that is history
 PATIENCE = 600.0  # seconds after which transcripts that wait are a problem
-# What a hook is told. Harmless: no session, so that nothing is noted; a greeting, for which nothing is looked up.
+# Input of a test run. It is harmless: no session, so nothing is recorded; a greeting, so nothing is looked up.
 PROBES = {
     "session-start": '{"cwd": "", "hook_event_name": "session-start", "source": "startup"}',
     "prompt": '{"cwd": "", "hook_event_name": "prompt", "prompt": "hello", "source": "user"}',
@@ -543,11 +546,11 @@ ASKED = """
 
 
 class Connection(NamedTuple):
-    """How one agent is connected: by entries in its files, or by our plugin."""
+    """One connected agent: entries in its files, or our plugin."""
 
     host: str
     place: InstallPlace
-    parts: frozenset[str]  # that stand in its files
+    parts: frozenset[str]  # found in its files
     plugin: str = ""
 
     def report(self, name: str, well: str, trouble: str = "", fix: str = "") -> DoctorFinding:
@@ -571,7 +574,7 @@ def find_connections() -> Iterator[Connection]:
 
 
 def examine_agents(console: Console, fix: bool) -> Iterator[DoctorFinding]:
-    """Every agent that is connected, from its files to what was captured. The same server is started once, however many have it."""
+    """Check every connected agent, from its files to its last capture. Start each server only once."""
     try:
         found = list(find_connections())
         if fix:
@@ -596,7 +599,10 @@ def examine_agents(console: Console, fix: bool) -> Iterator[DoctorFinding]:
 
 
 def repair_agents(console: Console, found: Sequence[Connection]) -> None:
-    """Rewrite the entries of `install`, and reset the failure counts. What cannot be written shows up in the findings."""
+    """Rewrite the entries of `install` and reset the failure counts.
+
+    Files that cannot be written show up in the findings.
+    """
     for one in found:
         entered = [] if one.plugin else [one.host]
         for outcome in installer.install(entered, one.place, [*one.parts], force=True):
@@ -610,7 +616,7 @@ Checked = tuple[DoctorFinding, Strings, Collection[str]]
 
 
 def check_entries(one: Connection) -> Checked:
-    """Whether an agent's files are as `install` would write them."""
+    """Check that an agent's files are as `install` would write them."""
     tried = [part for part in TRIED if part in one.parts]
     planned = installer.install([one.host], one.place, [*one.parts], force=True, dry=True)
     outcomes = [outcome for outcome in planned if outcome.part != "skills"]
@@ -626,7 +632,7 @@ def check_entries(one: Connection) -> Checked:
 
 
 def find_trouble(one: Connection, wrong: Sequence[FileOutcome]) -> tuple[str, str]:
-    """Why an agent would not start Bethink, and how to mend it."""
+    """Return the reason why an agent would not start Bethink, and the fix."""
     reasons = [
         reason if str(outcome.path) in reason else f"{outcome.path}: {reason}"
         for outcome in wrong
@@ -645,32 +651,32 @@ def find_trouble(one: Connection, wrong: Sequence[FileOutcome]) -> tuple[str, st
 
 
 def check_plugin(one: Connection) -> Checked:
-    """Whether the program is there that our plugin's launcher finds, on PATH or where installers put it."""
+    """Check that the launcher of our plugin finds the program, on PATH or where installers put it."""
     path = one.place.environment.get("PATH", os.defpath)
     folders = f"{path}{os.pathsep}{one.place.home / '.local' / 'bin'}"
     program = shutil.which(installer.NAME, path=folders) or ""
-    gone = "" if program else f"{installer.NAME}, which the plugin starts, is not there."
+    gone = "" if program else f"{installer.NAME}, which the plugin starts, was not found."
     fix = "uv tool install 'bethink[mcp]', which the plugin finds on PATH or in ~/.local/bin"
     well = f"the plugin {one.plugin} brings hooks, the MCP server and skills"
     return one.report("config", well, gone, fix), (program,), TRIED if program else ()
 
 
 def check_hooks(one: Connection) -> DoctorFinding:
-    """Whether the hooks run. What fails inside one, without a word to its host, is counted, and found among the failures."""
+    """Check that the hooks run. Failures inside a hook are silent; `check_failures` reports them."""
     slowest = 0.0
-    for event, told in PROBES.items():
+    for event, request in PROBES.items():
         words = installer.hook_words(one.host, one.place, event)
-        output, trouble, seconds = run_command(words, told, HOOK_SECONDS)
+        output, trouble, seconds = run_command(words, request, HOOK_SECONDS)
         slowest = max(slowest, seconds)
         if not trouble and output and not output.startswith(b"{"):
-            trouble = "its answer is no JSON object"
+            trouble = "its answer is not a JSON object"
         if trouble:
             return one.report("hooks", "", f"{event}: {trouble}")
     return one.report("hooks", f"{', '.join(PROBES)} run, the slowest in {slowest * 1000:.0f} ms")
 
 
 def ask_server(words: Sequence[str]) -> tuple[str, str, str]:
-    """How the MCP server answers, or what is wrong with it and how to mend it."""
+    """Return the answer of the MCP server, or its problem and the fix."""
     output, trouble, seconds = run_command(words, ASKED, SERVER_SECONDS)
     with suppress(ValueError, LookupError, TypeError):  # what is no JSON is no protocol
         answers = {line.get("id"): line for line in map(json.loads, output.splitlines())}
@@ -688,11 +694,11 @@ def check_capture(host: str) -> DoctorFinding:
     ended = [one for one in waiting if one.event not in spool.UNDER_WAY]
     late = [one for one in ended if now - one.noted_at > PATIENCE]
     last = "nothing was captured yet" if at is None else f"last capture {span(now - at)} ago"
-    said = f"{last}; waiting: {many(len(waiting), 'transcript')}"
+    summary = f"{last}; waiting: {many(len(waiting), 'transcript')}"
     note = find_connectable(host).files.note
     if at is None and note:  # by which it may be explained
-        said = f"{said}. {note}"
-    return report(f"{host} capture", said, said if late else "", "bethink backfill --all")
+        summary = f"{summary}. {note}"
+    return report(f"{host} capture", summary, summary if late else "", "bethink backfill --all")
 
 
 def check_failures(host: str) -> Iterator[DoctorFinding]:
@@ -700,13 +706,13 @@ def check_failures(host: str) -> Iterator[DoctorFinding]:
         if row.host == host:
             ago = time.time() - row.last
             last = f"last {span(ago)} ago: {row.message}"
-            said = f"{row.event} failed {many(row.count, 'time')}, {last}"
-            fix = "bethink doctor --fix, when the rest is well, forgets them"
-            yield report(f"{host} failures", said, "" if ago > RECENT else said, fix)
+            summary = f"{row.event} failed {many(row.count, 'time')}, {last}"
+            fix = "bethink doctor --fix resets the count; fix other problems first"
+            yield report(f"{host} failures", summary, "" if ago > RECENT else summary, fix)
 
 
 def check_pauses() -> Iterator[DoctorFinding]:
-    """Pauses that hold now: nothing is wrong with them, and they explain a silence."""
+    """Report current pauses: they are no problem, but explain why nothing is captured."""
     now = time.time()
     for one in read_pauses():
         if one.holds(now):
@@ -715,9 +721,11 @@ def check_pauses() -> Iterator[DoctorFinding]:
             yield report("pause", f"memory is paused {where} {left}")
 
 
-def run_command(words: Sequence[str], told: str, seconds: float) -> tuple[bytes, str, float]:
-    """Runs a command that is told something, and ends it with all that it started. Gives its answer, what is wrong with how it ended,
-    and the seconds that it took."""
+def run_command(words: Sequence[str], input: str, seconds: float) -> tuple[bytes, str, float]:
+    """Run a command with some input, then end it and every process it started.
+
+    Return its output, the problem if it failed, and the seconds it took.
+    """
     started, pipe = time.monotonic(), subprocess.PIPE
     output, trouble = b"", ""
     try:
@@ -725,11 +733,11 @@ def run_command(words: Sequence[str], told: str, seconds: float) -> tuple[bytes,
             words, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
         ) as process:
             try:
-                output, said = process.communicate(told.encode(), seconds)
+                output, errors = process.communicate(input.encode(), seconds)
             finally:
                 end_process(process)
         if process.returncode:
-            complaint = said.decode("utf-8", "replace").strip().rpartition("\n")[2]
+            complaint = errors.decode("utf-8", "replace").strip().rpartition("\n")[2]
             trouble = f"it ended with {process.returncode}: {complaint[:300]}"
     except subprocess.TimeoutExpired:
         trouble = f"it did not end or answer within {seconds:g} seconds"

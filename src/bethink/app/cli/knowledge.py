@@ -1,4 +1,4 @@
-"""Take in what a project knows about itself and what was said about it: init, index, map, analyze, backfill."""
+"""`init`, `index`, `map`, `analyze` and `backfill`: import documents, code and conversations."""
 
 import os
 import time
@@ -24,12 +24,12 @@ from bethink.project import Project, read_pauses
 
 
 def run_sync(
-    console: Console, label: str, sync: Callable[..., Synced], *given: Any, **how: Any
+    console: Console, label: str, sync: Callable[..., Synced], *values: Any, **how: Any
 ) -> Result:
     """Sync sources with memory, show progress, and then what changed."""
     with Bar(console, label, "files") as bar:
         bar(0)
-        return synced_result(sync(*given, progress=bar, **how))
+        return synced_result(sync(*values, progress=bar, **how))
 
 
 def synced_result(synced: Synced) -> Result:
@@ -39,7 +39,7 @@ def synced_result(synced: Synced) -> Result:
 
 
 @operation(
-    "Take in",
+    "Import and index",
     agents="append",
     opens="make",
     examples=(
@@ -64,7 +64,7 @@ def index(console: Console, memory: Bethink) -> Result:
 
 
 @operation(
-    "Take in",
+    "Import and index",
     agents="append",
     opens="make",
     examples=(
@@ -85,7 +85,7 @@ def map_(console: Console, memory: Bethink) -> Result:
 
 
 @operation(
-    "Take in",
+    "Import and index",
     agents="append",
     opens="make",
     examples=(
@@ -110,7 +110,7 @@ def analyze(
 
 
 @operation(
-    "Take in",
+    "Import and index",
     agents="append",
     person_with=("trusted",),
     opens="make",
@@ -217,7 +217,7 @@ def list_agent_options() -> Sequence[Parameter]:
 
 
 @operation(
-    "Take in",
+    "Import and index",
     agents="append",
     examples=(
         "bethink init",

@@ -29,7 +29,7 @@ Port = Annotated[int | None, Arg("port", metavar="N", low=0, high=65535)]
 
 
 class Listen(NamedTuple):
-    """Where a server listens, and how."""
+    """Address and options of a server."""
 
     host: str = HOST
     port: int = PORT
@@ -76,7 +76,7 @@ def serve(
 
 
 def run_server(console: Console, listen: Listen, announce: Announce, quiet: bool) -> None:
-    """Serve until stopped. `announce` is called once requests are accepted. A `quiet` server logs only problems."""
+    """Serve until stopped. Call `announce` once requests are accepted; if `quiet`, log only problems."""
     app, name = load_app(), console.find_project().name
     session = security.new_secret() if is_this_machine(listen.host.lower()) else ""
     app.prepare_log(quiet)
@@ -152,7 +152,7 @@ def announce_server(console: Console, address: str, name: str, session: str) -> 
 
 
 @operation(
-    "Look",
+    "Browse",
     agents="person",
     examples=(
         "bethink ui",

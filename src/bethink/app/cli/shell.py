@@ -45,7 +45,7 @@ Register-ArgumentCompleter -Native -CommandName bethink -ScriptBlock {
 
 
 @operation(
-    "Tend",
+    "Maintenance",
     agents="read",
     examples=(
         "source <(bethink completion bash)",
@@ -75,7 +75,7 @@ def completion(
 
 
 def complete_line(line: str) -> dict[str, str]:
-    """The words that may stand at the end of a typed line, each with its help."""
+    """Return the words that may complete a typed line, each with its help."""
     typed = line.split()[1:]
     last = typed.pop() if typed and not line.endswith(" ") else ""
     name, _ = find_command(typed)
@@ -153,7 +153,7 @@ DEMO = (
 
 
 @operation(
-    "Look",
+    "Browse",
     agents="read",
     examples=("bethink demo", "BETHINK_EMBEDDING=none bethink demo", "bethink demo --json"),
 )

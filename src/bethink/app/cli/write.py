@@ -1,4 +1,4 @@
-"""How the command line shows the results of `operations/write.py`; and `forget`, which asks before it purges."""
+"""Command-line views of the results of `operations/write.py`, and `forget`."""
 
 import shlex
 from collections.abc import Sequence
@@ -99,7 +99,7 @@ def show_link(console: Console, memory: Bethink, linked: Linked) -> Result:
 
 
 @operation(
-    "Use",
+    "Everyday",
     tool="forget_memories",
     agents="append",
     opens="read",

@@ -143,7 +143,7 @@ def route(address: str, group: str, *traits: str) -> Callable[[Function], Functi
 def presents(
     shared: Callable[..., object], prepare: Callable[[View, Json], Json] | None = None
 ) -> Callable[[Function], Function]:
-    """Serve a shared operation. The function turns its result into the response; `prepare` changes its arguments first."""
+    """Serve a shared operation: `prepare` changes its arguments, the function turns its result into JSON."""
 
     def register(function: Function) -> Function:
         known = next(one for one in SHARED.values() if one.function is shared)
@@ -174,7 +174,7 @@ def find_next(shown: Sequence[object], offset: int, total: int) -> int | None:
 
 
 def prepare_search(memory: View, arguments: Json) -> Json:
-    """Use one random seed for all pages of a question, and a new one every hour. Keep the default limit within the API's."""
+    """Use one random seed per hour for all pages of a search. Keep the default limit within the API's."""
     look: Look = arguments["look"]
     if look.seed is None:
         hour = f"{memory.clock():%Y%m%d%H} {arguments['query']}"
@@ -272,7 +272,7 @@ def show_history(memory: View, events: Sequence[Event]) -> History:
     return History([Version(**record) for record in records])
 
 
-@route("GET /memories/{id}/around", "Use")
+@route("GET /memories/{id}/around", "Everyday")
 def around(
     memory: View,
     id: Id,
@@ -282,7 +282,7 @@ def around(
     return Memories(conversations.surroundings(memory, id, turns))
 
 
-@route("GET /export", "Look")
+@route("GET /export", "Browse")
 def export(
     memory: View,
     filters: Filters = NO_FILTERS,
@@ -295,7 +295,7 @@ def export(
     return memory.export(find.build_filter(memory, filters, **hidden))
 
 
-@route("GET /projects", "Look")
+@route("GET /projects", "Browse")
 def projects(memory: View) -> ProjectList:
     """List the projects and containers that the token is for, and personal memories.
 
@@ -324,7 +324,7 @@ def projects(memory: View) -> ProjectList:
 # Changes
 
 
-@route("POST /memories", "Use", "meaning", "created")
+@route("POST /memories", "Everyday", "meaning", "created")
 def add(
     memory: View,
     memories: Annotated[
@@ -359,7 +359,7 @@ def add(
     return Added(receipt.outcomes, receipt.added, receipt.hints)
 
 
-@route("PATCH /memories/{id}", "Use", "meaning")
+@route("PATCH /memories/{id}", "Everyday", "meaning")
 def update(
     memory: View,
     id: Id,
@@ -382,7 +382,7 @@ def update(
     return update_fields(memory, id, fields, embedding_text, was)
 
 
-@route("DELETE /memories/{id}", "Use")
+@route("DELETE /memories/{id}", "Everyday")
 def forget(
     memory: View,
     id: Id,
@@ -414,7 +414,7 @@ def show_changed(memory: View, changed: write.Changed) -> Memory:
     return changed.memory
 
 
-@route("POST /memories/{id}/relations", "Use", "created")
+@route("POST /memories/{id}/relations", "Everyday", "created")
 def link(memory: View, id: Id, target: Target, type: RelationType = "relates_to") -> Link:
     """Relate a memory to another.
 
@@ -424,7 +424,7 @@ def link(memory: View, id: Id, target: Target, type: RelationType = "relates_to"
     return Link(made.source, made.type, made.target, "linked")
 
 
-@route("DELETE /memories/{id}/relations", "Use")
+@route("DELETE /memories/{id}/relations", "Everyday")
 def unlink(memory: View, id: Id, target: Target, type: RelationType = "relates_to") -> Link:
     """Remove a relation and its effects."""
     removed = memory.unlink(id, target, type)
@@ -434,7 +434,7 @@ def unlink(memory: View, id: Id, target: Target, type: RelationType = "relates_t
 # Conversations
 
 
-@route("GET /sessions/{id}", "Look")
+@route("GET /sessions/{id}", "Browse")
 def topics(memory: View, id: Id) -> SessionTopics:
     """Show a conversation and its topics in order, sub-topics after their topic."""
     session = memory.find_session(id)
@@ -446,7 +446,7 @@ def topics(memory: View, id: Id) -> SessionTopics:
     return SessionTopics(summarize_session(session), found)
 
 
-@route("GET /timeline", "Look")
+@route("GET /timeline", "Browse")
 def timeline(
     memory: View,
     offset: Offset = 0,
@@ -468,19 +468,19 @@ def timeline(
     return Timeline(days, find_next(shown, offset, offset + len(found)))
 
 
-@route("GET /recent", "Look")
+@route("GET /recent", "Browse")
 def recent(
     memory: View,
     since: Annotated[str, Arg("start of the period: 7d, yesterday, 2026-03-01")] = "7d",
     all_projects: AllProjects = False,
 ) -> Recent:
-    """Show what happened since a time: conversations, replacements, new memories, open items, and memories per day."""
+    """Show recent activity: conversations, replacements, new memories, open items, memories per day."""
     scopes = memory.every_scope() if all_projects else memory.scopes
     found = browse.catch_up(memory, scopes, moment(since, memory.clock()))
     return Recent(**{**found, "sessions": list(map(summarize_session, found["sessions"]))})
 
 
-@route("GET /sessions/{id}/turns", "Look")
+@route("GET /sessions/{id}/turns", "Browse")
 def turns(
     memory: View,
     id: Id,
@@ -523,7 +523,7 @@ def show_failures(memory: View, found: overview.Failures) -> FailureList:
     return FailureList(found.failures)
 
 
-@route("GET /graph", "Look", "meaning")
+@route("GET /graph", "Browse", "meaning")
 def graph(
     memory: View,
     focus: Annotated[
@@ -542,14 +542,14 @@ def graph(
 # The inbox
 
 
-@route("GET /inbox", "Look", "meaning")
+@route("GET /inbox", "Browse", "meaning")
 def inbox(
     memory: View,
     queue: Annotated[str, Arg(choices=queues.QUEUES)] = queues.QUEUES[0],
     limit: Limit = 20,
     start: Annotated[int, Arg("`next` of the previous page", low=0, high=1_000_000_000)] = 0,
 ) -> Inbox:
-    """List items that need a decision: contradictions, duplicates, unverified memories, open items, preferences, suggested rules."""
+    """List items that need a decision, such as contradictions, duplicates and unverified memories."""
     found = queues.list_queue(memory, queue, limit, start)
     closed = () if _may_promote(memory) else PROMOTING
     acts = tuple(
@@ -559,7 +559,7 @@ def inbox(
     return Inbox(queue, items, found.looked, found.next)
 
 
-@route("GET /inbox/counts", "Look", "meaning")
+@route("GET /inbox/counts", "Browse", "meaning")
 def inbox_counts(memory: View) -> InboxCounts:
     """Count the items in each queue of the inbox. Pairs are counted as far as a moment allows."""
     found = queues.count_queues(memory)
@@ -568,7 +568,7 @@ def inbox_counts(memory: View) -> InboxCounts:
     )
 
 
-@route("POST /inbox", "Look")
+@route("POST /inbox", "Browse")
 def decide(
     memory: View,
     act: Annotated[
@@ -595,9 +595,9 @@ def _may_promote(memory: View) -> bool:
 # The server
 
 
-@route("GET /condition", "Tend")
+@route("GET /condition", "Maintenance")
 def condition(memory: View) -> Condition:
-    """Show the state of the database: capture per agent, backlog, size, growth, cost, and the findings of `bethink doctor`.
+    """Show the health of the database: capture, backlog, size, growth, cost, `bethink doctor` findings.
 
     Counting runs in the background; meanwhile the last result is returned. Needs a token for all projects.
     """
@@ -639,7 +639,7 @@ def _peer(memory: View, personal: bool) -> StorePeer:
     return StorePeer(memory.store, scope, memory.actor, memory.clock)
 
 
-@route("POST /sync/outline", "Tend", "reads", "whole")
+@route("POST /sync/outline", "Maintenance", "reads", "whole")
 def sync_outline(memory: View, personal: Personal = False) -> Outline:
     """List what a project contains, to compare it with another database."""
     found = _peer(memory, personal).outline()
@@ -651,7 +651,7 @@ def sync_outline(memory: View, personal: Personal = False) -> Outline:
     return Outline(lines, links)
 
 
-@route("POST /sync/records", "Tend", "reads", "whole")
+@route("POST /sync/records", "Maintenance", "reads", "whole")
 def sync_records(
     memory: View,
     personal: Personal = False,
@@ -665,7 +665,7 @@ def sync_records(
 BundleJson = Annotated[Values, Arg(longest=8 * 1024 * 1024)]
 
 
-@route("POST /sync/take", "Tend", "whole")
+@route("POST /sync/take", "Maintenance", "whole")
 def sync_take(
     memory: View,
     personal: Personal = False,
@@ -690,7 +690,7 @@ def _find_inside(memory: View, scope: str, ids: set[str]) -> set[str]:
     return {one.id for one in memory.store.get(sorted(ids)) if one.scope == scope}
 
 
-@route("POST /sync/remove", "Tend", "whole")
+@route("POST /sync/remove", "Maintenance", "whole")
 def sync_remove(
     memory: View,
     personal: Personal = False,
@@ -723,7 +723,7 @@ def _read_version(text: object) -> bytes | None:
         return b""
 
 
-@route("POST /sync/purged", "Tend", "whole")
+@route("POST /sync/purged", "Maintenance", "whole")
 def sync_purged(
     memory: View,
     personal: Personal = False,

@@ -64,7 +64,7 @@ Rerank = Annotated[
 
 
 class Look(NamedTuple):
-    """How to search."""
+    """Options of a search."""
 
     mode: Annotated[
         str | None,
@@ -121,7 +121,7 @@ class Look(NamedTuple):
 
 
 class Filters(NamedTuple):
-    """Which memories to look at."""
+    """Filters of memories."""
 
     kinds: Annotated[
         Strings,

@@ -45,7 +45,7 @@ class Linked(NamedTuple):
 
 
 @operation(
-    "Use",
+    "Everyday",
     tool="store_memories",
     agents="append",
     person_with=("force",),
@@ -96,7 +96,7 @@ def add(
 
 
 @operation(
-    "Use",
+    "Everyday",
     tool="update_memory",
     agents="append",
     opens="read",
@@ -126,12 +126,12 @@ def update(
         from bethink.features import inbox
 
         return Changed(inbox.bind(memory, id), "bound to this project")
-    given = {**fields, "expires": None} if no_expiry else fields
-    return Changed(update_fields(memory, id, given, embedding_text), "updated")
+    changes = {**fields, "expires": None} if no_expiry else fields
+    return Changed(update_fields(memory, id, changes, embedding_text), "updated")
 
 
 @operation(
-    "Use",
+    "Everyday",
     agents="append",
     opens="read",
     examples=(
@@ -158,7 +158,7 @@ def done(
 
 
 @operation(
-    "Use",
+    "Everyday",
     http="POST /memories/{id}/restore",
     agents="append",
     opens="read",
@@ -190,7 +190,7 @@ def restore(
 
 
 @operation(
-    "Use",
+    "Everyday",
     http="POST /memories/{id}/votes",
     tool="rate_memories",
     agents="append",
@@ -212,7 +212,7 @@ def vote(
 
 
 @operation(
-    "Use",
+    "Everyday",
     agents="append",
     opens="read",
     examples=(

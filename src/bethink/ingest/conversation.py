@@ -333,7 +333,7 @@ def _describe_topic(
     commits = [fact.name for one in own for fact in one.turn.work if fact.what == "commit"]
     ideas = _outline(memory for memory in made if memory.span in inside)
     if span.name:
-        # What it is about was said when it began; what came out of it may have grown.
+        # Its subject was stated when it began; its results may have grown.
         before = dict(line.partition(": ")[::2] for line in span.summary.split("\n"))
         asked = [("user", before["Focus"])] if "Focus" in before else texts
         commits = [*before.get("Done", "").split("; "), *commits]

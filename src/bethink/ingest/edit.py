@@ -34,7 +34,7 @@ from bethink.text import as_entity, check_kind
 
 Fields = dict[str, Any]
 CLEARABLE = frozenset(name for name, info in fields_of(Memory).items() if info.clearable)
-# How the values of a change are read, where a passage holds them otherwise.
+# Conversions of values that a passage stores in another form.
 READ: Mapping[str, Callable[[Any], Any]] = {
     "kind": check_kind,
     "tags": tuple,
@@ -42,7 +42,7 @@ READ: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-# Who may change what
+# Authority
 
 
 def touched_ids(batch: Batch) -> set[str]:

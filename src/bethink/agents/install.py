@@ -229,7 +229,7 @@ class InstalledFile(NamedTuple):
         return text is not None and digest(text) in self.after
 
     def as_row(self) -> Json:
-        """Return the fields to store. An unused choice is left out, so that older versions can read the record."""
+        """Return the fields to store; without the default choice, so that older versions read it."""
         row = self._asdict()
         if self.tool_hooks:
             del row["tool_hooks"]

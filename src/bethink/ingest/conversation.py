@@ -60,10 +60,10 @@ from bethink.llm import Model, tasks
 from bethink.llm.base import ModelError
 from bethink.model import (
     ASKED_IMPORTANCE,
+    CONVERSATION_SCOPE,
     NOTHING,
     PERSONAL,
     PUT_OFF,
-    SAID_IN,
     TRUST,
     Batch,
     Change,
@@ -591,7 +591,7 @@ def _keep_idea(recipe: Recipe, idea: Idea, one: NewTurn, topics: Topics, number:
     preferred = speaker == "user" and idea.kind == "preference"
     own = recipe.options.personal and preferred and holds_anywhere(idea.text)
     if own:
-        metadata[SAID_IN] = recipe.options.scope
+        metadata[CONVERSATION_SCOPE] = recipe.options.scope
     if idea.put_off:
         metadata[PUT_OFF] = True
     passage = Passage(

@@ -10,12 +10,12 @@ from bethink.errors import InvalidInput, NeedsPerson
 from bethink.ingest.extract import entities, keywords, summarize
 from bethink.ingest.pipeline import clean_passage
 from bethink.model import (
+    CONVERSATION_SCOPE,
     EDITABLE,
     EVERYTHING,
     IDEAS,
     OPEN_KINDS,
     PERSONAL,
-    SAID_IN,
     TRUST,
     Batch,
     Change,
@@ -237,7 +237,7 @@ def find_traces(store: Store, purged: Sequence[Memory], visible: Collection[str]
 def _find_scope(memory: Memory) -> str:
     """Return the scope of the conversation. Metadata count only where `conversation` put them."""
     own = memory.scope == PERSONAL
-    return str(memory.metadata.get(SAID_IN, PERSONAL)) if own else memory.scope
+    return str(memory.metadata.get(CONVERSATION_SCOPE, PERSONAL)) if own else memory.scope
 
 
 def _find_turn(memory: Memory) -> tuple[str, int]:

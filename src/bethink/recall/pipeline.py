@@ -1,6 +1,5 @@
 """Recall, the recipe: question → query → candidates → features → rank → expand → answer. Nothing here writes."""
 
-import random
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -35,6 +34,8 @@ from bethink.store.base import Store
 from bethink.store.rows import is_narrow
 
 if TYPE_CHECKING:
+    from random import Random
+
     from bethink.judge import Judge
 
 
@@ -66,7 +67,7 @@ def recall(
     store: Store,
     embedder: Embedder | None,
     now: datetime,
-    rng: random.Random,
+    rng: "Random | None" = None,  # for a profile with jitter
     judge: "Judge | None" = None,
 ) -> Answer:
     """Answer a question."""
@@ -144,7 +145,7 @@ def _date_by_event(
     side, text = event
     look = Ask(ask.filter, ask.mode, ask.fusion, limit=1, gate=ask.gate, threshold=EVENT_FIT)
     look = look._replace(related=False, looking_up=True)
-    hits = recall(text, look, store, embedder, now, random.Random(0)).hits
+    hits = recall(text, look, store, embedder, now).hits
     known: list[Any] = [hit.memory.valid_from or hit.memory.created_at for hit in hits]
     return query._replace(**{side: known[0]}) if known else query
 

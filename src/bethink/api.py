@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from bethink import config as configuration
-from bethink import consent, ingest, plugins
+from bethink import ingest, plugins
 from bethink import project as projects
 from bethink.config import Config, locate_database
 from bethink.embed import LazyModel, compares_statements, without_vectors
@@ -515,6 +515,8 @@ class Bethink:
         """Hide memories (`restore` brings them back), or with `purge` remove every trace of them for good, and with them what their
         conversation holds in the very same words. An agent hides what is trusted no more than the agent. The rest, and every
         purge, is a request that waits in the inbox; `phrase` is what the user can send as a message to grant it."""
+        from bethink import consent  # and with it the transfer between stores
+
         found = self.store.get([self.resolve(id) for id in ids])
         allowed = [one for one in found if self._may_remove(one, purge)]
         gone = tuple(one.id for one in allowed)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import UTC, date, datetime
 from functools import partial
 from os.path import commonprefix
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from bethink.embed.base import Embedder
 from bethink.errors import Ambiguous, NotFound, StoreCorrupt
@@ -34,7 +34,7 @@ from bethink.model import (
     Words,
     turn_of,
 )
-from bethink.store import rows, transfer
+from bethink.store import rows
 from bethink.store.places import MEMORIES, TOPICS, Index
 from bethink.store.rows import (
     Cosines,
@@ -49,8 +49,10 @@ from bethink.store.rows import (
     within,
 )
 from bethink.store.rules import Writer
-from bethink.store.transfer import Bundle, Expected
 from bethink.store.words import count_occurrences, hash_word, pair_hash
+
+if TYPE_CHECKING:
+    from bethink.store.transfer import Bundle, Expected
 
 # The first 13 characters of an id are its millisecond: shorter ones stop being unique with the next memory.
 SHORTEST = 13
@@ -596,11 +598,13 @@ class Store(Reader):
 
     def export(
         self, part: str, scopes: Scopes | None = None, vectors: bool = True, size: int = PAGE
-    ) -> Iterator[Bundle]:
+    ) -> Iterator["Bundle"]:
         """Everything of a part (`transfer.PARTS`), so many items in a bundle."""
         keys, select, scope = rows.EXPORTS[part]
         where = self._within(scope, scopes) if scope else "1 = 1"
         select = select.replace("{columns}", self.columns).replace("SELECT", f"SELECT {keys},", 1)
+        from bethink.store.transfer import Bundle  # no search needs it
+
         width = len(keys.split(", "))
         last: Sequence[Any] = ()
         while True:
@@ -649,15 +653,17 @@ class Store(Reader):
 
     def take(
         self,
-        bundle: Bundle,
+        bundle: "Bundle",
         *,
-        expect: Expected = NOTHING,
+        expect: "Expected" = NOTHING,
         allow_purged: bool = False,
         note: tuple[str, str] | None = None,
     ) -> Strings:
         """Puts a bundle down as it is, in one transaction with a note. Returns the ids of memories that were not taken:
         whose `version` is not the expected one (None: there is none), whose text another memory of the scope holds, or that would bring
         back a text that was purged, if only in their history."""
+
+        from bethink.store import transfer
 
         def take(writer: Writer) -> Strings:
             ids = [one.memory.id for one in bundle.records]

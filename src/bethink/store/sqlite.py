@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import array
 import os
-import random
 import stat
-import threading
 import time
 import weakref
+from _thread import _local, allocate_lock  # `threading` would take half a millisecond
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -181,10 +180,10 @@ full-text index | rebuild | {} spans, but {} are indexed. | SELECT a.n, b.n FROM
         super().__init__()
         self.path = path
         self.timeout = timeout
-        self._local = threading.local()
+        self._local = _local()
         # Weak, so that the connection of a thread is closed when the thread ends.
         self._connections = weakref.WeakSet[Connection]()
-        self._lock = threading.Lock()
+        self._lock = allocate_lock()
         self._held: dict[Index, VectorIndex] = {}
         # Errors about the file come when it is opened, not at the first question.
         self.run("SELECT 1")
@@ -208,7 +207,7 @@ full-text index | rebuild | {} spans, but {} are indexed. | SELECT a.n, b.n FROM
                 scrub(connections[0], 0.0)
         for connection in connections:
             connection.close()
-        self._local = threading.local()
+        self._local = _local()
 
     def run(self, sql: str, *values: Any) -> Rows:
         with translate_errors(self.path):
@@ -530,7 +529,9 @@ def retry(action: Callable[[], object], patience: float = 30.0) -> None:
         except (apsw.BusyError, apsw.LockedError):
             if time.monotonic() > deadline:
                 raise
-            time.sleep(random.uniform(0.005, 0.05))
+            from random import uniform
+
+            time.sleep(uniform(0.005, 0.05))
         else:
             return
 

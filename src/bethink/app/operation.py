@@ -71,7 +71,7 @@ class Parameter(NamedTuple):
     default: object
     arg: Arg
     nullable: bool = False  # None is a value of its own: a switch with three states
-    members: "tuple[Parameter, ...]" = ()  # of objects
+    members: tuple["Parameter", ...] = ()  # of objects
     request: Callable[..., object] | None = None  # the NamedTuple that objects become
     path: Strings = ()  # the parameters of the function that it is part of
 

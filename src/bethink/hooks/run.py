@@ -24,11 +24,9 @@ from typing import TYPE_CHECKING
 from bethink import config as configuration
 from bethink import project as projects
 from bethink.config import locate_database
-from bethink.embed import compares_statements
 from bethink.errors import BethinkError
-from bethink.hooks import helper, spool, state
+from bethink.hooks import spool, state
 from bethink.hooks.state import Hook
-from bethink.language.words import COMMON_WORDS, STOP_WORDS
 from bethink.model import TRUST
 
 if TYPE_CHECKING:
@@ -94,6 +92,8 @@ def run_alone(words: Sequence[str]) -> None:
     options = dict(pairwise(parts))
     event, host = words[0], options.get("--host", "claude")
     if event == "helper":
+        from bethink.hooks import helper
+
         gc.enable()
         helper.serve(answer_request)
         os._exit(0)
@@ -190,10 +190,16 @@ def _tell(hook: Hook, project: Project, config: Config, closing: bool) -> str:
     if projects.is_paused(hook.directory, project.scope):
         return ""
     text = ""
-    uses_helper = exists and not closing and config.hook_helper and compares_statements(config)
+    uses_helper = False
+    if exists and not closing and config.hook_helper:
+        from bethink.embed import compares_statements
+
+        uses_helper = compares_statements(config)
     if exists and _is_wanted(hook, config, project):
         reply = None
         if uses_helper and hook.event == "prompt":
+            from bethink.hooks import helper
+
             request = {"hook": hook._asdict(), "worktree": str(project.worktree)}
             reply = helper.ask(request, HELPER_SHARE * config.hook_seconds)
         if reply is None:
@@ -202,6 +208,8 @@ def _tell(hook: Hook, project: Project, config: Config, closing: bool) -> str:
         text = reply
     if hook.event == "session-start":  # what a session that was killed left behind is read
         if uses_helper:
+            from bethink.hooks import helper
+
             helper.warm_up()
         state.remove_old_deliveries()
         with _counting(hook):
@@ -308,6 +316,8 @@ def _is_wanted(hook: Hook, config: Config, project: Project) -> bool:
 
 def is_telling(prompt: str) -> bool:
     """Whether a prompt may be about something: "yes, do it again" is not. A guess on the safe side, before anything is opened."""
+    from bethink.language.words import COMMON_WORDS, STOP_WORDS
+
     words = re.findall(r"[^\W_]{1,60}", prompt[:LONG].lower())
     return len(prompt) > LONG or not (STOP_WORDS | COMMON_WORDS).issuperset(words)
 

@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from bethink import agents, embed
+from bethink import agents
 from bethink.config import Config, data_directory
 from bethink.errors import BethinkError
 from bethink.hooks import state
@@ -281,6 +281,8 @@ def worker_environment(config: Config = DEFAULTS) -> dict[str, str]:
 def list_key_variables(config: Config) -> list[str]:
     """Return the environment variables with the keys of the configured models."""
     found: list[str] = []
+    from bethink import embed
+
     if config.embedding != embed.DEFAULT:  # the default is a local model, without keys
         provider = embed.find_provider(config.embedding)
         found += provider.variables if provider else ()

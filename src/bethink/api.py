@@ -15,7 +15,6 @@ from bethink import ingest, plugins
 from bethink import project as projects
 from bethink.config import Config, locate_database
 from bethink.embed import LazyModel, compares_statements, without_vectors
-from bethink.embed.base import Embedder
 from bethink.errors import (
     Ambiguous,
     BethinkError,
@@ -66,6 +65,7 @@ from bethink.text import as_entity, check_choice, check_kind, check_range
 if TYPE_CHECKING:
     from random import Random
 
+    from bethink.embed.base import Embedder
     from bethink.ingest.compare import WriteOptions
     from bethink.ingest.edit import Traces
     from bethink.ingest.pipeline import Recent

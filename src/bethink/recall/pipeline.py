@@ -3,7 +3,6 @@
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bethink.embed.base import Embedder
 from bethink.model import Answer, Candidate, Filter, Hit, Query, Strings
 from bethink.recall.candidates import Search, apply_syntax
 from bethink.recall.expand import expand
@@ -36,6 +35,7 @@ from bethink.store.rows import is_narrow
 if TYPE_CHECKING:
     from random import Random
 
+    from bethink.embed.base import Embedder
     from bethink.judge import Judge
 
 
@@ -65,7 +65,7 @@ def recall(
     question: str,
     ask: Ask,
     store: Store,
-    embedder: Embedder | None,
+    embedder: "Embedder | None",
     now: datetime,
     rng: "Random | None" = None,  # for a profile with jitter
     judge: "Judge | None" = None,
@@ -137,7 +137,7 @@ def _newest(candidate: Candidate) -> tuple[float, int]:
 
 
 def _date_by_event(
-    question: str, query: Query, ask: Ask, store: Store, embedder: Embedder | None, now: datetime
+    question: str, query: Query, ask: Ask, store: Store, embedder: "Embedder | None", now: datetime
 ) -> Query:
     """Add the time of the event that a question measures by ("before we moved to Postgres"), if memory knows it."""
     if (event := find_event(question)) is None:
@@ -151,7 +151,7 @@ def _date_by_event(
 
 
 def _leave_unrelated(
-    shortlist: Shortlist, total: int, query: Query, ask: Ask, embedder: Embedder | None
+    shortlist: Shortlist, total: int, query: Query, ask: Ask, embedder: "Embedder | None"
 ) -> tuple[Shortlist, int, Strings]:
     """Return the hits to show, the number of all, and hints. Where nothing fits, only the nearest few are left.
 

@@ -1,13 +1,16 @@
 """Unrelated: noticing that nothing fits a question, and saying so."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from bethink.embed.base import Embedder
 from bethink.model import OPEN_KINDS, Filter, Query, Strings
 from bethink.recall.candidates import narrow_filter
 from bethink.recall.rank import Features
 from bethink.recall.shape import NONE_OPEN, NOTHING_OPEN
 from bethink.store.base import Store
+
+if TYPE_CHECKING:
+    from bethink.embed.base import Embedder
 
 # How far the nearest hit must stand out of what the model gives to strangers, and what a covered question adds: .3 % of the answered questions
 # of six sets fall below, and 74 % of those that belong to another set (bench/LOG.md, 2026-11-15).
@@ -21,7 +24,7 @@ NOTHING_FITS = "Nothing fits this question well."
 FEW_SHOWN = "Nothing fits this question well: only a few of the nearest are shown."
 
 
-def are_unrelated(hits: Sequence[Features], embedder: Embedder | None) -> bool:
+def are_unrelated(hits: Sequence[Features], embedder: "Embedder | None") -> bool:
     """Return True if even the best hit is no nearer to the question than strangers are, and none holds all its words.
 
     Without a model: if it holds next to nothing of the question, and is not there for its topic either."""

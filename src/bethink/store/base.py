@@ -12,7 +12,6 @@ from functools import partial
 from os.path import commonprefix
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from bethink.embed.base import Embedder
 from bethink.errors import Ambiguous, NotFound, StoreCorrupt
 from bethink.model import (
     NOTHING,
@@ -52,6 +51,7 @@ from bethink.store.rules import Writer
 from bethink.store.words import count_occurrences, hash_word, pair_hash
 
 if TYPE_CHECKING:
+    from bethink.embed.base import Embedder
     from bethink.store.transfer import Bundle, Expected
 
 # The first 13 characters of an id are its millisecond: shorter ones stop being unique with the next memory.
@@ -768,7 +768,7 @@ class Store(Reader):
     def keyword_spans(self, query: Query, scopes: Scopes, limit: int) -> Scores:
         raise NotImplementedError
 
-    def embed_question(self, text: str, embedder: Embedder) -> Any:
+    def embed_question(self, text: str, embedder: "Embedder") -> Any:
         """The vector of a question; from where it is kept, if the same was asked before."""
         return embedder.query(text)
 

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any
 import apsw
 from apsw import Connection
 
-from bethink.embed.base import Embedder
 from bethink.errors import StoreCorrupt, StoreError, StoreTooNew, translate_error, unstorable
 from bethink.model import Batch, Filter, Query, Ranking, Receipt
 from bethink.store import rows
@@ -42,6 +41,7 @@ from bethink.store.words import (
 )
 
 if TYPE_CHECKING:
+    from bethink.embed.base import Embedder
     from bethink.store.vectors import VectorIndex
 
 WITHOUT_LOCKS = "unix-none" if os.name == "posix" else "win32-none"  # a VFS of SQLite

@@ -93,7 +93,7 @@ EXIT_CODES = {
 MODULES = (
     *("operations.write", "cli.write", "operations.find", "cli.edit", "cli.handoff"),
     *("cli.knowledge", "cli.transfer", "cli.rules", "operations.overview", "cli.tend"),
-    *("cli.shell", "cli.serve", "cli.settings", "cli.connect"),
+    *("cli.shell", "cli.agents", "cli.serve", "cli.settings", "cli.connect"),
 )
 GROUPS = ("Use", "Take in", "Look", "Serve", "Connect", "Tend")
 

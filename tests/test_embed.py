@@ -263,7 +263,7 @@ def test_a_vector_that_left_the_cache_is_computed_again(home):
             return True
 
     recent = Recent()
-    recent.held = Fleeting()
+    recent.vectors = Fleeting()
     store = SimpleNamespace(read_cache=lambda hashes, model: {})
     vectors, made = embed(["We use Redis", None], HashingEmbedder(), recent, store)
     assert len(vectors[0]) == 1 and vectors[1] == () and len(made) == 1

@@ -156,7 +156,7 @@ def test_a_write_whose_connection_is_cut_at_its_commit_is_there_once(store, prox
 def test_a_write_that_nobody_can_be_asked_about_is_said_to_be_unknown(proxy, fault, second):
     store = PostgresStore(proxy.url, tenant=postgres.new_tenant(), timeout=0.5)
     proxy.faults, proxy.meanwhile = [fault], [proxy.refuse]
-    with pytest.raises(OutcomeUnknown, match="could not be found out"):
+    with pytest.raises(OutcomeUnknown, match="unknown whether the write was committed"):
         put(store, make("a heron"))
     with pytest.raises(StoreUnavailable, match="cannot be reached"):
         put(store, make("an owl"))  # this one certainly was not

@@ -10,9 +10,12 @@ from bethink import config
 from bethink.embed import compares_statements, open_embedder
 from bethink.ingest.effects import (
     EFFECTS,
+    MOST_JUDGED,
     Position,
     Side,
+    choose_judged,
     collect_features,
+    collect_words,
     find_rivals,
     read_weights,
     weigh_effect,
@@ -148,7 +151,7 @@ def weigh(
     kind="fact",
 ):
     sides = Side(old, kind), Side(new, "fact")
-    return weigh_effect(collect_features(*sides, judgement, position, rival))
+    return weigh_effect(collect_features(collect_words(*sides, position), judgement, rival))
 
 
 def test_effects_are_probabilities():
@@ -157,10 +160,13 @@ def test_effects_are_probabilities():
     assert sum(found.values()) == pytest.approx(1)
 
 
-def test_every_weight_belongs_to_a_feature():
-    weights = read_weights()
-    features = collect_features(Side("a", "fact"), Side("b", "fact"), WAVERING, Position(0, 0), 0)
-    assert set(weights.features) == set(features)
+@pytest.mark.parametrize(
+    "name", [pytest.param("effects", id="effects"), pytest.param("prior", id="prior")]
+)
+def test_every_weight_belongs_to_a_feature(name):
+    weights = read_weights(name)
+    words = collect_words(Side("a", "fact"), Side("b", "fact"), Position(0, 0))
+    assert set(weights.features) <= set(collect_features(words, WAVERING, 0))
     lengths = {
         len(values) for values in (weights.mean, weights.scale, *weights.coefficients.values())
     }
@@ -229,3 +235,33 @@ def test_a_turned_prompt_finds_more_of_what_applies_to_it(model_or_pull):
     plain = count_found(lambda vector: turn_prompt(vector, "another model"))
     turned = count_found(lambda vector: turn_prompt(vector, embedder.model))
     assert turned >= plain + 3 and turned >= 0.9 * len(asked)
+
+
+def test_the_judge_need_not_read_what_shares_nothing():
+    words = collect_words(
+        Side("Invoices are numbered without gaps.", "fact"),
+        Side("The mobile app is written in Flutter.", "fact"),
+        Position(0.02, -0.3),
+    )
+    assert choose_judged([words]) == []
+
+
+def test_the_judge_reads_a_statement_about_the_same_thing():
+    words = collect_words(
+        Side("Uploads go to the north bucket.", "fact"),
+        Side("Uploads go to the south bucket.", "fact"),
+        Position(0.7, 0.5),
+    )
+    assert choose_judged([words]) == [0]
+
+
+def test_the_judge_reads_few_of_many_neighbours():
+    words = [
+        collect_words(
+            Side(f"Uploads of region {number} go to the north bucket.", "fact"),
+            Side("Uploads go to the south bucket.", "fact"),
+            Position(0.6, 0.0),
+        )
+        for number in range(12)
+    ]
+    assert len(choose_judged(words)) == MOST_JUDGED

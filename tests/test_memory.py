@@ -435,7 +435,7 @@ def test_a_circle_of_replacements_is_refused(memory):
     a, b, c = (memory.add(text).id for text in ("one owl", "two mice", "three cats"))
     memory.link(b, a, "supersedes")
     memory.link(c, b, "supersedes")
-    with pytest.raises(InvalidInput, match="would make a circle") as caught:
+    with pytest.raises(InvalidInput, match="would form a cycle") as caught:
         memory.link(a, c, "supersedes")
     assert caught.value.hint == f"bethink restore {a}"
 

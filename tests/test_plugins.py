@@ -93,6 +93,12 @@ def test_an_agent_from_outside_is_offered_by_install(toy):
     assert str(toy.home / ".toy" / "hooks.json") in paths
 
 
+def test_an_agent_from_outside_has_a_flag_of_its_own(toy):
+    (toy.home / ".claude").mkdir()
+    planned = json.loads(toy.ok("install", "--toy", "--dry-run", "--no-mcp", "--json"))
+    assert {one["host"] for one in planned["files"]} == {"toy"}
+
+
 def test_hooks_of_an_agent_from_outside_are_installed_under_its_event_names(toy):
     toy.ok("install", "--no-mcp", "--no-skills")
     hooks = json.loads((toy.home / ".toy" / "hooks.json").read_text())["hooks"]

@@ -86,7 +86,7 @@ def test_nothing_is_visible_without_a_tenant(two):
 
 
 def test_nothing_is_personal_without_a_user(two):
-    with pytest.raises(InvalidInput, match="belongs to somebody") as caught:
+    with pytest.raises(InvalidInput, match="need an owner") as caught:
         put(two[0], make("I like tea", scope=PERSONAL))
     assert "`user`" in caught.value.hint
     assert two[0].count(everything(PERSONAL)) == 0

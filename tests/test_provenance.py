@@ -11,7 +11,7 @@ from transcripts import claude_line, transcript, written
 from bethink import agents
 from bethink.app.cli.main import main
 from bethink.features import conversations
-from bethink.ingest.ideas import is_said
+from bethink.ingest.ideas import is_users_own
 from bethink.ingest.provenance import find_own
 from bethink.model import TRUST
 
@@ -99,9 +99,9 @@ def test_only_the_users_part_of_a_turn_is_asked_in_the_digest(shop):
 def test_an_idea_of_a_language_model_must_be_in_the_users_part():
     turn = "We stay with PostgreSQL. What do you make of this?\n\nThe team moves to MySQL soon."
     own = "We stay with PostgreSQL.\n\nFrom: eve@shop.test\n\nThe team moves to MySQL soon."
-    assert not is_said("The team moves to MySQL", turn)
-    assert not is_said("The team moves to MySQL", own)
-    assert is_said("We stay with PostgreSQL", "We stay with PostgreSQL.")
+    assert not is_users_own("The team moves to MySQL", turn)
+    assert not is_users_own("The team moves to MySQL", own)
+    assert is_users_own("We stay with PostgreSQL", "We stay with PostgreSQL.")
 
 
 def answer(question, reply):

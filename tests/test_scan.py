@@ -108,7 +108,7 @@ def filed(tmp_path, monkeypatch):
 def look(store, text=TEXTS[7]):
     """The text that is found, and how many vectors were read for it."""
     found = store.nearest(EMBEDDER.query(text), MODEL, everything(), 1)
-    (part,) = [part for index in store._held.values() for part in index._parts.values()]
+    (part,) = [part for index in store._indexes.values() for part in index._parts.values()]
     memories = store.load([key for key, _ in found])
     return [memory.content for memory in memories.values()], int(part.data.astype(bool).sum())
 

@@ -602,3 +602,11 @@ def test_a_topic_that_changed_meanwhile_gets_no_vector(store):
     assert bare() == ["changed"]
     assert near(store, "Owls at night")[0] == "plain"
     assert "changed" not in near(store, "Redis cache")
+
+
+def test_a_failure_is_found_by_the_signature_of_its_error(store):
+    tell(store, "`npm test` failed", kind="failure", metadata={"signature": "a1"})
+    tell(store, "`make` failed", kind="failure", metadata={"signature": "b2"})
+    tell(store, "a note with a signature", metadata={"signature": "a1"})
+    found = store.find_failures(["a1", "c3"], seen())
+    assert [one.content for one in found] == ["`npm test` failed"]

@@ -259,7 +259,7 @@ def test_what_is_written_to_the_source_meanwhile_comes_too(source, store):
 
 def test_a_database_with_memories_is_not_migrated_into(source, store):
     put(store, make("Mine"))
-    with pytest.raises(InvalidInput, match="holds 1 memories already") as error:
+    with pytest.raises(InvalidInput, match="contains 1 memories") as error:
         migrate(source, store, "here")
     assert "sync" in error.value.hint
     assert store.count(everything()) == 1

@@ -8,20 +8,12 @@ from source_tree import SOURCE
 
 # Package: docstrings that break a rule, words of the old dialect. "" holds the modules beside the packages.
 CEILINGS = {
-    "": (95, 36),
-    "agents": (45, 53),
-    "app": (139, 99),
-    "embed": (21, 14),
-    "features": (119, 102),
-    "hooks": (44, 38),
-    "ingest": (214, 230),
-    "judge": (3, 4),
-    "language": (24, 19),
-    "llm": (15, 19),
-    "recall": (43, 27),
-    "skills": (0, 1),
-    "store": (137, 103),
-    "text": (9, 3),
+    "": (70, 34),
+    "agents": (0, 2),
+    "app": (0, 1),
+    "features": (0, 3),
+    "hooks": (5, 7),
+    "ingest": (57, 51),
 }
 FOUND = count_by_package(SOURCE)
 

@@ -340,7 +340,7 @@ def test_a_memory_moves_only_with_a_name_for_what_is_personal(cli, tmp_path, mon
     cli.ok("add", "I like tea", "--personal", *own)
     monkeypatch.delenv("BETHINK_USER", raising=False)
     said = cli.fails("migrate", "--to", target, *own, code=2)
-    assert "belongs to somebody" in said and "`user`" in said
+    assert "need an owner" in said and "`user`" in said
     assert postgres.run(target, "SELECT count(*) FROM bethink.memories") == [(0,)]
     monkeypatch.setenv("BETHINK_USER", "anna")
     shown = cli.ok("migrate", "--to", target, *own)

@@ -204,6 +204,31 @@ def test_the_index_of_rules_holds_no_text(cli):
     assert "prod" not in file.read_text()
 
 
+# Stale citations
+
+
+def test_a_rule_that_names_a_missing_file_says_so(cli):
+    remember(cli, "We use pnpm, never npm (docs/pnpm.md)", "preference")
+    shown = say(cli, **claude_batch("npm install zod", "added 1 package"))
+    assert "docs/pnpm.md no longer exists" in shown
+
+
+def test_doctor_lists_memories_that_name_a_missing_file(cli):
+    (cli.project / "deploy").mkdir()
+    (cli.project / "ops").mkdir()
+    (cli.project / "ops" / "check.py").write_text("")
+    cli.ok("add", "deploy/check.py must run before every deploy", "--kind", "gotcha")
+    found = [one["message"] for one in cli.json("doctor") if one["check"] == "citation"]
+    assert "names deploy/check.py, which no longer exists; there is ops/check.py now" in found[0]
+
+
+def test_doctor_is_silent_about_files_that_exist(cli):
+    (cli.project / "deploy").mkdir()
+    (cli.project / "deploy" / "check.py").write_text("")
+    cli.ok("add", "deploy/check.py must run before every deploy", "--kind", "gotcha")
+    assert [one for one in cli.json("doctor") if one["check"] == "citation"] == []
+
+
 # Sub-agents
 
 

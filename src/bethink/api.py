@@ -1,4 +1,4 @@
-"""`Bethink`, the API behind the command line, MCP, hooks and HTTP, which only translate to and from it."""
+"""`Bethink`, the API that the command line, MCP, hooks and HTTP translate to and from."""
 
 from __future__ import annotations
 
@@ -155,13 +155,13 @@ class Bethink:
         self._judge = judge
 
     def recognise(self, project: projects.Project) -> projects.Project:
-        """Return a project under the id by which this database knows its folder: its own, or that of the team it was joined to."""
+        """Return a project with the id that this database uses for its folder, or that of its team."""
         known = () if project.confirmed else tuple(self.store.items("scopes"))
         recognise = projects.recognise_team if self.shared else projects.recognise
         return recognise(project, known, lambda path: ingest.redact.redact_name(path))
 
     def rest_model(self, error: EmbeddingError) -> None:
-        """Work by words alone from now on, and say why in `hints`; copies of this object are not affected."""
+        """Search by words alone from now on, and say why in `hints`. Copies of this object are not affected."""
         self._model = LazyModel(self.config, None)
         self._model.rest(error)
 
@@ -182,7 +182,7 @@ class Bethink:
 
     @property
     def writer(self) -> Store:
-        """The store, for changing it. `store` is for reading: a caller who may only read has a `ReadStore` there."""
+        """The store with its writing methods. A caller who may only read has a `ReadStore` in `store`."""
         return self.store
 
     @property
@@ -204,7 +204,7 @@ class Bethink:
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        """Return the scopes a recall sees by default: this project or container, personal memories, and those of the team."""
+        """Return the scopes a recall sees by default: this project or container, personal ones, the team's."""
         return (self.scope, PERSONAL, *((TEAM,) if self.shared else ()))
 
     def every_scope(self) -> tuple[str, ...]:
@@ -225,12 +225,12 @@ class Bethink:
 
     @property
     def embedder(self) -> Embedder | None:
-        """Return the configured model, opened when first needed; None if it is unavailable, and `hints` says why."""
+        """Return the configured model, opened on first use; None if it is unavailable, and `hints` says why."""
         return self._model.embedder
 
     @property
     def local_embedder(self) -> Embedder | None:
-        """Return the configured model if it runs in this process and is installed, for hooks, which send no prompt anywhere."""
+        """Return the model if it is installed and runs in this process: hooks send no prompt anywhere."""
         return self._model.local
 
     @cached_property
@@ -244,7 +244,7 @@ class Bethink:
 
     @cached_property
     def reader(self) -> Judge | None:
-        """Return the model that finds ideas in conversations, also without embeddings; None if it cannot be opened."""
+        """Return the model that finds ideas in conversations, also without embeddings; None if it cannot open."""
         return self._judge or ingest.ideas.open_reader(self.config, self.judge)
 
     @cached_property
@@ -298,9 +298,12 @@ class Bethink:
         allow_purged: bool = False,
         **more: Any,
     ) -> Outcome:
-        """Store one statement; `more` are other fields that `bethink.model` declares editable. `duplicate` means that the same text is stored already; `near_duplicate` that a stored memory says the
-        same, and keeps these words as a version. `dedup` and `automatic` override the settings of these names. `embedding_text` is
-        embedded in place of the content."""
+        """Store one statement; `more` are other fields that `bethink.model` declares editable.
+
+        `duplicate` means that the same text is stored already; `near_duplicate` that a stored memory says the same, and keeps these
+        words as a version. `dedup` and `automatic` override the settings of these names. `embedding_text` is embedded in place of the
+        content.
+        """
         known = fields_of(Memory)
         for name in more:
             if name not in known or not known[name].addable:
@@ -444,7 +447,7 @@ class Bethink:
         replace_sources: bool = False,
         moved: Mapping[str, str] = NOTHING,
     ) -> Receipt:
-        # Without a model what was told is kept all the same.
+        # Without a model the passages are stored all the same.
         receipt = self._do_with_model(
             lambda embedder: ingest.pipeline.ingest(
                 groups, options, self.writer, embedder, self.recent, replace_sources, moved
@@ -463,9 +466,12 @@ class Bethink:
     def update(
         self, id: str, *, clear: Sequence[str] = (), was: Memory | None = None, **fields: Any
     ) -> Memory:
-        """Change a memory; the old version stays in its history. Fields: content, summary, kind, importance, confidence, tags,
-        entities, expires_at, valid_from, valid_to, answered, metadata, embedding_text. `clear` names times to be emptied, such as expires_at.
-        Given as it `was` read, it is changed only if nobody else changed it since."""
+        """Change a memory; the old version stays in its history.
+
+        Fields: content, summary, kind, importance, confidence, tags, entities, expires_at, valid_from, valid_to, answered, metadata,
+        embedding_text. `clear` names times to be emptied, such as expires_at. With `was`, the memory as it was read, it is changed only if
+        nobody else changed it since.
+        """
         memory = was or self.one(id)
         unchanged = ((was.id, was.updated_at),) if was else ()
         fields = ingest.edit.place_embedding_text(memory, fields)
@@ -480,8 +486,8 @@ class Bethink:
         unchanged: Any = (),
         first: tuple[Change, ...] = (),
     ) -> Memory:
-        given = {name: value for name, value in fields.items() if value is not None}
-        changes = ingest.edit.edit_values(memory, given, clear, self.config.max_characters, trust)
+        values = {name: value for name, value in fields.items() if value is not None}
+        changes = ingest.edit.edit_values(memory, values, clear, self.config.max_characters, trust)
         if not self.is_person and all(
             getattr(memory, name) == new for name, new in changes.items()
         ):
@@ -512,9 +518,11 @@ class Bethink:
         return ingest.edit.find_traces(self.store, purged, self.every_scope())
 
     def forget(self, *ids: str, purge: bool = False) -> Forgotten:
-        """Hide memories (`restore` brings them back), or with `purge` remove every trace of them for good, and with them what their
-        conversation holds in the very same words. An agent hides what is trusted no more than the agent. The rest, and every
-        purge, is a request that waits in the inbox; `phrase` is what the user can send as a message to grant it."""
+        """Hide memories (`restore` brings them back), or remove every trace of them with `purge`.
+
+        A purge includes what their conversation says in the very same words. An agent hides what is trusted no more than the agent. The
+        rest, and every purge, is a request that waits in the inbox; `phrase` is the message by which the user grants it.
+        """
         from bethink import consent  # and with it the transfer between stores
 
         found = self.store.get([self.resolve(id) for id in ids])
@@ -541,9 +549,11 @@ class Bethink:
         return self.is_person or (memory.trust <= self.trust and not purge)
 
     def restore(self, id: str, version: int | None = None) -> Memory:
-        """Bring a forgotten or replaced memory back, reopen a settled one, or bring back an earlier version of its
-        text (`version` as numbered by `history`). One that is forgotten and replaced is as replaced afterwards as it was when it
-        was forgotten. What had replaced or settled it stays beside it, and is not asked about again."""
+        """Restore a forgotten or replaced memory, reopen a settled one, or restore an earlier version.
+
+        `version` is a number from `history`. A memory that is both forgotten and replaced is as replaced afterwards as it was when it was
+        forgotten. What had replaced or settled it stays beside it, and is not asked about again.
+        """
         memory = self.one(id)
         self._refuse_overruling(memory)
         if version is not None:
@@ -598,8 +608,10 @@ class Bethink:
         return self._write_to(memory, change=(vote,), access=(memory.id,))
 
     def link(self, source: str, target: str, type: str = "relates_to") -> Relation:
-        """Relate two memories. `supersedes` ends the target's validity; `answers` marks a question as answered. Who is
-        trusted less than the target only proposes to replace it: the relation that comes back is `may_replace`."""
+        """Relate two memories. `supersedes` ends the target's validity; `answers` closes a question.
+
+        A caller who is trusted less than the target only proposes to replace it: the returned relation is `may_replace`.
+        """
         check_choice("relation", type, RELATIONS)
         new, old = self.one(source), self.one(target)
         if new.id == old.id:
@@ -670,7 +682,7 @@ class Bethink:
             raise
 
     def find_session(self, prefix: str, scopes: Sequence[str] = ()) -> Session:
-        """Return the conversation whose id starts with `prefix`, among those visible from here or in these scopes."""
+        """Return the conversation whose id starts with `prefix`, in the visible or these scopes."""
         found = self.store.sessions(scopes or self.named_scopes, CANDIDATES, 0, prefix)
         if not found:
             raise NotFound(
@@ -693,7 +705,10 @@ class Bethink:
         return found[0]
 
     def get(self, *ids: str, count: bool = True) -> list[Memory]:
-        """Return memories by id or unique prefix. Counts as a use of each, unless another process holds the database or it is only read."""
+        """Return memories by id or unique prefix.
+
+        Counts as a use of each, unless another process holds the database or it is read-only.
+        """
         full = [self.resolve(id) for id in ids]
         if count:
             with suppress(StoreBusy, StoreReadOnly):
@@ -731,9 +746,12 @@ class Bethink:
         rerank: bool = False,
         context: str = "",
     ) -> Answer:
-        """Return the memories that best answer a question, best first. Never writes. Where nothing fits, few come or none, and `hints` says
-        so, unless a `threshold` is given. Looks near a `hypothesis` of the answer too. `rerank` lets the judge read the first hits again,
-        where there is one and the order is by relevance. `context` is what was said before, for a question that only points there."""
+        """Return the memories that best answer a question, best first. Never writes.
+
+        If nothing fits, few hits come or none, and `hints` says so, unless a `threshold` is given. A `hypothesis` of the answer is
+        searched for too. `rerank` lets the judge read the first hits again, where there is one and the order is by relevance. `context`
+        is the conversation so far, for a question that only refers to it.
+        """
         if not query.strip():
             raise InvalidInput(
                 "The question is empty.",
@@ -802,8 +820,10 @@ class Bethink:
     def export(
         self, filter: Filter | None = None, lost: builtins.list[str] | None = None
     ) -> Iterator[Memory]:
-        """Yield every memory that is visible from here, forgotten ones included, one at a time. With `lost` a damaged database gives what
-        can be read, and what cannot is named there."""
+        """Yield every memory that is visible from here, forgotten ones included, one at a time.
+
+        With `lost`, a damaged database yields what can be read, and lists the rest there.
+        """
         return self.store.scan(filter or self.filter(**EVERYTHING), lost)
 
     # Care
@@ -811,7 +831,7 @@ class Bethink:
     def reindex(
         self, *, full: bool = False, progress: Callable[[int, int], None] | None = None
     ) -> int:
-        """Give every memory and topic a vector of the current model. May be stopped at any moment; the next call goes on."""
+        """Give every memory and topic a vector of the current model. Can be interrupted and resumed."""
         embedder = self.embedder
         if embedder is None:
             raise self._model.explain_missing()
@@ -834,7 +854,7 @@ class Bethink:
         return self.writer.backup(str(Path(path).expanduser()))
 
     def reset(self, scopes: Sequence[str] | None = None) -> int:
-        """Remove everything, or everything in some scopes, beyond recovery. Returns the number of memories removed."""
+        """Remove everything, or everything in some scopes, for good. Returns the number of memories removed."""
         writer = self.writer
         self.require_person("Removing all memories")
         return writer.reset(scopes)

@@ -26,7 +26,7 @@ WEIGHTS = ("relevance", "recency", "utility", "importance", "frequency")
 
 
 def read_weights(text: str) -> dict[str, float]:
-    """`relevance=0.6 recency=0.4 jitter=0.05` → what each counts, together 1, and how much chance there is."""
+    """Parse `relevance=0.6 recency=0.4 jitter=0.05` into weights that sum to 1, and jitter."""
     found = dict.fromkeys((*WEIGHTS, "jitter"), 0.0)
     for part in text.split():
         name, _, number = part.partition("=")
@@ -214,7 +214,7 @@ def _find_folder(variable: str, usual: str) -> Path:
 
 
 def data_directory() -> Path:
-    """Where the database and the models live."""
+    """Return the folder of the database and the models."""
     return _find_folder("XDG_DATA_HOME", ".local/share")
 
 

@@ -137,7 +137,7 @@ def test_a_member_signs_out_again(browser, world):
         assert axe(page) == [] and not sticks_out(page) and find_small(page) == []
         page.get_by_label("Your token").fill("rcl_wrong")
         press(page, "Sign in")
-        expect_alert(page, "not known")
+        expect_alert(page, "Unknown token")
         page.get_by_label("Your token").fill(token)
         press(page, "Sign in")
         page.wait_for_url(f"{world.address}/~*/")

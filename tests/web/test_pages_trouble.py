@@ -43,7 +43,7 @@ def test_while_another_process_writes_a_change_waits_and_pages_are_read(browser,
         page.keyboard.press("e")
         text_box(page).fill("We deploy from main before noon")
         press(page, "Save")
-        expect_alert(page, "Another process is writing")
+        expect_alert(page, "locked by another process")
         expect(text_box(page)).to_have_value("We deploy from main before noon")
         page.context.new_page().goto("/search?q=deploy")
         expect(page.context.pages[1].locator(".hit a.open")).to_contain_text("We deploy from main")

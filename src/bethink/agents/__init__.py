@@ -69,7 +69,7 @@ def detect(path: Path) -> str | None:
     own = [agent for agent in every if agent.folder]
     if host := _first(own, lambda agent: agent.transcripts.owns_file(path, head)):
         return host
-    # Plain chats come last: they have no place of their own, and anything with a role looks like one.
+    # Plain chats come last: they have no fixed location, and anything with a role looks like one.
     by_place = sorted(every, key=lambda agent: not agent.folder)
     for entry in filter(None, map(read_object, head.lstrip(BLANK).splitlines()[:TRIED])):
         if host := _first(by_place, lambda agent: agent.transcripts.owns_line(entry)):  # noqa: B023

@@ -63,7 +63,7 @@ class ToolCall(NamedTuple):
 
 
 class TranscriptFiles(NamedTuple):
-    """Where an agent keeps its transcripts, and how they are read."""
+    """Location of an agent's transcripts, and their reader."""
 
     read: ReadTranscript
     owns_line: OwnsLine = lambda entry: False  # recognise a JSON line; it must match no other agent
@@ -76,7 +76,7 @@ class TranscriptFiles(NamedTuple):
 
 
 class HookDialect(NamedTuple):
-    """How an agent names its events and their fields, and how it wants to be answered."""
+    """Names that an agent uses for its events and their fields, and the form of its answers."""
 
     answer: Answer  # (our event, context) → the JSON object or text to print; None for nothing
     events: Mapping[str, str] = USUAL_EVENTS  # its name → ours; empty if a script calls the hooks
@@ -103,8 +103,11 @@ class HookScript(NamedTuple):
 
 
 class InstallFiles(NamedTuple):
-    """The files that connect an agent. Templates may contain `$program` and `$args`, the words of the command;
-    `$words`, all of them; `$line`, the same quoted for a shell; `$name`, a name for the hook."""
+    """The files that connect an agent.
+
+    Templates may contain `$program` and `$args`, the words of the command; `$words`, all of them; `$line`, the same quoted for a shell;
+    `$name`, a name for the hook.
+    """
 
     servers: Strings  # files with MCP servers: the first that exists, else the last
     hooks: str  # the file with hooks, or the script

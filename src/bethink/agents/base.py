@@ -4,10 +4,10 @@ A page and its position are meant to be written in one transaction. A crash in b
 the identity of the message, the same in forks, resumes and copies, nothing is counted twice. Ids of one reading are compared by the
 reader; ids of earlier ones only the store knows.
 
-Hosts wrap the words of people in reminders, command records, notices and recalled memories; `extract_speech` takes those out. What
-stands between the marks of `text` is never given back, not even when its end is missing: a memory that is learned again from its
-own recall would confirm itself. Blocks are looked for up to their last end, so that the time is linear, whatever the text. An opening tag without
-its end is talk about the tag and stays. This module knows no agent's format, no project and no store.
+Hosts wrap the words of people in reminders, command records, notices and recalled memories; `extract_speech` removes those. Text between
+the marks of `text` is never returned, not even when its end is missing: a memory that is learned again from its own recall would confirm
+itself. Blocks are searched up to their last end, so that the time is linear for any text. An opening tag without its end is talk about the
+tag and stays. This module knows no agent's format, no project and no store.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class Turn(NamedTuple):
     summary: bool = False  # written by the host about the conversation: context, not new speech
     plan: bool = False  # the agent's own plan: shown for approval, or handed back to it as a prompt
     work: tuple[Fact, ...] = ()  # what tools did since the turn before
-    told: tuple[str, ...] = ()  # lines that Bethink told the agent before, as of `hash_words`
+    recalled: tuple[str, ...] = ()  # lines that the agent got from Bethink before, by `hash_words`
     asked: tuple[
         str, ...
     ] = ()  # questions of the agent that it answers; the text has each above its answer
@@ -165,7 +165,7 @@ Taken = Turn | Reason  # what a line gives: a turn, or why it gives none
 
 
 class Position(NamedTuple):
-    """How far a transcript was read."""
+    """Position up to which a transcript was read."""
 
     identity: str = ""
     offset: int = 0
@@ -203,7 +203,7 @@ def make_id(*parts: object) -> str:
 
 
 def hash_words(text: str) -> frozenset[str]:
-    """The words that carry a text, by their first six letters, hashed: enough to tell whether another text says the same."""
+    """Hash the words of a text, except stop words, by six letters: enough to compare two texts."""
     words = (word for word in _WORD.findall(text.lower()) if word not in STOP_WORDS)
     return frozenset(f"{crc32(word[:6].encode('utf-8', 'replace')):x}" for word in words)
 
@@ -244,8 +244,10 @@ _DECODER = json.JSONDecoder(strict=False)
 
 
 def read_object(data: Any) -> Fields | None:
-    """The JSON object of one line, as bytes or as a text; None where it is none. Bytes that are no UTF-8 become U+FFFD, raw tabs and
-    line breaks inside strings are read as they are."""
+    """Parse the JSON object of one line; None if it is none.
+
+    Invalid UTF-8 becomes U+FFFD; raw tabs and line breaks inside strings are accepted.
+    """
     text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
     if not isinstance(text, str):
         return None
@@ -289,8 +291,8 @@ def texts_of(content: Any, types: tuple[str, ...] = ("text",)) -> list[str]:
     found = []
     for block in content if isinstance(content, list) else ():
         fields = as_fields(block)
-        said = fields.get("type", types[0]) in types and not fields.get("thought")
-        found.append(block if isinstance(block, str) else fields.text("text") if said else "")
+        spoken = fields.get("type", types[0]) in types and not fields.get("thought")
+        found.append(block if isinstance(block, str) else fields.text("text") if spoken else "")
     return list(filter(None, found))
 
 
@@ -316,7 +318,7 @@ def is_our_tool(tool: str, arguments: Fields) -> bool:
 
 
 def expect_event(tool: str, arguments: Fields) -> ToolEvent | None:
-    """A call of a shell, or of a tool that changes a file, before its outcome is known; None for other tools."""
+    """Return the event of a shell call or file edit, before its outcome is known; None for other tools."""
     if command := find_command(arguments).strip():
         directory = arguments.name("workdir", "dir_path", length=1000) or ""
         escalated = (
@@ -379,7 +381,7 @@ def expect_work(tool: str, arguments: Fields) -> list[Fact]:
 
 
 def confirm_work(expected: Iterable[Fact], output: str, failed: bool) -> list[Fact]:
-    """Return the effects that the output confirms. A commit that git reports was made, whatever failed later."""
+    """Return the effects that the output confirms. A commit that git reports counts despite later errors."""
     if len(output) > 2 * _OUTPUT:
         output = f"{output[:_OUTPUT]}\n{output[-_OUTPUT:]}"
     found: list[Fact] = []
@@ -395,7 +397,7 @@ def confirm_work(expected: Iterable[Fact], output: str, failed: bool) -> list[Fa
     return found
 
 
-# What of a message was said
+# Speech in a message
 
 
 class Speech(NamedTuple):
@@ -425,7 +427,7 @@ def is_notice(text: str) -> bool:
 
 
 def find_memory_mode(text: str) -> tuple[str | None, str]:
-    """Return the last `memory-mode: off` or `on` that is alone on a line, and the text without these lines."""
+    """Return the last `memory-mode: off` or `on` on a line by itself, and the text without these lines."""
     found = _MODE.findall(text) if "memory-mode" in text.lower() else []
     return (found[-1].lower(), _MODE.sub("", text).strip()) if found else (None, text)
 
@@ -433,7 +435,7 @@ def find_memory_mode(text: str) -> tuple[str | None, str]:
 def split_private(text: str, opened: bool) -> tuple[str, bool]:
     """Return the part of a turn not hidden by an earlier `<private>`, and True if one is open after it.
 
-    A tag in backticks is talk about the tag. What stands inside the blocks of this turn itself stays: whoever stores the turn redacts it.
+    A tag in backticks is talk about the tag. Blocks that are complete in this turn stay: the caller that stores the turn redacts them.
     """
     tags = [tag for tag in _PRIVATE.finditer(text) if tag[1] != "`"] if "<" in text else []
     if opened:

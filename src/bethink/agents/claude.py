@@ -1,4 +1,4 @@
-"""Claude Code. The hooks of a project are also run by Copilot CLI and Cursor, which have hooks of their own from us."""
+"""Claude Code. Its project hooks are also run by Copilot CLI and Cursor, which have their own from us."""
 
 import re
 from collections.abc import Mapping

@@ -1,23 +1,22 @@
-"""Claude Code, 1.0 to 2.1: `projects/<slug>/<session>.jsonl`, sub-agents in files of their own beside or below it.
+"""Claude Code, 1.0 to 2.1: `projects/<slug>/<session>.jsonl`, with separate files for sub-agents.
 
 Identity is the `uuid` of the line. A fork copies lines into a new file under the same uuids, a resume goes on in the same file, and
-compaction leaves everything before it where it was; its summary comes as a turn that says so. One answer of the model is several
-lines, one per content block, each with its own uuid: each text among them is one turn.
+compaction leaves everything before it where it was; its summary is marked as such. One answer of the model is several lines, one per
+content block, each with its own uuid: each text among them is one turn.
 
-Not every word of a person is in a `user` line with text. Taken as the user's are also: prompts typed while the agent was busy, arguments
-of slash commands, answers to the agent's questions and the reason given when a tool call was refused, which both are hidden in tool
-results. A plan presented for approval is the agent's word, though it is written as a tool call, and so is the one that a fresh context
-is told to implement. The prompt of a sub-agent is not the user's: it is machine-made, only what the sub-agent answers is given.
+Some words of the user are not in a `user` line with text: prompts typed while the agent was busy, arguments of slash commands, and, inside
+tool results, answers to the agent's questions and reasons for refusing a tool call. A plan presented for approval is the agent's, though
+it is written as a tool call, and so is the plan that a fresh context has to implement. The prompt of a sub-agent is machine-made; only the
+sub-agent's answers are turns.
 
-What is typed while the agent is busy waits in a queue. `queue-operation` lines have its words (`enqueue`) and tell what became of it:
-by `dequeue` it became a prompt with a line of its own, by `popAll` it went back into the editor, and by `remove` the model was given it
-within its turn. Of the last, newer versions write a `queued_command`, and a file that has any needs nothing else; those before
-(2.1.49 does not, 2.1.114 does) write no more, so it is a turn as soon as the model says something later and none came: at the line of its
-words, with the time of its removal. Which one was removed is not told. It is the first that was typed, for slash commands wait, and so
-do notices of background tasks, until the turn is over. A last one that the model never answered is not given.
+Prompts typed while the agent is busy wait in a queue. `queue-operation` lines have their text (`enqueue`) and their outcome: after
+`dequeue` it becomes a prompt with a separate line, after `popAll` it is back in the editor, and after `remove` the model gets it within its
+turn. For the last case, newer versions write a `queued_command`, and a file that has any needs nothing else. Older versions (2.1.49, not
+2.1.114) write no more, so it becomes a turn when the model speaks next: at the line of its text, with the time of its removal. The file does
+not say which one was removed. It is the first that was typed, because slash commands and notices of background tasks wait for the end of
+the turn. One that the model never answered is not a turn.
 
-`memory-mode` lines are obeyed, in a sub-agent's file those of its session. Which lines form the live branch of a conversation is not
-worked out: what was said on an abandoned one was said too.
+`memory-mode` lines are obeyed, in a sub-agent's file those of its session. Abandoned branches of a conversation are read like any other.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ from bethink.skills import NAMES as OWN_COMMANDS
 from bethink.text import TAG
 
 TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
-# Our skill that answers from memory, in a sub-agent of its own: what it says is known already, and must not confirm itself.
+# Our skill that answers from memory, in a separate sub-agent: its words are known already, and must not confirm themselves.
 RECALLING = ("remember", "bethink:remember")
 # Commands whose arguments set something up and say nothing.
 SETTINGS = frozenset(
@@ -75,7 +74,7 @@ class ClaudeTranscript(LineTranscript):
         self.parents: set[str] = set()
 
     def take_all(self, entry: Fields) -> list[Taken]:
-        return [*self.take_given(entry), self.take(entry)]
+        return [*self.take_delivered(entry), self.take(entry)]
 
     def take(self, entry: Fields) -> Taken:
         type, session = entry.text("type"), entry.name("sessionId")
@@ -156,15 +155,15 @@ class ClaudeTranscript(LineTranscript):
             self.attached, self.queued, self.given = True, [], []
         if kind == "queued_command" and attachment.get("commandMode", "prompt") == "prompt":
             return self.say(entry, "user", find_typed(texts_of(attachment.get("prompt"))))
-        given = attachment.get("content")
-        content = "\n".join(texts_of(given)) or str(given)
+        injected = attachment.get("content")
+        content = "\n".join(texts_of(injected)) or str(injected)
         if not kind.startswith("hook_") or f"<{TAG}" not in content:
             return NO_SPEECH
-        self.hear_memory(content)
+        self.note_recalled(content)
         return "injected by Bethink"
 
     def follow_queue(self, entry: Fields) -> None:
-        """Takes note of what waits, and of what the model was given of it."""
+        """Track the prompts that wait, and those that were passed to the model."""
         operation, spoken = entry.text("operation"), [one for one in self.queued if one[1] > 0]
         if operation == "enqueue" and not self.attached:
             text = "\n\n".join(find_typed(texts_of(entry.get("content"))))
@@ -182,13 +181,16 @@ class ClaudeTranscript(LineTranscript):
                 one[1] = DEQUEUED
 
     def begin_prompt(self, texts: list[str]) -> None:
-        """A prompt begins only when nothing waits, or with what waited: what else does is of a session that was broken off. And what
-        comes as a prompt was not given before: it was a notice that was removed."""
+        """Update the queue when a prompt begins.
+
+        A prompt begins only when nothing waits, or with one that waited; any others belong to an interrupted session. A text that comes as
+        a prompt was not passed to the model before: what was removed then was a notice.
+        """
         left = [one for one in self.queued if one[1] != DEQUEUED]
         self.queued = left if len(left) < len(self.queued) else []
         self.given = [one for one in self.given if self.read_queued(one)[1] != texts]
 
-    def take_given(self, entry: Fields) -> list[Taken]:
+    def take_delivered(self, entry: Fields) -> list[Taken]:
         """Return what was typed and passed to the model before it said this."""
         aside = entry.get("isSidechain") is True or entry.name("agentId")
         if entry.get("type") != "assistant" or aside:
@@ -205,7 +207,10 @@ class ClaudeTranscript(LineTranscript):
         return found
 
     def read_queued(self, one: list[Any]) -> tuple[Fields, list[str]]:
-        """The line of what was given, as of then, and its words: a position keeps only where they stand."""
+        """Return the line of a queued prompt, with the time of its delivery, and its words.
+
+        A position stores only the offset of the line.
+        """
         offset, _, at = one
         with open_transcript(self.path) as file:
             file.seek(offset)
@@ -213,11 +218,11 @@ class ClaudeTranscript(LineTranscript):
         return line, find_typed(texts_of(line.get("content")))
 
     def obey_parent(self, session: str) -> None:
-        """A sub-agent works in a file of its own, while memory is switched in that of its session."""
+        """Apply the memory switches of the session, which are not in a sub-agent's file."""
         for folder in self.path.parents[:5]:
             parent = folder / f"{session}.jsonl"
             if "/" not in session and parent != self.path and parent.is_file():
-                # Only the times count here: what the session's file says last may be later than what stands in this one.
+                # Only the times count here: the session's last switch may be later than the lines of this file.
                 for whose, at, mode in find_switches(parent):
                     self.switch_memory(mode == "off", as_time(at), whose)
                 self.off = [one for one in self.off if one != self.rename(session)]
@@ -271,12 +276,12 @@ def find_answers(result: Fields, results: list[Fields]) -> list[str]:
     """Return the user's words in tool results: answers to questions, and reasons for refusing a call."""
     answers = result.object("answers")
     if find_questions(result):
-        said = {asked: ", ".join(texts_of(answer)) or answer for asked, answer in answers.items()}
-        return [f"{asked}\n{answer}" for asked, answer in said.items()]
+        texts = {asked: ", ".join(texts_of(answer)) or answer for asked, answer in answers.items()}
+        return [f"{asked}\n{answer}" for asked, answer in texts.items()]
     found: list[str] = []
     for item in results:
         text = "\n".join(texts_of(item.get("content")))
         if text.startswith(REFUSED):
-            given = [text.partition(reason)[2] for reason in REASONS if reason in text]
-            found += [one.partition(NOTE)[0].strip() for one in given[:1]]
+            reasons = [text.partition(reason)[2] for reason in REASONS if reason in text]
+            found += [one.partition(NOTE)[0].strip() for one in reasons[:1]]
     return [text for text in found if text]

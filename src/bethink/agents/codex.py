@@ -1,4 +1,4 @@
-"""Codex CLI. It discards an answer with an unknown key, and runs a hook only after the user has trusted it."""
+"""Codex CLI. It discards an answer with an unknown key, and runs a hook only if the user trusts it."""
 
 import re
 from pathlib import Path
@@ -43,7 +43,7 @@ def answer(event: str, context: str) -> Values | None:
 
 
 def has_failed(fields: Values, id: str, output: str) -> bool | None:
-    """Look a command's exit code up in the transcript: Codex writes it there before it runs the hook, and nowhere else."""
+    """Look up a command's exit code in the transcript: only there does Codex write it before the hook."""
     path = fields.get("transcript_path")
     if not isinstance(path, str) or not id:
         return None

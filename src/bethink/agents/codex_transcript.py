@@ -1,12 +1,12 @@
-"""Codex CLI rollouts: `sessions/YYYY/MM/DD/rollout-….jsonl`, cold ones as `.jsonl.zst`, archived ones under `archived_sessions/`.
+"""Codex CLI rollouts: `sessions/YYYY/MM/DD/rollout-….jsonl`, `.jsonl.zst`, `archived_sessions/`.
 
 Identity is the `id` of a message. Older rollouts have none: there it is the thread that the rollout began with, the number of the
 message in it, and the text. A fork names the thread it came from and begins with a copy of it, so the copied messages keep
 their identity; only a fork of a fork is counted anew.
 
-Every text stands in a rollout twice, as `response_item` and as `event_msg`. Only the former is read. Of the messages with the role
-`user` only those are a person's whose content is marked `user.text`; in files without such marks, those that do not begin with
-one of the blocks Codex adds. A review and other sub-agents have prompts of the machine and answer in threads of their own.
+A rollout has every text twice, as `response_item` and as `event_msg`. Only the former is read. Of the messages with the role `user`,
+only those marked `user.text` are a person's; in files without such marks, those that do not begin with one of the blocks Codex adds.
+A review and other sub-agents have machine-made prompts and answer in separate threads.
 """
 
 from __future__ import annotations

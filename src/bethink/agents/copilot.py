@@ -1,4 +1,4 @@
-"""GitHub Copilot CLI. Event names as Claude Code writes them make it send the fields that Claude Code sends.
+"""GitHub Copilot CLI. With Claude Code's event names it also sends Claude Code's fields.
 
 It reads context at the top level of an answer only, and names the transcript when a turn is over.
 """
@@ -41,7 +41,7 @@ def has_failed(fields: Values, id: str, output: str) -> bool | None:
 
 
 def find_directory(environment: Mapping[str, str], home: Path) -> str:
-    """Return the directory of the session that started this process as a plugin's MCP server, '' if none did.
+    """Return the directory of the session that started this process as a plugin's MCP server, or ''.
 
     Copilot starts such servers in the plugin's folder and names no roots, but it keeps a file about each session.
     """

@@ -1,9 +1,9 @@
-"""GitHub Copilot CLI: `session-state/<session>/events.jsonl`, before that `session-state/<session>.jsonl`.
+"""GitHub Copilot CLI: `session-state/<session>/events.jsonl`, or `session-state/<session>.jsonl`.
 
-Identity is `messageId` where a message has one, otherwise the `id` of the event. A resume goes on in the same file. The user's words
-are `content`; `transformedContent` is what the model got to see, with the date and reminders around it. Messages of a sub-agent name
-the tool call that started it; they are given under it, and its prompt is the machine's. The summary of a compaction comes as a
-turn that says so.
+The second is the older form. Identity is `messageId` if a message has one, otherwise the `id` of the event. A resume goes on in the same
+file. The user's words are `content`; `transformedContent` is what the model got, with the date and reminders around it. Messages of a
+sub-agent name the tool call that started it and are attributed to it; its prompt is machine-made. The summary of a compaction is marked
+as such.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Cursor's agent transcripts: `~/.cursor/projects/<dashed path>/agent-transcripts/….jsonl`.
 
 The format is not published. A line has a `role` and a `message` with `content` blocks; there are no ids, no times, no tool output. So
-identity is the session (the name of the file), the number of the message and its text. What was typed stands in `<user_query>`.
+identity is the session (the name of the file), the number of the message and its text. Typed text is in `<user_query>`.
 The chats of the editor (`state.vscdb`) and of the command line (`store.db`) are databases without any documented schema and are not read.
 """
 

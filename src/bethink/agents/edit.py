@@ -1,11 +1,10 @@
-"""Entries into a host's settings and out again, as text: what is somebody else's stays as it stands.
+"""Add entries to a host's settings and remove them, as text; foreign entries stay untouched.
 
-What a file is to say is worked out on its plain value; then `rewrite_json` changes the text in as few places as make it say that, and
-`rewrite_toml` lets tomlkit do it, which keeps what it does not touch. JSON may have comments and trailing commas, since some hosts read
-them. Each result is read back: a text that would not say what it should is refused, and the file stays as it was.
+The new content is computed on the parsed value; then `rewrite_json` changes the text in as few places as possible, and `rewrite_toml` lets
+tomlkit do it, which keeps what it does not touch. JSON may have comments and trailing commas, since some hosts read them. Each result is
+parsed again: if it is not as intended, the change is refused, and the file stays as it was.
 
-What is there and is ours is brought up to date in place; what is somebody else's is never touched. This module knows no host and
-touches no file.
+Our existing entries are updated in place. This module knows no host and touches no file.
 """
 
 from __future__ import annotations
@@ -102,8 +101,7 @@ def value_at(value: Any, path: Path) -> Any:
 def put_entries(
     text: str, wanted: Iterable[HostEntry], host: str, toml: bool = False, force: bool = False
 ) -> EditResult:
-    """The text with these entries. What of them is there is brought up to date. With `force`, a server of our name that is another
-    program is replaced."""
+    """Add these entries to a text, or update them. `force` replaces a foreign server with our name."""
     document = parse(text, toml)
     reasons = [_put_entry(document, entry, host, force) for entry in wanted]
     rewrite = rewrite_toml if toml else rewrite_json
@@ -113,8 +111,10 @@ def put_entries(
 def take_entries(
     text: str, entries: Iterable[HostEntry], host: str, original: str, toml: bool = False
 ) -> str:
-    """The text without these entries, and without what was made for them and is empty now. `original` is what the file held before
-    any of them: what was there already stays, what was replaced comes back."""
+    """Remove these entries from a text, and containers that were made for them and are empty now.
+
+    `original` is the content before any of them: what it had stays, and what was replaced comes back.
+    """
     document, before = parse(text, toml), parse(original, toml)
     for entry in entries:
         if _take_entry(document, entry, host, value_at(before, entry.path)):
@@ -163,7 +163,7 @@ def _make_holder(document: Any, path: tuple[str, ...], kind: type) -> Any:
 
 
 def _take_entry(document: Any, entry: HostEntry, host: str, before: Any) -> bool:
-    """Takes one entry out of what a file says, and says whether it was there. What was there before comes back."""
+    """Remove one entry, restore the value before it, and return True if it was there."""
     there = value_at(document, entry.path)
     if entry.kind == "member":
         ours = is_our_server(there)
@@ -183,14 +183,14 @@ def _take_entry(document: Any, entry: HostEntry, host: str, before: Any) -> bool
 
 
 def _remove_empty(document: Any, path: Path, before: Any) -> None:
-    """Removes what stands at a path and above it, as far as it is empty and was not there before."""
+    """Remove the containers at a path and above it that are empty and were not there before."""
     while path and value_at(document, path) in (None, {}, []) and value_at(before, path) is None:
         value_at(document, path[:-1]).pop(path[-1], None)
         path = path[:-1]
 
 
 def _without_hook(element: Any, host: str) -> Any:
-    """An element of an event's list without our hook. A group goes with its only hook: it was made for it, or is of no use without."""
+    """Remove our hook from an element of an event's list. A group without another hook goes too."""
     handlers = handlers_of(element)
     rest = [one for one in handlers if not is_hook_of(one, host)]
     if rest == handlers:
@@ -219,7 +219,7 @@ def parse(text: str, toml: bool = False) -> Any:
 
 @lru_cache(maxsize=4)  # an edit reads the same text again and again, and some files have megabytes
 def _blank_out(text: str) -> tuple[str, str]:
-    """The text without its comments, then also without trailing commas: blanks stand for them, so that all else stays in its place."""
+    """Blank out comments, then also trailing commas. All else keeps its position."""
 
     def blank(found: re.Match[str]) -> str:
         piece = found[0]
@@ -237,7 +237,7 @@ class Member(NamedTuple):
     start: int  # of the key, or of the item
     value: int  # where its value starts
     end: int
-    comma: int | None  # where the comma behind it stands
+    comma: int | None  # position of the comma behind it
 
     @property
     def behind(self) -> int:
@@ -340,7 +340,7 @@ def _insert(text: str, path: Path, value: Any, key: str | int | None = None) -> 
     lead, own = " ", None
     if "\n" in text[start : members[0].start]:
         own = _line_indent(text, members[0].start)
-        # Comments that follow on the same line belong to what stands before them.
+        # Comments that follow on the same line belong to the member before them.
         lead, place = end + own, _COMMENTS_BEHIND.match(text, place).end()  # type: ignore[union-attr]
     piece = lead + label + _write(value, own, text)
     if last.comma is not None:
@@ -357,7 +357,7 @@ def _replace(text: str, path: Path, value: Any) -> str:
 
 
 def _remove(text: str, path: Path, key: str | int) -> str:
-    """The text without a member or item; of several with the same name the last, which is the one that counts."""
+    """Remove a member or item. Of several with the same name it is the last, which counts."""
     opening, close, members = _find(text, path)
     index = max(at for at, one in enumerate(members) if one.key == key)
     member = members[index]
@@ -378,7 +378,7 @@ def _remove(text: str, path: Path, key: str | int) -> str:
 
 
 def rewrite_toml(text: str, value: Any) -> str:
-    """The text, changed by tomlkit so that it says this. New tables come at the end, and lines end as all others do."""
+    """Change a text by tomlkit to this value. New tables go to the end; line endings stay the same."""
     import tomlkit
 
     windows = "\r\n" in text and "\n" not in text.replace("\r\n", "")

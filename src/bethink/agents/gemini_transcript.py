@@ -1,8 +1,8 @@
-"""Gemini CLI: `~/.gemini/tmp/<project>/chats/session-….jsonl`; sub-agents below `chats/`. The `.json` objects of older versions are
-not read.
+"""Gemini CLI: `~/.gemini/tmp/<project>/chats/session-….jsonl`; sub-agents below `chats/`.
 
-Identity is the `id` of a message. A message is written again when its tool calls are known, and a resume writes the whole history
-again: by its id each is given once. A rewind takes nothing back; what was said was said. The path of the project stands in `.project_root` beside `chats/`.
+The `.json` objects of older versions are not read. Identity is the `id` of a message. A message is written again when its tool calls are
+known, and a resume writes the whole history again: the id removes such repeats. A rewind removes nothing; the words were said. The path of
+the project is in `.project_root` beside `chats/`.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Connecting agents: which files each of them reads, what belongs into these, and how it is put there and taken out again.
+"""Connecting agents: the files that each reads, our content for them, and how it is added and removed.
 
-An agent's declaration says where it keeps what, and how it starts Bethink. Agents are often started where PATH is not the shell's, so they get an absolute path. A link such as `~/.local/bin/bethink` is kept as it is: it survives an
-upgrade, and what it points to may not.
+An agent's declaration names its files and how it starts Bethink. Agents are often started where PATH is not the shell's, so they get an
+absolute path. A link such as `~/.local/bin/bethink` is kept as it is: it survives an upgrade, and its target may not.
 
-`install.json` in the data directory records for every file what it held before (a backup) and digests of what it held around the last
-change. It is written before a file is changed and after one was given back, so that nothing is ever in a file that it does not know.
-Whatever goes wrong with one file leaves it as it was, and the others go on. `uninstall` gives back the very
-bytes where nobody changed the file since; otherwise it takes out our entries and nothing else. Nothing is printed here.
+`install.json` in the data directory records the content of every file before our first change (a backup) and digests of the content around
+the last change. It is written before a file is changed and after one was restored, so nothing of ours is ever in a file that is not
+recorded. If one file fails it stays as it was, and the others go on. `uninstall` restores the exact bytes if the file was not changed
+since; otherwise it removes our entries and nothing else. Nothing is printed here.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class InstallPlace(NamedTuple):
 
 
 class HostFile(NamedTuple):
-    """One file that a host reads, and what belongs into it: entries, or the whole text. With neither, nothing of ours does."""
+    """A file that a host reads, and our content: entries, or the whole text; with neither, none."""
 
     path: Path
     part: str = ""  # what it is for; empty for several parts
@@ -95,8 +95,11 @@ def fill(template: Values, words: Sequence[str], name: str = "") -> Json:
 
 
 def make_hook(host: str, place: InstallPlace, event: str) -> Json:
-    """An item of an agent's list for an event. With `warm`, Claude Code asks the MCP server that runs anyway, and never both: they run
-    at the same time, so neither would know what the other gave."""
+    """Return an item of an agent's list for an event.
+
+    With `warm`, Claude Code asks the running MCP server instead of a command. Never both: they run at the same time, so neither would know
+    what the other recalled.
+    """
     files = find_connectable(host).files
     template = files.warm if event == "prompt" and place.warm and files.warm else files.hook
     hook = fill(template, hook_words(host, place, event), f"bethink-{event}")
@@ -178,7 +181,7 @@ def find_plugin(host: str, place: InstallPlace) -> str:
 
 
 def find_command() -> tuple[str, ...]:
-    """The words that start this very program again: as it was called, from beside its Python, or from PATH."""
+    """Return the words that start this program: as it was called, from beside its Python, or from PATH."""
     called = shutil.which(sys.argv[0]) if Path(sys.argv[0]).name == NAME else None
     folders = [str(Path(sys.executable).parent), *os.get_exec_path()]
     for program in (called, *(shutil.which(NAME, path=folder) for folder in folders)):
@@ -313,8 +316,10 @@ class Installation:
     def plan_entries(
         self, host: str, target: HostFile, record: InstalledFile | None, was: str | None
     ) -> FilePlan:
-        """A file in which others' entries stand, too. It is brought up to date where it stands; where nothing of ours is to stay and
-        nobody touched it, it gets its old bytes back."""
+        """Plan a file that also has foreign entries: update ours in place.
+
+        If nothing of ours remains and the file was not changed since, restore its original bytes.
+        """
         if record is None or was is None:
             base, original = was, None
             record = InstalledFile(original=None if was is None else name_backup(target.path, was))
@@ -332,7 +337,9 @@ class Installation:
         reasons = (*edited.kept, *why_ignored(host, target.path, edited.text))
         fresh = self.renew(record, host, target, was, edited.text)
         if record.hosts and original is None:
-            fresh = fresh._replace(after=())  # somebody touched it: the backup is not what it held
+            fresh = fresh._replace(
+                after=()
+            )  # changed by others: the backup is not its former content
         ours = record.hosts or edited.text != was
         return FilePlan(edited.text, fresh if ours else None, reasons, bool(edited.kept))
 
@@ -346,7 +353,7 @@ class Installation:
     def plan_whole(
         self, host: str, target: HostFile, record: InstalledFile | None, was: str | None
     ) -> FilePlan:
-        """A file that is ours from end to end, unless somebody else put it there or changed it."""
+        """Plan a file that is entirely ours, unless others created or changed it."""
         path, wanted = target.path, target.text
         ours = was is None or (record is not None and record.is_untouched(was))
         others = [one for one in record.hosts if one != host] if record else []
@@ -460,7 +467,7 @@ def install(
     force: bool = False,
     dry: bool = False,
 ) -> list[FileOutcome]:
-    """Connects hosts: each file that changes, and each that need not. What is there of other parts is taken out."""
+    """Connect hosts and return the outcome for each file. Entries of parts not listed are removed."""
     outcomes = []
     with _working(place, force, dry) as work:
         for host in hosts:
@@ -475,7 +482,7 @@ def install(
 def uninstall(
     hosts: Iterable[str], place: InstallPlace, force: bool = False, dry: bool = False
 ) -> list[FileOutcome]:
-    """Gives the files of these hosts back; with `force` also takes out entries that no record knows."""
+    """Restore the files of these hosts; with `force`, also remove entries without a record."""
     outcomes = []
     with _working(place, False, dry) as work:
         known = {*work.records}
@@ -493,10 +500,10 @@ def uninstall(
 
 @contextmanager
 def _working(place: InstallPlace, force: bool, dry: bool) -> Iterator[Installation]:
-    """An installation that no other process is at."""
+    """Run an installation under a lock."""
     with nullcontext() if dry else textfile.alone(data_directory()):
         work = Installation(place, force, dry)
         yield work
         for folder in sorted(work.left, key=len, reverse=True):
-            with suppress(OSError):  # somebody's file is in it
+            with suppress(OSError):  # a foreign file is in it
                 Path(folder).rmdir()

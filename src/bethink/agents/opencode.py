@@ -1,4 +1,4 @@
-"""opencode. It has no command hooks: `opencode.js` is a plugin of ours that calls them, and one database keeps all transcripts."""
+"""opencode. It has no command hooks: our plugin `opencode.js` calls ours. Transcripts: one database."""
 
 import re
 from collections.abc import Sequence

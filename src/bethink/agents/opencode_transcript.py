@@ -1,14 +1,15 @@
-"""opencode: one SQLite database for all sessions and projects. What `opencode export` prints, and the JSON files of the time before
-the database, are not read.
+"""opencode: one SQLite database for all sessions and projects.
+
+The output of `opencode export` and the JSON files of older versions are not read.
 
 Identity is the id of the text part. A turn's `line` is the row of its part, and rows are read in the order in which they
 were added, so a clock that jumps loses nothing. A part whose answer is still being written is looked at again in the next reading.
 The numbers of rows may change with VACUUM, and a deleted session frees its own; so the position keeps the id of the last row, and if
 that is no longer there, everything is read again under the same identities.
 
-The database is opened read-only and only between pages, never held while a page is being written, so that opencode can checkpoint.
+The database is opened read-only and only between pages, never while a page is being written, so that opencode can checkpoint.
 Tables of credentials and accounts are never touched. The tables `session_message`, `event` and `session_input` repeat the same text
-and are not read. The prompt of a sub-agent (a session with a parent) is the machine's; its answers belong to the session that it
+and are not read. The prompt of a sub-agent (a session with a parent) is machine-made; its answers belong to the session that it
 worked for.
 """
 
@@ -138,7 +139,7 @@ class OpencodeTranscript(Transcript):
 
 
 def unquote(text: str) -> str:
-    """A user's text without the quotes in which `opencode run` puts each word of its command line that has a blank."""
+    """Remove the quotes that `opencode run` puts around words with a blank."""
     inner = re.fullmatch(r'"((?:[^"\\]|\\.)+)"', text, re.DOTALL)
     return inner[1].replace('\\"', '"') if inner else text
 

@@ -96,8 +96,7 @@ class ChatLines(Chat, LineTranscript):
 
 
 class ChatText(Chat):
-    """Markdown or text in which the speakers are named, read whole each time it changed: what was given before comes again under the
-    same identities."""
+    """Markdown or text with named speakers. It is read whole when it changed; identities stay the same."""
 
     def pages(self) -> Iterator[TranscriptPage]:
         data = read_head(self.path, WHOLE + 1)
@@ -129,7 +128,7 @@ class ChatText(Chat):
 
 
 def find_speakers(text_lines: list[str]) -> list[tuple[int, str, str]]:
-    """Where somebody begins to speak: the line from 0, the role, and what is said on that line. Not inside fenced code."""
+    """Find where each speaker begins: line from 0, role, and words on that line. Skips fenced code."""
     marks: list[list[tuple[int, str, str]]] = [[] for _ in STYLES]
     fence = ""
     for number, line in enumerate(text_lines):
@@ -144,5 +143,5 @@ def find_speakers(text_lines: list[str]) -> list[tuple[int, str, str]]:
                 found.append((number, ROLES[match["name"].lower()], rest))
                 break
     spoken = [found if "user" in {one[1] for one in found} else [] for found in marks]
-    # Under a heading somebody may speak to whom nobody has replied.
+    # Under a heading there may be a single message without a reply.
     return next((found for found in spoken if len(found) > 1), spoken[0])

@@ -53,9 +53,9 @@ from bethink.text import TAG
 # How much is remembered: tools, files and work of a turn, switches of memory, threads with tools, calls under way.
 _TOOLS, _FILES, _WORK, _SWITCHES, _THREADS, _CALLS = 32, 64, 24, 64, 16, 32
 _EVENTS = 48  # commands and edits between two turns
-# Lines of what memory told an agent, words of each, and characters of one telling.
-_TOLD, _TOLD_WORDS, _TOLD_LENGTH = 24, 40, 20_000
-# A skill of ours that somebody calls by name, where the host gives it as it was typed: `/remember why …`, `$remember`.
+# Limits for recalled text: lines, words of a line, characters of one recall.
+_RECALLED, _RECALLED_WORDS, _RECALLED_LENGTH = 24, 40, 20_000
+# One of our skills, called by name, if the host records it as typed: `/remember why …`, `$remember`.
 OWN_COMMAND = re.compile(rf"[/$](?:bethink:)?(?:{'|'.join(NAMES)})(?:\s|$)")
 # How a prompt begins by which hosts hand an agent's plan back to it, and what one of them adds behind it.
 PLAN = "Implement the following plan:"
@@ -92,7 +92,7 @@ def _unpack(packed: IO[bytes], path: Path) -> IO[bytes]:
                 f"The transcript {path} is compressed, and the package zstandard is not installed.",
                 "pip install 'bethink[zstd]'",
             ) from None
-        file = TemporaryFile()  # noqa: SIM115 - whoever asked for the transcript closes it
+        file = TemporaryFile()  # noqa: SIM115 - the caller closes it
         reader = zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
         with suppress(zstandard.ZstdError):
             # What is unpacked before damage in the same piece is lost with it, so pieces are small.
@@ -115,7 +115,7 @@ def read_line(file: IO[bytes]) -> tuple[bytes | None, bool]:
 
 
 def take_marks(file: IO[bytes], offset: int) -> tuple[str, str]:
-    """By what a file is known that was read up to an offset: its first line, and the last bytes before that."""
+    """Return marks that identify a file read up to an offset: its first line, and the last bytes."""
     here, start = file.tell(), max(0, offset - LAST)
     file.seek(0)
     first = file.read(FIRST).partition(b"\n")[0].rstrip(b"\r")
@@ -134,8 +134,10 @@ def drop_oldest(kept: Json, most: int) -> None:
 
 
 class Transcript:
-    """One file of a host: who says what, where, with which tools, and whether it may be remembered. `pages` reads on from `position`;
-    afterwards `position` is where it stands now. Hosts find the messages, and set `number` and `agent` for each."""
+    """One file of a host: speakers, words, tools, and the switches of memory.
+
+    `pages` reads on from `position` and updates it. Hosts find the messages, and set `number` and `agent` for each.
+    """
 
     host = ""
     page_bytes, page_turns = 2 << 20, 200
@@ -155,7 +157,7 @@ class Transcript:
     hiding: list[str]  # those with an open `<private>`
     stamps: list[list[str]]  # switches of memory: session, time, "on" or "off"
     used: dict[str, list[Any]]  # of each thread: its tools, its files, then each fact of its work
-    told: list[str]  # lines that memory told the agent, as `hash_words` gives them
+    told: list[str]  # recalled lines that the agent got, by `hash_words`; a stored name
     calls: dict[str, list[Any]]  # without an outcome: the thread of each, then what it should do
     runs: dict[
         str, list[Any]
@@ -221,13 +223,12 @@ class Transcript:
             self.branch = None if branch == "HEAD" else as_name(branch)
 
     def set_title(self, title: Any, session: str | None = None) -> None:
-        """Takes note of what the host calls a session."""
+        """Note the host's title of a session."""
         if name := as_name(title, 500):
             self.titles[self.rename(self.session if session is None else session)] = name
 
     def title_of(self, session: str) -> str | None:
-        """What the host calls a session, if this reading met it and nothing of the session was kept from memory: a title is made of
-        all that was said."""
+        """Return the host's title of a session, unless a part of it is private: titles summarize all of it."""
         return None if session in self.private else self.titles.get(session) or self.titles.get("")
 
     @property
@@ -241,7 +242,7 @@ class Transcript:
         return ("assistant",) if self.agent else ("user", "assistant")
 
     def add_call(self, tool: Any, arguments: Any = None, call: Any = None) -> None:
-        """Keeps a tool call for the next turn of its thread; what it did is known when `add_result` tells of it."""
+        """Keep a tool call for the next turn of its thread. `add_result` adds its outcome."""
         name, fields = as_name(tool), base.as_fields(arguments)
         if not name or base.is_our_tool(name, fields):
             return
@@ -253,7 +254,7 @@ class Transcript:
             drop_oldest(self.calls, _CALLS)
 
     def add_run(self, event: ToolEvent | None, call: Any) -> None:
-        """Keeps a command or an edit until its outcome is known."""
+        """Keep a command or an edit until its outcome is known."""
         id = as_name(call)
         if event and id and self.rename(self.session) not in self.off:
             event = event._replace(line=self.number, directory=event.directory or self.cwd or "")
@@ -263,7 +264,7 @@ class Transcript:
     def end_run(
         self, call: Any, output: str, failed: bool | None, at: datetime | None = None
     ) -> None:
-        """Keeps the outcome of a command or an edit for the next turn of its thread."""
+        """Keep the outcome of a command or an edit for the next turn of its thread."""
         thread, *values = self.runs.pop(as_name(call) or "", [""])
         if values and self.rename(self.session) not in self.off:
             event = base.finish_event(ToolEvent(*values), output, failed)
@@ -280,20 +281,20 @@ class Transcript:
         at: datetime | None = None,
         certain: bool = True,
     ) -> None:
-        """Keeps what a tool call did for the next turn of its thread. Not `certain`: the host does not say whether it failed."""
-        self.hear_memory(output)
+        """Keep the outcome of a tool call for the next turn. Not `certain`: the host does not report failures."""
+        self.note_recalled(output)
         self.end_run(call, output, failed if certain else None, at)
         thread, *expected = self.calls.pop(as_name(call) or "", [""])
         if expected:
             self.add_used(work=base.confirm_work(expected, output, failed), thread=thread)
 
-    def hear_memory(self, text: str) -> None:
-        """Takes note of what Bethink told the agent, line by line: what the agent says in the same words is not learned again."""
+    def note_recalled(self, text: str) -> None:
+        """Note the lines that the agent got from Bethink, so that its repeats are not learned again."""
         at = text.find(f"<{TAG}")
         if at >= 0:
-            told = map(hash_words, text[at : at + _TOLD_LENGTH].splitlines())
-            lines = [" ".join(sorted(words)[:_TOLD_WORDS]) for words in told if len(words) > 1]
-            self.told = [*self.told, *lines][-_TOLD:]
+            found = map(hash_words, text[at : at + _RECALLED_LENGTH].splitlines())
+            lines = [" ".join(sorted(words)[:_RECALLED_WORDS]) for words in found if len(words) > 1]
+            self.told = [*self.told, *lines][-_RECALLED:]
 
     def add_used(
         self,
@@ -335,7 +336,7 @@ class Transcript:
         if not speech.text or role not in self.speakers:
             return speech.reason
         if speech.recalled:
-            self.hear_memory(text)
+            self.note_recalled(text)
             self.skipped["injected by Bethink"] += 1
         text, opens_private = speech.text, False
         if role == "user" and not summary:
@@ -360,12 +361,16 @@ class Transcript:
         done = tuple(Fact(*fact) for fact in work)
         ran = [] if summary else self.events.pop(self.channel, [])
         events = tuple(ToolEvent(*event) for event in ran)
-        told = tuple(self.told)
-        return Turn(id, session, role, text, at, *place, summary, plan, done, told, asked, events)
+        recalled = tuple(self.told)
+        return Turn(
+            id, session, role, text, at, *place, summary, plan, done, recalled, asked, events
+        )
 
     def obey_user(self, text: str, at: datetime | None, session: str) -> tuple[str, bool]:
-        """What of the user's turn may be given, and whether it opens a `<private>` that hides what follows. The tag switches memory
-        off as `memory-mode: off` does, and its end switches it on again."""
+        """Return the visible part of the user's turn, and True if it opens a `<private>`.
+
+        The tag switches memory off as `memory-mode: off` does, and its end switches it on again.
+        """
         if OWN_COMMAND.match(text):
             return "", False
         mode, text = base.find_memory_mode(text)
@@ -391,9 +396,11 @@ class Transcript:
             self.stamps = by_time[-_SWITCHES:]
 
     def is_off(self, at: datetime | None, session: str, summary: bool) -> bool:
-        """Whether memory was off when this was said, by the order of lines or by the time. A fork repeats, behind the newest mode,
-        what was said before it, so the time counts too. A summary may tell what was said while memory was off, also when it is on
-        again."""
+        """Return True if memory was off, by the order of lines or by the time.
+
+        A fork repeats earlier turns after the newest switch, so the time counts too. A summary may contain what was said while memory was off,
+        also when it is on again.
+        """
         if summary and session in self.private:
             return True
         when = at.isoformat() if at else ""

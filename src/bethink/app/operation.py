@@ -1,13 +1,13 @@
-"""Operations: one typed function for each thing Bethink does, offered on the command line, over HTTP and to agents.
+"""Operations: one typed function for each thing Bethink does, on every surface.
 
 The signature of an operation says what it takes, and its docstring what it does: the first line is its help, the rest describes it.
 From both come the command line's parser, the JSON Schema of requests and tools, the check of given values, and the reference.
 
     @operation("Use", http="GET /search", agents="read", opens="read", examples=('bethink search "how do we deploy?"',))
-    def search(memory: "Bethink", query: Annotated[str, Arg("a question", words=True)], filters: Filters, limit: Limit = 20) -> Found:
+    def search(memory: "Bethink", query: Annotated[str, Arg("a question", words=True)], limit: Limit = 20) -> Found:
 
 A parameter that is called `memory` or `console` is passed by the surface and is no argument. A NamedTuple is a request object:
-its fields are arguments. `Annotated[Values, Members(...)]` collects several arguments by name, those that were given alone.
+its fields are arguments. `Annotated[Values, Members(...)]` collects those of several arguments that are present, by name.
 Annotations must be evaluated, so a module of operations has no `from __future__ import annotations`.
 
 This module imports nothing heavy: every command and the start of the MCP server load it.
@@ -37,7 +37,7 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 class Arg(NamedTuple):
-    """An argument beyond its type, as metadata of `Annotated`. A later one in nested annotations overrides fields of an earlier one."""
+    """Metadata of an argument, for `Annotated`. In nested annotations, a later one overrides fields."""
 
     help: str = ""
     short: str = ""  # a flag of the command line: -n
@@ -71,7 +71,7 @@ class Parameter(NamedTuple):
     required: bool
     default: object
     arg: Arg
-    nullable: bool = False  # None is a value of its own: a switch with three states
+    nullable: bool = False  # None is a distinct value: a switch with three states
     members: tuple["Parameter", ...] = ()  # of objects
     request: Callable[..., object] | None = None  # the NamedTuple that objects become
     path: Strings = ()  # the parameters of the function that it is part of
@@ -109,12 +109,12 @@ class Operation(NamedTuple):
 
     @property
     def help(self) -> str:
-        """What it does, in one line."""
+        """First line of the docstring."""
         return self.docstring.partition("\n")[0].rstrip(".")
 
     @property
     def description(self) -> str:
-        """What it does, in full."""
+        """The whole docstring."""
         return " ".join(self.docstring.split())
 
     @property
@@ -148,7 +148,7 @@ def operation(
     examples: Strings = (),
     cli: bool = True,
 ) -> Callable[[F], F]:
-    """Register a function as an operation under its own name: `list_` is `list`, `sync_take` is `sync-take`."""
+    """Register a function as an operation: `list_` becomes `list`, and `sync_take` `sync-take`."""
 
     def register(function: F) -> F:
         name = function.__name__.strip("_").replace("_", "-")
@@ -249,30 +249,32 @@ def merge_args(first: Arg, then: Arg) -> Arg:
 
 
 def bind(function: Callable[..., object], parameters: Sequence[Parameter], checked: Values) -> Json:
-    """Checked values as the arguments of a function or of a NamedTuple: request objects are made, and members collected."""
-    given: Json = {}
+    """Turn checked values into the arguments of a function or NamedTuple; build its request objects."""
+    arguments: Json = {}
     inside: dict[str, list[Parameter]] = {}
     for one in parameters:
         if one.path:
             inside.setdefault(one.path[0], []).append(one._replace(path=one.path[1:]))
         elif checked.get(one.name) is not None:
-            given[one.name] = checked[one.name]
+            arguments[one.name] = checked[one.name]
         elif one.arg.default is not None:
-            given[one.name] = one.arg.default
+            arguments[one.name] = one.arg.default
     for name, members in inside.items():
         request = function.__annotations__[name]
         if hasattr(request, "_fields"):
-            given[name] = request(**bind(request, members, checked))
+            arguments[name] = request(**bind(request, members, checked))
         else:
-            given[name] = {one.name: checked[one.name] for one in members if one.name in checked}
-    return given
+            arguments[name] = {
+                one.name: checked[one.name] for one in members if one.name in checked
+            }
+    return arguments
 
 
 # Checking
 
 
 def parse_text(text: str, parameter: Parameter) -> object:
-    """A value as it is typed or given in an address. Text that does not fit stays text, which the check refuses."""
+    """Parse a value from the command line or an address. Invalid text is returned for the check to refuse."""
     if parameter.type == "switch":
         return SWITCH_TEXTS.get(text.lower(), text)
     if parameter.type in ("whole", "number"):
@@ -283,7 +285,7 @@ def parse_text(text: str, parameter: Parameter) -> object:
 
 
 def check_values(values: object, parameters: Sequence[Parameter], place: str = "") -> Json:
-    """Check values by name; older names become canonical ones. A null is kept for what may be emptied and otherwise left out.
+    """Check values by name and translate old names. Keep nulls only for fields that may be emptied.
 
     A wrong value raises a sentence that says what would be right.
     """
@@ -293,22 +295,22 @@ def check_values(values: object, parameters: Sequence[Parameter], place: str = "
             "Give an object.",
         )
     known = {name: one for one in parameters for name in one.names}
-    given: Json = {}
+    received: Json = {}
     for name, value in values.items():
         if name not in known:
             raise _unknown_name(str(name), parameters, place)
         one = known[name]
-        if one.name in given:
+        if one.name in received:
             raise InvalidInput(f"'{name}' and '{one.name}' are the same.", "Give one of them.")
-        given[one.name] = value
+        received[one.name] = value
     checked: Json = {}
     for one in parameters:
         inner = f"{place}.{one.name}" if place else one.name
-        if given.get(one.name) is not None:
-            checked[one.name] = check_value(given[one.name], one, inner)
+        if received.get(one.name) is not None:
+            checked[one.name] = check_value(received[one.name], one, inner)
         elif one.required:
             raise InvalidInput(f"The argument '{inner}' is missing.", f"Give {describe_type(one)}.")
-        elif one.name in given:
+        elif one.name in received:
             checked[one.name] = None
     return checked
 
@@ -410,16 +412,16 @@ def _plain_name(parameter: Parameter) -> str:
 
 
 def check_together(
-    given: Values,
+    values: Values,
     parameters: Sequence[Parameter],
     name_of: Callable[[Parameter], str] = _plain_name,
 ) -> None:
-    """Refuse two arguments of a set of which one may be given, and those of another action than the one that is asked for."""
+    """Refuse two arguments of an exclusive set, and arguments of another action."""
     action = next((one for one in parameters if one.name == "action"), None)
-    asked = given.get("action", action.default if action else None)
+    asked = values.get("action", action.default if action else None)
     first: dict[str, str] = {}
     for one in parameters:
-        if not given.get(one.name):
+        if not values.get(one.name):
             continue
         if one.arg.action and one.arg.action != asked:
             raise UsageError(f"{name_of(one)} goes with `{one.arg.action}` alone.")
@@ -457,7 +459,7 @@ def shorten(text: str) -> str:
 
 
 def object_schema(parameters: Sequence[Parameter], closed: bool = False) -> Json:
-    """The JSON Schema of an object. Without `closed` it is for a tool, where every token counts: it has no lower bounds or lengths."""
+    """Return the JSON Schema of an object: in full if `closed`, else in few tokens, for a tool."""
     properties = {one.name: value_schema(one, closed) for one in parameters}
     schema: Json = {"type": "object", "properties": properties}
     if required := [one.name for one in parameters if one.required]:

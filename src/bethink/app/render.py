@@ -1,10 +1,11 @@
-"""Values and memories as text: for people at a terminal, for models between marks, and as the data formats JSON, JSON lines, CSV,
-Markdown and XML. How memories are chosen and ranked is not known here.
+"""Values and memories as text: for people at a terminal, for models between marks, and as data.
 
-An answer is made once, as items: a memory in full or on one line (`Quote`), or a heading. `quote_items` writes them for models: between
-the marks of `outgoing`, each memory with its origin, within a number of tokens, and behind the marks what Bethink itself has to
-say. `item_lines` writes them for people: cut to their terminal. Text for people never carries control characters of what was stored, so
-that a memory can neither move the cursor nor hide its words; a name with a line break in it takes one line.
+The data formats are JSON, JSON lines, CSV, Markdown and XML. Choosing and ranking memories happens elsewhere.
+
+An answer is built once, as items: a memory in full or on one line (`Quote`), or a heading. `quote_items` writes them for models: between
+the marks of `outgoing`, each memory with its origin, within a token budget, and Bethink's own notes after the marks. `item_lines` writes
+them for people, cut to their terminal. Text for people never contains stored control characters, so a memory can neither move the cursor
+nor hide its words; a name with a line break takes one line.
 """
 
 import os
@@ -88,7 +89,7 @@ def one_line(text: str, width: int = 0) -> str:
 
 
 def width() -> int:
-    """Columns to write in; a terminal that does not know says 0. Not `shutil`'s, which takes longer to import than a search takes to run."""
+    """Columns of the terminal, or a default. `shutil`'s takes longer to import than a search to run."""
     try:
         found = int(os.environ.get("COLUMNS") or os.get_terminal_size().columns)
     except (OSError, ValueError):
@@ -102,9 +103,10 @@ def indent(text: str, margin: str) -> list[str]:
 
 
 def fold(line: str) -> str:
-    """A line as a terminal shows it: where it is too long it goes on below, under the last of its columns that begins in its first
-    half. Columns stand two blanks apart. A word is never broken, so that a path can be copied. For another program a line
-    stays a line."""
+    """Wrap a line for a terminal, indented to its last column that begins in the first half.
+
+    Columns are two blanks apart. A word is never broken, so that a path can be copied. Output for another program is not wrapped.
+    """
     room, bare = width(), unstyle(line)
     if len(bare) <= room or not (os.environ.get("COLUMNS") or sys.stdout.isatty()):
         return line
@@ -118,7 +120,7 @@ def fold(line: str) -> str:
 
 
 def style(text: str, name: str) -> str:
-    """The text in a style: NO_COLOR says no, FORCE_COLOR says yes also where no terminal is seen, as in a CI log."""
+    """Return text in a style. NO_COLOR turns it off; FORCE_COLOR turns it on without a terminal, as in CI."""
     forced = os.environ.get("FORCE_COLOR")
     seen = forced or (os.environ.get("TERM") != "dumb" and sys.stdout.isatty())
     if not seen or os.environ.get("NO_COLOR") or forced == "0":
@@ -168,7 +170,7 @@ def columns(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def describe_value(value: Any) -> list[str]:
-    """A JSON value for reading: a record as a line for each field that holds something, a list of records as a table."""
+    """Describe a JSON value: one line per non-empty field of a record, a table for a list of records."""
     if not isinstance(value, Mapping):
         names = list(value[0]) if value else []
         return columns([names, *([brief(one[name]) for name in names] for one in value)])
@@ -179,10 +181,10 @@ def describe_value(value: Any) -> list[str]:
 def brief(value: Any) -> str:
     """A JSON value in a few words; nothing for what is empty."""
     if isinstance(value, Mapping):
-        told = ((name, brief(one), isinstance(one, int)) for name, one in value.items())
+        parts = ((name, brief(one), isinstance(one, int)) for name, one in value.items())
         return ", ".join(
             f"{text} {name}" if counted else f"{name} {text}"
-            for name, text, counted in told
+            for name, text, counted in parts
             if text
         )
     if isinstance(value, list | tuple):
@@ -220,7 +222,7 @@ def format_records(
     item: str = "memory",
     **about: str,
 ) -> Iterator[str]:
-    """The records piece by piece, so that an export of any size needs no memory. `about` becomes attributes of the XML root."""
+    """Format records piece by piece, so that a large export needs no memory. `about`: XML attributes."""
     rows = ([_field(record, field) for field in fields] for record in records)
     if form == "json":
         lead = "[\n"
@@ -280,7 +282,7 @@ def cell(value: Any) -> str:
 
 # Memories
 
-LEAST = 24  # columns that are too few for a statement: then it gets a line of its own
+LEAST = 24  # columns that are too few for a statement, which then gets a separate line
 EXCERPT = 280  # characters of a memory in a list of hits; set by hand: three lines of a terminal
 
 
@@ -334,7 +336,7 @@ Related = Sequence[tuple[Relation, Memory]]
 
 
 class Arranged(NamedTuple):
-    """An answer in the index-and-details form: what is shown in full, by topic, and what is shown on one line."""
+    """An answer in the index-and-details form: some memories in full, by topic, the others on one line."""
 
     answer: Answer
     both: Dual
@@ -345,7 +347,7 @@ class Arranged(NamedTuple):
 
 
 class ShownMemories(NamedTuple):
-    """Memories as they are to be shown, the notes about them, and the offset at which the rest begins, if there is a rest."""
+    """Memories to show, notes about them, and the offset of the next page, if there is one."""
 
     items: Items
     notes: list[str]
@@ -353,7 +355,7 @@ class ShownMemories(NamedTuple):
 
 
 class Form(NamedTuple):
-    """How a reader gets an answer: lines for people, or `quoted` between marks with the notes counted; or its values, for programs."""
+    """Form of an answer: lines for people, `quoted` between marks for models, or values for programs."""
 
     quoted: bool = False
     values: bool = False
@@ -409,14 +411,14 @@ def arrange_answer(
     lines = [quote_line(hit.memory, names, summaries[hit.memory.id]) for hit in rest]
     if lines:
         items += [_head_rest(len(lines), bool(texts)), *lines]
-    said = _say_shown(answer, len(texts), len(lines), form.more, offset)
-    return Arranged(answer, both, groups, rest, items, [said, *notes])
+    shown = _say_shown(answer, len(texts), len(lines), form.more, offset)
+    return Arranged(answer, both, groups, rest, items, [shown, *notes])
 
 
-def _reserve(notes: list[str], said: str, budget: int) -> tuple[list[str], int]:
-    """The notes, and what the marks and the notes leave of a budget. Notes are cut where too little would be left."""
+def _reserve(notes: list[str], summary: str, budget: int) -> tuple[list[str], int]:
+    """Return the notes and the budget left after marks and notes. Notes are cut if too little is left."""
     marks = tokens(fence_items([], new_marker()) + "\n\n")
-    left = budget - marks - tokens(said + "\n")
+    left = budget - marks - tokens(summary + "\n")
     for at, note in enumerate(notes):
         if left - tokens(note + "\n") < ROOM:
             notes = [*notes[:at], *([cut(note, left - ROOM)] if left - ROOM > ROOM else [])]
@@ -452,39 +454,41 @@ def _say_most(answer: Answer, form: Form, offset: int) -> str:
 
 
 def _say_shown(answer: Answer, full: int, lines: int, more: str, offset: int) -> str:
-    """How many matches are shown, and where the rest begins."""
+    """Summarize how many matches are shown, and where the next page begins."""
     if not answer.hits:
         known = answer.total or split_hints(answer)[0]
         other = "" if known else " Try other words, another mode, or no filters."
         return say_none(answer) + other
-    said = f"{full} in full, {lines} as a line, {answer.total:,} found."
+    summary = f"{full} in full, {lines} as a line, {answer.total:,} found."
     if lines and more:
-        said += f" {more}"
-    return _say_next(said, offset + full + lines, answer.total)
+        summary += f" {more}"
+    return _say_next(summary, offset + full + lines, answer.total)
 
 
-def _say_next(said: str, after: int, total: int) -> str:
-    return f"{said} The next begin at offset {after}." if after < total else said
+def _say_next(summary: str, after: int, total: int) -> str:
+    return f"{summary} The next begin at offset {after}." if after < total else summary
 
 
 # Names
 
 
 def short_ids(memory: "Bethink", found: Iterable[Memory], related: Iterable[str] = ()) -> Names:
-    """Ids as short as they can be told: of memories, of what replaced them, and of what else is named. Where memories of every
-    project are shown, what the projects are called too."""
+    """Shortest unique ids of memories, of those that replaced them, and of related ones.
+
+    If memories of every project are shown, names of the projects too.
+    """
     ids = [id for one in found for id in (one.id, one.superseded_by, *one.newer) if id]
     names = memory.store.abbreviate([*ids, *related])
     return {**names, **label_scopes(memory)} if memory.everywhere else names
 
 
 def short_id(memory: "Bethink", id: str) -> str:
-    """An id as short as it can be told."""
+    """Return the shortest unique form of an id."""
     return memory.store.abbreviate([id])[id]
 
 
 def label_scopes(memory: "Bethink") -> dict[str, str]:
-    """What each scope is called. Two projects may be called the same, and are then told apart by a piece of their scope."""
+    """Names of the scopes. Projects with the same name are distinguished by a part of their scope."""
     names = {memory.scope: memory.project.name, **memory.store.scopes()}
     called = {scope: names.get(scope) or scope for scope in memory.every_scope()}
     number = Counter(called.values())
@@ -495,7 +499,7 @@ def label_scopes(memory: "Bethink") -> dict[str, str]:
 
 
 def related_memories(memory: "Bethink", found: Sequence[Memory]) -> dict[str, Related]:
-    """What each memory is related to, as far as the reader may see it."""
+    """Relations of each memory, as far as the reader may see them."""
     from bethink.recall.expand import expand  # not for commands that ask nothing
 
     wanted = memory.filter(scopes=memory.named_scopes, **EVERYTHING)
@@ -511,8 +515,10 @@ def label_memory(memory: "Bethink", one: Memory) -> str:
 def describe_outcomes(
     memory: "Bethink", outcomes: Sequence[Outcome], quoted: bool = False
 ) -> tuple[list[str], Items]:
-    """What became of statements, and what each did to known memories or may mean for them, with the next step. In a few words
-    people hear what a known one tells; models get it `quoted`."""
+    """Describe the outcome of statements, their effect on known memories, and the next step.
+
+    People see a few words of a known memory; models get it `quoted`.
+    """
     ids = [id for one in outcomes for id in (one.id, *_touched(one))]
     found = {one.id: one for one in memory.store.get(ids)}
     names = short_ids(memory, found.values())
@@ -525,9 +531,9 @@ def describe_outcomes(
 
 
 def plain_outcome(outcome: Outcome) -> Json:
-    """What became of a statement, as values of JSON; what does not apply is left out."""
-    told = outcome._asdict() | {"proposals": [one._asdict() for one in outcome.proposals]}
-    return {name: value for name, value in told.items() if value or name == "id"}
+    """Outcome of a statement as JSON values, without those that do not apply."""
+    values = outcome._asdict() | {"proposals": [one._asdict() for one in outcome.proposals]}
+    return {name: value for name, value in values.items() if value or name == "id"}
 
 
 def _outcome_lines(
@@ -580,7 +586,7 @@ def _affected(outcome: Outcome) -> list[str]:
 
 
 def describe_request(done: Forgotten) -> list[str]:
-    """How the user grants what an agent asked to forget or purge; nothing where it asked for nothing."""
+    """Explain how the user confirms an agent's request to forget or purge; nothing if there is none."""
     if not done.phrase:
         return []
     from bethink.consent import MINUTES
@@ -599,7 +605,7 @@ def note_lines(hints: Sequence[str]) -> list[str]:
 def talk_lines(
     session: Session, spans: Sequence[Span] | None, project: str = "", full: bool = False
 ) -> list[str]:
-    """A conversation with what it was about, in `full` with sub-topics and summaries; where no topics are given, with its digest."""
+    """Describe a conversation by its topics, in `full` with sub-topics and summaries, or by its digest."""
     title = one_line(session.title or "untitled", 70)
     head = f"{date_and_time(session.started_at)}  {session.host}  {title}"
     lines = [style(head, "bold"), f"  {session.id}{project}"]
@@ -652,7 +658,7 @@ def quote_lines(memory: "Bethink", found: Sequence[Memory]) -> Items:
 
 
 def item_lines(items: Sequence[Quote | str]) -> list[str]:
-    """Items for people: `01a1dd89  2026-11-15  decision  We use Postgres`, or a memory's head and below it its text."""
+    """Lines for people: `01a1dd89  2026-11-15  decision  We use Postgres`, or a head and the text below."""
     room = max((len(item.id) for item in items if isinstance(item, Quote)), default=0)
     lines: list[str] = []
     for item in items:
@@ -689,8 +695,10 @@ def quote_items(
 
 
 def show_hits(memory: "Bethink", answer: Answer, explain: bool) -> Items:
-    """A ranked list: of each hit an excerpt, what it is connected to and, if asked for, why it is there. What happened in a time is a
-    list of dates."""
+    """Show a ranked list: each hit with an excerpt, its relations and, with `explain`, its score.
+
+    A recap of a period is a list of dates instead.
+    """
     from bethink.recall.features import explain_lines  # not for commands that ask nothing
 
     names, sought = _name_hits(memory, answer.hits), find_sought(answer.query)
@@ -753,15 +761,17 @@ def show_list(
     costs = accumulate(map(form.measure, items))
     items = items[: max(1, sum(used <= left for used in costs))]
     after = offset + len(items)
-    said = _say_next(f"{len(items)} of {total:,}. {WHOLE}", after, total)
-    return ShownMemories(items, [said], after if after < total else None)
+    summary = _say_next(f"{len(items)} of {total:,}. {WHOLE}", after, total)
+    return ShownMemories(items, [summary], after if after < total else None)
 
 
 def show_memories(
     memory: "Bethink", found: Sequence[Memory], budget: int, quoted: bool = True
 ) -> Items:
-    """Memories in full with what they are connected to, each within its share of the budget; on a line where that is too little. Those
-    for which there is no room at all are left out, the last first."""
+    """Show memories in full with their relations, each within its share of the budget.
+
+    One whose share is too small is shown on a line; if there is no room at all, the last are left out.
+    """
     related = related_memories(memory, found)
     names = short_ids(memory, found, {other.id for pairs in related.values() for _, other in pairs})
     form, items = Form(quoted), Items()
@@ -835,9 +845,9 @@ def _quote_fact(one: Memory, info: FieldInfo) -> str:
 
 
 def _quote_metadata(one: Memory) -> str:
-    """What its teller added. Of a handoff it is the text again, of a passage it is bookkeeping."""
-    told = one.kind != "handoff" and one.source_type == "note"
-    return _quote_object(one.metadata) if told else ""
+    """Metadata added by the author. A handoff's repeats its text; a passage's is bookkeeping."""
+    is_note = one.kind != "handoff" and one.source_type == "note"
+    return _quote_object(one.metadata) if is_note else ""
 
 
 def _quote_object(values: Values) -> str:

@@ -1,7 +1,7 @@
-"""Results of operations, as types. Their JSON, its schema and the reference page are derived from them.
+"""Results of operations, as types. Their JSON, its schema and the reference are derived from them.
 
-`write_json` writes a result, `describe_results` gives the JSON Schema of a set of results. A field with `Inline` lends its own fields to the
-object around it: a hit is a memory with a score. A type marked `sparse` leaves a field out while it has its default.
+`write_json` writes a result, `describe_results` returns the JSON Schema of a set of results. A field with `Inline` adds its own fields to
+the object around it: a hit is a memory with a score. A type marked `sparse` leaves a field out while it has its default.
 """
 
 # No `from __future__ import annotations`: `get_type_hints` would have to compile each annotation.

@@ -166,8 +166,10 @@ def _unit_rows(rows: Sequence[Matrix] | Matrix) -> Matrix:
 
 
 def submit_ahead(pool: "Executor", work: Callable[[], Result]) -> "Future[Result]":
-    """Submits work to another thread and lets that go first: a model soon computes outside of Python, while the caller would keep
-    Python to itself until it waits, and nothing were done side by side."""
+    """Submit work to another thread and let that thread start first.
+
+    A model soon computes outside of Python; without the head start, the caller would hold Python's lock until it waits.
+    """
     begins = allocate_lock()
     begins.acquire()
 
@@ -181,7 +183,7 @@ def submit_ahead(pool: "Executor", work: Callable[[], Result]) -> "Future[Result
 
 
 class LazyModel:
-    """Owns the embedder of one `Bethink`. After a failure it does without for ASK_AGAIN seconds, then it tries once more."""
+    """The embedder of one `Bethink`, opened late. After a failure it is retried every ASK_AGAIN seconds."""
 
     def __init__(
         self,
@@ -210,7 +212,7 @@ class LazyModel:
 
     @property
     def local(self) -> Embedder | None:
-        """The embedder if it runs in this process and needs no download; else None. Nothing is fetched, nothing is sent."""
+        """The embedder if it runs in this process and needs no download, else None. Sends nothing."""
         if self._failure and not self.is_due:
             return None
         try:
@@ -228,7 +230,7 @@ class LazyModel:
         return bool(self._failure) and time.monotonic() - self._failed_at >= ASK_AGAIN
 
     def rest(self, error: EmbeddingError) -> None:
-        """The model failed at its work (an endpoint that is down, say): for a while words have to do."""
+        """Do without a model that failed, such as an endpoint that is down, for a while."""
         self._embedder, self._failure, self._failed_at = None, error, time.monotonic()
 
     def explain_missing(self) -> EmbeddingError:

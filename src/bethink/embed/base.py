@@ -68,7 +68,7 @@ _SENTENCE_END = r"(?<=[.!?…])[\"'”’)\]]*\s+|\n\s*|(?<=[。！？])"
 
 
 def clean(text: str) -> str:
-    """The text without what tokenizers and JSON choke on: NUL becomes a space, half of a surrogate pair U+FFFD."""
+    """Replace characters that break tokenizers and JSON: NUL by a space, half a surrogate pair by U+FFFD."""
     whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return whole.replace("\x00", " ")
 
@@ -79,7 +79,7 @@ def sentence_ends(text: str) -> list[int]:
 
 
 def pieces(text: str, limit: int) -> Iterator[str]:
-    """Pieces of at most `limit` characters that join up to the whole, cut between sentences or lines, else anywhere."""
+    """Cut a text into pieces of at most `limit` characters, between sentences or lines if possible."""
     start = 0
     while len(text) - start > limit:
         low, high = start + limit // 2, start + limit
@@ -109,11 +109,11 @@ BY_SPACES_AND_MARKS = {"type": "BertPreTokenizer"}
 
 class Tokenizer(Protocol):
     opening: tuple[int, ...]
-    """The special tokens that stand before every text, and after it."""
+    """Special tokens before every text; `closing` has those after it."""
     closing: tuple[int, ...]
 
     def encode(self, text: str) -> Tokens:
-        """The tokens of a text, without the special ones. "[SEP]" in somebody's text is text."""
+        """Return the tokens of a text, without special ones. "[SEP]" in the text is plain text."""
         ...
 
 
@@ -121,7 +121,7 @@ _opening = allocate_lock()
 
 
 def open_tokenizer(file: Path) -> Tokenizer:
-    """The tokenizer of a file, without limits. Models that split texts in the same way share one."""
+    """Open the tokenizer of a file, without limits. Models with the same tokenizer share one."""
     text = file.read_text("utf-8")
     with _opening:
         return _read_tokenizer(text)
@@ -144,8 +144,11 @@ def _is_uncased(settings: Values) -> bool:
 
 
 class WordPiece:
-    """Words of letters, single marks and single Chinese characters, each as the fewest pieces of the vocabulary that make it up from
-    the left; a word that no pieces make up, or that is too long, is one unknown token."""
+    """BERT's uncased WordPiece tokenizer, without the package `tokenizers`.
+
+    Words of letters, single marks and single Chinese characters are each cut into the longest pieces of the vocabulary from the left. A word
+    that cannot be cut so, or that is too long, is one unknown token.
+    """
 
     def __init__(self, settings: Values) -> None:
         model = settings["model"]
@@ -202,7 +205,7 @@ class Characters(dict[int, str]):
 
 @cache
 def _read_classes() -> tuple[list[int], list[str]]:
-    """Where each run of characters of one class begins, and the class: "" for letters, which are most."""
+    """First character of each run of one class, and the class: "" for letters, which are most."""
     begins = {0: ""}
     for line in (Path(__file__).parent / "characters.txt").read_text("ascii").splitlines():
         name, _, runs = line.partition(": ")
@@ -236,7 +239,7 @@ class LibraryTokenizer:
         self.closing = tuple(sample.ids[len(special) - behind :])
 
     def encode(self, text: str) -> Tokens:
-        # A space at the end would be a token of its own where a token begins with the space before it.
+        # A space at the end would be a separate token where a token begins with the space before it.
         found: Tokens = self._tokenizer.encode(text.strip(), add_special_tokens=False).ids
         return found
 
@@ -245,9 +248,12 @@ class LibraryTokenizer:
 
 
 def open_session(model: Path, home: Path) -> Any:
-    """A session over a model, on one core. onnxruntime first rewrites the graph into faster operations, which is two thirds of the
-    opening (bench/LOG.md, 2026-11-16); so the outcome is kept under `home`, and the next process opens that. The numbers are
-    the same. A copy can be thrown away at any time, and is where it cannot be read."""
+    """Open a session over a model, on one core.
+
+    onnxruntime first rewrites the graph into faster operations, which is two thirds of the opening (bench/LOG.md, 2026-11-16). So the
+    rewritten model is stored under `home` for the next process. The numbers are the same. Such a copy can be deleted at any time, and is
+    replaced if it cannot be read.
+    """
     # It looks only while it is imported. Without this it writes an id of the machine into the user's cache and calls home.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     import onnxruntime
@@ -266,11 +272,11 @@ def open_session(model: Path, home: Path) -> Any:
         return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
 
     copies = home / "models" / ".optimised"
-    told = model.stat()
-    identity = f"{model.resolve()} {told.st_size} {told.st_mtime_ns} {onnxruntime.__version__}"
+    status = model.stat()
+    identity = f"{model.resolve()} {status.st_size} {status.st_mtime_ns} {onnxruntime.__version__}"
     copy = copies / f"{sha256(identity.encode()).hexdigest()[:20]}.onnx"
     part = copy.with_suffix(f".{os.getpid()}.part")
-    # Its errors have no base of their own.
+    # Its errors have no common base class.
     with suppress(Exception):
         if copy.exists():
             return start(copy, levels.ORT_DISABLE_ALL)

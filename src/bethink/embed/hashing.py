@@ -1,6 +1,6 @@
-"""Vectors without a model: words, their beginnings and their trigrams, hashed into a fixed number of places.
+"""Vectors without a model: words, their beginnings and their trigrams, hashed into dimensions.
 
-It knows spelling, not meaning, which is enough for tests and for machines that cannot have a model.
+They know spelling, not meaning, which is enough for tests and for machines that cannot have a model.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _vector(words: Sequence[str], dimensions: int) -> Matrix:
 
 @lru_cache(maxsize=50_000)
 def _features(word: str) -> tuple[tuple[int, float], ...]:
-    """The word itself, its beginning in place of a stem, and its trigrams, each as a hash with its share of the word's weight."""
+    """Hashes of the word, its beginning (in place of a stem) and its trigrams, each with its weight."""
     framed = f"^{word}$"
     trigrams = [framed[i : i + 3] for i in range(len(framed) - 2)]
     share = 0.6 / len(trigrams) ** 0.5
@@ -91,7 +91,7 @@ def _features(word: str) -> tuple[tuple[int, float], ...]:
 
 
 def _hash(name: str) -> int:
-    """Stable across processes and machines, unlike `hash()`. The multiplication mixes what CRC-32 leaves linear."""
+    """Return a stable hash, unlike `hash()`. The multiplication mixes what CRC-32 leaves linear."""
     return (zlib.crc32(name.encode()) * 0x9E3779B97F4A7C15 >> 20) & 0xFFFFFFFF
 
 

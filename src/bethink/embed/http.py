@@ -15,7 +15,7 @@ from bethink.embed.base import Matrix, clean, pieces
 from bethink.errors import EmbeddingError
 
 KEY_VARIABLES = ("OPENAI_API_KEY", "OPENAI_TOKEN_MEMORY_EMBEDDINGS")
-# Windows at once, as many as text-embeddings-inference takes unless it is told otherwise. Their text stays below the megabyte that
+# Windows at once: the default limit of text-embeddings-inference. Their text stays below the megabyte that
 # many proxies take: no character has more than four bytes.
 BATCH = 32
 # OpenAI's models take 8,191 tokens. Latin script has about four characters to a token; Chinese may have more tokens than characters.
@@ -56,7 +56,7 @@ class HttpEmbedder:
 
     def _query(self, text: str) -> Matrix:
         vector: Matrix = self._vectors([next(_windows(text))])[0]
-        vector.flags.writeable = False  # It is handed out again to whoever asks the same.
+        vector.flags.writeable = False  # The cache returns it to other callers.
         return vector
 
     def _vectors(self, windows: list[str]) -> Matrix:
@@ -85,7 +85,7 @@ class HttpEmbedder:
 
 
 def _windows(text: str) -> Iterator[str]:
-    """Pieces that the endpoint takes at once. Endpoints refuse an empty text, so a stroke stands in for it."""
+    """Pieces that the endpoint accepts at once. Endpoints refuse an empty text, so it becomes a dash."""
     found = [piece for piece in pieces(clean(text), WINDOW_CHARACTERS) if piece.strip()]
     yield from found or ["-"]
 

@@ -1,8 +1,8 @@
 """Vectors from an ONNX model on this machine.
 
-Every window of text is run as a batch of its own. int8 models quantise activations over the whole batch, so only then
-does a vector depend on its text alone; and it is as fast (measured 2026-11 on two cores). Cores are used by running
-windows side by side over one session, which is safe and leaves Python's lock free.
+Every window of text runs as a separate batch. int8 models quantise activations over the whole batch, so only then
+does a vector depend on its text alone; and it is as fast (measured 2026-11 on two cores). Several windows run at the same time over one
+session, which is safe, uses all cores and leaves Python's lock free.
 """
 
 from __future__ import annotations
@@ -79,12 +79,14 @@ class LocalEmbedder:
         prefix = self._settings.query_prefix
         ids = self.load().tokenizer.encode(clean(text).strip()[:QUERY_CHARACTERS])
         vector = self._run(prefix, ids[: self._count_room(prefix)])
-        vector.flags.writeable = False  # It is handed out again to whoever asks the same.
+        vector.flags.writeable = False  # The cache returns it to other callers.
         return vector
 
     def windows(self, text: str) -> Iterator[Tokens]:
-        """The text's tokens in windows, each broken at the last sentence end that fits, unless that would leave less than a quarter of a
-        window; together they are all its tokens."""
+        """Split the tokens of a text into windows, each ending at the last sentence that fits.
+
+        A window that would be less than a quarter full is filled regardless of sentences. Together, the windows are all tokens.
+        """
         tokenizer, text = self.load().tokenizer, clean(text)
         size = min(WINDOW, self._count_room(self._settings.document_prefix))
         ids: Tokens = []
@@ -103,7 +105,7 @@ class LocalEmbedder:
         yield ids[start:]
 
     def _count_room(self, prefix: str) -> int:
-        """How many tokens of a text the model takes beside the prefix."""
+        """Return the number of tokens that the model accepts beside the prefix."""
         tokenizer = self.load().tokenizer
         beside = (*tokenizer.opening, *tokenizer.encode(prefix), *tokenizer.closing)
         return self._settings.window - len(beside)
@@ -120,7 +122,7 @@ class LocalEmbedder:
             session = open_session(self._directory / MODEL_FILE, data_directory())
         except EmbeddingError:
             raise
-        except Exception as error:  # Neither library's errors have a base of their own.
+        except Exception as error:  # Neither library's errors have a common base class.
             raise EmbeddingError(
                 f"The embedding model in {self._directory} cannot be loaded: {error}.",
                 "Run `bethink model pull` to fetch it anew.",
@@ -133,14 +135,14 @@ class LocalEmbedder:
 
     def _run(self, prefix: str, ids: Sequence[int]) -> Matrix:
         tokenizer, session, inputs, output = self.load()
-        told = (*tokenizer.opening, *tokenizer.encode(prefix), *ids, *tokenizer.closing)
-        tokens = np.array([told], dtype=np.int64)
+        sequence = (*tokenizer.opening, *tokenizer.encode(prefix), *ids, *tokenizer.closing)
+        tokens = np.array([sequence], dtype=np.int64)
         feed = {"input_ids": tokens, "attention_mask": np.ones_like(tokens)}
         feed["token_type_ids"] = np.zeros_like(tokens)
         feed = {name: value for name, value in feed.items() if name in inputs}
         try:
             (found,) = session.run([output], feed)
-        except Exception as error:  # onnxruntime's errors have no base of their own.
+        except Exception as error:  # onnxruntime's errors have no common base class.
             raise EmbeddingError(
                 f"The embedding model '{self._settings.name}' failed on {tokens.size} tokens: {error}.",
                 "Run `bethink doctor`.",

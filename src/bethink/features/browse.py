@@ -1,10 +1,10 @@
-"""What the pages look at: what happened since somebody was last here; conversations with their topics and what was said turn by
-turn; what stands around something, as a graph; and how memory is doing: what each agent's conversations brought in, what waits to
-be read or embedded, how large the database is and how it grows, what a language model cost.
+"""Views for the web pages: recent activity, conversations, graphs and statistics.
 
-Only looks. A topic's share tells how much of its conversation it was, by the lines of the transcript. A graph grows from a focus
-outwards, nearest first, until it has as many nodes as were asked for. The focus is a memory, a named thing, or whatever a question
-finds; without one it is what was told last.
+Read-only. A topic's share is its part of the conversation, by lines of the transcript. A graph
+grows from a focus outwards, nearest first, up to a limit of nodes. The focus is a memory, a named
+entity, or the results of a question; by default, the newest statements. Statistics cover each
+agent's conversations, transcripts and memories waiting to be read or embedded, the size and growth
+of the database, and the cost of a language model.
 """
 
 from collections import Counter
@@ -21,13 +21,13 @@ from bethink.ingest.reconcile import OPEN
 from bethink.llm import DAYS_REPORTED, open_budget
 from bethink.model import KINDS, STATEMENTS, Json, Memory, Session, Span
 
-MOST_SESSIONS = 5000  # that are counted by host
+MOST_SESSIONS = 5000  # counted by agent
 MOST_IDEAS = 1000
 IDEAS = tuple(kind for kind in KINDS if kind != "context")
 
 
 def measure_topics(memory: Bethink, of: Session) -> list[tuple[Span, float]]:
-    """The topics of a conversation in order, and the share of it (0–1) that each was; sub-topics are part of theirs."""
+    """List the topics of a conversation with the share (0–1) of each, including its sub-topics."""
     spans = [span for span in memory.store.spans(of.id, (of.scope,)) if span.depth == 0]
     lengths = [max(1, span.lines[1] - span.lines[0] + 1) for span in spans]
     return [(span, length / sum(lengths)) for span, length in zip(spans, lengths, strict=True)]
@@ -36,8 +36,10 @@ def measure_topics(memory: Bethink, of: Session) -> list[tuple[Span, float]]:
 def list_turns(
     memory: Bethink, of: Session, topic: str | None, limit: int, offset: int
 ) -> tuple[list[tuple[Memory, list[Memory]]], int]:
-    """What was said in a conversation, or in one of its topics with its sub-topics, in order, each turn with the ideas that were taken
-    from it; and how many turns that are."""
+    """List turns of a conversation or topic in order, each with the ideas taken from it.
+
+    A topic includes its sub-topics. Also returns the total number of turns.
+    """
     here: Json = {"scopes": (of.scope,), "session": of.id}
     wanted = memory.filter(**here, kinds=("context",), transcribed=True)
     if topic:
@@ -55,13 +57,13 @@ def list_turns(
 
 # What happened
 
-LOOKED = 200  # of the newest statements that are looked through for changes of mind
+LOOKED = 200  # newest statements that are searched for changes of mind
 WEEKS = 26  # of the calendar
-MOST_RECENT = 12  # conversations, statements, open ones
+MOST_RECENT = 12  # conversations, statements, open items
 
 
 def catch_up(memory: Bethink, scopes: tuple[str, ...], since: datetime) -> Json:
-    """What happened since a time, newest first: only so much that it can be read."""
+    """Summarise what happened since a time, newest first, in a readable amount."""
     store = memory.store
     statements = memory.filter(scopes=scopes, kinds=STATEMENTS, since=since)
     found = memory.list(filter=statements, limit=LOOKED)
@@ -74,7 +76,7 @@ def catch_up(memory: Bethink, scopes: tuple[str, ...], since: datetime) -> Json:
         "sessions": [one for one in sessions if (one.ended_at or one.started_at or since) > since],
         "changes": _find_changes(memory, scopes, found),
         "newest": found[:MOST_RECENT],
-        # What is to be done, asked or broken, whenever it was told.
+        # To-dos, questions and problems of any age.
         "open": memory.list(filter=undone, limit=MOST_RECENT),
         "days": {day.isoformat(): days[day] for day in sorted(days)},  # of the calendar
     }
@@ -83,7 +85,7 @@ def catch_up(memory: Bethink, scopes: tuple[str, ...], since: datetime) -> Json:
 def _find_changes(
     memory: Bethink, scopes: Sequence[str], found: Sequence[Memory]
 ) -> list[dict[str, Memory]]:
-    """Which of these statements replaced another, and which one."""
+    """Pairs of a statement among these and the one it replaced."""
     new = {one.id: one for one in found}
     relations = memory.store.relations(new)
     links = [link for link in relations if link.type == "supersedes" and link.source in new]
@@ -95,15 +97,15 @@ def _find_changes(
 
 # Graphs
 
-ABOUT = "about:"  # before the name of a thing, where an id of a memory could stand
-MENTIONS = "mentions"  # what connects a memory to a thing it is about
-THINGS = 8  # named things of one memory
-BEST = 5  # of what a question finds that count as its focus
-LEAST_SHARE = 12  # memories that one thing may bring in at least, however small the graph
+ABOUT = "about:"  # prefix for the name of an entity, where the id of a memory is possible
+MENTIONS = "mentions"  # edge from a memory to an entity it is about
+THINGS = 8  # entities of one memory
+BEST = 5  # results of a question that count as its focus
+LEAST_SHARE = 12  # memories that one entity may add, even in a small graph
 
 
 class GraphNode(NamedTuple):
-    id: str  # of a memory, or `about:` and the folded name of a thing
+    id: str  # of a memory, or `about:` and the folded name of an entity
     label: str
     type: str  # a kind of memory, or a type of entity
     scope: str = ""  # of a memory
@@ -120,13 +122,13 @@ class Graph(NamedTuple):
     focus: Sequence[str]
     nodes: Sequence[GraphNode]
     edges: Sequence[GraphEdge]
-    more: bool = False  # whether something else had no room
+    more: bool = False  # whether some nodes were left out
 
 
 def draw_graph(
     memory: Bethink, focus: str | None, query: str | None, limit: int, depth: int
 ) -> Graph:
-    """The graph around a memory (its id), a thing (`about:` and its name), what a question finds, or what was told last."""
+    """Build the graph around a memory id, an entity (`about:NAME`), a question, or recent statements."""
     graph = _GraphBuilder(memory, limit)
     seeds = max(1, limit // 2)
     if focus and focus.casefold().startswith(ABOUT):
@@ -148,13 +150,13 @@ def draw_graph(
 
 
 class _GraphBuilder:
-    """Builds a graph from its focus outwards, until it has as many nodes as it may."""
+    """Build a graph from its focus outwards, up to a limit of nodes."""
 
     def __init__(self, memory: Bethink, limit: int) -> None:
         self._memory, self._limit = memory, limit
         self._memories: dict[str, Memory] = {}
         self._nodes: dict[str, GraphNode] = {}
-        self._has_more = False  # about a thing than was listed
+        self._has_more = False  # memories about an entity than were listed
 
     def _is_full(self) -> bool:
         return len(self._nodes) >= self._limit
@@ -170,7 +172,7 @@ class _GraphBuilder:
                 self._memories[one.id] = one
 
     def begin_with_thing(self, name: str) -> str:
-        """Puts a named thing into the focus, however it is written. Returns the id of its node."""
+        """Put a named entity into the focus, ignoring case. Returns the id of its node."""
         id = ABOUT + name.casefold()
         entities = (entity for one in self._list_about(name) for entity in one.entities)
         same = (one for one in entities if ABOUT + one.name.casefold() == id)
@@ -190,7 +192,7 @@ class _GraphBuilder:
         return found[:share]
 
     def grow(self, distance: int) -> None:
-        """One step outwards: what is related to the memories, what else the things are about, then the things of the memories."""
+        """Take one step outwards: related memories, memories about the entities, then their entities."""
         fresh = [node for node in self._nodes.values() if node.distance == distance - 1]
         memories = [self._memories[node.id] for node in fresh if node.id in self._memories]
         relations = self._memory.store.relations([one.id for one in memories])
@@ -204,11 +206,11 @@ class _GraphBuilder:
         self._add_things(memories, distance)
 
     def _add_things(self, memories: Sequence[Memory], distance: int) -> None:
-        """The things that memories are about."""
+        """Add the entities that memories are about."""
         every = (entity for one in self._memories.values() for entity in one.entities)
         shared = Counter(entity.name.casefold() for entity in every)
         for one in memories:
-            # Things that several memories are about connect; the rest would only hang there.
+            # Only entities shared by several memories connect anything.
             for entity in sorted(one.entities, key=lambda e: -shared[e.name.casefold()])[:THINGS]:
                 name = entity.name.casefold()
                 if shared[name] > 1 or len(memories) == 1:
@@ -226,14 +228,14 @@ class _GraphBuilder:
         return Graph(focus, list(self._nodes.values()), edges, self._has_more or self._is_full())
 
 
-# How memory is doing. It takes a moment to count: where it is served, the server counts in the background and shows what was counted
-# last (`app/http/projects.py`).
+# Statistics. Counting takes a moment, so a server counts in the background and shows the latest result
+# (`app/http/projects.py`).
 
 GROWTH_WEEKS = 12
 
 
 def examine(memory: Bethink) -> Json:
-    """Counts everything of the database. Takes a moment where there is much."""
+    """Count everything in the database; takes a moment if it is large."""
     overview = memory.stats()
     budget, today = open_budget(memory.config), memory.clock().date()
     days = [today - timedelta(days=back) for back in range(DAYS_REPORTED - 1, -1, -1)]
@@ -254,7 +256,7 @@ def examine(memory: Bethink) -> Json:
 
 
 def _count_captures(memory: Bethink) -> list[Json]:
-    """What the conversations of every agent that anything is known of brought in."""
+    """Count sessions, captures, waiting transcripts and failures of every known agent."""
     sessions = memory.store.sessions(memory.every_scope(), MOST_SESSIONS)
     captured = {host: datetime.fromtimestamp(at, UTC) for host, at in spool.read_captures().items()}
     waiting = Counter(entry.host for entry in spool.list_waiting())
@@ -263,14 +265,14 @@ def _count_captures(memory: Bethink) -> list[Json]:
         failed[failure.host] += failure.count
     found = []
     for host in sorted({*(one.host for one in sessions), *captured, *waiting, *failed} - {""}):
-        held = [one for one in sessions if one.host == host]
-        last = max((at for one in held if (at := one.ended_at or one.started_at)), default=None)
+        own = [one for one in sessions if one.host == host]
+        last = max((at for one in own if (at := one.ended_at or one.started_at)), default=None)
         found.append(
             {
                 "host": host,
-                "sessions": len(held),
-                "last": last,  # when something was said in one that is known
-                "captured": captured.get(host),  # when a hook last brought something in
+                "sessions": len(own),
+                "last": last,  # newest activity in a known session
+                "captured": captured.get(host),  # last capture by a hook
                 "waiting": waiting[host],  # transcripts that wait to be read
                 "failures": failed[host],
             }
@@ -279,7 +281,7 @@ def _count_captures(memory: Bethink) -> list[Json]:
 
 
 def _count_growth(memory: Bethink) -> list[Json]:
-    """How many memories each of the last weeks brought, the oldest first; the last is the week that ends now."""
+    """Count new memories per week, oldest first; the last week ends now."""
     begin, week = memory.clock() - timedelta(weeks=GROWTH_WEEKS), timedelta(weeks=1)
     weeks = Counter[int]()
     for day, count in memory.store.count_days(memory.every_scope(), begin).items():

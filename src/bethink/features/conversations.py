@@ -1,10 +1,12 @@
-"""Transcripts become memory: which files to read, where each belongs, and reading them on from where they were left.
+"""Transcripts become memories: find the files, choose the project, and resume where reading stopped.
 
-Each transcript is a source that remembers how far it was read. A page of it goes in whole, with everything derived from it,
-in one transaction; stopping at any moment loses nothing and repeating changes nothing. A transcript belongs to the project
-it was spoken in, whichever project this is run from, if it lies where its agent keeps its own. Any other file may come from a stranger
-and name any folder and any session: it is believed only if a person reads it in the very project that it speaks of. Otherwise it is an
-import into the project this is run from, and untrusted.
+Each transcript is a source that records how far it was read. A page of it is stored with everything
+derived from it in one transaction, so stopping loses nothing and repeating changes nothing.
+
+A transcript in its agent's own folder belongs to the project of the conversation, whichever project
+the command runs in. Any other file may come from a stranger and name any folder and session. It is
+trusted only if a person reads it in the project that it names. Otherwise it is an untrusted import
+into the current project.
 """
 
 from __future__ import annotations
@@ -34,27 +36,26 @@ if TYPE_CHECKING:
     from bethink.agents.transcript import Transcript
 
 COLLECTION = "transcripts"
-OPEN = 8  # sessions of one file whose open topic is remembered: one database may hold thousands of sessions
+OPEN = 8  # sessions of one file whose open topic is kept: one database may contain thousands of sessions
 SUFFIXES = ".jsonl .zst .md .markdown .txt .db".split()
-FIRST = (
-    20  # turns by which a transcript is known to be of a project; those of sub-agents tell nothing
-)
+# Turns that decide the project of a transcript; those of sub-agents do not count.
+FIRST = 20
 
 
 class Indexed(NamedTuple):
-    """What came of reading transcripts."""
+    """Result of reading transcripts."""
 
-    transcripts: int = 0  # that had something new
+    transcripts: int = 0  # with something new
     unchanged: int = 0
     lines: int = 0
     turns: int = 0
-    repeated: int = 0  # turns that were known from another file
+    repeated: int = 0  # turns known from another file
     ideas: int = 0
-    known: int = 0  # ideas that were known already
+    known: int = 0  # ideas that were already known
     topics: int = 0
-    imported: int = 0  # conversations that may be a stranger's
+    imported: int = 0  # conversations that may come from a stranger
     sessions: tuple[str, ...] = ()
-    skipped: Mapping[str, int] = NOTHING  # lines that are no turns, by reason
+    skipped: Mapping[str, int] = NOTHING  # lines that are not turns, by reason
     failed: tuple[tuple[str, str], ...] = ()  # (file, why)
 
     def plus(self, other: Indexed) -> Indexed:
@@ -73,8 +74,11 @@ COUNTED = Indexed._fields[:9]
 def find(
     path: Path | None, host: str | None, since: datetime | None = None
 ) -> list[tuple[str, Path]]:
-    """The transcripts to read, oldest first, so that what was decided last is read last: where the agents keep theirs; or the one file
-    that is named, whatever it is; or of a folder what looks like a transcript."""
+    """List the transcripts to read, oldest first, so that the latest decisions are read last.
+
+    By default those in the agents' own folders; or the named file, whatever it is; or the files of
+    a folder that look like transcripts.
+    """
     if path is None:
         names = [host] if host else agents.names()
         home = Path.home()
@@ -97,9 +101,9 @@ def find(
 
 
 def find_newest(memory: Bethink, host: str | None, since: datetime | None) -> tuple[str, Path]:
-    """The transcript of this project that changed last, of those that the agents on this machine keep."""
+    """Newest transcript of this project in the agents' own folders."""
     for name, file in reversed(find(None, host, since)):
-        with suppress(OSError, BethinkError):  # one that cannot be read is not the one
+        with suppress(OSError, BethinkError):  # skip unreadable files
             transcript = agents.read(file, host=name)
             first = [turn for turn in islice(transcript.turns(), FIRST) if turn.agent is None]
             project = _find_project(memory, transcript, first) if first else None
@@ -126,15 +130,17 @@ def backfill(
     strict: bool = False,
     trusted: bool = False,
 ) -> Indexed:
-    """Reads transcripts on from where each was left. One that cannot be read does not stop the others, unless `strict`. With
-    `trusted` the user vouches that they are conversations of theirs, wherever they lie."""
+    """Read transcripts from where each was left. Unreadable ones are skipped, unless `strict`.
+
+    With `trusted` the user vouches that they are their own conversations, wherever the files are.
+    """
     done = Indexed()
     for host, path in transcripts:
         try:
             for part in read_on(memory, path, host, embed=embed, trusted=trusted):
                 done = done.plus(part)
         except Overtaken:
-            continue  # somebody else reads it
+            continue  # another process is reading it
         except (OSError, BethinkError) as error:
             if strict:
                 raise
@@ -154,17 +160,20 @@ def read_on(
     named: bool = True,
     environment: Mapping[str, str] = os.environ,
 ) -> Iterator[Indexed]:
-    """What is new in one transcript, page by page. What was said while memory was paused is
-    passed over; with `silent` also what the host gives no time for. `environment` says where hosts keep theirs, and `named` that a
-    person named the file, `trusted` that they vouch for it."""
+    """Ingest the new part of one transcript, page by page.
+
+    Turns from a time when memory was paused are skipped; with `silent` also turns without a time.
+    `environment` locates the agents' own folders. `named` means that a person named the file,
+    `trusted` that they vouch for it.
+    """
     uri = redact_name(str(path.resolve()))  # a folder or a file may be named like a secret
     home, source = memory.store.find_source(uri) or (None, Source(uri, "transcript"))
     left = source.metadata.get("position")
     states = dict(source.metadata.get("sessions") or {})
-    told = host or source.metadata.get("host") or _detect(path)
-    own = trusted or agents.is_kept(told, path, environment, Path.home())
+    agent = host or source.metadata.get("host") or _detect(path)
+    own = trusted or agents.is_kept(agent, path, environment, Path.home())
     if own and any(state.get("import") for state in states.values()):
-        left, states = None, {}  # taken in as a stranger's before, and not any more
+        left, states = None, {}  # read as a stranger's before, but no longer
     transcript = agents.read(path, Position(**left) if left else Position(), host or None)
     transcript.rename = redact_name
     named = named and memory.trust >= TRUST["user"]
@@ -180,15 +189,15 @@ def read_on(
 
 
 class OpenTranscript(NamedTuple):
-    """A transcript that is being read, and what of it is not for memory."""
+    """Transcript being read, with the parts that memory must skip."""
 
     memory: Bethink
     transcript: Transcript
-    states: dict[str, Any]  # session → what its pages so far left behind
+    states: dict[str, Any]  # session → state after the pages read so far
     pauses: Sequence[Pause]
-    silent: bool  # whether what the host gives no time for is passed over
+    silent: bool  # whether turns without a time are skipped
     embed: bool
-    own: bool  # whether the file is the agent's own, or the user vouches for it
+    own: bool  # whether the file is in the agent's own folder, or the user vouches for it
     named: bool  # whether a person named the file
 
     def is_paused(self, turn: Turn, scope: str) -> bool:
@@ -200,7 +209,7 @@ class OpenTranscript(NamedTuple):
 def _take(
     reading: OpenTranscript, page: TranscriptPage, place: Source, home: str | None, expected: int
 ) -> tuple[str, Indexed]:
-    """One page into the store: the turns of each session in it, each to its own project, and how far the file was read."""
+    """Store one page: the turns of each session, in its project, and how far the file was read."""
     memory, states = reading.memory, reading.states
     batch = Batch(at=memory.clock(), actor=memory.actor)
     total = Indexed(transcripts=1, lines=page.lines, skipped=dict(page.skipped))
@@ -231,12 +240,17 @@ def _take(
 def _take_session(
     reading: OpenTranscript, session: str, turns: Sequence[Turn], place: Source
 ) -> tuple[Batch, Indexed]:
-    """What is to be written of the turns of one session. Where any of it was not for memory, now or before, neither is what the host
-    tells of the session: it may be what was said meanwhile."""
+    """Prepare the turns of one session for writing.
+
+    If any turn was skipped, now or before, the agent's title and summary of the session are skipped
+    too: they may quote it.
+    """
     from bethink.ingest.conversation import Recipe, prepare
 
     memory, transcript = reading.memory, reading.transcript
-    state = dict(reading.states.pop(session, None) or {})  # the sessions spoken in last stand last
+    state = dict(
+        reading.states.pop(session, None) or {}
+    )  # the most recently active sessions come last
     known = str(state.get("scope") or "")
     stranger = _is_strange(reading, turns, state)
     if known and bool(state.get("import")) == stranger:
@@ -245,18 +259,18 @@ def _take_session(
         scope, names = memory.scope, memory.names_of(memory.scope)
     else:
         scope, names = _scope(memory, transcript, turns)
-    heard = [turn for turn in turns if not reading.is_paused(turn, scope)]
-    passed = len(turns) - len(heard)
+    remembered = [turn for turn in turns if not reading.is_paused(turn, scope)]
+    passed = len(turns) - len(remembered)
     done = Indexed(skipped={OFF: passed} if passed else {})
     kept = {"scope": scope, **({"import": "yes"} if stranger else {})}
     title = transcript.title_of(session) or ""
     if passed or state.get("quiet"):
         kept["quiet"], title = "yes", ""
-        heard = [turn for turn in heard if not turn.summary]
-    if not heard:
+        remembered = [turn for turn in remembered if not turn.summary]
+    if not remembered:
         reading.states[session] = state | kept
         return Batch(at=memory.clock(), actor=memory.actor, scopes=names), done
-    heard = _date_turns(heard, transcript.path, memory.clock())
+    remembered = _date_turns(remembered, transcript.path, memory.clock())
     before = state if "turns" in state else {}
     personal = not stranger and (not memory.shared or bool(memory.config.user))
     options = memory.write_options(scope, scopes=names, personal=personal)
@@ -264,10 +278,10 @@ def _take_session(
     if stranger:
         mark = make_id(place.uri)[:8]
         name, trust = f"{session}-{mark}", TRUST["import"]
-        heard = _tell_apart(reading, heard, scope, mark)
+        remembered = _mark_stranger(reading, remembered, scope, mark)
     embedder = memory.embedder if reading.embed else None
     model = language.open_language_model(memory) if memory.config.llm else None
-    page = name, transcript.host, place, heard, title, before, options
+    page = name, transcript.host, place, remembered, title, before, options
     made = prepare(Recipe(*page, memory.store, embedder, memory.recent, model, trust))
     reading.states[session] = made.state | kept
     counts = {count: getattr(made, count) for count in made._fields if count in COUNTED}
@@ -275,7 +289,10 @@ def _take_session(
 
 
 def _is_strange(reading: OpenTranscript, turns: Sequence[Turn], state: Mapping[str, Any]) -> bool:
-    """Whether a conversation may be a stranger's: its file is not the agent's own, and no person read it in the project it speaks of."""
+    """Return True if a conversation may come from a stranger.
+
+    Its file is then not the agent's own, and no person read it in the project that it names.
+    """
     if reading.own:
         return False
     if state.get("import") or not reading.named:
@@ -287,11 +304,14 @@ def _is_strange(reading: OpenTranscript, turns: Sequence[Turn], state: Mapping[s
     return project is not None and project.scope != here
 
 
-def _tell_apart(
+def _mark_stranger(
     reading: OpenTranscript, turns: Sequence[Turn], scope: str, mark: str
 ) -> list[Turn]:
-    """The turns of a stranger's file under ids that no turn of an agent's own has, so that it can neither pass for one nor keep one
-    out. Those that are known from the agent's own, or were purged, are left out."""
+    """Give turns of a stranger's file ids that cannot collide with those of the agent's own files.
+
+    So they can neither replace nor suppress real turns. Turns known from the agent's own files, and
+    purged ones, are left out.
+    """
     host, store = reading.transcript.host, reading.memory.store
     known = store.find_known_turns(scope, [turn_identity(host, turn.id) for turn in turns])
     fresh = (turn for turn in turns if turn_identity(host, turn.id) not in known)
@@ -299,7 +319,7 @@ def _tell_apart(
 
 
 def _date_turns(turns: list[Turn], file: Path, now: datetime) -> list[Turn]:
-    """The turns with their dates, none of them later than now. Turns of which the host tells no time are as old as their file."""
+    """Limit the times of turns to now. If the agent records no times, use that of the file."""
     if any(turn.at for turn in turns):
         return [turn._replace(at=min(turn.at, now) if turn.at else None) for turn in turns]
     written = min(datetime.fromtimestamp(file.stat().st_mtime, UTC), now)
@@ -307,7 +327,7 @@ def _date_turns(turns: list[Turn], file: Path, now: datetime) -> list[Turn]:
 
 
 def _storable(position: Position) -> dict[str, Any]:
-    """A position without the secrets that a folder, a branch or a file was named by."""
+    """Position without secrets in the names of folders, branches and files."""
     named, _ = redact_value(
         {name: position.state[name] for name in NAMED if name in position.state}
     )
@@ -330,7 +350,7 @@ def _together(one: Batch, other: Batch) -> Batch:
 def _scope(
     memory: Bethink, transcript: Transcript, turns: Sequence[Turn]
 ) -> tuple[str, dict[str, tuple[str, str]]]:
-    """The project that a conversation was about, and its name. One file may hold conversations about several projects."""
+    """Scope and names of the project that a conversation is about; one file may contain several."""
     project = _find_project(memory, transcript, turns)
     if project is None:
         return memory.scope, memory.names_of(memory.scope)
@@ -343,7 +363,7 @@ def _scope(
 def _find_project(
     memory: Bethink, transcript: Transcript, turns: Sequence[Turn]
 ) -> projects.Project | None:
-    """The project of the directory that a conversation began in, also when that is gone by now; None where nothing tells."""
+    """Project of the directory that a conversation started in, even if it is gone; None if unknown."""
     began = next((turn.cwd for turn in turns if turn.cwd), None) or transcript.project
     return memory.recognise(projects.find(Path(began))) if began else None
 
@@ -352,17 +372,17 @@ def _find_project(
 
 
 def sessions(memory: Bethink, limit: int = 20) -> list[Session]:
-    """The conversations of this project, newest first."""
+    """Conversations of this project, newest first."""
     return memory.store.sessions(memory.named_scopes, limit)
 
 
 def topics(memory: Bethink, of: Session) -> list[Span]:
-    """The topics of a session in order, sub-topics after their topics."""
+    """Topics of a session in order, sub-topics after their topics."""
     return memory.store.spans(of.id, (of.scope,))
 
 
 def surroundings(memory: Bethink, id: str, turns: int) -> list[Memory]:
-    """What stands around a memory where it came from: the turns of a conversation, or the passages of a document."""
+    """Context of a memory in its source: turns of a conversation, or passages of a document."""
     return [
         found
         for found in memory.store.around(memory.resolve(id), turns, turns)

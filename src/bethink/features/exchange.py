@@ -1,13 +1,17 @@
-"""Memories out into a file, and in from one: an export as JSON or JSON lines, a vault of notes, or the database of another machine or an
-older version; what other programs wrote is for `readers`.
+"""Export memories to a file, and import them from one.
 
-    read → check and redact → which scopes, and what they are called here → which are known → put in, page by page → relations
+A file is an export as JSON or JSON lines, a vault of notes, or the database of another machine or
+an older version. `readers` handles the files of other programs.
 
-A memory keeps its id where that is free. One that is known, by its id or by its text, stays as it is, and what was purged does not come
-back; so the same file may be read any number of times, and an import that was stopped goes on when it is repeated. Who wrote a file is
-not known, so its memories are believed no further than other imports and change nothing that was here. `trusted` says that the file is
-one's own: then histories come along, those of known memories are merged, what is known is believed as far as the file says, and a note
-of a vault that somebody edited becomes a new version of its memory. What a record may hold is for `sync`.
+    read → check and redact → map scopes → find known ones → store page by page → add relations
+
+A memory keeps its id if that is free. A known one, by id or by text, stays as it is, and a purged
+one does not come back. So a file can be imported repeatedly, and an interrupted import resumes.
+
+The author of a file is unknown, so its memories are trusted like other imports and change no
+existing memory. `trusted` means that the file is the user's own: histories are imported and merged
+with those of known memories, known memories get the trust of the file, and an edited note of a
+vault becomes a new version of its memory. `sync` defines the valid values of a record.
 """
 
 import json
@@ -29,7 +33,7 @@ from bethink.errors import BethinkError, InvalidInput, StoreCorrupt
 from bethink.features import readers, sync
 from bethink.features.knowledge import MARKDOWN
 from bethink.features.readers import Names, Reading
-from bethink.features.sync import Given, merge
+from bethink.features.sync import Incoming, merge
 from bethink.ingest.files import unify_line_ends
 from bethink.ingest.reconcile import BELIEVED
 from bethink.ingest.redact import redact_value
@@ -59,35 +63,35 @@ from bethink.store.transfer import (
 )
 
 SQLITE = b"SQLite format 3\x00"
-LARGEST = 512 << 20  # bytes of a file that is read as a whole. Set by hand.
+LARGEST = 512 << 20  # bytes of a file that is read at once. Set by hand.
 EDITED = "edited, and not taken: the memory was changed here too, or --trusted is missing"
 
 _SCOPE = re.compile(r"project:[0-9a-f]{16}|container:[0-9a-f]{16}/[^\W_]+(-[^\W_]+)*")
 _NO_EXPORT = "`bethink export --output FILE` writes one, as JSON or with --jsonl."
 
 Progress = Callable[[int, int], None] | None
-JsonObject = Mapping[str, Any]  # a memory as an export has it
+JsonObject = Mapping[str, Any]  # a memory in the form of an export
 
 
 class Imported(NamedTuple):
-    """What became of the memories of a file."""
+    """Counts of an import."""
 
     added: int
     known: int  # by id or text
-    merged: int  # known ones whose histories were made one
-    believed: int  # known ones that are trusted more than before
-    edited: int  # notes of a vault, each of which became a new version of its memory
-    purged: int  # that were purged here, and stay so
+    merged: int  # known ones whose histories were merged
+    believed: int  # known ones whose trust was raised
+    edited: int  # notes of a vault that became a new version of their memory
+    purged: int  # purged here before, and not added
     left_out: int  # of other projects, or personal
     redactions: int
     relations: int
-    format: str  # whose it is
-    kinds: Mapping[str, int]  # of those that were added
-    left: Mapping[str, int]  # why → how many that another program's store has
+    format: str  # program or format
+    kinds: Mapping[str, int]  # of the added memories
+    left: Mapping[str, int]  # reason → number of skipped rows
 
 
 def export_records(memory: Bethink, memories: Iterator[Memory]) -> Iterator[dict[str, Any]]:
-    """Memories as the JSON objects of an export, with their histories and relations as far as those can be read."""
+    """Yield memories as JSON objects, with their histories and relations if those can be read."""
     while page := list(islice(memories, PAGE)):
         ids = [one.id for one in page]
         try:
@@ -114,18 +118,20 @@ def import_file(
     text_column: str = "",
     progress: Progress = None,
 ) -> Imported:
-    """Takes in what a file, folder or database holds of this project; with `personal` what is personal too, with `all_scopes`
-    everything."""
+    """Import the memories of this project from a file, folder or database.
+
+    With `personal` also personal ones, with `all_scopes` everything.
+    """
     if trusted:
         memory.require_person("Saying that a file is the user's own")
     reading = _read_place(memory, file, text_column)
-    given = [
-        _check(one, at, file, memory, trusted) for at, one in enumerate(reading.given, start=1)
+    incoming = [
+        _check(one, at, file, memory, trusted) for at, one in enumerate(reading.records, start=1)
     ]
-    scopes = _choose_scopes(memory, given, reading.names, all_scopes, personal)
+    scopes = _choose_scopes(memory, incoming, reading.names, all_scopes, personal)
     moved = [
         one._replace(record=rename_scope(one.record, scopes))
-        for one in given
+        for one in incoming
         if one.memory.scope in scopes
     ]
     chosen = list({one.id: one for one in reversed(moved)}.values())[::-1]
@@ -139,7 +145,7 @@ def import_file(
         believed=len(doubted),
         edited=len(edits),
         purged=purged,
-        left_out=len(given) - len(moved),
+        left_out=len(incoming) - len(moved),
         redactions=sum(one.redactions for one in new),
         relations=0,
         format=reading.format,
@@ -164,7 +170,7 @@ def import_file(
 
 
 def _read_place(memory: Bethink, place: Path, text_column: str) -> Reading:
-    """Everything in a file, folder or database, and the names and paths of its scopes where it tells them."""
+    """Read everything in a file, folder or database, with names and paths of scopes if known."""
     try:
         if found := readers.find_importer(place):
             return readers.read_importer(memory, *found)
@@ -188,7 +194,10 @@ def _read_place(memory: Bethink, place: Path, text_column: str) -> Reading:
 
 
 def _is_database(file: Path, used: str) -> bool:
-    """Whether a file is a SQLite database, other than the one in use: to open and close that here would drop SQLite's locks."""
+    """Return True if a file is a SQLite database, but refuse the one in use.
+
+    Opening and closing that one here would drop SQLite's locks.
+    """
     if not file.is_file():
         return False  # a pipe, which can be read once
     if "://" not in used and Path(used).exists() and file.samefile(used):
@@ -198,19 +207,19 @@ def _is_database(file: Path, used: str) -> bool:
 
 
 def _read_own(file: Path) -> Reading:
-    """A database of this or an older version."""
+    """Read a Bethink database of this or an older version."""
     links: defaultdict[str, list[Relation]] = defaultdict(list)
     with open_copy(file) as store:
         for relation, _ in store.items("relations"):
             links[relation.source].append(relation)
         records = store.items("records", vectors=False)
-        given = [Given(one, tuple(links[one.id])) for one in records]
+        incoming = [Incoming(one, tuple(links[one.id])) for one in records]
         names = {key: tuple(redact_value(called)[0]) for key, *called in store.items("scopes")}
-    return Reading("database", given, names, {})
+    return Reading("database", incoming, names, {})
 
 
 def _read_json(memory: Bethink, file: Path, text: str, text_column: str) -> Reading:
-    """The objects of an export, whichever of its forms it has; or any others that have a text."""
+    """Read the objects of an export in any of its forms, or any others with a text."""
     try:
         values = _parse_json(text)
         names = set(values[0]) if values and isinstance(values[0], dict) else set()
@@ -223,12 +232,12 @@ def _read_json(memory: Bethink, file: Path, text: str, text_column: str) -> Read
             f"{file} is not a Bethink export, a database, CSV or JSON: {error}.",
             "`bethink import --help` names what is read; documents go in with --markdown.",
         ) from None
-    given = [_read_memory(value, at, file) for at, value in enumerate(values, start=1)]
-    return Reading("export", given, {}, {})
+    records = [_read_memory(value, at, file) for at, value in enumerate(values, start=1)]
+    return Reading("export", records, {}, {})
 
 
 def _parse_json(text: str) -> list[Any]:
-    """A list, one object, or an object on each line."""
+    """Parse a list, one object, or an object on each line."""
     try:
         value = json.loads(text)
     except ValueError:
@@ -238,7 +247,7 @@ def _parse_json(text: str) -> list[Any]:
 
 
 def _read_whole(file: Path) -> bytes:
-    """What a file holds, which is never more than is read at once."""
+    """Read a file, up to the size limit."""
     with file.open("rb") as stream:
         raw = stream.read(LARGEST + 1)
     if len(raw) > LARGEST:
@@ -249,8 +258,8 @@ def _read_whole(file: Path) -> bytes:
     return raw
 
 
-def _read_memory(value: Any, number: int, file: Path) -> Given:
-    """A memory of an export. That of a server says less of it."""
+def _read_memory(value: Any, number: int, file: Path) -> Incoming:
+    """Read a memory of an export. The export of a server has fewer fields."""
     try:
         read = "transcript" if value.get("session") else "markdown"
         record = record_from_json({"source_type": read if value.get("path") else "note", **value})
@@ -264,7 +273,7 @@ def _read_memory(value: Any, number: int, file: Path) -> Given:
     except sync.WRONG as error:
         missing = isinstance(error, KeyError)
         raise _refuse(number, file, f"missing {error}" if missing else str(error)) from None
-    return Given(record._replace(memory=memory, unique=unique, vectors=()), links)
+    return Incoming(record._replace(memory=memory, unique=unique, vectors=()), links)
 
 
 def _refuse(number: int, file: Path, why: str) -> InvalidInput:
@@ -274,12 +283,12 @@ def _refuse(number: int, file: Path, why: str) -> InvalidInput:
 
 
 def _is_unique(memory: Memory) -> bool:
-    """Whether its text may stand only once in its scope: what was told, and what was said in a conversation beyond the turns."""
+    """Return True if the text may occur only once in its scope: a note, or an idea of a conversation."""
     return memory.kind != "context" if memory.session else memory.source_type == "note"
 
 
-def _check(one: Given, number: int, file: Path, memory: Bethink, trusted: bool) -> Given:
-    """A memory with nothing but values that our own pipeline would write, no secret, and no more trust than the file has."""
+def _check(one: Incoming, number: int, file: Path, memory: Bethink, trusted: bool) -> Incoming:
+    """Refuse values that our own pipeline would not write, remove secrets, and limit the trust."""
     if wrong := sync.wrong_field(one.record, memory.config.max_characters):
         raise _refuse(number, file, f"invalid {wrong}")
     record, redactions = sync.redact_record(one.record)
@@ -292,10 +301,10 @@ def _check(one: Given, number: int, file: Path, memory: Bethink, trusted: bool) 
 
 
 def _choose_scopes(
-    memory: Bethink, given: Sequence[Given], names: Names, all_scopes: bool, personal: bool
+    memory: Bethink, incoming: Sequence[Incoming], names: Names, all_scopes: bool, personal: bool
 ) -> dict[str, str]:
-    """Scope in the file → scope here, for those that are taken in."""
-    found = {one.memory.scope for one in given}
+    """Map scopes in the file to scopes here, for those that are imported."""
+    found = {one.memory.scope for one in incoming}
     own = _own_identity(memory, {_identity(scope) for scope in found} - {""}, names)
     wanted = {PERSONAL: personal or all_scopes, TEAM: memory.shared and all_scopes}
     chosen = {scope: scope for scope in found if wanted.get(scope)}
@@ -309,21 +318,21 @@ def _choose_scopes(
 
 
 def _own_identity(memory: Bethink, identities: set[str], names: Names) -> str | None:
-    """Which project of a file is this one: by its id, its folder, for being the only one, or by its name."""
+    """Find this project in a file: by id, by folder, as the only one, or by name."""
     project = memory.project
     if project.identity in identities:
         return project.identity
     known = {one: names.get(f"project:{one}", ("", "")) for one in identities}
     here, named = (
-        [one for one in identities if said in known[one]]
-        for said in (str(project.root), project.name)
+        [one for one in identities if label in known[one]]
+        for label in (str(project.root), project.name)
     )
     candidates = (here, list(identities), named)
     return next((found[0] for found in candidates if len(found) == 1), None)
 
 
 def _find_by_path(memory: Bethink, scope: str, names: Names) -> str:
-    """The scope of a project that has its folder on this machine, by the id that the folder has; else as it is called in the file."""
+    """Scope of a project by its folder on this machine, or as it is in the file."""
     path = names.get(f"project:{_identity(scope)}", ("", ""))[1]
     if not path or registry.is_gone(Path(path)):
         return scope
@@ -340,13 +349,15 @@ def _identity(scope: str) -> str:
 
 
 def _find_edits(
-    store: Store, given: Sequence[Given], trusted: bool
+    store: Store, incoming: Sequence[Incoming], trusted: bool
 ) -> tuple[list[tuple[Memory, Memory]], int]:
-    """The edited notes of the user's own vault whose memories are as the notes were written; and how many other notes differ from
-    their memories here."""
-    here = {one.id: one for one in store.get([one.id for one in given if one.saved])}
+    """Pair each memory with its edited note, if only the note changed; count other differing notes.
+
+    Applies only to the user's own vault.
+    """
+    here = {one.id: one for one in store.get([one.id for one in incoming if one.saved])}
     edits, refused = [], 0
-    for one in given:
+    for one in incoming:
         known, note = here.get(one.id), one.memory
         if known is None or known.scope != note.scope or _digest(known) == _digest(note):
             continue
@@ -358,38 +369,42 @@ def _find_edits(
 
 
 def _find_known(
-    store: Store, given: Sequence[Given]
-) -> tuple[list[Given], list[Given], list[Given], int]:
-    """The memories that are new, those that are here under their ids, and those that were told here in the same words, each with the ids
-    that it and others have here or will have; and how many were purged."""
-    # Where its id is taken by another scope it gets another, always the same, so that it is known when the file is read again.
-    others = {one.id: readers.make_id(one.id, one.memory.scope) for one in given}
+    store: Store, incoming: Sequence[Incoming]
+) -> tuple[list[Incoming], list[Incoming], list[Incoming], int]:
+    """Split memories into new ones, those known by id, and those known by text, with ids of this database.
+
+    Also returns the number of purged ones.
+    """
+    # If another scope uses its id, a memory gets a derived one, the same each time, so that it is recognised when the file is imported again.
+    others = {one.id: readers.make_id(one.id, one.memory.scope) for one in incoming}
     wanted = [*others, *others.values()]
     there = {one.id: one.scope for page in split_pages(wanted) for one in store.get(page)}
-    twins = _find_twins(store, given)
-    purged = store.find_purged([one.memory.content_hash for one in given])
+    twins = _find_twins(store, incoming)
+    purged = store.find_purged([one.memory.content_hash for one in incoming])
     ids = dict(twins)
-    new, same, told = [], [], []
-    for one in given:
+    new, same, twin_records = [], [], []
+    for one in incoming:
         memory = one.memory
         is_free = there.get(memory.id, memory.scope) == memory.scope
         id = memory.id if is_free else others[memory.id]
         if id in there:
             same.append(one)
         elif memory.id in twins:
-            told.append(one)
+            twin_records.append(one)
             continue
         elif memory.content_hash in purged:
             continue
         else:
             new.append(one)
         ids[memory.id] = id
-    new, same, told = ([_rename(one, ids) for one in found] for found in (new, same, told))
-    return new, same, told, len(given) - len(ids)
+    new, same, twin_records = (
+        [_rename(one, ids) for one in found] for found in (new, same, twin_records)
+    )
+    return new, same, twin_records, len(incoming) - len(ids)
 
 
-def _find_doubted(store: Store, known: Sequence[Given]) -> list[tuple[Memory, int]]:
-    """The memories here that the user's own file believes more, each with how far."""
+def _find_doubted(store: Store, known: Sequence[Incoming]) -> list[tuple[Memory, int]]:
+    """Memories here that the user's own file trusts more, each with that trust."""
     here = {one.id: one for page in split_pages(known) for one in store.get(_ids(page))}
     wanted: dict[str, int] = {}
     for one in known:
@@ -401,23 +416,23 @@ def _find_doubted(store: Store, known: Sequence[Given]) -> list[tuple[Memory, in
     ]
 
 
-def _ids(given: Sequence[Given]) -> list[str]:
-    return [one.id for one in given]
+def _ids(incoming: Sequence[Incoming]) -> list[str]:
+    return [one.id for one in incoming]
 
 
-def _find_twins(store: Store, given: Sequence[Given]) -> dict[str, str]:
-    """Which memories were told here in the same words, and under which ids."""
-    told = [one.memory for one in given if one.record.unique and one.memory.deleted_at is None]
+def _find_twins(store: Store, incoming: Sequence[Incoming]) -> dict[str, str]:
+    """Map ids to the ids of existing notes with the same text."""
+    unique = [one.memory for one in incoming if one.record.unique and one.memory.deleted_at is None]
     twins: dict[str, str] = {}
-    for scope in {one.scope for one in told}:
-        hashes = {one.id: one.content_hash for one in told if one.scope == scope}
+    for scope in {one.scope for one in unique}:
+        hashes = {one.id: one.content_hash for one in unique if one.scope == scope}
         known = store.duplicates(list(hashes.values()), scope)
         twins |= {id: known[hash] for id, hash in hashes.items() if hash in known}
     return twins
 
 
-def _rename(one: Given, ids: Mapping[str, str]) -> Given:
-    """With the ids of this database. What is not there replaces nothing."""
+def _rename(one: Incoming, ids: Mapping[str, str]) -> Incoming:
+    """Replace ids by those of this database. A memory that is not here replaces nothing."""
     old = one.memory
     memory = old._replace(id=ids[old.id], superseded_by=ids.get(old.superseded_by or ""))
     links = [
@@ -441,7 +456,7 @@ def _put(
     place: Path,
     progress: Progress,
 ) -> set[str]:
-    """Puts memories in, page by page. Gives back the ids of those that changed anything."""
+    """Store memories page by page. Returns the ids of those that changed anything."""
     projects.pin(memory.project)
     put: set[str] = set()
     done = 0
@@ -454,7 +469,10 @@ def _put(
 
 
 def _put_page(memory: Bethink, page: Sequence[Record], names: Names, place: Path) -> set[str]:
-    """Puts in one page, with its vectors and a note of what is new, in one transaction. What is here too is merged, as a sync merges it."""
+    """Store one page with its vectors and a note of new ids, in one transaction.
+
+    Existing memories are merged as in a sync.
+    """
     mine = {one.id: one for one in memory.store.records([one.id for one in page])}
     begun = (Event(memory.clock(), memory.actor, "add", {}, {}),)
     expect: dict[str, bytes | None] = {}
@@ -470,28 +488,28 @@ def _put_page(memory: Bethink, page: Sequence[Record], names: Names, place: Path
     bundle = sync.note_turns(Bundle(scopes=scopes, records=tuple(_embed(memory, records))))
     note = None
     if added := [id for id, was in expect.items() if was is None]:
-        told = {"at": memory.clock().isoformat(), "ids": added}
-        note = (_name_page(place, told), json.dumps(told))
+        details = {"at": memory.clock().isoformat(), "ids": added}
+        note = (_name_page(place, details), json.dumps(details))
     return expect.keys() - set(memory.writer.take(bundle, expect=expect, note=note))
 
 
-def _merge_known(here: Record, given: Record) -> Record:
-    """One record from a known memory and the file's. How far it is believed changes by a word of its own in the history (`_believe`)."""
-    trusted_alike = given._replace(memory=given.memory._replace(trust=here.memory.trust))
+def _merge_known(here: Record, incoming: Record) -> Record:
+    """Merge a known memory with the one in the file; its trust is changed separately by `_believe`."""
+    trusted_alike = incoming._replace(memory=incoming.memory._replace(trust=here.memory.trust))
     return merge(here, trusted_alike).record
 
 
 def _believe(memory: Bethink, doubted: Sequence[tuple[Memory, int]], place: Path) -> None:
-    """Believe what was known as far as the user's own file does, with a note by which `undo` takes that back."""
+    """Raise the trust of known memories to that of the user's own file, with a note for `undo`."""
     for page in split_pages(doubted):
         memory.write(change=tuple(Change(one.id, BELIEVED, {"trust": to}) for one, to in page))
         before = {one.id: one.trust for one, _ in page}
-        told = {"at": memory.clock().isoformat(), "ids": [], "believed": before}
-        memory.writer.take(Bundle(), note=(_name_page(place, told), json.dumps(told)))
+        details = {"at": memory.clock().isoformat(), "ids": [], "believed": before}
+        memory.writer.take(Bundle(), note=(_name_page(place, details), json.dumps(details)))
 
 
 def _embed(memory: Bethink, records: Sequence[Record]) -> list[Record]:
-    """Records with vectors: those that are here already, else such as are made now."""
+    """Add vectors to records: existing ones, or new ones."""
     missing = [
         one.memory
         for one in records
@@ -509,8 +527,8 @@ def _embed(memory: Bethink, records: Sequence[Record]) -> list[Record]:
     return [one._replace(vectors=fresh.get(one.id, one.vectors)) for one in records]
 
 
-def _relate(memory: Bethink, new: Sequence[Given], trusted: bool) -> int:
-    """The relations last, when both ends are there. What a stranger says of memories that were here before is a proposal."""
+def _relate(memory: Bethink, new: Sequence[Incoming], trusted: bool) -> int:
+    """Store relations last, when both ends exist; a stranger's claims about known memories are proposals."""
     fresh = {one.id for one in new}
     proposed = {"supersedes": "may_replace", "contradicts": "contradicts"}
     links = dict.fromkeys(
@@ -533,9 +551,12 @@ def _relate(memory: Bethink, new: Sequence[Given], trusted: bool) -> int:
 
 
 def undo(memory: Bethink, place: Path, dry_run: bool) -> dict[str, int]:
-    """Removes what imports of a file or folder added, as if it had never come: a later import brings it again. What was changed
-    since stays, and what a team has got is forgotten instead, lest it come again from there. What was here before and is believed for
-    the file's sake is believed as little as it was. Gives how many of each; nothing where nothing was imported from there."""
+    """Remove the memories that imports of a file or folder added, so that a later import adds them again.
+
+    Memories changed since are kept. Those shared with a team are forgotten instead, so that they do
+    not come back from there. Raised trust is reset. Returns the number of each, empty if nothing
+    was imported from there.
+    """
     memory.require_person("Taking an import back")
     found = memory.store.list_notes(_name_import(place))
     pages = sorted((json.loads(note) for note in found if note), key=lambda page: str(page["at"]))
@@ -569,30 +590,30 @@ def undo(memory: Bethink, place: Path, dry_run: bool) -> dict[str, int]:
 
 
 def _name_page(place: Path, page: Mapping[str, Any]) -> str:
-    """The name of the note about a page of an import: by its first new memory, or by its time."""
+    """Name of the note about a page of an import: by its first new memory, or by its time."""
     return _name_import(place) + (page["ids"][0] if page["ids"] else f"{BELIEVED}:{page['at']}")
 
 
 def _name_import(place: Path) -> str:
-    """What the notes of an import begin with, one for each page that it added, in the same transaction. They hold no text."""
+    """Prefix of the notes about an import, one for each page and without text."""
     path = str(place.resolve()).encode("utf-8", "surrogateescape")
     return f"import:{blake2b(path, digest_size=12).hexdigest()}:"
 
 
-# A vault for Obsidian, which `readers` reads. It shows what people want to see and change; a copy of everything is an export as JSON.
+# A vault for Obsidian, which `readers` reads. It has the fields that people read and edit; an export as JSON has everything.
 
 # Fields in the head of a note.
 NOTED = [name for name, info in fields_of(Memory).items() if info.is_shown("note")]
 LONGEST_NAME = 60
 _NO_NAME = re.compile(r"[^\w ,.()+=!-]+")
-# What JSON writes as it is and YAML reads otherwise, or a reader may take for a reference.
+# Characters that JSON does not escape, but YAML reads differently or may take for a reference.
 _ODD = re.compile("[\x7f-\x9f\u2028\u2029\ufeff&*!]")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
 def _digest(memory: Memory) -> str:
-    """What somebody may edit of a note, in short."""
-    content = unify_line_ends(memory.content).strip()  # as a file is read
+    """Digest of the editable parts of a note."""
+    content = unify_line_ends(memory.content).strip()  # as when reading a file
     text = "\0".join([content, memory.kind, *sorted(memory.tags)])
     return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
@@ -602,8 +623,8 @@ def _digest_note(one: JsonObject) -> str:
 
 
 def write_vault(memory: Bethink, records: Iterable[JsonObject], folder: Path, title: str) -> int:
-    """Writes the objects of an export as notes, and an index of them. Notes of an earlier export go; anybody else's stay."""
-    folder = folder.resolve()  # as the notes of an earlier export are named
+    """Write the objects of an export as notes with an index; remove only notes of an earlier export."""
+    folder = folder.resolve()  # as in the paths of an earlier export
     notes = {str(one["id"]): one for one in records}
     names = {id: _name_note(one) for id, one in notes.items()}
     try:
@@ -631,8 +652,10 @@ def write_vault(memory: Bethink, records: Iterable[JsonObject], folder: Path, ti
 
 
 def _check_vault(memory: Bethink, folder: Path, known: set[str]) -> set[Path]:
-    """The notes that an earlier export wrote. Nothing is written over what somebody edited, unless it is `known` since, or into
-    anything else than a vault."""
+    """List the notes of an earlier export, and refuse a folder that is not a vault or has edited notes.
+
+    Edits that are `known`, because they were imported since, do not count.
+    """
     if not folder.exists() or not any(folder.iterdir()):
         return set()
     if not readers.is_vault(folder):
@@ -650,7 +673,7 @@ def _check_vault(memory: Bethink, folder: Path, known: set[str]) -> set[Path]:
 
 
 def _name_note(one: JsonObject) -> str:
-    """The name of a note: its first words, and the end of its id, which tells it from others."""
+    """File name of a note: its first words, and the end of its id to make it unique."""
     words = " ".join(_NO_NAME.sub(" ", one["summary"] or one["content"][:200]).split())
     short = words[:LONGEST_NAME].rsplit(" ", 1)[0] if len(words) > LONGEST_NAME else words
     return f"{short.strip(' .') or one['kind']} {one['id'][-8:]}"
@@ -671,7 +694,7 @@ def _render_note(one: JsonObject, names: Mapping[str, str]) -> str:
 
 
 def _render_value(value: Any) -> str:
-    """A value as YAML; a time without quotation marks, by which Obsidian knows it."""
+    """Render a value as YAML; times without quotes, so that Obsidian recognises them."""
     if isinstance(value, str) and _TIME.fullmatch(value):
         return value
     text = json.dumps(value, ensure_ascii=False)

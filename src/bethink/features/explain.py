@@ -1,4 +1,4 @@
-"""Why something is as it is: the statement about a subject, its reason, what it replaced, and the turn in which it was said."""
+"""Explain a subject: the statement about it, its reason, what it replaced, and its original turn."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -12,35 +12,37 @@ from bethink.model import Hit, Memory
 from bethink.recall.expand import expand
 from bethink.recall.unrelated import NOTHING_FITS
 
-# Kinds that settle something, and the others that may hold a choice which nobody called one. A question or a to-do explains nothing.
+# Kinds that settle something, and others that may contain an implicit choice. Questions and to-dos explain nothing.
 SETTLED = ("decision", "preference", "conclusion", "solution")
 OTHERS = (
     *("fact", "general", "pattern", "gotcha", "architecture", "component", "domain"),
     *("relationship", "discovery", "problem", "entity"),
 )
 PASSAGES = ("document",)
-LOOKED = 10  # hits among which the statement is chosen; set by hand
-CLEARLY = 1.15  # how much better another hit must fit to count before a decision, or before one with a reason; set by hand
-AS_WELL = 0.9  # share of its score from which on a newer statement is quoted in place of an older one; set by hand
-NEAR = 2  # turns on either side of a statement that may say why
-# How probably a second clause is a problem or a gotcha to be the reason for the first: of 28 reasons 12 are found so, of 35 other second
-# clauses 2 are taken for one (bench/LOG.md, 2026-11-18).
+LOOKED = 10  # hits considered; set by hand
+CLEARLY = (
+    1.15  # factor by which another hit must beat a decision, or one with a reason; set by hand
+)
+AS_WELL = 0.9  # share of the score from which a newer statement is quoted instead of an older one; set by hand
+NEAR = 2  # turns on either side of a statement that may give the reason
+# Least probability that a second clause is a problem or a gotcha, to count as the reason for the first: finds 12 of 28 reasons,
+# with 2 false positives in 35 other clauses (bench/LOG.md, 2026-11-18).
 COMPLAINT = 0.4
-SHARED = 2  # telling words that another note shares with a statement whose reason it gives
+SHARED = 2  # significant words that another note must share with a statement to give its reason
 
 
 class Explanation(NamedTuple):
     decision: Memory
     because: str | None  # the reason, without a connective such as "because"
-    because_from: Memory | None  # the memory that gives the reason, where it is another one
-    replaced: list[Memory]  # the newest first
+    because_from: Memory | None  # the memory that gives the reason, if it is another one
+    replaced: list[Memory]  # newest first
     may_replace: list[Memory]  # older statements that it perhaps replaced
     newer: list[Memory]  # newer statements that perhaps replaced it
     said: Memory | None  # the turn of a conversation
 
 
 def explain(memory: Bethink, subject: str) -> Explanation | None:
-    """The statement that fits a subject best and why it holds; None where nothing fits."""
+    """Find the statement that fits a subject best, and its reason; None if nothing fits."""
     hits = _find_statements(memory, subject, (*SETTLED, *OTHERS))
     hits = hits or _find_statements(memory, subject, PASSAGES)
     if not hits:
@@ -50,12 +52,12 @@ def explain(memory: Bethink, subject: str) -> Explanation | None:
     decision = hit.memory
     around = memory.store.around(decision.id, NEAR, NEAR) if decision.session else []
     turns = [one for one in around if one.kind == "context"]
-    said = next((one for one in turns if one.lines == decision.lines), None)
+    original = next((one for one in turns if one.lines == decision.lines), None)
     because, because_from = _find_own_reason(memory, decision), None
     if because is None:
         others = [one.memory for one in hits if one.memory.id != decision.id]
-        turns.sort(key=lambda turn: turn is not said)
-        found = (*_find_told_elsewhere(decision, subject, others), *_find_near(decision, turns))
+        turns.sort(key=lambda turn: turn is not original)
+        found = (*_find_reason_elsewhere(decision, subject, others), *_find_near(decision, turns))
         because, because_from = next(iter(found), (None, None))
     return Explanation(
         decision,
@@ -64,7 +66,7 @@ def explain(memory: Bethink, subject: str) -> Explanation | None:
         replaced=_list_older(hit, "supersedes"),
         may_replace=_list_older(hit, "may_replace"),
         newer=_list_newer(hit),
-        said=said,
+        said=original,
     )
 
 
@@ -76,7 +78,7 @@ def _find_statements(memory: Bethink, subject: str, kinds: Sequence[str]) -> lis
 
 
 def _choose(hits: Sequence[Hit]) -> Hit:
-    """The best of the decisions and of what gives a reason, unless something else fits clearly better."""
+    """Best hit, preferring decisions and statements with a reason unless another is clearly better."""
 
     def weigh(hit: Hit) -> float:
         decided = CLEARLY if hit.memory.kind == "decision" else 1.0
@@ -87,8 +89,11 @@ def _choose(hits: Sequence[Hit]) -> Hit:
 
 
 def _follow_newer(hit: Hit, hits: Mapping[str, Hit]) -> Hit:
-    """The newest of the hits that perhaps replaced this one and answer as well, or the hit itself. What fits the subject far worse, or
-    gives no reason where this one does, is only mentioned: whether it replaced anything is uncertain."""
+    """Newest hit that perhaps replaced this one and answers as well, or the hit itself.
+
+    A newer one that fits much worse, or lacks a reason where this one has it, is only mentioned: it
+    is uncertain whether it replaced anything.
+    """
 
     def answers(one: Memory) -> bool:
         fits = one.id in hits and hits[one.id].score >= hit.score * AS_WELL
@@ -99,7 +104,7 @@ def _follow_newer(hit: Hit, hits: Mapping[str, Hit]) -> Hit:
 
 
 def _find_own_reason(memory: Bethink, decision: Memory) -> str | None:
-    """The reason that a statement gives itself: by its words, or in a second clause that the judge takes for a complaint."""
+    """Reason in the statement itself: by its wording, or a second clause that the judge calls a problem."""
     clauses = list_second_clauses(decision.content)
     if (reason := find_reason(decision.content)) or not clauses or memory.judge is None:
         return reason
@@ -109,7 +114,7 @@ def _find_own_reason(memory: Bethink, decision: Memory) -> str | None:
     return next((clause for clause, complaint in pairs if complaint >= COMPLAINT), None)
 
 
-def _find_told_elsewhere(
+def _find_reason_elsewhere(
     decision: Memory, subject: str, others: Sequence[Memory]
 ) -> Iterator[tuple[str, Memory]]:
     """Reasons that other notes give for a statement: "The reason we left MySQL was licensing"."""
@@ -122,7 +127,7 @@ def _find_told_elsewhere(
 
 
 def _find_near(decision: Memory, turns: Sequence[Memory]) -> Iterator[tuple[str, Memory]]:
-    """Reasons that were given in the conversation around a statement, in sentences about the same thing."""
+    """Reasons in the conversation around a statement, from sentences about the same subject."""
     for turn in turns:
         for sentence in split_sentences(turn.content):
             if count_shared_words(sentence, decision.content) and (
@@ -132,7 +137,7 @@ def _find_near(decision: Memory, turns: Sequence[Memory]) -> Iterator[tuple[str,
 
 
 def _list_older(hit: Hit, relation_type: str) -> list[Memory]:
-    """Older statements to which this one is so related, the newest first."""
+    """Older statements with this relation, newest first."""
     at = hit.memory.created_at
     older = [
         other
@@ -143,7 +148,7 @@ def _list_older(hit: Hit, relation_type: str) -> list[Memory]:
 
 
 def _list_newer(hit: Hit) -> list[Memory]:
-    """Valid newer statements that perhaps replaced this one, while nobody has decided."""
+    """Valid newer statements that may have replaced this one, as long as this is undecided."""
     id, at = hit.memory.id, hit.memory.created_at
     newer = [
         other

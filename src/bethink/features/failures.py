@@ -11,13 +11,13 @@ from bethink.ingest.commands import name_family
 from bethink.ingest.failures import CODE, FLAKY, Failure, as_count, find_files
 from bethink.model import TRUST, Memory
 
-SURE = 0.5  # confidence of a fix that is shown: below, it failed as often as it helped
+SURE = 0.5  # least confidence of a fix that is shown: below, it failed as often as it helped
 # Errors that pass by themselves.
 PASSING = re.compile(
     r"timed? ?out|ETIMEDOUT|ECONNRESET|socket hang up|temporar|too many requests|rate limit|HTTP 5\d\d|\b50[234]\b|index\.lock|EBUSY|connection reset",
     re.IGNORECASE,
 )
-LOOKED = 500  # failures that a list reads, the newest
+LOOKED = 500  # newest failures that a list reads
 
 
 class KnownFailure(NamedTuple):
@@ -38,7 +38,7 @@ class KnownFailure(NamedTuple):
 
 
 def list_failures(memory: Bethink, unsolved: bool = False, limit: int = 20) -> list[KnownFailure]:
-    """The failures of this project, the one that happened last first; with `unsolved` those that nothing fixed yet."""
+    """Failures of this project, most recent first; with `unsolved` those without a fix."""
     answered = False if unsolved else None
     wanted = memory.filter(kinds=("failure",), answered=answered, scopes=memory.named_scopes)
     found = [as_failure(one) for one in memory.list(filter=wanted, limit=max(limit, LOOKED))]
@@ -46,7 +46,7 @@ def list_failures(memory: Bethink, unsolved: bool = False, limit: int = 20) -> l
 
 
 def find_fix(memory: Bethink, failure: Failure) -> KnownFailure | None:
-    """The known failure with the same error, if it has a fix that applies here and comes from this user's own sessions."""
+    """Known failure with the same error and a fix that applies here, from this user's own sessions."""
     wanted = memory.filter(kinds=("failure",), answered=True, min_trust=TRUST["agent"])
     for one in memory.store.find_failures([failure.signature], wanted):
         known = as_failure(one)
@@ -56,7 +56,7 @@ def find_fix(memory: Bethink, failure: Failure) -> KnownFailure | None:
 
 
 def fits(known: KnownFailure, failure: Failure) -> bool:
-    """Whether a fix that helped once says anything about this failure: an edit of code hardly ever does."""
+    """Return True if a known fix may help with this failure; an edit of code hardly ever does."""
     if (folder := known.fix.removeprefix("ran it in ")) != known.fix:
         return posixpath.basename(failure.place.rstrip("/")) != folder
     if (folder := known.fix.removeprefix("the shell was in ")) != known.fix:
@@ -74,16 +74,16 @@ def fits(known: KnownFailure, failure: Failure) -> bool:
 
 
 def as_failure(one: Memory) -> KnownFailure:
-    said = one.metadata
+    metadata = one.metadata
     return KnownFailure(
         one.id,
-        str(said.get("command") or one.summary),
-        str(said.get("error") or ""),
-        str(said.get("cause") or "other"),
-        as_count(said.get("times"), 1),
-        str(said.get("last") or one.created_at.isoformat()),
-        str(said.get("fix") or ""),
-        as_count(said.get("held")),
+        str(metadata.get("command") or one.summary),
+        str(metadata.get("error") or ""),
+        str(metadata.get("cause") or "other"),
+        as_count(metadata.get("times"), 1),
+        str(metadata.get("last") or one.created_at.isoformat()),
+        str(metadata.get("fix") or ""),
+        as_count(metadata.get("held")),
         one.confidence,
         one.session or "",
         one.source,

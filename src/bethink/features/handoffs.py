@@ -1,8 +1,9 @@
-"""Handoffs: what whoever works here next has to know. A handoff is a memory of kind `handoff`; the newest of a branch replaces the
-one before it, which stays in the chain.
+"""Handoffs: notes for the next session. A handoff is a memory of kind `handoff`.
 
-`project` is a label that agents give in their own words ("Shop App" in the folder shop-app): it names no place. A part of a large
-repository that is to have handoffs of its own is a container. Nothing here knows who asks: the command line, an agent or a hook.
+The newest of a branch supersedes the one before it, which stays in the chain. `project` is a label
+in the agent's own words ("Shop App" in the folder shop-app), not a path. To keep separate handoffs
+for part of a large repository, use a container. This module does not depend on its caller: command
+line, agent or hook.
 """
 
 import json
@@ -20,11 +21,11 @@ from bethink.project import read_start
 from bethink.text import one_line as clean_line
 from bethink.text import replace_broken
 
-LONGEST = 30_000  # characters of a whole handoff: who reads more does not begin to work
+LONGEST = 30_000  # characters of a whole handoff: a longer one delays the work
 SUMMARY_WORDS = 20
 IMPORTANCE = 6.0
 STALE = 14  # days after which work has mostly moved on; set by hand
-KEPT = 500  # live handoffs of a scope that are looked through: one per branch
+KEPT = 500  # live handoffs of a scope that are searched: one per branch
 
 # Field → its heading. The first words of a heading are enough when a handoff is read from Markdown.
 LISTS = {
@@ -67,8 +68,8 @@ class SavedHandoff(NamedTuple):
 class LatestHandoff(NamedTuple):
     memory: Memory
     handoff: Handoff
-    asked: str  # the branch that was asked for; the handoff's own may be another
-    days: int  # since it was left
+    asked: str  # the requested branch; the handoff may be of another one
+    days: int  # since it was saved
 
     @property
     def exact(self) -> bool:
@@ -76,25 +77,25 @@ class LatestHandoff(NamedTuple):
 
     @property
     def stale(self) -> bool:
-        """Whether it is so old that it may no longer hold."""
+        """Return True if the handoff is old enough to be out of date."""
         return self.days > STALE
 
     @property
     def age(self) -> str:
-        """How old it is, from one day on, and that it may no longer hold."""
+        """Age in days, empty below one day, with a warning if it may be stale."""
         stale = ", may be stale" if self.stale else ""
         return f"{self.days} day{'s' * (self.days > 1)} old{stale}" if self.days else ""
 
     @property
     def notes(self) -> list[str]:
-        """What its reader should know: that it is of another branch, and that it is old."""
+        """Warnings for the reader: another branch, or old."""
         wanted = f"branch {clean_line(self.asked)}" if self.asked else "a place outside git"
         other = f"There is none for {wanted}; this is the newest of another branch."
         return [other] * (not self.exact) + [f"It is {self.age}."] * bool(self.age)
 
 
 def find_branch(worktree: Path) -> str:
-    """The branch that is checked out, as git's own files say: its name, the short hash of a detached head, or nothing."""
+    """Read the checked-out branch from git's files: its name, a short hash if detached, or ''."""
     git = worktree / ".git"
     try:
         if git.is_file():
@@ -103,13 +104,13 @@ def find_branch(worktree: Path) -> str:
     except (OSError, ValueError):
         return ""
     if head.startswith("ref: refs/heads/"):
-        # ".invalid" stands where another store of references is used.
+        # With the reftable format, HEAD contains the placeholder ".invalid".
         return head.removeprefix("ref: refs/heads/").removeprefix(".invalid")
     return head[:7] if _SHA.fullmatch(head) else ""
 
 
 def save_handoff(memory: Bethink, handoff: Handoff) -> SavedHandoff:
-    """Stores a handoff in place of the last one of its branch. Counts a use of the memories it names."""
+    """Store a handoff in place of the last one of its branch, and count a use of its memories."""
     if not handoff.summary.strip():
         raise InvalidInput(
             "The handoff has no summary.", "Say in a sentence or two where things stand."
@@ -146,7 +147,7 @@ def save_handoff(memory: Bethink, handoff: Handoff) -> SavedHandoff:
     ):
         memory.touch(handoff.memory_ids)
         return SavedHandoff(before[0], new=False)
-    # As a source and not as a note: a handoff is never a duplicate, and "switched from A to B" in it replaces no memory of A.
+    # Ingested, not added as a note: a handoff is never a duplicate, and "switched from A to B" in it replaces no memory of A.
     groups = [(Source(f"note:{memory.actor}", "note"), [passage])]
     outcome = memory.ingest(groups, trust=memory.trust, replace_sources=False).outcomes[0]
     if outcome.status != "added":
@@ -157,8 +158,10 @@ def save_handoff(memory: Bethink, handoff: Handoff) -> SavedHandoff:
 
 
 def find_latest(memory: Bethink, branch: str | None = None) -> LatestHandoff | None:
-    """The newest handoff of this branch, or of any branch where it has none. What the user and their agents wrote comes before
-    what was imported, however new and whichever branch that says it is for."""
+    """Newest handoff of this branch, or of any branch if it has none.
+
+    Handoffs of the user and their agents come before imported ones, whatever their age and branch.
+    """
     known = [(found, read_handoff(found)) for found in _list_live(memory)]
     asked = branch or find_branch(memory.project.worktree)
     here = [(found, handoff) for found, handoff in known if handoff.branch == asked]
@@ -169,12 +172,12 @@ def find_latest(memory: Bethink, branch: str | None = None) -> LatestHandoff | N
 
 
 def read_handoff(memory: Memory) -> Handoff:
-    """The handoff that a memory holds."""
+    """Read the handoff stored in a memory."""
     return handoff_from_fields({"summary": memory.summary, **memory.metadata})
 
 
 def render_handoff(handoff: Handoff) -> str:
-    """A handoff as Markdown, the text of its memory."""
+    """Render a handoff as Markdown, the text of its memory."""
     branch = f", branch {handoff.branch}" if handoff.branch else ""
     parts = [f"# Handoff: {handoff.project}{branch}", handoff.summary.strip()]
     for name, heading in LISTS.items():
@@ -185,7 +188,7 @@ def render_handoff(handoff: Handoff) -> str:
 
 
 def parse_handoff(text: str) -> Handoff:
-    """A handoff as people and agents write it: Markdown with a heading for each list."""
+    """Parse a handoff written by people or agents: Markdown with a heading for each list."""
     prose, *rest = _HEADING.split("\n".join(text.splitlines()))
     lists: dict[str, Any] = {}
     for heading, body in zip(rest[::2], rest[1::2], strict=True):
@@ -193,7 +196,7 @@ def parse_handoff(text: str) -> Handoff:
         fitting = (name for name, words in _BEGINNINGS.items() if plain.startswith(words))
         field = next(fitting, None)
         if field:
-            # A line without a bullet goes on with the item before it, or is one.
+            # A line without a bullet continues the item before it, or is an item.
             items = (" ".join(part.split()) for part in _BULLET.split(body))
             lists[field] = (*lists.get(field, ()), *filter(None, items))
         else:
@@ -202,7 +205,7 @@ def parse_handoff(text: str) -> Handoff:
 
 
 def handoff_from_fields(value: Mapping[str, Any]) -> Handoff:
-    """A handoff from loose values: an import may have brought anything."""
+    """Build a handoff from loose values: an import may contain anything."""
     fields: dict[str, Any] = {
         name: str(value.get(name) or "") for name in ("summary", "project", "branch")
     }
@@ -217,7 +220,7 @@ def handoff_from_fields(value: Mapping[str, Any]) -> Handoff:
 
 
 def _list_live(memory: Bethink) -> list[Memory]:
-    """The handoffs that hold, newest first. Where there are any of the user and their agents, imported ones do not count."""
+    """Valid handoffs, newest first; imported ones only if the user and their agents have none."""
     wanted = memory.filter(kinds=("handoff",), scopes=(memory.scope,))
     own = memory.list(filter=wanted._replace(min_trust=TRUST["agent"]), limit=KEPT)
     return own or memory.list(filter=wanted, limit=KEPT)

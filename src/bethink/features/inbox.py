@@ -1,9 +1,10 @@
-"""What somebody should decide: statements that say the same or disagree, what is hardly believed, open questions, what could be
-a rule. One queue for each, and for each item a few things to do, all of which can be undone.
+"""Decisions for a person: duplicates, contradictions, doubtful memories, open questions, rules.
 
-Pairs are looked for from the newest statement backwards, for as long as there is time; the place where that ended is told, and
-the next look goes on from there. So an inbox opens at once however much there is. What was decided is kept in the memories
-themselves, as relations, history and a mark in their metadata: nothing is asked twice.
+There is one queue for each, and a few acts for each item, all of which can be undone.
+
+Pairs are searched from the newest statement backwards within a time limit; the result tells where
+to continue. So an inbox opens at once, whatever the size of the memory. Decisions are stored in the
+memories themselves, as relations, history and a mark in their metadata: nothing is asked twice.
 """
 
 import time
@@ -35,22 +36,22 @@ from bethink.text import check_choice
 
 QUEUES = tuple("contradictions duplicates doubtful questions preferences promotions".split())
 PAIRS = ("contradictions", "duplicates")
-SECONDS = 0.06  # for looking at pairs: a few searches' worth
+SECONDS = 0.06  # time limit for comparing pairs: a few searches' worth
 MOST_COUNTED = 99
-AT_ONCE = 8  # statements that are read, and if need be embedded, together
-NEAREST = 24  # that a statement is compared with: turns and passages stand among them
-# Fields that a memory keeps when it is bound to one project. Its metadata describe how the personal one was read.
+AT_ONCE = 8  # statements that are read, and embedded if necessary, together
+NEAREST = 24  # neighbours of a statement, including turns and passages
+# Fields that a memory keeps when it is bound to one project. Its metadata describes how the personal one was read.
 BOUND = [name for name, info in fields_of(Memory).items() if info.addable and name != "metadata"]
 FILTERS: Mapping[str, Mapping[str, Any]] = {
     "questions": {"kinds": OPEN, "answered": False},
     "preferences": {"kinds": ("preference",), "scopes": (PERSONAL,), "transcribed": True},
     "doubtful": {"kinds": COMPARED, "max_trust": TRUST["import"], "include_quarantined": True},
 }
-KEPT = "looked_at"  # in the metadata of a memory: the queues that it was taken out of as it is
+KEPT = "looked_at"  # key in the metadata of a memory: the queues it was dismissed from
 
 
 class Item(NamedTuple):
-    """One thing to decide about: a memory, or two of which the first would be kept."""
+    """Memory to decide about, or a pair of which the first would be kept."""
 
     memories: tuple[Memory, ...]
     reason: str
@@ -58,20 +59,20 @@ class Item(NamedTuple):
 
 class Queue(NamedTuple):
     items: tuple[Item, ...]
-    looked: int  # statements that were looked at
-    next: int | None = None  # where to go on, if not everything was looked at
+    looked: int  # statements examined
+    next: int | None = None  # where to continue, if not everything was examined
 
 
 class Act(NamedTuple):
-    """Something that can be done with an item, and what takes it back."""
+    """Decision on an item, and its inverse."""
 
     queues: tuple[str, ...]
     label: str  # on a button
     key: str  # that does it
-    done: str  # what is said afterwards
+    done: str  # notice afterwards
     run: Callable[..., object]
-    of: int  # memories that it is about
-    undo: str  # the name of the act that takes it back
+    of: int  # number of memories in an item
+    undo: str  # the name of the inverse act
 
 
 class Done(NamedTuple):
@@ -83,7 +84,7 @@ class Done(NamedTuple):
 def list_queue(
     memory: Bethink, queue: str, limit: int = 20, start: int = 0, seconds: float = SECONDS
 ) -> Queue:
-    """The items of a queue, from the statement number `start` on."""
+    """List the items of a queue, starting with statement number `start`."""
     check_choice("queue", queue, QUEUES)
     if queue in PAIRS:
         return _pairs(memory, queue, limit, start, seconds)
@@ -93,7 +94,7 @@ def list_queue(
 
 
 def count_queues(memory: Bethink) -> dict[str, dict[str, int]]:
-    """What waits in each queue: of single memories up to a hundred, of pairs those that a moment finds; and whether there may be more."""
+    """Count each queue up to a limit, pairs within a time limit, and tell if there may be more."""
     found = {name: list_queue(memory, name, MOST_COUNTED, 0, SECONDS / 2) for name in QUEUES}
     return {
         name: {"number": len(queue.items), "more": queue.next is not None}
@@ -114,7 +115,7 @@ def _singles(memory: Bethink, queue: str, limit: int, start: int) -> Iterator[tu
             requested = _find_requested(memory)
             ids = {one.id for one, _ in requested}
             found = [*requested, *(item for item in found if item[0].id not in ids)]
-    # A request of an agent waits here even if the memory was taken out of the queue before.
+    # A request of an agent waits here even if the memory was dismissed before.
     yield from (
         (one, reason)
         for one, reason in found[start:]
@@ -123,7 +124,7 @@ def _singles(memory: Bethink, queue: str, limit: int, start: int) -> Iterator[tu
 
 
 def _find_requested(memory: Bethink) -> list[tuple[Memory, str]]:
-    """The memories of this project that an agent asks to forget or purge, each with the reason to decide."""
+    """Memories of this project that an agent asks to forget or purge, each with the reason."""
     requests = {one.id: one for one in consent.list_requests(memory.store)}
     return [
         (one, f"an agent asks to {requests[one.id].action} it")
@@ -133,7 +134,7 @@ def _find_requested(memory: Bethink) -> list[tuple[Memory, str]]:
 
 
 def _read_kept(one: Memory) -> set[str]:
-    """The queues that somebody took a memory out of. Metadata may come from elsewhere, and hold anything."""
+    """Queues that a memory was dismissed from. Imported metadata may contain anything."""
     found = one.metadata.get(KEPT)
     return set(map(str, found)) if isinstance(found, list | tuple) else set()
 
@@ -154,9 +155,9 @@ def _why(queue: str, one: Memory) -> str:
 def _pairs(memory: Bethink, queue: str, limit: int, start: int, seconds: float) -> Queue:
     find = tending.find_twins if queue == "duplicates" else tending.find_opposites
     seen = memory.filter(kinds=COMPARED)
-    # Asked without kinds, the nearest are found among all vectors at once, which is quicker by far.
+    # Without a filter on kinds, the nearest are found among all vectors at once, which is much faster.
     near_by = Filter(scopes=memory.scopes, now=memory.clock())
-    until = time.thread_time() + seconds  # of work, so that a busy machine looks at no less
+    until = time.thread_time() + seconds  # processor time, so that a busy machine examines no less
     found: dict[tuple[str, ...], Pair] = {}
     done = False
     while not done and (page := memory.list(filter=seen, limit=AT_ONCE, offset=start)):
@@ -165,15 +166,14 @@ def _pairs(memory: Bethink, queue: str, limit: int, start: int, seconds: float) 
             for pair in find(memory, around):
                 other = pair.other if pair.keep == around.memory else pair.keep
                 types = around.related.get(other.id, set())
-                if types.issubset(
-                    tending.DISPUTES
-                ):  # nobody said how else they stand to each other
+                # Another relation between them means that the pair is settled.
+                if types.issubset(tending.DISPUTES):
                     found.setdefault(tuple(sorted((pair.keep.id, pair.other.id))), pair)
             if len(found) >= limit or time.thread_time() > until:
                 done = True
                 break
     items = [Item(pair[:2], pair.reason) for pair in found.values()]
-    # Of two that say the same the newer first: the older one is what went out of date.
+    # The newer of two duplicates comes first: the older one went out of date.
     if queue == "duplicates":
         newest = partial(sorted, key=attrgetter("created_at"), reverse=True)
         items = [item._replace(memories=tuple(newest(item.memories))) for item in items]
@@ -185,7 +185,10 @@ def _pairs(memory: Bethink, queue: str, limit: int, start: int, seconds: float) 
 
 
 def grant(memory: Bethink, phrase: Phrase) -> Forgotten:
-    """Does what an agent asked for, on the phrase that the user sent. Nothing happens for one that is unknown, used or expired."""
+    """Do what an agent asked for, given the phrase that the user sent.
+
+    An unknown, used or expired phrase does nothing.
+    """
     found = memory.store.get(consent.find_granted(memory.store, phrase, memory.clock()))
     if phrase.action == "purge":
         return promotion.purge(memory, found)
@@ -193,7 +196,7 @@ def grant(memory: Bethink, phrase: Phrase) -> Forgotten:
 
 
 def decide(memory: Bethink, name: str, ids: Sequence[str]) -> Done:
-    """Does something with an item or several, or takes it back."""
+    """Apply an act, or its inverse, to one or more items."""
     chosen = ACTS[check_choice("act", name, tuple(ACTS))]
     full = tuple(memory.resolve(id) for id in ids)
     if not full or len(full) % chosen.of:
@@ -207,7 +210,7 @@ def decide(memory: Bethink, name: str, ids: Sequence[str]) -> Done:
 
 
 def bind(memory: Bethink, id: str) -> Memory:
-    """Lets what is personal hold in this project alone: it is stored here, and replaces what was told everywhere."""
+    """Limit a personal memory to this project: a copy here replaces the personal one."""
     one = memory.one(id)
     if one.scope != PERSONAL:
         raise InvalidInput(
@@ -221,7 +224,7 @@ def bind(memory: Bethink, id: str) -> Memory:
 
 
 def unbind(memory: Bethink, id: str) -> Memory:
-    """Takes `bind` back: what was personal holds in every project again. What else replaced it stays."""
+    """Undo `bind`: the personal memory applies in every project again. Other replacements stay."""
     one = memory.one(id)
     here = memory.one(one.superseded_by) if one.superseded_by else one
     if here.id != one.id and here.content_hash == one.content_hash:
@@ -242,7 +245,7 @@ def _distrust(memory: Bethink, id: str) -> None:
 
 
 def _mark(memory: Bethink, id: str, queue: str, keep: bool) -> None:
-    """Takes a memory out of a queue as it is, or lets it be asked about again."""
+    """Dismiss a memory from a queue, or let it be asked about again."""
     one = memory.one(id)
     left = sorted({*_read_kept(one), queue} if keep else _read_kept(one) - {queue})
     others = {name: value for name, value in one.metadata.items() if name != KEPT}
@@ -252,7 +255,7 @@ def _mark(memory: Bethink, id: str, queue: str, keep: bool) -> None:
 
 
 def _both(memory: Bethink, one: str, other: str) -> str:
-    """Both hold. Gives the act that takes it back, which depends on whether they were marked as contradicting."""
+    """Keep both memories. Returns the inverse act, which depends on an earlier mark as contradicting."""
     marked = [
         found
         for found in memory.relations(one)
@@ -273,7 +276,7 @@ Run = Callable[..., object]
 
 
 def _check_own(memory: Bethink, one: Memory) -> None:
-    """Refuses who is trusted less than a memory to decide about it."""
+    """Refuse a caller who is trusted less than the memory."""
     if memory.trust < one.trust:
         raise NeedsPerson(
             f"The memory {one.id} is the user's own word, about which only the user decides.",
@@ -282,7 +285,7 @@ def _check_own(memory: Bethink, one: Memory) -> None:
 
 
 def _replace(memory: Bethink, other: str, one: str) -> None:
-    """The second holds instead of the first."""
+    """Replace the first memory by the second."""
     _check_own(memory, memory.one(other))
     memory.link(one, other, "supersedes")
 
@@ -307,7 +310,7 @@ promote  promotions  Make it a rule  p  Agents now read it as a rule at every st
 keep-promotions  promotions  Not a rule  l  Stays a memory.  Back in the inbox.
 forget  doubtful questions preferences promotions  Forget  f  Forgotten. Searches no longer find it.  Restored.
 """
-# What does each, and what takes it back.
+# The function for each decision, and its inverse.
 _RUNS: dict[str, tuple[Run, Run]] = {
     "first": (
         lambda memory, one, other: _replace(memory, other, one),
@@ -327,7 +330,7 @@ _RUNS: dict[str, tuple[Run, Run]] = {
 
 
 def _make_acts() -> dict[str, Act]:
-    """Each decision, and under its name with "undo-" the one that takes it back."""
+    """Each decision, and its inverse under the same name with "undo-"."""
     acts = {}
     for line in _TABLE.strip().splitlines():
         name, queues, label, key, done, undone = line.split("  ")

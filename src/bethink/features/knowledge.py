@@ -1,9 +1,10 @@
-"""A project's own knowledge as memory: its documents, its code, what analysis finds, and why its history went as it did; and setting a
-project up for it in one step.
+"""A project's own knowledge as memory, and setting a project up.
 
-The first functions walk the project, hand what a reader finds to `Bethink.sync` and return what became of it. Nothing here
-decides what a passage is: that is for the readers in `ingest/`. For `init`, `make_files` makes what is missing (`templates/`) and `take`
-reads one part of the project. Each may be repeated: what is there is kept, and nothing else is written.
+Knowledge comes from documents, code, analysis and history. The first functions walk the project,
+pass the results of a reader to `Bethink.sync` and return what was stored. The readers in `ingest/`
+decide what a passage is. For `init`, `make_files` creates missing files (`templates/`) and `take`
+reads one part of the project. Each can be repeated: existing files are kept, and nothing else is
+written.
 """
 
 import json
@@ -30,7 +31,7 @@ from bethink.store.sqlite import SqliteStore
 from bethink.text import textfile
 
 MARKDOWN = (".md", ".markdown", ".mdx")
-# Tokens of a passage of an imported document, and how many of them the next one repeats; as memo, where this comes from, has it.
+# Tokens of a passage of an imported document, and how many of them the next one repeats; the values of memo.
 IMPORT_WINDOWS = ("lines", 400, 80)
 TEMPLATES = Path(__file__).with_name("templates")
 # The collections: the code map, the knowledge folders, what analysis found, commits.
@@ -40,20 +41,22 @@ NO_PARSER = (
     "pip install 'bethink[code]'",
 )
 
-Progress = Callable[[int, int], None] | None  # is told how many sources are done, of how many
+Progress = (
+    Callable[[int, int], None] | None
+)  # called with the number of sources done, and the total
 
 
 # What is there
 
 
 def find_folders(root: Path, config: Config) -> list[Path]:
-    """The knowledge folders and files of a project that exist, as the setting `knowledge` names them, and its documentation."""
+    """Existing knowledge folders and files of a project: those of the setting, and its documentation."""
     names = (*config.knowledge, *find_documentation(root, config))
     return [path for name in names if (path := _inside(root, name)).exists()]
 
 
 def find_documentation(root: Path, config: Config) -> list[str]:
-    """The README and the folders of documentation that are there and read because nobody set what is knowledge."""
+    """README and documentation folders, which are read unless the setting `knowledge` is changed."""
     if "knowledge" in config.origins or config.knowledge != config._field_defaults["knowledge"]:
         return []
     top = root.resolve()
@@ -62,7 +65,10 @@ def find_documentation(root: Path, config: Config) -> list[str]:
 
 
 def _inside(root: Path, name: str) -> Path:
-    """A folder that the settings name. A project's file comes with a cloned repository: it may not point out of the project."""
+    """Path of a configured folder, which must be inside the project.
+
+    A project's settings come with a cloned repository, so they may not point elsewhere.
+    """
     path = (root / Path(name).expanduser()).resolve()
     if not path.is_relative_to(root.resolve()):
         raise InvalidInput(
@@ -80,7 +86,7 @@ def _walk_project(memory: Bethink) -> Iterator[Found | Skipped]:
 
 
 def index(memory: Bethink, *, progress: Progress = None) -> Synced:
-    """Brings the knowledge folders and the documentation in step with memory."""
+    """Synchronise memory with the knowledge folders and the documentation."""
     root, config = memory.project.worktree, memory.config
     documentation = find_documentation(root, config)
     readers = plugins.READERS.all()
@@ -89,7 +95,7 @@ def index(memory: Bethink, *, progress: Progress = None) -> Synced:
         one
         for start in find_folders(root, config)
         for one in walk(start, root, suffixes)
-        # A decision record of the documentation is told as a whole by `analyze`.
+        # `analyze` stores a decision record of the documentation as a whole.
         if markdown.find_kind(one.uri) != "decision"
         or one.uri.partition("/")[0] not in documentation
     ]
@@ -98,7 +104,7 @@ def index(memory: Bethink, *, progress: Progress = None) -> Synced:
 
 
 def import_markdown(memory: Bethink, path: Path, progress: Progress, dry_run: bool) -> Synced:
-    """Takes in one Markdown file or a tree of them, by windows of lines. Run again, it replaces what changed."""
+    """Import a Markdown file or a tree of them, in windows of lines. A repetition replaces what changed."""
     found = list(walk(path, memory.project.worktree, MARKDOWN))
     name = f"import:{path.resolve().as_posix()}"
     return _sync_markdown(memory, found, name, IMPORT_WINDOWS, progress, dry_run=dry_run)
@@ -119,7 +125,7 @@ def _sync_markdown(
 
 
 def remove_import(memory: Bethink, path: Path, dry_run: bool) -> Synced:
-    """Retires what was taken in from a Markdown file, a folder of them or a repo map, as if its files had vanished."""
+    """Retire an import of Markdown or a repo map, as if its files had vanished."""
     memory.require_person("Taking an import back")
     place = path.resolve().as_posix()
     for collection in (f"import:{place}", f"repo-map:{place}"):
@@ -131,7 +137,7 @@ def remove_import(memory: Bethink, path: Path, dry_run: bool) -> Synced:
 
 
 def import_repo_map(memory: Bethink, file: Path, progress: Progress, dry_run: bool) -> Synced:
-    """Takes in a repo map from a JSON file; it replaces all that this file brought before."""
+    """Import a repo map from a JSON file, replacing an earlier import of that file."""
     try:
         with file.open("rb") as stream:  # a little more than is allowed: the reader then says so
             raw = stream.read(ingest.code.LARGEST_MAP + 1)
@@ -145,27 +151,29 @@ def import_repo_map(memory: Bethink, file: Path, progress: Progress, dry_run: bo
 
 
 def map_code(memory: Bethink, *, progress: Progress = None) -> Synced:
-    """Brings the map of the project's source code in step with memory."""
+    """Synchronise memory with the map of the project's source code."""
     _check_parser()
     found = ingest.code.find_sources(_walk_project(memory))
     return _sync(memory, ingest.code.documents(found), CODE, "repomap", len(found), progress)
 
 
 def repo_map(memory: Bethink) -> list[dict[str, Any]]:
-    """The map of the project's source code in the form that `import_repo_map` reads. Stores nothing."""
+    """Build the map of the project's source code for `import_repo_map`, without storing anything."""
     _check_parser()
     return ingest.code.to_json(ingest.code.map_files(_walk_project(memory)))
 
 
 def _check_parser() -> None:
-    """Said once and before anything is read, and not of every file."""
+    """Raise one error before reading, instead of one for every file."""
     if find_spec("tree_sitter") is None:
         raise BethinkError(*NO_PARSER)
 
 
 def analyze(memory: Bethink, *, progress: Progress = None) -> Synced:
-    """Looks at the project's files and keeps what it finds: purpose, commands, routes, decisions, dependencies. A decision
-    record that says it was superseded hands over to the one that replaced it."""
+    """Analyse the project's files and store purpose, commands, routes, decisions and dependencies.
+
+    A superseded decision record points to its replacement.
+    """
     documents = list(ingest.analyze.documents(memory.project.worktree, _walk_project(memory)))
     synced = _sync(memory, documents, ANALYSIS, "analysis", len(documents), progress)
     records = memory.export(memory.filter(tags=("adr",), include_superseded=True))
@@ -174,7 +182,7 @@ def analyze(memory: Bethink, *, progress: Progress = None) -> Synced:
 
 
 def analyze_history(memory: Bethink, *, progress: Progress = None) -> Synced:
-    """Keeps the commits that explain why something is as it is. A commit that was reverted hands over to the one that did so."""
+    """Store commits that explain a decision. A reverted commit points to its revert."""
     known = [source.uri for source in memory.store.sources(memory.scope, HISTORY)]
     hashes = [uri.removeprefix("git:") for uri in known]
     documents = list(ingest.git.documents(memory.project.worktree, hashes))
@@ -187,7 +195,7 @@ def analyze_history(memory: Bethink, *, progress: Progress = None) -> Synced:
 
 
 def _supersede(memory: Bethink, found: Sequence[tuple[Memory, Memory]]) -> None:
-    """Lets the second of each pair supersede the first, where it does not yet."""
+    """Let the second memory of each pair supersede the first, unless it already does."""
     for old, new in found:
         if old.superseded_by != new.id:
             memory.link(new.id, old.id, "supersedes")
@@ -202,7 +210,7 @@ def _sync(
     progress: Progress = None,
     **how: Any,
 ) -> Synced:
-    """Brings a collection in step. A reader may tell of a few more than the total, such as links that lead nowhere."""
+    """Synchronise a collection. A reader may report a few more items than the total, such as broken links."""
     return memory.sync(
         documents,
         collection=redact_name(collection),  # an import is named by its folder or file
@@ -214,14 +222,14 @@ def _sync(
 
 
 def claude_slug(root: Path) -> str:
-    """The name under which Claude Code keeps a directory: everything but letters and digits is a dash, counted as UTF-16 does."""
+    """Name of a directory in Claude Code's folder: non-alphanumerics become dashes, counted in UTF-16."""
     plain = unicodedata.normalize("NFC", str(root.resolve()))
     return re.sub(r"[^a-zA-Z0-9]", lambda found: "-" * (1 + (found[0] > "\uffff")), plain)
 
 
 # Setting a project up
 
-# The parts of a project that are taken in, in this order: the most telling first, should somebody stop it.
+# The parts of a project in the order of reading: the most valuable first, in case the user stops it.
 PARTS: dict[str, Callable[..., Synced]] = {"analyze": analyze, "index": index, "map": map_code}
 
 # Settings of a machine or a person are not a project's.
@@ -233,7 +241,7 @@ IGNORE = (
 
 
 class FileStep(NamedTuple):
-    """One file that a project needs, and what was done about it."""
+    """File that a project needs, and the action taken."""
 
     path: Path
     action: str  # made, extended, kept, failed
@@ -241,7 +249,7 @@ class FileStep(NamedTuple):
 
 
 class PartReport(NamedTuple):
-    """What became of one part of the project."""
+    """Result for one part of the project."""
 
     part: str
     status: str  # done, skipped, failed, stopped
@@ -251,7 +259,7 @@ class PartReport(NamedTuple):
 
 
 def project_at(directory: Path) -> Project:
-    """The project to set up, or why there is none."""
+    """Find the project to set up, or raise an error that explains why there is none."""
     try:
         next(directory.iterdir(), None)
     except OSError as error:
@@ -273,10 +281,10 @@ def is_in_git(project: Project) -> bool:
 
 
 def make_files(project: Project, config: Config, local: bool) -> Iterator[FileStep]:
-    """Makes the files that a project needs, one by one, and says what was done about each."""
+    """Create the files that a project needs, one by one, and report each."""
     name = next(iter(config.knowledge), "")
     folder = project.worktree / name
-    # A knowledge folder that the settings name and that is there is the user's own affair.
+    # An existing knowledge folder named in the settings belongs to the user.
     own = "knowledge" in config.origins and folder.exists()
     if name and not Path(name).suffix and not own:
         for file in sorted(TEMPLATES.rglob("*.md"), key=lambda file: (len(file.parts), file)):
@@ -290,7 +298,10 @@ def make_files(project: Project, config: Config, local: bool) -> Iterator[FileSt
 
 
 def _make_file(root: Path, path: Path, template: str | None = None) -> FileStep:
-    """Makes a file from its template if it is not there; .gitignore, which has none, is extended if need be. One that fails is as it was."""
+    """Create a file from its template if it is missing, or extend .gitignore, which has no template.
+
+    A file is left as it was if that fails.
+    """
     try:
         path = textfile.inside(root, path)
         was = textfile.read(path)
@@ -307,7 +318,7 @@ def _make_file(root: Path, path: Path, template: str | None = None) -> FileStep:
 
 
 def settings_template() -> str:
-    """A settings file in which everything is commented out, with what each setting is for and its default."""
+    """Settings file with every setting commented out, its description and its default."""
     lines = [
         "# Settings of this project, for everyone who works on it. Yours are in your own file, which `bethink config` names."
     ]
@@ -327,7 +338,7 @@ def _end_line(text: str, end: str = "\n") -> str:
 
 
 def check_local(project: Project, config: Config, force: bool) -> None:
-    """Refuses, before anything is made, what `--local` cannot mean."""
+    """Refuse an impossible `--local` before anything is created."""
     root = str(project.root)
     if config.database:
         raise UsageError(
@@ -347,11 +358,14 @@ def check_local(project: Project, config: Config, force: bool) -> None:
 
 
 def make_local(project: Project, config: Config) -> list[FileStep]:
-    """Gives the project a database of its own and notes that it is the user's. A new one is noted first: without the note
-    it would look like one that came with the repository. One that is here must first prove to be a database."""
+    """Create a database in the project, and record that it belongs to the user.
+
+    A new one is recorded first: otherwise it would look like one that came with the repository. An
+    existing file must first prove to be a database.
+    """
     path = project.local_database
     folder = _make_private(path.parent)
-    with suppress(PermissionError):  # somebody else's folder; the database itself is still private
+    with suppress(PermissionError):  # another user's folder; the database itself is still private
         folder.chmod(0o700)
     existed = path.exists()
     if existed:
@@ -363,7 +377,7 @@ def make_local(project: Project, config: Config) -> list[FileStep]:
 
 
 def _trust(root: Path) -> FileStep:
-    """Notes that the database in a project is the user's own."""
+    """Record that the database in a project belongs to the user."""
     path = configuration.data_directory() / "local-projects"
     with textfile.alone(_make_private(path.parent)):
         while not configuration.trusts(root):
@@ -385,13 +399,15 @@ def _make_private(folder: Path) -> Path:
 
 
 def has_foreign_database(project: Project) -> bool:
-    """Whether a database lies in the project that the user never made theirs."""
+    """Return True if the project contains a database that the user never accepted."""
     return project.local_database.exists() and not configuration.trusts(project.root)
 
 
 def take(memory: Bethink, part: str, progress: Progress = None) -> PartReport:
-    """Brings one part of the project in step with memory. A part that cannot be read is told and the others go on; trouble
-    with the database ends it all."""
+    """Synchronise one part of the project with memory.
+
+    An unreadable part is reported and the others continue; a database error stops everything.
+    """
     try:
         return PartReport(part, "done", PARTS[part](memory, progress=progress))
     except StoreError:

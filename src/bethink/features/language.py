@@ -1,6 +1,6 @@
-"""What a language model adds to a search where one is set, a supposed answer to look near, and what it cost.
+"""Optional language model: a hypothetical answer to improve a search, and a report of its cost.
 
-A model that fails, or today's ceiling, costs a hint and nothing else.
+A model that fails, or reaches today's limit, costs a hint and nothing else.
 """
 
 from typing import Any
@@ -16,12 +16,12 @@ NONE_SET = "`bethink config llm claude` sets one; `anthropic` and `openai` are o
 
 
 def open_language_model(memory: Bethink) -> Model | None:
-    """The model that the settings name, or None."""
+    """Open the configured model, or return None."""
     return open_model(memory.config, lambda text: redact(text).text)
 
 
 def search(memory: Bethink, question: str, **options: Any) -> Answer:
-    """A search that first asks the model what an answer might say (HyDE), and looks near that too."""
+    """Search near a hypothetical answer written by the model as well (HyDE)."""
     model = open_language_model(memory)
     if model is None:
         raise InvalidInput("hyde needs a language model, and none is set.", NONE_SET)
@@ -36,7 +36,7 @@ def search(memory: Bethink, question: str, **options: Any) -> Answer:
 
 
 def report_usage(memory: Bethink) -> dict[str, Any]:
-    """What the model cost: today against the ceiling, and by purpose and failure over the last thirty days."""
+    """Cost of the model: today against the limit, and by purpose and failure over thirty days."""
     report = open_budget(memory.config).report()
     failures = {
         REASONS.get(reason, reason): number for reason, number in report["failures"].items()

@@ -1,9 +1,10 @@
-"""Memories that proved useful, put into a file of rules that agents read at every start; and taken out of it again.
+"""Promote useful memories to a file of rules that agents read at every start, and demote them again.
 
-The rules stand one a line in a block between two markers, each followed by the id of its memory. Everything outside the
-block stays as it is, byte for byte, and so does every line of the block that is not being changed: other people's rules,
-whose memories are not here, and rules that somebody edited by hand. A CLAUDE.md is never made, because hosts that find one
-stop reading AGENTS.md. How files are written is for `textfile`; how memories are changed is for `Bethink`.
+Each rule is a line in a block between two markers, followed by the id of its memory. Everything
+outside the block stays byte for byte, and so does every line of the block that is not being
+changed: rules of other people, whose memories are not here, and rules edited by hand. A CLAUDE.md
+is never created, because agents that find one stop reading AGENTS.md. `textfile` writes files;
+`Bethink` changes memories.
 """
 
 import re
@@ -32,12 +33,12 @@ HEAD = (
 LONGEST = 500  # characters of one rule: it is in every context of every agent from now on
 MARKS = ("promoted_at", "promoted_to")
 
-# What can be a rule. A question or a passage of a document is none.
+# Kinds that can become a rule; questions and passages of documents cannot.
 KINDS = tuple(
     "decision preference pattern gotcha architecture component domain fact conclusion solution discovery general".split()
 )
-USES = 5  # that make a candidate; a vote counts as two, and as the use that it is besides
-MOST = 1000  # of the most used and voted for that are looked at
+USES = 5  # of a candidate; a vote counts as two, plus the use that comes with it
+MOST = 1000  # most used memories that are examined
 
 _MARKER = re.compile(r"<!-- bethink:([0-9a-f]{8}[0-9a-f-]{0,28}) -->\s*$")
 _OPENS = re.compile(r"(?:[#>=]|[-+*](?=\s|$)|```|~~~|\[[ xX]\])")  # would start a Markdown block
@@ -49,22 +50,22 @@ _SPAN = re.compile(r"((?<!`)`++[^`]*+`++)")
 class Promotion(NamedTuple):
     memory: Memory
     path: str  # of the file, relative to the checkout
-    status: str  # promoted, kept (it was there already), moved (from the other file)
+    status: str  # promoted, kept (was there already), moved (from the other file)
     created: bool = False  # whether the file is new
 
 
 class Demotion(NamedTuple):
     id: str
     path: str
-    found: bool  # whether its rule stood in the file
-    removed: bool = False  # whether the file is gone with its last rule
+    found: bool  # whether its rule was in the file
+    removed: bool = False  # whether the file was removed with its last rule
 
 
 # Candidates
 
 
 def candidates(memory: Bethink, limit: int) -> list[tuple[Memory, str]]:
-    """Memories of this project that proved useful and are no rule yet, best first, each with the reason."""
+    """Useful memories of this project that are not rules yet, best first, each with the reason."""
     wanted = memory.filter(scopes=(memory.scope,), kinds=KINDS, used=True, min_trust=TRUST["agent"])
     proven = [
         (one, explain_candidate(one))
@@ -76,7 +77,7 @@ def candidates(memory: Bethink, limit: int) -> list[tuple[Memory, str]]:
 
 
 def explain_candidate(one: Memory) -> str:
-    """Why a memory is a candidate: `4 uses and 2 votes`."""
+    """Reason for a candidate: `4 uses and 2 votes`."""
     counts = ((one.access_count, "use"), (one.usefulness, "vote"))
     parts = [f"{count:g} {noun}{'s' * (count != 1)}" for count, noun in counts if count > 0]
     return " and ".join(parts)
@@ -86,20 +87,23 @@ def explain_candidate(one: Memory) -> str:
 
 
 def find_rules(one: Memory) -> str:
-    """The file in which a memory is a rule, as its mark says; '' if it has none, or one that we did not write."""
+    """File in which a memory is marked as a rule; '' if none, or not one of ours."""
     noted = one.metadata.get("promoted_to")
     return str(noted) if noted in TARGETS.values() else ""
 
 
 def promote(memory: Bethink, id: str, target: str | None = None) -> Promotion:
-    """Writes a memory into a file of rules and marks it. `target` is claude or agents. Agents obey rules, so a person makes them."""
+    """Write a memory to a file of rules and mark it. `target` is claude or agents.
+
+    Agents obey rules, so only a person may do this.
+    """
     memory.require_person("Making a memory a rule")
     _check_promotable(memory.one(id))
     root = memory.project.worktree
     has_agents = (root / AGENTS).exists() and not (root / ".claude").is_dir()
     path = TARGETS[target] if target else AGENTS if has_agents else RULES
     with textfile.alone(root):
-        one = memory.one(id)  # as it is now that nobody else promotes
+        one = memory.one(id)  # read again under the lock
         line = render_rule(memory, one)
         changed, created = _rewrite(root, path, one.id, line)
         noted = find_rules(one)
@@ -130,7 +134,7 @@ def _check_promotable(one: Memory) -> None:
 
 
 def render_rule(memory: Bethink, one: Memory) -> str:
-    """The line of a memory in a file of rules."""
+    """Render the line of a memory in a file of rules."""
     text = make_harmless(one.content)
     if len(text) > LONGEST:
         text = make_harmless(one.summary)
@@ -143,8 +147,10 @@ def render_rule(memory: Bethink, one: Memory) -> str:
 
 
 def make_harmless(text: str) -> str:
-    """A text as one line of Markdown that cannot start anything else: no comment, no block, no file that is read in, nothing
-    that hides or reorders its words."""
+    """Render a text as one line of Markdown without any other effect.
+
+    It contains no comment, block or file to include, and nothing that hides or reorders its words.
+    """
     line = one_line(clear(text)).replace("<!--", "<! --").replace("-->", "-- >")
     parts = _SPAN.split(line)
     parts[::2] = [_MENTION.sub(r"`\g<0>`", part) for part in parts[::2]]
@@ -159,8 +165,11 @@ def make_harmless(text: str) -> str:
 
 
 def put_rule(text: str, id: str, line: str | None, path: str) -> str:
-    """The text with the rule of a memory in its block: in place of its own earlier line, else behind the others. Where there is no line
-    to put, without the rule; and without the block if that was the last one and nobody wrote anything else into it."""
+    """Put the rule of a memory into the block of a text, or remove it if `line` is None.
+
+    It replaces its own earlier line or follows the last rule. The block goes with the last rule,
+    unless it contains anything else.
+    """
     lines = text.split("\n")
     span = _find_block(lines, path)
     if span is None:
@@ -181,7 +190,7 @@ def put_rule(text: str, id: str, line: str | None, path: str) -> str:
 
 def _append_block(text: str, line: str) -> str:
     end = textfile.line_end(text)
-    # Exactly one line end goes before the block, whether or not the text ended with one: `_remove_block` takes it back.
+    # Exactly one line end is added before the block, even if the text ended with one: `_remove_block` removes it.
     return text + (end if text else "") + end.join((BEGIN, *HEAD, line, END)) + end
 
 
@@ -194,7 +203,7 @@ def _remove_block(text: str, lines: Sequence[str], begin: int, last: int) -> str
 
 
 def _find_block(lines: Sequence[str], path: str) -> tuple[int, int] | None:
-    """The lines of the two markers. A marker is one only on a line of its own."""
+    """Find the lines of the two markers. A marker must be alone on its line."""
     plain = [line.strip("\ufeff \t\r") for line in lines]
     places = [at for at, line in enumerate(plain) if line in (BEGIN, END)]
     if not places:
@@ -214,8 +223,10 @@ def _find_marker(line: str) -> str | None:
 
 
 def _rewrite(root: Path, path: str, id: str, line: str | None = None) -> tuple[bool, bool]:
-    """Puts the rule of a memory into a file, or takes it out, unless somebody else writes to it at the same moment. Says whether the file
-    had to be changed, and whether it came or went with the rule."""
+    """Put the rule of a memory into a file, or remove it; refuse if the file changes meanwhile.
+
+    Returns whether the file was changed, and whether it was created or removed.
+    """
     real = textfile.inside(root, Path(path))
     was = textfile.read(real)
     new = put_rule(was or "", id, line, path)
@@ -232,7 +243,7 @@ def _rewrite(root: Path, path: str, id: str, line: str | None = None) -> tuple[b
 
 
 def demote(memory: Bethink, id: str) -> Demotion:
-    """Takes a rule out of its file and the mark off its memory. Works for rules whose memory is not here, too."""
+    """Remove a rule from its file and the mark from its memory, even if the memory is not here."""
     memory.require_person("Taking a rule out")
     root = memory.project.worktree
     with textfile.alone(root):
@@ -259,8 +270,10 @@ def demote(memory: Bethink, id: str) -> Demotion:
 
 
 def purge(memory: Bethink, found: Sequence[Memory]) -> Forgotten:
-    """Removes every trace of memories, and of what their conversations hold in the very same words: first from the rules that
-    agents read. An agent only asks for it, and the rules stay."""
+    """Remove every trace of memories, including rules and identical texts in their conversations.
+
+    For an agent this is only a request, and the rules stay.
+    """
     going = (*found, *memory.find_traces(found).same) if memory.is_person else ()
     rules = withdraw_rules(memory, going)
     done = memory.forget(*(one.id for one in found), purge=True)
@@ -268,8 +281,11 @@ def purge(memory: Bethink, found: Sequence[Memory]) -> Forgotten:
 
 
 def withdraw_rules(memory: Bethink, purged: Sequence[Memory]) -> list[str]:
-    """Takes the rules of memories that are purged out of their files, edited ones too. Returns a sentence for each file: what was
-    taken out, or where the text still stands because this process cannot change it."""
+    """Remove the rules of purged memories from their files, even edited ones.
+
+    Returns a sentence for each file: what was removed, or where the text remains because this
+    process cannot change it.
+    """
     root = memory.project.worktree
     sentences: list[str] = []
     for one in purged:

@@ -1,10 +1,10 @@
-"""Other memories' stores, read as they lie: databases of SQLite, tables of LanceDB, JSON and CSV, folders of Markdown.
+"""Import from other memory stores: SQLite and LanceDB databases, JSON, CSV and folders of Markdown.
 
-    recognise by tables and columns, or by files → rows with our names for their fields → records of ours, or why a row was left
+    recognise by tables, columns or files → rows with our field names → records, or why a row was skipped
 
-A database is a query in `store/foreign`; a file or folder is an `Importer`, which is a plugin. What a row means is written once,
-in `_make_given`.
-Readers only read. They believe nothing: what they give is checked and limited by `sync`, as all that comes from elsewhere is.
+A database is read by a query in `store/foreign`; a file or folder by an `Importer`, which is a
+plugin. `_make_record` alone defines the meaning of a row. Readers only read and trust nothing:
+`sync` checks and limits their records like everything that comes from elsewhere.
 """
 
 import csv
@@ -28,7 +28,7 @@ from bethink.agents.base import as_time
 from bethink.api import Bethink
 from bethink.errors import BethinkError, InvalidInput
 from bethink.features.knowledge import MARKDOWN, claude_slug
-from bethink.features.sync import ID, Given
+from bethink.features.sync import ID, Incoming
 from bethink.ingest import markdown
 from bethink.ingest.compare import WriteOptions
 from bethink.ingest.extract import extract
@@ -54,21 +54,21 @@ from bethink.store.foreign import ForeignDatabase, list_programs
 from bethink.store.rows import Record
 from bethink.text import as_entity, replace_broken
 
-# Why a row was left.
+# Reasons for skipping a row.
 EMPTY, LONG, UNREADABLE, DELETED, RAW = "empty", "too long", "unreadable", "deleted there", "raw"
 KEPT_OUT = "kept out"  # by `index: false`
-# Set by hand: what one import may hold, and what of a row is kept beside its text.
+# Set by hand: limits of one import, and of the fields of a row beside its text.
 MOST_ROWS = 1_000_000
 MOST_NUMBER = 1e15  # of a field without bounds
 MOST_TAGS, LONGEST_TAG, LONGEST_EXTRA = 50, 100, 500
 
 
 def _fold(name: Any) -> str:
-    """A name of a column without case, underscores and blanks."""
+    """Name of a column without case, underscores and spaces."""
     return re.sub("[_ -]", "", str(name).lower())
 
 
-# Our name of a field, and what others call it; case and underscores do not count. The first that holds something is it.
+# Our name of a field and its aliases, without case and underscores. The first with a value counts.
 _NAMES = """
 text         text content memory body note observations
 id           id uuid memoryid key contenthash hash
@@ -101,7 +101,7 @@ _MORE = {
 }
 _FIELDS |= {name: list(map(_fold, (name, *info.names))) for name, info in _MORE.items()}
 TEXT_COLUMNS = _FIELDS["text"]
-# What other stores call their kinds. Any other becomes a tag, and the text says what it is.
+# Kinds of other stores. Any other becomes a tag, and the kind is derived from the text.
 _KINDS = KIND_ALIASES | dict(
     pair.split("=")
     for pair in """
@@ -111,7 +111,7 @@ _KINDS = KIND_ALIASES | dict(
 )
 Row = dict[str, Any]
 Names = dict[str, tuple[str, str]]  # scope → its name and path
-Rows = Iterator[Row | str | None]  # or why one is left; None for one that cannot be read
+Rows = Iterator[Row | str | None]  # or the reason for skipping one; None for an unreadable one
 
 
 class OwnNote(NamedTuple):
@@ -120,7 +120,7 @@ class OwnNote(NamedTuple):
     id: str
     scope: str
     trust: int
-    saved: str  # what it said when it was written
+    saved: str  # digest when it was written
 
 
 NO_NOTE = OwnNote(
@@ -132,9 +132,9 @@ class Reading(NamedTuple):
     """The memories in a file, folder or database."""
 
     format: str
-    given: list[Given]
+    records: list[Incoming]
     names: Names
-    left: Mapping[str, int]  # why → how many
+    left: Mapping[str, int]  # reason → number of skipped rows
 
 
 # Databases of SQLite
@@ -161,7 +161,7 @@ def read_database(memory: Bethink, file: Path) -> Reading | None:
 
 
 def find_lance(folder: Path) -> list[Path]:
-    """The tables in a folder, or in that of its vectors, as Claude Memory has them; or a table itself."""
+    """List the LanceDB tables in a folder, or in its folder of vectors; or the table itself."""
     if folder.suffix == ".lance":
         return [folder]
     return sorted((*folder.glob("*.lance"), *folder.glob("vectors/*.lance")))
@@ -213,7 +213,7 @@ def read_csv(memory: Bethink, file: Path, text: str, text_column: str) -> Readin
 def read_rows(
     memory: Bethink, file: Path, format: str, rows: Sequence[Any], text_column: str
 ) -> Reading:
-    """Rows with a column of text: those of a table, or objects of JSON, which may lie in another object."""
+    """Read rows with a column of text: those of a table, or JSON objects, possibly nested in another."""
     if len(rows) == 1 and isinstance(rows[0], dict) and not _has_text(rows[0], text_column):
         lists = [one for one in rows[0].values() if isinstance(one, list) and one]
         rows = lists[0] if len(lists) == 1 else rows
@@ -239,7 +239,7 @@ def _has_text(names: Iterable[str], text_column: str) -> bool:
 
 # Folders of Markdown
 
-# What Claude Code calls the kinds of its own memory, and the files of rules that it and others read.
+# Kinds of Claude Code's memory, and the files of rules that it and others read.
 _CLAUDE_KINDS = {
     "user": "preference",
     "feedback": "preference",
@@ -256,15 +256,15 @@ _CWD = re.compile(r"\bcwd=([^;,\n]{1,500})")
 _INDEX_LINE = re.compile(r"[ \t]*[-*] \[[^\]\n]{1,200}\]\([^)\n]{1,200}\)")
 
 
-# A vault for Obsidian, as an export writes it: a note is one memory, and below a mark stand its relations as links. The index says that it
-# is one. A note remembers what it said when it was written, so that it is known whether somebody edited it.
+# A vault for Obsidian, as an export writes it. A note is one memory, followed by a mark and its relations as links. The index
+# identifies a vault. A note contains a digest of itself, so that edits are noticed.
 INDEX = "Bethink.md"
 INDEX_HEAD = "---\nbethink: vault\n---\n"
 MARK = "%% bethink: the lines below are its links %%"
 
 
 class Note(NamedTuple):
-    """A Markdown file, its place in the folder that is read, and its text taken apart."""
+    """Markdown file, its path in the folder that is read, and its parsed text."""
 
     path: Path
     place: str
@@ -273,8 +273,10 @@ class Note(NamedTuple):
 
 
 def _read_notes(folder: Path) -> Iterator[Note | None]:
-    """The Markdown files of a folder, or a file itself, without their private parts, which are taken out before a text is cut: half of
-    one does not look private. None for one that cannot be read."""
+    """Yield the Markdown files of a folder, or one file, without private parts; None for unreadable ones.
+
+    Private parts are removed before a text is cut: half of one does not look private.
+    """
     for found in walk(folder, folder if folder.is_dir() else folder.parent, MARKDOWN):
         read = found if isinstance(found, Skipped) else read_text(found)
         if isinstance(found, Skipped) or isinstance(read, Skipped):
@@ -285,7 +287,7 @@ def _read_notes(folder: Path) -> Iterator[Note | None]:
 
 
 def _cut(memory: Bethink, text: str, note: Note) -> Iterator[Row]:
-    """The sections of a text as rows. A kind is left for the text to tell, unless the file says it."""
+    """Yield the sections of a text as rows. Their kind is left open, unless the file names it."""
     size, name = memory.config.chunk_size, note.path.name
     for one in markdown.read_passages(text, name, "headers", size, 0, []):
         kind = None if one.kind == "document" else one.kind
@@ -293,7 +295,7 @@ def _cut(memory: Bethink, text: str, note: Note) -> Iterator[Row]:
 
 
 def _read_claude(memory: Bethink, note: Note) -> Rows:
-    """Claude Code's own memory: one file for each memory, and an index; or a file of rules, such as CLAUDE.md."""
+    """Yield Claude Code's memory: one file for each memory and an index; or rules such as CLAUDE.md."""
     path, text, fields = note.path, note.text, note.page.frontmatter
     inner = fields.get("metadata")
     kind = _CLAUDE_KINDS.get(str((inner if isinstance(inner, dict) else fields).get("type")))
@@ -310,7 +312,7 @@ def _read_claude(memory: Bethink, note: Note) -> Rows:
 
 
 def _read_codex(memory: Bethink, note: Note) -> Rows:
-    """Codex's own memory: what it knows of the tasks in each folder, and of its user. Its raw notes are left: they are in there."""
+    """Yield Codex's memory: tasks in each folder, and its user. Raw notes are skipped as duplicates."""
     if note.place.partition("/")[0] in ("rollout_summaries", "raw_memories.md", "skills"):
         yield RAW
         return
@@ -328,7 +330,7 @@ def _read_codex(memory: Bethink, note: Note) -> Rows:
 
 
 def _read_basic_memory(memory: Bethink, note: Note) -> Rows:
-    """basic-memory: notes with observations and relations. Each observation is a memory, and what else a note says is one, too."""
+    """Yield notes of basic-memory: each observation is a memory, and the rest of a note is one, too."""
     path, fields, body = note.path, note.page.frontmatter, note.page.body
     title, kind = str(fields.get("title") or path.stem), str(fields.get("type") or "note")
     prose = body
@@ -356,23 +358,23 @@ def _read_basic_memory(memory: Bethink, note: Note) -> Rows:
 
 
 def _read_vault(memory: Bethink, note: Note) -> Rows:
-    """A vault: a note of an export is the memory under its id, and any other is what the user wrote beside them."""
+    """Yield notes of a vault: those of an export under their ids, any other as the user's own."""
     fields = note.page.frontmatter
     if note.place == INDEX:
         return
     above, _, below = note.page.body.rpartition(MARK)
     text = (above if MARK in note.page.body else below).strip()
-    told = {name: str(fields.get(name, "")) for name in ("id", "scope", "trust", "saved")}
-    is_ours = ID.fullmatch(told["id"]) is not None
-    trust = int(told["trust"]) if told["trust"].isdecimal() else TRUST["user"]
-    scope = told["scope"] or memory.scope
+    own = {name: str(fields.get(name, "")) for name in ("id", "scope", "trust", "saved")}
+    is_ours = ID.fullmatch(own["id"]) is not None
+    trust = int(own["trust"]) if own["trust"].isdecimal() else TRUST["user"]
+    scope = own["scope"] or memory.scope
     yield {
         **fields,
         "id": note.path.stem,
         "text": text,
         "section": fields.get("section") if is_ours else note.path.stem,
         "relations": [(word, name.partition("|")[0]) for word, name in RELATION.findall(below)],
-        "own": OwnNote(told["id"] if is_ours else "", scope, trust, told["saved"]),
+        "own": OwnNote(own["id"] if is_ours else "", scope, trust, own["saved"]),
     }
 
 
@@ -381,13 +383,13 @@ def is_vault(place: Path) -> bool:
     return not isinstance(read, Skipped) and read[0].startswith(INDEX_HEAD)
 
 
-def list_vault(memory: Bethink, folder: Path) -> list[tuple[Path, Given]]:
-    """The notes of a vault that an export wrote."""
+def list_vault(memory: Bethink, folder: Path) -> list[tuple[Path, Incoming]]:
+    """List the notes of a vault that an export wrote."""
     notes = [note for note in _read_notes(folder) if note]
     each = [
         (note.path, convert(memory, _read_vault(memory, note), "vault", folder)) for note in notes
     ]
-    return [(path, one) for path, read in each for one in read.given if one.saved]
+    return [(path, one) for path, read in each for one in read.records if one.saved]
 
 
 def _is_codex(place: Path) -> bool:
@@ -489,13 +491,13 @@ def convert(
     place: Path,
     text_column: str = "",
 ) -> Reading:
-    """Rows as records of ours, with ids that are always the same, so that an import may be repeated."""
+    """Convert rows to records with stable ids, so that an import can be repeated."""
     source = Source(redact_name(f"import:{format}:{place.resolve().as_posix()}"))
     options = memory.write_options(memory.scope, scopes={})
     written = min(options.now, _to_time(place.stat().st_mtime) or options.now)
     left: Counter[str] = Counter()
     names: Names = {}
-    made: list[tuple[Given, Row]] = []
+    made: list[tuple[Incoming, Row]] = []
     for number, row in enumerate(rows, start=1):
         if number > MOST_ROWS:
             raise InvalidInput(
@@ -506,7 +508,7 @@ def convert(
             continue
         fields = _name_fields(row, text_column)
         fields["created"] = _to_time(fields.get("created")) or written
-        one = _make_given(memory, fields, options, source, names)
+        one = _make_record(memory, fields, options, source, names)
         if isinstance(one, str):
             left[one] += 1
         else:
@@ -515,7 +517,7 @@ def convert(
 
 
 def _name_fields(row: Row, text_column: str) -> Row:
-    """A row by our names; what has none of them is left."""
+    """Rename the fields of a row to ours; unknown ones are dropped."""
     folded = {_fold(name): name for name in reversed(row) if name is not None}
     fields: Row = {}
     for field, aliases in _FIELDS.items():
@@ -531,14 +533,14 @@ def _name_fields(row: Row, text_column: str) -> Row:
     return fields | {"metadata": metadata, "own": own if isinstance(own, OwnNote) else NO_NOTE}
 
 
-def _make_given(
+def _make_record(
     memory: Bethink,
     fields: Row,
     options: WriteOptions,
     source: Source,
     names: Names,
-) -> Given | str:
-    """The memory that a row is, or why it is left."""
+) -> Incoming | str:
+    """Build the memory of a row, or return the reason for skipping it."""
     text = _to_text(fields.get("text"))
     gone = "deleted" in fields and _to_switch(fields["deleted"])
     if gone or fields.get("successor") == "DELETED":
@@ -575,11 +577,11 @@ def _make_given(
         access_count=int(_to_number(fields.get("uses"), 1e6) or 0),
         answered=_to_switch(fields["answered"]) if "answered" in fields else made.answered,
     )
-    return Given(Record(made, True), (), redactions, own.saved)
+    return Incoming(Record(made, True), (), redactions, own.saved)
 
 
 def _find_scope(memory: Bethink, fields: Row, names: Names) -> str:
-    """Where a row belongs: here, to the user, or to another project, which has only a name or a folder there."""
+    """Return the scope of a row: here, the user, or another project known by name or folder."""
     project, place = _to_text(fields.get("project")), memory.project
     if project.endswith(
         ".jsonl"
@@ -600,7 +602,7 @@ def _find_scope(memory: Bethink, fields: Row, names: Names) -> str:
 
 
 def _find_kind(fields: Row) -> tuple[str | None, tuple[str, ...]]:
-    """The kind that a row says, and its tags. A kind that is none here becomes a tag."""
+    """Kind and tags of a row. An unknown kind becomes a tag."""
     word = _to_text(fields.get("kind")).strip().lower()
     kind = _KINDS.get(word, word)
     tags = [tag.lstrip("#") for tag in _list_names(fields.get("tags"))]
@@ -610,21 +612,23 @@ def _find_kind(fields: Row) -> tuple[str | None, tuple[str, ...]]:
 
 
 def _to_name(value: Any) -> str:
-    """A name that may be written as an object with a type, as exports write entities."""
+    """Read a name that may be an object with a type, as exports write entities."""
     if isinstance(value, Mapping) and value.get("name"):
         return f"{value.get('type', 'concept')}:{value['name']}"
     return _to_text(value)
 
 
 def _list_names(value: Any) -> list[str]:
-    """The first names of a list, none of them too long."""
+    """Read the first names of a list, each cut to a maximum length."""
     names = (_to_name(one).strip()[:LONGEST_TAG] for one in to_list(value))
     return list(dict.fromkeys(filter(None, names)))[:MOST_TAGS]
 
 
-def _relate(made: Sequence[tuple[Given, Row]]) -> list[Given]:
-    """Memories with their relations, now that all of a store have their ids; and each that a later one supersedes behind that one, in
-    place of that relation."""
+def _relate(made: Sequence[tuple[Incoming, Row]]) -> list[Incoming]:
+    """Add relations to memories once all ids are known.
+
+    A memory that a later one supersedes is marked as replaced, without that relation.
+    """
     named = ((fields["id"], one.id) for one, fields in reversed(made) if "id" in fields)
     ids = {_key(name): id for name, id in named}
     order = {one.id: (one.memory.created_at, at) for at, (one, _) in enumerate(made)}
@@ -642,25 +646,25 @@ def _relate(made: Sequence[tuple[Given, Row]]) -> list[Given]:
         by = ids.get(_key(fields.get("successor")), id)
         if order[id] < order[by]:
             later[id] = by
-    given = []
+    related = []
     for one, _ in made:
         memory = one.memory._replace(superseded_by=later.get(one.id))
         links_of = tuple(links[memory.id])
-        given.append(one._replace(record=Record(memory, True), relations=links_of))
-    return given
+        related.append(one._replace(record=Record(memory, True), relations=links_of))
+    return related
 
 
 def _read_pairs(value: Any) -> Iterator[tuple[str, Any]]:
-    """The type and the target of each relation that a row names."""
+    """Yield type and target of each relation of a row."""
     for pair in to_list(value):
         if isinstance(pair, list | tuple) and len(pair) == 2:
             yield _to_text(pair[0]).lower(), pair[1]
 
 
 def make_id(*parts: Any) -> str:
-    """An id that depends on nothing but what a memory is called there and what it says."""
-    told = "\0".join(map(str, parts)).encode("utf-8", "replace")
-    digits = blake2b(told, digest_size=16).hexdigest()
+    """Derive an id from the name and text of a memory alone."""
+    joined = "\0".join(map(str, parts)).encode("utf-8", "replace")
+    digits = blake2b(joined, digest_size=16).hexdigest()
     return f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-8{digits[17:20]}-{digits[20:]}"
 
 
@@ -669,7 +673,7 @@ def _key(value: Any) -> str:
 
 
 def _to_text(value: Any) -> str:
-    """A text that can be stored; of a list each item on a line."""
+    """Convert a value to a text that can be stored; list items become lines."""
     if isinstance(value, list):
         value = "\n".join(one for one in value if isinstance(one, str))
     text = str(value) if isinstance(value, str | int | float) else ""
@@ -677,7 +681,7 @@ def _to_text(value: Any) -> str:
 
 
 def to_list(value: Any) -> list[Any]:
-    """A list that may be written as JSON, or as words between commas."""
+    """Read a list that may be JSON, or words separated by commas."""
     if isinstance(value, str) and not value.lstrip().startswith("["):
         return [part.strip() for part in value.split(",") if part.strip()]
     found = _parse(value)
@@ -700,7 +704,7 @@ def _parse(value: Any) -> Any:
 
 
 def _to_value(value: Any, info: FieldInfo) -> Any:
-    """A value as a field holds it; None if it cannot be read."""
+    """Convert a value to the type of a field; None if it cannot be read."""
     if value is None:
         return None
     field = info.field
@@ -727,7 +731,7 @@ def _to_switch(value: Any) -> bool:
 
 
 def _to_number(value: Any, most: float, least: float = 0.0) -> float | None:
-    """A number within bounds."""
+    """Convert a value to a number within bounds."""
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -736,13 +740,13 @@ def _to_number(value: Any, most: float, least: float = 0.0) -> float | None:
 
 
 def _to_importance(value: Any) -> float | None:
-    """An importance from 0 to 10. Other programs count from 0 to 1."""
+    """Convert an importance to the range 0 to 10; other programs use 0 to 1."""
     number = _to_number(value, 10)
     return number * 10 if number and number < 1 else number
 
 
 def _to_time(value: Any) -> datetime | None:
-    """A time as stores write it: also a number or a date as text."""
+    """Read a time in any form that stores use, including numbers and dates as text."""
     text = str(value).strip() if isinstance(value, str | date) else ""
     is_number = text.replace(".", "", 1).isdigit()
     return as_time(float(text) if is_number else text or value)

@@ -1,19 +1,22 @@
-"""Memories that come from elsewhere: checked before they are put down, two copies of one made one again, and two databases that share
-a project brought in step.
+"""Memories from elsewhere: check records, merge two copies of one, and synchronise two databases.
 
-**Checked.** Records go into a store as they are, so nothing in them may be what our own pipeline would not write: a wrong value is refused
-with its name. Texts that hold what looks like a secret here are not an error of the sender's, whose rules may be older. From a file the
-secret is taken out. Of a sync such records are left out and named, because both sides must hold the same.
+**Check.** Records are stored as they are, so they may contain only values that our own pipeline
+would write; a wrong value is refused by name. A text that looks like a secret here is not the
+sender's mistake, whose rules may be older. In a file the secret is redacted. In a sync such records
+are skipped and reported, because both sides must have the same text.
 
-**Made one.** Where one copy's history continues the other's, the longer one is right. Where both went on, their events are put in order of
-time, each field keeps what was last said of it, and votes of both count. Nothing is lost: what was overruled stands in the history, from
-where `restore` brings it back. All of this is pure: no store, no clock.
+**Merge.** If one copy's history continues the other's, the longer one wins. If both diverged, their
+events are sorted by time, each field keeps its last value, and the votes of both count. Nothing is
+lost: overruled values are in the history, and `restore` brings them back. All of this is pure: no
+store, no clock.
 
-**In step.** `Sync` compares what was told on both sides: what one lacks goes over, what both changed is merged, what one purged goes. A
-project has a scope of its own in each database; on the way between them it is called "". What both had last time is noted in the local
-database, and only that is ever purged for the other's sake. Every step is one transaction and every write expects what was read, so a
-sync may be cut off or run beside writers at any moment: the next one goes on. A sync hides nothing from anybody unless what replaced it
-can be seen there, or somebody chose to forget it. This module knows no SQL.
+**Sync.** `Sync` compares the notes of both sides. Missing ones are copied, changed ones are merged,
+purged ones are purged. Each database has its own scope for a project; in transit it is "". The
+local database records what both sides had last time, and only that is ever purged on behalf of the
+other. Every step is one transaction and every write expects the state that was read, so a sync may
+be interrupted or run next to writers at any moment; the next one continues. A sync hides a memory
+only if its replacement is visible on that side, or a person chose to forget it. This module
+contains no SQL.
 """
 
 import json
@@ -57,13 +60,13 @@ from bethink.store.transfer import (
 
 MOST = 1000  # items of one bundle
 LONGEST_NAME = 10_000  # characters
-LONGEST_FIELD = 100_000  # characters of anything that is not the text itself, as Python writes it
+LONGEST_FIELD = 100_000  # characters of any other field, by its repr
 MOST_EVENTS = 10_000
-# What a stranger's file may claim about how much a memory was liked and used. Set by hand: a few votes and a month of daily use.
+# Votes and uses that a stranger's file may claim. Set by hand: a few votes and a month of daily use.
 MOST_VOTES, MOST_USES = 10.0, 30
 
 ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-# What values of another type or shape raise somewhere.
+# Errors that values of a wrong type or shape may raise.
 WRONG = (
     ValueError,
     LookupError,
@@ -73,21 +76,21 @@ WRONG = (
     OSError,
     RecursionError,
 )
-# Parts of a record that are not searched for secrets: `wrong_field` knows their form, or they follow from others.
+# Parts of a record without secrets: `wrong_field` checks their form, or they follow from others.
 _AS_IT_IS = "id scope kind content_hash superseded_by path unique".split()
 _READERS = "note markdown repomap transcript analysis git import".split()
 
 Fields = tuple[str, ...]
-VOTES = "usefulness"  # what is summed instead of overruled
+VOTES = "usefulness"  # summed instead of overruled
 
 
-class Given(NamedTuple):
-    """A memory of a file, and what it is related to."""
+class Incoming(NamedTuple):
+    """Memory from a file, with its relations."""
 
     record: Record
     relations: tuple[Relation, ...] = ()
     redactions: int = 0
-    saved: str = ""  # what a note said when it was written, if somebody edited it since
+    saved: str = ""  # digest of a vault's note when it was written
 
     @property
     def memory(self) -> Memory:
@@ -98,7 +101,7 @@ class Given(NamedTuple):
         return self.record.id
 
 
-# Values. Whether each is of its type was seen when it was read.
+# Values. Their types were checked when they were read.
 
 
 def _is_id(value: str | None) -> bool:
@@ -110,7 +113,7 @@ def _are_names(*values: str) -> bool:
 
 
 def wrong_field(record: Record, longest: int) -> str | None:
-    """The name of a value that our own pipeline would not write, or None."""
+    """Name of a value that our own pipeline would not write, or None."""
     memory, events = record.memory, record.events
     fitting = {name: _is_fitting(info, memory) for name, info in fields_of(Memory).items()}
     fitting |= {
@@ -135,7 +138,7 @@ def _is_fitting(info: FieldInfo, memory: Memory) -> bool:
 
 
 def _is_event(event: Event, memory: Memory) -> bool:
-    """Return True if an event of a history can be read, and its values put back into the memory."""
+    """Return True if an event can be read, and its values restored to the memory."""
     infos = [info for info in fields_of(Memory).values() if info.field.low is not None]
     try:
         states = [apply_fields(memory, state) for state in (event.before, event.after)]
@@ -149,7 +152,7 @@ def _is_event(event: Event, memory: Memory) -> bool:
 
 
 def redact_record(record: Record) -> tuple[Record, int]:
-    """The record without secrets, in whatever field they stand, and how many there were."""
+    """Remove secrets from all fields of a record, and count them."""
     value = record_to_json(record._replace(vectors=()))
     fields = {name: found for name, found in value.items() if name not in _AS_IT_IS}
     clean, hidden = redact_value(fields)
@@ -164,16 +167,19 @@ def redact_record(record: Record) -> tuple[Record, int]:
 
 
 def limit_stranger(record: Record, now: datetime) -> Record:
-    """A record as far as it is believed when nobody vouches for the file: as an import, said by nobody of this machine, of no later
-    date than now, with few votes and uses, and without the history that it claims."""
+    """Limit a record from a file that the user does not vouch for.
+
+    It is an import from an unknown author, not dated later than now, with few votes and uses, and
+    without the history it claims.
+    """
     memory = cap_times(record, now).memory
     source = memory.source.removeprefix(IMPORTED)
-    told = memory.source_type == "note" and source == memory.source
+    is_note = memory.source_type == "note" and source == memory.source
     memory = memory._replace(
         usefulness=max(-MOST_VOTES, min(memory.usefulness, MOST_VOTES)),
         access_count=min(memory.access_count, MOST_USES),
         trust=min(memory.trust, TRUST["import"]),
-        source=IMPORTED.rstrip(":") if told else IMPORTED + source,
+        source=IMPORTED.rstrip(":") if is_note else IMPORTED + source,
         source_type=memory.source_type if memory.source_type in _READERS else "import",
         entities=tuple(one for one in memory.entities if one.type in ENTITY_TYPES),
     )
@@ -181,7 +187,7 @@ def limit_stranger(record: Record, now: datetime) -> Record:
 
 
 def cap_times(record: Record, now: datetime) -> Record:
-    """A record of no later date than now."""
+    """Limit the times of a record to now."""
     past = [name for name, info in fields_of(Memory).items() if info.field.past]
     capped = {name: min(at, now) for name in past if (at := getattr(record.memory, name))}
     return record._replace(memory=record.memory._replace(**capped))
@@ -191,7 +197,7 @@ def cap_times(record: Record, now: datetime) -> Record:
 
 
 def note_turns(bundle: Bundle) -> Bundle:
-    """The bundle with the messages that its turns of conversations are: a transcript that repeats them brings nothing new."""
+    """Add the identities of a bundle's turns, so that a transcript repeating them adds nothing."""
     turns = [
         (memory.scope, turn_identity(str(memory.metadata["host"]), str(memory.metadata["turn"])))
         for memory in (record.memory for record in bundle.records)
@@ -203,8 +209,10 @@ def note_turns(bundle: Bundle) -> Bundle:
 
 
 def check_bundle(value: Any, longest: int) -> tuple[Bundle, Ids]:
-    """The bundle in a request, if everything in it is in order and names no scope, since the request says which is meant; and the ids of
-    memories that were left out, because they hold what would be a secret here."""
+    """Read and check the bundle in a request, which names no scope because the request does.
+
+    Also returns the ids of memories that were skipped because they contain a secret by our rules.
+    """
     try:
         bundle = bundle_from_json(value)
         wrong = next(_find_wrong(bundle, longest), "")
@@ -221,7 +229,7 @@ def check_bundle(value: Any, longest: int) -> tuple[Bundle, Ids]:
 
 
 def _find_wrong(bundle: Bundle, longest: int) -> Iterator[str]:
-    """Faults of a bundle. It may not name a scope, remove anything or say what was purged."""
+    """Yield faults of a bundle. It may not name a scope, remove anything or contain tombstones."""
     if bundle.size > MOST:
         yield f"it has more than {MOST:,} items"
     if bundle._replace(scopes=(), records=(), relations=()) != Bundle():
@@ -247,7 +255,7 @@ class Merged(NamedTuple):
 
 
 def merge(mine: Record, theirs: Record) -> Merged:
-    """One record from two of the same memory. The order of the two makes no difference."""
+    """Merge two records of the same memory. Their order makes no difference."""
     shared = _count_shared(mine.events, theirs.events)
     here, there = mine.events[shared:], theirs.events[shared:]
     later, earlier = sorted(
@@ -268,18 +276,20 @@ def merge(mine: Record, theirs: Record) -> Merged:
         last_accessed=max(seen, default=None),
     )
     record = Record(memory, later.unique, (*mine.events[:shared], *tail), vectors)
-    said, answered = _last_words(here), _last_words(there)
-    both = (said.keys() & answered.keys()) - {VOTES}
-    return Merged(record, tuple(sorted(name for name in both if said[name] != answered[name])))
+    mine_last, theirs_last = _last_words(here), _last_words(there)
+    both = (mine_last.keys() & theirs_last.keys()) - {VOTES}
+    return Merged(
+        record, tuple(sorted(name for name in both if mine_last[name] != theirs_last[name]))
+    )
 
 
 def _last_words(events: Sequence[Event]) -> Row:
-    """What was last said of each field."""
+    """Last value of each changed field."""
     return {name: value for event in events for name, value in event.after.items()}
 
 
 def _replay(record: Record, tail: Sequence[Event]) -> Memory:
-    """The memory after the events of both sides: of each field the last word, and the votes that it does not count yet."""
+    """Apply the events of both sides: the last value of each field, and votes not yet counted."""
     counted = set(map(event_digest, record.events))
     votes = record.memory.usefulness
     for event in tail:
@@ -289,13 +299,13 @@ def _replay(record: Record, tail: Sequence[Event]) -> Memory:
 
 
 def _count_shared(mine: Sequence[Event], theirs: Sequence[Event]) -> int:
-    """How many events both histories begin with."""
+    """Count the events that both histories start with."""
     pairs = zip(map(event_digest, mine), map(event_digest, theirs), strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def apply_fields(memory: Memory, fields: Row) -> Memory:
-    """A memory with values as history keeps them: times as milliseconds, lists and metadata as JSON."""
+    """Set fields of a memory from history: times in milliseconds, lists and metadata as JSON."""
     known = {name: value for name, value in fields.items() if name in Memory._fields}
     new = {name: from_history(name, value) for name, value in known.items()}
     if "content" in new:
@@ -305,18 +315,21 @@ def apply_fields(memory: Memory, fields: Row) -> Memory:
 
 # Two databases
 
-TOLD = ("note", "handoff")  # the sources that are exchanged: neither conversations nor documents
-MANY = 20  # removals that are done without asking, whatever part of the whole they are; set by hand
+SYNCED_TYPES = (
+    "note",
+    "handoff",
+)  # source types that are exchanged: no conversations, no documents
+MANY = 20  # removals that need no confirmation, whatever their share; set by hand
 
 Link = tuple[str, str, str]
 
 
 class OutlineEntry(NamedTuple):
-    """What of a memory is needed to compare it."""
+    """Data for comparing a memory."""
 
     version: bytes
     hash: str  # of its text
-    unique: bool  # whether no other visible memory of the scope may hold the same text
+    unique: bool  # whether no other visible memory of the scope may have the same text
 
 
 class Outline(NamedTuple):
@@ -325,14 +338,14 @@ class Outline(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """The memories and relations that both peers had after the last sync."""
+    """Memories and relations that both peers had after the last sync."""
 
     ids: frozenset[str] = frozenset()
     links: frozenset[Link] = frozenset()
 
 
 class Peer(Protocol):
-    """The scope of one of the two databases, near or far."""
+    """Scope of one of the two databases, local or remote."""
 
     def outline(self) -> Outline: ...
 
@@ -341,14 +354,14 @@ class Peer(Protocol):
     def take(self, bundle: Bundle, expect: Expected) -> Ids: ...
 
     def remove(self, purge: Ids, unlink: Sequence[Link]) -> None:
-        """Purges memories, and ends relations."""
+        """Purge memories, and delete relations."""
         ...
 
     def find_purged(self, hashes: Sequence[str]) -> set[str]: ...
 
 
 class SyncReport(NamedTuple):
-    """What a sync did."""
+    """Result of a sync."""
 
     pushed: int = 0
     pulled: int = 0
@@ -356,18 +369,18 @@ class SyncReport(NamedTuple):
     removed_here: int = 0
     removed_there: int = 0
     links: int = 0
-    # (id, fields) that both peers changed; the later word stands
+    # (id, fields) that both peers changed; the later value wins
     conflicts: tuple[tuple[str, Fields], ...] = ()
-    # ids that were not taken: changed meanwhile, or purged on the other peer
+    # ids that were refused: changed meanwhile, or purged on the other peer
     left: Ids = ()
 
 
 class TooMany(BethinkError):
-    """So much was purged on one peer that it looks like an accident, not like somebody's wish."""
+    """Error: so much was purged on one peer that it looks like an accident."""
 
 
 def load_shared(store: Store, name: str) -> Shared:
-    """What both peers had last time, as the local database notes it. It goes back in time with a database that is restored."""
+    """Load what both peers had last time from the local database, which may be a restored one."""
     value = json.loads(store.read_note(name) or '{"records": [], "links": []}')
     return Shared(frozenset(value["records"]), frozenset(map(tuple, value["links"])))
 
@@ -378,13 +391,13 @@ def save_shared(store: Store, name: str, shared: Shared) -> None:
 
 
 def list_exchanged(store: Store) -> set[str]:
-    """The memories that this database had in common with others after the last sync with each."""
+    """Memories that this database shared with others after the last sync with each."""
     notes = map(json.loads, store.list_notes("sync:"))
     return {id for note in notes for id in note["records"]}
 
 
 class StorePeer:
-    """A peer that is a store."""
+    """Peer that is a store."""
 
     def __init__(self, store: Store, scope: str, actor: str, clock: Callable[[], datetime]) -> None:
         self.store, self.scope, self.actor, self.clock = store, scope, actor, clock
@@ -393,7 +406,7 @@ class StorePeer:
         lines = {
             one.id: OutlineEntry(version(one), one.memory.content_hash, one.unique)
             for one in self.store.items("records", [self.scope], vectors=False)
-            if one.memory.source_type in TOLD and not one.memory.session
+            if one.memory.source_type in SYNCED_TYPES and not one.memory.session
         }
         links = {
             (relation.source, relation.target, relation.type): (relation, actor)
@@ -407,7 +420,7 @@ class StorePeer:
         return [rename_scope(one, {self.scope: ""}) for one in own]
 
     def take(self, bundle: Bundle, expect: Expected) -> Ids:
-        person = getattr(self.store, "person", "")  # whom a team's database acts for
+        person = getattr(self.store, "person", "")  # person that a team's database acts for
         if person:
             ids = [record.id for record in bundle.records]
             bundle = sign_bundle(bundle, self.store.records(ids, vectors=False), person)
@@ -430,7 +443,7 @@ class StorePeer:
 
 
 class Side(NamedTuple):
-    """A peer and its outline, from which goes what is purged for the other's sake."""
+    """Peer and its outline, without the memories that are purged on behalf of the other."""
 
     peer: Peer
     lines: dict[str, OutlineEntry]
@@ -438,20 +451,22 @@ class Side(NamedTuple):
 
 
 class Sync:
-    """One run over one scope, which people know by `name`."""
+    """One run over one scope, shown to users as `name`."""
 
     def __init__(self, mine: Peer, theirs: Peer, name: str = "", allow_loss: bool = False) -> None:
         self.name, self.allow_loss = name, allow_loss
-        self.peers = (theirs, mine)  # what cannot be put down far away is not put down here either
-        self.agreed: set[str] = set()  # what both peers have in the same version when it is done
+        self.peers = (theirs, mine)  # remote first: what it refuses is not stored here either
+        self.agreed: set[str] = (
+            set()
+        )  # memories that both peers have in the same version at the end
         self.left: list[str] = []
         self.conflicts: list[tuple[str, Fields]] = []
 
     def run(self, shared: Shared) -> tuple[SyncReport, Shared]:
-        """Does it, and says what was done and what both peers have now."""
+        """Run the sync. Returns a report, and what both peers have now."""
         there, here = (Side(peer, *peer.outline()) for peer in self.peers)
-        # By id, because each database lists them in an order of its own, and of replacements that would make a circle those stand
-        # that are merged first.
+        # Sorted by id, because each database has a different order, and among replacements that would form a cycle those
+        # merged first win.
         common = sorted(here.lines.keys() & there.lines.keys())
         self.agreed = {id for id in common if here.lines[id].version == there.lines[id].version}
         purged_there = _find_purged(there, here, shared)
@@ -463,15 +478,15 @@ class Sync:
                 " Nothing was changed.",
                 "If they were meant to go: add --accept-removals.",
             )
-        # Before anything is merged: nothing may be put behind what is going to be removed.
+        # Before merging: nothing may be replaced by a memory that is going to be removed.
         for side, ids in ((there, purged_there), (here, purged_here)):
             side.peer.remove(ids, ())
             for id in ids:
                 del side.lines[id]
-        # What somebody forgot is merged before what was replaced: nothing may be put behind what is going to be hidden.
+        # Forgotten memories are merged before replaced ones: nothing may be replaced by a memory that is going to be hidden.
         merged = self._merge(common, replaced=False) + self._merge(common, replaced=True)
         pulled, pushed = self._copy(there, here), self._copy(here, there)
-        # What is replaced by something that has come over since.
+        # Again, for those whose replacement has been copied since.
         merged += self._merge(common, replaced=True)
         links, both_links = self._exchange_links(there, here, shared)
         report = SyncReport(
@@ -484,14 +499,17 @@ class Sync:
             tuple(self.conflicts),
             tuple(dict.fromkeys(self.left)),
         )
-        # What both have and could not be agreed on may be purged by the next sync all the same.
+        # Memories without agreement count as shared as well, so that the next sync may purge them.
         return report, Shared(frozenset({*self.agreed, *common}), both_links)
 
     # What both have
 
     def _merge(self, common: Sequence[str], replaced: bool) -> int:
-        """Makes one record of memories that differ, and puts it down on both peers: only of those that are then `replaced` by something
-        else than before on one of them, or only of the others."""
+        """Merge memories that differ, and store the result on both peers.
+
+        With `replaced`, only those that thereby get another replacement on one of them; else only
+        the others.
+        """
         done = 0
         differing = [id for id in common if id not in self.agreed and id not in self.left]
         for page in split_pages(differing):
@@ -503,7 +521,11 @@ class Sync:
         return done
 
     def _agree(self, replaced: bool, *copies: Record) -> bool:
-        """Whether both peers have the same record of a memory now. Where that would hide it, each keeps what it has."""
+        """Store one record on both peers; return True if it succeeded.
+
+        If that would hide the memory on a peer that cannot show its replacement, each keeps its
+        own.
+        """
         record, conflicts = merge(*copies)
         memory, now = record.memory, version(record)
         hiding = [
@@ -526,15 +548,18 @@ class Sync:
     # What one peer lacks
 
     def _copy(self, side: Side, other: Side) -> int:
-        """Brings memories that only this side has to the other. What the other was told in the same words under an id of its own,
-        whatever became of that, it does not get again; what both forgot may be told again."""
-        told = {
+        """Copy memories that only this side has to the other.
+
+        Skip those whose text the other has under another id, whatever became of it. A text that
+        both forgot may be added again.
+        """
+        known_texts = {
             line.hash for id, line in other.lines.items() if line.unique and id not in side.lines
         }
         lacking = [
             id
             for id, line in side.lines.items()
-            if id not in other.lines and not (line.unique and line.hash in told)
+            if id not in other.lines and not (line.unique and line.hash in known_texts)
         ]
         taken: set[str] = set()
         for page in split_pages(lacking):
@@ -555,7 +580,10 @@ class Sync:
     def _exchange_links(
         self, there: Side, here: Side, shared: Shared
     ) -> tuple[int, frozenset[Link]]:
-        """Brings over the relations that one peer lacks, ends those that one peer ended. Returns how many, and what both have now."""
+        """Copy relations that one peer lacks, and delete those that one peer deleted.
+
+        Returns their number, and the relations that both have now.
+        """
         all_links, common = {**here.links, **there.links}, here.links.keys() & there.links.keys()
         exchanged = {link for link in all_links if self.agreed.issuperset(link[:2])}
         one_sided = exchanged - common
@@ -565,13 +593,13 @@ class Sync:
                 peer.take(Bundle(relations=tuple(all_links[link] for link in page)), {})
             for gone in split_pages(sorted(ended & known.keys())):
                 peer.remove((), gone)
-        # Those of memories that could not be agreed on stay known, so that a later sync may end them.
+        # Relations of memories without agreement stay recorded, so that a later sync may delete them.
         kept = shared.links & common
         return len(one_sided), frozenset((exchanged | kept) - ended)
 
 
 def _find_purged(side: Side, other: Side, shared: Shared) -> list[str]:
-    """Those memories of this side that both had, and that the other purged since, whatever they say now."""
+    """Memories of this side that both had and the other purged since, whatever their text is now."""
     missing = [id for id in side.lines if id in shared.ids and id not in other.lines]
     hashes = {
         record.id: set(map(content_hash, list_texts(record)))
@@ -584,8 +612,11 @@ def _find_purged(side: Side, other: Side, shared: Shared) -> list[str]:
 
 
 def _shows_end(peer: Peer, memory: Memory) -> bool:
-    """Whether following what replaced a memory leads to something that the peer shows. What a private conversation, or
-    something that is forgotten there, replaced here is not replaced there; nor does anything replace itself in a circle."""
+    """Return True if the chain of replacements of a memory ends in one that the peer shows.
+
+    A replacement by a private conversation, or by a memory forgotten there, does not count there;
+    nor does a cycle.
+    """
     seen = {memory.id}
     while memory.superseded_by:
         found = peer.fetch([memory.superseded_by])

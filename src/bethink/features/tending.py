@@ -1,9 +1,11 @@
-"""Tending memory: duplicates, contradictions, answered questions, memories that have served their time.
+"""Maintenance: duplicates, contradictions, answered questions and expired memories.
 
-`duplicates` and `contradictions` list pairs for a person to decide, only where nine in ten are right (bench/LOG.md, 2026-11-18).
-`plan_consolidation` works out the steps of `consolidate`, and `apply_steps` does them: everything through history, so that `restore` undoes each step. Documents,
-code and turns of conversations repeat themselves by nature and are not compared. Nor is what one file says with what another says, or what
-`analyze` inferred with anything; statements of one conversation were compared when it was read.
+`duplicates` and `contradictions` list pairs for a person to decide, only where nine in ten are
+right (bench/LOG.md, 2026-11-18). `plan_consolidation` plans the steps of `consolidate`, and
+`apply_steps` applies them through history, so that `restore` undoes each step. Documents, code and
+turns of conversations repeat themselves by nature and are not compared. Nor are statements of two
+files, or those inferred by `analyze`; statements of one conversation were compared when it was
+read.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from bethink.ingest.reconcile import (
     CONTRADICTS,
     OPEN,
     Neighbour,
-    are_told_together,
+    are_of_one_session,
     needed_to_merge,
     reconcile,
 )
@@ -30,10 +32,10 @@ from bethink.model import STATEMENTS, Change, Filter, Memory, Relation, supersed
 from bethink.store.transfer import split_pages
 
 COMPARED = STATEMENTS
-READ = ("markdown", "repomap", "analysis")  # files of a project: each says what holds there
-ALIKE = 0.55  # nearness from which two statements are compared where time is short
-JUDGED = 0.4  # and from which the judge is asked: one in ten that say the same is below (pairs of 2026-11)
-NEAREST = 8  # that a statement is compared with
+READ = ("markdown", "repomap", "analysis")  # files of a project: each describes its own part
+ALIKE = 0.55  # least nearness of statements to compare when time is short
+JUDGED = 0.4  # least nearness to ask the judge: one in ten duplicates is below (pairs of 2026-11)
+NEAREST = 8  # neighbours of a statement
 SAME, MARKED, PROPOSED = "says the same", "marked as contradicting", "may replace the other"
 SURE = (SAME, MARKED)
 DISPUTES = ("contradicts", "may_replace")  # relations of a dispute
@@ -45,7 +47,7 @@ Progress = Callable[[int, int], None]
 
 
 class Pair(NamedTuple):
-    """Two memories that somebody should look at: the one to keep first."""
+    """Two memories for a person to review, the one to keep first."""
 
     keep: Memory
     other: Memory
@@ -54,7 +56,7 @@ class Pair(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One thing that consolidation would do, and why."""
+    """Planned step of consolidation, with its reason."""
 
     action: str  # merge, replace, contradict, answer, expire, retire
     memories: tuple[Memory, ...]
@@ -62,7 +64,7 @@ class Step(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """A statement, those nearest to it, the types of its relations and the judged effects, both by the id of the other."""
+    """Statement with its neighbours, and the relations and judged effects by the neighbour's id."""
 
     memory: Memory
     near: Sequence[Neighbour]
@@ -81,14 +83,14 @@ class Surroundings(NamedTuple):
 def find_duplicates(
     memory: Bethink, *, limit: int = 50, progress: Progress | None = None
 ) -> list[Pair]:
-    """Statements that say the same or nearly so, the surest first."""
+    """List statements that say the same or nearly so, surest first."""
     return _list_pairs(memory, find_twins, _survey(memory, progress))[:limit]
 
 
 def find_contradictions(
     memory: Bethink, *, limit: int = 50, progress: Progress | None = None
 ) -> list[Pair]:
-    """Statements that disagree: those known to, and those that look so. The more trusted stands first, then the newer."""
+    """List statements that disagree, known or likely; in each pair the more trusted, then newer, first."""
     return _list_pairs(memory, find_opposites, _survey(memory, progress))[:limit]
 
 
@@ -97,7 +99,7 @@ def _list_pairs(
     find: Callable[[Bethink, Surroundings], list[Pair]],
     survey: Iterable[Surroundings],
 ) -> list[Pair]:
-    """Each pair once, the surest first."""
+    """List each pair once, surest first."""
     found = {}
     for around in survey:
         for pair in find(memory, around):
@@ -129,7 +131,7 @@ def find_twins(memory: Bethink, around: Surroundings) -> list[Pair]:
 
 
 def _are_comparable(one: Memory, other: Memory) -> bool:
-    """Return True if one of two memories could stand for the other: of one scope, both open or both closed, both asking or neither."""
+    """Return True if memories share scope and state: both open or closed, both questions or neither."""
     return (
         one.scope == other.scope
         and (one.kind == other.kind or not {one.kind, other.kind} & set(OPEN))
@@ -151,13 +153,16 @@ def find_opposites(memory: Bethink, around: Surroundings) -> list[Pair]:
     return found + [
         _dispute(one, neighbour.memory, neighbour.similarity, PROPOSED)
         for neighbour in around.near
-        if neighbour.memory.id not in known and not are_told_together(one, neighbour.memory)
+        if neighbour.memory.id not in known and not are_of_one_session(one, neighbour.memory)
         if _seems_opposed(around, neighbour)
     ]
 
 
 def _seems_opposed(around: Surroundings, neighbour: Neighbour) -> bool:
-    """Return True if the judge is sure that a statement changes its neighbour. Words alone say too little, so without a judge it is False."""
+    """Return True if the judge is sure that a statement changes its neighbour.
+
+    Words alone say too little, so without a judge it is False.
+    """
     other = neighbour.memory
     if not around.related.get(other.id, set()).issubset(DISPUTES):
         return False
@@ -169,14 +174,14 @@ def _seems_opposed(around: Surroundings, neighbour: Neighbour) -> bool:
 
 
 def plan_consolidation(memory: Bethink, *, progress: Progress | None = None) -> list[Step]:
-    """What consolidation would do. Changes nothing."""
+    """Plan the steps of a consolidation, without changing anything."""
     survey = list(_survey(memory, progress))
     twins = _list_pairs(memory, find_twins, survey)
     same = [pair for pair in twins if pair.keep.trust == pair.other.trust]
     opposed = _list_pairs(memory, find_opposites, survey)
     disputes = [pair for pair in opposed if pair.reason not in SURE]
     steps: list[Step] = []
-    # What another step puts behind something or settles; what stays may take in several.
+    # Memories that another step replaces or settles; the kept ones may absorb several.
     gone: set[str] = set()
     for step in (
         *(_make_step("merge", pair) for pair in same),
@@ -195,7 +200,7 @@ def _make_step(action: str, pair: Pair) -> Step:
 
 
 def apply_steps(memory: Bethink, steps: Sequence[Step]) -> int:
-    """Does what was planned, in one transaction. What changed meanwhile is left alone. Returns the number of steps done."""
+    """Apply planned steps in one transaction, except for memories changed meanwhile. Returns their number."""
     now = memory.clock()
     ids = [one.id for step in steps for one in step.memories]
     current = {one.id: one.updated_at for one in memory.store.get(ids)}
@@ -234,7 +239,7 @@ _RELATIONS = {
 
 
 def _find_changed(survey: Sequence[Surroundings]) -> Iterator[Step]:
-    """Yield what a later statement surely replaces or closes, as if it were added now. Without a judge that is nothing."""
+    """Yield steps for memories that a later statement surely replaces or answers; none without a judge."""
     for around in survey:
         for neighbour in around.near:
             effect = around.judged.get(neighbour.memory.id)
@@ -262,7 +267,7 @@ def _find_expired(memory: Bethink) -> list[Step]:
 
 
 def _find_unused(memory: Bethink) -> list[Step]:
-    """Turns of conversations that are old, were never used and hold nothing that an idea cites."""
+    """Steps for old turns of conversations that were never used and that no idea cites."""
     days = memory.config.keep_context_days
     if not days:
         return []
@@ -281,11 +286,11 @@ def _find_unused(memory: Bethink) -> list[Step]:
     return [Step("retire", tuple(page), reason) for page in split_pages(idle)]
 
 
-# Who stands near whom
+# Neighbours of statements
 
 
 def _survey(memory: Bethink, progress: Progress | None) -> Iterator[Surroundings]:
-    """Each statement with those nearest to it. Vectors come out of the cache; without a model nothing is near."""
+    """Yield each statement with its neighbours, by cached vectors; without a model nothing is near."""
     everything = list(memory.export(memory.filter(kinds=COMPARED)))
     filter = Filter(scopes=memory.scopes, kinds=COMPARED, now=memory.clock())
     done = 0
@@ -303,8 +308,10 @@ def survey(
     number: int = NEAREST,
     quick: bool = False,
 ) -> Iterator[Surroundings]:
-    """Each of these statements with those that are nearest to it among what the filter shows; with `quick` only those that are near
-    enough to say the same or to disagree."""
+    """Yield each of these statements with its nearest neighbours that pass the filter.
+
+    With `quick` only those near enough to be a duplicate or a contradiction.
+    """
     vectors: dict[str, Any] = memory.vectors_of(page).get("vectors", {})
     embedder = memory.embedder
     strange = embedder.unrelated if embedder else 0.0
@@ -342,7 +349,7 @@ def _ask(memory: Bethink, one: Memory, near: Sequence[Neighbour]) -> dict[str, E
 
 
 def _worth(memory: Memory) -> tuple[float, ...]:
-    """By what the one to keep is chosen: the more trusted, then the more used, then the fuller, then the newer."""
+    """Sort key for the memory to keep: trust, then use, then length, then age."""
     return (
         memory.trust,
         memory.usefulness + memory.access_count,
@@ -352,6 +359,6 @@ def _worth(memory: Memory) -> tuple[float, ...]:
 
 
 def _dispute(one: Memory, other: Memory, similarity: float, reason: str) -> Pair:
-    """Two that disagree: the more trusted first, of two on the same word the newer."""
+    """Pair of memories that disagree: the more trusted first, else the newer."""
     pair = sorted((one, other), key=attrgetter("trust", "created_at"), reverse=True)
     return Pair(pair[0], pair[1], similarity, reason)

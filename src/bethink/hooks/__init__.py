@@ -1,1 +1,1 @@
-"""What agents' hooks call: a briefing when a session starts, what fits a prompt, and a note of each transcript that grew."""
+"""Entry points of agents' hooks: a briefing, prompt recall, tool calls, and a note of each turn."""

@@ -1,10 +1,10 @@
-"""Briefing: what a session starts with. The last session's digest, the last handoff, open items, decisions that matter here, and how to ask for
-more. Nothing where there is nothing.
+"""Briefing: the last digest and handoff, open items, relevant decisions, and how to ask for more.
 
-It is in the context of a whole session unasked, so only the word of people and their agents goes in, never that of imports or tools, and
-nothing that the host puts there by itself. Memories are ranked by the ranker of every search, with the profile below. Items that
-a conversation left open count as open only if the conversation ended with them, or if the user put them off: whatever came after may have
-settled them. What an agent left to do is shown for a month, steps of delivery by the digest alone, and statements of conversations for three weeks.
+It stays in the context of a whole session unasked, so it has only statements of people and their agents, never of imports or tools, and
+nothing that the host adds by itself. If there is nothing to say, it is empty. Memories are ranked by the ranker of every search, with the
+profile below. Items that a conversation left open count as open only if the conversation ended with them, or if the user put them off:
+later turns may have settled them. An agent's to-dos are shown for a month, steps of delivery only in the digest, and statements of
+conversations for three weeks.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ KIND_WORTH = {
 
 
 def render_briefing(hook: Hook, memory: Bethink, room: int | None = None) -> Context:
-    """Return the briefing, and the ids of the memories that are in it whole, within the budget of the settings or `room`."""
+    """Return the briefing, within the configured budget or `room`, and the ids of memories shown in full."""
     budget = memory.config.briefing_tokens if room is None else room
     if not budget:
         return Context()
@@ -144,9 +144,10 @@ class Present(NamedTuple):
 
 
 def _find_present(hook: Hook, memory: Bethink) -> Present:
-    """Return the last session before this one with its digest, without the to-dos that were done or removed since.
+    """Return the last session before this one with its digest, without to-dos that were closed since.
 
-    After months a project is as it was left, so recency counts from that session on."""
+    After months a project is as it was left, so recency counts from that session on.
+    """
     place = _find_place(hook, memory)
     for session in memory.store.sessions(memory.scopes, 2):
         if session.id == hook.session:
@@ -223,9 +224,10 @@ def _list_sections(hook: Hook, memory: Bethink, now: Present) -> list[Section]:
 
 
 def _choose_kept(found: Sequence[Memory]) -> list[Memory]:
-    """Take the first memories, few of them from agents in conversations. Those of one conversation stay together, in its order.
+    """Choose the first memories, few of them from agents, grouped by conversation in its order.
 
-    "A for …" comes before "B for the others"."""
+    "A for …" comes before "B for the others".
+    """
     of_agents = [
         one for one in found if one.source_type == "transcript" and one.trust < TRUST["user"]
     ]
@@ -235,7 +237,7 @@ def _choose_kept(found: Sequence[Memory]) -> list[Memory]:
 
 
 def _keep_open(memory: Bethink, found: Sequence[Memory], now: Present) -> list[Memory]:
-    """Leave out items that the rest of their conversation may have settled; notes and what was put off stay."""
+    """Leave out items that their conversation may have settled later. Notes and deferred items stay."""
     ends: dict[str, list[Memory]] = {}
     kept = []
     for one in found:
@@ -250,13 +252,13 @@ def _keep_open(memory: Bethink, found: Sequence[Memory], now: Present) -> list[M
 
 
 def _is_stale(one: Memory, now: Present) -> bool:
-    """Return True for what an agent left to do long ago, or as a step of delivery: it may well be done by now."""
+    """Return True for an agent's old to-do or step of delivery: it may well be done by now."""
     old = now.time - one.created_at > OPEN_FOR or DELIVERS.holds(one.content)
     return bool(old) and one.metadata.get("role") != "user"
 
 
 def _ends_with(turns: Sequence[Memory], idea: Memory) -> bool:
-    """Return True if a conversation, by its last turns, ended with this item: nobody spoke after it who could have settled it."""
+    """Return True if a conversation ended with this item: no later turn could have settled it."""
     spoken = [one for one in turns if "agent" not in one.metadata]
     asked = [one.position for one in spoken if one.metadata.get("role") == "user"]
     place = turn_of(idea.position)

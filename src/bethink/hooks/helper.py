@@ -1,4 +1,4 @@
-"""Resident helper: keeps the models open between hooks, so that a prompt does not pay for opening them.
+"""Resident helper: keeps the models open between hooks, so that prompts do not wait for them.
 
 A hook that may need the models asks the helper over a Unix socket that only this user can open. If no helper runs, the hook starts one
 and waits for it; if none can be used, the hook does the work itself. There is at most one helper for each installation, data folder and
@@ -75,16 +75,16 @@ def warm_up() -> None:
 
 
 def start(path: Path) -> None:
-    """Start the helper in a session of its own, unless one is starting or running."""
+    """Start the helper in a new process session, unless one is starting or running."""
     state.make_private(path.parent)
-    held = spool.acquire(path.with_suffix(".lock"))
-    if held is None:
+    lock = spool.acquire(path.with_suffix(".lock"))
+    if lock is None:
         return
     try:
         words = [sys.executable, "-P", "-m", "bethink", "hook", "helper"]
-        spool.detach(words, os.environ | spool.worker_environment(), held)
+        spool.detach(words, os.environ | spool.worker_environment(), lock)
     finally:
-        os.close(held)
+        os.close(lock)
 
 
 def socket_path() -> Path | None:
@@ -177,7 +177,7 @@ def _read_line(connection: socket.socket, longest: int) -> bytes:
 
 
 def serve(answer: Callable[[Json], str]) -> None:
-    """Answer requests until there were none for a while. One at a time: a prompt has a person waiting behind it."""
+    """Answer requests, one at a time, until there were none for a while."""
     path = socket_path()
     if path is None:
         return

@@ -3,8 +3,8 @@
 A search always finds something; a hook must know when that is nothing. So the evidence is in log-odds: what speaks for mentioning a memory
 less what speaks against it, and a relevance of a half is even odds.
 
-By words it is how unlikely it is that a memory holds the prompt's words by chance. A word that stands in one of a hundred memories is worth the
-logarithm of a hundred. Words that any prompt may hold count little, and alone they count nothing. Words that no memory of the scope
+The evidence of words is how unlikely it is that a memory has the prompt's words by chance. A word in one of a hundred memories is worth the
+logarithm of a hundred. Words that any prompt may have count little, and alone they count nothing. Words that no memory of the scope
 knows speak against it: the prompt is about something else. A statement that the judge has read is ranked by its reading instead.
 """
 
@@ -48,7 +48,7 @@ PROMPT = Profile(
     steepness=1.0,
     doubt=0.0,
 )
-# How often a telling and a common word stand in texts about software, and memories' worth of belief in that: matters where a scope holds few
+# Share of texts about software with a telling and with a common word, and the memories' worth of belief in that: matters where a scope has few
 # memories. Fixed with the weights above.
 USUAL_SHARE, USUAL_SHARE_COMMON, BELIEF = 0.003, 0.1, 1000
 # Of one word, a typing mistake at worst; and of all common words together: two of them. A cap of 5 adds .01 on both sets (bench/LOG.md, 2026-11-15).
@@ -95,7 +95,7 @@ def read_prompt(
 
 
 def match_words(prompt: PromptWords, lexemes: AbstractSet[str], pairs: float) -> Features:
-    """Return the features of a memory with these lexemes; `pairs` is the share of the prompt's word pairs that it holds."""
+    """Return the features of a memory with these lexemes; `pairs` is its share of the prompt's word pairs."""
     matched = [worth for word, worth in prompt.telling.items() if word in lexemes]
     if not matched:
         return {"relevance": 0.0}

@@ -1,10 +1,10 @@
-"""Prompt recall: the memories that clearly fit a prompt, each shown once in a session. Most prompts get nothing.
+"""Prompt recall: the memories that clearly fit a prompt, each shown once in a session.
 
-The prompt is looked up as plain words, never as query syntax. Where the models are on this machine, the judge reads it beside the few statements
-that are nearest to it or hold its words: "install lodash please" shares no word with "We use pnpm, never npm". Turns of
-conversations, documents and code, for which the judge was not trained, are matched by words alone, and so is everything where a model
-is missing or late. `matching.py` has the features and the profile; the ranker is that of every search. Nothing is shown that the session
-knows already: what it was shown before, what it said itself, and what its host puts into every context.
+Most prompts get nothing. The prompt is looked up as plain words, never as query syntax. If the models are on this machine, the judge reads
+it beside the few statements that are nearest to it or share its words: "install lodash please" shares no word with "We use pnpm, never
+npm". The judge was not trained for turns of conversations, documents and code, so these are matched by words alone, and so is everything
+if a model is missing or late. `matching.py` has the features and the profile; the ranker is that of every search. Nothing is shown that the
+session knows already: earlier recalls, its own words, and what its host adds to every context.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ if TYPE_CHECKING:
     Described = list[tuple[Memory, Features]]
 
 LONGEST_LOOKED_AT = 20_000  # characters of a prompt, and of a memory; a bound on time
-MOST_HITS = 24  # hits of the search that are matched; a bound on time: the ceiling of 8 told is .90 (bench/LOG.md, 2026-11-15)
+MOST_HITS = 24  # hits of the search that are matched; a bound on time: with 8 shown, 90 % at most are found (bench/LOG.md, 2026-11-15)
 # By words: memories shown, and of them from one conversation or document. Single memories of a session beyond two are seldom the right one:
-# with two .82 / .83 told, without 1 and 3 questions fewer (bench/LOG.md, 2026-11-15 and 2026-11-16).
+# with two, 82 % and 83 % are found; without the limit, 1 and 3 questions fewer (bench/LOG.md, 2026-11-15 and 2026-11-16).
 MOST_SHOWN, MOST_OF_ONE = 5, 2
 # Statements that the judge reads, by words and by nearness, and characters of each and of the prompt: about 15 ms of one core a pair. 8 or 20
 # nearest are no better (bench/LOG.md, 2026-11-16).
@@ -86,7 +86,7 @@ class Context(NamedTuple):
 
 
 def recall_for_prompt(hook: Hook, memory: Bethink, meaning: bool = True) -> Context:
-    """Return what to add to a prompt, by meaning too if the caller can wait for models. Does not note the delivery."""
+    """Return the context for a prompt, by words and, with `meaning`, by models. Records no delivery."""
     text = find_question(hook)
     budget, bar = memory.config.prompt_tokens, memory.config.prompt_bar
     if not text or not budget or bar >= 1:
@@ -112,7 +112,7 @@ def find_question(hook: Hook) -> str:
 def choose(
     hook: Hook, memory: Bethink, text: str, meaning: bool, bar: float
 ) -> tuple[list[Ranked[Memory]], Sought]:
-    """Return the memories that fit, best first, none unless one is above the bar; and the words to mark in them."""
+    """Return the fitting memories, best first, if one is above the bar; and the words to mark in them."""
     plain = as_words(text)
     answer = memory.search(
         plain, mode="keyword", profile="relevance", limit=MOST_HITS, seed=0, threshold=0.0
@@ -166,7 +166,7 @@ def pick(ranked: Sequence[Ranked[Memory]], bars: Sequence[float]) -> list[Ranked
 def _replace_disputed(
     text: str, chosen: Sequence[Ranked[Memory]], ranked: Sequence[Ranked[Memory]], judge: Judge
 ) -> Described:
-    """Raise the user's statement to the place of a chosen document or pasted text that it disputes, which is left out."""
+    """Replace a chosen document or pasted text by the user's statement that it contradicts."""
     own = [one for one in ranked if is_users_statement(one.item)][:DISPUTING]
     pairs = [(claim, other) for claim in chosen if is_unvouched(claim.item) for other in own]
     judged = dispute(text, [(claim.item, other.item) for claim, other in pairs], judge)
@@ -223,9 +223,10 @@ def _ask_judge(
     first: Sequence[Memory],
     is_news: Callable[[Memory], bool],
 ) -> list[tuple[Memory, float]]:
-    """Return the first and the nearest statements that are news, each with the judge's probability, as far as it was in time.
+    """Return the first and the nearest new statements with the judge's probability, as far as in time.
 
-    The judge opens its model and reads the first while the other model finds the nearest."""
+    The judge opens its model and reads the first while the other model finds the nearest.
+    """
     until = time.monotonic() + JUDGE_SHARE * memory.config.hook_seconds
     from concurrent.futures import ThreadPoolExecutor, wait
 
@@ -267,7 +268,7 @@ def is_always_told(one: Memory) -> bool:
 
 
 def _is_echo(one: Memory, prompt: frozenset[str], wanted: bool) -> bool:
-    """Return True for a question, unless questions are `wanted`, and for a turn that says no word more than the prompt."""
+    """Return True for a question, unless `wanted`, and for a turn that only repeats the prompt."""
     if one.kind == "question":
         return not wanted
     only_asks = bool(one.span) and one.importance <= ASKED_IMPORTANCE
@@ -336,9 +337,10 @@ def quote(one: Memory, short: dict[str, str], text: str) -> Quote:
 
 
 def find_disputes(memory: Bethink, memories: Sequence[Memory]) -> list[tuple[Memory, Memory]]:
-    """Return the pairs (proposed, known) around these memories where the first was proposed in place of the second.
+    """Return the pairs (proposed, known) where the first was proposed in place of the second.
 
-    The second is trusted more, and both are still valid. A statement that was only marked as newer disputes nothing."""
+    The second is trusted more, and both are still valid. A statement that was only marked as newer disputes nothing.
+    """
     related = memory.store.relations([one.id for one in memories])
     opposed = {(one.source, one.target) for one in related if one.type == "contradicts"}
     return [
@@ -359,9 +361,10 @@ def _find_outranked(memory: Bethink, related: Sequence[Relation]) -> list[tuple[
 
 
 def drop_disputed(memory: Bethink, memories: Sequence[Memory]) -> list[Memory]:
-    """Leave out statements that may replace something trusted more, and inferred ones that a newer one contradicts.
+    """Leave out statements that may replace something trusted more, and outdated inferred ones.
 
-    Searches still find them."""
+    Searches still find them.
+    """
     related = memory.store.relations([one.id for one in memories])
     doubted = {
         new.id

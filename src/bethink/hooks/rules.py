@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bethink.api import Bethink
     from bethink.model import Memory
 
-BAR = 0.6  # chance of the judge from which a statement is told (bench/replay.py, tuning half)
+BAR = 0.6  # chance of the judge from which a statement is told (bench/LOG.md, 2026-11-18)
 READ = 280  # characters of a statement that the judge reads, as at prompts
 MOST = 2000  # statements of a project, the newest
 EVERY = 60.0  # seconds between two looks at whether the index is still right

@@ -1,11 +1,13 @@
-"""A hook from what its host said to what it prints. It never fails: whatever is broken, it says nothing and counts it for `doctor`.
+"""Run a hook, from the agent's message to the printed answer. A hook never fails.
 
-`run_alone` is `bethink hook` as hosts start it: a process of its own that ends with 0, in time, whatever happens. Hosts wait for it at
+If anything is broken, the hook prints nothing and counts the failure for `doctor`.
+
+`run_alone` is `bethink hook` as hosts start it: a separate process that ends with 0, in time, whatever happens. Hosts wait for it at
 every prompt, so the command line comes here before it imports anything else.
 
-Reading events tell the model something; the others note the transcript and wake the worker. Nothing is written but the spool, what a
-session was given, the counters, and a model's optimised copy where there is none yet. A database that does not exist yet is not made, a
-locked one is not waited for, and models are opened only for a prompt that may be about something, in a project that knows something.
+Some events return context to the model; the others note the transcript and wake the worker. A hook writes only the spool, the ids that a
+session has seen, the counters, and a model's optimised copy if there is none yet. A missing database is not created, a locked one is not
+waited for, and models are opened only for a prompt with content, in a project with memories.
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ KEEP = (
 )
 
 
-# A process of its own
+# A separate process
 
 
 class Limit:
@@ -65,8 +67,8 @@ class Limit:
         self.event, self.host = event, host
         self.started, self.seconds = time.monotonic(), SECONDS
         with suppress(ValueError):
-            told = float(os.environ.get("BETHINK_HOOK_SECONDS", SECONDS))
-            self.seconds = min(SECONDS, max(0.0, told))
+            wanted = float(os.environ.get("BETHINK_HOOK_SECONDS", SECONDS))
+            self.seconds = min(SECONDS, max(0.0, wanted))
         start_new_thread(self.watch, ())
 
     def watch(self) -> None:
@@ -84,7 +86,7 @@ class Limit:
 
 
 def run_alone(words: Sequence[str]) -> None:
-    """The hook as a process of its own. Never returns, except for help, which is no hook."""
+    """Run the hook as a separate process. Never returns, except for help."""
     if not words or words[0].startswith("-") or {"--help", "-h"} & set(words):
         return
     gc.disable()  # nothing lives long enough to be worth collecting, and looking for it takes a tenth of the time
@@ -126,7 +128,7 @@ def read_message() -> bytes:
 
 
 def run(event: str, host: str, data: bytes, limit: Limit | None = None) -> str:
-    """Return the text to print. The settings limit the seconds of a hook that is a process of its own."""
+    """Return the text to print. The settings limit the seconds of a hook that is a separate process."""
     if is_switched_off():
         return ""
     try:
@@ -157,8 +159,10 @@ def count_failure(event: str, host: str, message: str) -> None:
 
 
 def find_project(hook: Hook, began: str = "") -> Project:
-    """The project that a session belongs to. Outside git, a folder inside the one that it began in is of the same project; where that
-    was the host says, or `began`."""
+    """Return the project of a session.
+
+    Outside git, a folder inside the folder where the session began belongs to the same project. The host names that folder, or `began` does.
+    """
     found = projects.find(Path(hook.directory) if hook.directory else None)
     if (found.worktree / ".git").exists() or (found.root / ".bethink").is_dir():
         return found
@@ -190,15 +194,13 @@ def _tell(hook: Hook, project: Project, config: Config, closing: bool) -> str:
     if projects.is_paused(hook.directory, project.scope):
         return ""
     text = ""
-    uses_helper = False
-    if exists and not closing and config.hook_helper:
-        from bethink.embed import compares_statements
+    from bethink.embed import compares_statements  # not for a hook that only notes
 
-        uses_helper = compares_statements(config)
+    uses_helper = exists and not closing and config.hook_helper and compares_statements(config)
     if exists and _is_wanted(hook, config, project):
         reply = None
         if uses_helper and hook.event == "prompt":
-            from bethink.hooks import helper
+            from bethink.hooks import helper  # sockets are nothing that every hook needs
 
             request = {"hook": hook._asdict(), "worktree": str(project.worktree)}
             reply = helper.ask(request, HELPER_SHARE * config.hook_seconds)
@@ -251,7 +253,7 @@ def _open(hook: Hook, project: Project, config: Config, closing: bool) -> Iterat
     """The memory of a project, for a hook that does not wait long for a lock."""
     memory = _open_memory(hook, project, config)
     yield memory
-    if closing:  # a process of its own ends without: that might first put the writes of others into the database file
+    if closing:  # a separate process ends without: closing might first move other processes' writes into the database file
         memory.close()
 
 
@@ -265,7 +267,7 @@ def is_phrase(prompt: str) -> bool:
 
 
 def grant_request(hook: Hook, memory: Bethink) -> str:
-    """Grants the request whose phrase the user sent, and tells the agent what became of it."""
+    """Grant the request whose phrase the user sent, and return the outcome for the agent."""
     from bethink import caller
     from bethink.consent import read_phrase
     from bethink.features import inbox
@@ -287,7 +289,7 @@ def grant_request(hook: Hook, memory: Bethink) -> str:
 
 
 def note_turn(hook: Hook, project: Project, database: str) -> None:
-    """Notes the turn that a prompt begins: if the agent is killed in it, the next hook of any session has its transcript read."""
+    """Note the turn that a prompt begins. If the agent is killed in it, a later hook has it read."""
     if hook.transcript or not state.find_dialect(hook.host).names_transcript:
         with _counting(hook):
             spool.note(hook, database, project)
@@ -295,7 +297,7 @@ def note_turn(hook: Hook, project: Project, database: str) -> None:
 
 @contextmanager
 def _counting(hook: Hook) -> Iterator[None]:
-    """Counts what fails beside what a session is told."""
+    """Count failures that do not concern the answer."""
     try:
         yield
     except (OSError, BethinkError) as error:
@@ -315,7 +317,7 @@ def _is_wanted(hook: Hook, config: Config, project: Project) -> bool:
 
 
 def is_telling(prompt: str) -> bool:
-    """Whether a prompt may be about something: "yes, do it again" is not. A guess on the safe side, before anything is opened."""
+    """Return True unless a prompt has only common words, such as "yes, do it again". Opens nothing."""
     from bethink.language.words import COMMON_WORDS, STOP_WORDS
 
     words = re.findall(r"[^\W_]{1,60}", prompt[:LONG].lower())
@@ -336,7 +338,7 @@ def answer(hook: Hook, memory: Bethink, meaning: bool = True) -> str:
         from bethink.hooks.briefing import render_briefing
 
         room = min(SUBAGENT_TOKENS, memory.config.briefing_tokens)
-        # It is the sub-agent that is told, so the session may still be.
+        # The sub-agent gets it, not the session, so it is not recorded as shown.
         return state.render_answer(hook, render_briefing(hook, memory, room).text)
     elif hook.event.startswith("tool"):
         from bethink.hooks.tool import recall_for_calls
@@ -353,9 +355,11 @@ def answer(hook: Hook, memory: Bethink, meaning: bool = True) -> str:
 
 
 def _has_briefing(hook: Hook, briefing: str, scope: str) -> bool:
-    """Whether a session has its briefing already: one that is resumed was given the same; and a fork begins with a copy of the session
-    that it came from, with the briefing of that one, unless no session of the project was ever given any. The host does not say
-    which session it was, and has not written the copy yet."""
+    """Return True if a session already has its briefing: after a resume with the same one, or in a fork.
+
+    A fork begins with a copy of a session and its briefing, unless no session of the project ever had one. The host does not name that
+    session, and has not written the copy yet.
+    """
     if hook.source == "fork":
         return state.is_briefed(scope)
     known = bool(briefing) and briefing == state.read_deliveries(hook).briefing

@@ -1,10 +1,10 @@
-"""Transcripts that grew and wait to be read: a tiny file for each, which hooks write and the worker of a database takes away.
+"""The spool: a small file for each transcript that grew and waits for the worker of its database.
 
-`note` is what a hook has time for. `wake` starts a worker that belongs to nobody: it survives the agent, holds none of its files, and
-there is one for each database at a time. An entry that the worker has in hand is renamed, so that a note made meanwhile is an entry of
-its own; one that a killed worker leaves behind is taken up by the next.
+`note` is all that a hook has time for. `wake` starts a detached worker: it survives the agent, keeps none of its files open, and
+there is one for each database at a time. The worker renames an entry that it is reading, so that a note made meanwhile is a separate
+entry; one that a killed worker leaves behind is taken up by the next.
 
-Writing an entry survives a kill of the process, not a power cut: the transcript is the truth, and the next turn notes it again.
+An entry survives a kill of the process, not a power cut: the transcript is the truth, and the next turn notes it again.
 This module knows no store and reads no transcript.
 """
 
@@ -72,8 +72,10 @@ def folder() -> Path:
 
 
 def note(hook: Hook, database: str, project: "Project | None" = None) -> None:
-    """Notes that a transcript grew, of a session that belongs to that project. Where memory is paused, only that what was said has to
-    be passed over."""
+    """Note that a transcript of a project's session grew.
+
+    While memory is paused, note only that the new part has to be skipped.
+    """
     event, host, session = hook.event, hook.host, hook.session
     silent = is_paused(hook.directory, project.scope if project else None)
     agent = agents.find(host)
@@ -110,8 +112,10 @@ def full_name(database: str) -> str:
 
 
 def key_of(database: str) -> str:
-    """What the entries and the lock of a database are called. Who somebody is in a team's database the environment may say, which a
-    worker inherits: what one tenant noted is no other's to read."""
+    """Key of a database, for its entries and its lock.
+
+    The environment may name the tenant and user of a team's database. A worker inherits it, so that tenants never read each other's entries.
+    """
     who = ("BETHINK_TENANT", "BETHINK_USER") if "://" in database else ()
     return _hash("\0".join((full_name(database), *(os.environ.get(name, "") for name in who))))[:12]
 
@@ -129,8 +133,7 @@ def list_waiting() -> list[SpoolEntry]:
 
 
 def list_entries(database: str = "") -> list[Path]:
-    """The entries of one database, or of all, the oldest first: those that nobody took, and those that a worker took and did not
-    finish."""
+    """List the entries of one database, or of all, oldest first, including unfinished ones."""
     prefix = key_of(database) if database else ""
     found: list[tuple[float, str]] = []
     with suppress(OSError):  # there is no folder yet
@@ -153,8 +156,10 @@ def read(path: Path) -> SpoolEntry | None:
 
 
 def take(path: Path) -> tuple[Path, SpoolEntry] | None:
-    """Takes an entry in hand and counts that it was begun, before anything can go wrong with it. None if it is gone, or is broken and
-    was removed."""
+    """Claim an entry and count the attempt, before anything can go wrong.
+
+    Return None if it is gone, or is broken and was removed.
+    """
     taken = path.with_suffix(TAKEN)
     left = read(taken)
     try:
@@ -176,14 +181,16 @@ def take(path: Path) -> tuple[Path, SpoolEntry] | None:
 
 @contextmanager
 def lock(database: str, inherited: int | None = None) -> Iterator[bool]:
-    """Whether this process is the one worker of a database, for as long as the block lasts. The system lets go of a lock when its
-    process ends, however it ends."""
-    held = acquire(lock_file(database)) if inherited is None else inherited
+    """Lock a database for its one worker; True if this process got the lock.
+
+    The system releases the lock when the process ends, however it ends.
+    """
+    descriptor = acquire(lock_file(database)) if inherited is None else inherited
     try:
-        yield held is not None
+        yield descriptor is not None
     finally:
-        if held is not None:
-            os.close(held)
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 def lock_file(database: str) -> Path:
@@ -194,43 +201,45 @@ def acquire(file: Path) -> int | None:
     """Lock a file for this process. Return its descriptor, or None if another process holds it."""
     try:
         state.make_private(file.parent)
-        held = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise BethinkError(
             f"{file.parent} cannot be written: {error.strerror or error}.", "Check its permissions."
         ) from error
     try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        os.close(held)
+        os.close(descriptor)
         return None
     except OSError:
         pass  # a file system without locks: two workers do no harm, they only do the same work
-    return held
+    return descriptor
 
 
 # Waking a worker
 
 
 def wake(database: str, config: Config = DEFAULTS) -> None:
-    """Starts the worker of a database, unless there is nothing to do or one is at it. That one looks once more after it let go of
-    its lock, so that nothing noted before this call is left lying."""
+    """Start the worker of a database, unless there is nothing to do or one is running.
+
+    A running worker looks once more after it released its lock, so nothing noted before this call is missed.
+    """
     if not list_entries(database) or not sys.executable:
         return
-    held = acquire(lock_file(database))
-    if held is None:
+    descriptor = acquire(lock_file(database))
+    if descriptor is None:
         return
     # A URL may hold a password, and everybody can read a command line: the environment names the database.
     environment = worker_environment(config) | {"BETHINK_DATABASE": full_name(database)}
     try:
         # -P: whatever lies in the folder that a worker is started in is not its program.
-        detach([sys.executable, "-P", "-m", "bethink.hooks.worker"], environment, held)
+        detach([sys.executable, "-P", "-m", "bethink.hooks.worker"], environment, descriptor)
     finally:
-        os.close(held)
+        os.close(descriptor)
 
 
-def detach(words: Sequence[str], environment: Mapping[str, str], held: int) -> None:
-    """Start a program that belongs to nobody and inherits the lock `held`."""
+def detach(words: Sequence[str], environment: Mapping[str, str], lock: int) -> None:
+    """Start a detached program that inherits the lock."""
     import warnings
 
     with warnings.catch_warnings():
@@ -238,13 +247,15 @@ def detach(words: Sequence[str], environment: Mapping[str, str], held: int) -> N
         warnings.simplefilter("ignore")
         child = os.fork()
     if child == 0:
-        _become(words, environment, held)
+        _become(words, environment, lock)
     os.waitpid(child, 0)
 
 
-def _become(words: Sequence[str], environment: Mapping[str, str], held: int) -> None:
-    """A grandchild in a session of its own: its parent is gone at once, so that nobody who ends a tree of processes finds it. It
-    inherits the lock and no other file, or the host would wait for the end of its output."""
+def _become(words: Sequence[str], environment: Mapping[str, str], lock: int) -> None:
+    """Become a detached grandchild in a new process session, out of reach of a kill of the process tree.
+
+    It inherits the lock and no other file, or the host would wait for the end of its output.
+    """
     try:
         os.setsid()
         if os.fork():
@@ -252,8 +263,8 @@ def _become(words: Sequence[str], environment: Mapping[str, str], held: int) -> 
         with suppress(OSError):  # the agent's next turn comes first
             os.setpriority(os.PRIO_PROCESS, 0, max(NICE, os.getpriority(os.PRIO_PROCESS, 0)))
         os.chdir("/")
-        os.dup2(held, LOCK)  # an inheritable copy
-        if held == LOCK:
+        os.dup2(lock, LOCK)  # an inheritable copy
+        if lock == LOCK:
             os.set_inheritable(LOCK, True)
         nothing = os.open(os.devnull, os.O_RDWR)
         for standard in range(3):
@@ -281,9 +292,9 @@ def worker_environment(config: Config = DEFAULTS) -> dict[str, str]:
 def list_key_variables(config: Config) -> list[str]:
     """Return the environment variables with the keys of the configured models."""
     found: list[str] = []
-    from bethink import embed
+    if config.embedding != DEFAULTS.embedding:  # the default is a local model, without keys
+        from bethink import embed
 
-    if config.embedding != embed.DEFAULT:  # the default is a local model, without keys
         provider = embed.find_provider(config.embedding)
         found += provider.variables if provider else ()
     if config.llm:
@@ -294,11 +305,11 @@ def list_key_variables(config: Config) -> list[str]:
     return found
 
 
-# What was captured, for `doctor`
+# The last captures, for `doctor`
 
 
 def note_capture(host: str) -> None:
-    """Keeps when a transcript of a host was last read."""
+    """Record that a transcript of a host was read now."""
     with suppress(BethinkError):  # only `doctor` misses it
         state.write_json(captures_file(), read_captures() | {host: time.time()})
 

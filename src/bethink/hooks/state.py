@@ -1,12 +1,14 @@
-"""What a host told a hook, in one shape (`Hook`), how each host wants to be answered, and the small files that hooks keep: what went
-wrong, for `doctor`; and which memories a session was given already. It also writes the file of pauses, which `project` reads.
+"""Input of a hook in one shape (`Hook`), answers in each host's dialect, and the small files of hooks.
 
-Hosts name the same things differently; their names end here. Whatever comes on stdin is read as far as it can be: a missing or wrongly
-typed value is an empty one. Only what is no JSON object at all is an error. This module knows no store, and stands apart from `agents/`,
-whose readers a hook has no time to load.
+The files have failures, for `doctor`, and the memories that a session has seen. This module also writes the file of pauses, which
+`project` reads.
 
-A hook itself never complains, because its agent would have to. Each file is written whole and put in place at once; of two writes in
-the same moment one may be lost, which means that a failure goes uncounted or that something is told twice.
+Hosts name the same things differently; their names end here. Input is read as far as possible: a missing or wrongly typed value is an
+empty one. Only input that is no JSON object is an error. This module knows no store, and is separate from the transcript readers in
+`agents/`, which a hook has no time to load.
+
+A hook never complains, because its agent would have to. Each file is replaced atomically; of two writes at the same moment one may be
+lost, so a failure may go uncounted or a memory may be shown twice.
 """
 
 # No `from __future__ import annotations`: NamedTuple compiles each annotation that is a string, and every hook loads this.
@@ -28,7 +30,7 @@ from bethink.outgoing import Block, encode, join
 from bethink.project import EVERYWHERE, Pause, pauses_file, read_pauses
 from bethink.text import sha256, textfile
 
-# Sources of a prompt behind which a person may stand; the others are timers and notices.
+# Sources of a prompt that may come from a person; the others are timers and notices.
 PEOPLE = ("", "user", "sdk")
 LONGEST_INPUT = 8_000_000  # bytes; a tool's answer may come along
 LONGEST_TEXT = 200_000  # characters of a prompt
@@ -38,7 +40,7 @@ UUID_PARTS = [8, 4, 4, 4, 12]  # lengths
 HEXADECIMAL = frozenset("0123456789abcdef-")
 
 LONGEST_MESSAGE = 300  # characters of a failure
-OTHER = "unknown"  # stands for hosts and events that do not exist, so that the rows stay few
+OTHER = "unknown"  # replaces hosts and events that do not exist, so that there are few rows
 MOST_IDS = 1000  # of one session; the oldest go first
 MOST_SESSIONS = 500  # of which is kept what they were given
 
@@ -143,7 +145,7 @@ def _is_usual(session: str) -> bool:
 
 
 def render_answer(hook: Hook, context: str) -> Block:
-    """Return what the hook prints in the agent's dialect, '' for nothing: no context, or an event that takes none."""
+    """Return the output of a hook in the agent's dialect; '' without context, or if the event takes none."""
     block = join([context])
     answer = find_dialect(hook.host).answer(hook.event, block) if block else None
     if answer is None:
@@ -219,8 +221,8 @@ def note_failure(host: str, event: str, message: str) -> None:
     event = event if event in EVENTS else OTHER
     rows = {row[:2]: row for row in read_failures()}
     count = rows[host, event].count + 1 if (host, event) in rows else 1
-    said = " ".join(redact(message).text.split())[:LONGEST_MESSAGE]
-    rows[host, event] = Failure(host, event, count, time.time(), said)
+    cleaned = " ".join(redact(message).text.split())[:LONGEST_MESSAGE]
+    rows[host, event] = Failure(host, event, count, time.time(), cleaned)
     with suppress(BethinkError):
         write_json(failures_file(), [row._asdict() for row in rows.values()])
 
@@ -320,8 +322,10 @@ def digest(text: str) -> str:
 
 
 def _deliveries_file(hook: Hook) -> Path | None:
-    """Named by a hash, because a host may give anything as the name of a session. The host is no part of it: VS Code runs the hooks of
-    Claude Code and of Copilot for the same session."""
+    """Return the file of a session's deliveries, named by a hash: a host may use anything as an id.
+
+    The host is not part of the name: VS Code runs the hooks of Claude Code and of Copilot for the same session.
+    """
     name = hook.session or hook.transcript
     return folder() / "given" / f"{digest(name)}.json" if name else None
 
@@ -330,7 +334,7 @@ def _deliveries_file(hook: Hook) -> Path | None:
 
 
 def pause_memory(scope: str, name: str = "", seconds: float | None = None) -> Pause:
-    """Pauses memory from now on, for some time or until it is resumed. In place of a pause of the same scope that holds already."""
+    """Pause memory for some time, or until resumed. Replaces a current pause of the same scope."""
     now = time.time()
     fresh = Pause(scope, now, None if seconds is None else now + seconds, name)
     _end_pauses(lambda one: one.scope == scope, [fresh])
@@ -338,12 +342,12 @@ def pause_memory(scope: str, name: str = "", seconds: float | None = None) -> Pa
 
 
 def resume_memory(scope: str) -> list[Pause]:
-    """Ends the pause of a project, or with EVERYWHERE all pauses that hold. Returns those that it ended."""
+    """End the pause of a project, or with EVERYWHERE all current pauses. Return those that ended."""
     return _end_pauses(lambda one: scope in (EVERYWHERE, one.scope), [])
 
 
 def _end_pauses(is_meant: Callable[[Pause], bool], fresh: list[Pause]) -> list[Pause]:
-    """Ends those that hold and are meant, which it returns, and adds fresh ones."""
+    """End the matching current pauses, add fresh ones, and return those that ended."""
     path, now = pauses_file(), time.time()
     with suppress(OSError):  # writing says it better
         make_private(path.parent)

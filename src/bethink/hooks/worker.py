@@ -1,10 +1,10 @@
-"""The worker: reads the transcripts that hooks noted, with the same code as `bethink backfill FILE`, and ends.
+"""The worker: reads the transcripts that hooks noted, with the code of `bethink backfill`, and ends.
 
-It belongs to nobody: it has a lock, a low priority and a time limit, and starts no download. It may be killed at any moment. A page of a
-transcript goes in whole with how far it was read, and an entry leaves the spool only after its transcript was read to the end. One that was
-noted in the middle of a turn stays until the turn is over: if the agent is killed, nobody else notes the rest.
-What cannot be read, or never ends, is tried by a few workers and then counted where `doctor` shows it: the transcript is still there for
-`bethink backfill`. What only has to wait (a locked or broken database, settings that cannot be read) stays for the next worker.
+It is detached: it has a lock, a low priority and a time limit, and starts no download. It may be killed at any moment. A page of a
+transcript is stored together with its position, and an entry leaves the spool only after its transcript was read to the end. An entry
+noted in the middle of a turn stays until the turn is over: if the agent is killed, nothing else notes the rest.
+A transcript that cannot be read, or never ends, is tried by a few workers and then counted for `doctor`: it is still there for
+`bethink backfill`. If only the time is wrong (a locked or broken database, unreadable settings), the entry stays for the next worker.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ def main() -> None:
 
 
 def run(database: str, lock: int | None = None, seconds: float = SECONDS) -> int:
-    """Reads what waits for a database; returns how many entries were done with. Another worker that is at it already is left alone."""
+    """Read the entries of a database, unless another worker does. Return the number of finished ones."""
     done = 0
     until = time.monotonic() + seconds
     while True:
-        with spool.lock(database, lock) as held:
-            if not held:
+        with spool.lock(database, lock) as locked:
+            if not locked:
                 return done
             number = _drain(database, until)
         done, lock = done + number, None
-        # Somebody who saw the lock held relies on this look after it was let go. What stays has been taken in hand, so it is no new one.
+        # A process that found the lock taken relies on this look after its release. Unfinished entries are claimed, so they are not new.
         if time.monotonic() >= until or not any(
             path.suffix == spool.NEW for path in spool.list_entries(database)
         ):
@@ -96,7 +96,7 @@ def _work(database: str, path: Path, until: float) -> bool:
         with _open(database, entry.directory) as memory:
             if not _read(memory, path, entry, until):
                 return False
-            with suppress(JudgeError):  # what is told at tool calls waits for a judge
+            with suppress(JudgeError):  # the index of rules waits for a judge
                 rules.refresh(memory)
         if _may_go_on(entry):
             spool.write(path, entry._replace(attempts=0))
@@ -120,13 +120,13 @@ def _work(database: str, path: Path, until: float) -> bool:
 
 
 def _may_go_on(entry: SpoolEntry) -> bool:
-    """Whether more of the turn of an entry may follow. What was said while memory was paused is passed over, and nothing follows it."""
+    """Return True if more of an entry's turn may follow. After a pause, nothing follows."""
     young = time.time() < entry.noted_at + TURN
     return entry.event in spool.UNDER_WAY and young and not entry.silent
 
 
 def _read(memory: Bethink, path: Path, entry: SpoolEntry, until: float) -> bool:
-    """Reads a transcript on to its end, or as far as the time allows."""
+    """Read on in a transcript to its end, or as far as the time allows."""
     transcript = _find_transcript(entry)
     # Without times nobody can tell what was said while memory was paused, so all that is unread is passed over.
     silent = entry.silent or (

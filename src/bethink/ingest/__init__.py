@@ -1,4 +1,4 @@
-"""Anything → memories: the write side. Its stages are loaded when they are first used (`ingest.edit`): a search loads none."""
+"""Anything → memories: the write side. Stages load on first use (`ingest.edit`); a search loads none."""
 
 from __future__ import annotations
 

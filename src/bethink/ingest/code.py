@@ -1,11 +1,12 @@
 """The code map: source files → outlines → passages, and the repo map's JSON.
 
-A file is one short passage (path, what it says of itself, names) and one per definition: small neighbours share one, a large class
-takes several. A passage shows signatures, documentation and line numbers, never bodies; where a function says nothing of itself, the
-comments and messages in its body speak for it. Definitions in tests, examples and the like are found by words alone. Measured on 85 questions about three code bases (bench/LOG.md): one passage per file
-finds as much among five but ranks worse; one per symbol costs four times the vectors and finds less.
+A file is one short passage (path, documentation, names) and one per definition: small neighbours share one, a large class takes several.
+A passage shows signatures, documentation and line numbers, never bodies; a function without documentation is described by the comments
+and messages in its body. Definitions in tests, examples and the like are found by words alone. Measured on 85 questions about three code
+bases (bench/LOG.md): one passage per file finds as much among five but ranks worse; one per symbol costs four times the vectors and finds
+less.
 
-`documents` makes one document per source file, whose passages are worked out only when it changed. `read_map` makes one document of
+`documents` makes one document per source file, whose passages are computed only when it changed. `read_map` makes one document of
 a whole JSON file, one passage per entry. Paths in a JSON file are data: they are shown and searched, never opened. Generated and
 minified files are skipped with a reason. This module knows no grammar: see `symbols`.
 """
@@ -70,13 +71,13 @@ class MapEntry(NamedTuple):
         return [one for one in self.symbols if one.kind not in ("field", "property")]
 
     def qualify(self, symbols: Iterable[Symbol]) -> list[str]:
-        """The names of symbols with what they stand in."""
+        """Return the names of symbols, each after the name of its parent."""
         between = LANGUAGES.get(self.language, {}).get("separator", ".")
         return [f"{one.parent}{between}{one.name}" if one.parent else one.name for one in symbols]
 
 
 class Slice(NamedTuple):
-    """A part of a file that stays together: its text, the definitions it tells, and all symbols that it shows."""
+    """A part of a file that stays together: its text, its main definitions, and all symbols that it shows."""
 
     text: str
     heads: list[Symbol]
@@ -85,22 +86,22 @@ class Slice(NamedTuple):
 
 
 def passages(entry: MapEntry, text: str = "") -> list[Passage]:
-    """The passages of a file; with its text, functions without documentation are told by their bodies."""
+    """Return the passages of a file; with its text, undocumented functions show the prose of their bodies."""
     source = text.split("\n") if text else []
     slices = [slice for unit in _units(entry.symbols) for slice in _slices(unit, source)]
     slices = _join_small(slices)
     if not slices:
-        told = _words_in_body(source) or " ".join(text[:SPOKEN].split()) if entry.lines >= 5 else ""
-        return [_file_passage(entry, told)] if entry.doc or told else []
+        rest = _words_in_body(source) or " ".join(text[:SPOKEN].split()) if entry.lines >= 5 else ""
+        return [_file_passage(entry, rest)] if entry.doc or rest else []
     if len(slices) == 1 and len(entry.doc) + len(slices[0].text) <= SMALL:
         return [_file_passage(entry, slices[0].text, slices[0].symbols)]
     names = dict.fromkeys(entry.qualify(entry.main))
-    told = f"Defines {shorten(', '.join(names), NAMES)}" if names else ""
-    return [_file_passage(entry, told), *(_passage(entry, slice) for slice in slices)]
+    rest = f"Defines {shorten(', '.join(names), NAMES)}" if names else ""
+    return [_file_passage(entry, rest), *(_passage(entry, slice) for slice in slices)]
 
 
 def _join_small(slices: Iterable[Slice]) -> list[Slice]:
-    """Small neighbours share a passage."""
+    """Join small neighbours into one passage."""
     joined: list[Slice] = []
     size = 0
     for text, heads, symbols, lines in slices:
@@ -117,7 +118,7 @@ def _join_small(slices: Iterable[Slice]) -> list[Slice]:
 
 
 def skeleton(entry: MapEntry) -> str:
-    """A file on one page: what it says of itself, then every signature with its line and the first sentence about it."""
+    """Return a file on one page: its documentation, then every signature with its line and first sentence."""
     lines = [entry.doc] if entry.doc else []
     for symbol in entry.symbols:
         indent = "  " * symbol.depth
@@ -128,8 +129,10 @@ def skeleton(entry: MapEntry) -> str:
 
 
 def _units(symbols: Sequence[Symbol]) -> list[list[Symbol]]:
-    """Code that belongs together: a definition and its members, or methods that stand apart from their type. What stands in a namespace counts
-    as standing at the top."""
+    """Group code that belongs together: a definition and its members, or methods outside of their type.
+
+    Members of a namespace count as top-level.
+    """
     units: list[list[Symbol]] = []
     for symbol in symbols:
         head = units[-1][0] if units else symbol
@@ -144,7 +147,7 @@ def _units(symbols: Sequence[Symbol]) -> list[list[Symbol]]:
 
 
 def _slices(unit: Sequence[Symbol], source: Sequence[str]) -> Iterator[Slice]:
-    """A definition as text, cut between its members where it is long. Later slices repeat what they are a part of."""
+    """Yield a definition as text, cut between its members if it is long. Later slices repeat the head."""
     head = unit[0]
     lines: list[str] = []
     shown: list[Symbol] = []
@@ -164,7 +167,7 @@ def _slices(unit: Sequence[Symbol], source: Sequence[str]) -> Iterator[Slice]:
 
 
 def _runs(unit: Sequence[Symbol]) -> list[list[Symbol]]:
-    """Each symbol for itself, but fields that follow each other together."""
+    """Return each symbol alone, but consecutive fields together."""
     runs: list[list[Symbol]] = []
     for symbol in unit:
         before = runs[-1][-1] if runs else symbol
@@ -180,8 +183,8 @@ def _run_text(run: Sequence[Symbol], depth: int, source: Sequence[str]) -> str:
     indent = "  " * (first.depth - depth)
     if len(run) > 1:
         docs = (f" ({shorten(one.doc, 80)})" if one.doc else "" for one in run)
-        told = dict.fromkeys(one.signature + about for one, about in zip(run, docs, strict=True))
-        return f"{indent}{first.lines[0]}: {shorten('; '.join(told), FIELDS)}"
+        fields = dict.fromkeys(one.signature + about for one, about in zip(run, docs, strict=True))
+        return f"{indent}{first.lines[0]}: {shorten('; '.join(fields), FIELDS)}"
     if not doc and first.kind in CALLABLE:
         doc = _words_in_body(source[first.lines[0] - 1 : first.lines[1]])
     text = f"{indent}{first.lines[0]}: {first.signature}"
@@ -193,24 +196,24 @@ def _words_in_body(lines: Sequence[str]) -> str:
     body = "\n".join(lines)[:READ]
     comments = ["".join(found) for found in load_pattern("body_comment").findall(body)]
     messages = ["".join(found) for found in load_pattern("body_message").findall(body)]
-    said = [*comments, *(each for each in messages if each.count(" ") > 1)]
-    plain = (" ".join(each.replace("*", " ").split()) for each in said)
+    prose = [*comments, *(each for each in messages if each.count(" ") > 1)]
+    plain = (" ".join(each.replace("*", " ").split()) for each in prose)
     return shorten(" ".join(dict.fromkeys(plain)), SPOKEN)
 
 
 def _passage(entry: MapEntry, slice: Slice) -> Passage:
-    """The passage of some definitions; constants stand behind."""
+    """Return the passage of some definitions, constants last."""
     heads = sorted(slice.heads, key=lambda one: one.kind in VALUES)
     names, first = entry.qualify(heads), heads[0]
     call = "(…)" if first.kind in CALLABLE else ""
     more = f" and {len(heads) - 1} more" if len(heads) > 1 else ""
-    told = f": {find_sentence(first.doc)}" if first.doc else ""
+    about = f": {find_sentence(first.doc)}" if first.doc else ""
     return _make_passage(
         entry,
         (f"{entry.path}:{slice.lines[0]}", slice.text),
         [symbol.name for symbol in slice.symbols],
         _name_entities(entry, slice.symbols),
-        summary=_cut_summary(f"{first.kind} {names[0]}{call}{more} in {entry.path}{told}"),
+        summary=_cut_summary(f"{first.kind} {names[0]}{call}{more} in {entry.path}{about}"),
         section=", ".join(names[:4]),
         lines=slice.lines,
         embed=not is_aside(entry.path),
@@ -231,7 +234,7 @@ def _file_passage(entry: MapEntry, rest: str, symbols: Sequence[Symbol] = ()) ->
 
 
 def _name_entities(entry: MapEntry, symbols: Iterable[Symbol]) -> Iterable[str]:
-    """The main symbols: types and functions before constants, and no fields."""
+    """Return the main symbols: types and functions before constants, and no fields."""
     main = [one for one in symbols if one.kind not in VALUES or one.kind == "constant"]
     main.sort(key=lambda symbol: symbol.kind == "constant")
     return dict.fromkeys(entry.qualify(main))
@@ -249,7 +252,7 @@ def _make_passage(
     entities: Iterable[str],
     **fields: Any,
 ) -> Passage:
-    """A passage that names its file, its symbols and the first of its entities."""
+    """Make a passage that names its file, its symbols and the first of its entities."""
     named = (Entity(name, "symbol") for name in islice(filter(None, entities), ENTITIES))
     return Passage(
         "\n".join(filter(None, content)),
@@ -273,12 +276,12 @@ class Code(NamedTuple):
 
 
 def find_sources(found: Iterable[Found | Skipped]) -> list[Found | Skipped]:
-    """The files that are source code by their names, and what could not be looked at."""
+    """Return the files that are source code by their names, and those that could not be read."""
     return [one for one in found if isinstance(one, Skipped) or language_of(one.uri)]
 
 
 def documents(found: Iterable[Found | Skipped]) -> Iterator[Document | Skipped]:
-    """One document per source file. Files that are no source code are passed over."""
+    """Yield one document per source file. Other files are skipped."""
     for code in map(_read_source, find_sources(found)):
         if isinstance(code, Skipped):
             yield code._replace(uri=f"code:{code.uri}")
@@ -297,15 +300,18 @@ def map_files(found: Iterable[Found | Skipped]) -> list[MapEntry]:
 
 
 def _map_file(code: Code) -> tuple[MapEntry, str]:
-    """The entry of a file and its text, redacted as a whole: a symbol between two comments does not look private by itself."""
+    """Return the entry of a file and its text, redacted as a whole.
+
+    A symbol between two private comments does not look private by itself.
+    """
     path, text = redact(code.path).text, redact_in_place(code.text)
-    told = outline(text, code.language)
+    found = outline(text, code.language)
     lines = text.count("\n") + (not text.endswith("\n") and bool(text))
-    return MapEntry(path, code.language, tuple(told.symbols), lines, told.doc), text
+    return MapEntry(path, code.language, tuple(found.symbols), lines, found.doc), text
 
 
 def _read_source(found: Found | Skipped) -> Code | Skipped:
-    """The text of a source file that somebody wrote."""
+    """Read a source file that a person wrote; skip generated and minified ones."""
     if isinstance(found, Skipped):
         return found
     read = read_text(found, LARGEST)
@@ -323,7 +329,7 @@ def _read_source(found: Found | Skipped) -> Code | Skipped:
 
 
 def to_json(found: Iterable[MapEntry]) -> list[dict[str, Any]]:
-    """Entries in the repo map's form. `lines` is an addition that other readers pass over."""
+    """Return entries in the repo map's form. `lines` is an addition that other readers ignore."""
     return [
         {
             "path": each.path,
@@ -337,8 +343,10 @@ def to_json(found: Iterable[MapEntry]) -> list[dict[str, Any]]:
 
 
 def read_map(raw: bytes, file: Path) -> Document:
-    """A JSON file as one document: one passage per entry, all of them replaced by the next import of the same file. Of entries with
-    the same path the last one counts, as a later reading does."""
+    """Read a JSON file as one document: one passage per entry, replaced by the next import of the file.
+
+    The last of several entries with the same path counts.
+    """
     if len(raw) > LARGEST_MAP:
         raise InvalidInput(
             f"The repo map '{file}' is {len(raw) / 1e6:,.1f} MB; at most {LARGEST_MAP / 1e6:g} MB are read.",
@@ -359,16 +367,16 @@ def read_map(raw: bytes, file: Path) -> Document:
 def _read_entry(item: Any, number: int, file: Path) -> Passage:
     entry = item if isinstance(item, dict) else {}
     symbols = entry.get("symbols") or []
-    given: list[Any] = [entry.get("path"), entry.get("language") or "unknown"]
-    given.append(entry.get("content") or "")
-    given += symbols if isinstance(symbols, list) else [None]
-    if not all(isinstance(one, str) for one in given) or not given[0].strip():
+    values: list[Any] = [entry.get("path"), entry.get("language") or "unknown"]
+    values.append(entry.get("content") or "")
+    values += symbols if isinstance(symbols, list) else [None]
+    if not all(isinstance(one, str) for one in values) or not values[0].strip():
         raise InvalidInput(
             f"Entry {number} of the repo map '{file}' is not an object with a `path`, or its `language`, `symbols` or `content` is wrong.",
             _HINT,
         )
     # No database takes NUL, and halves of surrogate pairs, which JSON can spell.
-    path, language, content, *names = (replace_broken(one.replace("\0", "")) for one in given)
+    path, language, content, *names = (replace_broken(one.replace("\0", "")) for one in values)
     path, lines = path.strip(), entry.get("lines")
     known = list(dict.fromkeys(names))
     head = f"{path} [{language}] {' '.join(names)}".rstrip()

@@ -1,4 +1,4 @@
-"""Commands of a shell: the steps of a line, and what a command is called. Light: a hook asks this at every tool call."""
+"""Shell commands: the steps of a line, and the name of a command. Light: hooks need it at every call."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REDIRECTION = re.compile(r"[12&]?>>?\s?&?(?:/dev/null|\d|[^\s;&|]{1,200})|<\s?/
 
 
 def split_line(text: str) -> list[tuple[str, list[str]]] | None:
-    """The pipelines of a shell line, each with what joins it to the one before (`&&`, `||`, `;`, `&`); None where it is a script."""
+    """Split a shell line into pipelines, each with its joint (`&&`, `||`, `;`, `&`); None for a script."""
     steps: list[tuple[str, list[str]]] = []
     part, joint, members = "", "", []
     quote, depth, at = "", 0, 0
@@ -91,15 +91,16 @@ def split_line(text: str) -> list[tuple[str, list[str]]] | None:
 
 
 def clean_command(command: str) -> str:
-    """A command without redirections, its blanks made one. Assignments stay: with another variable it is another command."""
+    """Drop redirections and extra blanks. Assignments stay: another variable makes another command."""
     return " ".join(_REDIRECTION.sub("", f" {command}").split())
 
 
 def strip_command(command: str) -> str:
-    """A command without assignments, wrappers and redirections."""
+    """Drop assignments, wrappers and redirections."""
     text = clean_command(command)
     while True:
-        shorter = _ASSIGNMENT.sub("", text, count=1) if _ASSIGNMENT.match(text) else text
+        assignment = _ASSIGNMENT.match(text)
+        shorter = text[assignment.end() :] if assignment else text
         first, _, rest = shorter.partition(" ")
         if first in _WRAPPERS and rest.strip():
             shorter = re.sub(r"^(?:-\S+\s+|\d+\w?\s+)+", "", rest.strip())

@@ -1,4 +1,4 @@
-"""A new statement against the few known ones about the same subject: find them, weigh each pair, return the verdict.
+"""Comparison of a new statement with the few known ones about its subject: find, weigh, decide.
 
 Bounded work: at most `KNOWN` known statements for each new one, `MOST_PAIRS` pairs for the judge in one batch, and no text that is
 longer than a statement. Nothing here writes, and nothing runs inside a transaction.
@@ -54,23 +54,23 @@ SPOKEN_SOURCES = ("note", "transcript")  # sources in which one thing replies to
 
 
 class WriteOptions(NamedTuple):
-    """Where passages go, on whose word, and what is done with those that are known."""
+    """Options of a write: scope, author, trust, and the treatment of known passages."""
 
     scope: str
     now: datetime
     actor: str = "user"
     trust: int = 3
     dedup: bool = True
-    automatic: str = "full"  # what may happen to known memories: one of types.AUTOMATIC
+    automatic: str = "full"  # what may happen to known memories: one of model.AUTOMATIC
     threshold: float = 0.9
-    unique: bool = True  # told once per scope; passages of a source may repeat
+    unique: bool = True  # stored once per scope; passages of a source may repeat
     longest: int = 200_000
     allow_purged: bool = False
     lenient: bool = (
-        False  # a passage that leaves nothing to remember is left out instead of refusing all
+        False  # a passage that is empty after redaction is left out instead of refusing all
     )
     scopes: Mapping[str, tuple[str, str]] = NOTHING
-    personal: bool = False  # what somebody wants of whoever works with them goes to that person
+    personal: bool = False  # a user's wishes for any work go to the user's personal scope
     judge: Callable[[], Judge | None] = lambda: None  # opened when there is something to judge
     reader: Callable[[], Judge | None] = lambda: None  # and this when a conversation is read
 
@@ -84,7 +84,7 @@ class Comparison(NamedTuple):
 
     @property
     def new(self) -> list[int]:
-        """The places of those that are not known already."""
+        """Return the positions of memories that are not known already."""
         return [at for at, verdict in enumerate(self.verdicts) if verdict.duplicate is None]
 
 
@@ -98,8 +98,10 @@ def compare(
     explicit: Sequence[Sequence[str]] = (),
     tellings: Sequence[int] = (),
 ) -> Comparison:
-    """Each memory against what is stored and against those before it, but for those of the same telling: who told them
-    together knew of each. `explicit` are the ids that each is said outright to replace."""
+    """Compare each memory with those stored and with those before it in the batch.
+
+    Memories of the same telling are not compared: their author knew of each. `explicit` are the ids that each is stated to replace.
+    """
     judging = embedder and options.automatic != "off" and any(map(is_one_statement, memories))
     judge = options.judge() if judging else None
     near = [
@@ -135,14 +137,14 @@ def _judge_each(
     store: Store,
     explicit: Sequence[Sequence[str]],
 ) -> list[Verdict]:
-    """The verdict on each memory in turn; what an earlier one repeats or replaces is no neighbour of a later one."""
+    """Return the verdict on each memory, without neighbours that an earlier one repeats or replaces."""
     known = {one.id: one for one in store.get(sorted({id for ids in explicit for id in ids}))}
-    told_before = _find_verbatim(memories, options, store) if known else {}
+    verbatim = _find_verbatim(memories, options, store) if known else {}
     threshold = options.threshold if options.dedup and options.unique else None
     verdicts: list[Verdict] = []
     gone: set[str] = set()
     for at, memory in enumerate(memories):
-        # What is said to replace a memory is near to it by nature, and no duplicate of it.
+        # A stated successor of a memory is near to it by nature, and no duplicate of it.
         replaced = [known[id] for id in explicit[at] if id in known] if known else []
         verdict = reconcile(
             memory,
@@ -153,9 +155,9 @@ def _judge_each(
             last=last[at],
             automatic=options.automatic,
         )
-        if replaced and memory.content_hash in told_before:
-            # Somebody says of what was told before that it replaces something.
-            verdict = verdict._replace(duplicate=told_before[memory.content_hash])
+        if replaced and memory.content_hash in verbatim:
+            # A text that is stored already now replaces something.
+            verdict = verdict._replace(duplicate=verbatim[memory.content_hash])
         verdicts.append(verdict)
         gone |= {memory.id} if verdict.duplicate else set(verdict.supersedes)
     return verdicts
@@ -164,7 +166,7 @@ def _judge_each(
 def _apply_later(
     memory: Memory, near: Sequence[Neighbour], judged: Mapping[str, Effect], automatic: str
 ) -> Iterator[BatchParts]:
-    """Yield the effects that known later statements have on an earlier one, as when an earlier conversation is read last."""
+    """Yield the effects of known later statements on an earlier one, which was read after them."""
     for one in near:
         later = one.memory
         if later.created_at > memory.created_at and later.id in judged:
@@ -183,14 +185,14 @@ def _apply_later(
 def _find_verbatim(
     memories: Sequence[Memory], options: WriteOptions, store: Store
 ) -> dict[str, Neighbour]:
-    """Those of the texts that are known word for word and still hold."""
+    """Return the known memories that have one of the texts word for word and are still valid."""
     twins = store.duplicates([memory.content_hash for memory in memories], options.scope)
     known = store.get(twins.values())
     return {one.content_hash: Neighbour(one, 1.0) for one in known if not one.superseded_by}
 
 
 def _load_proposed(verdict: Verdict, memory: Memory, store: Store) -> list[Memory]:
-    """Return what the known memory that a verdict found repeated was proposed to replace, if who repeats it is trusted more."""
+    """Return the memories that a repeated proposal would replace, if its repetition is trusted more."""
     if verdict.duplicate is None or memory.trust <= verdict.duplicate.memory.trust:
         return []
     id = verdict.duplicate.memory.id
@@ -228,7 +230,7 @@ def _neighbours(
         return [*found[: KNOWN - len(fresh)], *fresh.values()]
     if not options.unique:
         return []
-    # Only what may be a duplicate, or may be replaced by a stated change, is worth reading. Turns may stand among them.
+    # Only what may be a duplicate, or may be replaced by a stated change, is worth reading. Turns may be among them.
     bar = options.threshold
     if find_change(take_headline(memory.content)) is not None:
         bar = min(options.threshold, strange + SUBJECT * (1 - strange))
@@ -243,7 +245,7 @@ def nearest(
     number: int,
     least: float = -1.0,
 ) -> list[Neighbour]:
-    """The memories that are nearest to a vector, of at least some cosine, but for turns of conversations."""
+    """Return the memories nearest to a vector, of at least some cosine, except turns of conversations."""
     found = store.nearest(vector, embedder.model, filter, number)
     return _load([item for item in found if item[1] >= least], store, embedder)
 
@@ -260,7 +262,7 @@ def _load(items: Sequence[tuple[int, float]], store: Store, embedder: Embedder) 
 def _nearest_by_name(
     memory: Memory, vector: Any, filter: Filter, store: Store, embedder: Embedder
 ) -> list[Neighbour]:
-    """A few that speak of the same things by name."""
+    """Return a few memories that name the same things."""
     if not memory.entities:
         return []
     names = [entity.name for entity in memory.entities][:8]
@@ -277,7 +279,7 @@ def _add_earlier(
     embedder: Embedder,
     tellings: Sequence[int],
 ) -> Iterator[list[Neighbour]]:
-    """The neighbours of each with those before it in the same batch that another telling told, nearest first."""
+    """Yield the neighbours of each memory, with those before it from other tellings, nearest first."""
     embedded = [at for at, own in enumerate(vectors) if len(own)]
     if len(embedded) < 2:
         yield from map(list, near)
@@ -316,8 +318,10 @@ def is_one_statement(memory: Memory) -> bool:
 
 
 def _find_last(memories: Sequence[Memory], options: WriteOptions, store: Store) -> list[str | None]:
-    """Return for each statement the id of the one right before it, those of its own turn left out: a reply need not name
-    what it replies to. None of anything else."""
+    """Return for each spoken statement the id of the one before it, outside of its turn, else None.
+
+    A reply need not name what it replies to.
+    """
     if not any(memory.source_type in SPOKEN_SOURCES for memory in memories):
         return [None] * len(memories)
     wanted = Filter(scopes=(options.scope,), now=options.now, kinds=STATEMENTS)
@@ -337,7 +341,7 @@ def _ask(
     near: Sequence[Sequence[Neighbour]],
     last: Sequence[str | None],
 ) -> list[dict[str, Effect]]:
-    """Return the effects of each new memory on its neighbours, by their ids. The nearest of all are judged first."""
+    """Return the effects of each new memory on its neighbours, by their ids. The nearest are judged first."""
     known = [
         _same_subject(memory, near[at])[:KNOWN] if is_one_statement(memory) else []
         for at, memory in enumerate(memories)
@@ -387,7 +391,7 @@ def leave_label_out(memory: Memory) -> str:
 
 
 def find_positions(near: Sequence[Neighbour], last: str | None = None) -> list[Position]:
-    """Return the place of each neighbour among all of them; `last` is the id of the statement right before the new one."""
+    """Return the position of each neighbour among all; `last` is the statement before the new one."""
     nearest = [*sorted((one.nearness for one in near), reverse=True), 0.0]
     return [
         Position(
@@ -400,7 +404,7 @@ def find_positions(near: Sequence[Neighbour], last: str | None = None) -> list[P
 
 
 def _same_subject(new: Memory, near: Sequence[Neighbour]) -> list[Neighbour]:
-    """Those of its neighbours that a statement may say something about."""
+    """Return the neighbours that a statement may be about."""
     return [
         one
         for rank, one in enumerate(near)

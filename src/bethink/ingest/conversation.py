@@ -1,8 +1,8 @@
-"""Conversations, the recipe: turns of a transcript → redact → shorten → embed → topics → ideas → relations → one Batch.
+"""Conversations, the recipe: turns → redact → shorten → embed → topics → ideas → relations → Batch.
 
-A page of turns, what was derived from it and how far the transcript was read go in together: a stop in between repeats the
-page, and a message is known by its identity, so nothing doubles. Turns are kept word for word as evidence; ideas cite the
-line they were said at. Nothing here writes: the batch is for the caller to put in.
+A page of turns, all that was derived from it and the position in the transcript are written together: an interruption repeats the
+page, and a message has an identity, so nothing doubles. Turns are kept word for word as evidence; ideas cite the line of their turn.
+Nothing here writes: the caller writes the batch.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bethink.ingest.ideas import (
     Idea,
     content_words,
     holds_anywhere,
-    is_said,
+    is_users_own,
     puts_off,
     read_ideas,
 )
@@ -84,11 +84,11 @@ from bethink.store.places import embedded_text, topic_text, turn_identity
 from bethink.text import new_id
 
 ECHO_SHARE = (
-    0.85  # share of an idea's words by which it is what memory told: of six words all, by hand
+    0.85  # share of an idea's words from which it echoes a memory: of six words all, by hand
 )
-EARLIER_TURNS = 6  # earlier turns that ideas and topics are read in the light of
-MENDED_KINDS = ("todo", "problem")  # kinds that work puts an end to
-MOST_REPORTS = 12  # commits and reports of a page that may tell of something done
+EARLIER_TURNS = 6  # earlier turns that are context for ideas and topics
+MENDED_KINDS = ("todo", "problem")  # kinds that work settles
+MOST_REPORTS = 12  # commits and reports of a page that may complete a to-do
 FILES_PER_TURN = 8  # files of a turn that it is filed under
 FIRM_CONFIDENCE, TENTATIVE_CONFIDENCE = (
     0.9,
@@ -108,26 +108,26 @@ class Prepared(NamedTuple):
     topics: int = 0
 
 
-class HeardTurn(NamedTuple):
+class NewTurn(NamedTuple):
     """A new turn, redacted, with the memory that keeps it."""
 
     turn: Turn
     memory: Memory
     identity: bytes
-    told: str  # with the words of what it picks from a list before it
+    text: str  # with the words of what it picks from an earlier list
 
     @property
-    def said(self) -> tuple[str, str]:
-        return self.turn.role, self.told
+    def role_and_text(self) -> tuple[str, str]:
+        return self.turn.role, self.text
 
     @property
     def speaker(self) -> str:
-        """Whose word it is: a plan that a user hands back to the agent is the agent's."""
+        """Author of the words: a plan that a user hands back to the agent is the agent's."""
         return "assistant" if self.turn.plan else self.turn.role
 
 
 class Recipe(NamedTuple):
-    """One page of one session, what the pages before it left behind, and what is needed to prepare it."""
+    """One page of one session, the state left by earlier pages, and what is needed to prepare it."""
 
     session: str
     host: str
@@ -147,7 +147,7 @@ class Recipe(NamedTuple):
         return embed(texts, self.embedder, self.recent, self.store)
 
     def embed(self, texts: Sequence[str]) -> list[Sequence[Any]]:
-        """One vector of each text, or none without an embedder."""
+        """Return one vector of each text, or none without an embedder."""
         return [own[:1] for own in embed(texts, self.embedder, self.recent, self.store)[0]]
 
 
@@ -159,13 +159,13 @@ class Topics(NamedTuple):
 
 
 def prepare(recipe: Recipe) -> Prepared:
-    """Prepare the batch of one page. A language model, where one is set, helps to find topics and ideas."""
-    heard, repeated = _hear_turns(recipe)
+    """Prepare the batch of one page. A language model, if set, helps to find topics and ideas."""
+    new_turns, repeated = _read_turns(recipe)
     # "Ok." takes a proposal up, but nobody will look for it.
-    kept = [one for one in heard if not says_nothing(one.memory.content)]
+    kept = [one for one in new_turns if not says_nothing(one.memory.content)]
     own, fresh = recipe.make_vectors([one.memory for one in kept])
-    # What a sub-agent says is kept as evidence, but it is not the conversation.
-    spoken = [one for one in heard if one.turn.agent is None]
+    # Turns of a sub-agent are kept as evidence, but are not part of the conversation.
+    spoken = [one for one in new_turns if one.turn.agent is None]
     means = {
         one.turn.id: vectors[0] for one, vectors in zip(kept, own, strict=True) if len(vectors)
     }
@@ -176,7 +176,7 @@ def prepare(recipe: Recipe) -> Prepared:
     made = [entry.memory for entry in batch.add]
     own_ways = any(one.scope == PERSONAL for one in made)
     spans = [_describe_topic(recipe, span, found, spoken, made) for span in found.spans]
-    # Not cached: what a topic was called before it grew could not be found there by a purge.
+    # Not cached: a purge could not find the earlier names of a topic there.
     vectors = recipe.embed([topic_text(span.name, span.summary) for span in spans])
     turns = [
         Entry(
@@ -187,10 +187,12 @@ def prepare(recipe: Recipe) -> Prepared:
         )
         for one, vectors in zip(kept, own, strict=True)
     ]
-    failures = remember_failures(recipe, heard)
+    failures = remember_failures(recipe, new_turns)
     batch = batch._replace(
         scopes={**recipe.options.scopes, **({PERSONAL: (PERSONAL, "")} if own_ways else {})},
-        sessions=_describe_session(recipe, heard, session, digest, _list_waiting(recipe, batch)),
+        sessions=_describe_session(
+            recipe, new_turns, session, digest, _list_waiting(recipe, batch)
+        ),
         spans=tuple(zip(spans, vectors, strict=True)),
         add=(*turns, *batch.add, *failures.add),
         change=(*batch.change, *failures.change),
@@ -199,7 +201,7 @@ def prepare(recipe: Recipe) -> Prepared:
         made_of=failures.made_of,
         cache={**fresh, **batch.cache, **failures.cache},
     )
-    state["turns"] = int(state.get("turns", 0)) + len(heard)
+    state["turns"] = int(state.get("turns", 0)) + len(new_turns)
     state |= failures.state
     known, begun = total - len(made), sum(not span.name for span in found.spans)
     return Prepared(batch, state, len(kept), repeated, len(made), known, begun)
@@ -208,24 +210,24 @@ def prepare(recipe: Recipe) -> Prepared:
 # Turns
 
 
-def _hear_turns(recipe: Recipe) -> tuple[list[HeardTurn], int]:
+def _read_turns(recipe: Recipe) -> tuple[list[NewTurn], int]:
     """Return the new turns, and how many were known from another file."""
     identities = [turn_identity(recipe.host, turn.id) for turn in recipe.turns]
     known = recipe.store.find_known_turns(recipe.options.scope, identities)
-    heard: dict[bytes, HeardTurn] = {}
+    new_turns: dict[bytes, NewTurn] = {}
     before = _load_earlier(recipe)
     for turn, own in zip(recipe.turns, identities, strict=True):
-        if own in known or own in heard or turn.summary:
+        if own in known or own in new_turns or turn.summary:
             continue
         redacted = redact(turn.text)
         if not redacted.empty:
             text = shorten(redacted.text.strip())
-            position = int(recipe.state.get("turns", 0)) + len(heard)
+            position = int(recipe.state.get("turns", 0)) + len(new_turns)
             turn = _without_named_secrets(turn)
-            told = name_picks(turn.role, text, before)
-            heard[own] = HeardTurn(turn, _keep_turn(recipe, turn, text, position), own, told)
-            before = [*before[1 - EARLIER_TURNS :], (heard[own].speaker, text)]
-    return list(heard.values()), sum(own in known for own in identities)
+            picked = name_picks(turn.role, text, before)
+            new_turns[own] = NewTurn(turn, _keep_turn(recipe, turn, text, position), own, picked)
+            before = [*before[1 - EARLIER_TURNS :], (new_turns[own].speaker, text)]
+    return list(new_turns.values()), sum(own in known for own in identities)
 
 
 def _without_named_secrets(turn: Turn) -> Turn:
@@ -255,11 +257,11 @@ def _keep_turn(recipe: Recipe, turn: Turn, text: str, position: int) -> Memory:
         "tools": list(turn.tools[:16]),
         "origin": "plan" if turn.plan else "pasted" if pasted else None,
     }
-    said = next((line for line in text.splitlines() if any(map(str.isalnum, line))), text)
+    first_line = next((line for line in text.splitlines() if any(map(str.isalnum, line))), text)
     passage = Passage(
         text,
         kind="context",
-        summary=cut_text(said.strip(" #*->"), SUMMARY_LINE_CHARACTERS, SUMMARY_LINE_WORDS),
+        summary=cut_text(first_line.strip(" #*->"), SUMMARY_LINE_CHARACTERS, SUMMARY_LINE_WORDS),
         importance=ASKED_IMPORTANCE if only_asks(text) else 3.0,
         entities=(*(Entity(file, "file") for file in turn.files[:FILES_PER_TURN]), *entities(text)),
         lines=(turn.line, turn.line),
@@ -276,14 +278,14 @@ def _keep_turn(recipe: Recipe, turn: Turn, text: str, position: int) -> Memory:
 
 
 def _find_topics(
-    recipe: Recipe, spoken: Sequence[HeardTurn], means: Sequence[Any]
+    recipe: Recipe, spoken: Sequence[NewTurn], means: Sequence[Any]
 ) -> tuple[Topics, dict[str, Any]]:
     """Return new topics, those of the page before that go on, and the state for the next page."""
     state = dict(recipe.state)
     if not spoken:
         return Topics(), state
     turns = [
-        TopicTurn(*one.said, turn.at, turn.line, turn.cwd, turn.branch, turn.files)
+        TopicTurn(*one.role_and_text, turn.at, turn.line, turn.cwd, turn.branch, turn.files)
         for one in spoken
         for turn in (one.turn,)
     ]
@@ -298,7 +300,7 @@ def _find_topics(
     for topic in found:
         first, last = spoken[topic.first].turn, spoken[topic.last].turn
         parent = None if topic.parent is None else spans[topic.parent].id
-        # What was typed while the agent spoke stands before it in the file.
+        # Text typed while the agent spoke comes before its answer in the file.
         end, began = max(first.line, last.line), first.at or recipe.options.now
         lines = first.line, end
         span = Span(new_id(), scope, recipe.session, parent, "", "", lines, topic.depth, began)
@@ -307,10 +309,10 @@ def _find_topics(
             span = before._replace(lines=(before.lines[0], max(before.lines[1], end)))
         spans.append(span)
         of_turn |= {one.turn.id: span.id for one in spoken[topic.first : topic.last + 1]}
-    said = [one.memory.id for one in spoken if not says_nothing(one.memory.content)]
+    kept = [one.memory.id for one in spoken if not says_nothing(one.memory.content)]
     state |= {
         "open": still_open._asdict(),
-        "last": said[-1] if said else state.get("last"),
+        "last": kept[-1] if kept else state.get("last"),
         "span": of_turn[spoken[-1].turn.id],
         "spans": {str(topic.depth): span.id for topic, span in zip(found, spans, strict=True)},
     }
@@ -321,13 +323,13 @@ def _describe_topic(
     recipe: Recipe,
     span: Span,
     found: Topics,
-    spoken: Sequence[HeardTurn],
+    spoken: Sequence[NewTurn],
     made: Sequence[Memory],
 ) -> Span:
     """Give a topic the name and the summary that its turns and ideas support now."""
     inside = {span.id, *(child.id for child in found.spans if child.parent == span.id)}
     own = [one for one in spoken if found.of_turn.get(one.turn.id) in inside]
-    texts = [one.said for one in own]
+    texts = [one.role_and_text for one in own]
     commits = [fact.name for one in own for fact in one.turn.work if fact.what == "commit"]
     ideas = _outline(memory for memory in made if memory.span in inside)
     if span.name:
@@ -375,28 +377,31 @@ def _list_waiting(recipe: Recipe, batch: Batch) -> list[str]:
 
 def _describe_session(
     recipe: Recipe,
-    heard: Sequence[HeardTurn],
+    new_turns: Sequence[NewTurn],
     known: Session,
     digest: Mapping[str, str],
     waiting: Sequence[str],
 ) -> tuple[Session, ...]:
-    """Return the session with its new title and digest; nothing if the page adds nothing, or only greetings were exchanged so far."""
+    """Return the session with its new title and digest; nothing if the page adds nothing.
+
+    A session of nothing but greetings is not stored.
+    """
     recap = _find_recap(recipe.turns)
-    if not _is_new(heard, recap, known):
+    if not _is_new(new_turns, recap, known):
         return ()
-    own = [one for one in heard if one.turn.agent is None]
-    spoken, said = [one.turn for one in own], [one.said for one in own]
+    own = [one for one in new_turns if one.turn.agent is None]
+    spoken, texts = [one.turn for one in own], [one.role_and_text for one in own]
     work: list[list[Fact]] = [[]]  # before each turn, and behind the last
-    for one in heard:
+    for one in new_turns:
         work[-1] += one.turn.work
         work += [[]] if one.turn.agent is None else []
     planned = any(turn.plan for turn in spoken[-1:])
-    course = follow(known.metadata.get("course", {}), said, work, recap, planned)
-    told = {"digest": digest or compose_digest(course, waiting), "course": course._asdict()}
+    course = follow(known.metadata.get("course", {}), texts, work, recap, planned)
+    derived = {"digest": digest or compose_digest(course, waiting), "course": course._asdict()}
     places = [{"cwd": turn.cwd} for turn in spoken if turn.cwd][:1]
     branches = [{"branch": turn.branch} for turn in spoken if turn.branch][-1:]
     times = [turn.at for turn in spoken if turn.at]
-    now = make_session_title(said, chain.from_iterable(work))
+    now = make_session_title(texts, chain.from_iterable(work))
     # One that says something stays.
     title = next(filter(says_something, (known.title, now)), known.title or now)
     session = known._replace(
@@ -405,15 +410,15 @@ def _describe_session(
         source=recipe.source.uri,
         started_at=min(times, default=None),
         ended_at=max(times, default=None),
-        metadata={**dict(*places), **known.metadata, **dict(*branches), **told},
+        metadata={**dict(*places), **known.metadata, **dict(*branches), **derived},
     )
     return (session,)
 
 
-def _is_new(heard: Sequence[HeardTurn], recap: str, known: Session) -> bool:
+def _is_new(new_turns: Sequence[NewTurn], recap: str, known: Session) -> bool:
     if known.title:
-        return bool(heard or recap)
-    return any(one.turn.work or not says_nothing(one.memory.content) for one in heard)
+        return bool(new_turns or recap)
+    return any(one.turn.work or not says_nothing(one.memory.content) for one in new_turns)
 
 
 def _find_recap(turns: Sequence[Turn]) -> str:
@@ -428,7 +433,7 @@ def _find_recap(turns: Sequence[Turn]) -> str:
 
 
 def _find_ideas(
-    recipe: Recipe, spoken: Sequence[HeardTurn], session: Session
+    recipe: Recipe, spoken: Sequence[NewTurn], session: Session
 ) -> tuple[list[Idea], Mapping[str, str]]:
     """Return the ideas of this page, and the digest of the session where a language model wrote one.
 
@@ -457,12 +462,12 @@ def _find_ideas(
 
 
 def _is_echo(text: str, turn: Turn) -> bool:
-    """Return True if an agent repeats what memory told it: nearly all words of one line, and none that turns it round."""
-    words = hash_words(text) if turn.told and turn.role != "user" else frozenset()
+    """Return True if an agent repeats a memory it was shown: nearly all words of a line, none denying it."""
+    words = hash_words(text) if turn.recalled and turn.role != "user" else frozenset()
     if not words or TURNS_ROUND.holds(text):
         return False
     return any(
-        len(words.intersection(line.split())) >= ECHO_SHARE * len(words) for line in turn.told
+        len(words.intersection(line.split())) >= ECHO_SHARE * len(words) for line in turn.recalled
     )
 
 
@@ -479,7 +484,7 @@ def _load_earlier(recipe: Recipe) -> list[tuple[str, str]]:
 
 
 def _remember_ideas(
-    recipe: Recipe, found: Sequence[Idea], spoken: Sequence[HeardTurn], topics: Topics
+    recipe: Recipe, found: Sequence[Idea], spoken: Sequence[NewTurn], topics: Topics
 ) -> tuple[Batch, int]:
     """Return the new ideas as memories with what they change, and how many ideas there were."""
     options = recipe.options
@@ -489,7 +494,7 @@ def _remember_ideas(
         one = spoken[idea.turn]
         memories.append(_keep_idea(recipe, idea, one, topics, numbers[idea.turn]))
         numbers[idea.turn] += 1
-    # What the judge read was told turn by turn, what a language model said answer by answer.
+    # The judge reads turn by turn, a language model answer by answer: each is one telling.
     tellings = {
         memory.id: -idea.turn if idea.telling is None else idea.telling + 1
         for memory, idea in zip(memories, found, strict=True)
@@ -499,7 +504,7 @@ def _remember_ideas(
         own = [memory for memory in memories if memory.scope == scope]
         batch = _add_compared(recipe, scope, own, tellings, batch)
     last = max((1, *tellings.values()))
-    # Of what the last answer calls open it knew all reports.
+    # The last answer took all reports into account when it called something open.
     waiting = [entry.memory for entry in batch.add if tellings[entry.memory.id] != last]
     done = _find_done(recipe, waiting, spoken)
     batch = batch._replace(
@@ -525,9 +530,7 @@ def _add_compared(
     )
 
 
-def _find_done(
-    recipe: Recipe, made: Sequence[Memory], spoken: Sequence[HeardTurn]
-) -> dict[str, str]:
+def _find_done(recipe: Recipe, made: Sequence[Memory], spoken: Sequence[NewTurn]) -> dict[str, str]:
     """Return to-dos that a commit or a report of this page completes: to-do → turn."""
     reports = _find_reports(spoken)
     closes = reports and recipe.embedder and recipe.options.automatic == "full"
@@ -566,25 +569,25 @@ def _find_waiting(
                 yield old, text, turn
 
 
-def _find_reports(spoken: Sequence[HeardTurn]) -> list[tuple[str, Memory]]:
+def _find_reports(spoken: Sequence[NewTurn]) -> list[tuple[str, Memory]]:
     """Return the subjects of commits and the reports of a page, the newest of each."""
     found = []
     for one in spoken:
         commits = [fact.name for fact in one.turn.work if fact.what == "commit"]
-        said = read_report(one.memory.content).done if one.speaker == "assistant" else ()
-        found += [(text, one.memory) for text in (*commits, *said)]
+        reports = read_report(one.memory.content).done if one.speaker == "assistant" else ()
+        found += [(text, one.memory) for text in (*commits, *reports)]
     return [(text, turn) for text, turn in found if not BEGINS_WORK.holds(text)][-MOST_REPORTS:]
 
 
-def _keep_idea(recipe: Recipe, idea: Idea, heard: HeardTurn, topics: Topics, number: int) -> Memory:
-    turn, evidence = heard.turn, heard.memory
+def _keep_idea(recipe: Recipe, idea: Idea, one: NewTurn, topics: Topics, number: int) -> Memory:
+    turn, evidence = one.turn, one.memory
     metadata: dict[str, Any] = {
         "turn": turn.id,
         "role": turn.role,
         "firm": idea.firm,
         "host": recipe.host,
     }
-    speaker = "user" if heard.speaker == "user" else "agent"
+    speaker = "user" if one.speaker == "user" else "agent"
     preferred = speaker == "user" and idea.kind == "preference"
     own = recipe.options.personal and preferred and holds_anywhere(idea.text)
     if own:
@@ -611,7 +614,7 @@ def _keep_idea(recipe: Recipe, idea: Idea, heard: HeardTurn, topics: Topics, num
     return make_memory(extract(cleaned), source, options, 0)
 
 
-# What a language model says, where one is set. One that fails, declines or has used up its day costs nothing but the help: the rules go on,
+# Answers of a language model, if one is set. If it fails, declines or has used up its day, only its help is missing: the rules go on,
 # and the reason is counted where `bethink stats` shows it.
 
 
@@ -629,13 +632,13 @@ def _ask_ideas(
         for number, portion in enumerate(tasks.portions(numbered)):
             if portion[-1].number < first:
                 continue
-            told = tasks.find_ideas(model.ask, portion, digest)
-            digest = told.digest
-            for idea in told.ideas:
+            answer = tasks.find_ideas(model.ask, portion, digest)
+            digest = answer.digest
+            for idea in answer.ideas:
                 at = idea.turns[-1]
                 role, text = turns[at]
-                # What a user pasted is nobody's word here.
-                if at >= first and (role != "user" or is_said(idea.text, text, asked[at])):
+                # Text that a user pasted does not count as the user's.
+                if at >= first and (role != "user" or is_users_own(idea.text, text, asked[at])):
                     sure = FIRM_CONFIDENCE if idea.firm else TENTATIVE_CONFIDENCE
                     later = (idea.kind, role) == ("todo", "user") and puts_off(idea.text)
                     own = idea.kind, idea.text, at, idea.firm, sure, idea.entities, number, later
@@ -674,7 +677,7 @@ def _confirm_topics(model: Model, found: Sequence[Topic], texts: Sequence[str]) 
         verdicts = tasks.confirm_topics(model.ask, places)
     except ModelError:
         return list(found)
-    # What is taken into the one before takes its sub-topics along.
+    # A topic that joins the one before takes its sub-topics along.
     kept = [one for at, one in enumerate(found) if verdicts.get(at, True)]
     starts = [(one.first, one.depth, one.continues) for one in kept]
     return arrange(starts, len(texts))

@@ -1,9 +1,9 @@
-"""The digest of a session: what it was asked, did and left, in three lines of at most 60 tokens in all.
+"""Digest of a session: what was asked, done and left, in three lines of at most 60 tokens.
 
-`follow` reads a page of turns and keeps what a digest needs in a `Course`, which the next page goes on from. `compose_digest` writes the three
-lines: the requests that led to most work; the pull requests and commits, the report or the files (`DONE_RULES`); what is said to remain, was
-announced or planned, and what nobody pushed or merged. What is not known is left empty: that nothing is left is said only where the end of the
-conversation gives reason.
+`follow` reads a page of turns and keeps what a digest needs in a `Course`, from which the next page continues. `compose_digest` writes the
+three lines: the requests that led to most work; the pull requests and commits, the report or the files (`DONE_RULES`); and what remains:
+open work, announcements, plans, and commits that nobody pushed or merged. Unknown lines stay empty: "nothing" is left only if the end of
+the conversation says so.
 """
 
 from __future__ import annotations
@@ -131,7 +131,10 @@ def _add_work(course: Course, facts: Sequence[Fact]) -> Course:
 
 
 def _add_requests(known: Sequence[Any], turns: Turns, work: Work) -> list[Request]:
-    """Add the requests of a page that say something, or else its first one, each with the work done before the next."""
+    """Add the requests of a page that say something, or else its first one, each with its work.
+
+    The work of a request is what tools did before the next one.
+    """
     # A course that was kept before 0.18 has texts alone.
     found = [Request(one) if isinstance(one, str) else Request(*one) for one in known]
     for facts, (role, text) in zip(work, turns, strict=False):
@@ -149,7 +152,7 @@ def _add_requests(known: Sequence[Any], turns: Turns, work: Work) -> list[Reques
 
 
 def _choose_request(sentences: Sequence[str]) -> Request | None:
-    """Return the first sentence that asks for work without pointing back, or else the first that says something."""
+    """Return the first sentence that asks for work without pointing back, or else one that says something."""
     telling = [*filter(says_something, sentences)]
     wished = [*filter(ASKS_FOR_WORK.holds, telling)]
     clear = [one for one in wished if not REQUEST_POINTS_BACK.holds(one)]
@@ -194,7 +197,7 @@ def _follow_end(course: Course, turns: Turns, plan: bool) -> Course:
 
 
 def _find_left(turns: Turns, plan: bool) -> Sequence[str]:
-    """Return what remains behind the last turn: an unanswered request, a plan, what the report says, or what was announced."""
+    """Return what remains after the last turn: an open request, a plan, reported or announced work."""
     role, text = turns[-1]
     if role == "user":
         return _find_unanswered(turns)
@@ -209,7 +212,7 @@ def _find_left(turns: Turns, plan: bool) -> Sequence[str]:
 
 
 def _find_unanswered(turns: Turns) -> Sequence[str]:
-    """Return the request of the last turn. A word alone answers the agent: then the request before it remains."""
+    """Return the request of the last turn, or the one before it if a single word only answers the agent."""
     asked = find_requests(turns[-1:], 1)
     is_answer = all(one.isascii() and " " not in one for one in asked)
     before = find_requests(turns[:-1], len(turns))[-1:] if is_answer else []
@@ -220,7 +223,7 @@ def _find_unanswered(turns: Turns) -> Sequence[str]:
 
 
 def compose_digest(course: Course, waiting: Sequence[str] = ()) -> dict[str, str]:
-    """Return the lines "asked", "done" and "left", within 60 tokens. `waiting` are to-dos of the session that nobody did."""
+    """Return the lines "asked", "done" and "left", within 60 tokens. `waiting` are open to-dos."""
     done = min(DONE_WIDTH, measure_width(_describe_done(course, DIGEST_WIDTH)))
     left = choose(_list_left(course, waiting), min(LEFT_MOST, LEFT_WIDTH + DONE_WIDTH - done))
     room = min(ASKED_WIDTH, DIGEST_WIDTH - done - measure_width(left))
@@ -230,7 +233,7 @@ def compose_digest(course: Course, waiting: Sequence[str] = ()) -> dict[str, str
 
 
 def _choose_asked(asked: Sequence[Request], width: int) -> list[str]:
-    """Return the two or three requests that led to most work, in their order; of equal ones the first and the newest."""
+    """Return the two or three requests that led to most work, in order; among equals the first and newest."""
     ranked = _rank_requests(asked)
     texts: list[str] = []
     for most in (REQUESTS_NAMED, 2):
@@ -244,7 +247,10 @@ def _choose_asked(asked: Sequence[Request], width: int) -> list[str]:
 
 
 def _rank_requests(asked: Sequence[Request]) -> list[int]:
-    """Return the positions of requests by weight. The first request leads where a better one points back, or nothing was done."""
+    """Return the positions of requests by weight.
+
+    The first request leads if a better one points back, or if nothing was done.
+    """
     by_weight = sorted(range(len(asked)), key=lambda at: (-asked[at].weight, at > 0, -at))
     ranked = [at for at in by_weight if asked[at].weight or at == 0]
     best = [asked[at] for at in ranked[:2]]
@@ -255,7 +261,7 @@ def _rank_requests(asked: Sequence[Request]) -> list[int]:
 
 
 def _list_left(course: Course, waiting: Sequence[str]) -> list[str]:
-    """Return what remains or waits, a check that fails, and work that was not pushed or merged; "nothing" where the end says so."""
+    """List open work, a failing check, and work not pushed or merged; "nothing" if the end says so."""
     failing = [f"{check} fails" for check, passed in course.checks.items() if not passed]
     left = [*(course.left or failing[-1:]), *waiting]
     if course.unpushed and not any("push" in one for one in left):
@@ -313,7 +319,10 @@ def _describe_done(course: Course, width: int) -> str:
 
 
 def _list_deliveries(course: Course) -> list[str]:
-    """Return commits and then pull requests, the most telling last. One commit gives its subject to one pull request."""
+    """Return commits and then pull requests, the most important last.
+
+    A single commit gives its subject to a single pull request.
+    """
     commits = [one for one in course.commits if not BOOKKEEPING_COMMIT.holds(one)]
     commits.sort(key=lambda one: not SIDE_COMMIT.holds(one))
     pulls = list(course.pulls)

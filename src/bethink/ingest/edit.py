@@ -1,5 +1,7 @@
-"""Changes to a memory that exists: who may make them, the same redaction and extraction as for a new one, an earlier version of it,
-and where else a conversation says what is to be purged. Nothing here writes."""
+"""Changes to an existing memory: authority, redaction, extraction, versions, traces of a purge.
+
+Nothing here writes.
+"""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -44,17 +46,18 @@ READ: Mapping[str, Callable[[Any], Any]] = {
 
 
 def touched_ids(batch: Batch) -> set[str]:
-    """The memories that exist already and that a batch changes, removes or relates."""
+    """Return the existing memories that a batch changes, removes or relates."""
     added = {entry.memory.id for entry in batch.add}
     related = {id for one in (*batch.relate, *batch.unrelate) for id in one[:2]}
     return ({one.id for one in batch.change} | {*batch.purge} | related) - added
 
 
 def check_authority(batch: Batch, known: Mapping[str, Memory], trust: int) -> None:
-    """Refuses a batch in which an agent changes what a person said, or purges anything.
+    """Refuse a batch in which an agent changes a person's memory, or purges anything.
 
     `known` holds the memories that the batch touches. Agents add and propose: on a memory that is trusted more than they are, the
-    fields whose rule in `model.Memory` allows it may change, and relations may be added that retire nothing."""
+    fields whose rule in `model.Memory` allows it may change, and relations may be added that retire nothing.
+    """
     if trust >= TRUST["user"]:
         return
     if batch.purge:
@@ -77,7 +80,7 @@ def check_authority(batch: Batch, known: Mapping[str, Memory], trust: int) -> No
 
 
 def _check_change(old: Memory, change: Change) -> None:
-    """Refuses an agent's change of a person's memory, unless the rules of its fields allow it."""
+    """Refuse an agent's change of a person's memory, unless the rules of its fields allow it."""
     refused = []
     for name, value in change.fields.items():
         rule = "count" if name == "vote" else fields_of(Memory)[name].field.rule
@@ -96,7 +99,7 @@ def _check_change(old: Memory, change: Change) -> None:
 
 
 def own_word(memory: Memory, part: str) -> NeedsPerson:
-    """The refusal to let an agent change a part of a person's memory."""
+    """Make the refusal to let an agent change a part of a person's memory."""
     return NeedsPerson(
         f"The memory {memory.id} is the user's own word; its {part} is for the user to change.",
         f"Store what is true now with supersedes {memory.id}: it waits in the inbox until the user confirms it.",
@@ -109,8 +112,10 @@ def own_word(memory: Memory, part: str) -> NeedsPerson:
 def edit_values(
     memory: Memory, fields: Fields, clear: Sequence[str], longest: int, trust: int
 ) -> Fields:
-    """The values that change. A new text brings its own summary, keywords and entities, unless they are given too; and other words are
-    believed as far as who says them."""
+    """Return the values that change.
+
+    A new text brings its own summary, keywords and entities, unless they are passed too, and is trusted as much as its author.
+    """
     if unknown := (set(fields) - EDITABLE) | (set(clear) - CLEARABLE):
         raise InvalidInput(
             f"A memory's {', '.join(sorted(unknown))} cannot be changed or emptied.",
@@ -125,22 +130,22 @@ def edit_values(
     own = {name: getattr(passage, name) for name in fields if name in Passage._fields}
     changes = {**dict.fromkeys(clear), **own, **passage.more}
     if "summary" in fields and not passage.summary:
-        changes["summary"] = summarize(passage.content)  # whoever empties it gets a new one
+        changes["summary"] = summarize(passage.content)  # an emptied summary is made anew
     if "content" in fields:
         changes |= {
             "content_hash": content_hash(passage.content),
             "keywords": keywords(passage.content),
         }
         changes.setdefault("summary", summarize(passage.content))
-        # Entities that the old text did not name were told by somebody, and stay.
-        told = tuple(
+        # Entities that the old text did not name were added by hand, and stay.
+        added = tuple(
             entity
             for entity in memory.entities
             if entity.name.casefold() not in memory.content.casefold()
         )
-        changes.setdefault("entities", tuple(dict.fromkeys((*told, *entities(passage.content)))))
-    said = ("content", "summary")
-    if any(name in changes and changes[name] != getattr(memory, name) for name in said):
+        changes.setdefault("entities", tuple(dict.fromkeys((*added, *entities(passage.content)))))
+    worded = ("content", "summary")
+    if any(name in changes and changes[name] != getattr(memory, name) for name in worded):
         changes["trust"] = trust
     return changes
 
@@ -149,25 +154,30 @@ NOTED = frozenset("turn role host origin firm commit adr_key".split())
 
 
 def place_embedding_text(memory: Memory, fields: Fields) -> Fields:
-    """The fields with `embedding_text` in the metadata, where it is kept. New content is embedded itself, unless a text for that comes
-    with it; other metadata leave the text as it was; an empty one takes it away. Only of a note they replace all: what a reader noted of
-    a turn, a passage or a handoff stays, and nobody says of a turn anew whose it is."""
-    given = {name: value for name, value in fields.items() if value is not None}
-    metadata = dict(given.get("metadata", memory.metadata))
+    """Return the fields with `embedding_text` moved into the metadata, where it is stored.
+
+    New content is embedded itself, unless an `embedding_text` comes with it; other metadata leave the text as it was; an empty one
+    removes it. New metadata replace all metadata of a note only: what a reader noted of a turn, a passage or a handoff stays, so that
+    the author of a turn never changes.
+    """
+    values = {name: value for name, value in fields.items() if value is not None}
+    metadata = dict(values.get("metadata", memory.metadata))
     if memory.source_type != "note" or memory.kind == "handoff":
         own = {name: value for name, value in memory.metadata.items() if name in NOTED}
         metadata = {**memory.metadata, **metadata, **own}
-    kept = {} if "content" in given else memory.metadata
-    known = {**kept, **given.get("metadata", {})}.get(EMBEDDING_TEXT)
-    metadata[EMBEDDING_TEXT] = given.pop(EMBEDDING_TEXT, known)
+    kept = {} if "content" in values else memory.metadata
+    known = {**kept, **values.get("metadata", {})}.get(EMBEDDING_TEXT)
+    metadata[EMBEDDING_TEXT] = values.pop(EMBEDDING_TEXT, known)
     if not metadata[EMBEDDING_TEXT]:
         del metadata[EMBEDDING_TEXT]
-    return given if metadata == dict(memory.metadata) else {**given, "metadata": metadata}
+    return values if metadata == dict(memory.metadata) else {**values, "metadata": metadata}
 
 
 def trust_of_version(memory: Memory, events: Sequence[Event], version: int, trust: int) -> int:
-    """How far a version is believed that somebody of this trust brings back: as far as it was then, unless its trust was changed since
-    by more than other words."""
+    """Return the trust of a version that a caller of this trust restores.
+
+    It is the trust it had then, unless its trust was changed since by more than new words.
+    """
     since = [event for event in events[version:] if "trust" in event.before]
     if since and all(event.action == "update" for event in since):
         return int(since[0].before["trust"])
@@ -175,7 +185,7 @@ def trust_of_version(memory: Memory, events: Sequence[Event], version: int, trus
 
 
 def values_of_version(events: Sequence[Event], version: int) -> Fields:
-    """The values that later changes replaced, as they were at a version counted from 1. None means that there was none."""
+    """Return the values that later changes replaced, as of a version counted from 1. None means unset."""
     values: Fields = {}
     for event in events[version:]:
         for name, value in event.before.items():
@@ -188,15 +198,18 @@ def values_of_version(events: Sequence[Event], version: int) -> Fields:
 
 
 class Traces(NamedTuple):
-    """Memories of the same conversation. A turn and the idea that was taken from it often are the same words: a purge of one is meant
-    for both. Where the turn says more, or the idea puts it in other words, that is for a person to judge."""
+    """Memories of the same conversation as a purged one.
+
+    A turn and the idea taken from it often have the same words: a purge of one includes the other. If the turn says more, or the idea uses
+    other words, a person decides.
+    """
 
     same: tuple[Memory, ...] = ()  # that are the very same words
     rest: tuple[Memory, ...] = ()  # the turns that it was taken from, and what was taken from it
 
 
 def find_traces(store: Store, purged: Sequence[Memory], visible: Collection[str]) -> Traces:
-    """Those in the `visible` scopes, which are the ones that whoever purges may look into."""
+    """Find traces in the `visible` scopes, those that the caller may look into."""
     known = {memory.id for memory in purged}
     same: list[Memory] = []
     rest: list[Memory] = []
@@ -206,15 +219,15 @@ def find_traces(store: Store, purged: Sequence[Memory], visible: Collection[str]
             session=session,
             **EVERYTHING,
         )
-        said = list(store.scan(everything))
-        hashes = {memory.content_hash for memory in said if memory.id in known}
-        going = [memory for memory in said if memory.content_hash in hashes]
+        stored = list(store.scan(everything))
+        hashes = {memory.content_hash for memory in stored if memory.id in known}
+        going = [memory for memory in stored if memory.content_hash in hashes]
         # The turns that go, and the turns that something was taken from that goes.
         places = {(memory.position < IDEAS, *_find_turn(memory)) for memory in going}
         same += [memory for memory in going if memory.id not in known]
         rest += [
             memory
-            for memory in said
+            for memory in stored
             if memory.content_hash not in hashes
             and (memory.position >= IDEAS, *_find_turn(memory)) in places
         ]
@@ -222,11 +235,11 @@ def find_traces(store: Store, purged: Sequence[Memory], visible: Collection[str]
 
 
 def _find_scope(memory: Memory) -> str:
-    """The scope of the conversation. Metadata may say anything, and counts only where it is what `conversation` put there."""
+    """Return the scope of the conversation. Metadata count only where `conversation` put them."""
     own = memory.scope == PERSONAL
     return str(memory.metadata.get(SAID_IN, PERSONAL)) if own else memory.scope
 
 
 def _find_turn(memory: Memory) -> tuple[str, int]:
-    """The turn of a transcript that a memory is, or was taken from."""
+    """Return the turn of a transcript that a memory is, or was taken from."""
     return memory.source, turn_of(memory.position)

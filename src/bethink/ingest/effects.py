@@ -1,4 +1,4 @@
-"""The effect of a new statement on a known one: a probability for each, from the judge's opinion and the words of both.
+"""Effects of a new statement on a known one, as probabilities from the judge and the words of both.
 
 The judge sees two texts alone, and many notes about one component look like a change of each other. Here its opinion is weighed
 together with everything else that is known about the pair: how near the two are, how much nearer than other notes, which words they
@@ -59,7 +59,7 @@ class Side(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """A regression: one row of coefficients for each outcome, over features brought to mean 0 and spread 1."""
+    """A regression: a row of coefficients for each outcome, over features of mean 0 and spread 1."""
 
     features: tuple[str, ...]
     mean: tuple[float, ...]
@@ -152,7 +152,7 @@ def weigh_effect(features: Mapping[str, float]) -> Effect:
 
 
 def choose_judged(words: Sequence[Mapping[str, float]]) -> list[int]:
-    """Return the positions of the pairs that the judge should read: the few that may have an effect at all."""
+    """Return the positions of the pairs that the judge should read: the few that may have an effect."""
     weights = read_weights("prior")
     chances = [1 / (1 + math.exp(-weights.score(one)["any"])) for one in words]
     ordered = sorted(range(len(words)), key=lambda at: -chances[at])

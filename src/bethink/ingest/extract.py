@@ -1,11 +1,11 @@
 """Read kind, certainty, summary, keywords and entities from the wording of a text.
 
 Rules and word lists only, so it works offline, gives the same answer every time and costs about a millisecond. A text
-is judged by its beginning: what comes after the first 20,000 characters changes nothing. Few entities that are right
+is judged by its beginning: the text after the first 20,000 characters changes nothing. Few entities that are right
 are worth more than many, so a doubtful name is left out.
 
-This module knows no store, no model, no clock and no project. It does not know English grammar either: word order and
-cue phrases stand in for it, other languages get a summary, keywords and identifiers, and the kind `general`.
+This module knows no store, no model, no clock and no project. It does not know English grammar either: it relies on word order and
+cue phrases. Other languages get a summary, keywords and identifiers, and the kind `general`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ LONGEST_KEYWORD = 80  # nobody looks for a longer one
 ENTITY_LIMIT = 20
 USUAL_CONFIDENCE = 0.8
 CLEAR_CUE = 1.3  # weaker cues than this say nothing by themselves
-# What is kept as it stands is no less true for the doubts in it: a hedge in an abstract cost scifact 1.5 points of nDCG@10.
+# A hedge in a quoted text does not make it less certain: one in an abstract cost scifact 1.5 points of nDCG@10.
 QUOTED_KINDS = ("document", "code", "handoff")
 KIND_IMPORTANCE = {"decision": 7.0, "gotcha": 7.0, "preference": 6.0, "context": 3.0}
 HIDDEN_CHARACTER = "\x00"
@@ -70,8 +70,8 @@ def extract(passage: Passage) -> Passage:
     """Fill in what a passage leaves open: kind, summary, confidence, importance, entities."""
     text, kind = passage.content, passage.kind
     kind, confidence = classify(text) if kind is None else (kind, _confidence(text, kind))
-    given = {entity.name.casefold() for entity in passage.entities}
-    named = tuple(entity for entity in entities(text) if entity.name.casefold() not in given)
+    known = {entity.name.casefold() for entity in passage.entities}
+    named = tuple(entity for entity in entities(text) if entity.name.casefold() not in known)
     return passage._replace(
         kind=kind,
         summary=passage.summary or summarize(text),
@@ -87,15 +87,15 @@ def extract(passage: Passage) -> Passage:
 
 
 def summarize(text: str) -> str:
-    """Return one line of at most 20 words: the text itself if it is short, else its first sentence that says something."""
+    """Return one line of at most 20 words: a short text itself, else its first telling sentence."""
     text = text[:ANALYSED_CHARACTERS]
     sentences, first = prose(text), _first_line(text)
     headed = text.lstrip()[:1] == "#" or first.endswith(":")
     lead = [first.rstrip(":") + ":"] if headed and sentences else []
     whole = " ".join([*lead, *sentences]) or first
-    told = (one for one in sentences if len(one) > TELLING_SENTENCE and not _is_filler(one))
+    telling = (one for one in sentences if len(one) > TELLING_SENTENCE and not _is_filler(one))
     wide = 1 if compile_pattern("[가-힣]").search(whole) else SUMMARY_WIDE  # Korean has spaces
-    for one in (whole, next(told, whole)):
+    for one in (whole, next(telling, whole)):
         short = cut_text(one, SUMMARY_LINE_CHARACTERS, SUMMARY_LINE_WORDS, wide)
         if short == one:
             break
@@ -134,7 +134,10 @@ def _weigh(word: str) -> int:
 
 
 def entities(text: str) -> tuple[Entity, ...]:
-    """Return named things in order of appearance, at most 20, each once. A text that one finder took is hidden from later ones."""
+    """Return named things in order of appearance, at most 20, each once.
+
+    Text that one finder took is hidden from later ones.
+    """
     shown = text[:ANALYSED_CHARACTERS].replace(HIDDEN_CHARACTER, " ")
     found: list[tuple[int, Entity]] = []
     for pattern, name in _finders():
@@ -204,7 +207,7 @@ def _name_person(match: re.Match[str]) -> Entity | None:
 
 
 def _name_technology(match: re.Match[str]) -> Entity | None:
-    """Return a technology. A name that is an ordinary word counts only inside a sentence, or where the next word confirms it.
+    """Return a technology. An ordinary word counts inside a sentence, or if the next word confirms it.
 
     Letters and a number name a part: ESP32.
     """
@@ -236,9 +239,9 @@ def _name_thing(match: re.Match[str]) -> Entity | None:
 
     Several words name a person, unless one of them or the word before shows that it is a thing.
     """
-    said = [piece.removesuffix("'s").removesuffix("’s") for piece in match[0].split()]
-    words = _without_outermost(said)
-    initial = words[:1] == said[:1] and _begins_sentence(match.string, match.start())
+    pieces = [piece.removesuffix("'s").removesuffix("’s") for piece in match[0].split()]
+    words = _without_outermost(pieces)
+    initial = words[:1] == pieces[:1] and _begins_sentence(match.string, match.start())
     calling = word_set("project_words")
     after = compile_pattern(r"[ \t]+([a-z]+)").match(match.string[match.end() : match.end() + 24])
     own = [word for word in words if word.lower() not in calling]
@@ -277,11 +280,11 @@ def _is_thing(word: str) -> bool:
 
 def classify(text: str) -> tuple[str, float]:
     """Return the kind that the wording speaks for, and the memory's confidence: how firmly it was put."""
-    said, scores = _read_cues(text)
+    sentences, scores = _read_cues(text)
     kind = max(scores, key=lambda name: scores[name], default="general")
-    if scores.get(kind, 0) < CLEAR_CUE or (kind == "fact" and len(said.split()) < 3):
+    if scores.get(kind, 0) < CLEAR_CUE or (kind == "fact" and len(sentences.split()) < 3):
         kind = "general"
-    return kind, _confidence(said, kind)
+    return kind, _confidence(sentences, kind)
 
 
 def score_kinds(text: str) -> dict[str, float]:
@@ -290,23 +293,23 @@ def score_kinds(text: str) -> dict[str, float]:
 
 
 def _read_cues(text: str) -> tuple[str, dict[str, float]]:
-    """Return the sentences that say something, and the weight of cue phrases, label and question marks for each kind."""
+    """Return the sentences that say something, and the weight of cues, label and questions for each kind."""
     text = text[:CUE_CHARACTERS].strip()
     sentences = prose(text)
     kept = [sentence for sentence in sentences if not _is_filler(sentence)]
-    said = "\n".join(kept) or text
+    prose_text = "\n".join(kept) or text
     if sentences and not kept:
-        return said, {"context": CLEAR_CUE}
-    scores = cue_scores(said if len(kept) < len(sentences) else text)
+        return prose_text, {"context": CLEAR_CUE}
+    scores = cue_scores(prose_text if len(kept) < len(sentences) else text)
     rest = compile_pattern(r"(?m)^[ \t]*(?:#{1,6}\s|>).*$").sub("", text).strip()
     if not kept and scores.get("problem", 0) < 3 and rest and _first_line(text) != text:
-        return said, {"code": CLEAR_CUE}
+        return prose_text, {"code": CLEAR_CUE}
     if label := find_label(text):
         scores[label] = scores.get(label, 0) + 6
     if asked := sum(one.rstrip("\"')*_` ").endswith(("?", "？")) for one in kept):
         # A question that ends a long report is an offer rather than what the report is about.
         scores["question"] = scores.get("question", 0) + (4 if 2 * asked >= len(kept) else 1.5)
-    return said, scores
+    return prose_text, scores
 
 
 def _is_filler(sentence: str) -> bool:

@@ -335,7 +335,7 @@ def _enter(place: str, step: str) -> str:
 
 
 def is_relevant(command: str, kind: str, error: str) -> bool:
-    """Whether a failure of this command is worth keeping."""
+    """Return True if a failure of this command is worth keeping."""
     first = strip_command(command.split(JOINT)[0])
     if _QUERIES.match(first) and kind != "wrong flag":
         return False
@@ -605,7 +605,7 @@ def _find_further(one: Pending, run: Run, new: Failure | None, event: ToolEvent)
 
 
 def _is_reworded(old: str, new: str) -> bool:
-    """Whether two commands start the same program on the same things: by another runner, or from another folder."""
+    """Return True if two commands start one program on the same things, by another runner or folder."""
     before, after = (_name_work(command) for command in (old, new))
     return len(before) > 1 and before[:1] == after[:1] and before[-1] == after[-1]
 
@@ -664,7 +664,7 @@ def describe_fix(failure: Failure, changes: Sequence[Sequence[str]]) -> str:
 
 
 def _count_shared(error: str, change: str) -> tuple[int, bool]:
-    """How many words an edit shares with an error, and whether it says anything."""
+    """Return how many words an edit shares with an error, and if it says anything."""
     words = set(re.findall(r"\w{3,}", error.lower()))
     return len(words.intersection(re.findall(r"\w{3,}", change.lower()))), bool(change)
 

@@ -1,11 +1,11 @@
-"""Which files of a folder are read, and their text.
+"""Files of a folder that are read, and their text.
 
 `walk` leaves out what git ignores, what other tools put there (`node_modules`, virtual environments, caches) and what is
-hidden. Trouble with one file or folder is a `Skipped` with its reason; the rest goes on. Order is the same every time: the
-files of a folder by name, then its folders by name. Symbolic links are not followed: what they lead to inside the project is found
-under its own name, and a link that leads elsewhere is told.
+hidden. An error of one file or folder is a `Skipped` with its reason; the rest goes on. The order is always the same: the
+files of a folder by name, then its folders by name. Symbolic links are not followed: their targets inside the project are found
+under their own names, and a link that leads elsewhere is reported.
 
-This module does not know what is in a file, beyond whether it is text.
+This module knows nothing about the content of a file, except whether it is text.
 """
 
 # ruff: noqa: PTH100, PTH110, PTH112, PTH116, PTH118, PTH123, PTH206
@@ -34,8 +34,8 @@ FOREIGN = frozenset(
     """.split()
 )
 FOREIGN_ENDINGS = (".dist-info", ".egg-info")
-# Names by which a folder tells that it is not ours: a virtual environment, a conda environment, a cache (Cargo's `target` too), or another
-# repository, which is a project of its own, or ours checked out once more.
+# Names that mark a folder as not ours: a virtual environment, a conda environment, a cache (Cargo's `target` too), or another
+# repository: a separate project, or ours checked out once more.
 MARKERS = frozenset("pyvenv.cfg conda-meta CACHEDIR.TAG .git".split())
 LONGEST_IGNORE = 512 * 1024
 MOST_PATTERNS = 5000
@@ -46,21 +46,24 @@ HEAD = 1024  # bytes in which a NUL says that a file is no text
 
 
 class Found(NamedTuple):
-    """A file to be read. `uri` is its POSIX path from the project's root, or from `/` when it lies outside."""
+    """A file to read. `uri` is its POSIX path from the project's root, or from `/` if it is outside."""
 
     path: Path
     uri: str
 
 
 class Rules(NamedTuple):
-    """The lines of one .gitignore, last one first, each with whether it ignores; and how many characters of a path lead to its folder."""
+    """The lines of one .gitignore, last one first, each with True if it ignores.
+
+    `prefix` is the number of characters of a path that lead to its folder.
+    """
 
     prefix: int
     patterns: list[tuple[re.Pattern[str], bool]]
 
 
 def walk(start: Path, base: Path, suffixes: tuple[str, ...] = ("",)) -> Iterator[Found | Skipped]:
-    """The files below a folder that end in one of the suffixes, or a file itself whatever its name and whoever ignores it."""
+    """Return the files below a folder with one of the suffixes, or a file itself, even if git ignores it."""
     root = os.path.realpath(base)
     try:
         real = os.path.realpath(start)
@@ -77,7 +80,7 @@ def walk(start: Path, base: Path, suffixes: tuple[str, ...] = ("",)) -> Iterator
 
 
 def read_text(found: Found, longest: int = 10_000_000) -> tuple[str, str] | Skipped:
-    """The text of a file and the SHA-256 of its bytes, or why there is none."""
+    """Return the text of a file and the SHA-256 of its bytes, or why there is none."""
     try:
         data = _read_bytes(found.path, longest)
     except (OSError, ValueError) as error:
@@ -104,8 +107,7 @@ def _uri(path: str, root: str) -> str:
 
 
 def one_line(name: str) -> str:
-    """A name as it is stored and shown: bytes that are no UTF-8, which no database takes, and characters that end a line or
-    steer a terminal stand as `\\x0a`."""
+    """Escape a name for storage and display: invalid UTF-8, line ends and terminal controls, as `\\x0a`."""
     text = os.fsencode(name).decode("utf-8", "backslashreplace")
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
@@ -115,7 +117,7 @@ def _reason(error: OSError | ValueError) -> str:
 
 
 def _find_files(top: str, root: str, suffixes: tuple[str, ...]) -> Iterator[Found | Skipped]:
-    """Goes through a folder and those below it, each with the rules of the folders above, the deepest first."""
+    """Walk through a folder and those below it, each with the rules of its parents, deepest first."""
     waiting = [(top, _read_rules_above(top, root))]
     while waiting:
         folder, rules = waiting.pop()
@@ -160,7 +162,7 @@ def _is_wanted(name: str, is_folder: bool, suffixes: tuple[str, ...]) -> bool:
 
 
 def _read_rules_above(path: str, root: str) -> tuple[Rules, ...]:
-    """The rules that the folders above a start hold for it. Rules that ignore the start itself give way: it was asked for."""
+    """Return the rules of the folders above a start. Rules that ignore the start itself are dropped."""
     if not _is_inside(path, root):
         return ()
     excluded = project.locate(Path(root)).root / ".git" / "info" / "exclude"
@@ -175,7 +177,7 @@ def _read_rules_above(path: str, root: str) -> tuple[Rules, ...]:
 
 
 def _read_rules(file: Path, folder: str) -> Rules:
-    """The rules in a file. A line that git would not understand, or that costs too much to match, is passed over."""
+    """Return the rules in a file, without lines that git would not understand or that cost too much."""
     from pathspec.patterns.gitignore.base import GitIgnorePatternError
     from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
@@ -185,7 +187,7 @@ def _read_rules(file: Path, folder: str) -> Rules:
         text = ""
     patterns: list[tuple[re.Pattern[str], bool]] = []
     with warnings.catch_warnings():
-        # About brackets in brackets, which are somebody else's to write.
+        # About brackets in brackets: the author of the file wrote them.
         warnings.simplefilter("ignore", FutureWarning)
         for line in text.removeprefix("\ufeff").split("\n")[:MOST_PATTERNS]:
             wild = max(len(re.findall(r"\*+", part)) for part in line.split("/"))
@@ -201,7 +203,10 @@ def _read_rules(file: Path, folder: str) -> Rules:
 
 
 def _is_ignored(path: str, rules: tuple[Rules, ...], is_folder: bool) -> bool:
-    """Return True if git would ignore a path whose parent it does not: the last line that speaks of it decides, the deepest file first."""
+    """Return True if git would ignore a path whose parent it does not.
+
+    The last line that matches it decides, in the deepest file that has one.
+    """
     for prefix, patterns in rules:
         relative = path[prefix:].replace(os.sep, "/") + "/" * is_folder
         for regex, ignores in patterns:
@@ -211,8 +216,11 @@ def _is_ignored(path: str, rules: tuple[Rules, ...], is_folder: bool) -> bool:
 
 
 def _is_about(match: re.Match[str], is_folder: bool) -> bool:
-    """Return True if a match speaks of the path itself. pathspec also matches what lies below: a group marks the slash after a match,
-    and `folder/**` ends with one. What lies below an ignored folder is never asked for, and below others it does not count."""
+    """Return True if a match is about the path itself.
+
+    pathspec also matches paths below: a group marks the slash after a match, and `folder/**` ends with one. Paths below an ignored
+    folder are never looked up, and below others such a match does not count.
+    """
     if match.re.pattern == EVERY_FOLDER:
         return is_folder
     if match.lastgroup:
@@ -221,7 +229,7 @@ def _is_about(match: re.Match[str], is_folder: bool) -> bool:
 
 
 def _read_bytes(path: Path, longest: int) -> bytes:
-    """The bytes of a regular file. Never waits: a pipe is opened without a writer, and left."""
+    """Return the bytes of a regular file. Never waits: a pipe is opened without a writer, and left."""
     _check_readable(os.stat(path), longest)
     # Checked again on what was opened, because it may have been exchanged in between.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)

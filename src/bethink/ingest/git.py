@@ -1,10 +1,10 @@
-"""Explanations in a repository's history: one document per commit that gives a reason, takes something back or breaks something.
+"""Explanations in a git history: one document per commit with a reason, a revert or a breaking change.
 
-`documents` runs git to list commits and their files. The repository is treated as a stranger's: nothing in
-its configuration may start a program, open a connection or wait for an answer, and no more is read than a bound allows. What
-cannot be had is a `Skipped` with git's own reason.
+`documents` runs git to list commits and their files. The repository is not trusted: nothing in
+its configuration may start a program, open a connection or wait for an answer, and no more is read than a bound allows. Failures
+are a `Skipped` with git's own reason.
 
-`explain` judges a message (the words it goes by are `data/commits.toml`). It first takes away what nobody wrote for readers:
+`explain` judges a message (its word lists are `data/commits.toml`). It first removes what nobody wrote for readers:
 trailers, quoted logs and code, templates, the list of squashed subjects. Precision comes first: a history has thousands of
 commits, and a memory that says "fix typo because of review" is worse than none. In languages other than English only reverts and
 breaking changes count.
@@ -83,7 +83,7 @@ class Explanation(NamedTuple):
 
 
 def documents(root: Path, known: Collection[str] = ()) -> Iterator[Document | Skipped]:
-    """The commits among the newest that explain something, oldest first, without those in `known` (full ids)."""
+    """Yield the newest commits that explain something, oldest first, without those in `known` (full ids)."""
     # No message can contain the mark, so no message can look like the next commit.
     mark = secrets.token_hex(12)
     form = f"--format={mark}%x00%H%x00%at%x00%an%x00%B%x00"
@@ -91,15 +91,17 @@ def documents(root: Path, known: Collection[str] = ()) -> Iterator[Document | Sk
     if trouble:
         yield Skipped("git", trouble)
     found = [
-        (commit, told)
+        (commit, explanation)
         for commit in _read_commits(listed, mark.encode())
-        if (told := explain(commit.message, commit.author))
+        if (explanation := explain(commit.message, commit.author))
     ]
     # Ranked before the known ones are left out: otherwise each run would go one step further down.
     found.sort(key=lambda item: -item[1].score)
-    chosen = [(commit, told) for commit, told in found[:MOST] if commit.id not in known]
-    for commit, told in sorted(chosen, key=lambda item: item[0].at):
-        passage = _make_passage(commit, told)
+    chosen = [
+        (commit, explanation) for commit, explanation in found[:MOST] if commit.id not in known
+    ]
+    for commit, explanation in sorted(chosen, key=lambda item: item[0].at):
+        passage = _make_passage(commit, explanation)
         yield Document(f"git:{commit.id}", commit.id, lambda passage=passage: (passage,))  # type: ignore[misc]
 
 
@@ -114,23 +116,23 @@ def reverted_pairs(memories: Iterable[Memory]) -> list[tuple[Memory, Memory]]:
     ]
 
 
-def _make_passage(commit: Commit, told: Explanation) -> Passage:
-    sure = told.score >= 1
+def _make_passage(commit: Commit, explanation: Explanation) -> Passage:
+    sure = explanation.score >= 1
     metadata = {
         "commit": commit.id,
         "author": commit.author,
-        "reverts": told.reverts,
-        "breaking": told.breaking or None,
+        "reverts": explanation.reverts,
+        "breaking": explanation.breaking or None,
     }
     return Passage(
-        told.content,
-        told.kind,
-        summary=shorten(told.subject, 120),
-        importance=7.0 if told.breaking else 6.0 if sure else 5.0,
+        explanation.content,
+        explanation.kind,
+        summary=shorten(explanation.subject, 120),
+        importance=7.0 if explanation.breaking else 6.0 if sure else 5.0,
         confidence=0.9 if sure else 0.7,
         tags=("analysis", "git"),
         entities=tuple(Entity(file, "file") for file in commit.files),
-        section=f"{commit.id[:10]} {shorten(told.subject, 120)}",
+        section=f"{commit.id[:10]} {shorten(explanation.subject, 120)}",
         created_at=commit.at,
         metadata={key: value for key, value in metadata.items() if value},
     )
@@ -151,7 +153,10 @@ def _read_commits(data: bytes, mark: bytes) -> Iterator[Commit]:
 
 
 def _run_git(root: Path, arguments: Sequence[str]) -> tuple[bytes, str | None]:
-    """Return what git prints of a history, up to a bound in size and time, and why if it failed: a reason without a trailing period."""
+    """Return what git prints of a history, up to a bound in size and time, and the reason if it failed.
+
+    The reason has no trailing period.
+    """
     environment = {
         name: value
         for name, value in os.environ.items()
@@ -171,8 +176,8 @@ def _run_git(root: Path, arguments: Sequence[str]) -> tuple[bytes, str | None]:
                 timeout=SECONDS,
             )
             if done.returncode:
-                told = clean(done.stderr.decode("utf-8", "replace")).partition("\n")[0]
-                trouble = shorten(told.removeprefix("fatal: ").rstrip("."), 200)
+                message = clean(done.stderr.decode("utf-8", "replace")).partition("\n")[0]
+                trouble = shorten(message.removeprefix("fatal: ").rstrip("."), 200)
         except subprocess.TimeoutExpired:
             trouble = f"git took longer than {SECONDS:g} seconds; what it said until then is used"
         except (OSError, ValueError):
@@ -220,12 +225,12 @@ def explain(message: str, author: str = "") -> Explanation | None:
     if score < (MODEST if modest else ENOUGH):
         return None
     kind = "gotcha" if _mends(subject, prose) and not breaking else "decision"
-    told = shorten(f"{subject}.\n{prose}".rstrip(), LONGEST)
-    return Explanation(kind, told, subject, score, breaking=breaking)
+    content = shorten(f"{subject}.\n{prose}".rstrip(), LONGEST)
+    return Explanation(kind, content, subject, score, breaking=breaking)
 
 
 def _rate(subject: str, prose: str) -> float:
-    """How much a message explains: by its body, more below a subject that asks for a reason; or by a subject that gives one."""
+    """Rate how much a message explains: its body, more if the subject asks for a reason; or its subject."""
     score = _score(prose)
     if score and (_pattern("asks").match(subject) or _mends(subject, "")):
         score += ASKED
@@ -234,12 +239,12 @@ def _rate(subject: str, prose: str) -> float:
 
 
 def _score(text: str) -> float:
-    """How much reasoning a text shows."""
+    """Score the reasoning in a text."""
     return sum(weight for cue, weight in _load_cues() if cue.search(text))
 
 
 def _read_prose(body: str) -> str:
-    """The body as paragraphs of what was written for readers."""
+    """Return the body as paragraphs that were written for readers."""
     body = re.sub(r"<!--(?:[^-]|-(?!->)){0,4000}+(?:-->)?", "", body)
     kept: list[str] = []
     fenced = False
@@ -257,7 +262,7 @@ def _read_prose(body: str) -> str:
 
 
 def _explain_revert(subject: str, prose: str, what: str, commit: str | None) -> Explanation | None:
-    """A revert tells that something was tried and did not hold; with its reason if it gives one."""
+    """Explain a revert: something was tried and did not work; with its reason if it gives one."""
     what = re.sub(r"(?<!\s)\s*\(#\d+\)$", "", what)
     reason = _pattern("this_reverts").sub("", prose).strip()
     if count_words(reason) < 5:
@@ -265,8 +270,8 @@ def _explain_revert(subject: str, prose: str, what: str, commit: str | None) -> 
         if idle or count_words(what) < 3:
             return None
         reason = "The commit gives no reason."
-    told = shorten(f"Reverted: {what.rstrip('.')}.\n{reason}", LONGEST)
-    return Explanation("gotcha", told, subject, ASKED + _score(reason), commit)
+    content = shorten(f"Reverted: {what.rstrip('.')}.\n{reason}", LONGEST)
+    return Explanation("gotcha", content, subject, ASKED + _score(reason), commit)
 
 
 def _mends(subject: str, prose: str) -> bool:

@@ -1,9 +1,10 @@
-"""A conversation → the few ideas in it worth keeping: decisions, preferences, gotchas, facts, problems, solutions, to-dos, questions.
+"""A conversation → the few ideas in it worth keeping.
 
-`sentences` finds the statements; the judge reads each one in its place: what was asked, what stands beside it, what the other said
-to it. What repeats is dropped, and an idea's text is always text of its turn: nothing is worded anew.
+Ideas are decisions, preferences, gotchas, facts, problems, solutions, to-dos and questions. `sentences` finds the statements; the judge
+reads each one in its context: the question before it, the sentences beside it, the reply to it. Repetitions are dropped, and the text of
+an idea is always text of its turn: nothing is reworded.
 
-This module knows no store and no clock; the judge is given.
+This module knows no store and no clock; the judge is an argument.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ PLAIN_CUE = (
 )
 CUE_BEGINNING = 40  # characters of a sentence in which a cue says what all of it is; set by hand
 SHARED_MOST = 0.6  # share of the shorter text's words from which two texts may say the same
-# Words of what stands around a statement that the judge sees, as in its training.
+# Words of the context of a statement that the judge sees, as in its training.
 HEADING_WORDS, ABOVE_WORDS, BELOW_WORDS, ASKED_WORDS, REPLY_WORDS = 8, 20, 14, 20, 16
 
 Asked = Mapping[int, tuple[str, ...]]  # turn → questions of the agent that it answers
@@ -70,7 +71,7 @@ class Idea(NamedTuple):
 
 
 class PlacedStatement(NamedTuple):
-    """A statement, where it stands, and what the judge is told about that place."""
+    """A statement with its position, and its context as the judge reads it."""
 
     turn: int
     speaker: str  # user, assistant, or working: an assistant that goes on by itself
@@ -82,13 +83,13 @@ class PlacedStatement(NamedTuple):
 
 
 def open_reader(config: Config, judge: Judge | None = None) -> Judge | None:
-    """Open a judge that can read conversations: the given one or a new one. None where settings or the machine rule it out."""
+    """Open a judge that can read conversations: `judge` or a new one. None if it cannot be used."""
     if not config.judge:
         return None
     reader = judge or Judge(config.threads)
     try:
         reader.prepare()
-    except Exception:  # noqa: BLE001 - onnxruntime's errors have no base of their own
+    except Exception:  # noqa: BLE001 - onnxruntime's errors share no base class
         return None
     return reader
 
@@ -99,9 +100,10 @@ def read_ideas(
     first: int = 0,
     asked: Asked = NO_QUESTIONS,
 ) -> list[Idea]:
-    """Return the ideas of a conversation in order. The judge reads each statement from the turn `first` on in its place.
+    """Return the ideas of a conversation in order, from the turn `first` on.
 
-    Of a user's turn only the user's own words are read; `asked` has the questions of the agent that a turn answers.
+    The judge reads each statement in its context. Of a user's turn only the user's own words are read; `asked` has the questions of the
+    agent that a turn answers.
     """
     placed = list(place_statements(turns, first, asked))
     readings = judge.read([(each.context, each.statement.text) for each in placed])
@@ -129,10 +131,10 @@ def read_ideas(
 
 
 def _goes_on(known: Found, kind: str, each: PlacedStatement) -> bool:
-    """Return True if a sentence only goes on from the one before, which is kept with it: "Marketing signed it off today"."""
+    """Return True if a sentence only continues the one before, which is kept with it: "They agreed today"."""
     _, own, before = known
-    held = before.turn == each.turn and before.text.endswith(each.statement.text)
-    return held and kind == own and POINTS_BACK.holds(each.statement.core)
+    included = before.turn == each.turn and before.text.endswith(each.statement.text)
+    return included and kind == own and POINTS_BACK.holds(each.statement.core)
 
 
 def _begins_another(kind: str, each: PlacedStatement, after: PlacedStatement | None) -> bool:
@@ -145,7 +147,7 @@ def _begins_another(kind: str, each: PlacedStatement, after: PlacedStatement | N
 
 
 def holds_anywhere(text: str) -> bool:
-    """Return True if a preference is about how its speaker wants others to work, and names nothing of one project."""
+    """Return True if a preference is about how others should work, and names nothing of one project."""
     asked = ASKED_OF_ANYBODY.holds(text) and WAY_OF_WORKING.holds(text)
     return asked and not OF_A_PROJECT.holds(text) and not entities(text)
 
@@ -159,25 +161,27 @@ def place_statements(
     asked: Asked = NO_QUESTIONS,
 ) -> Iterator[PlacedStatement]:
     """Yield the statements from the turn `first` on that say something, each with the words around it."""
-    said = [statements(text) if role in SPEAKERS else [] for role, text in turns]
-    texts = list(map(_put_together, said))
+    by_turn = [statements(text) if role in SPEAKERS else [] for role, text in turns]
+    texts = list(map(_put_together, by_turn))
     # The turns that one speaker has without a word of another.
     runs = [list(run) for _, run in groupby(range(len(turns)), key=lambda at: turns[at][0])]
     for before, run, after in zip([[], *runs], runs, [*runs[1:], []], strict=False):
         role = turns[run[0]][0]
-        heard = " ".join(texts[turn] for turn in before[-1:]).split()
+        words_before = " ".join(texts[turn] for turn in before[-1:]).split()
         # What an assistant was asked begins with it; what a user answers ends with it.
-        heard = heard[:ASKED_WORDS] if role == "assistant" else heard[-ASKED_WORDS:]
+        words_before = (
+            words_before[:ASKED_WORDS] if role == "assistant" else words_before[-ASKED_WORDS:]
+        )
         reply = " ".join(texts[turn] for turn in after[:1]).split()[:REPLY_WORDS]
-        replied = sum(_says_something(one) for turn in after for one in said[turn]) > 1
+        replied = sum(_says_something(one) for turn in after for one in by_turn[turn]) > 1
         last = role == "user" or not after
         for turn in filter(lambda turn: turn >= first, run):
             speaker = "working" if role == "assistant" and turn != run[-1] else role
-            own = said[turn]
+            own = by_turn[turn]
             if role == "user":
                 own = _find_own_statements(turns[turn][1], asked.get(turn, ()))
             for at in _list_telling(own, speaker):
-                place = _describe_place(speaker, own, at, heard, reply)
+                place = _describe_place(speaker, own, at, words_before, reply)
                 text = _grow(own, at)
                 yield PlacedStatement(turn, speaker, own[at], place, text, replied, last)
 
@@ -189,17 +193,17 @@ def _find_own_statements(text: str, asked: tuple[str, ...]) -> list[Statement]:
     return [each for each in statements(before) if own.hold(each.text)]
 
 
-def _list_telling(said: Sequence[Statement], speaker: str) -> list[int]:
-    """Return the positions of statements that say something, without those of an agent about the moment while it works."""
+def _list_telling(own: Sequence[Statement], speaker: str) -> list[int]:
+    """Return the positions of statements that say something, without passing ones of a working agent."""
     return [
         at
-        for at, each in enumerate(said)
+        for at, each in enumerate(own)
         if _says_something(each) and not (speaker == "working" and _is_passing(each))
     ]
 
 
-def _put_together(said: Sequence[Statement]) -> str:
-    return " ".join(each.text for each in said)
+def _put_together(own: Sequence[Statement]) -> str:
+    return " ".join(each.text for each in own)
 
 
 def _describe_place(
@@ -211,11 +215,11 @@ def _describe_place(
     return describe_place(speaker, heading, above, below, " ".join(asked), " ".join(reply))
 
 
-def _grow(said: Sequence[Statement], at: int) -> str:
+def _grow(own: Sequence[Statement], at: int) -> str:
     """Add the next sentence of its paragraph to a short statement: it often gives the reason."""
-    text = said[at].text
-    after = said[at + 1] if said[at + 1 :] else None
-    if after is None or after.line != said[at].line or _is_passing(after) or asks(after.core):
+    text = own[at].text
+    after = own[at + 1] if own[at + 1 :] else None
+    if after is None or after.line != own[at].line or _is_passing(after) or asks(after.core):
         return text
     return text if len(text) + len(after.core) >= LONGEST_STATEMENT else f"{text} {after.core}"
 
@@ -249,7 +253,7 @@ def _name_kind(each: PlacedStatement, reading: StatementReading) -> tuple[str, f
 
 
 def _settles_nothing(each: PlacedStatement) -> bool:
-    """Return True for a question, a thought, an announced change of mind, or an agent's report of its own work."""
+    """Return True for a question, a thought, an announced change of mind, or an agent's report of work."""
     core = each.statement.core
     if each.speaker == "user":
         passing = is_tentative(core) or CHANGED_MIND.holds(core)
@@ -265,7 +269,7 @@ def _find_cued(core: str) -> dict[str, float]:
 
 
 def _name_waiting(each: PlacedStatement, reading: StatementReading) -> str | None:
-    """Return "question" or "todo" for a statement that waits, "none" where nothing waits any more, None for all others."""
+    """Return "question" or "todo" for an open statement, "none" if it is settled, None for all others."""
     statement, user = each.statement, each.speaker == "user"
     if statement.label == "todo":
         # What is next in this work is soon done.
@@ -283,7 +287,7 @@ def _name_waiting(each: PlacedStatement, reading: StatementReading) -> str | Non
 
 
 def _name_likeliest(statement: Statement, reading: StatementReading, put_off: bool) -> str:
-    """Return the likeliest kind. A statement that is put off is a to-do; asking leave and thinking aloud give no to-do."""
+    """Return the likeliest kind. A postponed statement is a to-do; asking leave or thinking aloud is none."""
     likeliest = max(reading.kinds, key=reading.kinds.__getitem__)
     if put_off and reading.kinds["todo"] >= PUT_OFF_TODO:
         return "todo"
@@ -311,7 +315,7 @@ Found = tuple[float, str, PlacedStatement]  # chance, kind, statement
 
 
 def _keep_different(found: Sequence[Found]) -> list[Found]:
-    """Keep the surest of statements that say the same, at most three of a turn and a list of to-dos, in order."""
+    """Keep the surest of statements that say the same, in order, at most three of a turn and its to-dos."""
     kept: list[Found] = []
     of_turn: Counter[tuple[int, bool]] = Counter()
     for chance, kind, each in sorted(found, key=lambda one: -one[0]):
@@ -328,7 +332,7 @@ def _keep_different(found: Sequence[Found]) -> list[Found]:
 
 
 def _says(known: PlacedStatement, each: PlacedStatement) -> bool:
-    """Return True if a kept statement already says this one. Few words of difference can be the whole difference."""
+    """Return True if a kept statement already says this one. A few words can be the whole difference."""
     if known.turn == each.turn and each.statement.core in known.text:
         return True
     mine, theirs = content_words(each.text), content_words(known.text)
@@ -348,7 +352,7 @@ def content_words(text: str) -> frozenset[str]:
     )
 
 
-def is_said(idea: str, turn: str, asked: tuple[str, ...] = ()) -> bool:
+def is_users_own(idea: str, turn: str, asked: tuple[str, ...] = ()) -> bool:
     """Return True if the user's own part of a turn holds most words of an idea."""
     own = find_own(turn, asked)
     if own.whole:

@@ -1,4 +1,4 @@
-"""Fit texts into a width: cut at a clause or a word, shorten paths, and share a width among several lines.
+"""Fit texts into a width: cut at a clause or a word, shorten paths, share a width among lines.
 
 Titles, summaries and digests are made of the words of a conversation. This module only cuts; it never adds a word.
 """
@@ -16,7 +16,7 @@ from bethink.store.words import space_out
 
 ITEM_WIDTH = 200  # of one thing in a summary or a digest; set by hand on the digests of 22 sessions
 CLAUSE_WIDTH = (
-    12  # of the shortest clause that can stand for a whole request; set by hand on 22 sessions
+    12  # of the shortest clause that can replace a whole request; set by hand on 22 sessions
 )
 
 # Words of a project's daily life, which would fit any request.
@@ -30,7 +30,7 @@ _LONG_PATH = r"(?<![^\s`])(https?://)?[\w.@~:+-]*(?:[/\\][\w.@+-]+){3,}/?"
 
 
 def names_something(text: str) -> bool:
-    """Return True for a text with a name of a file or a symbol, a word of its own, or two words that fit few requests."""
+    """Return True for a text that names a file, a symbol, one distinctive word, or two less common ones."""
     generic = set()
     for token in space_out(text).split():
         word = token.strip("\"'“”‘’([{<>}])*_`.,:;!?…")
@@ -46,7 +46,7 @@ def names_something(text: str) -> bool:
 
 
 def fit(text: str, width: int, words: int = ITEM_WIDTH) -> str:
-    """Return the whole text; or its longest beginning that ends with a clause and fits; or as many words as fit, and "…"."""
+    """Return the whole text, or its longest beginning that ends with a clause, or whole words and "…"."""
 
     def fits(part: str) -> bool:
         return len(part.split()) <= words and measure_width(part) <= width
@@ -94,7 +94,7 @@ def join(items: Iterable[str]) -> str:
 
 
 def choose(items: Sequence[str], width: int, newest: bool = False) -> str:
-    """Join as many items as fit, the first or the newest, in their order. The first one may be cut, others only at a clause."""
+    """Join as many items as fit, the first or the newest, in order. Only the first may be cut in a clause."""
     order = -1 if newest else 1
     chosen: list[str] = []
     for item in items[::order]:

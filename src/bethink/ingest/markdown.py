@@ -1,16 +1,16 @@
 """Markdown files → passages: frontmatter, directives, and pieces of text with the headers above them.
 
-A directive says what is to become of a file. It stands in the frontmatter, or before the first header on a line of its own:
-`<!-- vector-index: false -->` (or `index: false`) keeps the file out altogether, wherever it stands; `<!-- bethink: kind=gotcha,
-importance=8 -->` says what it is. A wrong value is a warning and holds for nothing; a broken frontmatter is a warning, too, and the
+A directive controls how a file is read. It is part of the frontmatter, or on a separate line before the first header:
+`<!-- vector-index: false -->` (or `index: false`) keeps the file out altogether, at any place; `<!-- bethink: kind=gotcha,
+importance=8 -->` says what it is. An invalid value gives a warning and has no effect; broken frontmatter gives a warning, too, and the
 text below it is read all the same.
 
 Files are redacted as a whole before they are cut, because half of a private block does not look private any more. `outline` reads the
 block structure with a CommonMark parser and grades every line by how well the text can be cut before it. `by_headers` cuts at H1–H3
-and splits what is longer than a size; `by_lines` slides a window over the lines. Joined, the texts of their chunks are the document
-again, to the character; what a chunk repeats of the one before stands apart. Lines end with a line feed, as `files` reads them.
+and splits sections that are longer than a size; `by_lines` slides a window over the lines. Joined, the texts of their chunks are the
+document again, to the character; the overlap with the chunk before is kept apart. Lines end with a line feed, as `files` reads them.
 
-This module knows no store. Which files are read is for `files`.
+This module knows no store. `files` decides which files are read.
 """
 
 from __future__ import annotations
@@ -93,8 +93,10 @@ class Page(NamedTuple):
 def documents(
     found: Iterable[Found | Skipped], style: str, size: int, overlap: int, warnings: list[str]
 ) -> Iterator[Document | Skipped]:
-    """Reads each file and says what it is; it is taken apart, by `headers` or by `lines`, only when its passages are asked for.
-    What is wrong with it is then added to the warnings."""
+    """Yield a document for each file. Its passages, cut by `headers` or by `lines`, are made on request.
+
+    Problems are then added to the warnings.
+    """
     manner = f":{style[0]}{VERSION}:{size}:{overlap}"
     for one in found:
         read = one if isinstance(one, Skipped) else read_text(one)
@@ -124,12 +126,12 @@ def read_passages(
         for one in found
         if len("".join(_UNBROKEN.findall(one.content))) <= 0.95 * len(one.content)
     ]
-    said = {
+    problems = {
         "secrets or private parts were taken out": text != whole,
         "left out what holds no words, but characters without a space": len(kept) < len(found),
     }
-    told = (warning for warning, holds in said.items() if holds)
-    warnings += (f"{uri}: {warning}" for warning in (*told, *page.warnings))
+    found_problems = (warning for warning, holds in problems.items() if holds)
+    warnings += (f"{uri}: {warning}" for warning in (*found_problems, *page.warnings))
     return kept
 
 
@@ -146,7 +148,7 @@ def find_reader(uri: str) -> Reader | None:
 
 
 def parse(text: str) -> Page:
-    """Takes the text of a file apart. Accepts every string."""
+    """Take the text of a file apart. Accepts every string."""
     warnings: list[str] = []
     fields, first, body = _read_frontmatter(unify_line_ends(text), warnings)
     directives = _read_directives(fields, "frontmatter", warnings)
@@ -170,10 +172,10 @@ def parse(text: str) -> Page:
 
 def passages(page: Page, uri: str, chunks: Sequence[Chunk]) -> list[Passage]:
     """Return the passages of a file."""
-    said = page.directives
-    if not said.get("index", True):
+    directives = page.directives
+    if not directives.get("index", True):
         return []
-    own = said.get("title", "")
+    own = directives.get("title", "")
     found: list[Passage] = []
     for chunk in chunks:
         text, overlap = chunk.text.strip(), chunk.overlap.strip()
@@ -187,9 +189,9 @@ def passages(page: Page, uri: str, chunks: Sequence[Chunk]) -> list[Passage]:
         found.append(
             Passage(
                 content=f"{overlap}\n\n{text}" if overlap else text,
-                kind=said.get("kind", find_kind(uri)),
-                importance=said.get("importance"),
-                tags=said.get("tags", ()),
+                kind=directives.get("kind", find_kind(uri)),
+                importance=directives.get("importance"),
+                tags=directives.get("tags", ()),
                 section=section or PurePosixPath(uri).stem,
                 lines=(first, first + text.count("\n")),
             )
@@ -198,8 +200,10 @@ def passages(page: Page, uri: str, chunks: Sequence[Chunk]) -> list[Passage]:
 
 
 def find_kind(uri: str) -> str:
-    """The kind of memory that the place of a file stands for. Documentation is written for readers: of it only records of decisions
-    say by their place what they are."""
+    """Return the kind of memory that the location of a file implies.
+
+    Documentation is written for readers: among it only decision records have a kind by location.
+    """
     path = PurePosixPath(uri.casefold())
     names = (path.stem, *reversed(path.parts[:-1]))
     kind = next((KIND_NAMES[name] for name in names if name in KIND_NAMES), "document")
@@ -207,7 +211,7 @@ def find_kind(uri: str) -> str:
 
 
 def redact_in_place(text: str) -> str:
-    """A text without secrets and private parts, every line still where it was."""
+    """Remove secrets and private parts from a text, with every line still where it was."""
     redacted = redact(text).text
     if redacted == text:
         return text
@@ -226,8 +230,10 @@ def redact_in_place(text: str) -> str:
 
 
 def _read_frontmatter(text: str, warnings: list[str]) -> tuple[Fields, int, str]:
-    """The fields between two lines `---`, every value a string, a list or a mapping of strings; the line on which the body begins, and
-    the body. A text between two rules is no frontmatter."""
+    """Return the frontmatter, the line on which the body begins, and the body.
+
+    Every value is a string, a list or a mapping of strings. A text between two rules is no frontmatter.
+    """
     import yaml
 
     match = _FRONTMATTER.match(text, 0, LONGEST_FRONTMATTER)
@@ -257,7 +263,7 @@ def _read_frontmatter(text: str, warnings: list[str]) -> tuple[Fields, int, str]
 
 
 def _find_comments(body: str) -> Iterator[tuple[int, int, Fields]]:
-    """The HTML comments that are directives: first line and the line after it, from 0, and what they say."""
+    """Yield the HTML comments that are directives: first line, line after it (from 0), and their fields."""
     known = outline(body)
     for line, end in known.comments:
         text = body[known.starts[line] : known.starts[end]][:LONGEST_COMMENT].strip()
@@ -267,7 +273,7 @@ def _find_comments(body: str) -> Iterator[tuple[int, int, Fields]]:
 
 
 def _read_pairs(comment: str) -> Fields:
-    """`vector-index: false` or `bethink: kind=gotcha, tags=a, b` → names and values; nothing where it is an ordinary comment."""
+    """Read `vector-index: false` or `bethink: kind=gotcha, tags=a, b`; nothing for an ordinary comment."""
     found: Fields = {}
     last = ""
     for piece in re.split(r"[,\n]", comment.strip().removeprefix("bethink:")):
@@ -286,22 +292,24 @@ def _normalize(name: object) -> str:
 
 
 def _read_directives(fields: Mapping[str, Any], where: str, warnings: list[str]) -> Fields:
-    """The directives among some fields, with a warning for each that cannot be understood. Frontmatter is for everybody: other fields
-    are not ours."""
+    """Return the directives among some fields, with a warning for each invalid one.
+
+    Other fields of frontmatter are not ours.
+    """
     found: Fields = {}
-    for given, value in fields.items():
-        name = _normalize(given)
+    for written, value in fields.items():
+        name = _normalize(written)
         if name in DIRECTIVES:
             try:
                 found[name] = _read_value(name, value)
             except (InvalidInput, LookupError, ValueError):
                 shown = _flatten(value)[:80]
-                warnings.append(f"{where}: '{given}: {shown}' is not {DIRECTIVES[name]}")
+                warnings.append(f"{where}: '{written}: {shown}' is not {DIRECTIVES[name]}")
     return found
 
 
 def _read_value(name: str, value: Any) -> Any:
-    """The value of a directive; raises an error where it is none."""
+    """Return the value of a directive; raise an error if it is invalid."""
     text = _flatten(value)
     match name:
         case "index":
@@ -353,7 +361,10 @@ class Chunk(NamedTuple):
 
 
 class HeaderSection(NamedTuple):
-    """A header of the first three levels with what follows it, or what stands before the first one. Lines count from 0."""
+    """A header of the first three levels with the text below it, or the text before the first one.
+
+    Lines count from 0.
+    """
 
     first: int
     below: int  # the line after its heading
@@ -366,7 +377,7 @@ class PageOutline(NamedTuple):
     starts: Sequence[int]  # where each line begins, and the end of the text
     grades: bytearray  # per line, and one for the end
     sections: tuple[HeaderSection, ...]
-    comments: tuple[tuple[int, int], ...]  # lines of HTML comments that are blocks of their own
+    comments: tuple[tuple[int, int], ...]  # lines of HTML comments that are separate blocks
 
 
 @lru_cache(maxsize=1)  # directives and chunks are about the same text
@@ -401,13 +412,13 @@ def outline(body: str) -> PageOutline:
             whole = end
         elif token.type == "html_block" and token.content.lstrip().startswith("<!--"):
             comments.append((first, end))
-    told = tuple(one for one in sections if one.first < one.last)
-    return PageOutline(starts, grades, told, tuple(comments))
+    found = tuple(one for one in sections if one.first < one.last)
+    return PageOutline(starts, grades, found, tuple(comments))
 
 
 @cache
 def _parser(tables: bool = False, inline: bool = False) -> MarkdownIt:
-    """Only blocks are parsed, but for headers: inline Markdown is the one part whose parsing can be made slow."""
+    """Make a parser for blocks, or with `inline` for headers. Inline Markdown can be made slow to parse."""
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark")
@@ -419,7 +430,7 @@ def _parser(tables: bool = False, inline: bool = False) -> MarkdownIt:
 
 
 def _plain(content: str) -> str:
-    """The words of a header, without its markup."""
+    """Return the words of a header, without its markup."""
     text = _ANCHOR.sub("", " ".join(content[: 4 * LONGEST_TITLE].split()))
     if len(text) > LONGEST_TITLE:  # a paragraph underlined by mistake is a header, too
         text = text[:LONGEST_TITLE].rpartition(" ")[0] or text[:LONGEST_TITLE]
@@ -434,7 +445,7 @@ def _plain(content: str) -> str:
 
 
 def by_headers(body: str, size: int = 2000, overlap: int = 15, first_line: int = 1) -> list[Chunk]:
-    """Sections of at most `size` characters, each with up to `overlap` percent of the chunk before."""
+    """Cut into sections of at most `size` characters, each after `overlap` percent of the chunk before."""
     known = outline(body)
     chunks: list[Chunk] = []
     before = (0, 0)
@@ -452,8 +463,10 @@ def by_headers(body: str, size: int = 2000, overlap: int = 15, first_line: int =
 
 
 def by_lines(body: str, tokens: int = 400, overlap: int = 80, first_line: int = 1) -> list[Chunk]:
-    """Whole lines up to `tokens` tokens of four characters, of which `overlap` are the last lines of the chunk before. A line
-    that is longer is cut between sentences or words."""
+    """Cut into whole lines of up to `tokens` tokens, of which `overlap` repeat the chunk before.
+
+    A token is four characters. A longer line is cut between sentences or words.
+    """
     known, most = outline(body), tokens * 4
     least = min(overlap * 4, most // 2)
     chunks: list[Chunk] = []
@@ -467,17 +480,19 @@ def by_lines(body: str, tokens: int = 400, overlap: int = 80, first_line: int = 
             end = max((match.end() for match in late), default=0) or _last_word(body, start, limit)
         lines = _lines(known, start, end, first_line)
         # Called by the headers above the first line that says something.
-        said = bisect_right(known.starts, end - len(body[start:end].lstrip())) - 1
-        above = bisect_right(known.sections, said, key=lambda section: section.first)
+        first_text = bisect_right(known.starts, end - len(body[start:end].lstrip())) - 1
+        above = bisect_right(known.sections, first_text, key=lambda section: section.first)
         title = known.sections[above - 1].title
         chunks.append(Chunk(body[start:end], carried, title, lines))
     return chunks
 
 
 def _merge_short(body: str, known: PageOutline, size: int) -> Iterator[HeaderSection]:
-    """Joins a section that says next to nothing to the one it leads to: an empty one, or a short one that introduces a sub-section.
-    Two short sections side by side are each found best by their own title. What is joined fits into one chunk, or is split anyway,
-    and is called by the title of the latter."""
+    """Join a nearly empty section to the next one: an empty one, or a short introduction of a sub-section.
+
+    Two short sections side by side are each found best by their own title. A joined section fits into one chunk, or is split anyway,
+    and has the title of the second.
+    """
     starts = known.starts
     waiting: HeaderSection | None = None
     for section in known.sections:
@@ -501,8 +516,10 @@ def _lines(known: PageOutline, start: int, end: int, first_line: int) -> tuple[i
 
 
 def _find_cut(body: str, known: PageOutline, start: int, end: int, size: int) -> int:
-    """Where a text that is too long is cut: between blocks, the outer ones first, else between sentences, else between lines.
-    A quarter of the size comes together before a worse place further on is not taken any more."""
+    """Return where to cut a text that is too long: between blocks, outer ones first, sentences or lines.
+
+    A place in the first quarter of the size does not count.
+    """
     # Something is left for the last chunk.
     limit = start + max(1, min(size, end - start - size // 8))
     low, high = bisect_right(known.starts, start), bisect_right(known.starts, limit)
@@ -513,7 +530,7 @@ def _find_cut(body: str, known: PageOutline, start: int, end: int, size: int) ->
     least = start + max(1, size // 4)
     if fitting := [(grade, at) for at, grade in places.items() if at >= least and grade > WHOLE]:
         return max(fitting)[1]
-    # Next to nothing stands before a block that must stay whole, or before a line that is too long: they stay together.
+    # There is next to no text before a block that must stay whole, or before a line that is too long: they stay together.
     near = max((at for at, grade in places.items() if grade > WHOLE), default=start)
     if known.grades[line := bisect_right(known.starts, near)] == WHOLE:
         return _block_end(body, known, line, end)
@@ -521,7 +538,7 @@ def _find_cut(body: str, known: PageOutline, start: int, end: int, size: int) ->
 
 
 def _block_end(body: str, known: PageOutline, line: int, end: int) -> int:
-    """Where a block that stays whole ends, with the empty lines after it."""
+    """Return the end of a block that stays whole, with the empty lines after it."""
     starts = known.starts
     while starts[line] < end and known.grades[line] == WHOLE:
         line += 1
@@ -540,7 +557,7 @@ def _ends_sentence(body: str, known: PageOutline, match: re.Match[str]) -> bool:
 
 
 def _last_word(body: str, start: int, limit: int) -> int:
-    """Where the last word before the limit begins; the limit where there is no white space."""
+    """Return the start of the last word before the limit, or the limit if there is no white space."""
     blanks = (at for at in range(limit, start, -1) if body[at - 1].isspace())
     return next(blanks, 0) or max(start + 1, limit)
 
@@ -548,8 +565,10 @@ def _last_word(body: str, start: int, limit: int) -> int:
 def _find_overlap(
     body: str, known: PageOutline, start: int, end: int, length: int, worst: int
 ) -> str:
-    """The last sentences or lines of a chunk, at most so many characters; nothing where none fits. Begins with no line of a worse grade:
-    sections repeat no part of a code block or a table."""
+    """Return the last sentences or lines of a chunk, up to `length` characters, or "" if none fits.
+
+    It begins with no line of a worse grade: sections repeat no part of a code block or a table.
+    """
     end = start + len(body[start:end].rstrip())
     at = max(start, end - length)
     if at >= end:

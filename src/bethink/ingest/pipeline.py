@@ -1,10 +1,10 @@
 """Writing, the recipe: passages → redact → extract → embed → compare → Batch → Receipt.
 
 Everything that becomes a memory comes through here: a note is one passage of one source, a document is many.
-Nothing slow happens inside a transaction: the batch is complete before the store is asked to write it.
+Nothing slow happens inside a transaction: the batch is complete before the store writes it.
 
-Of a source that is read again, a passage whose text did not change keeps its memory, with its id, its votes and its history; only
-where it stands is brought up to date. What a person forgot stays forgotten; what was retired because the passage had gone comes back
+When a source is read again, a passage with unchanged text keeps its memory, with its id, its votes and its history; only
+its position is updated. A memory that a person forgot stays forgotten; one that was retired because its passage had gone comes back
 with it.
 """
 
@@ -49,24 +49,28 @@ Group = tuple[Source, Sequence[Passage]]
 
 
 class Read(NamedTuple):
-    """One passage after redaction, where it stands, and how many parts were taken out."""
+    """One passage after redaction, its position, and the number of redactions."""
 
     passage: Passage
     source: Source
     position: int
     redactions: int = 0
     refused: bool = False  # nothing was left of it
-    held: Held | None = None  # the memory that already holds it
+    stored: Held | None = None  # the memory that already has its text
 
     @property
     def is_fresh(self) -> bool:
-        return not self.refused and self.held is None
+        return not self.refused and self.stored is None
 
     @property
     def is_forgotten(self) -> bool:
-        """Whether somebody hid the memory, as against the source having lost it."""
-        held = self.held
-        return held is not None and held.memory.deleted_at is not None and held.action != "retire"
+        """Return True if a person or an agent hid the memory, rather than the source having lost it."""
+        stored = self.stored
+        return (
+            stored is not None
+            and stored.memory.deleted_at is not None
+            and stored.action != "retire"
+        )
 
 
 def ingest(
@@ -78,14 +82,16 @@ def ingest(
     replace_sources: bool = False,
     moved: Mapping[str, str] = NOTHING,
 ) -> Receipt:
-    """Takes the passages of one or more sources in, all or none. With `replace_sources` they replace what each held before,
-    but for what it still holds; `moved` says under which uri a source was known."""
+    """Write the passages of one or more sources, all or none.
+
+    With `replace_sources` they replace the earlier passages of each source, except unchanged ones; `moved` maps a new uri to the old one.
+    """
     groups = [(source._replace(uri=redact(source.uri).text), group) for source, group in groups]
     read = _read(groups, options)
     if replace_sources:
         uris = {source.uri: moved.get(source.uri, source.uri) for source, _ in groups}
-        held = {uri: store.list_passages(options.scope, was) for uri, was in uris.items()}
-        read = _match_held(read, held)
+        stored = {uri: store.list_passages(options.scope, was) for uri, was in uris.items()}
+        read = _match_stored(read, stored)
     fresh = [one for one in read if one.is_fresh]
     resectioned = _find_resectioned(read)
     texts = _list_texts(fresh, resectioned)
@@ -96,7 +102,7 @@ def ingest(
     explicit = [one.passage.supersedes for one in fresh]
     found = compare(memories, own, options, store, embedder, explicit=explicit)
     memories = [
-        _take_over_kind(memory, one.passage, verdict.supersedes, store)
+        _inherit_kind(memory, one.passage, verdict.supersedes, store)
         for memory, one, verdict in zip(memories, fresh, found.verdicts, strict=True)
     ]
     # Memories that new ones name count as used.
@@ -111,8 +117,8 @@ def ingest(
         vectors={one.id: new for one, new in zip(resectioned, anew, strict=True) if len(new)},
         made_of={one.id: embedded_text(one) for one in resectioned},
     )
-    receipt = store.write(_keep_held(batch, read))
-    outcomes = _tell_outcomes(read, memories, found, iter(receipt.outcomes))
+    receipt = store.write(_keep_stored(batch, read))
+    outcomes = _list_outcomes(read, memories, found, iter(receipt.outcomes))
     return Receipt(tuple(outcomes), retired=receipt.retired)
 
 
@@ -144,7 +150,7 @@ def _make_memories(
 
 
 def _recognise_kinds(read: Sequence[Read], judge: Judge | None) -> list[Passage]:
-    """The passages, each note of one statement with the kind that the judge and its words speak for."""
+    """Return the passages; each note of one statement gets the kind that the judge and its words suggest."""
     found = [one.passage for one in read]
     notes = [at for at, one in enumerate(read) if judge and _needs_kind(one)]
     texts = [found[at].content for at in notes]
@@ -155,7 +161,7 @@ def _recognise_kinds(read: Sequence[Read], judge: Judge | None) -> list[Passage]
 
 
 def _needs_kind(one: Read) -> bool:
-    """Whether it is a note of one statement whose kind nothing says outright."""
+    """Return True for a note of one statement whose kind is not stated."""
     text = one.passage.content
     return (
         one.source.type == "note"
@@ -167,7 +173,7 @@ def _needs_kind(one: Read) -> bool:
 
 
 def clean_passage(passage: Passage, longest: int) -> tuple[Passage, int]:
-    """The passage without private parts and secrets, and how many were taken out. Refuses what leaves nothing to remember."""
+    """Return the passage without private parts and secrets, and their number. Refuse an empty result."""
     if not passage.content.strip():
         raise InvalidInput("There is no text to remember.", 'bethink add "We deploy on Fridays"')
     if len(passage.content) > longest:
@@ -204,10 +210,10 @@ def clean_passage(passage: Passage, longest: int) -> tuple[Passage, int]:
     ), count
 
 
-def _match_held(read: Sequence[Read], held: Mapping[str, Sequence[Held]]) -> list[Read]:
-    """Each passage with the memory that already holds its text: under the same heading first, then under any."""
+def _match_stored(read: Sequence[Read], stored: Mapping[str, Sequence[Held]]) -> list[Read]:
+    """Match each passage with a memory of the same text: under the same heading first, then under any."""
     free: dict[tuple[str, str], list[Held]] = {}
-    for uri, known in held.items():
+    for uri, known in stored.items():
         for twin in known:
             free.setdefault((uri, twin.memory.content_hash), []).append(twin)
     found = list(read)
@@ -217,13 +223,13 @@ def _match_held(read: Sequence[Read], held: Mapping[str, Sequence[Held]]) -> lis
             for twin in twins if one.is_fresh else ():
                 if not same_section or twin.memory.section == one.passage.section:
                     twins.remove(twin)
-                    found[at] = one._replace(held=twin)
+                    found[at] = one._replace(stored=twin)
                     break
     return found
 
 
 def _list_texts(fresh: Sequence[Read], resectioned: Sequence[Memory]) -> list[str | None]:
-    """The texts behind the vectors of new memories, then of those under another heading; None for what is to have none."""
+    """List the texts to embed: of new memories, then of those under another heading; None for no vector."""
     texts = [embedded_text(one.passage) if one.passage.embed else None for one in fresh]
     return texts + [
         None if "vector_index" in memory.metadata else embedded_text(memory)
@@ -232,25 +238,25 @@ def _list_texts(fresh: Sequence[Read], resectioned: Sequence[Memory]) -> list[st
 
 
 def _find_resectioned(read: Sequence[Read]) -> list[Memory]:
-    """The memories that stand under another heading now: the heading is part of what is embedded."""
+    """Return the memories that are under another heading now: the heading is part of what is embedded."""
     return [
-        one.held.memory._replace(section=one.passage.section)
+        one.stored.memory._replace(section=one.passage.section)
         for one in read
-        if one.held and not one.is_forgotten and one.held.memory.section != one.passage.section
+        if one.stored and not one.is_forgotten and one.stored.memory.section != one.passage.section
     ]
 
 
-def _keep_held(batch: Batch, read: Sequence[Read]) -> Batch:
-    """The batch with what keeps that which is still there."""
+def _keep_stored(batch: Batch, read: Sequence[Read]) -> Batch:
+    """Add the memories to keep, with their new positions and changes, to the batch."""
     live = [
-        (one.held.memory, passage, position if passage.position is None else passage.position)
+        (one.stored.memory, passage, position if passage.position is None else passage.position)
         for one in read
         for passage, position in ((one.passage, one.position),)
-        if one.held and not one.is_forgotten
+        if one.stored and not one.is_forgotten
     ]
     changes = (_restate(memory, passage) for memory, passage, _ in live)
     return batch._replace(
-        keep=tuple(one.held.memory.id for one in read if one.held),
+        keep=tuple(one.stored.memory.id for one in read if one.stored),
         place=tuple(
             (memory.id, passage.lines, at)
             for memory, passage, at in live
@@ -261,7 +267,7 @@ def _keep_held(batch: Batch, read: Sequence[Read]) -> Batch:
 
 
 def _restate(memory: Memory, passage: Passage) -> Change | None:
-    """What a reader states outright and is not so any more. What `extract` worked out is left alone."""
+    """Return the change of fields that a reader states and that differ. Extracted fields stay."""
     stated = {
         "section": passage.section,
         "kind": passage.kind or memory.kind,
@@ -278,7 +284,7 @@ def _restate(memory: Memory, passage: Passage) -> Change | None:
 def _batch_of_sources(
     groups: Sequence[Group], options: WriteOptions, moved: Mapping[str, str], replace: bool
 ) -> Batch:
-    """What is written of the sources themselves: where they lie now, how they were read, and what they held before."""
+    """Return the batch of the sources themselves: their locations, hashes and earlier passages."""
     scope = options.scope
     return Batch(
         at=options.now,
@@ -292,7 +298,7 @@ def _batch_of_sources(
 
 
 def make_memory(passage: Passage, source: Source, options: WriteOptions, position: int) -> Memory:
-    """A passage as the memory that it becomes, of no later date than now: a date ahead of time would outrank what is said today."""
+    """Turn a passage into a memory, dated no later than now: a future date would outrank the present."""
     created = min(passage.created_at or options.now, options.now)
     memory = Memory(
         id=new_id(),
@@ -328,11 +334,13 @@ def make_memory(passage: Passage, source: Source, options: WriteOptions, positio
 # Writing
 
 
-def _take_over_kind(
+def _inherit_kind(
     memory: Memory, passage: Passage, replaced: Sequence[str], store: Store
 ) -> Memory:
-    """A statement of which nobody said what kind it is has that of the one it replaces, and its weight: what is decided anew stays a
-    decision, for briefings and for `why`."""
+    """Give a statement of unstated kind the kind and importance of the one it replaces.
+
+    A decision made anew stays a decision, for briefings and for `why`.
+    """
     vague = passage.kind is None and memory.kind in ("general", "fact")
     for old in store.get(replaced[:1]) if vague and replaced else ():
         if old.kind in STATED:
@@ -347,8 +355,10 @@ def make_entries(
     options: WriteOptions,
     store: Store,
 ) -> tuple[Entry, ...]:
-    """The new memories as they are written. A text that was told before and has been replaced since is told anew: it stands
-    beside the replaced one."""
+    """Return the new memories as entries of a batch.
+
+    A text that was stored before and has been replaced since is stored again, beside the replaced one.
+    """
     new = [(memories[at], vectors[at]) for at in found.new]
     again: set[str] = set()
     if options.unique and new:
@@ -361,7 +371,7 @@ def make_entries(
 
 
 def fold_changes(batch: Batch) -> Batch:
-    """The batch with what it changes of its own new memories written at once: what replaces or answers them came with them."""
+    """Apply the changes of a batch to its own new memories: their successors and answers came with them."""
     new = {entry.memory.id for entry in batch.add}
     fields: dict[str, dict[str, Any]] = {id: {} for id in new}
     later = [change for change in batch.change if change.action == REPEATED]
@@ -377,14 +387,14 @@ def fold_changes(batch: Batch) -> Batch:
     )
 
 
-def _tell_outcomes(
+def _list_outcomes(
     read: Sequence[Read], memories: Sequence[Memory], found: Comparison, written: Iterator[Outcome]
 ) -> Iterator[Outcome]:
-    """What became of each passage: of a new one what the comparison found, or else what the store says."""
+    """Yield the outcome of each passage: what the comparison found, or else what the store reports."""
     new = zip(memories, found.verdicts, strict=True)
     for one in read:
-        if one.held:
-            yield Outcome(one.held.memory.id, "forgotten" if one.is_forgotten else "kept")
+        if one.stored:
+            yield Outcome(one.stored.memory.id, "forgotten" if one.is_forgotten else "kept")
             continue
         if one.refused:
             yield Outcome("", "refused")
@@ -412,41 +422,44 @@ def _tell_outcomes(
 # Vectors: through two levels of cache, so that the same text is never embedded twice for a model
 
 PAGE = 64  # memories that are embedded anew in one write
-HELD = 2048  # texts whose vectors a process keeps at hand
+RECENT_TEXTS = 2048  # texts whose vectors a process keeps at hand
 
 Vectors = tuple[list[Any], dict[str, Any]]  # of each text, and those made just now by hex hash
 
 
 class Recent:
-    """The first level: the vectors this process made or met last, by the hash of their text and their model."""
+    """First level: the vectors this process used last, by the hash of their text and their model."""
 
     def __init__(self) -> None:
-        self.held: dict[tuple[bytes, str], Any] = {}
+        self.vectors: dict[tuple[bytes, str], Any] = {}
         self._lock = threading.Lock()
 
     def find(self, keys: Iterable[bytes], model: str) -> dict[bytes, Any]:
-        """Those of the texts that are held. Each is asked for once: another thread may let go of it in between."""
-        met = ((key, self.held.get((key, model))) for key in keys)
+        """Return the vectors of known texts. Each is looked up once: another thread may drop it in between."""
+        met = ((key, self.vectors.get((key, model))) for key in keys)
         return {key: vectors for key, vectors in met if vectors is not None}
 
     def keep(self, met: Mapping[tuple[bytes, str], Any]) -> None:
         with self._lock:
-            self.held |= met
-            for oldest in list(self.held)[:-HELD]:
-                del self.held[oldest]
+            self.vectors |= met
+            for oldest in list(self.vectors)[:-RECENT_TEXTS]:
+                del self.vectors[oldest]
 
 
 def embed(
     texts: Sequence[str | None], embedder: Embedder | None, recent: Recent, store: Store
 ) -> Vectors:
-    """Vectors of every text, and those made just now, which the batch puts into the second level."""
+    """Return the vectors of every text, and the new ones, which the batch puts into the second level."""
     return start_embedding(texts, embedder, recent, store)()
 
 
 def make_batch_parts(
     part: str, texts: Mapping[str, str], embedder: Embedder, recent: Recent, store: Store
 ) -> dict[str, Any]:
-    """The parts of a batch that give memories (`vectors`) or topics (`span_vectors`) new vectors: id → text that they are made of."""
+    """Return the parts of a batch that give memories (`vectors`) or topics (`span_vectors`) new vectors.
+
+    `texts` maps each id to the text that its vectors are made of.
+    """
     vectors, fresh = embed(list(texts.values()), embedder, recent, store)
     return {
         part: dict(zip(texts, vectors, strict=True)),
@@ -462,8 +475,10 @@ def start_embedding(
     recent: Recent,
     store: Store,
 ) -> Callable[[], Vectors]:
-    """Looks into the caches and lets the model start on the rest in another thread; what comes back waits for it. Where there is no
-    text, or no model, there are no vectors."""
+    """Look into the caches and let the model embed the rest in a thread; the result waits for it.
+
+    Without a text or a model there are no vectors.
+    """
     if embedder is None:
         return lambda: ([()] * len(texts), {})
     model = embedder.model
@@ -495,10 +510,11 @@ def _worker() -> Executor:
 
 
 def pool_windows(matrix: Any) -> Any:
-    """Windows of one text, each blended half and half with the text's mean.
+    """Blend each window of a text half and half with the text's mean.
 
     The best window then scores as half the best window and half the whole: a long text is found by a detail in it without
-    winning merely for having many windows."""
+    winning merely for having many windows.
+    """
     if len(matrix) == 1:
         return matrix
     import numpy as np
@@ -516,11 +532,12 @@ def reindex(
     full: bool,
     progress: Callable[[int, int], None] | None,
 ) -> int:
-    """Embeds the memories and topics that have no vector of this model, and drops the vectors of others; with `full` everything derived is
-    made anew. Returns how many memories it embedded.
+    """Embed the memories and topics that have no vector of this model, and drop the vectors of others.
 
-    Page by page, each a write of its own, so it may be stopped at any moment and goes on where it was. What somebody changes
-    while its old text is being embedded is left alone, and comes again if the change brought no vector."""
+    With `full` everything derived is made anew. Returns the number of memories embedded. Each page is a separate write, so it can be
+    interrupted and resumed. A memory that is changed while its old text is being embedded is left alone, and comes again if the change
+    brought no vector.
+    """
     if full:
         store.rebuild()
         store.drop_vectors()

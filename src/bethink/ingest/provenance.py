@@ -1,12 +1,12 @@
-"""Whose words a user's turn holds: the user's own, or what was pasted, quoted or reported.
+"""Origin of the words in a user's turn: the user's own, or pasted, quoted or reported.
 
-The rule is an allow-list. A turn, or a part of one, is the user's word only if it can be seen to be:
+The rule is an allow-list. A turn, or a part of one, is the user's word only if it is evidently so:
 
 - a short line of plain prose, typed alone;
 - or lines in which the user speaks to the agent: of themselves ("I want"), to it ("you", "please"), or by instructions ("use", "never",
   "should"), and lists below such a line.
 
-Everything else is pasted, and so is all that follows the first sign of somebody else: a line with the structure of a document, a chat, a
+Everything else is pasted, and so is all that follows the first sign of another author: a line with the structure of a document, a chat, a
 ticket, a mail, a log or code; a sentence that announces a text ("look at this:"); reported speech ("Eve thinks that"). A pasted text
 can end in any words, so nothing behind it is believed. A statement in quotation marks, and one that is asked about ("Is that true?"),
 is nobody's claim.
@@ -35,7 +35,7 @@ from bethink.language.questions import ASKS_WITHIN, DOUBTS, IS_SOMEBODY_RIGHT
 READ_OWN_CHARACTERS = (
     20_000  # characters of a turn that are read; what begins later is not the user's word
 )
-# A line that needs nothing but to stand alone: 7 of 10 statements of users in labelled real sessions stand in such (bench/LOG.md, 2026-11-18).
+# A line that counts if it is alone: 7 of 10 statements of users in labelled real sessions are in such lines (bench/LOG.md, 2026-11-18).
 SHORT_SENTENCES, SHORT_WIDTH = 3, 420
 LONG_WIDTH, MOST_TYPED_LINES = 2_500, 30  # nobody types more to an agent at once
 QUOTED_WORDS = 5  # of a quotation that can be a statement; a shorter one is a name
@@ -43,12 +43,12 @@ QUOTED_WIDE = 8  # the same in characters of a script without spaces
 NAME_WORDS = 6  # of a file, a branch or a test whose name can be a statement
 LABEL_WORDS = 4  # before a colon that makes a line a field: "Summary: …"
 TEASER_WORDS = 3  # of a question that is about the statement behind it
-CHECK_WORDS = 9  # of a question that only asks whether something is so
+CHECK_WORDS = 9  # of a question that only asks if something is true
 WRAPPED = 55  # characters of a line that an editor, and not a person, broke in mid-sentence
 INTRODUCTION_WORDS = 10  # of a sentence that does no more than announce a text
 BEHIND_COLON = 3  # words behind a colon that can be a statement
 
-# The beginning of a line by which somebody else's text is known, beside what is no prose at all (`sentences.find_noise`).
+# The beginning of a line that shows another author, beside what is no prose at all (`sentences.find_noise`).
 _FOREIGN = (
     r"\s*(?:"
     r"#{1,6}\s|[=~_-]{2,}\s*$|--\s*$|\*\*[^*]+\*\*:?(?:\s|$)|__[^_]+__:?\s*$"  # headings, rules, signatures
@@ -96,7 +96,7 @@ class OwnWords(NamedTuple):
 
     text: str = ""  # its sentences, one a line, without markup
     lines: int = 0  # number of lines of the turn up to its own
-    whole: bool = False  # nothing in the turn is somebody else's
+    whole: bool = False  # nothing in the turn is by another author
 
     def hold(self, sentence: str) -> bool:
         """Return True if a sentence of the turn, as `sentences` gives it, is in this part."""
@@ -106,8 +106,10 @@ class OwnWords(NamedTuple):
 
 @lru_cache(maxsize=64)
 def find_own(turn: str, asked: tuple[str, ...] = ()) -> OwnWords:
-    """The user's own words in a turn that came from the user. `asked` are the questions of the agent that it answers, which its text
-    repeats, each above its answer."""
+    """Return the user's own words in a turn that came from the user.
+
+    `asked` are the questions of the agent that it answers; its text repeats each above its answer.
+    """
     if any(f"{question}\n" in turn for question in asked):
         return _read_answers(turn, asked)
     lines, rest = _read_lines(turn)
@@ -139,8 +141,10 @@ def find_own(turn: str, asked: tuple[str, ...] = ()) -> OwnWords:
 
 
 def _read_answers(turn: str, asked: tuple[str, ...]) -> OwnWords:
-    """The answers to an agent's questions, with what was asked: a question says what "Both" means. What the agent stated beside its
-    question stays the agent's word."""
+    """Return the answers to an agent's questions, with the questions: they say what "Both" means.
+
+    Statements of the agent beside its question stay the agent's word.
+    """
     starts = sorted((turn.find(f"{one}\n"), one) for one in asked if f"{one}\n" in turn)
     ends = [*(start for start, _ in starts[1:]), len(turn)]
     own: list[str] = []
@@ -194,7 +198,7 @@ def _read_lines(turn: str) -> tuple[list[Line], str]:
 
 
 def _is_foreign(line: str) -> bool:
-    """Return True for a line that has the structure of a document, a chat, a ticket, a mail, a log or code."""
+    """Return True for a line with the structure of a document, a chat, a ticket, a mail, a log or code."""
     head = line[:400]
     if compile_pattern(_FOREIGN).match(head):
         return True
@@ -243,7 +247,7 @@ def _takes_leave(line: str, lines: list[str]) -> bool:
 
 
 def _is_typed(line: Line, read: ReadLine, alone: bool) -> bool:
-    """Return True if a line can be seen to be the user's: it is short and stands alone, or the user speaks in it."""
+    """Return True if a line is evidently the user's: short and alone, or the user speaks in it."""
     sentences = len(split_sentences(plain(line.text)))
     if alone and sentences <= SHORT_SENTENCES and measure_width(line.text) <= SHORT_WIDTH:
         return True
@@ -258,14 +262,14 @@ def _is_typed(line: Line, read: ReadLine, alone: bool) -> bool:
 
 class ReadLine(NamedTuple):
     own: list[str]  # the sentences that may be the user's
-    read: list[str]  # all sentences up to the one that ends them
+    read: list[str]  # all sentences up to the last one that counts
     disowns: bool = False  # the text before it is not the user's word
     ends: bool = False  # nor is the text after it
-    foreign: bool = False  # some of it is somebody else's
+    foreign: bool = False  # some of it is by another author
 
 
 def _read_line(line: Line, alone: bool, followed: bool) -> ReadLine:
-    """The user's sentences of a line, which may be `followed` by others that are no list."""
+    """Return the user's sentences of a line, which may be `followed` by others that are no list."""
     text = plain(line.text)
     folded = fold_case(text)
     sentences = split_sentences(text)
@@ -292,9 +296,9 @@ def _read_line(line: Line, alone: bool, followed: bool) -> ReadLine:
 
 
 def _find_quotations(text: str) -> list[str]:
-    """The quotations, names and examples that are long enough for a statement."""
+    """Return the quotations, names and examples that are long enough for a statement."""
     found = [one[0] for one in compile_pattern(_NAMED).finditer(text)]
-    examples = (one[1] for one in voices.GIVEN_EXAMPLE.finditer(text))
+    examples = (one[1] for one in voices.QUOTED_EXAMPLE.finditer(text))
     found += filter(_can_state, examples)
     for match in compile_pattern(_QUOTED).finditer(text):
         inside = next(filter(None, match.groups()), "")
@@ -315,12 +319,12 @@ def _find_words(text: str) -> list[str]:
 
 
 def _overlap(quotation: str, sentence: str) -> bool:
-    """Return True if a quotation stands in a sentence, begins in it or ends in it, or if all of the sentence is quoted."""
+    """Return True if a quotation is in a sentence, begins or ends in it, or contains all of it."""
     return quotation[:20] in sentence or quotation[-20:] in sentence or sentence in quotation
 
 
 def _split_at_colon(sentence: str) -> tuple[str, str]:
-    """A sentence before and behind its first colon, or a dash before a capital, if what stands behind it can be a statement."""
+    """Split a sentence at its first colon, or a dash before a capital, if the rest can be a statement."""
     colon = compile_pattern(
         r"[:：](?:\s|$|(?<=：))|——|\s[-–—]{1,2}\s(?=[A-Z][a-z]|I\b|[\u2e80-\U0003ffff])"
     ).search(sentence)
@@ -332,7 +336,7 @@ def _split_at_colon(sentence: str) -> tuple[str, str]:
 
 
 def _is_check(sentence: str) -> bool:
-    """Return True for a question whether something is so: "Is that true?", "we use X, right?"."""
+    """Return True for a question about the truth of a statement: "Is that true?", "we use X, right?"."""
     folded = fold_case(sentence)
     question = sentence.rstrip().endswith(("?", "？"))
     if question and DOUBTS.holds(folded):
@@ -344,7 +348,7 @@ def _is_check(sentence: str) -> bool:
 
 
 def _is_teaser(sentence: str) -> bool:
-    """Return True for a question about the statement behind it: "True? …", "Which part of this is wrong? …"."""
+    """Return True for a question about the statement after it: "True? …", "Which part is wrong? …"."""
     words = len(sentence.split())
     points = POINTS_AT_ITSELF.holds(sentence) and words <= CHECK_WORDS
     few = words <= TEASER_WORDS and not asks(sentence)
@@ -352,7 +356,7 @@ def _is_teaser(sentence: str) -> bool:
 
 
 def _is_foreign_speech(sentence: str) -> bool:
-    """Return True if a sentence reports what somebody else said or wrote, or passes it on."""
+    """Return True if a sentence reports or passes on the words of another author."""
     folded = fold_case(sentence)
     if voices.contains("passes_on", folded) or voices.starts("supposes", folded):
         return True
@@ -373,7 +377,7 @@ def _is_foreign_speech(sentence: str) -> bool:
 
 
 def _announces_text(sentence: str, above: bool) -> bool:
-    """Return True if a text of somebody else follows: behind the colon of a sentence, or below one that stands `above` other lines."""
+    """Return True if text by another author follows: after a colon, or below a line `above` others."""
     words = fold_case(sentence)
     short = len(sentence.split()) <= INTRODUCTION_WORDS
     if above and (sentence.rstrip().endswith((":", "：")) or (short and _introduces(words))):
@@ -383,7 +387,7 @@ def _announces_text(sentence: str, above: bool) -> bool:
     if not behind or _announces(lead):
         return False
     foreign = voices.contains("introduces", lead) or POINTS_AT_TEXT.holds(lead)
-    # A whole sentence behind a colon is a text by somebody else.
+    # A whole sentence behind a colon is a text by another author.
     whole = compile_pattern(_SENTENCE).match(behind)
     return bool(foreign or whole) or not _is_own_label(before)
 
@@ -423,8 +427,10 @@ def asks(sentence: str) -> bool:
 
 
 def speaks(text: str) -> bool:
-    """Return True if a text speaks to the agent: of its writer, to its reader, or of what is to be done; or if it begins as an answer
-    or an instruction."""
+    """Return True if a text speaks to the agent: of its writer, to its reader, or of what is to be done.
+
+    A text that begins as an answer or an instruction does, too.
+    """
     folded = fold_case(text).strip(" *_\"'(")
     begins = voices.starts("openers", folded) or voices.starts("verbs", folded)
     return begins or voices.contains("speaks", folded)

@@ -1,7 +1,7 @@
-"""The effects of a new memory on known ones: it repeats, replaces, marks, answers or completes them. Pure.
+"""Effects of a new memory on known ones: it repeats, replaces, marks, answers or completes them. Pure.
 
 A guess may change an order and add a remark; only a certain signal retires, merges or closes. Certain are: an explicit word
-(`supersedes`), a text that itself says the old value is over, and the judge at a precision that was measured (`RETIRES`). Everything
+(`supersedes`), a text that itself says the old value is over, and the judge at a measured precision (`RETIRES`). Everything
 less certain leaves both statements valid and marks the older one (`may_replace`): it is shown after the newer one, with a remark.
 Trust has the last word: a statement that is less trusted, or older, changes nothing.
 """
@@ -91,13 +91,13 @@ class Neighbour(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The effects of one new memory: the known one that it repeats, or those that it retires, closes, marks and relates to."""
+    """Effects of one new memory: the known one it repeats, or those it retires, closes, marks, relates."""
 
     duplicate: Neighbour | None = None
     supersedes: tuple[str, ...] = ()
     settles: tuple[str, ...] = ()  # questions answered, problems solved, to-dos done
     marks: tuple[str, ...] = ()  # older statements about the same thing, still valid
-    marked_by: tuple[str, ...] = ()  # later statements that it, told after them, cannot change
+    marked_by: tuple[str, ...] = ()  # later statements that it, read after them, cannot change
     relations: tuple[tuple[str, str], ...] = ()  # (type, id of the known memory)
     proposals: tuple[Proposal, ...] = ()
     similar: Neighbour | None = None  # much like it, and not the same
@@ -133,8 +133,9 @@ def take_headline(text: str) -> str:
 def why_not(new: Memory, old: Memory, explicit: bool = False) -> str:
     """Return the reason why a new statement may not replace a known one, or "".
 
-    A less trusted statement never replaces. Neither does an earlier one, unless somebody says so outright. Handoffs are the state of
-    work, not statements: each agent leaves the next one."""
+    A less trusted statement never replaces. Neither does an earlier one, unless the caller asks for it. Handoffs are the state of
+    work, not statements: each agent leaves the next one.
+    """
     believed = old.trust
     if new.kind == old.kind == "handoff":
         believed = min(believed, TRUST["agent"])
@@ -144,12 +145,15 @@ def why_not(new: Memory, old: Memory, explicit: bool = False) -> str:
 
 
 def may_settle(new: Memory, old: Memory) -> bool:
-    """Return True if a statement may close an open item: an agent may report what was done, a document or a pasted text may not."""
+    """Return True if a statement may close an open item: an agent's report may, a document may not.
+
+    Pasted text may not either.
+    """
     return new.trust >= min(old.trust, TRUST["agent"]) and new.created_at >= old.created_at
 
 
 def needed_to_complete(todo: str, report: str, agent: bool = False) -> float:
-    """Return how probably a report must complete a to-do for the to-do to be closed: never if the report does not name it."""
+    """Return the probability from which a report closes a to-do: never if the report does not name it."""
     if not count_shared_words(todo, report) or other_tickets(todo, report):
         return NEVER
     if agent and not REPORTS_WORK.holds(report):
@@ -240,7 +244,7 @@ class _Found:
             self.relations.append(("builds_on", old.id))
 
     def _states_end(self, old: Memory) -> bool:
-        """Return True if the new text itself says that the old value is over, and the old text claims nothing else."""
+        """Return True if the new text says that the old value is over, and the old text claims nothing else."""
         if self.new.kind == "context" or not holds_one_statement(old.content):
             return False
         return makes_one_claim(old.content) and says_old_value_is_over(
@@ -248,13 +252,13 @@ class _Found:
         )
 
     def _states_change(self, old: Memory) -> bool:
-        """Return True if the new text states a change of something that the old text speaks of, among other things perhaps."""
+        """Return True if the new text states a change of something that the old text mentions."""
         if self.new.kind == "context" or not holds_one_statement(old.content):
             return False
         return states_change_of(take_headline(self.new.content), old.content)
 
     def _surely_replaces(self, old: Memory, effect: Effect) -> bool:
-        """Return True where the judge's word is certain: the same attribute of the same thing has another value."""
+        """Return True if the judge is certain: the same attribute of the same thing has another value."""
         new = self.new
         return (
             effect["replaces"] >= RETIRES
@@ -328,19 +332,19 @@ class _Found:
 
 
 def _gives_other_quantity(new: str, old: str) -> bool:
-    """Return True if the old text gives no quantity, or the new one gives another: "500 steps" is not over because of "five hundred"."""
+    """Return True if the old text gives no quantity, or the new one another ("five hundred" is 500)."""
     known = find_quantities(old)
     return not known or not find_quantities(new) <= known
 
 
 def _keeps_trap(new: Memory, old: Memory) -> bool:
-    """Return True if a conversation found a trap and this is what it made of it: the trap remains worth knowing."""
+    """Return True if a conversation found a trap and this is its solution: the trap remains worth knowing."""
     mended = old.kind == "gotcha" and new.kind in ("solution", "decision")
-    return mended and are_told_together(new, old)
+    return mended and are_of_one_session(new, old)
 
 
 def _repeats(new: Memory, neighbour: Neighbour, threshold: float, effect: Effect | None) -> bool:
-    """Return True if a known memory says the same with no detail lost. Statements of different trust are never merged."""
+    """Return True if a known memory says the same with no detail lost, and with the same trust."""
     old = neighbour.memory
     if new.content_hash and new.content_hash == old.content_hash:
         return not _leaves_with_its_source(new, old)
@@ -364,7 +368,7 @@ def needed_to_merge(one: str, other: str) -> float:
 
 
 def _says_the_same(new: Memory, neighbour: Neighbour, threshold: float) -> bool:
-    """Return True if the texts are the same words. "We switched from A to B" is near to "We use A" and yet its opposite."""
+    """Return True if the texts are the same words. "We switched from A to B" only resembles "We use A"."""
     old = neighbour.memory
     return (
         new.trust == old.trust
@@ -383,7 +387,7 @@ def _is_much_like(new: Memory, neighbour: Neighbour) -> bool:
 
 
 def _leaves_with_its_source(new: Memory, old: Memory) -> bool:
-    """Return True if the known one is a less trusted passage of a file: it goes when the file does, the new one stays."""
+    """Return True if the known one is a less trusted passage of a file: it goes with its file."""
     return old.trust < new.trust and old.source_type in ("markdown", "repomap", "analysis", "git")
 
 
@@ -392,7 +396,7 @@ def is_evidence(memory: Memory) -> bool:
     return memory.kind == "context" and memory.session is not None
 
 
-def are_told_together(one: Memory, other: Memory) -> bool:
+def are_of_one_session(one: Memory, other: Memory) -> bool:
     """Return True if both are of one conversation."""
     return one.session is not None and one.session == other.session
 

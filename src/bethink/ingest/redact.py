@@ -1,14 +1,14 @@
-"""Takes out what must not be remembered: `<private>` blocks, and secrets recognised by the shape of their value.
+"""Remove what must not be remembered: `<private>` blocks, and secrets recognised by their shape.
 
-Precision comes first. A rule names a value that only a secret has (a vendor's prefix and length), or a place where
-only a secret stands (`password = …`, `scheme://user:…@host`); how random a text looks is never a reason by itself,
-because hashes, ids and images look random too. What is found becomes `[REDACTED]` or `[REDACTED:kind]`.
+Precision comes first. A rule names a value that only a secret has (a vendor's prefix and length), or a place that
+only a secret has (`password = …`, `scheme://user:…@host`); how random a text looks is never a reason by itself,
+because hashes, ids and images look random too. Findings become `[REDACTED]` or `[REDACTED:kind]`.
 
 The rules are data (`data/secrets.tsv`). Every rule hangs on literal strings that are looked up first, so a text without
 them costs next to nothing, and no pattern is compiled before its literal occurs. The time is linear, whatever the text.
 
 This module knows no store, no settings and no memory. It does not know whether a secret is live, it decodes nothing
-(base64, percent escapes), and it does not see a password that is told without naming it.
+(base64, percent escapes), and it does not see a password that is not called one.
 """
 
 import re
@@ -23,14 +23,14 @@ from bethink.text import sha256
 
 Match = re.Match[str]
 Place = tuple[int, int]  # where something begins and ends
-Change = tuple[int, int, str]  # and what is to stand there, or what it is
+Change = tuple[int, int, str]  # and its replacement, or its kind
 
 RULES = Path(__file__).with_name("data") / "secrets.tsv"
 PRIVATE = "[REDACTED]"
 # Replacing one secret can uncover the edge of another. Two passes settle all that was ever tried.
 PASSES = 6
 SHORTEST = 7  # characters of a text that can hold a secret: `://:p@h`
-# Inside a token they hide it from every pattern, and whoever copies the token without them can use it: escape sequences of terminals,
+# Inside a token they hide it from every pattern, but a copy without them still works: escape sequences of terminals,
 # control characters, soft hyphens, zero-width and reordering characters, variation selectors, tags and combining marks.
 UNSEEN = (
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u0300-\u036f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u1ab0-\u1aff\u1dc0-\u1dff"
@@ -53,7 +53,7 @@ class Redacted(NamedTuple):
 
 
 def redact(text: str) -> Redacted:
-    """The text without its private blocks and secrets. Redacting twice changes nothing more."""
+    """Return the text without its private blocks and secrets. Redacting twice changes nothing more."""
     private = secrets = 0
     for _ in range(PASSES if len(text) >= SHORTEST else 0):
         text, blocks = _drop_private(text)
@@ -65,7 +65,7 @@ def redact(text: str) -> Redacted:
 
 
 def redact_value(value: Any) -> tuple[Any, int]:
-    """The same for metadata and tags: every string inside dicts, lists and tuples, and how many were taken out.
+    """Redact metadata and tags: every string inside dicts, lists and tuples; count the redactions.
 
     A key that names a secret is the context of its value, as in `{"password": "…"}`.
     """
@@ -138,7 +138,7 @@ def _replace(text: str, changes: list[Change]) -> str:
 
 
 def _drop_private(text: str) -> tuple[str, int]:
-    """Blocks become a marker, stray closing tags vanish. An opening tag that is never closed hides all that follows."""
+    """Replace private blocks by a marker and drop stray closing tags. An unclosed tag hides the rest."""
     blocks, strays = _private_spans(text) if "<" in text else ([], [])
     if not blocks and not strays:
         return text, 0
@@ -151,7 +151,7 @@ def _drop_private(text: str) -> tuple[str, int]:
 
 
 def _private_spans(text: str) -> tuple[list[Place], list[Place]]:
-    """Where private blocks stand, and where closing tags that close nothing."""
+    """Return the positions of private blocks, and of closing tags that close nothing."""
     open_tags: list[Match] = []
     blocks: list[Place] = []
     strays: list[Place] = []
@@ -178,7 +178,7 @@ def _private_spans(text: str) -> tuple[list[Place], list[Place]]:
 
 
 class Suspect(NamedTuple):
-    """A place where a rule fits: what stands from `start` on, of which `first` to `last` would be taken out."""
+    """A match of a rule from `start` on, of which `first` to `last` would be redacted."""
 
     text: str
     start: int
@@ -283,7 +283,7 @@ def _drop_secrets(text: str) -> tuple[str, int]:
     merged: list[tuple[int, int, int, str]] = []
     for start, end, order, kind in sorted(found):
         if merged and start < merged[-1][1]:
-            # Overlapping finds are one secret. The rule that stands first in the table is the more precise one.
+            # Overlapping finds are one secret. The rule that comes first in the table is the more precise one.
             first, last, other, name = merged.pop()
             order, kind = min((order, kind), (other, name))
             start, end = first, max(last, end)
@@ -295,7 +295,7 @@ def _drop_secrets(text: str) -> tuple[str, int]:
 
 
 def _visible_places(text: str) -> list[int]:
-    """Where the visible characters stand."""
+    """Return the positions of the visible characters."""
     places: list[int] = []
     at = 0
     for hidden in _compile(INVISIBLE).finditer(text):
@@ -305,7 +305,7 @@ def _visible_places(text: str) -> list[int]:
 
 
 def _secrets(text: str) -> list[tuple[int, int, int, str]]:
-    """First and last place, number of the rule and kind of everything that a rule takes for a secret."""
+    """Return first and last position, number of the rule and kind of everything that a rule matches."""
     folded = _fold(text)
     rules = _load().rules
     secrets = [(first, last, len(rules), kind) for first, last, kind in _columns(text, folded)]
@@ -339,7 +339,7 @@ _CELLS = r"[|\t;,]"
 
 
 def _columns(text: str, folded: str) -> Iterator[Change]:
-    """The cells below a column of passwords or keys, in a Markdown table or a block of CSV, and what each is."""
+    """Yield the cells below a column of passwords or keys in a Markdown table or CSV, and their kind."""
     if not any(word in folded for word in _load().words["in head"]):
         return
     lines = text.split("\n")
@@ -370,7 +370,7 @@ def _is_secret_cell(value: str, kind: str) -> bool:
 
 
 def _find_column(line: str, before: str, after: str) -> tuple[int, str, int, str]:
-    """Which column of a head line holds secrets, what separates its cells, how many there are, and the kind of secret."""
+    """Return the column of a head line that holds secrets, the separator, the number of cells, the kind."""
     words = _load().words
     passwords, keys = words["head"], words["key head"]
     for mark in ("|", "\t", ";", ","):
@@ -393,19 +393,19 @@ def _find_column(line: str, before: str, after: str) -> tuple[int, str, int, str
     return -1, "", 0, ""
 
 
-# Whether a value is a secret
+# Secret values
 
 _SYMBOLS = "!@#$%^&*+~?"
 LONG_WORD = 12  # letters from which on a plain word given to a variable is its secret rather than the name of one; set by hand
 _LOOSE = "\\.,;:"
-# A value that holds one of these and a word with digits of its own is a secret, too: `yourMama1986`, `default-tango42`.
+# A value with one of these and another word with digits is a secret, too: `yourMama1986`, `default-tango42`.
 _HOLDING = r"(?i)example|your|default|sample"
 _OWN = r"[A-Z][a-z]{1,20}\d\d|[a-z]{4,20}\d\d|\d[A-Z][a-z]{2,20}|(?:[A-Za-z]{1,9}\d{1,9}){3}"
 _GENERIC = r"(?i)password|secret|token|api|key|user|admin|name|value|test|id(?![a-z])"
 
 
 def _is_open(value: str) -> bool:
-    """Return True if a value is a placeholder, a reference or a word about the secret instead of the secret."""
+    """Return True if a value is a placeholder, a reference or a word about the secret."""
     if not _fits("filled", value) or value.lower() in _load().words["ordinary"]:
         return True
     if _fits("strong", value):
@@ -452,7 +452,7 @@ def _is_secret(value: str, kind: str, *, quoted: bool, certain: bool = False) ->
 
 
 def _looks_secret(value: str, kind: str, quoted: bool) -> bool:
-    """Return True if a value that is none of the known exceptions has the mixture and the length of a secret."""
+    """Return True if a value that is no known exception has the mixture and the length of a secret."""
     digits, signs = sum(map(str.isdigit, value)), any(map(_SYMBOLS.__contains__, value))
     mixed = any(map(str.isalpha, value)) and (digits or signs)
     if kind == "password" and quoted and len(value) >= 6:
@@ -516,7 +516,7 @@ def _flag(found: Suspect) -> bool:
 
 
 def _stated(found: Suspect) -> bool:
-    """Return True if the value behind "the password is" looks like one: by quotes, its mixture, or digits in a word."""
+    """Return True if the value after "the password is" looks like one: quoted, mixed, or with digits."""
     value = found.value.rstrip(_LOOSE)
     if found.group == "quoted":
         return _is_secret(value, "password", quoted=True)
@@ -527,8 +527,8 @@ def _stated(found: Suspect) -> bool:
         any(map(_SYMBOLS.__contains__, value[:-1])),
     ]
     named = not found.key.lower().startswith(("api key", "secret", "token"))
-    told = STATES_VALUE.holds(found.key)
-    shape = r"[A-Za-z]{3,}\d+[A-Za-z]*$" if told else r"[a-z]{3,}\d+[a-z]{3,}$"
+    states = STATES_VALUE.holds(found.key)
+    shape = r"[A-Za-z]{3,}\d+[A-Za-z]*$" if states else r"[a-z]{3,}\d+[a-z]{3,}$"
     digits = named and _compile(shape).match(value)
     return (sum(kinds) >= 3 or bool(digits)) and _is_secret(value, "password", quoted=False)
 
@@ -541,8 +541,8 @@ def _spoken(found: Suspect) -> bool:
     known = _load().words
     about = STOP_WORDS | known["ordinary"] | known["measure"]
     plain = about.isdisjoint(map(str.lower, words))
-    told = plain and not any(word.endswith(("ed", "able", "ly", "ing")) for word in words)
-    return not _is_open(value) and told and (ends or any(map(str.isdigit, value)))
+    plausible = plain and not any(word.endswith(("ed", "able", "ly", "ing")) for word in words)
+    return not _is_open(value) and plausible and (ends or any(map(str.isdigit, value)))
 
 
 _ALNUM = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"

@@ -27,7 +27,7 @@ from bethink.model import FAILURES, TRUST, Change, Entry, Filter, Memory, Passag
 from bethink.store.places import content_hash
 
 if TYPE_CHECKING:
-    from bethink.ingest.conversation import HeardTurn, Recipe
+    from bethink.ingest.conversation import NewTurn, Recipe
 
 PER_PAGE, PER_SESSION = 4, 10  # new memories
 WAITING = 6  # failures of a thread that wait for their fix across pages
@@ -47,7 +47,7 @@ class Remedies(NamedTuple):
     state: Mapping[str, Any] = {}  # the keys "waiting" and "failures" of the session's state
 
 
-def remember_failures(recipe: Recipe, heard: Sequence[HeardTurn]) -> Remedies:
+def remember_failures(recipe: Recipe, heard: Sequence[NewTurn]) -> Remedies:
     """The failures of a page, compared with the known ones of its project."""
     found, state = _follow_threads(recipe, heard)
     kept = int(recipe.state.get("failures", 0))
@@ -96,7 +96,7 @@ def _find_known(recipe: Recipe, failures: Sequence[Failure]) -> dict[str, Memory
 
 
 def _follow_threads(
-    recipe: Recipe, heard: Sequence[HeardTurn]
+    recipe: Recipe, heard: Sequence[NewTurn]
 ) -> tuple[list[Failure], Mapping[str, Any]]:
     """The failures worth keeping, fixed or open, of the session and of each sub-agent; and those that wait for the next page."""
     waiting: dict[str, list[Any]] = dict(recipe.state.get("waiting") or {})

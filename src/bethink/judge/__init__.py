@@ -1,17 +1,16 @@
 """The judge: a small trained model that compares texts. It knows no store, memory or threshold.
 
 It answers four questions: how a new text relates to an old one (`relate`), what a statement of a conversation is in its
-place (`read`), whether a memory applies to a prompt (`apply`), and how well a passage answers a question (`fit`).
-Where the settings allow none (`embed.compares_statements`) words alone decide.
+context (`read`), whether a memory applies to a prompt (`apply`), and how well a passage answers a question (`fit`).
+Where the settings rule it out (`embed.compares_statements`), wording alone decides.
 
-It is a small cross-encoder, int8 ONNX, on this machine's processor; `bench/judge` trains it. It reads
-`[CLS] one text [SEP] other text [SEP]`: first the words in their places (`words.onnx`), then six layers that tell of conversations and
-passages (`reader.onnx`), or twelve others that tell what relates and what applies (`judge.onnx`). Three files, because a session runs
-all of its graph whatever is asked of it. Each
-pair runs alone, because an int8 model measures its activations over the whole batch: only then does an answer depend on its
-pair and nothing else.
+It is a small cross-encoder, int8 ONNX, that runs on the CPU; `bench/judge` trains it. It reads
+`[CLS] one text [SEP] other text [SEP]`: first the word embeddings (`words.onnx`), then either six layers for conversations and
+passages (`reader.onnx`) or twelve others for `relate` and `apply` (`judge.onnx`). There are three files because a session
+always runs its whole graph. Each pair runs alone because an int8 model scales its activations over the whole batch: only
+then does an answer depend on its pair and nothing else.
 
-Every write imports this file, so NumPy and the model arrive with the first pair.
+Every write imports this file, so NumPy and the model are loaded with the first pair.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ CHARACTERS = 2000  # that are tokenised to find them
 CLS, SEP = 101, 102
 DATA = Path(__file__).parent / "data"
 WORDS, READER, JUDGE = "words.onnx", "reader.onnx", "judge.onnx"
-DEEP = {"relation", "applies"}  # what is told after twelve layers
+DEEP = {"relation", "applies"}  # heads behind the twelve layers
 TURNED = "snowflake-arctic-embed-s@"  # the model whose vectors of prompts `prompts.npy` turns
 # What cannot be, by (whether the old text asks, whether the new one does): a statement answers a question but does not
 # repeat or replace it, and a question changes nothing that was stated.
@@ -67,7 +66,7 @@ Pairs = Sequence[tuple[str, str]]
 
 
 class Judge:
-    """Loads a model when it is first asked. One session serves any number of threads."""
+    """Judge that loads its model on first use. One session serves any number of threads."""
 
     remote = False
 
@@ -77,7 +76,7 @@ class Judge:
         self._loaded: dict[str, Any] = {}
 
     def prepare(self) -> None:
-        """Reads the model, so that the first pair need not wait for it."""
+        """Load the model, so that the first pair does not wait for it."""
         self._load(WORDS)
         self._load(READER)
 
@@ -100,23 +99,23 @@ class Judge:
         ]
 
     def apply(self, pairs: Pairs) -> list[float]:
-        """How probably each memory, the second of its pair, is to be mentioned at that prompt."""
+        """Return the probability that each memory, the second of its pair, is worth mentioning at that prompt."""
         return [_chance(logit[0]) for (logit,) in self._ask(pairs, ("applies",))]
 
     def fit(self, pairs: Pairs) -> list[float]:
-        """How well each passage, the second of its pair, answers the question: a number to compare with others."""
+        """Score how well each passage, the second of its pair, answers the question. Scores only compare."""
         return [float(logit[0]) for (logit,) in self._ask(pairs, ("fits",))]
 
     def _ask(self, pairs: Pairs, heads: Sequence[str]) -> list[Any]:
         try:
             return self._run(pairs, heads) if pairs else []
-        except Exception as error:  # onnxruntime's errors have no base of their own
+        except Exception as error:  # onnxruntime's errors share no base class
             raise JudgeError(
                 f"The judge cannot be asked: {error}", "Install Bethink again."
             ) from error
 
     def _run(self, pairs: Pairs, heads: Sequence[str]) -> list[Any]:
-        """The logits of some heads for each pair: all told after six layers, or all after twelve."""
+        """Return the logits of some heads for each pair. All heads belong to the same file."""
         from concurrent.futures import ThreadPoolExecutor
 
         import numpy as np
@@ -130,9 +129,9 @@ class Judge:
             one, other = (tokens(text) for text in pair)
             ids = [CLS, *one, SEP, *other, SEP]
             sides = [0] * (len(one) + 2) + [1] * (len(other) + 1)
-            given = {"ids": np.array([ids], np.int64), "sides": np.array([sides], np.int64)}
-            (read,) = words.run(["words"], given)
-            present = np.ones_like(given["ids"])
+            inputs = {"ids": np.array([ids], np.int64), "sides": np.array([sides], np.int64)}
+            (read,) = words.run(["words"], inputs)
+            present = np.ones_like(inputs["ids"])
             found = layers.run(list(heads), {"words": read, "present": present})
             return [part[0] for part in found]
 
@@ -163,8 +162,10 @@ def describe_place(
 
 
 def turn_prompt(vector: Any, model: str) -> Any:
-    """The vector of a prompt, turned to where memories lie that apply to it: they need not resemble it. That of another model than
-    the packaged one as it is."""
+    """Rotate the vector of a prompt towards memories that apply to it without resembling it.
+
+    A vector of any model but the packaged one is returned unchanged.
+    """
     if not model.startswith(TURNED):
         return vector
     import numpy as np

@@ -1,1 +1,1 @@
-"""Patterns over natural language, one module per purpose, each next to the examples that it must hold for."""
+"""Patterns over natural language, one module per purpose, each pattern beside its examples."""

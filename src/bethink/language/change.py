@@ -63,7 +63,7 @@ SPEAKS_OF_CHANGE = Pattern(
     matches=("We no longer deploy on Fridays", "It became optional", "not used any more"),
     rejects=("Deploys run on Fridays", "We know the port"),
 )
-# In what an agent says after memory told it something: then it is not only an echo.
+# An agent that repeats a memory with one of these words does more than echo it.
 TURNS_ROUND = Pattern(
     "turns what was said around",
     r"\b(?:not|no longer|never|instead|anymore|n't|switch\w*|mov\w+|chang\w+|replac\w+|wrong|outdated)\b",

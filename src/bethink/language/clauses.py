@@ -1,4 +1,4 @@
-"""Clauses: where one ends, which words join them, and which begin a reason, an exception or a condition."""
+"""Clauses: their ends, the words that join them, and those that begin a reason or a condition."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Hedging: somebody only thinks of something, and nothing is decided."""
+"""Hedging: wordings that only consider something and decide nothing."""
 
 from bethink.language.pattern import Pattern
 

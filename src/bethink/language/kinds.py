@@ -1,4 +1,4 @@
-"""Cue phrases: how much the wording of a text speaks for each kind of memory, and how firmly it is put.
+"""Cue phrases: how strongly wording suggests each kind of memory, and how firm it is.
 
 `cues.toml` holds the phrases with their weights, and is read when a text is first classified.
 """
@@ -65,7 +65,7 @@ def firmness(text: str, value: float) -> float:
     return value + sum(cue.weight * min(cue.count(folded), FIRM_COUNTED) for cue in cues()["firm"])
 
 
-# Preferences: how somebody wants others to work, in any project. They ask it of anybody who works, about the work itself. A speaker who
+# Preferences: how a speaker wants others to work, in any project. They address anybody who works, about the work itself. A speaker who
 # says "we" means a project.
 ASKED_OF_ANYBODY = Pattern(
     "asked of anybody who works",

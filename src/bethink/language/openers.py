@@ -1,4 +1,4 @@
-"""Words that open a sentence without saying anything: assent, greetings, thanks, fillers and connectives.
+"""Words that open a sentence without adding meaning: assent, greetings, thanks, fillers, connectives.
 
 `OPENERS` is the one list of them. Other modules put `LEAD` before a pattern that may follow such words: "ok, so let's …".
 """

@@ -56,7 +56,7 @@ class Pattern:
         return compile_pattern(self.source, self.flags)
 
     def find(self, text: str) -> re.Match[str] | None:
-        """Return the first match. Its positions are those of the text, its words are folded as the pattern sees them."""
+        """Return the first match: its positions are those of the text, its words are folded."""
         text = fold_case(text) if self.fold else text
         return self.compiled.match(text) if self.start else self.compiled.search(text)
 

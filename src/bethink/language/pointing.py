@@ -1,4 +1,4 @@
-"""Pointing back: words that say little without what was said before, and picks from a list ("the second one", "do B")."""
+"""Pointing back: words that need earlier context, and picks from a list ("the second one", "do B")."""
 
 import re
 
@@ -22,7 +22,7 @@ OPENS_POINTING_BACK = Pattern(
     matches=("That breaks the build", "So, it is fixed", "why?", "ok, because of that we wait"),
     rejects=("The cache is fixed", "Why Redis?"),
 )
-# Of an idea that is shown alone: it speaks of somebody or of something that nobody sees.
+# An idea shown alone that refers to a person or a thing outside of its text.
 NEEDS_CONTEXT = Pattern(
     "says little when shown alone",
     rf"{LEAD}(?:that|this|it|its|these|those|they|i|i'm|i'd|my|you|your|note that|he|she|both|neither|unless i)\b"

@@ -128,7 +128,7 @@ KIND_CUES = (
             "asks for problems",
             r"\bknown (?:issue|problem|bug|limitation)s?\b|(?<!have )(?<!having )(?<!had )(?<!got )\b(?:problems|issues) with\b",
             matches=("known limitations of the importer", "problems with the cache"),
-            # Somebody who has a problem wants its remedy, not more complaints.
+            # A user who has a problem wants its remedy, not more complaints.
             rejects=("I have problems with the cache", "no problem"),
         ),
     ),

@@ -21,7 +21,7 @@ EXPLANATION_WORDS = 4  # of what follows a prohibition and a colon, to be its re
 
 # A character of a sentence, or a stop inside of a name or a number.
 _WITHIN = r"(?:[^.!?\n]|[.!?](?=\S))"
-# The end of a clause: of its sentence, or of what stands in parentheses.
+# The end of a clause: of its sentence or its parentheses.
 _END = r"(?=[.!?…](?:\s|$)|\)|\s[—–]\s|\s--?\s|;\s|\n|$)"
 _CLAUSE = rf"(?P<reason>.+?){_END}"
 # Where a leading clause ends: at its comma, or without one where the subject of the main clause begins.
@@ -34,7 +34,7 @@ _TEMPORAL = (
     rf"|(?:{_MONTHS})[a-z]*\b|spring|summer|autumn|winter|christmas|release|we (?:started|began|moved|launched)"
     r"|the (?:beginning|start|release|launch|upgrade|update|move|migration|switch|last|first|new)\b)"
 )
-# Words that make a finite clause of what they stand in.
+# Words that make a clause finite.
 _AUXILIARY = (
     r"(?:am|is|are|was|were|has|have|had|can|could|cannot|will|would|must|should|may|might|do|does|did|need|needs|want|wants"
     r"|\w+n['’]t)"
@@ -45,7 +45,7 @@ _FINITE = (
     rf"\b(?:{_AUXILIARY}|{_PAST}"
     r"|\w{3,}s (?:to|the|an?|our|its|their|it|us|them|no|not|too|more|so|all|every|everything|only|without|\d))\b"
 )
-# Words with which somebody explains a choice: a complaint, an impossibility, a comparison of cost or effort.
+# Words that explain a choice: a complaint, an impossibility, a comparison of cost or effort.
 _JUDGING = (
     r"\b(?:too \w+|cannot|can['’]t|could(?:n['’]t| not)|won['’]t|would(?:n['’]t| not)?|did(?:n['’]t| not)|must not|mustn['’]t"
     r"|(?:do|does)(?:n['’]t| not) (?:support|work|scale|handle|have|offer|allow|know|fit|like|want|run|understand|speak|cover)"
@@ -197,7 +197,7 @@ def find_implied_reason(statement: str) -> str | None:
 
 
 def list_second_clauses(statement: str) -> list[str]:
-    """The clauses of a statement beside its first one, for a reader that understands more than their words."""
+    """List the clauses of a statement after its first one, for a reader that understands more than words."""
     found = (
         pattern.search(line) for line in _lines(statement) for pattern in _compiled(_SECOND_CLAUSE)
     )
@@ -230,7 +230,7 @@ def _judges(clause: str) -> bool:
 
 
 def _is_explained(head: str, tail: str) -> bool:
-    """Return True if a clause behind a colon or a dash explains the clause before it, and is not just a list."""
+    """Return True if a clause after a colon or a dash explains the one before it and is no mere list."""
     if _matches(_FORBIDS, head) and len(tail.split()) >= EXPLANATION_WORDS:
         return True
     states = _is_finite(head) or _matches(_VERBLESS, head)

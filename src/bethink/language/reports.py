@@ -1,4 +1,4 @@
-"""Reports of work: what was done, what is under way, what was pushed and merged, and which commits only keep books."""
+"""Reports of work: done, under way, pushed and merged, and commits that are only bookkeeping."""
 
 from bethink.language.openers import LEAD
 from bethink.language.pattern import Pattern

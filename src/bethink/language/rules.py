@@ -1,4 +1,4 @@
-"""Statements that bind: wordings by which a sentence says what is to be done or avoided, and those by which it only reports."""
+"""Binding statements: wordings that require or forbid something, and wordings that only report."""
 
 from bethink.language.pattern import Pattern
 

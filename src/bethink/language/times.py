@@ -1,11 +1,11 @@
-"""Times as people write them: in options (`30d`, `2026-03-01`, `last monday`) and in questions ("what did we decide last week?").
+"""Times as people write them, in options (`30d`, `last monday`) and in questions ("last week").
 
-`moment` reads an option: a moment, or where what it names begins. `find_period` gives the half-open range [since, until) in UTC that the
-words of time in a question mean. That is a hint about when a memory was made, not about what it tells, so whether it filters or only
-favours is for the caller to decide. What could be a name, a number or a verb ("Monday meeting", "2024", "it may fail") counts only behind
-a word that leads a time: "on Monday", "in 2024", "since May".
+`moment` reads an option: a moment, or the beginning of the period that it names. `find_period` returns the half-open range
+[since, until) in UTC that the temporal words of a question mean. The range is a hint about when a memory was made, not about its
+content, so the caller decides whether it filters or only favours. Words that could be a name, a number or a verb ("Monday meeting",
+"2024", "it may fail") count only after a word that introduces a time: "on Monday", "in 2024", "since May".
 
-English only. A day is one of the time zone of `now`; nothing here asks the clock.
+English only. Days are those of the time zone of `now`; nothing here reads the clock.
 """
 
 import re
@@ -85,7 +85,7 @@ in: in, during, within, throughout, on, from, between
 }
 # Forms that without a year could be a name or a number ("Monday meeting", "2024 rows", "5 may fail").
 UNSURE_FORMS = ("weekday", "month", "day_month", "month_day", "quarter", "year")
-# Patterns are compiled only for text in which a digit or one of these stands: most questions have no date in them.
+# Patterns are compiled only for text with a digit or one of these words: most questions contain no date.
 TIME_HINTS = (
     *"day week month quarter year hour minute night this recently lately".split(),
     *MONTHS,
@@ -106,7 +106,7 @@ Range = tuple[datetime | None, datetime | None]
 
 
 def moment(text: str, now: datetime, future: bool = False) -> datetime:
-    """The moment meant by `text`, in UTC. A bare span or weekday lies in the past, or with `future` ahead."""
+    """Return the moment meant by `text`, in UTC. A bare span or weekday is past, or future with `future`."""
     try:
         return _read_option(text.strip(), now, future).astimezone(UTC)
     except (ValueError, OverflowError):  # the latter where the calendar or UTC has no such year
@@ -134,8 +134,10 @@ def _read_option(text: str, now: datetime, future: bool) -> datetime:
 
 
 def order_date(numbers: Sequence[int]) -> tuple[int, int, int]:
-    """Year, month and day of the numbers of a date. The day stands before the month, as in most countries: 03/04/2024 is 3 April; only
-    where it cannot be the month is the second number the day."""
+    """Return year, month and day from the numbers of a date.
+
+    The day comes before the month, as in most countries: 03/04/2024 is 3 April. The order is swapped only if the month would exceed 12.
+    """
     year, month, day = numbers if numbers[0] > 31 else numbers[::-1]
     return (year, day, month) if month > 12 else (year, month, day)
 
@@ -153,7 +155,7 @@ def expiry(text: str, now: datetime) -> datetime:
 
 
 class Moment(NamedTuple):
-    """A time where it stands in a question, with what the word before it makes of it."""
+    """A time expression in a question, with its position and the effect of the word before it."""
 
     form: str
     words: list[str]
@@ -166,7 +168,7 @@ class Moment(NamedTuple):
 def find_period(
     text: str, now: datetime
 ) -> tuple[datetime | None, datetime | None, tuple[int, int] | None]:
-    """The range that the temporal words of a text surely mean, and where they stand; three times None if there are none."""
+    """Return the range that the temporal words of a text mean, and their position; each None if absent."""
     lowered = text.lower()
     hinted = any(hint in lowered for hint in TIME_HINTS) or re.search(r"\d", text)
     now = now if now.tzinfo else now.replace(tzinfo=UTC)
@@ -180,22 +182,22 @@ def find_period(
 
 
 def _find_moments(text: str) -> list[Moment]:
-    """The expressions that mean a date where they stand, in order. What is joined to another one is meant as that is."""
+    """Find the expressions that mean a date, in order. A joined one takes the lead word of the other."""
     found: list[Moment] = []
     for match in re.finditer(_MOMENT, text, re.IGNORECASE):
-        form, said = next((name, match[name]) for name in FORMS if match[name])
+        form, expression = next((name, match[name]) for name in FORMS if match[name])
         lead = LEADS[" ".join(match["lead"].lower().split())] if match["lead"] else ""
         joined = found and re.fullmatch(_BETWEEN, text[found[-1].end : match.start()]) is not None
         if joined and not lead:
             lead = found[-1].lead
-        is_sure = form not in UNSURE_FORMS or (form != "year" and re.search(_YEAR, said))
+        is_sure = form not in UNSURE_FORMS or (form != "year" and re.search(_YEAR, expression))
         if lead or is_sure:
-            found.append(Moment(form, _split_words(said), *match.span(), lead, bool(joined)))
+            found.append(Moment(form, _split_words(expression), *match.span(), lead, bool(joined)))
     return found
 
 
 def _date_moments(moments: Sequence[Moment], now: datetime) -> list[tuple[Moment, Range]]:
-    """Return the range of each moment, read from the last one on: in "between March and May 2023" the year comes last."""
+    """Return the range of each moment, read backwards: "between March and May 2023" has its year last."""
     found, seen_from = [], _drop_zone(now)
     for moment in reversed(moments):
         try:
@@ -212,7 +214,7 @@ def _date_moments(moments: Sequence[Moment], now: datetime) -> list[tuple[Moment
 
 
 def _bound(lead: str, start: datetime, end: datetime | None) -> Range:
-    """A period as its lead word means it. "until March" includes March: a hint should rather let in too much."""
+    """Apply the lead word to a period. "until March" includes March: a hint should rather let in too much."""
     meant: dict[str, Range] = {
         "since": (start, None),
         "after": (end or start, None),
@@ -223,7 +225,7 @@ def _bound(lead: str, start: datetime, end: datetime | None) -> Range:
 
 
 def _merge(ranges: Sequence[Range]) -> Range:
-    """One range of several, from the beginning of the first to the end of the last: "since A until B", "in A, B and C"."""
+    """Merge ranges from the start of the first to the end of the last: "since A until B", "in A, B and C"."""
     starts = [since for since, _ in ranges if since]
     ends = [until for _, until in ranges if until]
     return (
@@ -236,7 +238,10 @@ def _merge(ranges: Sequence[Range]) -> Range:
 
 
 def _read_period(form: str, words: list[str], now: datetime, future: bool = False) -> Period:
-    """The time that a form names, without an end where it goes on until now. A weekday alone is the last one, or with `future` the next."""
+    """Return the period that a form names, open-ended if it lasts until now.
+
+    A weekday alone is the last one, or the next one with `future`.
+    """
     today, which = _floor(now, "day"), words[-2] if len(words) > 1 else ""
     if form == "ago":
         unit = which.removesuffix("s")
@@ -261,7 +266,10 @@ def _read_period(form: str, words: list[str], now: datetime, future: bool = Fals
 
 
 def _read_relative(form: str, words: list[str], which: str, now: datetime) -> Period:
-    """ "last week" is the one from Monday to Sunday; "past week" and "the last week" are the seven days up to now."""
+    """Read a relative period: "last week" is Monday to Sunday, "past week" the seven days up to now.
+
+    "The last week" means the same as "past week".
+    """
     unit = words[-1].removesuffix("s")
     up_to_now = which == "past" or words[:2] == ["the", "last"]
     if form == "rolling" or unit in ("hour", "day") or (up_to_now and unit != "weekend"):
@@ -275,7 +283,10 @@ def _read_relative(form: str, words: list[str], which: str, now: datetime) -> Pe
 
 
 def _read_date(form: str, words: list[str], which: str, now: datetime) -> Period:
-    """A date, month, quarter or year; where the year is left out, the latest one not after now, of "last March" the one before this."""
+    """Return a date, month, quarter or year. Without a year it is the latest one that is not after now.
+
+    "Last March" in March is the one a year ago.
+    """
     numbers = [int(word) for word in words if word.isdigit()]
     if form == "date":
         return _make_period(datetime(*order_date(numbers[:3])), "day")
@@ -307,7 +318,7 @@ def _drop_zone(now: datetime) -> datetime:
 
 
 def _floor(moment: datetime, unit: str) -> datetime:
-    """Where the unit that holds a moment begins. Weeks begin on Monday."""
+    """Return the start of the unit that contains a moment. Weeks begin on Monday."""
     day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
     if unit in ("week", "weekend"):
         return day - timedelta(days=day.weekday())
@@ -317,7 +328,7 @@ def _floor(moment: datetime, unit: str) -> datetime:
 
 
 def _shift(start: datetime, unit: str, count: int) -> datetime:
-    """A moment, moved by so many units; in a month that is too short for it, its last day."""
+    """Move a moment by a number of units, to the last day of a month that is too short."""
     if unit in UNIT_SECONDS:
         return start + timedelta(seconds=UNIT_SECONDS[unit] * count)
     from calendar import monthrange  # most commands are given no time

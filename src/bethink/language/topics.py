@@ -3,7 +3,7 @@
 from bethink.language.openers import LEAD, OPENERS
 from bethink.language.pattern import Pattern
 
-# The beginning of a clause, with the words that may stand before an announcement.
+# The beginning of a clause, with the words that may precede an announcement.
 _CLAUSE = (
     rf"(?:\A|[.!?,;:\n–—]\s{{0,4}})(?:(?:{OPENERS}|let'?s|can we|could we|we can|we could|we should|i want to"
     r"|i'd like to|to|time) ){0,4}"

@@ -1,4 +1,4 @@
-"""Words and names that texts about software hold: word lists, technologies, identifiers, files and paths.
+"""Words and names in texts about software: word lists, technologies, identifiers, files and paths.
 
 `vocabulary.toml` holds the lists, and is read when one of them is first needed.
 """
@@ -130,7 +130,10 @@ _PATH = r"(?=[^\\/]*[\\/])((?:~|\.{1,2}|[A-Za-z]:)?[\\/])?(?:[\w@.+-]+[\\/])*[\w
 
 @lru_cache(maxsize=1 << 13)
 def is_identifier(text: str) -> bool:
-    """Return True for shapes that only code has: snake_case, camelCase, PascalCase of two humps, CONSTANT_CASE, dotted.names."""
+    """Return True for shapes that only code has: snake_case, camelCase, CONSTANT_CASE, dotted.names.
+
+    PascalCase needs two humps.
+    """
     if not 4 <= len(text) <= LONGEST_IDENTIFIER or not text.isascii():
         return False
     if text.lower() in word_set("brands") or technology(text):
@@ -163,7 +166,7 @@ def is_file(text: str) -> bool:
 
 @lru_cache(maxsize=1 << 10)
 def is_path(text: str) -> bool:
-    """Return True for a path: below a root or a dot, below a usual directory, or to a file with an extension."""
+    """Return True for a path: under a root, a dot or a usual directory, or to a file with an extension."""
     found = compile_pattern(_PATH).fullmatch(text)
     first, *rest = [part for part in re.split(r"[\\/]", text) if part] or [""]
     if not found or _has_extension([first, *rest][-1]):

@@ -1,4 +1,4 @@
-"""Phrases by which a reader tells who speaks: the user to the agent, or somebody else.
+"""Phrases by which a reader tells who speaks: the user to the agent, or another person.
 
 `voices.toml` holds lists of phrases in several languages, and is read when the first of them is needed.
 """
@@ -52,7 +52,7 @@ def equals(name: str, folded: str) -> bool:
     return compile_voice(name).fullmatch(folded.strip()) is not None
 
 
-# Signs of somebody else's text, beside the phrases
+# Signs of text by another person, beside the phrases
 
 STAMPED_LINE = Pattern(
     "a line that names who wrote it and when",
@@ -91,7 +91,7 @@ NAMES_SOURCE = Pattern(
     matches=("We use X (from the wiki)", "Source: the handbook"),
     rejects=("We get it from the wiki", "open source"),
 )
-GIVEN_EXAMPLE = Pattern(
+QUOTED_EXAMPLE = Pattern(
     "an example, behind its introduction",
     r"\b(?:e\.g\.|eg|for example|for instance|z\.b\.|zum beispiel|par exemple|por ejemplo|por exemplo|ad esempio|например)[,:]?\s+(.{1,600})",
     fold=False,
@@ -112,7 +112,7 @@ FROM_A_TEXT = Pattern(
     matches=("From the wiki: use X", "from Eve's mail"),
     rejects=("From now on use X", "from the start we used X"),
 )
-# The end of a clause whose content somebody else answers for: "Eve's opinion is that …", "the consensus was that …".
+# The end of a clause that attributes its content to others: "Eve's opinion is that …", "the consensus was that …".
 REPORTED_CONTENT = Pattern(
     "the content of what somebody says",
     r"(?<=\w\s)(?<!so\s)(?<!note\s)(?<!remember\s)(?<!like\s)(?<!of\s)(?<!for\s)(?<!to\s)(?<!do\s)(?<!after\s)(?<!than\s)"

@@ -1,13 +1,12 @@
-"""An optional language model: opens the one that the settings ask for, and is the only way to it. What is sent is redacted and
-fenced, held against the day's ceiling, counted; what comes back is checked, and refused if it does not fit.
+"""The optional language model: opens the configured one, and is the only way to it.
 
-Nothing here is needed: without a model, or when it fails, callers go on by offline rules.
+Requests are redacted and fenced, checked against the daily ceiling, and counted; answers are checked, and refused if they do not fit.
+Nothing here is required: without a model, or when it fails, callers go on by offline rules.
 
-`Budget` is how many tokens a day may take, and how many it took: a ceiling that several processes keep together. Only counts and
-purposes stand in its files, never text.
+`Budget` counts the tokens of a day and enforces the ceiling across processes. Its files contain only counts and purposes, never text.
 
-Recorded text is data. Every part of it stands between marks that are new for each question, and the instruction says that
-nothing between them is meant for the model. What a model writes back is only ever a value of the asked form.
+Recorded text is data. Every part of it is between marks that are new for each question, and the instruction says that nothing
+between them is meant for the model. An answer is only ever a value of the requested form.
 """
 
 from __future__ import annotations
@@ -115,7 +114,7 @@ class Model:
         return value
 
     def _prepare(self, task: Task) -> ModelRequest:
-        """Redacted part by part: a `<private>` that one part never closes must not swallow the others, nor the marks."""
+        """Redact a task part by part: an unclosed `<private>` must not swallow other parts or the marks."""
         # Halves of surrogate pairs and NULs are no text.
         parts = [
             [self._redact(replace_broken(text).replace("\x00", " ")) for text in part]
@@ -136,9 +135,9 @@ class Model:
         )
 
     def _call(self, task: Task, ask: ModelRequest) -> Json:
-        """One call, held before and counted after, whatever becomes of it."""
-        told = (ask.instruction, ask.text, json.dumps(ask.schema))
-        asked = sum(map(tokens, told)) + OVERHEAD
+        """Make one call: reserve its tokens before, and count them after, even if it fails."""
+        texts = (ask.instruction, ask.text, json.dumps(ask.schema))
+        asked = sum(map(tokens, texts)) + OVERHEAD
         hold = self.budget.allow(task.purpose, asked + task.tokens)
         usage = Usage(asked)  # of a call that failed: it may have been worked on
         try:
@@ -160,7 +159,7 @@ class Model:
 
 
 def tokens(text: str) -> int:
-    """About how many tokens a text has, rather too many: three bytes each, which is also one for each Chinese character."""
+    """Estimate the tokens of a text, rather too high: three bytes each, so one per Chinese character."""
     return len(text.encode("utf-8", "replace")) // 3 + 1
 
 
@@ -178,10 +177,12 @@ class Hold(NamedTuple):
 
 
 class Budget:
-    """One file of JSON lines per day, only ever appended to, each line by one write. The lines are added up: a call writes what it
-    may take at most, under a lock and only if there is room, and afterwards by how much less it took. A process that dies leaves
-    its hold, which counts as spent. It is no part of the memory database: a count must last when a transaction is rolled back,
-    and must not wait for one."""
+    """Daily token counts: one file of JSON lines per day, each line appended in one write.
+
+    The lines are added up. Before a call, its maximum is written, under a lock and only if there is room; afterwards, the difference to
+    what it used. The reservation of a process that dies counts as spent. The counts are not in the database: they must survive a rollback,
+    and must not wait for a transaction.
+    """
 
     def __init__(
         self, directory: Path, ceiling: int, today: Callable[[], date] = date.today
@@ -192,7 +193,7 @@ class Budget:
         return sum(line["in"] + line["out"] for line in self._lines(day or self._today()))
 
     def allow(self, purpose: str, estimate: int) -> Hold:
-        """Holds room for a call, until `note` tells what it took. Raises ModelError if there is none."""
+        """Reserve tokens for a call, until `note` records its usage. Raises ModelError if none are left."""
         hold = Hold(self._today(), purpose, estimate)
         with alone(self._directory.parent):
             taken = self.spent(hold.day)
@@ -220,8 +221,7 @@ class Budget:
             self._append(Hold(self._today(), purpose, 0), {"failure": failure})
 
     def report(self) -> Json:
-        """What `stats` shows: today against the ceiling, and of the last days what each purpose took, why how many questions brought
-        nothing, and how many calls never told their end, whose holds count as spent."""
+        """Report for `stats`: today's tokens and ceiling; recent usage by purpose, and failures by reason."""
         today = self._today()
         days = [today - timedelta(days=back) for back in range(DAYS_REPORTED)]
         lines = [line for day in days for line in self._lines(day)]
@@ -245,7 +245,7 @@ class Budget:
 
     def _append(self, hold: Hold, values: Mapping[str, Any]) -> None:
         path = self._file(hold.day)
-        # It begins a line of its own, because the line before may have been torn by a full disk.
+        # It begins with a line break, because the line before may have been torn by a full disk.
         data = b"\n" + json.dumps({"purpose": hold.purpose, **values}).encode() + b"\n"
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -64,7 +64,7 @@ Part = tuple[str, str]  # a label and recorded text
 
 
 class Task(NamedTuple):
-    """A question before it is sent. `parts` are pairs of a label and recorded text; only they hold words of others."""
+    """A question before it is sent. Only `parts`, pairs of a label and recorded text, quote others."""
 
     purpose: str
     instruction: str
@@ -111,7 +111,7 @@ class LanguageModelProvider(NamedTuple):
     ] = ()  # environment variables with its keys: a background worker gets them
 
 
-# The form of an answer, told by its shape: a dict is an object of these members, a list of one form an array of such, a tuple of words
+# The form of an answer: a dict is an object of these members, a list of one form an array of such, a tuple of words
 # one of them, a text a string which the text describes; `int` and `bool` are themselves.
 
 MOST_ITEMS, LONGEST_TEXT = 100, 8_000  # what is more was not asked for
@@ -140,7 +140,7 @@ def make_schema(form: Any) -> dict[str, Any]:
 
 
 def parse_answer(answer: str) -> Any:
-    """The JSON object in an answer. Thinking aloud before it, a code fence and talk around it are passed over."""
+    """Parse the JSON object in an answer. Skips thinking before it, a code fence and text around it."""
     body = answer.rpartition("</think>")[2]
     try:
         whole = body[body.index("{") : body.rindex("}") + 1]
@@ -150,7 +150,7 @@ def parse_answer(answer: str) -> Any:
 
 
 def conform(value: Any, form: Any, path: str = "the answer") -> Any:
-    """The value as the form has it: what the form does not name is left out, text is made storable, the rest must fit."""
+    """Fit a value to a form: drop unknown members, make text storable, and check the rest."""
     if isinstance(form, dict) and isinstance(value, dict):
         for name in form:
             if name not in value:
@@ -182,9 +182,9 @@ GRACE = 1.0  # seconds to tidy up in
 
 
 def end_process(process: subprocess.Popen[bytes]) -> None:
-    """Ends the program and all that it started in its group: first asked, so that it can tidy up, then made to.
+    """End a program and every process of its group, first with a request and then by force.
 
-    The group's number is not given out again while any of it lives, and if none does there is nothing to end.
+    The group's number is not reused while any of its processes lives; if none does, there is nothing to end.
     """
     for how in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
         # macOS says PermissionError of a group that has ended.

@@ -70,10 +70,10 @@ class ClaudeCli:
             )
         try:
             # Files and no pipes: a process that it leaves behind would hold these open.
-            with TemporaryFile() as told, TemporaryFile() as output, TemporaryFile() as complaint:
-                told.write(ask.text.replace(MENTION, HARMLESS).encode("utf-8", "replace"))
-                told.seek(0)
-                code = self._run(program, ask, told, output, complaint)
+            with TemporaryFile() as input, TemporaryFile() as output, TemporaryFile() as complaint:
+                input.write(ask.text.replace(MENTION, HARMLESS).encode("utf-8", "replace"))
+                input.seek(0)
+                code = self._run(program, ask, input, output, complaint)
                 return self._read(code, _read_beginning(output), _read_beginning(complaint))
         except OSError as error:
             raise ModelError(
@@ -84,7 +84,7 @@ class ClaudeCli:
         self,
         program: str,
         ask: ModelRequest,
-        told: IO[bytes],
+        input: IO[bytes],
         output: IO[bytes],
         complaint: IO[bytes],
     ) -> int:
@@ -105,7 +105,7 @@ class ClaudeCli:
                 command,
                 cwd=empty,
                 env=environment | ENVIRONMENT | limits,
-                stdin=told,
+                stdin=input,
                 stdout=output,
                 stderr=complaint,
                 start_new_session=True,
@@ -127,19 +127,19 @@ class ClaudeCli:
             if result["type"] != "result":
                 raise ValueError(result["type"])
         except (ValueError, KeyError, TypeError, RecursionError):
-            said = (
+            printed = (
                 post.shorten((complaint or output).decode("utf-8", "replace")) or "it said nothing"
             )
             reason = "garbage" if code == 0 else "refused"
             raise ModelError(
-                f"`{self.PROGRAM}` ended with code {code} and without a result: {said}.",
+                f"`{self.PROGRAM}` ended with code {code} and without a result: {printed}.",
                 BY_HAND,
                 reason,
             ) from None
         if result.get("is_error") or result.get("subtype") != "success":
-            said = post.shorten(str(result.get("result") or result.get("subtype")))
+            printed = post.shorten(str(result.get("result") or result.get("subtype")))
             raise ModelError(
-                f"`{self.PROGRAM}` could not answer: {said}.",
+                f"`{self.PROGRAM}` could not answer: {printed}.",
                 BY_HAND,
                 post.name_refusal(result.get("api_error_status") or 0),
             )

@@ -15,7 +15,7 @@ Reply = tuple[str, Usage | None, str]  # words, what they cost, and why there ar
 
 
 def read_usage(usage: Any, inputs: tuple[str, ...], output: str) -> Usage | None:
-    """The sum of the named counts, or None where the provider told none or told nonsense."""
+    """Add up the named counts, or return None if the provider sent none or invalid ones."""
     counts = usage if isinstance(usage, Mapping) else {}
     numbers = [counts.get(name) or 0 for name in (*inputs, output)]
     if output not in counts or not all(type(number) is int and number >= 0 for number in numbers):

@@ -14,8 +14,11 @@ SCHEMA_SHOWN = "\n\nThe form of the answer, as a JSON Schema: {}"
 
 
 class OpenAiModel(HttpProvider):
-    """OpenAI, Ollama, LM Studio, llama.cpp, vLLM. OpenAI's own models know no `max_tokens` and no temperature but their own; the
-    others do not show the model the form that they hold it to."""
+    """OpenAI, Ollama, LM Studio, llama.cpp, vLLM.
+
+    OpenAI's own models do not accept `max_tokens` or a temperature. The others enforce the form of an answer without showing it to the
+    model.
+    """
 
     KIND, URL, PATH = "openai", "https://api.openai.com/v1", "/chat/completions"
     VARIABLE, OWNER = "OPENAI_API_KEY", "api.openai.com"

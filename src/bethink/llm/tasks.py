@@ -1,7 +1,7 @@
 """Questions to a language model, and the checks on its answers.
 
-A question is a `Task` with the recorded text in parts; what to do with it stands in `instructions.toml`. Of the checked answer only what
-the text bears out is kept: an idea must name the turns it comes from and be told in their words. The rest is dropped, never stored.
+A question is a `Task` with the recorded text in parts; the instructions are in `instructions.toml`. Of the checked answer only what
+the text supports is kept: an idea must cite its turns and use their words. The rest is dropped, never stored.
 
 Pure but for the function that asks: no provider, no clock, no randomness. Nothing here knows where the turns came from.
 """
@@ -60,7 +60,7 @@ class Ideas(NamedTuple):
 def portions(
     turns: Turns, characters: int = PORTION_CHARACTERS
 ) -> Iterator[tuple[NumberedTurn, ...]]:
-    """Turns in groups that one question can hold. A longer turn is cut into pieces of the same number; nothing is left out."""
+    """Group turns into portions for one question each. Longer turns are cut; the pieces keep the number."""
     group: list[NumberedTurn] = []
     size = 0
     for turn in turns:
@@ -85,7 +85,7 @@ def _ask(ask: Ask, purpose: str, parts: Sequence[Part], form: Values, tokens: in
 
 
 def find_ideas(ask: Ask, turns: Turns, before: Mapping[str, str] = NOTHING) -> Ideas:
-    """One portion of a conversation, and the digest of what came before it → the statements worth remembering, and the digest."""
+    """Find the statements worth remembering in a portion of a conversation, and update its digest."""
     idea = {
         "kind": IDEA_KINDS,
         "text": "One statement that is understood without the conversation, in its words, in one or two sentences.",
@@ -98,22 +98,22 @@ def find_ideas(ask: Ask, turns: Turns, before: Mapping[str, str] = NOTHING) -> I
         "done": "What came of it: results, commits, pull requests.",
         "left": "What remains open, unconfirmed or planned at the end, or 'nothing'.",
     }
-    told = "\n".join(f"{name}: {line}" for name, line in before.items())
-    parts = (*((("digest of what came before", told),) if told else ()), *_label_turns(turns))
+    earlier = "\n".join(f"{name}: {line}" for name, line in before.items())
+    parts = (*((("digest of what came before", earlier),) if earlier else ()), *_label_turns(turns))
     value = _ask(ask, "ideas", parts, {"ideas": [idea], "digest": digest}, 2000)
     return _read_ideas(value, turns, before)
 
 
 def _read_ideas(value: Values, turns: Turns, before: Mapping[str, str]) -> Ideas:
-    said: dict[int, str] = {}
+    texts: dict[int, str] = {}
     for turn in turns:
-        said[turn.number] = f"{said.get(turn.number, '')}\n{turn.text}"
+        texts[turn.number] = f"{texts.get(turn.number, '')}\n{turn.text}"
     found: dict[str, CitedIdea] = {}
     for raw in value["ideas"]:
         content = " ".join(raw["text"].split())
         cited = tuple(dict.fromkeys(raw["turns"]))
-        source = "\n".join(said.get(number, "") for number in cited)
-        known_turns = cited and all(number in said for number in cited)
+        source = "\n".join(texts.get(number, "") for number in cited)
+        known_turns = cited and all(number in texts for number in cited)
         is_borne_out = 0 < len(content) <= IDEA_CHARACTERS and is_grounded(content, source)
         if not known_turns or not is_borne_out or content.casefold() in found:
             continue
@@ -123,7 +123,7 @@ def _read_ideas(value: Values, turns: Turns, before: Mapping[str, str]) -> Ideas
         )
         found[content.casefold()] = CitedIdea(raw["kind"], content, raw["firm"], entities, cited)
     digest = {name: " ".join(line.split()) for name, line in value["digest"].items()}
-    known = "\n".join((*said.values(), *before.values()))
+    known = "\n".join((*texts.values(), *before.values()))
     fits = all(
         line == "nothing" or (0 < len(line) <= DIGEST_CHARACTERS and is_grounded(line, known))
         for line in digest.values()
@@ -132,8 +132,10 @@ def _read_ideas(value: Values, turns: Turns, before: Mapping[str, str]) -> Ideas
 
 
 def confirm_topics(ask: Ask, boundaries: Sequence[tuple[int, str, str]]) -> dict[int, bool]:
-    """Places where the topic may change, each with its number and what was said before it and after it → by number whether a topic
-    begins there. Places that the answer leaves out are not in it."""
+    """Ask for each boundary, by number, if a new topic begins there. Unanswered ones are left out.
+
+    A boundary has its number, the text before it and the text after it.
+    """
     parts: list[Part] = []
     for number, before, after in boundaries:
         parts += [(f"place {number}, before", before), (f"place {number}, after", after)]
@@ -144,8 +146,10 @@ def confirm_topics(ask: Ask, boundaries: Sequence[tuple[int, str, str]]) -> dict
 
 
 def name_topic(ask: Ask, turns: Turns) -> tuple[str, str]:
-    """The turns of one topic → its name and summary. Long turns are shortened in the middle, so that all have a say. What the turns do
-    not bear out is left out, and so may be all of it."""
+    """Return a name and a summary of the turns of one topic, without what the turns do not support.
+
+    Long turns are shortened in the middle, so that all are considered.
+    """
     form = {
         "name": f"A title of at most {NAME_WORDS} words.",
         "focus": "What it was about, in one or two sentences.",
@@ -202,7 +206,7 @@ def _shorten_turns(turns: Turns) -> list[NumberedTurn]:
 # Claims of SciFact, which people wrote freely after reading an abstract (2026-11): 0.6 lets 53 % of them pass and none of 300 that
 # were set against another abstract; 0.5 lets 66 % and 0.7 % pass. Questions ask for the words of the text, so more of ours do.
 SHARE = 0.6
-# Words that a retelling brings along, whoever tells it.
+# Words that any retelling adds.
 FRAME = """
 user person assistant team conversation project session agreed agree chose choose chosen choice decided decide decision
 concluded conclude conclusion question asked ask wants want wanted prefer prefers preferred preference need needs needed require
@@ -222,10 +226,10 @@ def words(text: str) -> set[str]:
 
 def is_grounded(text: str, source: str) -> bool:
     """Return True if the source supports the text."""
-    told, known = words(text), words(source)
-    telling = told - _lexemes(FRAME)
+    stated, known = words(text), words(source)
+    telling = stated - _lexemes(FRAME)
     if not telling:
-        return bool(told & known)
+        return bool(stated & known)
     if len(telling & known) < SHARE * len(telling):
         return False
     return all(mentions(fact, source) for fact in _facts(text))
@@ -248,7 +252,7 @@ def _find_class(character: str) -> str:
 
 
 def _facts(text: str) -> set[str]:
-    """Numbers, and tokens that only a name has: `retry_after`, `parseUrl`, `SX1262`, `node.js`, `src/store/scan.py`."""
+    """Numbers, and tokens that look like names: `retry_after`, `parseUrl`, `node.js`, `src/scan.py`."""
     found = set()
     for token in _TOKEN.findall(text[:_LONGEST]):
         token = token.strip("./\\:-")

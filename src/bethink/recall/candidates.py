@@ -1,4 +1,4 @@
-"""Candidates: the memories worth ranking, found by words, by meaning, by topic and by what replaced or answered them.
+"""Candidates: the memories worth ranking, found by words, meaning, topic, succession and answers.
 
 `Search.gather` makes a `Pool`: the candidates and everything that signals need to know about them. A superseded memory leaves the pool
 and lends its evidence to its successor.
@@ -33,7 +33,7 @@ Meaning = tuple[Any, str]  # the question as a vector, and the model that made i
 
 
 def apply_syntax(filter: Filter, query: Query) -> Filter:
-    """Add the kinds and entities that a question names by `kind:` and `entity:`, unless the caller chose others."""
+    """Add the kinds and entities named by `kind:` and `entity:`, unless the caller chose others."""
     return filter._replace(
         kinds=filter.kinds or (query.kinds if query.kinds_only else ()),
         entities=filter.entities or query.entities,
@@ -94,7 +94,7 @@ class Search(NamedTuple):
         return search._follow_successors(pool) if follow else pool
 
     def _find_by_words(self) -> Pool:
-        """Find what holds words of the question, is about an entity it names, or is of the one kind it asks for."""
+        """Find memories by words of the question, by an entity it names, or by the one kind it asks for."""
         query, store, most = self.query, self.store, max(MOST_BY_WORDS, 2 * self.limit)
         words, worded, others = Words(), dict[int, float](), dict[str, int]()
         if self.by_words:
@@ -238,7 +238,10 @@ def fit_topics(
     by_meaning: Sequence[tuple[str, float]],
     mean: float | None,
 ) -> dict[str, float]:
-    """Return how well topics fit, from 0 to about 1: meaning from the scope's mean, words from the best topic."""
+    """Return the fit of each topic, from 0 to about 1.
+
+    Meaning counts from the scope's mean, words from the best topic.
+    """
     most = by_words[0][1] if by_words else 0.0
     share = MEANING_SHARE if by_meaning else 0.0
     fit = {id: (1 - share) * (score / most if most > 0 else 0.0) for id, score in by_words}

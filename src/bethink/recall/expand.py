@@ -10,9 +10,10 @@ MOST_RELATIONS = 400  # relations looked at for one answer; a bound on time
 
 
 def expand(hits: Sequence[Hit], store: Store, filter: Filter) -> list[Hit]:
-    """Add related memories and the chain of replaced ones to each hit, as far as the filter lets them through.
+    """Add related memories and the chain of replaced ones to each hit, as far as the filter allows.
 
-    A replaced memory is shown under its successor, where being replaced is the point, and nowhere else."""
+    A replaced memory is shown only under its successor.
+    """
     related = _find_related([hit.memory.id for hit in hits], store)
     ends = {end for found in related.values() for end in found.values()}
     history = store.select(ends, filter._replace(include_superseded=True))
@@ -44,7 +45,7 @@ def _is_over(memory: Memory, filter: Filter) -> bool:
 
 
 def _find_related(ids: Sequence[str], store: Store) -> dict[str, dict[Relation, str]]:
-    """Return the relations of each hit with their other ends, and those of the chain of memories that it replaced."""
+    """Return the relations of each hit and of its chain of replaced memories, with their other ends."""
     related: dict[str, dict[Relation, str]] = {id: {} for id in ids}
     replaced: dict[str, list[Relation]] = {}
     for one in store.trace_relations(ids, MOST_LINKS)[:MOST_RELATIONS] if ids else ():

@@ -171,10 +171,11 @@ def inherit(
     described: Sequence[Features],
     evidence: list[float],
 ) -> None:
-    """Add what was lent to heirs to their features and evidence; candidates behind the `count` are only lenders.
+    """Add lent evidence to the features of heirs; candidates after the first `count` only lend.
 
-    A question may be about a part of the old text of which the new one says nothing. So inherited evidence puts nothing before the best
-    live statement that holds, in its own words, more of the question than the heir, and about as much as the lender."""
+    A question may be about a part of the old text that the new one omits. So inherited evidence puts an heir before no live statement whose
+    own words cover more of the question than the heir's, and about as much as the lender's.
+    """
     places = {one.key: at for at, one in enumerate(candidates)}
     rivals = sorted(
         (
@@ -206,7 +207,7 @@ def inherit(
 
 
 def prefer(candidate: Candidate, query: Query) -> float:
-    """Return the factor for the question's words about time, and for what only asks or was only said on the way."""
+    """Return the factor for the question's temporal words, and for memories that only ask or are turns."""
     created, since, until = candidate.created_at, query.since, query.until
     value = 1.0
     if since or until:
@@ -224,9 +225,10 @@ def prefer(candidate: Candidate, query: Query) -> float:
 
 
 def find_standing(candidate: Candidate, query: Query, valid_then: frozenset[int]) -> int:
-    """Return 3 for the kind asked for, 2 for what was valid at the time asked about, 0 for code nobody asked for, else 1.
+    """Return 3 for the kind asked for, 2 for a memory valid at the time asked about, 0 for code, else 1.
 
-    A function named like a word of the question says less than a decision."""
+    Code is 0 only where nobody asked for it: a function named like a word of the question is a weaker answer than a decision.
+    """
     if candidate.kind in query.kinds:
         return 3
     if candidate.key in valid_then:
@@ -289,11 +291,12 @@ def compare(candidates: Candidates, described: Sequence[Features], profile: Prof
 def yield_to_statements(
     candidates: Candidates, scores: Sequence[float]
 ) -> Iterable[tuple[int, float]]:
-    """Yield the places of candidates that come behind a statement, with their lower scores.
+    """Yield the positions of candidates that rank below a statement, with their lower scores.
 
-    A turn yields to a statement that holds the same question words and fits nearly as well: whoever repeats a decision often must not bury
-    it. What only asks yields to any such statement. A document or an import yields to a statement of the user that holds
-    half of the same words: of two claims the user's comes first."""
+    A turn yields to a statement with the same question words that fits nearly as well: repeating a decision often must not bury it. A
+    question yields to any such statement. A document or an import yields to a statement of the user with half of the same words: the
+    user's claim comes first.
+    """
     stated = [
         (score, one) for score, one in zip(scores, candidates, strict=True) if one.kind in DISTILLED
     ]
@@ -317,7 +320,8 @@ def _find_rival(best: Mapping[int, float], words: int, share: float = 1.0) -> fl
     """Return the best score of a statement that holds these words of the question, or a share of them."""
     enough = share * words.bit_count()
     return max(
-        (most for held, most in best.items() if (held & words).bit_count() >= enough), default=0.0
+        (most for covered, most in best.items() if (covered & words).bit_count() >= enough),
+        default=0.0,
     )
 
 

@@ -1,4 +1,4 @@
-"""Recall, the recipe: question → query → candidates → features → rank → expand → answer. Nothing here writes."""
+"""Recall, the recipe: question → query → candidates → features → rank → expand → answer. Never writes."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -8,7 +8,7 @@ from bethink.recall.candidates import Search, apply_syntax
 from bethink.recall.expand import expand
 from bethink.recall.features import choose_signals, complete_profile, describe, explain
 from bethink.recall.period import NOTHING_THEN, list_period
-from bethink.recall.query import EVENT_FIT, find_event, parse, see_then
+from bethink.recall.query import EVENT_FIT, find_event, parse, resolve_as_of
 from bethink.recall.question import complete_question, no_meaning, prepare_ahead, start_embedding
 from bethink.recall.rank import PROFILES, Profile, rank
 from bethink.recall.shape import find_sought, title_code
@@ -82,7 +82,7 @@ def recall(
     meaning = start_embedding(query.text, embedder, store, ask.hypothesis)
     if not (query.since or query.until or ask.looking_up):
         query = _date_by_event(question, query, ask, store, embedder, now)
-    past = see_then(query, ask.filter, question, now)
+    past = resolve_as_of(query, ask.filter, question, now)
     if query.recap and not ask.looking_up:
         listed, total = list_period(query, ask.filter, ask.limit, ask.offset, store)
         if total:
@@ -139,7 +139,7 @@ def _newest(candidate: Candidate) -> tuple[float, int]:
 def _date_by_event(
     question: str, query: Query, ask: Ask, store: Store, embedder: "Embedder | None", now: datetime
 ) -> Query:
-    """Add the time of the event that a question measures by ("before we moved to Postgres"), if memory knows it."""
+    """Add the time of an event that a question refers to ("before we moved to Postgres"), if known."""
     if (event := find_event(question)) is None:
         return query
     side, text = event
@@ -153,10 +153,11 @@ def _date_by_event(
 def _leave_unrelated(
     shortlist: Shortlist, total: int, query: Query, ask: Ask, embedder: "Embedder | None"
 ) -> tuple[Shortlist, int, Strings]:
-    """Return the hits to show, the number of all, and hints. Where nothing fits, only the nearest few are left.
+    """Return the hits to show, the total and hints. If nothing fits, only the nearest few remain.
 
-    Without a model they must hold a word of the question. By meaning none is left out for its words: a quarter of short statements that are
-    asked for in other words are as far away as strangers. A search that is narrowed, or says what an answer looks like, gets all."""
+    Without a model they must contain a word of the question. With one, no hit is dropped for its words: a quarter of short statements that
+    are asked for in other words are as far away as unrelated ones. A search that is narrowed, or describes its answer, gets all hits.
+    """
     narrowed = query.strict or query.kinds or query.entities
     first = [one.features for one in shortlist[: ask.limit]]
     if narrowed or not are_unrelated(first, embedder):

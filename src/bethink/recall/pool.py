@@ -8,7 +8,7 @@ from bethink.store.base import Statistics
 
 
 class Loan(NamedTuple):
-    """Evidence that one memory lends to another: a superseded one to its successor, a question to its answer."""
+    """Evidence lent to another memory: by a superseded one to its successor, by a question to its answer."""
 
     lender: Candidate
     heir: int  # key of the borrower

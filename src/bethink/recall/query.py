@@ -1,10 +1,10 @@
-"""Question → `Query`: what to embed, what to look up by word, and which kinds, entities and times are meant.
+"""Question → `Query`: text to embed, words to look up, and the kinds, entities and times it means.
 
-Any string is a valid question. What is not well-formed syntax is searched as words, so nothing here raises, and the
-work is bounded by two limits however long the string is.
+Any string is a valid question. Malformed syntax is searched as words, so nothing here raises, and two limits bound the
+work however long the string is.
 
-This module knows English stop words and cue phrases. It knows no full-text dialect: a `Term` is what the user meant, and quoting it or
-folding accents is for the store to do.
+This module knows English stop words and cue phrases. It knows no full-text dialect: a `Term` is what the user meant; the store quotes it
+and folds accents.
 """
 
 import re
@@ -46,13 +46,13 @@ _SCAN = rf"""(?x)
   | (?P<field>(?i:\{{\s*{_COLUMN}(?:[\s,]+{_COLUMN})*\s*\}}\s*:\s*|(?:{_COLUMN}|kind|entity):(?![:/])))?
     (?:"(?P<phrase>[^"]*)"\*?|“(?P<curly>[^“”]*)”|(?P<chunk>[^\s"“”()]+(?:\(\)[^\s"“”()]*)*))
 """
-# `%` stands for the characters of a word. A plain word may be a number, a date, U.S., I/O, C++ or C#.
+# `%` is a placeholder for the characters of a word. A plain word may be a number, a date, U.S., I/O, C++ or C#.
 _PIECE = r"[%.:/\\~@+#'’$-]+(?:\(\))?"
 _PLAIN = (
     r"\d+(?:[.:]\d+)+|[A-Za-z](?:\.[A-Za-z])+(?![%])|\w{1,2}/\w{1,2}(?![%])|[A-Za-z](?:\+\+|#)"
     r"|[%]+(?:['’-][%]+)*"
 )
-# What stands around a name: punctuation, the place in a file, the s of somebody's.
+# Text around a name: punctuation, the line in a file, a possessive s.
 _AROUND = r"^(?:(?!--[A-Za-z])[^\w./~])+|(?<=\.\w)(\w*)(?::\d+)+\W*$|['’]s$|[^\w/)]+$"
 _GENITIVE = r"['’]s$"
 # "full-text" is found by either half, but the halves of "e-mail" mean nothing alone.
@@ -77,12 +77,12 @@ _IDENTIFIER = r"""(?x)
 
 
 class Token(NamedTuple):
-    """A piece of the question where it stands. A `stop` term is looked up only if the question has no other."""
+    """A piece of the question with its position. `stops` are looked up only if the question has no terms."""
 
     type: str  # operand, open, close, and, or, not
     start: int
     end: int
-    surface: str  # what stands for it in the embedded text
+    surface: str  # its form in the embedded text
     terms: tuple[Term, ...] = ()
     stops: tuple[Term, ...] = ()
     identifiers: Strings = ()
@@ -129,13 +129,15 @@ def parse(raw: str, now: datetime) -> Query:
 
 
 def _cut_between_words(whole: str) -> str:
-    """The part that is analysed: no word is cut in two."""
+    """Return the part to analyse, cut between words."""
     return whole if len(whole) <= SYNTAX_LIMIT else whole[:SYNTAX_LIMIT].rsplit(" ", 1)[0]
 
 
 def _choose_terms(tokens: Tokens) -> tuple[Tokens, list[Term], Node | None]:
-    """The tokens that are wanted, their terms, and the expression that operators make of them. Stop words are terms where there are no
-    others."""
+    """Return the wanted tokens, their terms, and the expression that operators form.
+
+    Stop words become terms if there are no others.
+    """
     expression = _parse_expression(tokens)
     if expression is None:
         terms = [term for token in tokens for term in token.terms]
@@ -215,8 +217,11 @@ def _read_kinds(value: str) -> Strings:
 
 
 def _split_words(chunk: str) -> list[str]:
-    """The words of a chunk between spaces, identifiers whole. Most chunks are one plain word, for which no pattern is compiled. A script
-    without spaces is found by any two characters that stand together, as a clause of words is by any of them."""
+    """Split a chunk between spaces into words, identifiers whole.
+
+    Most chunks are one plain word, for which no pattern is compiled. A script without spaces is found by any two adjacent characters, as a
+    clause of words is by any of them.
+    """
     plain = chunk.rstrip("?!,;")
     if plain.isascii() and plain.isalpha() and (plain.islower() or plain.istitle()):
         return [plain]
@@ -241,19 +246,19 @@ def _is_identifier(word: str) -> bool:
 
 
 def _parse_expression(tokens: Tokens) -> Node | None:
-    """The expression that the tokens form if they are a well-formed one with an operator in it, else None."""
+    """Return the expression that the tokens form, or None if it is malformed or has no operator."""
     rest = _drop_stops(tokens)[::-1]
     if sum(token.type == "open" for token in rest) > TERM_LIMIT:
         return None
     try:
         node = _take_expression(rest, 1)
-    except IndexError:  # it ends too early, or an operator stands where a word should
+    except IndexError:  # it ends too early, or an operator is where a word should be
         return None
     return node if not rest and sum(map(len, find_leaves(node))) <= TERM_LIMIT else None
 
 
 def _take_expression(rest: Tokens, binding: int) -> Node:
-    """The next expression of operators that bind at least so tightly, taken from the end of the tokens, which stand in reverse."""
+    """Take the next expression of operators that bind at least this tightly from the reversed tokens."""
     token = rest.pop()
     if token.type == "open":
         node = _take_expression(rest, 1)
@@ -269,8 +274,10 @@ def _take_expression(rest: Tokens, binding: int) -> Node:
 
 
 def _drop_stops(tokens: Tokens) -> Tokens:
-    """The tokens of an expression without its stop words: nobody asks for `what AND is AND python`. None where there is no operator, or
-    where NOT is a word of a sentence: "does NOT support" excludes nothing."""
+    """Drop the stop words of an expression: `what AND is AND python` asks for python.
+
+    Return no tokens if there is no operator, or if NOT belongs to a sentence: "does NOT support" excludes nothing.
+    """
     denies = any(
         token.type == "not" and before.type == "operand" and before.stops
         for before, token in pairwise(tokens)
@@ -281,7 +288,7 @@ def _drop_stops(tokens: Tokens) -> Tokens:
 
 
 def _make_operand(token: Token) -> Node:
-    """A token as a node: all of its words, each in any of its columns. An operator has none."""
+    """Turn a token into a node: all of its words, each in any of its columns. An operator has none."""
     if token.type != "operand":
         raise IndexError
     words = groupby(token.terms, key=lambda term: term.text)
@@ -293,7 +300,7 @@ def _chain(operator: str, nodes: Iterable[Node]) -> Node:
 
 
 def _unique(terms: Iterable[Term]) -> list[Term]:
-    """The terms in order, each once whatever its case."""
+    """Return the terms in order, each once whatever its case."""
     first: dict[Term, Term] = {}
     for term in terms:
         first.setdefault(term._replace(text=term.text.casefold()), term)
@@ -317,7 +324,7 @@ def _embedded_text(tokens: Tokens, tail: str) -> str:
 
 
 def _prose(head: str, tokens: Tokens) -> str:
-    """The question with a dot for every character that is not running text."""
+    """Return the question with a dot for every character that is not running text."""
     prose = [" " if character.isspace() else "·" for character in head]
     for token in tokens:
         if not token.literal:
@@ -326,7 +333,7 @@ def _prose(head: str, tokens: Tokens) -> str:
 
 
 def _find_cues(prose: str) -> tuple[Strings, bool | None]:
-    """Return the kinds that a question asks for in so many words, and False where it asks for those still open."""
+    """Return the kinds that a question asks for outright, and False if it asks only for open ones."""
     text = " ".join(fold_case(prose).split())
     cues = [
         cue
@@ -345,7 +352,7 @@ def _only_asks(text: str, asking: frozenset[str]) -> bool:
 
 
 def _find_list_kind(words: list[str]) -> list[str]:
-    """The kind that a question begins with: "list all decisions", "gotchas about X"."""
+    """Return the kind that a question begins with: "list all decisions", "gotchas about X"."""
     noun, after = [*dropwhile(WORD_LISTS["list_leads"].__contains__, words), "", ""][:2]
     name = noun.rstrip(".,:;?!")
     ends = noun != name or not after or after.rstrip(".,:;?!") in WORD_LISTS["list_followers"]
@@ -366,9 +373,10 @@ INSTANT = timedelta(milliseconds=1)
 
 
 def find_event(question: str) -> tuple[str, str] | None:
-    """The event that a question about the work measures its time by, if it names one instead of a date, and whether it asks for the time
-    `until` then or `since`. What happened in somebody's life before or after something else is told later as often as not, so only "did
-    we …" is meant."""
+    """Return the event that a question about the work names instead of a date, with `until` or `since`.
+
+    Only "did we …" counts. Events of a person's life are often mentioned long after they happened.
+    """
     asked = question[:1000]
     if not any(side in asked.lower() for side in _SIDES):
         return None
@@ -379,8 +387,8 @@ def find_event(question: str) -> tuple[str, str] | None:
     return "until" if until else "since", asked[slice(*found.span("event"))].strip()
 
 
-def see_then(query: Query, filter: Filter, question: str, now: datetime) -> Filter:
-    """The filter that sees what held at the time that a question asks about, if it asks about the past."""
+def resolve_as_of(query: Query, filter: Filter, question: str, now: datetime) -> Filter:
+    """Return the filter for the state at the past time that a question asks about, if it does."""
     seen = filter.as_of is not None or filter.include_superseded
     if seen or not query.until or query.until >= now or not PAST_STATE.holds(question[:1000]):
         return filter

@@ -1,4 +1,4 @@
-"""Question: a follow-up completed by its context, and the question as a vector, made in another thread."""
+"""Question: a follow-up completed by its context, and the question as a vector, made in a thread."""
 
 import re
 from collections.abc import Callable
@@ -20,7 +20,7 @@ MOST_CONTEXT_WORDS = 40  # of the context that a follow-up takes along; a bound,
 
 
 def complete_question(question: str, context: str) -> str:
-    """Put the last words of the context before a follow-up that names nothing to look for ("and the other one?")."""
+    """Prepend the last words of the context to a follow-up that names nothing ("and the other one?")."""
     words = re.findall(r"[\w'’]+", question.lower())
     if (
         not context.strip()

@@ -1,4 +1,6 @@
-"""Rank: the named features of a candidate become one sort key, `(tier, score)`. Search, recall and hooks share it.
+"""Rank: the named features of a candidate become one sort key, `(tier, score)`.
+
+Search, recall and hooks share it.
 
     evidence  = Σ weight · feature
     relevance = evidence on a curve from 0 to 1
@@ -6,7 +8,7 @@
     key       = (tier, score), the highest first
 
 A profile is data: weights, the curve, and bars. A lift is a feature in units of the score: by how much a candidate rises or falls because
-of another one. The tier is a feature, too: it says what comes before what, however well the rest fits. Nothing reorders after `rank`.
+of another one. The tier is a feature, too: it decides what comes first, however well the rest fits. Nothing reorders after `rank`.
 """
 
 import math

@@ -1,8 +1,8 @@
-"""Answer → the form its reader wants. Pure: values in, values out; how they are printed is for the surfaces.
+"""Answer → the form its reader wants. Pure: values in, values out; the surfaces print them.
 
-`to_json` writes every JSON answer, `plain` the stable object of a memory. `dual` is the index-and-details form: the full text of the best and a line
-for each of the others within a token budget. `choose_excerpt` says which part of a text to show, and `find_places` where it holds
-what was looked for: by the words that the index knows, so what is marked is what was found.
+`to_json` writes every JSON answer, `plain` the stable object of a memory. `dual` is the index-and-details form: the full text of the best
+and a line for each of the others within a token budget. `choose_excerpt` selects the part of a text to show, and `find_places` finds the
+words of the question in it: it uses the words of the index, so what is marked is what was found.
 """
 
 import re
@@ -57,7 +57,7 @@ class Dual(NamedTuple):
 
 
 def tokens(text: str) -> int:
-    """About how many tokens a model sees in a text: a token per four Latin characters, and per one and a half of others."""
+    """Estimate the tokens of a text: one per four Latin characters, one per one and a half of others."""
     wide = sum(character > "\u2e7f" for character in text) if not text.isascii() else 0
     return (len(text) - wide + 3) // 4 + (wide * 2 + 2) // 3
 
@@ -69,7 +69,7 @@ def iso(moment: datetime | None) -> str | None:
 
 
 def citation(memory: Memory) -> str:
-    """Where a memory came from, for people: `docs/auth.md:12-40`, `session abc:7`, or who told it."""
+    """Origin of a memory, for people: `docs/auth.md:12-40`, `session abc:7`, or its author."""
     place = memory.path or memory.source
     if memory.lines:
         first, last = memory.lines
@@ -78,23 +78,23 @@ def citation(memory: Memory) -> str:
 
 
 def digest_lines(session: Session, done: Sequence[str] = ()) -> list[str]:
-    """What a session was asked, did and left, a line each; what is not known is left out, and of what it left the to-dos that are done."""
-    told = dict(session.digest or {})
-    left = told.get("left", "").split("; ")
+    """Lines of a session's digest: asked, done, left. Empty ones and to-dos that are done are omitted."""
+    digest = dict(session.digest or {})
+    left = digest.get("left", "").split("; ")
     over = [one for one in left if any(one.rstrip(".…") in todo for todo in done)]
-    told["left"] = "; ".join(one for one in left if one not in over)
-    return [f"{name.capitalize()}: {text}" for name, text in told.items() if text]
+    digest["left"] = "; ".join(one for one in left if one not in over)
+    return [f"{name.capitalize()}: {text}" for name, text in digest.items() if text]
 
 
 def plain(memory: Memory) -> Json:
-    """A memory as the documented JSON object."""
-    from bethink.schema import json_fields  # which a list for people does without
+    """Return a memory as the documented JSON object."""
+    from bethink.schema import json_fields  # not needed by a list for people
 
     return {name: to_json(getattr(memory, name)) for name in json_fields()}
 
 
 def to_json(value: Any) -> Any:
-    """A value as JSON has it: memories in their one form, named tuples as objects, moments as text in UTC."""
+    """Convert a value to JSON: memories in their one form, named tuples as objects, moments as UTC text."""
     if isinstance(value, Memory):
         return plain(value)
     if isinstance(value, datetime):
@@ -117,7 +117,7 @@ def plain_hit(hit: Hit, explain: bool = False) -> Json:
 
 
 def plain_relations(id: str, related: Sequence[tuple[Relation, Memory]]) -> list[Json]:
-    """What a memory is related to, as it sees it."""
+    """List the relations of a memory from its own point of view."""
     return [
         {
             "type": relation.type,
@@ -157,9 +157,12 @@ def _plain_cost(hit: Hit) -> Cost:
 
 
 def dual(answer: Answer, max_tokens: int, costs: Costs | None = None, offset: int = 0) -> Dual:
-    """Show the best in full and a line for each of the others: lines may take half of the budget, texts what is left then, and more
-    lines what is left after that. A line costs nothing where the text is there; the first text is cut rather than missing. The index
-    holds the first of the hits without a gap; the rest begins the next page. `offset` is where the answer begins."""
+    """Show the best hits in full and a line for each of the others, within a token budget.
+
+    Lines may take half of the budget, texts the rest, and more lines what is left after that. A line costs nothing if its text is shown;
+    the first text is cut rather than omitted. The index holds the first hits without a gap; the rest begins the next page. `offset` is the
+    position of the first hit.
+    """
     hits = answer.hits
     costs = costs or plain_costs(hits)
     summaries = [hit.memory.summary for hit in hits]
@@ -198,12 +201,12 @@ def dual(answer: Answer, max_tokens: int, costs: Costs | None = None, offset: in
 
 
 def _count_fitting(costs: Sequence[int], room: int) -> int:
-    """How many of the first fit into the room together."""
+    """Count how many of the first items fit into the room together."""
     return bisect_right(list(accumulate(costs)), room)
 
 
 def by_topic(hits: Sequence[Hit], spans: Mapping[str, Span]) -> list[tuple[Span | None, list[Hit]]]:
-    """Hits of one topic of a conversation together, topics in the order of their best hit; the others stand alone."""
+    """Group hits by topic of a conversation, in the order of their best hit; others form their own group."""
     groups: dict[str, tuple[Span | None, list[Hit]]] = {}
     for hit in hits:
         span = spans.get(hit.memory.span or "")
@@ -212,7 +215,7 @@ def by_topic(hits: Sequence[Hit], spans: Mapping[str, Span]) -> list[tuple[Span 
 
 
 def cut(text: str, room: int) -> str:
-    """The start of a text that fits into a number of tokens, ended at a word."""
+    """Return the start of a text that fits into a number of tokens, cut at a word."""
     part = text[: room * 4]
     while part and tokens(part) > room - 1:
         part = part[: len(part) * 9 // 10]
@@ -220,7 +223,7 @@ def cut(text: str, room: int) -> str:
 
 
 def cut_to(text: str, room: int, measure: Callable[[str], int] = tokens) -> str:
-    """The text, or as much of its start as fits into a number of tokens by some measure."""
+    """Return the text, or as much of its start as fits into a number of tokens by some measure."""
     if measure(text) <= room:
         return text
     left = room
@@ -233,14 +236,14 @@ def cut_to(text: str, room: int, measure: Callable[[str], int] = tokens) -> str:
 
 
 class Sought(NamedTuple):
-    """What a question looks for, as the index knows it."""
+    """Words that a question looks for, as the index knows them."""
 
     lexemes: frozenset[str]
     prefixes: Strings = ()
 
 
 def find_sought(query: Query) -> Sought:
-    """The words of a question that are worth marking."""
+    """Return the words of a question that are worth marking."""
     terms = query.terms
     words = [word for term in terms for word in _WORD.findall(term.text) if not term.prefix]
     telling = [word for word in words if word.casefold() not in STOP_WORDS] or words
@@ -249,7 +252,7 @@ def find_sought(query: Query) -> Sought:
 
 
 def find_places(text: str, wanted: Sought) -> list[Place]:
-    """Start and end of every word that was looked for, in order."""
+    """Return start and end of every word that was looked for, in order."""
 
     def is_sought(word: str) -> bool:
         known = not wanted.lexemes.isdisjoint(_lexemes(word))
@@ -260,8 +263,10 @@ def find_places(text: str, wanted: Sought) -> list[Place]:
 
 
 def choose_excerpt(text: str, wanted: Sought | None, room: int) -> Place:
-    """Start and end of the part to show: where most different words of the question stand together, from the beginning of a
-    sentence if one is near."""
+    """Return start and end of the part with most different words of the question.
+
+    It begins with a sentence if one is near.
+    """
     if len(text) <= room:
         return 0, len(text)
     marks = find_places(text, wanted) if wanted else []
@@ -278,8 +283,10 @@ def choose_excerpt(text: str, wanted: Sought | None, room: int) -> Place:
 
 
 def choose_sentence(text: str, question: str, other: str) -> str:
-    """The sentence or line of a text that shares most words with a question, and of several with another text, without its marks of
-    Markdown; a heading only where nothing stands below it."""
+    """Return the sentence or line that shares most words with a question, then with another text.
+
+    Markdown marks are removed. A heading is chosen only if the text has nothing else.
+    """
     wanted = [set(tokenize(one)) - STOP_WORDS for one in (question, other)]
     lines = [line.strip() for line in _BREAK.split(text[:LONGEST])]
     lines = [line for line in lines if line and not line.startswith("#")] or lines
@@ -306,13 +313,13 @@ def _lexemes(word: str) -> frozenset[str]:
 
 
 def title_code(memory: Memory, sought: Sought) -> Memory:
-    """A passage of code under the symbol that matched: a file is found by any of its symbols, and its own title names the first."""
+    """Title a passage of code by the symbol that matched, instead of the first one in its file."""
     symbols = memory.metadata.get("symbols") if memory.kind == "code" else None
     if not symbols or not memory.path:
         return memory
-    held = {name: len(sought.lexemes & _lexemes(name)) for name in symbols}
-    best = max(symbols, key=lambda name: (held[name], -len(name)))
-    if not held[best] or best in memory.summary.replace(memory.path, ""):
+    shared = {name: len(sought.lexemes & _lexemes(name)) for name in symbols}
+    best = max(symbols, key=lambda name: (shared[name], -len(name)))
+    if not shared[best] or best in memory.summary.replace(memory.path, ""):
         return memory
     line = re.search(rf"(?m)^[ \t]{{0,40}}(\d+): (.*\b{re.escape(best)}\b.*)$", memory.content)
     signature, place = (line[2].strip(), f":{line[1]}") if line else (best, "")

@@ -56,8 +56,11 @@ LEADING = {
     "builds_on": "newer",
     "relates_to": "newer",
 }
-WEAK_RELATIONS = ("builds_on", "relates_to")  # they order only two hits that stand out together
-# How far two hits stand out of the next: with 1.1 the answer is first .858 and new before old .867, without .851 and .893 (25 histories).
+WEAK_RELATIONS = (
+    "builds_on",
+    "relates_to",
+)  # they order only two hits that are ahead of the rest together
+# Lead of two hits over the next: with 1.1 the answer is first .858 and new before old .867, without .851 and .893 (25 histories).
 OUTSTANDING = 1.1
 # Share of the older statement's score that a newer one needs to come before it; the second where the older makes several claims, of which
 # the question may be about another. At most two come before one, so that a wrong mark never pushes the answer out of the first three.
@@ -145,10 +148,11 @@ def is_question(text: str) -> bool:
 def read_again(
     ranked: Sequence[Ranked[Candidate]], query: Query, store: Store, judge: "Judge"
 ) -> None:
-    """Let the judge read the first candidates together with the question, and add what follows to their features.
+    """Let the judge read the first candidates with the question, and add the results to their features.
 
-    A model that reads both at once knows whether this is an answer. Candidates take each other's places within one standing:
-    the scores of an answer stay what they were, and what comes first for another reason still does."""
+    A model that reads both at once knows whether this is an answer. Candidates swap places only within one standing: the scores of an
+    answer stay the same, and what comes first for another reason still does.
+    """
     groups: dict[float, list[Ranked[Candidate]]] = {}
     for one in ranked[:READ_HITS]:
         if one.item.kind not in UNREAD_KINDS:
@@ -174,7 +178,7 @@ def read_again(
 
 
 def _mix(score: float, fit: float) -> float:
-    """Add both as log-odds: where the judge sees no difference, or one hit stands far out, nothing moves."""
+    """Add both as log-odds: if the judge sees no difference, or one hit is far ahead, nothing moves."""
     score = min(max(score, 0.001), 0.999)
     return math.log(score / (1 - score)) + READ_WEIGHT * fit
 
@@ -190,7 +194,7 @@ def lift_related(
     now: datetime,
     limit: int,
 ) -> Shortlist:
-    """Lift statements before passages that they dispute, newer ones before older ones, and answers before questions."""
+    """Lift statements above passages they dispute, newer ones above older, answers above questions."""
     if judge:
         first = max(DISPUTE_HITS, limit)
         disputed = _relate_disputed(shortlist[:first], query.text, judge, store, now)
@@ -202,9 +206,10 @@ def lift_related(
 def _relate_disputed(
     shortlist: Shortlist, question: str, judge: "Judge", store: Store, now: datetime
 ) -> Shortlist:
-    """Relate passages that nobody vouches for to the user's statements behind them that contradict them.
+    """Relate imported passages to the lower-ranked statements of the user that contradict them.
 
-    A README is not read again whenever somebody decides something. What was related already stays as it is."""
+    A README is not read again after every decision. Existing relations stay as they are.
+    """
     wanted = _find_disputable([one.item.memory for one in shortlist], store, now)
     pairs = [(shortlist[at].item.memory, shortlist[own].item.memory) for at, own in wanted]
     marked = list(shortlist)
@@ -235,7 +240,7 @@ def _find_disputable(
 
 
 def _may_dispute(own: Memory, claim: Memory, now: datetime) -> bool:
-    """Return True if a statement is valid now and in the scope of a passage: another project has its own truth."""
+    """Return True if a statement is valid now and in the scope of a passage. Projects do not share truth."""
     ended = any(end and end <= now for end in (own.valid_to, own.expires_at))
     return own.scope in (claim.scope, PERSONAL, TEAM) and outranks(own, claim) and not ended
 
@@ -267,8 +272,10 @@ def dispute(question: str, pairs: Sequence[tuple[Memory, Memory]], judge: "Judge
 
 
 def _lift_leads(shortlist: Shortlist, store: Store) -> None:
-    """Lift the more trusted and newer of two statements about the same thing directly before the other, and an answer
-    before its question. A memory that the question did not find never joins."""
+    """Lift the newer, more trusted of two related statements above the other, and answers above questions.
+
+    A memory that the question did not find never joins.
+    """
     entries = {one.item.memory.id: one for one in shortlist}
     leads = _find_leads(shortlist, store)
     placed: set[str] = set()
@@ -281,7 +288,7 @@ def _lift_leads(shortlist: Shortlist, store: Store) -> None:
             for other, relation in leads.get(id, {}).items()
             if other not in placed
             and _comes_before(entries[other], one, relation)
-            and (relation not in WEAK_RELATIONS or _stands_out(entries[other], one, shortlist))
+            and (relation not in WEAK_RELATIONS or _leads_rest(entries[other], one, shortlist))
         ]
         before.sort(key=lambda lead: lead.key.score, reverse=True)
         before = before[:MOST_BEFORE]
@@ -309,8 +316,11 @@ def _comes_before(one: Ranked[Entry], other: Ranked[Entry], relation: str) -> bo
     return fitting and outranks(memory, older)
 
 
-def _stands_out(one: Ranked[Entry], other: Ranked[Entry], shortlist: Shortlist) -> bool:
-    """Return True if a hit follows another directly and fits better than the next: both are about the question, the rest is not."""
+def _leads_rest(one: Ranked[Entry], other: Ranked[Entry], shortlist: Shortlist) -> bool:
+    """Return True if a hit directly follows another and scores well above the next one.
+
+    Then both are about the question, and the rest is not.
+    """
     place = next(at for at, hit in enumerate(shortlist) if hit is one)
     following = shortlist[place + 1].key.score if place + 1 < len(shortlist) else 0.0
     return place > 0 and shortlist[place - 1] is other and one.key.score >= OUTSTANDING * following

@@ -143,7 +143,7 @@ def measure_words(pool: Pool, described: Sequence[Features]) -> list[float]:
 
 
 def measure_pairs(pool: Pool, described: Sequence[Features]) -> list[float]:
-    """Measure the share of the question's neighbouring words that stand side by side in the memory."""
+    """Measure the share of the question's neighbouring words that are adjacent in the memory."""
     lexemes = pool.words.lexemes
     weight = dict(zip(lexemes, weigh_words(pool.statistics), strict=True))
     weights = [min(weight[one], weight[other]) for one, other in pool.words.pairs]
@@ -162,7 +162,7 @@ def measure_topic(pool: Pool, described: Sequence[Features]) -> list[float]:
 
 
 def measure_neighbours(pool: Pool, described: Sequence[Features]) -> list[float]:
-    """Measure how well the turns before and after fit: answers stand beside their questions."""
+    """Measure how well the turns before and after fit: answers are next to their questions."""
     weights = weigh_signals(pool, SIGNALS)
     count = len(pool.candidates) - pool.lenders
     values = [add_evidence(one, weights) for one in described[:count]]
@@ -170,7 +170,7 @@ def measure_neighbours(pool: Pool, described: Sequence[Features]) -> list[float]
 
 
 def lift_neighbours(candidates: Candidates, values: Sequence[float]) -> list[float]:
-    """Return what neighbours add to each candidate, by how far they stand above the median."""
+    """Return what neighbours add to each candidate, by how far they are above the median."""
     # Notes share one source without an order; only ordered passages have neighbours.
     places = Counter((one.source, one.position) for one in candidates)
     middle = sorted(values)[len(values) // 2] if values else 0.0
@@ -269,7 +269,7 @@ RANK_SIGNALS = (
 
 
 def weigh_signals(pool: Pool, signals: Sequence[Signal]) -> dict[str, float]:
-    """Return the weight of each signal. Words alone are not scaled down without vectors, nor meaning without words."""
+    """Return the weight of each signal. Words keep their weight without vectors, meaning without words."""
     weights = {signal.name: signal.weight for signal in signals}
     if RANKS_SIGNAL in signals:
         return weights

@@ -12,7 +12,7 @@ from bethink.store.base import Store
 if TYPE_CHECKING:
     from bethink.embed.base import Embedder
 
-# How far the nearest hit must stand out of what the model gives to strangers, and what a covered question adds: .3 % of the answered questions
+# Least nearness of the best hit above that of unrelated texts, and what a covered question adds: .3 % of the answered questions
 # of six sets fall below, and 74 % of those that belong to another set (bench/LOG.md, 2026-11-15).
 LEAST_NEARNESS, COVERAGE_NEARNESS = 0.235, 0.21
 # By words alone: share of the question that the best hit must hold. One of 1,000 answered questions of four sets falls below
@@ -25,9 +25,10 @@ FEW_SHOWN = "Nothing fits this question well: only a few of the nearest are show
 
 
 def are_unrelated(hits: Sequence[Features], embedder: "Embedder | None") -> bool:
-    """Return True if even the best hit is no nearer to the question than strangers are, and none holds all its words.
+    """Return True if the best hit is no nearer than unrelated texts, and no hit covers the whole question.
 
-    Without a model: if it holds next to nothing of the question, and is not there for its topic either."""
+    Without a model: if it has next to no words of the question, and was not found by its topic either.
+    """
     covered = [hit.get("coverage", 0.0) for hit in hits]
     if not covered or max(covered) > WHOLE_QUESTION:
         return False

@@ -1,7 +1,7 @@
 """Skills: how agents use Bethink, one source for every agent.
 
 Each Markdown file here is a skill: front matter, then instructions. Claude Code gets all of the front matter: which commands need no
-permission, the arguments, and whether the skill runs in a context of its own. The other agents get the fields of the open agent-skills
+permission, the arguments, and whether the skill runs in a separate context. The other agents get the fields of the open agent-skills
 format. An agent's declaration says which fields it understands and where it looks for the files.
 """
 

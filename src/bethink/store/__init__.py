@@ -1,1 +1,4 @@
-"""Where memories live. Each kind of database is one file; `base.py` says what they share, `api.open_store` opens the one that is set."""
+"""Storage of memories: one module per database, `base.py` for the shared part.
+
+`api.open_store` opens the configured database.
+"""

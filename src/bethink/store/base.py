@@ -1,8 +1,10 @@
-"""What a store is: the one place memories live, behind one class that both databases fill in and the same tests hold to.
+"""The `Store` class: the contract that both databases implement and one test suite checks.
 
-There is one door for writes, `write(Batch)`, which puts a batch in whole or not at all; what comes whole from another store goes in by
-`take(Bundle)`. Reads never change anything. Scopes are part of every filter: a read that names no scope sees nothing. What is the same
-in both databases stands here, in SQL that `rows` explains; a database brings `run`, `_write_in`, its words and its vectors.
+All writes go through `write(Batch)`, which applies a batch completely or not at all. Complete
+records from another store go in through `take(Bundle)`. Reads never change anything. Scopes are
+part of every filter: a read without a scope finds nothing. This module holds the code that both
+databases share, in the SQL notation that `rows` explains. A database adds `run`, `_write_in`, its
+word index and its vectors.
 """
 
 from collections import Counter, defaultdict
@@ -59,7 +61,7 @@ SHORTEST = 13
 PAGE = 500
 DAY = 86_400_000  # milliseconds
 NOTE = "note:"  # before the names of notes among the other facts about the database
-# What must hold in any database: the part, what mends it, what is said of a row that the statement finds, and the statement.
+# Invariants of every database: part, repair, message for each row found, and the statement that finds violations.
 CHECKS = """
 word counts | rebuild | {} memories, but {} are counted. | SELECT a.n, b.n FROM (SELECT count(*) AS n FROM memories) a, (SELECT coalesce(sum(memories), 0) AS n FROM scopes) b WHERE a.n <> b.n
 vectors | reindex | {} vectors belong to no memory. | SELECT count(*) FROM vectors v WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE m.key = v.memory) HAVING count(*) > 0
@@ -69,7 +71,7 @@ Result = TypeVar("Result")
 
 
 class Statistics(NamedTuple):
-    """The numbers that word weights are made of, taken inside the searched scopes only."""
+    """Numbers that word weights are computed from, counted in the searched scopes only."""
 
     memories: int
     average_length: float
@@ -79,7 +81,7 @@ class Statistics(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """Something `check` found. `repair` names what mends it: 'reindex', 'restore', 'permissions' or ''."""
+    """Finding of `check`. `repair` names the fix: 'reindex', 'restore', 'permissions' or ''."""
 
     part: str
     message: str
@@ -112,16 +114,16 @@ class Overview(NamedTuple):
 
 
 class Store(Reader):
-    """Memories in one database. What raises NotImplementedError is the database's own."""
+    """Memories in one database. Methods that raise NotImplementedError belong to the database."""
 
-    path: Any  # where memories are, as people are told
+    path: Any  # location of the database, as shown to users
     columns: str  # rows.COLUMNS, with the database's own way to put rows into JSON
-    signature: str  # what gives the signature of a failure, as its index has it
-    stored: str  # what gives the bytes of a vector `v`, by `_encode_stored`
-    order: str  # of the vectors of a memory
+    signature: str  # SQL for the signature of a failure, as it is indexed
+    stored: str  # SQL for the columns of a vector `v` that `_encode_stored` turns into bytes
+    order: str  # SQL column that orders the vectors of a memory
     checks: str  # more lines of CHECKS
     deep_checks: str = ""  # those that read every row
-    unreadable: tuple[type[Exception], ...] = (StoreCorrupt,)  # errors that speak of damage
+    unreadable: tuple[type[Exception], ...] = (StoreCorrupt,)  # errors that mean damage
 
     def __init__(self) -> None:
         self._scope_ids: dict[str, int] = {}
@@ -132,7 +134,7 @@ class Store(Reader):
         raise NotImplementedError
 
     def _scopes(self, keys: Scopes) -> list[int]:
-        """The numbers of these scopes. A scope never changes its number, so they are asked for once."""
+        """Return the numbers of these scopes; cached, because the number of a scope never changes."""
         unknown = [key for key in dict.fromkeys(keys) if key not in self._scope_ids]
         if unknown:
             found = self.run("SELECT key, id FROM scopes WHERE key = ANY(?)", unknown)
@@ -150,7 +152,7 @@ class Store(Reader):
         return [rows.memory(row) for row in self.run(sql, *values)]
 
     def _read(self, kind: Any, sql: str, *values: Any) -> Rows:
-        """Values of a kind, from rows that hold their fields in their order."""
+        """Values of a kind, built from rows that contain their fields in order."""
         return [rows.read(kind, row) for row in self.run(sql, *values)]
 
     # One memory at a time
@@ -199,7 +201,7 @@ class Store(Reader):
         )
 
     def trace_relations(self, ids: Ids, steps: int) -> list[Relation]:
-        """The relations of these memories, and those of the memories that they replaced, up to so many steps back."""
+        """Relations of these memories and of the memories they replaced, up to `steps` back."""
         sql = (
             "WITH RECURSIVE replaced(id, step) AS ("
             " SELECT id, 1 FROM memories WHERE id = ANY(?)"
@@ -212,8 +214,11 @@ class Store(Reader):
         return self._read(Relation, sql, ids, steps, ids, ids)
 
     def find_successors(self, ids: Ids) -> dict[str, int]:
-        """The key of the last memory in the chain of replacements that begins at each of these, itself where nothing replaced it.
-        Those whose chain ends nowhere are left out."""
+        """Map each id to the key of the last memory in its chain of replacements.
+
+        A memory that was never replaced maps to its own key. Memories whose chain is broken are
+        omitted.
+        """
         if not ids:
             return {}
         sql = (
@@ -239,7 +244,7 @@ class Store(Reader):
         return {id: ends[id] for id in ids if ends.get(id)}
 
     def abbreviate(self, ids: Ids) -> dict[str, str]:
-        """The shortest prefix of each id that no other memory shares, never so short that the next memory spoils it."""
+        """Shorten each id to a unique prefix that stays unique when the next memory is added."""
         sql = (
             "SELECT m.id, (SELECT max(id) FROM memories WHERE id < m.id),"
             " (SELECT min(id) FROM memories WHERE id > m.id) FROM memories m WHERE m.id = ANY(?)"
@@ -270,16 +275,19 @@ class Store(Reader):
         return int(self.column(f"SELECT ({total}) - ({counted} {hidden})", *values)[0])
 
     def count_days(self, scopes: Scopes, since: datetime) -> dict[date, int]:
-        """How many memories each day (UTC) brought, forgotten ones included: from an index alone."""
+        """Count memories per day (UTC), including forgotten ones; reads only an index."""
         seen = self._within("m.scope", scopes)
         sql = f"SELECT m.created_at / {DAY}, count(*) FROM memories m WHERE {seen} AND m.created_at >= ? GROUP BY 1"
         found = self.run(sql, rows.stamp(since))
         return {rows.instant(day * DAY).date(): count for day, count in found}
 
     def scan(self, filter: Filter, lost: Names | None = None) -> Iterator[Memory]:
-        """Every memory that passes, oldest first, without holding them all in memory. Damage is an error; with `lost` the memories
-        that cannot be read are named there, and the others come."""
-        # What is damaged may be an index of scopes: the keys alone tell what there is.
+        """Yield all matching memories, oldest first, without loading them all at once.
+
+        Damage raises an error. With `lost`, unreadable memories are recorded there and the scan
+        goes on.
+        """
+        # The damaged part may be the index of scopes, so a tolerant scan goes by key.
         for row in self._scan_rows(*self._where(filter, by_key=lost is not None), lost):
             try:
                 yield rows.memory(row)
@@ -289,7 +297,10 @@ class Store(Reader):
                 lost.append(f"number {row[0]}")
 
     def _scan_rows(self, where: str, values: Sequence[Any], lost: Names | None) -> Iterator[Any]:
-        """The rows of memories, by pages; one by one where a page cannot be read, so that damage costs its own memories alone."""
+        """Yield rows of memories by page, and one by one within a page that cannot be read.
+
+        So damage costs only the memories it hit.
+        """
         sql = (
             f"SELECT {self.columns} FROM {rows.JOINS}"
             f" WHERE {where} AND m.key BETWEEN ? AND ? ORDER BY m.key LIMIT {PAGE}"
@@ -312,37 +323,46 @@ class Store(Reader):
             first = found[-1][0] + 1 if len(found) == PAGE else end + 1
 
     def duplicates(self, hashes: Sequence[str], scope: str) -> dict[str, str]:
-        """Content hash → id of the live memory in that scope that holds the same text."""
+        """Map content hashes to the ids of live memories in the scope with the same text."""
         found = self.find_living(self._scopes([scope]), hashes)
         return {hash: id for (_, hash), id in found.items()}
 
     def find_source(self, uri: str) -> tuple[str, Source] | None:
-        """A source by its uri, and the scope that keeps how far it was read: conversations of several projects may share a file."""
+        """Find a source by URI, with the scope that tracks how far it was read.
+
+        Conversations of several projects may share a file.
+        """
         sql = f"{rows.SOURCE} WHERE o.uri = ? ORDER BY o.position DESC, o.id LIMIT 1"
         found = self.run(sql, uri)
         return (found[0][-1], rows.read(Source, found[0])) if found else None
 
     def sources(self, scope: str, collection: str | None = None) -> Sequence[Source]:
-        """The sources of a scope in the order they were first read, or those of one collection (`metadata["collection"]`)."""
+        """Sources of a scope in the order they were first read, optionally of one collection."""
         found = self._read(Source, f"{rows.SOURCE} WHERE s.key = ? ORDER BY o.id", scope)
         return [one for one in found if collection in (None, one.metadata.get("collection"))]
 
     def list_passages(self, scope: str, uri: str) -> Sequence[Held]:
-        """The passages of one source in their order, forgotten and retired ones included; not what was told under its name."""
+        """Passages of a source in order, including forgotten and retired ones.
+
+        Notes that name the source are left out.
+        """
         last = "(SELECT action FROM history h WHERE h.memory = m.key ORDER BY number DESC LIMIT 1)"
-        own = f"s.key = ? AND o.uri = ? AND NOT {rows.TOLD} ORDER BY m.position, m.key"
+        own = f"s.key = ? AND o.uri = ? AND NOT {rows.IS_NOTE} ORDER BY m.position, m.key"
         sql = f"SELECT {self.columns}, {last} FROM {rows.JOINS} WHERE {own}"
         return [Held(rows.memory(row), row[-1] or "") for row in self.run(sql, scope, uri)]
 
     def around(self, id: str, before: int, after: int) -> Memories:
-        """The memories that stand beside this one in its source, in order, itself included; around an idea the turns it came from."""
+        """Memories next to this one in its source, in order and including itself.
+
+        For an idea from a conversation, these are the turns around it.
+        """
         placed = f"m.id = ? AND {rows.TYPE} <> 'note'"
         found = self.run(f"SELECT m.source, m.position FROM {rows.JOINS} WHERE {placed}", id)
-        if not found:  # what was told has no place: thousands may share it
+        if not found:  # a note has no position in its source: thousands may share one
             return [one for one in self.get([id]) if one.deleted_at is None]
         source, place = found[0][0], turn_of(found[0][1])
         beside = "m.source = ? AND m.position BETWEEN ? AND ? AND m.deleted_at IS NULL"
-        beside += f" AND NOT {rows.TOLD} ORDER BY m.position, m.key LIMIT 200"
+        beside += f" AND NOT {rows.IS_NOTE} ORDER BY m.position, m.key LIMIT 200"
         return self._memories(beside, source, place - before, place + after)
 
     # Conversations
@@ -355,7 +375,7 @@ class Store(Reader):
         prefix: str | None = None,
         host: str | None = None,
     ) -> Sessions:
-        """Newest first, of one host if it is named; or those whose id starts with `prefix`, first the one that is no longer than that."""
+        """List sessions, newest first; with `prefix`, those whose id starts with it, exact match first."""
         chosen = self._within("n.scope", scopes)
         order, values = "n.started_at DESC NULLS LAST, n.id", list[Any]()
         if host:
@@ -378,11 +398,11 @@ class Store(Reader):
         return {span.id: span for span in found}
 
     def find_known_turns(self, scope: str, identities: Sequence[bytes]) -> set[bytes]:
-        """Those of these messages that were taken in before, forgotten and purged ones included."""
+        """Return those of these messages that were ingested before, even if forgotten or purged."""
         return {turn for _, turn in self.find_turns(self._scopes([scope]), identities)}
 
     def find_failures(self, signatures: Sequence[str], filter: Filter) -> Memories:
-        """Failures whose error has one of these signatures, the newest first."""
+        """Failures whose error has one of these signatures, newest first."""
         shown, values = self._where(filter, by_key=True)
         order = "ORDER BY m.updated_at DESC, m.key DESC"
         return self._memories(
@@ -392,13 +412,13 @@ class Store(Reader):
         )
 
     def list_in_spans(self, ids: Ids, filter: Filter, limit: int) -> Keys:
-        """Keys of what was said in these topics beyond the turns themselves: decisions, questions, solutions."""
+        """Keys of decisions, questions and solutions in these topics, without the turns themselves."""
         shown, values = self._where(filter, by_key=True)
-        said = (
+        selected = (
             f"m.span = ANY(?) AND m.kind <> 'context' AND {shown} ORDER BY m.importance DESC, m.key"
         )
         return self.column(
-            f"SELECT m.key FROM memories m WHERE {said} LIMIT ?", ids, *values, limit
+            f"SELECT m.key FROM memories m WHERE {selected} LIMIT ?", ids, *values, limit
         )
 
     # For the signals of a search
@@ -426,7 +446,7 @@ class Store(Reader):
         return Statistics(memories, average, tuple(counts[word] for word in words.lexemes))
 
     def _document_counts(self, words: Iterable[str], scopes: Keys) -> dict[str, int]:
-        """In how many memories of these scopes each word stands."""
+        """Count the memories in these scopes that contain each word."""
         hashes = {word: hash_word(word) for word in words}
         found = dict(
             self.run(
@@ -439,7 +459,10 @@ class Store(Reader):
     def candidates(
         self, keys: Keys, filter: Filter, words: Words, worded: Collection[int]
     ) -> Candidates:
-        """What scoring needs of these keys; those that the filter hides are left out. Words are counted only in the `worded`."""
+        """Load the values that scoring needs; memories hidden by the filter are left out.
+
+        Words are counted only in the memories of `worded`.
+        """
         sql, values = self._where(filter, by_key=True)
         found = self.run(
             "SELECT m.key, m.kind, m.importance, m.confidence, m.usefulness, m.access_count,"
@@ -461,7 +484,7 @@ class Store(Reader):
         ]
 
     def answers(self, keys: Keys) -> Sequence[tuple[int, str]]:
-        """(key of a question or problem, id of what answers it) for those of these memories that have an answer."""
+        """Pairs of a question's or problem's key and the id of its answer."""
         return self.run(
             "SELECT m.key, r.source FROM memories m JOIN relations r ON r.target = m.id"
             " WHERE m.key = ANY(?) AND r.type = 'answers' ORDER BY m.key, r.source",
@@ -478,18 +501,18 @@ class Store(Reader):
     # Vectors
 
     def models(self) -> Names:
-        """The models that any vector is of."""
+        """Models that have any vectors."""
         used = "SELECT 1 FROM vectors v WHERE v.model = d.id"
         return self.column(f"SELECT d.name FROM models d WHERE EXISTS ({used}) ORDER BY d.id")
 
     def _model_id(self, name: str) -> int:
-        """The number of a model; one that no model has where it is not known. None ever changes."""
+        """Return the number of a model, or -1 if it is unknown. Numbers never change."""
         if name not in self._model_ids:
             self._model_ids.update(self.run("SELECT name, id FROM models"))
         return self._model_ids.get(name, -1)
 
     def read_cache(self, hashes: Sequence[bytes], model: str) -> dict[bytes, Any]:
-        """Hash of a text → the vectors of it that are kept."""
+        """Map hashes of texts to their cached vectors."""
         from bethink.store.vectors import decode, encoded_size
 
         found = self.run(
@@ -505,7 +528,7 @@ class Store(Reader):
         }
 
     def list_unembedded(self, model: str, limit: int) -> Memories:
-        """Memories that should have a vector of this model and have none, oldest first."""
+        """Memories that need a vector of this model and have none, oldest first."""
         bare = f"{rows.BARE_OF} AND NOT ({rows.UNWANTED}) ORDER BY m.key LIMIT ?"
         return self._memories(bare, self._model_id(model), limit)
 
@@ -514,7 +537,7 @@ class Store(Reader):
         return int(self.column(f"SELECT ({bare}) - ({bare} AND {rows.UNWANTED})", id, id)[0])
 
     def list_unembedded_spans(self, model: str, limit: int) -> Spans:
-        """Topics that should have a vector of this model and have none. Those whose words were purged need none."""
+        """Topics that need a vector of this model and have none; purged topics need none."""
         missing = "NOT EXISTS (SELECT 1 FROM span_vectors v WHERE v.span = p.key AND v.model = ?)"
         sql = f"{rows.SPAN} WHERE (p.name <> '' OR p.summary <> '') AND {missing} ORDER BY p.key LIMIT ?"
         return self._read(Span, sql, self._model_id(model), limit)
@@ -522,16 +545,16 @@ class Store(Reader):
     # Care
 
     def scopes(self) -> dict[str, str]:
-        """Every scope, and what it is called."""
+        """Map every scope to its display name."""
         return dict(self.run("SELECT key, name FROM scopes ORDER BY key"))
 
     def overview(self, scopes: Scopes | None = None) -> Overview:
-        """Numbers about the database. They are counted in indexes; only rows of hidden memories, which are few, are read."""
+        """Count everything in the database, from indexes plus the few rows of hidden memories."""
         inside = self._within("m.scope", scopes)
         known = dict(self.run("SELECT id, key FROM scopes"))
         found = f"FROM memories m WHERE {inside}"
         counted = f"SELECT m.scope, m.kind, count(*) {found} GROUP BY m.scope, m.kind"
-        # Not grouped here: for that SQLite would go through all memories in the order of their kinds.
+        # Not grouped in SQL: SQLite would then scan all memories in the order of their kinds.
         hidden = self.run(f"SELECT m.scope, m.kind, -1 {found} AND {rows.FORGOTTEN}")
         by_scope, by_kind = Counter[str](), Counter[str]()
         for scope, kind, number in (*self.run(counted), *hidden):
@@ -555,13 +578,13 @@ class Store(Reader):
         )
 
     def _size(self) -> int:
-        """Bytes that the database takes."""
+        """Size of the database in bytes."""
         raise NotImplementedError
 
     # Writing
 
     def _write_in(self, batch: Batch, action: Callable[[Writer], Result]) -> Result:
-        """Does something with a writer of this batch, in one transaction."""
+        """Run an action with a writer for this batch, in one transaction."""
         raise NotImplementedError
 
     def write(self, batch: Batch) -> Receipt:
@@ -572,11 +595,14 @@ class Store(Reader):
         self.write(Batch(at=at, actor=actor, access=tuple(ids)))
 
     def rebuild(self) -> int:
-        """Makes the full-text index and the word counts anew from the texts."""
+        """Rebuild the full-text index and the word counts from the texts."""
         return self._write_in(now(), lambda writer: writer.rebuild())
 
     def drop_vectors(self, model: str | None = None) -> int:
-        """The vectors of a model, or of all. The row of a model stays: every process keeps its number."""
+        """Delete the vectors of one model, or of all models.
+
+        The row of the model stays, because other processes cache its number.
+        """
 
         def drop(writer: Writer) -> int:
             some = "1 = 1" if model is None else f"model = {self._model_id(model)}"
@@ -590,7 +616,7 @@ class Store(Reader):
         return self._write_in(now(), drop)
 
     def reset(self, scopes: Scopes | None = None) -> int:
-        """Forgets everything, or everything in some scopes, beyond recovery."""
+        """Delete everything, or everything in some scopes, beyond recovery."""
         ids = None if scopes is None else self._scopes(scopes)
         return self._write_in(now(), lambda writer: writer.reset(ids))
 
@@ -599,7 +625,7 @@ class Store(Reader):
     def export(
         self, part: str, scopes: Scopes | None = None, vectors: bool = True, size: int = PAGE
     ) -> Iterator["Bundle"]:
-        """Everything of a part (`transfer.PARTS`), so many items in a bundle."""
+        """Yield a part (`transfer.PARTS`) in bundles of at most `size` items."""
         keys, select, scope = rows.EXPORTS[part]
         where = self._within(scope, scopes) if scope else "1 = 1"
         select = select.replace("{columns}", self.columns).replace("SELECT", f"SELECT {keys},", 1)
@@ -622,7 +648,7 @@ class Store(Reader):
             yield bundle
 
     def items(self, part: str, scopes: Scopes | None = None, vectors: bool = True) -> Iterator[Any]:
-        """The items of a part, one by one."""
+        """Yield the items of a part, one by one."""
         for page in self.export(part, scopes, vectors):
             yield from getattr(page, part)
 
@@ -635,7 +661,7 @@ class Store(Reader):
         return [rows.ITEMS[part](row) for _, row in found]
 
     def records(self, ids: Ids, vectors: bool = True) -> Sequence[Record]:
-        """Those of these memories that exist, whole and in no order."""
+        """Complete records of these memories, in no particular order; unknown ids are left out."""
         sql = f"SELECT {self.columns}, m.dedup FROM {rows.JOINS} WHERE m.id = ANY(?)"
         return self._build_records([(row[0], row) for row in self.run(sql, ids)], vectors)
 
@@ -659,9 +685,12 @@ class Store(Reader):
         allow_purged: bool = False,
         note: tuple[str, str] | None = None,
     ) -> Strings:
-        """Puts a bundle down as it is, in one transaction with a note. Returns the ids of memories that were not taken:
-        whose `version` is not the expected one (None: there is none), whose text another memory of the scope holds, or that would bring
-        back a text that was purged, if only in their history."""
+        """Store a bundle as it is, in one transaction with an optional note.
+
+        Returns the ids of memories that were refused: their `version` is not the expected one
+        (None: no such memory), another memory of the scope has the same text, or their text or
+        history contains a purged text.
+        """
 
         from bethink.store import transfer
 
@@ -676,19 +705,19 @@ class Store(Reader):
         return self._write_in(now()._replace(allow_purged=allow_purged), take)
 
     def read_note(self, name: str) -> str | None:
-        """A note that came with a bundle."""
+        """Return a note that was stored with a bundle."""
         found = self.column("SELECT value FROM meta WHERE key = ?", NOTE + name)
         return next(iter(found), None)
 
     def list_notes(self, prefix: str) -> Names:
-        """The notes whose name begins so."""
+        """Notes whose name starts with `prefix`."""
         start = NOTE + prefix
         return self.column("SELECT value FROM meta WHERE substr(key, 1, ?) = ?", len(start), start)
 
     # Care
 
     def check(self, deep: bool = False) -> Problems:
-        """What is wrong with the database; `deep` reads every page and every row."""
+        """List problems of the database; `deep` reads every page and every row."""
         table = self.checks + CHECKS + (self.deep_checks if deep else "")
         looks = [partial(self._check_database, deep), partial(self._find_wrong, table)]
         looks += [partial(self._check_rows)] if deep else []
@@ -701,16 +730,16 @@ class Store(Reader):
         return problems
 
     def _find_wrong(self, table: str) -> Problems:
-        """What the statements of a table find."""
+        """Run the statements of a table of checks and list the problems they find."""
         lines = (line.split(" | ") for line in table.split("\n") if line)
         return [
-            Problem(part, said.format(*row), repair)
-            for part, repair, said, sql in lines
+            Problem(part, message.format(*row), repair)
+            for part, repair, message, sql in lines
             for row in self.run(sql)
         ]
 
     def _check_rows(self) -> Problems:
-        """Reads every memory, and names those that are not what was written."""
+        """Read every memory and report those whose text differs from what was written."""
         bad: Names = []
         seen = 0
         for row in self._scan_rows("1 = 1", (), bad):
@@ -721,11 +750,11 @@ class Store(Reader):
         torn = self.column("SELECT count(*) FROM memories")[0] - seen - len(bad)
         if torn > 0:
             bad.append(f"{torn} that lack their scope or source")
-        said = "The stored text of {} is not what was written."
-        return [Problem("memory", said.format(id), "restore") for id in bad]
+        message = "The stored text of {} is damaged."
+        return [Problem("memory", message.format(id), "restore") for id in bad]
 
     def _stored_vectors(self, which: Index, keys: Keys) -> dict[int, Stored]:
-        """The vectors of memories or topics, byte for byte."""
+        """Vectors of memories or topics, byte for byte."""
         found = defaultdict[int, Stored](tuple)
         sql = (
             f"SELECT v.{which.owner}, d.name, d.dimensions, {self.stored} FROM {which.table} v"
@@ -738,14 +767,14 @@ class Store(Reader):
     # Each database's own
 
     def _encode_stored(self, *stored: Any) -> bytes:
-        """The bytes of a vector, of what `stored` gives."""
+        """Build the bytes of a vector from the columns of `stored`."""
         return bytes(stored[0])
 
     def _check_database(self, deep: bool) -> Problems:
         raise NotImplementedError
 
     def keyword(self, query: Query, filter: Filter, limit: int) -> Ranking:
-        """The memories that hold the words of a question, best first."""
+        """Memories that contain words of a question, best first."""
         scopes = self._scopes(filter.scopes)
         if not scopes:
             return ()
@@ -757,30 +786,32 @@ class Store(Reader):
         return tuple(found)
 
     def _find_by_words(self, query: Query, scopes: Keys, where: Where, limit: int) -> Rows:
-        """(key, weight) by the weight of the words that memories hold, each word looked up on its own; none where hidden memories
-        crowd out the rest."""
+        """Rank by the weights of matching words: (key, weight), each word looked up separately.
+
+        Empty if hidden memories crowd out the others.
+        """
         raise NotImplementedError
 
     def _find_by_expression(self, query: Query, scopes: Keys, where: Where, limit: int) -> Rows:
-        """(key, score) of what the whole question finds: slower, and it looks behind what is hidden."""
+        """Rank by the whole question: (key, score). Slower, but not limited by hidden memories."""
         raise NotImplementedError
 
     def keyword_spans(self, query: Query, scopes: Scopes, limit: int) -> Scores:
         raise NotImplementedError
 
     def embed_question(self, text: str, embedder: "Embedder") -> Any:
-        """The vector of a question; from where it is kept, if the same was asked before."""
+        """Embed a question, or return the cached vector of the same question."""
         return embedder.query(text)
 
     def nearest(self, vector: Any, model: str, filter: Filter, limit: int) -> Ranking:
-        """The memories nearest to a vector."""
+        """Memories nearest to a vector."""
         raise NotImplementedError
 
     def nearest_spans(self, vector: Any, model: str, scopes: Scopes, limit: int) -> Scores:
         raise NotImplementedError
 
     def cosines(self, keys: Keys, vector: Any, model: str, scopes: Scopes) -> Cosines:
-        """The cosine of each of these memories that has a vector of this model, and the mean over all that the scopes hold."""
+        """Cosine of each of these memories with the vector, and the mean over all scopes."""
         raise NotImplementedError
 
     def backup(self, path: str) -> int:
@@ -791,17 +822,17 @@ class Store(Reader):
 
 
 def now() -> Batch:
-    """A write that says nothing of its own."""
+    """Empty batch with the current time."""
     return Batch(at=datetime.now(UTC))
 
 
 def _order_counts(counts: Counter[str]) -> dict[str, int]:
-    """What there is, the most first, and of as many the first in the alphabet."""
+    """Sort counts by number, largest first, then by name; zeros are dropped."""
     return dict(sorted((+counts).items(), key=lambda one: (-one[1], one[0])))
 
 
 def spell_id(prefix: str) -> str:
-    """The beginning of an id as ids are written: lower case, with dashes where they belong."""
+    """Normalise the prefix of an id: lower case, with dashes in place."""
     plain = prefix.strip().lower().replace("-", "")
     if not plain or plain.strip("0123456789abcdef"):
         raise NotFound(f"'{prefix[:100]}' is not the id of a memory.", "`bethink list` shows ids.")
@@ -810,7 +841,7 @@ def spell_id(prefix: str) -> str:
 
 
 def _shorten(id: str, neighbours: Sequence[str | None]) -> str:
-    """An id cut where no other shares its beginning; its neighbours in order are those that share most."""
+    """Cut an id to the shortest prefix that its neighbours in sort order do not share."""
     shared = max((len(commonprefix([id, other])) for other in neighbours if other), default=0)  # noqa: RUF071
     size = max(SHORTEST, shared + 1)
     return id[: size + 1] if size < len(id) and id[size - 1] == "-" else id[:size]

@@ -1,4 +1,4 @@
-"""Other programs' databases, read and never changed."""
+"""Read-only access to the databases of other programs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from bethink.errors import InvalidInput
 from bethink.model import Json
 from bethink.store.sqlite import open_unchanged
 
-FOREIGN = Path(__file__).parent / "foreign"  # a query for each program whose memories are read
-MOST_PAGES = 1 << 19  # of 4 kB: as much of another program's tables is held in memory. Set by hand.
+FOREIGN = Path(__file__).parent / "foreign"  # one query per supported program
+MOST_PAGES = 1 << 19  # of 4 kB: upper limit for the copy in memory. Set by hand.
 
 
 def list_programs() -> list[str]:
@@ -23,10 +23,11 @@ def list_programs() -> list[str]:
 
 
 class ForeignDatabase:
-    """Another program's database, of which nothing is changed: which tables it has, and what a query of ours finds in them.
+    """Another program's database: its tables, and the rows that a query of ours finds in them.
 
-    A query runs over a copy in memory. Views and virtual tables are not copied, because what they run is somebody else's code; nor
-    are blobs, because texts are never in them."""
+    The query runs on a copy in memory. Views and virtual tables are not copied, because they would
+    run foreign code. Blobs are not copied, because they never contain texts.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -44,7 +45,7 @@ class ForeignDatabase:
                 self.columns[name] = [row[1] for row in about]
 
     def find_program(self) -> str | None:
-        """The program whose query finds all the columns that it names."""
+        """Return the first program whose query runs on the tables of this database."""
         for program in list_programs():
             with suppress(apsw.SQLError):
                 list(self._query(program, filled=False))
@@ -71,7 +72,7 @@ class ForeignDatabase:
                 yield dict(zip(found, row, strict=True))
 
     def _read_table(self, table: str) -> Iterator[list[Any]]:
-        """The rows of a table in their order. What is no text in the database's encoding becomes U+FFFD."""
+        """Yield the rows of a table in order; bytes that are not valid text become U+FFFD."""
         wanted = (
             f"CASE typeof({one}) WHEN 'text' THEN CAST({one} AS BLOB) WHEN 'blob' THEN NULL ELSE {one} END"
             for one in map(_quote, self.columns[table])
@@ -91,8 +92,8 @@ class ForeignDatabase:
             yield
         except apsw.Error as error:
             raise InvalidInput(
-                f"The database {self.path} cannot be read: {error}. Nothing was taken in.",
-                f"Mend a damaged one with `sqlite3 {self.path.name} .recover`; close the program that uses a busy one.",
+                f"The database {self.path} cannot be read: {error}. Nothing was imported.",
+                f"Repair a damaged database with `sqlite3 {self.path.name} .recover`; if it is busy, close the program that uses it.",
             ) from error
 
 

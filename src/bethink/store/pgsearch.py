@@ -1,8 +1,8 @@
-"""A search in PostgreSQL: texts and questions in the words of its index, and the statements that words, vectors and topics are found by.
+"""Search in PostgreSQL: texts as tsvector, questions as tsquery, and the search statements.
 
-tsvector and tsquery are both made here, so that both databases know the same words. Every lexeme begins with its tenant and scope.
-Columns are told apart by the weights A to D of positions. PostgreSQL keeps 16,383 positions of a text and 256 of a word: beyond these
-words are still found, but not whether they stand side by side.
+Both are built here, so that SQLite and PostgreSQL know the same words. Every lexeme starts with its
+tenant and scope. The position weights A to D mark the columns. PostgreSQL keeps 16,383 positions
+per text and 256 per word; words beyond that are found, but not as neighbours in a phrase.
 """
 
 from __future__ import annotations
@@ -25,18 +25,24 @@ GAP = 5  # positions between two columns, so that no phrase reaches over
 
 
 def mark(tenant: int, scope: int) -> str:
-    """What every lexeme of a scope begins with."""
+    """Prefix of every lexeme of a scope."""
     return f"{tenant:x}.{scope:x}:"
 
 
 def of_summary(mark: str) -> str:
-    """A summary repeats the content, so its words are only found where they are asked for by name. A mark of their own, because
-    looking for a position's label would have to read every tsvector that holds the word."""
+    """Prefix for words of a summary, which are found only when asked for by column name.
+
+    A summary repeats the content. A separate prefix avoids reading every tsvector that contains the
+    word just to check the label of its position.
+    """
     return mark.replace(":", "~")
 
 
 def write_tsvector(mark: str, columns: Sequence[str]) -> str:
-    """The prepared columns of a memory or of a topic as a tsvector: each lexeme with its places. A topic has no more than two."""
+    """Build the tsvector of a memory or topic: each lexeme with its positions.
+
+    A topic has at most two columns.
+    """
     places: dict[str, list[str]] = {}
     size, at = 0, 0
     for label, text in zip("ABCD", columns, strict=False):
@@ -44,18 +50,18 @@ def write_tsvector(mark: str, columns: Sequence[str]) -> str:
         for word in words.tokenize(text, prepared=True):
             at += 1
             name = bound_word(own, word)
-            held = places.get(name)
-            if held is None:
+            positions = places.get(name)
+            if positions is None:
                 size += len(name) + 12
                 if size > LARGEST:
                     break
-                held = places.setdefault(name, [])
-            if len(held) < OFTEN:
+                positions = places.setdefault(name, [])
+            if len(positions) < OFTEN:
                 size += 2
-                held.append(f"{min(at, FARTHEST)}{label}")
+                positions.append(f"{min(at, FARTHEST)}{label}")
         at += GAP
     return " ".join(
-        f"{_quote(name)}:{','.join(dict.fromkeys(held))}" for name, held in places.items()
+        f"{_quote(name)}:{','.join(dict.fromkeys(positions))}" for name, positions in places.items()
     )
 
 

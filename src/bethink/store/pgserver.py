@@ -1,8 +1,8 @@
-"""Connections to PostgreSQL, and nothing else: a small pool, transactions that act for one tenant, retries, translated errors.
+"""PostgreSQL connections: a small pool, transactions for one tenant, retries, translated errors.
 
-Who acts is told to the database anew in every transaction and forgotten at its end, so that connections may be shared through
-PgBouncer's transaction pooling: no session state, no prepared statements. The pool is our own because a pool that connects in the
-background cannot say why it could not.
+Tenant and person are set anew in every transaction and dropped at its end, so that connections can
+be shared through PgBouncer's transaction pooling: no session state, no prepared statements. We have
+our own pool because a pool that connects in the background cannot report why it failed.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from bethink.errors import StoreBusy, StoreError, StoreTooNew, translate_error, 
 Result = TypeVar("Result")
 Connection = psycopg.Connection[Any]
 
-IDLE = psycopg.pq.TransactionStatus.IDLE  # which no broken connection is
-SIZE = 8  # connections that one process holds at most
+IDLE = psycopg.pq.TransactionStatus.IDLE  # a broken connection never has this status
+SIZE = 8  # most connections of one process
 # The iterative scan makes a filtered search of the vector index go on until enough is found.
 SETUP = (
     "SELECT set_config('role', 'bethink_app', true), set_config('bethink.tenant', %s, true), set_config('bethink.person', %s, true),"
@@ -46,32 +46,32 @@ PASSING = (
 )
 BROKEN = (psycopg.OperationalError, psycopg.InterfaceError, errors.ReadOnlySqlTransaction)
 PAUSE = 0.2  # seconds between tries
-# A server whose machine died says nothing: after some 25 seconds of that a connection is lost. What the URL says goes before.
+# A dead machine sends nothing: after about 25 seconds of silence a connection counts as lost. Options in the URL win.
 LISTENING = {
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
     "tcp_user_timeout": 25_000,
 }
-# A connection that broke is our affair; nobody needs to read of it.
+# Broken connections are handled here and need no log message.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 
 class Who(NamedTuple):
-    """For whom a transaction acts."""
+    """Tenant and person that a transaction acts for."""
 
-    tenant: int = 0  # 0: of none, who sees what functions give out and nothing else
+    tenant: int = 0  # 0: no tenant; only the results of functions are visible
     person: str = ""
 
 
 class Database:
-    """One PostgreSQL database. Shared by all the tenants that a process serves."""
+    """One PostgreSQL database, shared by all tenants that a process serves."""
 
     def __init__(self, url: str, timeout: float) -> None:
         self.url, self.timeout = url, timeout
         self.shown = mask_password(url)
         self.path = "bethink, public"  # where names are looked up; the extension may live elsewhere
-        # As many as may be used at once; None stands for one that is not open.
+        # One slot per connection; None is a slot that is not open yet.
         self._idle: LifoQueue[Connection | None] = LifoQueue()
         for _ in range(SIZE):
             self._idle.put(None)
@@ -83,27 +83,27 @@ class Database:
             "connect_timeout": max(2, min(10, round(self.timeout))),
             "fallback_application_name": "bethink",
         }
-        given = conninfo_to_dict(self.url)
+        explicit = conninfo_to_dict(self.url)
         return psycopg.connect(
             self.url,
             autocommit=True,
             prepare_threshold=None,
-            **{name: value for name, value in options.items() if name not in given},
+            **{name: value for name, value in options.items() if name not in explicit},
         )
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
-        """One of the pool's. It goes back when it is whole and in no transaction, and is dropped otherwise."""
+        """Borrow a connection from the pool; broken ones are dropped instead of returned."""
         try:
-            held = self._idle.get(timeout=self.timeout)
+            idle = self._idle.get(timeout=self.timeout)
         except Empty:
             raise StoreBusy(
                 f"All {SIZE} connections to {self.shown} are in use.",
                 "Try again, or raise `busy_timeout`.",
             ) from None
-        connection = held
+        connection = idle
         try:
-            connection = held or self.connect()
+            connection = idle or self.connect()
             yield connection
         finally:
             if connection and (self.closed or connection.info.transaction_status != IDLE):
@@ -113,16 +113,16 @@ class Database:
             self._idle.put(connection)
 
     def drop(self) -> None:
-        """Closes what lies idle: after a restart of the server none of it is of use."""
+        """Close idle connections: after a restart of the server they are useless."""
         idle = []
         with suppress(Empty):
             while True:
                 idle.append(self._idle.get_nowait())
-        for held in idle:
+        for connection in idle:
             self._idle.put(None)
-            if held:
+            if connection:
                 with suppress(psycopg.Error):
-                    held.close()
+                    connection.close()
 
     def close(self) -> None:
         self.closed = True
@@ -133,7 +133,7 @@ class Database:
         return str(who.tenant or ""), who.person, self.path, patience
 
     def read(self, who: Who, sql: str, values: Sequence[Any] = ()) -> list[Any]:
-        """The rows of one statement, in one round trip: what a pipeline holds is one transaction."""
+        """Return the rows of one statement, in one round trip: a pipeline is one transaction."""
 
         def once() -> list[Any]:
             with self.connection() as connection:
@@ -147,7 +147,7 @@ class Database:
 
     @contextmanager
     def transaction(self, who: Who) -> Iterator[Connection]:
-        """A transaction that goes in whole or not at all. Errors stay psycopg's own; who calls translates them."""
+        """Open an atomic transaction. Errors of psycopg pass through; the caller translates them."""
         with self.connection() as connection:
             with connection.pipeline():
                 connection.execute("BEGIN")
@@ -161,8 +161,11 @@ class Database:
                 raise
 
     def retry(self, action: Callable[[], Result]) -> Result:
-        """Does it again where the server went away or another was in the way, as long as patience lasts. That begins with the trouble: what
-        took long and then broke, such as a commit that waited for a standby, is done again at least once."""
+        """Repeat an action after a lost connection or a conflict, until the timeout.
+
+        The timeout starts with the first error, so an action that ran long before it failed, such
+        as a commit that waited for a standby, is repeated at least once.
+        """
         deadline = 0.0
         while True:
             try:
@@ -178,13 +181,16 @@ class Database:
 
 
 def _commit(connection: Connection) -> None:
-    """To a commit whose wait for the standby was cut short (by `pg_cancel_backend`) PostgreSQL says yes, with a warning. For us that is
-    no answer: the next try waits for the standby again, or finds that the write is gone."""
+    """Commit, and raise an error if the wait for the standby was cut short.
+
+    PostgreSQL reports such a commit (after `pg_cancel_backend`) as done, with a warning. The retry
+    waits for the standby again, or finds that the write is gone.
+    """
     warnings: list[str] = []
 
-    def note(said: psycopg.errors.Diagnostic) -> None:
-        if said.source_function == "SyncRepWaitForLSN":
-            warnings.append(said.message_primary or "")
+    def note(notice: psycopg.errors.Diagnostic) -> None:
+        if notice.source_function == "SyncRepWaitForLSN":
+            warnings.append(notice.message_primary or "")
 
     connection.add_notice_handler(note)
     try:
@@ -196,47 +202,47 @@ def _commit(connection: Connection) -> None:
 
 
 def is_passing(error: psycopg.Error) -> bool:
-    """Whether a second try may do: the connection broke, or the server said so."""
+    """Return True if a retry may succeed: the connection broke, or the server says so."""
     return isinstance(error, PASSING) or (error.sqlstate is None and not is_refused(error))
 
 
 def is_refused(error: psycopg.Error) -> bool:
-    """Whether a server answered that it will not have us: a matter of names and passwords, not of time."""
+    """Return True if the server rejected the login: waiting will not help."""
     return any(words in str(error) for words in REFUSALS)
 
 
 @contextmanager
 def translate_errors(name: str) -> Iterator[None]:
-    """PostgreSQL's errors as ours, each with what to do next. What the server says of rows is not repeated: it may quote them."""
+    """Translate PostgreSQL errors into ours, without quoting row data from the server's message."""
     try:
         yield
     except UnicodeEncodeError as error:
         raise unstorable(error) from error
     except psycopg.Error as error:
-        said = (str(error).strip() or "no reason given").splitlines()[0].rstrip(".")
+        reason = (str(error).strip() or "no reason given").splitlines()[0].rstrip(".")
         if isinstance(error, psycopg.OperationalError) and is_refused(error):
             raise StoreError(
-                f"{name} cannot be opened: {said.rpartition('FATAL: ')[2].strip()}.",
-                "Mend the `database` setting; PGPASSWORD or ~/.pgpass may hold the password.",
+                f"{name} cannot be opened: {reason.rpartition('FATAL: ')[2].strip()}.",
+                "Correct the `database` setting; PGPASSWORD or ~/.pgpass may hold the password.",
             ) from error
-        about = {"name": name, "said": said, "code": error.sqlstate or type(error).__name__}
+        about = {"name": name, "reason": reason, "code": error.sqlstate or type(error).__name__}
         raise translate_error(TRANSLATIONS, errors, error, **about) from error
 
 
-# PostgreSQL's errors, ours for each, what is said of it and what to do next. The first that fits counts.
+# PostgreSQL errors, our error, its message and its hint. The first match counts.
 TRANSLATIONS = """
 LockNotAvailable QueryCanceled | StoreBusy | Another process is writing to {name} and did not finish in time. | Try again, or raise `busy_timeout`.
 TooManyConnections | StoreBusy | {name} has no connection left. | Raise max_connections, or put PgBouncer in front of it.
 DiskFull | StoreError | The disk of {name} is full; nothing was changed. | Free some space and try again.
-DataCorrupted IndexCorrupted | StoreCorrupt | {name} is damaged: {said}. | Restore a backup of the server.
+DataCorrupted IndexCorrupted | StoreCorrupt | {name} is damaged: {reason}. | Restore a backup of the server.
 ReadOnlySqlTransaction | StoreReadOnly | {name} cannot be written: it is read-only. | Point `database` at the primary.
-InsufficientPrivilege | StoreError | The role that {name} is opened with may not do that: {said}. | Open the database once as its owner, who GRANTs bethink_app to the role; only a superuser may CREATE EXTENSION vector. See docs/guides/team.md.
-ProgramLimitExceeded StringDataRightTruncation UntranslatableCharacter | InvalidInput | The text holds something that cannot be stored in PostgreSQL, such as a zero byte or a name that is too long. | Shorten or mend it.
-UniqueViolation | StoreError | {name} holds one of these already; nothing was changed. | Try again; if it stays, run `bethink doctor --deep`.
+InsufficientPrivilege | StoreError | The role that {name} is opened with may not do that: {reason}. | Open the database once as its owner, who GRANTs bethink_app to the role; only a superuser may CREATE EXTENSION vector. See docs/guides/team.md.
+ProgramLimitExceeded StringDataRightTruncation UntranslatableCharacter | InvalidInput | The text holds something that cannot be stored in PostgreSQL, such as a zero byte or a name that is too long. | Shorten or clean it.
+UniqueViolation | StoreError | {name} already contains one of these; nothing was changed. | Try again; if the error persists, run `bethink doctor --deep`.
 OperationalError InterfaceError | StoreUnavailable | The PostgreSQL server {name} cannot be reached, or takes no writes right now; what was not acknowledged was not changed. | Start the server, or check hosts and port in `database`.
-Error | StoreError | {name} could not do what was asked ({code}). | Run `bethink doctor --deep`.
+Error | StoreError | {name} rejected the statement ({code}). | Run `bethink doctor --deep`.
 """
-# Where no connection comes about, only the server's words say why.
+# When connecting fails, only the text of the error gives the reason.
 REFUSALS = (
     "authentication failed",
     "no password supplied",
@@ -250,12 +256,14 @@ REFUSALS = (
 
 OLDEST_SERVER, OLDEST_VECTOR = 160_000, (0, 8)
 MIGRATIONS = Path(__file__).parent / "migrations" / "postgres"
-LOCK = 0x5265636F6C  # "Recol": who migrates holds it to the end of the transaction
+LOCK = 0x5265636F6C  # "Recol": held until the end of the transaction that migrates
 
 
 def prepare(database: Database) -> None:
-    """Opens the database for the first time in this process: versions are checked, missing migrations applied. Where one of several
-    servers is to take over from another, that is waited for; a single one that is down is told at once."""
+    """Check versions and apply missing migrations, once per process.
+
+    With several hosts, wait for a failover; a single server that is down is reported at once.
+    """
     with translate_errors(database.shown):
         if "," in str(conninfo_to_dict(database.url).get("host")):
             database.retry(lambda: _check_and_migrate(database))
@@ -268,7 +276,7 @@ def _check_and_migrate(database: Database) -> None:
         version = connection.info.server_version
         if version < OLDEST_SERVER:
             raise StoreError(
-                f"{database.shown} is PostgreSQL {version // 10_000}; 16 is the oldest that will do.",
+                f"{database.shown} is PostgreSQL {version // 10_000}; 16 or later is required.",
                 "Upgrade the server.",
             )
         scripts = migrations()
@@ -278,7 +286,7 @@ def _check_and_migrate(database: Database) -> None:
                 f"{database.shown} was written by a newer Bethink (schema {applied}; this one knows {len(scripts)}).",
                 "Upgrade with `pip install -U bethink`.",
             )
-        # Each script in a transaction of its own together with its number: what is interrupted has not happened.
+        # Each script and its number share one transaction, so an interrupted migration leaves no trace.
         for number, script in enumerate(scripts[applied:], start=applied + 1):
             with connection.transaction():
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
@@ -298,7 +306,7 @@ def migrations() -> list[str]:
 
 
 def _count_applied(connection: Connection) -> int:
-    """How many migrations the database has seen."""
+    """Count the migrations applied to the database."""
     if _ask(connection, "SELECT to_regclass('bethink.migrations')") == (None,):
         return 0
     return int(_ask(connection, "SELECT coalesce(max(number), 0) FROM bethink.migrations")[0])
@@ -309,7 +317,7 @@ def _ask(connection: Connection, sql: LiteralString) -> Any:
 
 
 def _extension_schema(connection: Connection, name: str) -> str:
-    """Where the types of pgvector live."""
+    """Schema that contains the types of pgvector."""
     row = _ask(
         connection,
         "SELECT quote_ident(n.nspname), e.extversion FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'",
@@ -321,7 +329,7 @@ def _extension_schema(connection: Connection, name: str) -> str:
         )
     if tuple(int(part) for part in row[1].split(".")[:2]) < OLDEST_VECTOR:
         raise StoreError(
-            f"{name} has pgvector {row[1]}; 0.8 is the oldest that will do.",
+            f"{name} has pgvector {row[1]}; 0.8 or later is required.",
             "As the owner: ALTER EXTENSION vector UPDATE;",
         )
     return str(row[0])
@@ -334,7 +342,7 @@ def _create_schema(connection: Connection, name: str) -> None:
             f"{name} is encoded as {encoding}, not as UTF8.",
             "createdb --encoding=UTF8 --template=template0 NAME",
         )
-    # Where the server does not have it, that is told when it is looked for.
+    # If the server lacks pgvector, `_extension_schema` reports it.
     with suppress(errors.FeatureNotSupported, errors.UndefinedFile), connection.transaction():
         connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
     connection.execute("CREATE SCHEMA bethink")

@@ -1,8 +1,11 @@
-"""Every place where a memory stands, for every database: its row, the word index, the word counts of its scope, its vectors, its
-entities, its history and its relations. What is put into one of them is put into all, here and nowhere else.
+"""Every table that stores part of a memory, for both databases.
 
-`Places` is one write on its way in, inside one open transaction that it neither opens nor commits. `rules` says what a write may do;
-what a database does in its own words is at the end, as methods that `sqlite` and `postgres` fill in.
+These are its row, the word index, the word counts of its scope, its vectors, entities, history and
+relations. A memory is added to all of them or removed from all of them, here and nowhere else.
+
+`Places` is one write in progress, inside a transaction that the caller opens and commits. `rules`
+decides what a write may do. The methods at the end differ between databases; `sqlite` and
+`postgres` implement them.
 """
 
 import json
@@ -32,7 +35,9 @@ from bethink.text import hash_text, sha256
 
 # Keys in `meta`: answers for requests that come again.
 ANSWERS, ANSWERS_END = "note:answer:", "note:answer;"
-EMBEDDING_TEXT = "embedding_text"  # in a memory's metadata: what is embedded in place of its text
+EMBEDDING_TEXT = (
+    "embedding_text"  # key in a memory's metadata: text to embed instead of its content
+)
 OFTEN = frozenset("turns relations memory_entities tombstones embedding_cache".split())
 
 
@@ -42,13 +47,15 @@ def content_hash(text: str) -> str:
 
 
 def turn_identity(host: str, id: str) -> bytes:
-    """By what a message is known, whichever transcript repeats it."""
+    """Identity of a message, the same in every transcript that repeats it."""
     return hash_text(f"{host}\0{id}")
 
 
 def vector_text(section: str | None, content: str, metadata: str | Row) -> str:
-    """What is embedded for a memory: the text that somebody gave for that, or its own below its heading, which helps a passage to be
-    found by what it is about. `metadata` may be the JSON in which they are stored."""
+    """Text to embed for a memory: its `embedding_text`, or its content below its heading.
+
+    The heading helps to find a passage by its topic. `metadata` may be the stored JSON.
+    """
     if isinstance(metadata, str):
         metadata = json.loads(metadata) if EMBEDDING_TEXT in metadata else NOTHING
     own = metadata.get(EMBEDDING_TEXT)
@@ -62,35 +69,40 @@ def embedded_text(one: Memory | Passage) -> str:
 
 
 def topic_text(name: str, summary: str) -> str:
-    """What is embedded for a topic."""
+    """Text to embed for a topic."""
     return f"{name}\n{summary}"
 
 
 def index_tags(tags: Sequence[str], uri: str, type: str) -> str:
-    """Tags are searchable words, and so is the path of a document or source file. A transcript's path says nothing."""
+    """Searchable words of a memory's tags, plus the path of a document or source file.
+
+    The path of a transcript carries no information.
+    """
     return " ".join([*tags, path_of(uri)] if type in FILES else tags)
 
 
 class Texts(NamedTuple):
-    """What of a memory (content, summary, section, tags) or of a topic (name, summary) is found by its words, as `words.prepare`
-    hands it to an index."""
+    """Indexed columns of a memory (content, summary, section, tags) or a topic (name, summary).
+
+    They are prepared by `words.prepare`.
+    """
 
     key: int
     scope: int
     columns: tuple[str, ...]
 
     def count_words(self) -> dict[str, Any]:
-        """What the row of a memory holds of its words. A summary repeats the content."""
+        """Word columns for the row of a memory. The summary is skipped: it repeats the content."""
         counted = (*self.columns[:1], *self.columns[2:])
         words = [word for text in counted for word in tokenize(text, prepared=True)]
         return {"length": len(words), "lexemes": pack(words)}
 
 
 class Index(NamedTuple):
-    """Which are meant: the vectors and the words of memories, or those of topics."""
+    """Tables of the vectors and words of memories, or of topics."""
 
-    table: str  # of vectors
-    owner: str  # the column that says whose vector it is
+    table: str  # table of vectors
+    owner: str  # column with the key of the memory or topic
     words: str
 
 
@@ -100,9 +112,9 @@ Window = tuple[int, int, int, bytes]  # key of the memory or topic, scope, model
 
 
 class Places(Reader):
-    """One write on its way in, and what it changes in the statistics."""
+    """Write in progress, with its changes to the statistics."""
 
-    entity_scope = "scope"  # the column that tells under which scope a name is kept
+    entity_scope = "scope"  # column with the scope of an entity
 
     def __init__(self, batch: Batch, actor: str) -> None:
         self.batch, self.actor = batch, actor
@@ -118,7 +130,7 @@ class Places(Reader):
         return found[0] if found else None
 
     def update(self, table: str, values: Row, key: str, id: Any) -> None:
-        """Gives the columns of one row other values."""
+        """Set columns of one row."""
         names = ", ".join(f"{name} = ?" for name in values)
         self.run(f"UPDATE {table} SET {names} WHERE {key} = ?", *values.values(), id)
 
@@ -136,12 +148,12 @@ class Places(Reader):
         return self.scope_ids[key]
 
     def find_source(self, scope: str, uri: str, what: str = "id") -> int | None:
-        """The number of a source, or how far it was read."""
+        """Return a column of a source: its number, or how far it was read."""
         sql = f"SELECT o.{what} FROM sources o JOIN scopes s ON s.id = o.scope WHERE s.key = ? AND o.uri = ?"
         return next(iter(self.column(sql, scope, uri)), None)
 
     def source(self, scope: int, uri: str, type: str) -> int:
-        """The number of a source, which is made where there is none."""
+        """Return the number of a source, which is created if necessary."""
         if (scope, uri) not in self.source_ids:
             known = self.column("SELECT id FROM sources WHERE scope = ? AND uri = ?", scope, uri)
             fresh = known or [self.put_source(scope, Source(uri, type), self.at)]
@@ -149,7 +161,7 @@ class Places(Reader):
         return self.source_ids[scope, uri]
 
     def put_source(self, scope: int, source: Source, at: int) -> int:
-        """Notes how a source was read. Returns the number that it has if it is new."""
+        """Store how a source was read. Returns the number that it gets if it is new."""
         id = self.number("sources")
         row = to_row(source, id=id, scope=scope, read_at=at)
         self.put("sources", [row], key="scope, uri")
@@ -164,7 +176,7 @@ class Places(Reader):
             elif known[1] != dimensions and not self.one(
                 "SELECT 1 FROM vectors WHERE model = ? LIMIT 1", known[0]
             ):
-                # A model that no memory has a vector of may come back under its name with another size.
+                # A model without vectors of memories may come back with another size under the same name.
                 for table in ("span_vectors", "embedding_cache"):
                     self.run(f"DELETE FROM {table} WHERE model = ?", known[0])
                 self.run("UPDATE models SET dimensions = ? WHERE id = ?", dimensions, known[0])
@@ -181,8 +193,8 @@ class Places(Reader):
     # The rows of memories, with their words and names
 
     def put_records(self, records: Sequence[tuple[int, int, Record]]) -> None:
-        """New memories (key, scope, record) with everything that is only their own."""
-        given, texts = [], []
+        """Insert new memories (key, scope, record) with their words, entities, vectors and history."""
+        new, texts = [], []
         for key, scope, (memory, unique, _, _) in records:
             tags = index_tags(memory.tags, memory.source, memory.source_type)
             columns = (memory.content, memory.summary, memory.section or "", tags)
@@ -191,10 +203,10 @@ class Places(Reader):
             own = {"key": key, "scope": scope, "source": source}
             dedup = memory.content_hash if unique else None
             row = to_row(memory, dedup=dedup, **own, **text.count_words())
-            given.append(row | {"row_hash": rows.row_hash(row)})
+            new.append(row | {"row_hash": rows.row_hash(row)})
             texts.append(text)
             self._count(scope, row["lexemes"], +1)
-        self.put("memories", given)
+        self.put("memories", new)
         self.index_words(MEMORIES, texts)
         self.entities([(key, scope, one.memory.entities) for key, scope, one in records])
         self.put_vectors(MEMORIES, [(key, scope, one.vectors) for key, scope, one in records])
@@ -203,7 +215,7 @@ class Places(Reader):
         )
 
     def index(self, which: Index, keys: Keys) -> None:
-        """Makes the words of memories or topics that are there already findable."""
+        """Index the words of existing memories or topics."""
         texts = self.texts(which, keys)
         self.index_words(which, texts)
         for text in texts if which is MEMORIES else ():
@@ -212,8 +224,10 @@ class Places(Reader):
             self._count(text.scope, counted["lexemes"], +1)
 
     def unindex(self, which: Index, keys: Keys) -> None:
-        """Takes memories or topics out of the word index, and memories out of the counts. Before their texts, tags or source change:
-        an index may have to be told what their words were."""
+        """Remove memories or topics from the word index, and memories from the word counts.
+
+        Call this before their texts, tags or source change: an index may need the old words.
+        """
         self.drop_words(which, keys)
         if which is MEMORIES:
             sql = "SELECT scope, lexemes FROM memories WHERE key = ANY(?)"
@@ -225,7 +239,7 @@ class Places(Reader):
             self.counts[scope, hash] += sign
 
     def entities(self, named: Sequence[tuple[int, int, Sequence[Entity]]]) -> None:
-        """The names (key, scope, entities) of memories."""
+        """Store the entities of memories: (key, scope, entities)."""
         wanted = [
             (key, scope, entity, (self.shelf(scope), entity.name.casefold(), entity.type))
             for key, scope, entities in named
@@ -242,14 +256,14 @@ class Places(Reader):
                 known[place] = self.number("entities")
                 fresh.append(to_row(entity, id=known[place], scope=place[0], folded=place[1]))
         self.put("entities", fresh)
-        given = [
+        links = [
             {"memory": key, "scope": scope, "entity": known[place]}
             for key, scope, _, place in wanted
         ]
-        self.put("memory_entities", given)
+        self.put("memory_entities", links)
 
     def encode(self, vectors: Sequence[Any]) -> Stored:
-        """Vectors of the batch's model as they are stored."""
+        """Encode vectors of the batch's model for storage."""
         model = self.batch.model
         if model is None or not len(vectors):
             return ()
@@ -257,10 +271,10 @@ class Places(Reader):
 
         return tuple((model, len(vector), encode(vector)) for vector in vectors)
 
-    def put_vectors(self, which: Index, given: Sequence[tuple[int, int, Stored]]) -> None:
-        """(key, scope, vectors) of memories or topics."""
+    def put_vectors(self, which: Index, owned: Sequence[tuple[int, int, Stored]]) -> None:
+        """Store the vectors of memories or topics: (key, scope, vectors)."""
         windows = []
-        for key, scope, stored in given:
+        for key, scope, stored in owned:
             for model, dimensions, data in stored:
                 if len(data) != 4 + 2 * dimensions:
                     raise InvalidInput(
@@ -272,34 +286,34 @@ class Places(Reader):
             self.put_windows(which, windows)
 
     def drop_vectors(self, which: Index, keys: Keys, model: int | None = None) -> None:
-        """Takes the vectors of memories or topics out: all, or those of a model."""
+        """Delete the vectors of memories or topics: all, or those of one model."""
         some = "" if model is None else f" AND model = {model}"
         self.run(f"DELETE FROM {which.table} WHERE {which.owner} = ANY(?){some}", keys)
 
     def put_events(self, events: Sequence[tuple[int, int, Event]]) -> None:
-        """(memory, scope, event) into history."""
-        given = [
+        """Append events to the history: (memory, scope, event)."""
+        history = [
             to_row(event, number=self.number("history"), memory=key, scope=scope)
             | {name: None for name in ("before", "after") if not getattr(event, name)}
             for key, scope, event in events
         ]
-        self.put("history", given)
+        self.put("history", history)
 
-    def put_relations(self, given: Sequence[tuple[Relation, int, str]]) -> None:
-        """(relation, when, by whom). One that is there already stays as it is."""
-        if not given:
+    def put_relations(self, relations: Sequence[tuple[Relation, int, str]]) -> None:
+        """Store relations: (relation, time, actor). Existing ones stay as they are."""
+        if not relations:
             return
-        ends = {end for one, _, _ in given for end in one[:2]}
+        ends = {end for one, _, _ in relations for end in one[:2]}
         found = self.run("SELECT id, scope FROM memories WHERE id = ANY(?)", ends)
         shelves = {id: self.shelf(scope) for id, scope in found}
         made = []
-        for one, at, actor in given:
+        for one, at, actor in relations:
             scope = min(shelves.get(end, 0) for end in one[:2])
             made.append(to_row(one, scope=scope, created_at=at, actor=actor))
         self.put("relations", made)
 
     def texts(self, which: Index, keys: Keys) -> list[Texts]:
-        """What the word index holds of memories or topics, from their rows as they are now."""
+        """Read the indexed columns of memories or topics from their current rows."""
         if which is TOPICS:
             found = self.run("SELECT key, scope, name, summary FROM spans WHERE key = ANY(?)", keys)
         else:
@@ -314,7 +328,7 @@ class Places(Reader):
         return [Texts(key, scope, tuple(map(prepare, columns))) for key, scope, *columns in found]
 
     def put_spans(self, spans: Sequence[tuple[Span, Stored]]) -> None:
-        """New topics, or known ones with what is true of them now."""
+        """Insert topics, or update known ones."""
         latest = {span.id: (span, self.scope(span.scope), vectors) for span, vectors in spans}
         if not latest:
             return
@@ -322,15 +336,17 @@ class Places(Reader):
         self.unindex(TOPICS, known.values())
         self.drop_vectors(TOPICS, known.values())
         keys = {id: known.get(id) or self.number("spans") for id in latest}
-        given = [to_row(span, key=keys[span.id], scope=scope) for span, scope, _ in latest.values()]
-        self.put("spans", given, key="id")
+        updated = [
+            to_row(span, key=keys[span.id], scope=scope) for span, scope, _ in latest.values()
+        ]
+        self.put("spans", updated, key="id")
         self.index(TOPICS, keys.values())
         fresh = [(keys[id], scope, vectors) for id, (_, scope, vectors) in latest.items()]
         self.put_vectors(TOPICS, fresh)
         self.audit("topic", *latest)
 
     def remove(self, keys: Keys) -> None:
-        """Takes memories out of every place but the relations, without a trace in history."""
+        """Delete memories from every table except the relations, without a trace in history."""
         if not keys:
             return
         self.unindex(MEMORIES, keys)
@@ -342,7 +358,7 @@ class Places(Reader):
     # What is known already
 
     def salt(self) -> str:
-        """The secret of this database's tombstones, made when it is first needed."""
+        """Secret of this database's tombstones, created on first use."""
         known = self.column("SELECT value FROM meta WHERE key = 'salt'")
         if not known:
             known = [os.urandom(16).hex()]
@@ -350,7 +366,7 @@ class Places(Reader):
         return str(known[0])
 
     def find_refused(self, hashes: Iterable[str]) -> set[str]:
-        """Those of these content hashes whose text may not come again."""
+        """Return those of these content hashes whose text was purged and may not come back."""
         return set() if self.batch.allow_purged else self.find_purged(hashes)
 
     def note_fact(self, key: str, value: str) -> None:
@@ -360,18 +376,18 @@ class Places(Reader):
     # Derived numbers
 
     def cache(self) -> None:
-        """Keeps the vectors of texts that were embedded for this batch."""
-        given = []
+        """Cache the vectors of texts that were embedded for this batch."""
+        new = []
         for hash, vectors in self.batch.cache.items():
             key, stored = bytes.fromhex(hash), self.encode(vectors)
             if stored and key not in self.refused:
                 data = b"".join(data for _, _, data in stored)
                 row = {"hash": key, "model": self.model(*stored[0][:2]), "data": data}
-                given.append({"scope": self.own_shelf(), **row})
-        self.put("embedding_cache", given)
+                new.append({"scope": self.own_shelf(), **row})
+        self.put("embedding_cache", new)
 
     def settle(self) -> None:
-        """Word counts. The last thing that a write does."""
+        """Write the changed word counts; the last step of a write."""
         changes = sorted((place, change) for place, change in self.counts.items() if change)
         counted = [
             {"scope": scope, "hash": hash, "memories": change} for (scope, hash), change in changes
@@ -386,7 +402,7 @@ class Places(Reader):
         self.counts.clear()
 
     def rebuild(self) -> int:
-        """Words and counts anew from the texts: they are derived and may always be thrown away."""
+        """Rebuild words and counts from the texts: derived data can always be thrown away."""
         self.clear_derived()
         self.run("DELETE FROM vectors WHERE memory NOT IN (SELECT key FROM memories)")
         self.run("DELETE FROM lexeme_counts")
@@ -403,15 +419,18 @@ class Places(Reader):
         self.settle()
         return done
 
-    # What a database does in its own words. What has a body here is SQLite's way; PostgreSQL has another.
+    # Methods that differ between databases. Those with a body here are for SQLite; PostgreSQL overrides them.
 
-    def put(self, table: str, given: Sequence[Row], key: str = "") -> None:
-        """Inserts rows. Into the tables of OFTEN a row may come again: what is there already stays as it is. With the columns of
-        a `key`, the row that has the same gets the new values, as `rows.on_conflict` says."""
+    def put(self, table: str, new: Sequence[Row], key: str = "") -> None:
+        """Insert rows.
+
+        In the tables of OFTEN an existing row stays as it is. With the columns of a `key`, a row
+        with the same key is updated, as described in `rows.on_conflict`.
+        """
         raise NotImplementedError
 
     def number(self, table: str) -> int:
-        """The number of the next row of a table. None is given out twice, not even after a row is gone."""
+        """Return the number of the next row of a table. Numbers are never reused."""
         raise NotImplementedError
 
     def new_scope(self, key: str, name: str, path: str) -> int:
@@ -420,11 +439,11 @@ class Places(Reader):
         return id
 
     def shelf(self, scope: int) -> int:
-        """The scope that what belongs to no scope by itself is kept under, where others must not see it; else 0."""
+        """Scope to store entities and relations of a memory under if others must not see them, else 0."""
         return 0
 
     def own_shelf(self) -> int:
-        """The same for what belongs to whoever writes."""
+        """Scope to store data of the writing person under, else 0."""
         return 0
 
     def index_words(self, which: Index, texts: Sequence[Texts]) -> None:
@@ -438,24 +457,26 @@ class Places(Reader):
         self.put(which.table, [dict(zip(names, window, strict=True)) for window in windows])
 
     def clear_derived(self) -> None:
-        """Empties the word indexes, and takes out vectors that cannot be what was written."""
+        """Empty the word indexes, and delete vectors that are damaged."""
         raise NotImplementedError
 
     def drop_history(self, keys: Keys | None) -> None:
-        """The history of these memories, or of all, that are no more."""
+        """Delete the history of these memories, or of all memories that no longer exist."""
         if keys is None:
             self.run("DELETE FROM history WHERE memory NOT IN (SELECT key FROM memories)")
         else:
             self.run("DELETE FROM history WHERE memory = ANY(?)", keys)
 
     def expunge(self, hashes: Sequence[bytes]) -> None:
-        """Takes out the vectors kept under these cache keys, and every answer kept for a request that may come again: any may quote
-        what is gone."""
+        """Delete the cached vectors under these keys, and every cached answer.
+
+        Any answer may quote the deleted text.
+        """
         self.run("DELETE FROM embedding_cache WHERE hash = ANY(?)", hashes)
         self.run("DELETE FROM meta WHERE key >= ? AND key < ?", ANSWERS, ANSWERS_END)
 
     def note_purge(self) -> None:
-        """Something was purged: whatever the database has to do so that no page of a file keeps it."""
+        """Note that something was purged, so that no page of the file keeps it."""
 
     def audit(self, action: str, *what: Any) -> None:
-        """A line for the audit trail, where the database keeps one."""
+        """Append a line to the audit trail, if the database keeps one."""

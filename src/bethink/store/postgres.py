@@ -1,8 +1,9 @@
-"""The PostgreSQL store, for teams and fleets: one tenant of a database, as one person sees it. What is common to all stores is in
-`base`, `rules` and `transfer`.
+"""The PostgreSQL store, for teams and fleets: one tenant of a database, as seen by one person.
 
-Many stores share the connections of a process. What is `personal` is a scope of that person alone; every other scope is seen by the
-whole tenant. No statement here says so: row-level security decides which rows there are.
+`base`, `rules` and `transfer` contain the code shared by all stores. Many stores share the
+connections of a process. `personal` is a scope that only its owner sees; the whole tenant sees
+every other scope. No statement here enforces that: row-level security decides which rows are
+visible.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ from bethink.store.words import POSTINGS, TOGETHER, hash_word, keep_topic_terms,
 from bethink.text import new_id
 
 LONGEST_NAME = 200
-SAMPLE = 200  # rows whose size stands for that of all
+SAMPLE = 200  # rows whose average size estimates that of a table
 SIZED = "memories words vectors span_vectors history sources embedding_cache".split()
 
-# A vector `v` of a model `d` that cannot be what was written.
+# Condition for a damaged vector `v` of a model `d`.
 UNSOUND = (
     "v.dimensions <> d.dimensions OR vector_dims(v.data) <> d.dimensions"
     " OR abs(vector_norm(v.data) - 1) > 0.01 AND vector_norm(v.data) > 0"
@@ -49,7 +50,7 @@ def translate(sql: str) -> bytes:
 
 
 def adapt(values: Sequence[Any]) -> Rows:
-    """Parameters as psycopg takes them: a collection becomes an array."""
+    """Convert parameters for psycopg: a collection becomes an array."""
     return [
         list(one) if isinstance(one, Collection) and not isinstance(one, str | bytes) else one
         for one in values
@@ -58,26 +59,28 @@ def adapt(values: Sequence[Any]) -> Rows:
 
 @cache
 def _insert(table: str, names: tuple[str, ...], key: str) -> bytes:
-    """Many rows in one statement. (COPY would be faster, but knows no row-level security.)"""
+    """Statement that inserts many rows. COPY is faster, but ignores row-level security."""
     listed = ", ".join(names)
     again = " ON CONFLICT DO NOTHING" if table in OFTEN else ""
     again = rows.on_conflict(table, f"tenant, {key}", names) if key else again
-    given = f"json_populate_recordset(NULL::{table}, %s::json)"
-    return f"INSERT INTO {table}({listed}) SELECT {listed} FROM {given}{again}".encode()
+    populated = f"json_populate_recordset(NULL::{table}, %s::json)"
+    return f"INSERT INTO {table}({listed}) SELECT {listed} FROM {populated}{again}".encode()
 
 
 def _as_json(value: Any) -> Any:
-    """A value as the type of its column reads it."""
+    """Convert a value to the JSON form that its column type reads."""
     return f"\\x{value.hex()}" if isinstance(value, bytes) else value
 
 
 class PostgresWriter(Writer):
-    """A write into PostgreSQL. Writers of one tenant come one after the other, as in SQLite: the first thing each does is to lock the
-    tenant's row. So numbers can be given out here, what was read stays true to the end, and no two writers wait for each other in a
-    circle. Tenants do not wait for one another."""
+    """Write to PostgreSQL. Writers of one tenant run one after another, as in SQLite.
+
+    Each starts by locking the tenant's row. So it can assign numbers itself, its reads stay valid
+    until the end, and writers cannot deadlock. Tenants do not wait for each other.
+    """
 
     def __init__(self, connection: Connection, who: Who, batch: Batch) -> None:
-        # A client chooses its own name: for whom it acts comes from `who`, never from that name.
+        # A client chooses its own actor name, so the person comes from `who`, never from that name.
         super().__init__(batch, sign_actor(batch.actor.partition(" for ")[0], who.person))
         self.connection, self.who = connection, who
         self.done: dict[str, Rows] = {}
@@ -85,18 +88,18 @@ class PostgresWriter(Writer):
         if row is None:
             raise tenant_gone()
         self.last, self.sealed = int(row[0]), int(row[1])
-        self.given = self.last
+        self.last_stored = self.last
 
     def run(self, sql: str, *values: Any) -> Rows:
         cursor = self.connection.execute(translate(sql), adapt(values))
-        # Only what gives rows is waited for: the rest goes out with it, and comes to light there if it fails.
+        # Only a query waits for the server. Other statements are sent along with it, and their errors surface there.
         return cursor.fetchall() if sql.startswith(("SELECT", "WITH")) else []
 
-    def put(self, table: str, given: Sequence[Row], key: str = "") -> None:
-        if given:
-            found = [{name: _as_json(value) for name, value in row.items()} for row in given]
+    def put(self, table: str, new: Sequence[Row], key: str = "") -> None:
+        if new:
+            converted = [{name: _as_json(value) for name, value in row.items()} for row in new]
             self.connection.execute(
-                _insert(table, tuple(given[0]), key), (json.dumps(found, ensure_ascii=False),)
+                _insert(table, tuple(new[0]), key), (json.dumps(converted, ensure_ascii=False),)
             )
 
     def number(self, table: str) -> int:
@@ -106,7 +109,7 @@ class PostgresWriter(Writer):
     def new_scope(self, key: str, name: str, path: str) -> int:
         if key == PERSONAL and not self.who.person:
             raise InvalidInput(
-                "What is personal belongs to somebody, and this database was opened for nobody.",
+                "Personal memories need an owner, but this database was opened without a user.",
                 "Set `user` to your name.",
             )
         id = -self.number("scopes") if key == PERSONAL else self.number("scopes")
@@ -123,11 +126,11 @@ class PostgresWriter(Writer):
     # Words
 
     def index_words(self, which: Index, texts: Sequence[Texts]) -> None:
-        given = []
+        new = []
         for key, scope, columns in texts:
             lexed = search.write_tsvector(search.mark(self.who.tenant, scope), columns)
-            given.append({"key": key, "scope": scope, "lexed": lexed})
-        self.put(which.words, given)
+            new.append({"key": key, "scope": scope, "lexed": lexed})
+        self.put(which.words, new)
 
     def drop_words(self, which: Index, keys: Keys) -> None:
         self.run(f"DELETE FROM {which.words} WHERE key = ANY(?)", keys)
@@ -137,19 +140,19 @@ class PostgresWriter(Writer):
     def put_windows(self, which: Index, windows: Sequence[Window]) -> None:
         from bethink.store.vectors import decode, scale_of
 
-        given, parts = [], Counter[tuple[int, int]]()
+        new, parts = [], Counter[tuple[int, int]]()
         for key, scope, model, data in windows:
             values = decode(data)
             row = {which.owner: key, "model": model, "scope": scope, "part": parts[key, model]}
             written = {"scale": scale_of(data), "data": search.vector_text(values)}
-            given.append({**row, **written, "dimensions": len(values)})
+            new.append({**row, **written, "dimensions": len(values)})
             parts[key, model] += 1
-        self.put(which.table, given)
+        self.put(which.table, new)
 
     # Leaving
 
     def clear_derived(self) -> None:
-        """Of what this person sees: what is personal to others could not be read here."""
+        """Clear the rows that this person sees: those personal to others could not be rebuilt here."""
         for table in ("words", "span_words"):
             self.run(f"DELETE FROM {table}")
         self.run(f"DELETE FROM vectors v USING models d WHERE d.id = v.model AND ({UNSOUND})")
@@ -168,16 +171,16 @@ class PostgresWriter(Writer):
             self.done.setdefault(action, []).extend(what)
 
     def seal(self, name: str) -> None:
-        """The numbers given out, and one line in the audit trail under the name of this write."""
-        if self.last != self.given:
+        """Store the last number used, and one audit line under the name of this write."""
+        if self.last != self.last_stored:
             self.run("UPDATE tenants SET last = ?", self.last)
         if self.done:
             line = "INSERT INTO audit(number, at, person, actor, mark, changes, hash) VALUES (0, now(), '', ?, ?, ?, '')"
             self.run(line, self.actor, name, json.dumps(self.done))
 
 
-# The columns of a line of the audit trail: when by the server's clock, on whose behalf, by which agent, what was done to which ids. And
-# those of a team's tokens. What a token means, the server knows; here it is a row of a tenant, looked up by hash.
+# Columns of the audit trail (time by the server's clock, person, agent, changed ids) and of a team's tokens. The server
+# interprets tokens; here a token is a row of a tenant, looked up by hash.
 AUDIT = "number at person actor changes".split()
 TOKEN = "id name hash scope projects personal person created expires used revoked".split()
 
@@ -200,10 +203,10 @@ full-text index | rebuild | {} memories, but {} are indexed. | SELECT a.n, b.n F
 full-text index | rebuild | {} spans, but {} are indexed. | SELECT a.n, b.n FROM (SELECT count(*) AS n FROM spans) a, (SELECT count(*) AS n FROM span_words) b WHERE a.n <> b.n
 vectors | rebuild | {} vectors, but {} are counted. | SELECT a.n, b.n FROM (SELECT count(*) AS n FROM vectors) a, (SELECT coalesce(sum(vectors), 0) AS n FROM vector_totals) b WHERE a.n <> b.n
 """
-    # The database counts the lines of the audit trail in the tenant's row: whoever takes some out behind its back is given away.
+    # The tenant's row counts the lines of the audit trail, so that deleted lines are noticed.
     deep_checks = f"""
 audit trail |  | {{}} of {{}} lines are gone. | SELECT sealed - count(number), sealed FROM tenants LEFT JOIN audit ON number <= sealed GROUP BY sealed HAVING count(number) < sealed
-vectors | reindex | {{}} vectors are not what was written. | SELECT count(*) FROM vectors v JOIN models d ON d.id = v.model WHERE {UNSOUND} HAVING count(*) > 0
+vectors | reindex | {{}} vectors are damaged. | SELECT count(*) FROM vectors v JOIN models d ON d.id = v.model WHERE {UNSOUND} HAVING count(*) > 0
 """
 
     def __init__(
@@ -221,8 +224,8 @@ vectors | reindex | {{}} vectors are not what was written. | SELECT count(*) FRO
         self._shared = shared is not None
         self.database: Database = shared.database if shared else Database(url, timeout)
         self.name, self.person, self.timeout = tenant, user, timeout
-        self.path = self.database.shown  # what people are told where memories are
-        self._open = threading.local()  # the write that this thread is in
+        self.path = self.database.shown  # location of the database, as shown to users
+        self._open = threading.local()  # the current write of this thread
         try:
             if shared is None:
                 prepare(self.database)
@@ -232,7 +235,7 @@ vectors | reindex | {{}} vectors are not what was written. | SELECT count(*) FRO
             raise
 
     def act_as(self, tenant: str, user: str) -> PostgresStore:
-        """The same database for another tenant or person, on the same connections."""
+        """Return the same database for another tenant or person, on the same connections."""
         return PostgresStore("", tenant=tenant, user=user, timeout=self.timeout, shared=self)
 
     def _enter(self) -> Who:
@@ -272,15 +275,21 @@ vectors | reindex | {{}} vectors are not what was written. | SELECT count(*) FRO
     # Writing
 
     def _write_in(self, batch: Batch, action: Callable[[Writer], Result]) -> Result:
-        """One transaction. A connection lost on the way leaves it open whether the write went in: the next try asks for its name first."""
+        """Run a write in one transaction, and retry it if the connection is lost.
+
+        A lost connection leaves open whether the write was committed, so a retry looks for its name
+        first.
+        """
         name = new_id()
-        sent: list[tuple[Result, int]] = []  # what a try gave, and where it found the audit trail
+        sent: list[
+            tuple[Result, int]
+        ] = []  # result of an attempt, and the length of the audit trail before it
 
         def once() -> Result:
             with self.database.transaction(self.who) as connection, connection.pipeline():
                 writer = PostgresWriter(connection, self.who, batch)
-                # The try itself holds the tenant, so one that is still on its way in is waited for; and its commit waits for a
-                # standby, so what is seen here is there as well.
+                # An earlier attempt locks the tenant, so this one waits until it is finished. Its commit waits for a
+                # standby, so a write that is visible here is on the standby as well.
                 landed = "SELECT 1 FROM audit WHERE number > ? AND mark = ?"
                 if sent and writer.one(landed, sent[0][1], name):
                     return sent[0][0]
@@ -300,26 +309,26 @@ vectors | reindex | {{}} vectors are not what was written. | SELECT count(*) FRO
             except (psycopg.OperationalError, psycopg.InterfaceError, StoreError) as error:
                 if sent:
                     raise OutcomeUnknown(
-                        f"{self.path} went away during a write, and it could not be found out whether that went in.",
-                        "Look once the server is back; telling the same again does not store it twice.",
+                        f"{self.path} disconnected during a write, and it is unknown whether the write was committed.",
+                        "Check once the server is back; adding the same text again does not store it twice.",
                     ) from error
                 raise
 
     # The signals of a search
 
-    def _search(self, name: str, where: Where = ("", []), indexed: str = "", **given: Any) -> Rows:
-        """Runs a statement of `pgsearch.sql`. The parameters of the filter, which are marked with `?`, get names as all others have."""
+    def _search(self, name: str, where: Where = ("", []), indexed: str = "", **values: Any) -> Rows:
+        """Run a statement of `pgsearch.sql`; the `?` parameters of the filter get names like all others."""
         first, *rest = where[0].split("?")
         filter = first + "".join(f"%(f{at})s{part}" for at, part in enumerate(rest))
         named = {f"f{at}": value for at, value in enumerate(where[1])}
         sql = search.STATEMENTS[name].replace("{filter}", filter).replace("{indexed}", indexed)
-        return self._ask(sql, {**named, **given})
+        return self._ask(sql, {**named, **values})
 
     def _marks(self, scopes: Keys) -> list[str]:
         return [search.mark(self.who.tenant, scope) for scope in scopes]
 
     def _question(self, query: Query, scopes: Keys) -> Json:
-        """A question as the parameters of a statement: a tsquery, and the words that count for the score."""
+        """Parameters of a statement for a question: a tsquery, and the words that count for the score."""
         marks, counted = self._marks(scopes), query_words(query).lexemes
         return {
             "scopes": list(scopes),
@@ -351,7 +360,7 @@ vectors | reindex | {{}} vectors are not what was written. | SELECT count(*) FRO
         return self._search("topics", **asked, limit=limit) if asked["query"] else []
 
     def _near(self, vector: Any, model: str, scopes: Scopes) -> Json:
-        """A vector as the parameters of a statement."""
+        """Parameters of a statement for a vector."""
         text = search.vector_text(vector)
         return {"vector": text, "model": self._model_id(model), "scopes": self._scopes(scopes)}
 
@@ -386,7 +395,10 @@ vectors | reindex | {{}} vectors are not what was written. | SELECT count(*) FRO
         return encode(np.frombuffer(data, ">f4", offset=4), scale)
 
     def _size(self) -> int:
-        """About how many bytes this tenant's rows take, without indexes: the size of the whole database would tell about the others."""
+        """Estimate the bytes of this tenant's rows, without indexes.
+
+        The size of the whole database would reveal something about other tenants.
+        """
         parts = " + ".join(
             f"(SELECT count(*) FROM {table}) * coalesce((SELECT avg(pg_column_size(t.*))"
             f" FROM (SELECT * FROM {table} LIMIT {SAMPLE}) t), 0)"
@@ -395,24 +407,24 @@ vectors | reindex | {{}} vectors are not what was written. | SELECT count(*) FRO
         return int(self.column(f"SELECT {parts}")[0])
 
     def _check_database(self, deep: bool) -> Problems:
-        """The walls between tenants."""
-        return [Problem("tenants", said) for (said,) in self._search("walls")]
+        """Check the isolation between tenants."""
+        return [Problem("tenants", message) for (message,) in self._search("walls")]
 
     # Beside memories
 
     def audit(self, limit: int) -> list[Row]:
-        """Who changed what: the newest lines of the audit trail, newest first."""
+        """Newest lines of the audit trail, newest first."""
         sql = f"SELECT {', '.join(AUDIT)} FROM audit ORDER BY number DESC LIMIT ?"
         found = [dict(zip(AUDIT, row, strict=True)) for row in self.run(sql, limit)]
         return [{**line, "changes": json.loads(line["changes"])} for line in found]
 
     def find_token(self, hash: str) -> Row | None:
-        """The token of this hash, of whichever tenant, with the tenant's name."""
+        """Token with this hash, from any tenant, with the tenant's name."""
         found = self.database.read(Who(), "SELECT * FROM token(%s)", (hash,))
         return dict(zip(("tenant", *TOKEN), found[0], strict=True)) if found else None
 
     def list_tokens(self) -> list[Row]:
-        """The tokens of this tenant that this role may see, oldest first."""
+        """Tokens of this tenant that this role may see, oldest first."""
         found = self.run(f"SELECT {', '.join(TOKEN)} FROM tokens ORDER BY created, id")
         return [{"tenant": self.name, **dict(zip(TOKEN, row, strict=True))} for row in found]
 
@@ -426,7 +438,7 @@ vectors | reindex | {{}} vectors are not what was written. | SELECT count(*) FRO
                     f"Only an administrator creates tokens for others; this role is bound to '{self.person}'.",
                     f"bethink token create --name {name} --person {self.person}",
                 )
-            # A token of that name may belong to somebody else and be invisible here, so the index decides.
+            # A token of that name may belong to another person and be invisible here, so the index decides.
             values = [row.get(column, "") for column in TOKEN]
             added = writer.one(
                 f"WITH added AS (INSERT INTO tokens({', '.join(TOKEN)}) VALUES ({rows.marks(values)})"
@@ -446,7 +458,7 @@ vectors | reindex | {{}} vectors are not what was written. | SELECT count(*) FRO
         self._write_in(now(), lambda writer: writer.run(sql, at, id))
 
     def backup(self, path: str) -> int:
-        """Everything that this person sees of the tenant in one file: a SQLite database that opens anywhere."""
+        """Write everything this person sees of the tenant to one SQLite database."""
         with claim_backup(Path(path)) as partial, closing(SqliteStore(partial)) as copy:
             for part in PARTS:
                 for bundle in self.export(part):

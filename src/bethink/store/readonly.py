@@ -1,14 +1,15 @@
 """`ReadStore`: the reads of a store and nothing else, for a caller who may not change memories.
 
-Access is an allow-list: a method of `Store` that is not named here does not exist on a `ReadStore`, so a new writer, or raw SQL by `run`,
-is out of reach until somebody adds it to this list. Counting a use is part of reading.
+Access is an allow-list. A method of `Store` that is not named here does not exist on a `ReadStore`,
+so a new writer, or raw SQL through `run`, is out of reach until it is added to this list. Counting
+a use is part of reading.
 """
 
 from bethink.store.base import Store
 
 
 class ReadStore:
-    """The reads of a store."""
+    """Reads of a store."""
 
     def __init__(self, store: Store) -> None:
         self.path = store.path

@@ -1,7 +1,8 @@
-"""Between rows and the values of `types`, for both databases: columns, times, filters and the hash that guards a row.
+"""Conversion between rows and the values of `model`, for both databases.
 
-SQL is written once for both: parameters are marked with `?`, a list is asked for by `= ANY(?)`, and each store translates
-these two when it runs a statement. Scopes are whole numbers and stand in the text, so that an index is used in its order.
+SQL is written once for both. A parameter is marked with `?`, a list is matched with `= ANY(?)`, and
+each store translates these two when it runs a statement. Scopes are integers and are written into
+the statement, so that an index can be used in its order.
 """
 
 import json
@@ -33,15 +34,15 @@ from bethink.model import (
 )
 from bethink.text import blake2b, hash_text
 
-# What somebody told, whatever source it names: as against a passage that a reader found there, or an idea of a conversation.
-TOLD = "(m.dedup IS NOT NULL AND m.session IS NULL)"
-TYPE = f"CASE WHEN {TOLD} THEN 'note' ELSE o.type END"
+# Condition for a note, whatever source it names: not a passage of that source, nor an idea from a conversation.
+IS_NOTE = "(m.dedup IS NOT NULL AND m.session IS NULL)"
+TYPE = f"CASE WHEN {IS_NOTE} THEN 'note' ELSE o.type END"
 
-# The words of history that reading a source anew leaves by itself; any other is somebody's.
+# Actions that reading a source leaves in history by itself; any other comes from a person or an agent.
 READING = "('add', 'reread', 'restore', 'retire')"
 
-# What a field of a memory is read from, where that is no column of its name. `{}` is how a database puts the rows of a subquery into
-# one text of JSON.
+# SQL for fields of a memory that are not a column of the same name. `{}` is the database's function that collects the rows
+# of a subquery into JSON.
 _READ_FROM = {
     "scope": "s.key",
     "source": "o.uri",
@@ -59,7 +60,7 @@ JOINS = "memories m JOIN scopes s ON s.id = m.scope JOIN sources o ON o.id = m.s
 
 
 def _select(kind: type, alias: str, joined: Mapping[str, str] = NOTHING, more: str = "") -> str:
-    """The start of a statement that selects the fields of a value in their order, the end of its lines, and `more`."""
+    """Start of a statement that selects the fields of a value in order, the ends of its lines, and `more`."""
     infos = fields_of(kind).values()
     names = [joined.get(info.name) or f"{alias}.{info.columns[0]}" for info in infos]
     ends = [f"{alias}.{column}" for info in infos for column in info.columns[1:]]
@@ -76,16 +77,16 @@ SPAN = f"{_select(Span, 'p', _JOINED)} FROM spans p JOIN scopes s ON s.id = p.sc
 RELATION = f"{_select(Relation, 'relations', more='actor')} FROM relations"
 EVENT = f"{_select(Event, 'h', more='h.memory')} FROM history h"
 
-# What makes a memory invisible to an ordinary search, in the words of the index `memories_hidden`.
+# Condition for memories that an ordinary search hides, exactly as in the index `memories_hidden`.
 HIDDEN = (
     "deleted_at IS NOT NULL OR superseded_by IS NOT NULL OR valid_to IS NOT NULL"
     " OR expires_at IS NOT NULL OR trust = 0"
 )
 FORGOTTEN = f"({HIDDEN}) AND m.deleted_at IS NOT NULL"
-# What a partial index answers only when it is asked in the index's own words: `memories_used`, `memories_doubted`.
+# Conditions of partial indexes, which are used only if the text is identical: `memories_used`, `memories_doubted`.
 USED = "(m.usefulness <> 0 OR m.access_count > 0)"
 DOUBTED = f"m.trust <= {TRUST['import']}"
-# Memories that are to have no vector, in the words of the index `memories_unvectored`, and those that have none.
+# Memories that must not have a vector, exactly as in the index `memories_unvectored`, and those that have none.
 UNWANTED = (
     "instr(m.metadata, '\"vector_index\"') > 0 AND instr(m.metadata, '\"vector_index\": false') > 0"
 )
@@ -103,13 +104,13 @@ ORDERS = {
     "position": "m.position, m.key",
 }
 
-# Columns of a memory that a Change may set: those of one field, unless it says which memory this is.
+# Columns of a memory that a Change may set: those of a single field, unless the field identifies the memory.
 SETTABLE = frozenset(
     name
     for name, info in fields_of(Memory).items()
     if info.columns == (name,) and info.field.rule != "fixed"
 )
-# Columns that a change and a purge look at.
+# Columns that a change or a purge reads.
 ROW = ("key", *(column for info in fields_of(Memory).values() for column in info.columns), "dedup")
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -117,22 +118,22 @@ LAST = 253_402_300_799_999  # the last millisecond that a date has a year for
 
 # (model, dimensions, data) of each window in order, byte for byte as the store keeps it
 Stored = tuple[tuple[str, int, bytes], ...]
-Rows = list[Any]  # as a statement gives them
-Run = Callable[..., Rows]  # what runs a statement with its parameters
+Rows = list[Any]  # result of a statement
+Run = Callable[..., Rows]  # function that runs a statement with its parameters
 Ids = Collection[str]  # of memories or topics
-Keys = Collection[int]  # the numbers that a database itself gives its rows, scopes among them
+Keys = Collection[int]  # numbers that the database assigns to its rows, including scopes
 Scopes = Collection[str]
-Row = Mapping[str, Any]  # what the columns hold
-Cosines = tuple[dict[int, float], float]  # of each memory, and the mean over all that scopes hold
+Row = Mapping[str, Any]  # column → value
+Cosines = tuple[dict[int, float], float]  # per memory, and the mean over all memories of the scopes
 Where = tuple[str, list[Any]]  # a condition over `memories m`, and its parameters
 
 
 class Record(NamedTuple):
-    """A memory with everything that is only its own."""
+    """Memory with its events and vectors."""
 
     memory: Memory
-    unique: bool  # whether its text may stand only once in its scope
-    events: tuple[Event, ...] = ()  # oldest first; their numbers do not count
+    unique: bool  # whether its text may occur only once in its scope
+    events: tuple[Event, ...] = ()  # oldest first; their numbers are ignored
     vectors: Stored = ()
 
     @property
@@ -141,8 +142,11 @@ class Record(NamedTuple):
 
 
 def stamp(moment: datetime) -> int:
-    """Milliseconds since the epoch. A time without a zone is meant in UTC. What is to last for ever often ends with the calendar, and
-    must not be rounded beyond it: such a time could not be read again."""
+    """Convert a time to milliseconds since the epoch; a time without a zone is UTC.
+
+    "For ever" is often the end of the calendar. It must not be rounded beyond that, because such a
+    time could not be read back.
+    """
     zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return min(round(zoned.timestamp() * 1000), LAST)
 
@@ -155,12 +159,12 @@ def moment(stamp: int | None) -> datetime | None:
     return None if stamp is None else instant(stamp)
 
 
-# `json.dumps` would make an encoder for every value.
+# `json.dumps` would create an encoder for every value.
 _json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def to_column(value: Any) -> Any:
-    """A field's value as its column holds it."""
+    """Convert the value of a field to the value of its column."""
     if isinstance(value, datetime):
         return stamp(value)
     if isinstance(value, Mapping):
@@ -172,12 +176,12 @@ def to_column(value: Any) -> Any:
 
 @cache
 def _list_columns(kind: Any) -> list[tuple[str, Strings]]:
-    """Each stored field of a value with its columns."""
+    """Stored fields of a value, each with its columns."""
     return [(name, info.columns) for name, info in fields_of(kind).items() if info.columns]
 
 
 def to_row(item: Any, **own: Any) -> dict[str, Any]:
-    """The columns of a memory, source, topic, event or relation; `own` are those that the store itself fills."""
+    """Columns of a memory, source, topic, event or relation; `own` are those the store itself fills."""
     row: dict[str, Any] = {}
     kind: Any = type(item)
     for name, columns in _list_columns(kind):
@@ -189,8 +193,8 @@ def to_row(item: Any, **own: Any) -> dict[str, Any]:
     return row | own
 
 
-# Columns that the row hash covers: what was said, nothing that use changes. Those of later fields count only where they differ from
-# the default, so that hashes that are older than the field stay valid.
+# Columns that the row hash covers: the content, nothing that use changes. Fields added later count only if they differ from
+# the default, so that hashes older than the field stay valid.
 _HASHED = [
     column
     for name, info in fields_of(Memory).items()
@@ -205,7 +209,7 @@ _HASHED_LATER = [
 
 
 def row_hash(values: Mapping[str, Any]) -> bytes:
-    """Guard a row against silent corruption: a database's own checks see the page, not the meaning."""
+    """Hash that guards a row against silent corruption: the database checks pages, not their meaning."""
     texts = [_to_text(values[column]) for column in _HASHED]
     texts += [
         f"{name}={_to_text(values[name])}"
@@ -220,13 +224,13 @@ def _to_text(value: Any) -> str:
 
 
 def is_intact(row: Sequence[Any]) -> bool:
-    """Return True if a row of COLUMNS says what was written."""
+    """Return True if a row of COLUMNS is unchanged since it was written."""
     stored = {name: row[at] for name, at in _PLACES.items()}
     return row_hash(stored | {"line_start": stored["lines"]}) == bytes(stored["row_hash"])
 
 
 def memory(row: Sequence[Any]) -> Memory:
-    """A row of COLUMNS as a Memory."""
+    """Build a Memory from a row of COLUMNS."""
     try:
         found: Memory = read(Memory, row[1:])
         return found
@@ -240,13 +244,13 @@ def _read_json(text: str) -> Any:
     return json.loads(text) if text else {}
 
 
-def _read_entities(given: Any) -> tuple[Entity, ...]:
-    """From JSON, or from the pairs that history keeps."""
-    pairs = json.loads(given or "[]") if isinstance(given, str | None) else given
+def _read_entities(stored: Any) -> tuple[Entity, ...]:
+    """Read entities from JSON, or from the pairs that history keeps."""
+    pairs = json.loads(stored or "[]") if isinstance(stored, str | None) else stored
     return tuple(Entity(*map(str, pair)) for pair in pairs)
 
 
-# How the values of columns become those of fields, where they are not the same.
+# Conversions from columns to fields, for those that differ.
 _READERS: dict[Shape, Callable[[Any], Any]] = {
     "time": moment,
     "object": _read_json,
@@ -265,7 +269,7 @@ def _find_reader(info: FieldInfo) -> Callable[[Any], Any] | None:
 
 
 def from_history(field: str, value: Any) -> Any:
-    """A field's value from what history keeps of it: as its column holds it, and entities as pairs."""
+    """Convert a value kept in history to the value of its field."""
     info = fields_of(Memory).get(field)
     reader = _find_reader(info) if info and value is not None else None
     return reader(value) if reader else value
@@ -273,7 +277,7 @@ def from_history(field: str, value: Any) -> Any:
 
 @cache
 def _list_readers(kind: Any) -> tuple[list[tuple[int, Callable[[Any], Any]]], int | None]:
-    """Readers of a value's fields by their place, and the place of its lines."""
+    """Readers of a value's fields by position, and the position of its lines."""
     infos = fields_of(kind).values()
     readers = [(at, reader) for at, info in enumerate(infos) if (reader := _find_reader(info))]
     lines = [at for at, info in enumerate(infos) if info.shape == "lines"]
@@ -281,7 +285,7 @@ def _list_readers(kind: Any) -> tuple[list[tuple[int, Callable[[Any], Any]]], in
 
 
 def read(kind: Any, row: Sequence[Any]) -> Any:
-    """A value from a row that holds its fields in their order, and behind them where its lines end."""
+    """Build a value from a row that contains its fields in order, followed by the end of its lines."""
     readers, lines = _list_readers(kind)
     values = list(row[: len(kind._fields)])
     for at, reader in readers:
@@ -292,7 +296,7 @@ def read(kind: Any, row: Sequence[Any]) -> Any:
     return kind._make(values)
 
 
-# Of each part of an export: the columns that it is ordered by, what is selected, and the column that tells its scope.
+# For each part of an export: the columns that order it, the selection, and the column of its scope.
 EXPORTS = {
     "scopes": ("id", "SELECT key, name, path FROM scopes", "id"),
     "sources": ("o.id", SOURCE.replace("s.key", "s.key, o.read_at"), "o.scope"),
@@ -322,7 +326,7 @@ ITEMS: dict[str, Callable[[Any], Any]] = {
 
 
 def within(column: str, scopes: Iterable[int] | None) -> str:
-    """A condition that a column names one of these scopes; none named is none seen, None is all."""
+    """Condition that a column is one of these scopes; an empty list matches nothing, None everything."""
     if scopes is None:
         return "1 = 1"
     return f"{column} IN ({','.join(map(str, scopes)) or 'NULL'})"
@@ -333,8 +337,10 @@ def marks(values: Iterable[Any]) -> str:
 
 
 def on_conflict(table: str, key: str, names: Iterable[str]) -> str:
-    """The end of an insertion whose rows may be there under the same key: they get the new values, but for their number. Counts of
-    words are added to those that are there."""
+    """Clause that updates an existing row with the same key, except for its number.
+
+    Word counts are added to the existing counts.
+    """
     kept, added = ("id", "key", *key.split(", ")), table == "lexeme_counts"
     changed = ", ".join(
         f"{name} = {f'{table}.{name} + ' if added else ''}excluded.{name}"
@@ -345,22 +351,22 @@ def on_conflict(table: str, key: str, names: Iterable[str]) -> str:
 
 
 def tombstone(content_hash: str, salt: str) -> bytes:
-    """What is kept of a purged text. Salted by the database's own secret: a bare hash of a short text could be guessed."""
+    """Trace of a purged text, salted with the database's secret so that short texts cannot be guessed."""
     return blake2b(content_hash.encode(), key=bytes.fromhex(salt), digest_size=16).digest()
 
 
 class Reader:
-    """What asks a database: a store, or a write on its way in."""
+    """Base of everything that queries a database: a store, or a write in progress."""
 
     def run(self, sql: str, *values: Any) -> Rows:
-        """The rows of a statement; `?` and `= ANY(?)` as in `rows`."""
+        """Return the rows of a statement; `?` and `= ANY(?)` as described above."""
         raise NotImplementedError
 
     def column(self, sql: str, *values: Any) -> Rows:
         return [row[0] for row in self.run(sql, *values)]
 
     def find_purged(self, hashes: Iterable[str]) -> set[str]:
-        """Those of these content hashes whose text was purged."""
+        """Return those of these content hashes whose text was purged."""
         salts = self.column("SELECT value FROM meta WHERE key = 'salt'")
         stones = {tombstone(hash, salt): hash for salt in salts for hash in hashes}
         found = self.column("SELECT hash FROM tombstones WHERE hash = ANY(?)", stones)
@@ -369,24 +375,24 @@ class Reader:
     def find_living(
         self, scopes: Iterable[int], hashes: Iterable[str]
     ) -> dict[tuple[int, str], str]:
-        """(scope, content hash) → id of the memory that says it already."""
+        """Map (scope, content hash) to the id of the live memory with that text."""
         sql = f"SELECT scope, dedup, id FROM memories WHERE {within('scope', scopes)} AND dedup = ANY(?) AND deleted_at IS NULL"
         return {(scope, hash): id for scope, hash, id in self.run(sql, hashes)}
 
     def find_turns(
         self, scopes: Iterable[int], identities: Iterable[bytes]
     ) -> set[tuple[int, bytes]]:
-        """The messages (scope, hash of its identity) that were taken in before."""
+        """Return messages (scope, hash of identity) that were ingested before."""
         sql = f"SELECT scope, identity FROM turns WHERE {within('scope', scopes)} AND identity = ANY(?)"
         return {(scope, bytes(turn)) for scope, turn in self.run(sql, identities)}
 
 
-# What a filter may ask for by yes alone.
+# Filters that are either on or off.
 FLAGS = {
     "used": USED,
     "transcribed": "EXISTS (SELECT 1 FROM sources r WHERE r.id = m.source AND r.type = 'transcript')",
 }
-# What a filter may choose by: its field, the condition, and the parameter of that.
+# Filters with a value: field, condition, and conversion of the parameter.
 CHOICES: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("min_importance", "m.importance >= ?", float),
     ("since", "m.created_at >= ?", stamp),
@@ -417,18 +423,21 @@ CHOICES: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
 
 
 def is_narrow(filter: Filter) -> bool:
-    """Whether a filter asks for more than the scope and the usual visibility, so that few memories may pass."""
+    """Return True if a filter restricts more than scope and visibility, so few memories may match."""
     wide = Filter(filter.scopes, now=filter.now, follow=filter.follow)
     return filter != wide._replace(**{name: getattr(filter, name) for name in EVERYTHING})
 
 
 def where(filter: Filter, scopes: Keys, by_key: bool = False) -> Where:
-    """A filter as SQL over `memories m`, with its parameters. `by_key` is for statements that look memories up by their keys: the
-    plus keeps the index of scopes out of that."""
+    """Translate a filter into SQL over `memories m`, with its parameters.
+
+    `by_key` is for statements that look up memories by key: the unary plus keeps SQLite from using
+    the index of scopes.
+    """
     shown, values = _where_shown(filter)
     parts = [within("+m.scope" if by_key else "m.scope", scopes), *shown]
     if filter.kinds:
-        # Where a rarer condition has an index, the one of kinds is kept out of it.
+        # A rarer condition has its own index, so keep SQLite from using the one of kinds.
         rarer = filter.used or filter.max_trust is not None
         kind = "coalesce(m.kind, '')" if rarer else "m.kind"
         parts.append(f"{kind} IN ({marks(filter.kinds)})")
@@ -445,7 +454,7 @@ def where(filter: Filter, scopes: Keys, by_key: bool = False) -> Where:
 
 
 def _where_shown(filter: Filter) -> tuple[list[str], list[Any]]:
-    """What a filter does not hide: forgotten, quarantined, replaced, no longer valid and expired memories."""
+    """Conditions that hide forgotten, quarantined, replaced, invalid and expired memories."""
     moment = filter.as_of or filter.now
     now = stamp(moment) if moment else int(time.time() * 1000)
     valid = "(m.valid_to IS NULL OR m.valid_to > ?)"

@@ -1,8 +1,8 @@
-"""What may happen to a memory, once for every database: added, changed, moved, retired with its source, purged.
+"""Rules for adding, changing, moving, retiring and purging memories, for both databases.
 
-A `Writer` is one write on its way in, inside one open transaction that it neither opens nor commits. It knows what must hold
-(a told text stands once in its scope, a purged text does not come back, replacements make no circle); `places` knows where
-everything of a memory stands.
+A `Writer` is one write in progress, inside a transaction that the caller opens and commits. It
+enforces the rules: a note occurs once in its scope, a purged text does not come back, replacements
+form no cycle. `places` knows the tables that a memory is stored in.
 """
 
 from __future__ import annotations
@@ -31,33 +31,33 @@ from bethink.text import hash_text
 
 # Keys among the facts about the database (`meta`): receipts of writes that may come again.
 ONCE, ONCE_END, ONCE_KEPT = "once:", "once;", 90 * 24 * 3600 * 1000  # milliseconds
-# Takes out a source that nothing names any more. That of a conversation stays as long as the session does: it tells how far was read.
+# Deletes a source without memories. That of a conversation stays as long as the session, because it records how far it was read.
 DROP_UNNAMED = (
     "DELETE FROM sources WHERE id = ? AND NOT EXISTS (SELECT 1 FROM memories WHERE source = sources.id)"
     " AND NOT EXISTS (SELECT 1 FROM sessions WHERE source = sources.id)"
 )
-# What else replaces a memory and holds itself, and since when.
+# Another valid replacement of a memory, and its start.
 SUCCESSOR = (
     "SELECT m.id, coalesce(m.valid_from, m.created_at) FROM relations r JOIN memories m ON m.id = r.source"
     " WHERE r.target = ? AND r.type = 'supersedes' AND m.superseded_by IS NULL"
     " ORDER BY r.created_at DESC, m.key DESC LIMIT 1"
 )
-# Whether a memory is another one, or was replaced by it, if only in the end.
+# Finds a row if a memory is another one, or was replaced by it directly or through others.
 CHAIN = (
     "WITH RECURSIVE chain(id) AS (SELECT id FROM memories WHERE id = ? UNION SELECT m.superseded_by FROM memories m"
     " JOIN chain c ON c.id = m.id) SELECT 1 FROM chain WHERE id = ?"
 )
-INDEXED = {"content", "summary", "section", "tags"}  # columns whose words are found
-UNTOLD = ("updated_at", "row_hash", "dedup", "content_hash")  # columns that history leaves out
+INDEXED = {"content", "summary", "section", "tags"}  # columns with searchable words
+UNRECORDED = ("updated_at", "row_hash", "dedup", "content_hash")  # columns that history leaves out
 
 
 class Writer(Places):
-    """One write on its way in: a batch, and the rules for what becomes of it."""
+    """Write in progress: a batch, and the rules for applying it."""
 
     # The whole batch
 
     def apply(self) -> Receipt:
-        """Puts the batch in; or, where a write under its key went in before, gives that one's receipt."""
+        """Apply the batch, or return the receipt of an earlier write with the same key."""
         once = self.batch.once
         if not once:
             return self._apply()
@@ -68,7 +68,7 @@ class Writer(Places):
             return receipt
         receipt = self._apply()
         self.note_fact(ONCE + once, json.dumps({"at": self.at, "receipt": receipt}))
-        # Now and then those that are old are taken out.
+        # Delete old receipts now and then.
         ends = ((ONCE, ONCE_END), (ANSWERS, ANSWERS_END)) if hash_text(once)[0] % 64 == 0 else ()
         for between in ends:
             found = self.run("SELECT key, value FROM meta WHERE key >= ? AND key < ?", *between)
@@ -103,12 +103,12 @@ class Writer(Places):
         return Receipt(outcomes=outcomes, changed=changed, retired=retired, purged=purged)
 
     def _check_expected(self) -> None:
-        """Refuses the batch where somebody else read a source on, or changed a memory, since it was prepared."""
+        """Refuse the batch if a source was read on, or a memory changed, since it was prepared."""
         for scope, uri, position in self.batch.expect:
             found = self.find_source(scope, uri, "position") or 0
             if found != position:
                 raise Overtaken(
-                    f"{uri} was read on to {found} by another process.",
+                    f"{uri} was read up to {found} by another process.",
                     "Nothing is lost; run it again.",
                 )
         for id, was in self.batch.unchanged:
@@ -116,12 +116,15 @@ class Writer(Places):
             if row is None or row[0] != rows.stamp(was):
                 raise Overtaken(
                     f"The memory {id} was changed by another process.",
-                    "Read it again, and change what it says now.",
+                    "Read it again, then repeat the change.",
                 )
 
     def _change_and_relate(self, outcomes: Sequence[Outcome]) -> int:
-        """The changes and relations of the batch. What was not stored after all, being known or purged, neither replaces nor
-        relates to anything. Returns the number of changes."""
+        """Apply the changes and relations of the batch. Returns the number of changes.
+
+        A memory that was not stored, because it is known or purged, replaces nothing and relates to
+        nothing.
+        """
         batch = self.batch
         absent = {entry.memory.id for entry in batch.add} - {one.id for one in outcomes}
         changes = [one for one in batch.change if one.fields.get("superseded_by") not in absent]
@@ -139,13 +142,13 @@ class Writer(Places):
     # Adding
 
     def add(self, entries: Sequence[Entry]) -> tuple[Outcome, ...]:
-        """Puts new memories in. What is known or was purged is left out and said so."""
+        """Add new memories. Known and purged ones are skipped and reported."""
         if not entries:
             return ()
         hashes = {entry.memory.content_hash for entry in entries}
         purged = self.find_refused(hashes)
         scopes = [self.scope(entry.memory.scope) for entry in entries]
-        heard = self.find_turns({*scopes}, {entry.turn for entry in entries if entry.turn})
+        known = self.find_turns({*scopes}, {entry.turn for entry in entries if entry.turn})
         living = self.find_living({*scopes}, hashes)
         event = Event(self.batch.at, self.actor, "add", {}, {})
         outcomes, chosen, turns = [], [], []
@@ -155,18 +158,18 @@ class Writer(Places):
             if memory.content_hash in purged:
                 self.refused.add(hash_text(embedded_text(memory)))
                 outcome = Outcome("", "purged")
-            elif turn and (scope, turn) in heard:
+            elif turn and (scope, turn) in known:
                 outcome = Outcome("", "known")
             elif entry.unique and (twin := living.get(place)):
                 outcome = Outcome(twin, "duplicate", duplicate_of=twin, similarity=1.0)
             else:
-                # What goes in is known to those that come after it.
+                # Later entries of the batch must see this one.
                 if entry.unique and memory.deleted_at is None:
                     living[place] = memory.id
                 record = Record(memory, entry.unique, (event,), self.encode(entry.vectors))
                 chosen.append((self.number("memories"), scope, record))
-            if turn and outcome.status != "purged" and (scope, turn) not in heard:
-                heard.add((scope, turn))
+            if turn and outcome.status != "purged" and (scope, turn) not in known:
+                known.add((scope, turn))
                 turns.append({"scope": scope, "identity": turn})
             outcomes.append(outcome)
         self.put("turns", turns)
@@ -175,21 +178,21 @@ class Writer(Places):
         return tuple(outcomes)
 
     def revector(self) -> None:
-        """New vectors of the batch's model in the place of the old, for what still says what they were made of."""
+        """Replace vectors of the batch's model, where the text they were made of is unchanged."""
         batch = self.batch
         if batch.model is None:
             return
-        for which, given, table, texts, text_of in (
+        for which, vectors, table, texts, text_of in (
             (MEMORIES, batch.vectors, "memories", "section, content, metadata", vector_text),
             (TOPICS, batch.span_vectors, "spans", "name, summary", topic_text),
         ):
-            if not given:
+            if not vectors:
                 continue
             found = self.run(
-                f"SELECT id, key, scope, {texts} FROM {table} WHERE id = ANY(?)", given
+                f"SELECT id, key, scope, {texts} FROM {table} WHERE id = ANY(?)", vectors
             )
             same = [
-                (key, scope, self.encode(given[id]))
+                (key, scope, self.encode(vectors[id]))
                 for id, key, scope, *parts in found
                 if batch.made_of.get(id) in (None, text_of(*parts))
             ]
@@ -198,7 +201,7 @@ class Writer(Places):
             self.put_vectors(which, same)
 
     def record(self, action: str, row: Row, before: Row = NOTHING, after: Row = NOTHING) -> None:
-        """One line of the history of the memory that has, or had, this row."""
+        """Append an event to the history of the memory with this row."""
         event = Event(self.batch.at, self.actor, action, before, after)
         self.put_events([(row["key"], row["scope"], event)])
 
@@ -229,12 +232,15 @@ class Writer(Places):
             self.unindex(MEMORIES, [key])
         self.update("memories", changed, "key", key)
         if "content" in changed or "section" in changed:
-            # The old vectors are of another text. New ones come with the batch where there is a model.
+            # The old vectors belong to another text. New ones come with the batch if there is a model.
             self.drop_vectors(MEMORIES, [key])
         if reindexed:
             self.index(MEMORIES, [key])
-        told = [name for name in changed if name not in UNTOLD]
-        before, after = {name: old[name] for name in told}, {name: merged[name] for name in told}
+        recorded = [name for name in changed if name not in UNRECORDED]
+        before, after = (
+            {name: old[name] for name in recorded},
+            {name: merged[name] for name in recorded},
+        )
         if "entities" in change.fields:
             was, now = self._rename(key, scope, change.fields["entities"])
             if was != now:
@@ -243,7 +249,7 @@ class Writer(Places):
         self.audit(change.action, change.id)
 
     def _keep_wording(self, row: Row, text: str) -> None:
-        """Keep other words for the same statement as a version in its history. The memory itself stays as it is."""
+        """Record another wording of the same statement in its history; the memory stays as it is."""
         known = self.run("SELECT after FROM history WHERE memory = ?", row["key"])
         if text in (json.loads(after or "{}").get("content") for (after,) in known):
             return
@@ -253,7 +259,7 @@ class Writer(Places):
         self.audit("repeat", row["id"])
 
     def _find_changed_columns(self, change: Change, old: Row) -> Json:
-        """The columns that get another value."""
+        """Columns that get a new value."""
         new: Json = {}
         for field, value in change.fields.items():
             if field == "vote":
@@ -272,7 +278,7 @@ class Writer(Places):
         return changed
 
     def _refuse(self, change: Change, row: Row, changed: Row) -> None:
-        """What no change may bring about: a told text twice in its scope, a purged text, a circle of replacements."""
+        """Refuse a change that duplicates a note, restores a purged text or closes a cycle of replacements."""
         if row["dedup"] is not None and row["deleted_at"] is None:
             twins = self.find_living([row["scope"]], [row["dedup"]])
             for twin in {*twins.values()} - {change.id}:
@@ -281,18 +287,18 @@ class Writer(Places):
                 )
         if "content_hash" in changed and self.find_refused({row["content_hash"]}):
             raise InvalidInput(
-                "This text was purged, so it is not taken in again.",
-                "`bethink add --force` remembers it all the same.",
+                "This text was purged, so it cannot be added again.",
+                "`bethink add --force` adds it anyway.",
             )
         by = changed.get("superseded_by")
         if by and self.one(CHAIN, by, change.id):
             raise InvalidInput(
-                f"{change.id} already replaces {by}; replacing it back would make a circle.",
+                f"{change.id} already replaces {by}; replacing it back would form a cycle.",
                 f"bethink restore {by}",
             )
 
     def _rename(self, key: int, scope: int, entities: Sequence[Entity]) -> tuple[Rows, Rows]:
-        """Gives a memory other entities; returns the old and the new ones, for its history."""
+        """Replace the entities of a memory; returns the old and the new ones, for its history."""
         sql = "SELECT e.name, e.type FROM memory_entities me JOIN entities e ON e.id = me.entity WHERE me.memory = ?"
         before = sorted(list(row) for row in self.run(sql, key))
         self.run("DELETE FROM memory_entities WHERE memory = ?", key)
@@ -300,7 +306,7 @@ class Writer(Places):
         return before, sorted(list(row) for row in self.run(sql, key))
 
     def place(self, id: str, lines: tuple[int, int] | None, position: int) -> None:
-        """Where a passage stands in its source is no part of its history."""
+        """Set the position of a passage in its source, which is not part of its history."""
         row = self.stored_row(id)
         if row is None:
             return  # purged meanwhile
@@ -309,7 +315,7 @@ class Writer(Places):
         self.update("memories", new | {"row_hash": rows.row_hash(row | new)}, "key", row["key"])
 
     def move(self, scope: str, old: str, new: str) -> None:
-        """Gives a source another uri. Its path is a searchable word of its memories."""
+        """Change the URI of a source. Its path is a searchable word of its memories."""
         source, there = self.find_source(scope, old), self.find_source(scope, new)
         if source is None:
             return
@@ -326,7 +332,7 @@ class Writer(Places):
     # Conversations
 
     def put_session(self, session: Session) -> None:
-        """A new session, or a known one that went on. What another project calls by the same id is not told here."""
+        """Store a new session, or update a known one. A session of another project is left alone."""
         found = self.one(f"{rows.SESSION} WHERE n.id = ?", session.id)
         known: Session = rows.read(Session, found) if found else session
         if known.scope != session.scope:
@@ -345,8 +351,10 @@ class Writer(Places):
         self.audit("session", session.id)
 
     def _blank(self, span: str | None, session: str | None, source: int) -> None:
-        """After a purge: names and summaries of topics were made from what was said, so those around the purged memory go too, and so
-        does what its transcript keeps of the last exchange to go on from."""
+        """Blank the names and summaries of topics around a purged memory.
+
+        They were made from its text. The transcript's state of the last exchange goes as well.
+        """
         around = self.run(
             "WITH RECURSIVE around(id) AS (SELECT id FROM spans WHERE id = ? UNION SELECT p.parent FROM spans p JOIN around a ON a.id = p.id)"
             " SELECT p.key, p.name, p.summary FROM spans p JOIN around a ON a.id = p.id",
@@ -372,14 +380,16 @@ class Writer(Places):
     # Leaving
 
     def retire(self, scope: str, uri: str) -> int:
-        """Takes a source's old passages out: those that somebody used, linked or edited are only hidden, the rest is removed. What was
-        told under the same name is nobody's passage, and stays."""
+        """Remove the old passages of a source; hide those that were used, linked or edited.
+
+        Notes that name the same source stay.
+        """
         passages = self.run(
             "SELECT m.key, m.id, m.usefulness <> 0 OR m.access_count <> 0"
             " OR EXISTS (SELECT 1 FROM relations r WHERE r.source = m.id)"
             " OR EXISTS (SELECT 1 FROM relations r WHERE r.target = m.id)"
             f" OR EXISTS (SELECT 1 FROM history h WHERE h.memory = m.key AND h.action NOT IN {rows.READING})"
-            f" FROM memories m WHERE m.source = ? AND m.deleted_at IS NULL AND NOT {rows.TOLD} ORDER BY m.key",
+            f" FROM memories m WHERE m.source = ? AND m.deleted_at IS NULL AND NOT {rows.IS_NOTE} ORDER BY m.key",
             self.find_source(scope, uri),
         )
         keep = set(self.batch.keep)
@@ -393,7 +403,10 @@ class Writer(Places):
         return len(old)
 
     def vanish(self, scope: str, uri: str) -> int:
-        """A source that is no more. Its row stays only for memories that were used; without a hash it is read anew if it returns."""
+        """Retire a source that no longer exists.
+
+        Its row stays only for used memories. Without a hash it is read again if it returns.
+        """
         retired, source = self.retire(scope, uri), self.find_source(scope, uri)
         if source is not None:
             unread = {"hash": None, "position": 0, "metadata": "{}"}
@@ -403,7 +416,7 @@ class Writer(Places):
         return retired
 
     def purge(self, id: str) -> int:
-        """Removes every trace of a memory, and leaves a tombstone by which its text is refused when it comes again."""
+        """Remove every trace of a memory, and leave a tombstone that keeps its text from coming back."""
         row = self.stored_row(id)
         if row is None:
             return 0
@@ -436,13 +449,16 @@ class Writer(Places):
         return 1
 
     def drop_entities(self, named: Keys) -> None:
-        """Takes those of these names out that no memory has any more."""
+        """Delete those of these entities that no memory has any more."""
         unnamed = "NOT EXISTS (SELECT 1 FROM memory_entities WHERE entity = entities.id)"
         self.run(f"DELETE FROM entities WHERE id = ANY(?) AND {unnamed}", named)
 
     def release(self, gone: Ids) -> None:
-        """Takes out the relations of memories that are gone for good. What they replaced goes back to what else replaces it, or is
-        valid again; what only they answered is open."""
+        """Delete the relations of memories that are gone for good.
+
+        What they replaced falls back to another replacement or becomes valid again. Questions that
+        only they answered are open again.
+        """
         asked = self.column(
             "SELECT DISTINCT target FROM relations WHERE type = 'answers' AND source = ANY(?)", gone
         )
@@ -457,7 +473,7 @@ class Writer(Places):
             self.change(Change(id, "restore", {"superseded_by": None}))
 
     def reset(self, scopes: Keys | None) -> int:
-        """Takes everything out, or everything of some scopes, beyond recovery."""
+        """Delete everything, or everything in some scopes, beyond recovery."""
         inside = within("scope", scopes)
         found = self.run(f"SELECT key, id FROM memories WHERE {inside}")
         self.remove([key for key, _ in found])
@@ -468,7 +484,7 @@ class Writer(Places):
         for table in ("spans", "sessions", "turns", "sources"):
             self.run(f"DELETE FROM {table} WHERE {inside}")
         self.drop_entities(self.column("SELECT id FROM entities"))
-        # The cache is keyed by text, not by scope, and kept answers quote any: after a reset they may hold what is gone.
+        # The cache is keyed by text, not by scope, and cached answers quote any memory: both may contain deleted text.
         self.run("DELETE FROM embedding_cache")
         self.expunge([])
         if scopes is None:

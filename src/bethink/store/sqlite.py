@@ -1,9 +1,12 @@
-"""The SQLite store: one file, one connection per thread. What is common to all stores is in `base`, `rules` and `transfer`. Here are
-words and vectors in its own way; opening the file (permissions, pragmas, waiting for locks, migrations, translated errors); and looking
-after it (what is wrong with it, a backup, no page that keeps what was purged).
+"""The SQLite store: one file, one connection per thread.
 
-The file is only ever touched through apsw. Opening it with `open()` or a second SQLite library in the same process would
-silently drop SQLite's locks, so permissions are set by path and the file is created before SQLite first sees it.
+`base`, `rules` and `transfer` contain the code shared by all stores. This module adds the word
+index and the vectors of SQLite, opening the file (permissions, pragmas, locks, migrations,
+translated errors) and maintaining it (checks, backups, and removing purged text from its pages).
+
+The file is only ever touched through apsw. Opening it with `open()` or a second SQLite library in
+the same process would silently drop SQLite's locks, so permissions are set by path and the file is
+created before SQLite first sees it.
 """
 
 from __future__ import annotations
@@ -45,30 +48,30 @@ if TYPE_CHECKING:
     from bethink.store.vectors import VectorIndex
 
 WITHOUT_LOCKS = "unix-none" if os.name == "posix" else "win32-none"  # a VFS of SQLite
-APPLICATION = 0x52636F6C  # "Rcol", so that another program's database is never taken for ours
+APPLICATION = 0x52636F6C  # "Rcol", to recognise our own databases
 MIGRATIONS = Path(__file__).parent / "migrations" / "sqlite"
 SCHEMA = len(list(MIGRATIONS.iterdir()))  # the number of the newest migration
-# The migration that empties the full-text index, which is then made anew from the texts.
+# The migration that empties the full-text index, which is then rebuilt from the texts.
 REINDEXED = 5
 WAL_LIMIT = 16 * 1024 * 1024
-# Among the facts about the database: pages of the file or of its log may still hold what was purged.
+# Key in `meta`: pages of the file or its log may still contain purged text.
 SCRUB = "scrub"
 
 # SQLite up to 3.51.2 can corrupt a WAL database that several processes use.
 OLDEST_SQLITE = 3_051_003
-PATIENCE = 2.0  # seconds that a purge waits for others to end their reads; set by hand
+PATIENCE = 2.0  # seconds that a purge waits for other readers; set by hand
 LINGERING = (
     "The memory is gone from every answer, but another process is still reading, and until it ends the old text stays in the"
     " database file. The next write after that takes it out."
 )
 UNREADABLE = (StoreError, apsw.CorruptError, apsw.SQLError, apsw.NoMemError, UnicodeDecodeError)
-# Tables that have no column `scope` here, where one person has the whole
+# Tables without a column `scope` in SQLite, where one person owns the whole database
 UNSCOPED = frozenset(
     "history entities memory_entities relations tombstones embedding_cache meta".split()
 )
 FULL_TEXT = ("memories_fts", "spans_fts")
 SCALARS = (str, int, float, bytes, type(None))
-# What puts words into a full-text index, and what takes the same words out of it.
+# Statements that add words to a full-text index and remove the same words.
 INDEX = {
     MEMORIES: "INSERT INTO memories_fts(rowid, content, summary, section, tags, scope) VALUES (?, ?, ?, ?, ?, ?)",
     TOPICS: "INSERT INTO spans_fts(rowid, name, summary, scope) VALUES (?, ?, ?, ?)",
@@ -85,19 +88,19 @@ def translate(sql: str) -> str:
 
 
 def bindings(values: Sequence[Any]) -> Sequence[Any]:
-    """Parameters as apsw takes them: a collection becomes a table."""
+    """Convert parameters for apsw: a collection becomes a table."""
     return [value if isinstance(value, SCALARS) else _table(tuple(value)) for value in values]
 
 
 def _table(values: tuple[Any, ...]) -> Any:
-    given = values or (-1,)  # no table is empty, and no row has this number
-    return apsw.carray(array.array("q", given) if isinstance(given[0], int) else given)
+    filled = values or (-1,)  # a table must not be empty, and no row has this number
+    return apsw.carray(array.array("q", filled) if isinstance(filled[0], int) else filled)
 
 
 class SqliteWriter(Writer):
-    """A write into SQLite."""
+    """Write to SQLite."""
 
-    entity_scope = "0"  # one person has the whole database
+    entity_scope = "0"  # one person owns the whole database
 
     def __init__(self, connection: Connection, batch: Batch) -> None:
         super().__init__(batch, batch.actor)
@@ -108,12 +111,12 @@ class SqliteWriter(Writer):
     def run(self, sql: str, *values: Any) -> Rows:
         return list(self.connection.execute(translate(sql), bindings(values)))
 
-    def put(self, table: str, given: Sequence[Row], key: str = "") -> None:
-        if not given:
+    def put(self, table: str, new: Sequence[Row], key: str = "") -> None:
+        if not new:
             return
-        names = [name for name in given[0] if name != "scope" or table not in UNSCOPED]
+        names = [name for name in new[0] if name != "scope" or table not in UNSCOPED]
         self.connection.executemany(
-            _insert(table, tuple(names), key), ([row[name] for name in names] for row in given)
+            _insert(table, tuple(names), key), ([row[name] for name in names] for row in new)
         )
 
     def number(self, table: str) -> int:
@@ -130,14 +133,14 @@ class SqliteWriter(Writer):
     # Words
 
     def index_words(self, which: Index, texts: Sequence[Texts]) -> None:
-        self._tell_index(INDEX[which], texts)
+        self._update_index(INDEX[which], texts)
 
     def drop_words(self, which: Index, keys: Keys) -> None:
-        self._tell_index(FORGET[which], self.texts(which, keys))
+        self._update_index(FORGET[which], self.texts(which, keys))
 
-    def _tell_index(self, statement: str, texts: Sequence[Texts]) -> None:
-        told = [(text.key, *text.columns, scope_token(text.scope)) for text in texts]
-        self.connection.executemany(statement, told)
+    def _update_index(self, statement: str, texts: Sequence[Texts]) -> None:
+        indexed = [(text.key, *text.columns, scope_token(text.scope)) for text in texts]
+        self.connection.executemany(statement, indexed)
 
     # Leaving
 
@@ -161,11 +164,11 @@ def _insert(table: str, names: tuple[str, ...], key: str) -> str:
     return f"INSERT{' OR IGNORE' * (table in OFTEN)} INTO {table}{values}{again}"
 
 
-WIDE = 1000  # memories among which those that pass a filter are looked for first
+WIDE = 1000  # nearest memories that a filter is first applied to
 
 
 class SqliteStore(Store):
-    """One database file. A connection per thread, since SQLite's are not shared; one set of vectors per process."""
+    """One database file, with a connection per thread and one set of vectors per process."""
 
     columns = rows.COLUMNS.format("json_group_array(json_array(e.name, e.type))")
     signature = "m.metadata ->> 'signature'"
@@ -184,8 +187,8 @@ full-text index | rebuild | {} spans, but {} are indexed. | SELECT a.n, b.n FROM
         # Weak, so that the connection of a thread is closed when the thread ends.
         self._connections = WeakSet[Connection]()
         self._lock = allocate_lock()
-        self._held: dict[Index, VectorIndex] = {}
-        # Errors about the file come when it is opened, not at the first question.
+        self._indexes: dict[Index, VectorIndex] = {}
+        # Raise errors about the file on opening, not at the first question.
         self.run("SELECT 1")
 
     @property
@@ -201,7 +204,7 @@ full-text index | rebuild | {} spans, but {} are indexed. | SELECT a.n, b.n FROM
         with self._lock:
             connections = list(self._connections)
             self._connections.clear()
-        # Closed already, damaged or read-only: then there is nothing to scrub.
+        # There is nothing to scrub in a closed, damaged or read-only database.
         with suppress(apsw.Error):
             if connections:
                 scrub(connections[0], 0.0)
@@ -214,7 +217,7 @@ full-text index | rebuild | {} spans, but {} are indexed. | SELECT a.n, b.n FROM
             return list(self.connection.execute(translate(sql), bindings(values)))
 
     def _last_key(self) -> int:
-        # From a table of its own, so that damage among the memories does not hide it.
+        # From a separate table, so that damage to the memories does not hide it.
         found = self.run("SELECT seq FROM sqlite_sequence WHERE name = 'memories'")
         return int(found[0][0]) if found else 0
 
@@ -245,8 +248,11 @@ full-text index | rebuild | {} spans, but {} are indexed. | SELECT a.n, b.n FROM
         return self.run(sql, asked, *where[1], limit) if asked else []
 
     def _find_by_words(self, query: Query, scopes: Keys, where: Where, limit: int) -> Rows:
-        """FTS5's own rank reads every posting of every word to weigh it, which in a large database takes longer than all the
-        rest of a search. Frequencies and lengths come in when the candidates are scored, so the weights are enough here."""
+        """Rank by word weights alone, without frequencies and lengths.
+
+        FTS5's own rank reads every posting of every word, which in a large database takes longer
+        than the rest of a search. Frequencies and lengths are added when the candidates are scored.
+        """
         inside, total = self.run(
             f"SELECT coalesce(sum(iif({within('id', scopes)}, memories, 0)), 0), coalesce(sum(memories), 0) FROM scopes"
         )[0]
@@ -263,23 +269,23 @@ full-text index | rebuild | {} spans, but {} are indexed. | SELECT a.n, b.n FROM
                     weight[key] += value
             if len(weight) >= limit:
                 break
-        # Among equals the newest come first: keys rise, and the sort keeps the order it is given.
+        # Among equals the newest come first: keys grow with time, and the sort is stable.
         ordered = sorted(sorted(weight, reverse=True), key=weight.__getitem__, reverse=True)
         best = [(key, weight[key]) for key in ordered[: limit * 2]]
         if inside == total and not self._hides(scopes):
             return best[:limit]
         seen = self._visible(best, where)
         if len(seen) * 2 < min(len(best), limit):
-            return []  # forgotten ones crowd out the rest: the slow way looks behind them
+            return []  # hidden memories crowd out the rest: use the slow way, which skips them
         return [row for row in best if row[0] in seen][:limit]
 
     def _visible(self, found: Sequence[tuple[int, float]], where: Where) -> set[int]:
-        """Those of the found memories that the filter shows: forgotten ones and those of other scopes may stand among them."""
+        """Return those of the found memories that pass the filter."""
         asked = f"SELECT m.key FROM memories m WHERE m.key = ANY(?) AND {where[0]}"
         return set(self.column(asked, [key for key, _ in found], *where[1]))
 
     def _hides(self, scopes: Keys) -> bool:
-        """Whether any memory of these scopes is forgotten, replaced, bound to a time or quarantined."""
+        """Return True if any memory of these scopes is forgotten, replaced, time-limited or quarantined."""
         sql = f"SELECT 1 FROM memories WHERE {within('scope', scopes)} AND ({rows.HIDDEN}) LIMIT 1"
         return bool(self.run(sql))
 
@@ -295,14 +301,15 @@ full-text index | rebuild | {} spans, but {} are indexed. | SELECT a.n, b.n FROM
     # Vectors
 
     def _vectors(self, which: Index = MEMORIES) -> VectorIndex:
-        if which not in self._held:
-            from bethink.store.vectors import VectorIndex  # brings NumPy; words do without
+        if which not in self._indexes:
+            # Imported late: keyword search does not need NumPy.
+            from bethink.store.vectors import VectorIndex
 
-            self._held[which] = VectorIndex(self.run, *which[:2], codes_folder(self.path))
-        return self._held[which]
+            self._indexes[which] = VectorIndex(self.run, *which[:2], codes_folder(self.path))
+        return self._indexes[which]
 
     def embed_question(self, text: str, embedder: Embedder) -> Any:
-        if getattr(embedder, "quick", False):  # quicker made than read
+        if getattr(embedder, "quick", False):  # faster to compute than to read
             return embedder.query(text)
         from bethink.store.vectors import ask_once
 
@@ -310,20 +317,20 @@ full-text index | rebuild | {} spans, but {} are indexed. | SELECT a.n, b.n FROM
 
     def nearest(self, vector: Any, model: str, filter: Filter, limit: int) -> Ranking:
         scopes = self._scopes(filter.scopes)
-        held = self._vectors()
+        vectors = self._vectors()
         narrow = rows.is_narrow(filter)
         looked = max(limit, WIDE) if narrow else limit
-        found = held.search(vector, model, scopes, looked)
+        found = vectors.search(vector, model, scopes, looked)
         if not found or not (narrow or self._hides(scopes)):
             return found
-        # What a filter lets through is mostly among the nearest; only otherwise is every memory of the scope asked about.
+        # Matching memories are mostly among the nearest; only otherwise is every memory of the scope checked.
         seen = self._visible(found, rows.where(filter, scopes, by_key=True))
         enough = limit if narrow else len(found) / 2
         if len(seen) >= enough or len(found) < looked:
             return tuple(row for row in found if row[0] in seen)[:limit]
         sql, values = rows.where(filter, scopes)
         allowed = self.column(f"SELECT m.key FROM memories m WHERE {sql}", *values)
-        return held.search(vector, model, scopes, limit, allowed)
+        return vectors.search(vector, model, scopes, limit, allowed)
 
     def nearest_spans(self, vector: Any, model: str, scopes: Scopes, limit: int) -> Scores:
         found = self._vectors(TOPICS).search(vector, model, self._scopes(scopes), limit)
@@ -337,11 +344,11 @@ full-text index | rebuild | {} spans, but {} are indexed. | SELECT a.n, b.n FROM
     # Care
 
     def _size(self) -> int:
-        """Bytes on disk, the write-ahead log included."""
+        """Bytes on disk, including the write-ahead log."""
         return sum(file.stat().st_size for file in _files(self.path, "", "-wal"))
 
     def _check_database(self, deep: bool) -> Problems:
-        """What is wrong with the file: who may read it, its pages, all of them if `deep`, and the word indexes."""
+        """Check permissions, pages (all of them if `deep`) and the word indexes of the file."""
         problems = [
             Problem("permissions", f"{file} can be read by others.", "permissions")
             for file in _list_exposed(self.path)
@@ -358,17 +365,17 @@ full-text index | rebuild | {} spans, but {} are indexed. | SELECT a.n, b.n FROM
                 problems.append(Problem("full-text index", f"{table}: {error}.", "rebuild"))
         unsound = [unsound_vectors(self.connection, which.table) for which in INDEX if deep]
         if number := sum(map(len, unsound)):
-            said = f"{number} vectors are not what was written."
-            problems.append(Problem("vectors", said, "reindex"))
+            message = f"{number} vectors are damaged."
+            problems.append(Problem("vectors", message, "reindex"))
         return problems
 
     def backup(self, path: str) -> int:
-        """A complete copy in one file, taken while others go on writing."""
+        """Write a complete copy to one file while others go on writing."""
         target = Path(path)
         with translate_errors(self.path), claim_backup(target) as partial:
             partial.touch(0o600, exist_ok=False)
             self.connection.execute("VACUUM INTO ?", (str(partial),))
-            # VACUUM does not copy it, and a restored backup must work as the original did.
+            # VACUUM does not copy the journal mode, and a restored backup must work like the original.
             with closing(Connection(str(partial), apsw.SQLITE_OPEN_READWRITE)) as copy:
                 copy.pragma("journal_mode", "WAL")
         return target.stat().st_size
@@ -378,7 +385,7 @@ full-text index | rebuild | {} spans, but {} are indexed. | SELECT a.n, b.n FROM
 
 
 def connect(path: Path, timeout: float) -> Connection:
-    """A connection to the database at `path`, made if there is none, brought to the newest schema if it is older."""
+    """Connect to the database at `path`; create it if necessary and migrate it to the newest schema."""
     if apsw.SQLITE_VERSION_NUMBER < OLDEST_SQLITE:
         raise StoreError(
             f"SQLite {apsw.sqlite_lib_version()} can corrupt a shared database.",
@@ -386,7 +393,7 @@ def connect(path: Path, timeout: float) -> Connection:
         )
     _secure(path)
     with translate_errors(path):
-        # Nothing can be put beside the file on a read-only file system, or in a folder of somebody else's.
+        # No files can be created next to it on a read-only file system or in another user's folder.
         beside = os.access(path.parent, os.W_OK)
         writable = apsw.SQLITE_OPEN_READWRITE
         connection = Connection(str(path), writable) if beside else _open_unwritable(path)
@@ -396,8 +403,8 @@ def connect(path: Path, timeout: float) -> Connection:
         except BaseException:
             connection.close()
             raise
-        # Owner-only permissions for what proved to be ours. By path: an open and a close of the file itself would drop SQLite's locks.
-        with suppress(OSError):  # the log may go while it is looked at
+        # Owner-only permissions for our own files. By path: opening and closing the file itself would drop SQLite's locks.
+        with suppress(OSError):  # the log may disappear meanwhile
             for file in _list_exposed(path):
                 if file.stat().st_uid == os.getuid():
                     file.chmod(0o600)
@@ -405,11 +412,12 @@ def connect(path: Path, timeout: float) -> Connection:
 
 
 def _open_unwritable(path: Path) -> Connection:
-    """Open a connection for reading where SQLite cannot make the files that it coordinates readers and writers with.
+    """Open a connection for reading where SQLite cannot create its -wal and -shm files.
 
-    What a process that did not close the database wrote last is in its log. While the shared index of the log is there, somebody may
-    still write, and SQLite reads by that index. Without it nobody has the database open: no lock is needed, and with an exclusive
-    connection SQLite keeps an index of the log in memory.
+    If a process did not close the database, its last writes are in the log. While the shared index
+    of the log exists, another process may still write, and SQLite reads through that index. Without
+    it no process has the database open: no lock is needed, and with an exclusive connection SQLite
+    keeps an index of the log in memory.
     """
     address, flags = path.absolute().as_uri(), apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     if not _has_log(path):
@@ -422,14 +430,17 @@ def _open_unwritable(path: Path) -> Connection:
 
 
 def _has_log(path: Path) -> bool:
-    """Whether something may have been written that is in the log alone."""
+    """Return True if the write-ahead log may contain data that is not in the file."""
     log = Path(f"{path}-wal")
     return log.exists() and log.stat().st_size > 0
 
 
 def open_unchanged(path: Path) -> Connection:
-    """A connection that writes nothing, not even beside the file: to read a database in WAL mode SQLite makes files there, unless it
-    is told that nobody writes to it, which a missing log says, or it cannot."""
+    """Open a connection that writes nothing, not even files next to the database.
+
+    In WAL mode SQLite creates such files even for reading, unless it is opened as immutable, which
+    is safe without a log, or the folder is not writable.
+    """
     with path.open("rb") as stream:
         header = stream.read(20)
     in_wal_mode = header[18:19] == b"\x02"
@@ -439,7 +450,7 @@ def open_unchanged(path: Path) -> Connection:
 
 
 def _prepare(connection: Connection, path: Path) -> None:
-    # First whether there is anything: another process may be making it, and puts its name on it in the same transaction.
+    # Check for tables first: a process that is creating the database sets the application id in the same transaction.
     filled = connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").get
     version, owner = connection.pragma("user_version"), connection.pragma("application_id")
     if owner != APPLICATION and (filled or version or owner):
@@ -447,7 +458,7 @@ def _prepare(connection: Connection, path: Path) -> None:
             f"{path} is a database of another program.",
             "Choose another path with the `database` setting.",
         )
-    # These hold for this connection only and write nothing.
+    # These apply to this connection only and write nothing.
     connection.pragma("synchronous", "FULL")
     connection.pragma("foreign_keys", True)
     connection.pragma("secure_delete", True)
@@ -469,7 +480,7 @@ def migrations() -> list[str]:
 
 
 def migrate(connection: Connection) -> None:
-    """Applies what is missing, each script in a transaction of its own. Two processes may do this at once."""
+    """Apply missing migrations, each in a separate transaction. Two processes may do this at once."""
     if connection.pragma("user_version") == 0:
         retry(lambda: connection.pragma("journal_mode", "WAL"))
     for number, script in enumerate(migrations(), start=1):
@@ -484,7 +495,7 @@ def migrate(connection: Connection) -> None:
 
 
 def _secure(path: Path) -> None:
-    """Makes folder and file with owner-only permissions before SQLite first opens them."""
+    """Create folder and file with owner-only permissions before SQLite first opens them."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if path.is_symlink() and path.exists() and path.stat().st_uid != os.getuid():
@@ -508,7 +519,7 @@ def _secure(path: Path) -> None:
 
 @contextmanager
 def immediate(connection: Connection, patience: float = 30.0) -> Iterator[None]:
-    """A write transaction that holds the lock from its first moment, so that it cannot fail half way for being late."""
+    """Run a write transaction that takes the lock at its start, so that it cannot fail half way."""
     retry(lambda: connection.execute("BEGIN IMMEDIATE"), patience)
     try:
         yield
@@ -521,7 +532,10 @@ def immediate(connection: Connection, patience: float = 30.0) -> Iterator[None]:
 
 
 def retry(action: Callable[[], object], patience: float = 30.0) -> None:
-    """Calls until no other process is in the way. SQLite's own waiting is not fair, so late-comers retry with jitter."""
+    """Repeat an action until no other process holds a lock.
+
+    SQLite's own waiting is not fair, so late-comers retry with jitter.
+    """
     deadline = time.monotonic() + patience
     while True:
         try:
@@ -536,7 +550,7 @@ def retry(action: Callable[[], object], patience: float = 30.0) -> None:
             return
 
 
-# SQLite's errors, ours for each, what is said of it and what to do next. The first that fits counts.
+# SQLite errors, our error, its message and its hint. The first match counts.
 TRANSLATIONS = """
 BusyError LockedError | StoreBusy | Another process is writing to {path} and did not finish in time. | Try again, or raise `busy_timeout`.
 NotADBError | StoreCorrupt | {path} is not a Bethink database. | Choose another `database`, or move the file away.
@@ -545,20 +559,20 @@ FullError | StoreError | The disk that holds {path} is full; nothing was changed
 ReadOnlyError | StoreReadOnly | The database {path} cannot be written: it is read-only. | Check the permissions of the file and its folder.
 CantOpenError PermissionsError AuthError | StoreError | The database {path} cannot be opened: {error}. | Check that its folder exists and is yours.
 IOError | StoreError | Reading or writing {path} failed: {error}; nothing was changed. | Check the disk and free space.
-Error | StoreError | The database {path} could not do what was asked: {error}. | Run `bethink doctor --deep`.
+Error | StoreError | The database {path} failed: {error}. | Run `bethink doctor --deep`.
 """
 
 
 @contextmanager
 def translate_errors(path: Path | str) -> Iterator[None]:
-    """SQLite's errors as ours, each with what to do next."""
+    """Translate SQLite errors into ours, each with a hint."""
     try:
         yield
     except apsw.Error as error:
         raise translate_error(TRANSLATIONS, apsw, error, path=path, error=error) from error
     except UnicodeDecodeError as error:
         raise StoreCorrupt(
-            f"The database {path} is damaged: it holds text that is none.",
+            f"The database {path} is damaged: it contains invalid text.",
             "Run `bethink doctor --deep`.",
         ) from error
     except UnicodeEncodeError as error:
@@ -573,13 +587,16 @@ def _files(path: Path, *suffixes: str) -> list[Path]:
 
 
 def _list_exposed(path: Path) -> list[Path]:
-    """Those files of a database that others than their owner can read."""
+    """Files of a database that others than their owner can read."""
     found = _files(path, "", "-wal", "-shm") if os.name == "posix" else []
     return [file for file in found if stat.S_IMODE(file.stat().st_mode) & 0o077]
 
 
 def unsound_vectors(connection: Connection, table: str) -> list[int]:
-    """A vector has no hash of its own, but not every row of numbers can be one: see `vectors.sound`."""
+    """Find damaged vectors. They have no hash, but not every row of numbers is a vector.
+
+    See `vectors.sound`.
+    """
     from bethink.store.vectors import sound
 
     found = connection.execute(
@@ -590,7 +607,7 @@ def unsound_vectors(connection: Connection, table: str) -> list[int]:
 
 @contextmanager
 def claim_backup(path: Path) -> Iterator[Path]:
-    """Where a backup is written until it is whole: never half a file under the final name."""
+    """Yield a temporary path for a backup, and rename the finished file to `path`."""
     if path.exists():
         raise StoreError(
             f"{path} exists already; a backup does not overwrite.",
@@ -614,17 +631,21 @@ def claim_backup(path: Path) -> Iterator[Path]:
 
 
 def codes_folder(path: Path) -> Path:
-    """Where the codes of a database's vectors lie, which a new process takes from there."""
+    """Folder with the codes of a database's vectors, for new processes to load."""
     return Path(f"{path}.codes")
 
 
 def scrub(connection: Connection, patience: float) -> bool:
-    """Where something was purged: brings the pages without it into the file and empties the write-ahead log, which holds the old ones.
-    (Freed pages, and words in the index, are overwritten as they are freed.) False when another process still reads an older state:
-    then the purge stays noted in `meta`, and each later write, and closing, tries again without waiting."""
+    """Remove purged text from the file and its write-ahead log.
+
+    A checkpoint writes the new pages to the file and empties the log, which contains the old ones.
+    SQLite overwrites freed pages and index entries by itself. Returns False if another process
+    still reads an older state. The purge then stays noted in `meta`, and each later write, and
+    closing, tries again without waiting.
+    """
     if not connection.execute("SELECT 1 FROM meta WHERE key = ?", (SCRUB,)).get:
         return True
-    with suppress(OSError):  # they are made anew when they are missed
+    with suppress(OSError):  # they are rebuilt when needed
         for file in codes_folder(Path(connection.filename)).iterdir():
             file.unlink(missing_ok=True)
     before = connection.pragma("busy_timeout")
@@ -641,7 +662,7 @@ def scrub(connection: Connection, patience: float) -> bool:
 
 @contextmanager
 def open_copy(path: Path) -> Iterator[Store]:
-    """A copy of a database file of this or an older version, brought to the newest schema. The file itself is only read."""
+    """Open a copy of a database file, migrated to the newest schema. The file itself is only read."""
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="bethink-") as folder:

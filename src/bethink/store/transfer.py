@@ -1,10 +1,10 @@
-"""Memories on their way between stores: whole records with their history and vectors, as values and as JSON; put down as they are;
-and everything of one database moved into another.
+"""Exchange between stores: complete records with history and vectors, as values and as JSON.
 
-`bethink export` writes records as JSON, `import` reads them, `migrate` and `sync` pass bundles of them from store to store, and
-a team's server sends them over the network. A `Bundle` is to two stores what a `Batch` is to one write, but says what is, not what
-happened: nothing is guessed, embedded or reconciled again. Which of two versions of a memory is the right one is decided before, by
-`features/exchange.py` and `features/sync.py`; what may not stand here is left out and named.
+`bethink export` writes records as JSON and `import` reads them. `migrate` and `sync` pass bundles
+of them from store to store, and a team's server sends them over the network. A `Bundle` describes
+state, where a `Batch` describes events: nothing is guessed, embedded or reconciled again.
+`features/exchange.py` and `features/sync.py` decide in advance which of two versions of a memory
+wins. Records that the target refuses are left out and reported.
 """
 
 import binascii
@@ -40,29 +40,29 @@ if TYPE_CHECKING:
     from bethink.store.base import Store
     from bethink.store.rules import Writer
 
-# Fields of a memory that travel.
+# Fields of a memory that are exported.
 EXPORTED = tuple(name for name, info in fields_of(Memory).items() if info.is_shown("export"))
-# In the order in which they can be put in: what a memory belongs to comes before it.
+# In the order of insertion: the things that a memory refers to come before it.
 PARTS = "scopes sources sessions spans records relations turns tombstones".split()
-PAGE = 200  # items that go into one transaction
+PAGE = 200  # items per transaction
 
-Expected = Mapping[str, bytes | None]  # id → the version that must be there; None: none may be
+Expected = Mapping[str, bytes | None]  # id → expected version; None: the memory must not exist
 Progress = Callable[[int, int], None]
 
 
 class Bundle(NamedTuple):
-    """A part of a store."""
+    """Part of a store."""
 
     scopes: tuple[tuple[str, str, str], ...] = ()  # key, name, path
     sources: tuple[tuple[str, Source, datetime], ...] = ()  # scope, source, when it was read
     sessions: tuple[Session, ...] = ()
     spans: tuple[tuple[Span, Stored], ...] = ()
     records: tuple[Record, ...] = ()
-    relations: tuple[tuple[Relation, str], ...] = ()  # and who made it
+    relations: tuple[tuple[Relation, str], ...] = ()  # relation, actor
     turns: tuple[tuple[str, bytes], ...] = ()  # scope, hash of a message's identity
     tombstones: tuple[tuple[bytes, datetime], ...] = ()
     salt: str = ""  # of the tombstones, in hexadecimal
-    gone: Strings = ()  # ids of memories that are no more, removed without a trace
+    gone: Strings = ()  # ids of memories that were removed without a trace
 
     @property
     def size(self) -> int:
@@ -78,7 +78,10 @@ def split_pages(items: Sequence[Item], size: int = PAGE) -> Iterator[Sequence[It
 
 
 def rename_scope(item: Any, names: Mapping[str, str]) -> Any:
-    """An item of any part as another database calls its scope, which is a field of it or of what it begins with."""
+    """Replace the scope of an item of any part by its name in another database.
+
+    The scope is a field of the item or of its first element.
+    """
     if hasattr(item, "scope"):
         return item._replace(scope=names.get(item.scope, item.scope))
     if not isinstance(item, tuple):
@@ -87,7 +90,7 @@ def rename_scope(item: Any, names: Mapping[str, str]) -> Any:
 
 
 def digest(part: str, item: Any) -> bytes:
-    """What an item of a part says, whichever store keeps it. Numbers that a store gives out do not count."""
+    """Digest of an item, the same in every store: numbers assigned by a store are ignored."""
     if part == "records":
         events = [event[:5] for event in item.events]
         item = (_list_values(item.memory), item.unique, events, item.vectors)
@@ -95,23 +98,26 @@ def digest(part: str, item: Any) -> bytes:
 
 
 def version(record: Record) -> bytes:
-    """What was said of a memory and what became of it, by which two databases that share it agree. How often it was read and what its
-    project is called are each one's own, and vectors can be made anew."""
+    """Digest of a memory and its history, equal in two databases that agree on it.
+
+    Read counts and the project's name differ between databases, and vectors can be recomputed, so
+    they do not count.
+    """
     memory = record.memory._replace(**_OWN)
     return _hash((_list_values(memory), record.unique, list(map(_get_facts, record.events))))
 
 
 def event_digest(event: Event) -> bytes:
-    """What happened, by which two databases know an event again."""
+    """Digest that identifies an event across databases."""
     return _hash(_get_facts(event))
 
 
 def _get_facts(event: Event) -> tuple[Any, ...]:
-    """An event without the name of who did it: a team's database says the person where a laptop says `user`."""
+    """Event without its actor: a team's database has a person where a laptop has `user`."""
     return (event.at, event.action, event.before, event.after)
 
 
-# The fields of which each database has its own value, as a version counts them.
+# Fields that differ between databases, with the value that a version assumes for them.
 _OWN: Json = {
     name: "" if info.required else info.default
     for name, info in fields_of(Memory).items()
@@ -120,9 +126,12 @@ _OWN: Json = {
 
 
 def _list_values(memory: Memory) -> list[Any]:
-    """The values of a memory in order. Later fields follow by name where they differ from their default, so that a database
-    that does not know them yet agrees."""
-    # A store keeps one spelling of each name, and in no order.
+    """Values of a memory in order.
+
+    Fields added later follow by name if they differ from their default, so that a database that
+    does not know them yet agrees.
+    """
+    # A store keeps one spelling of each name, in no order.
     folded = sorted(Entity(entity.name.casefold(), entity.type) for entity in memory.entities)
     values = list(memory._replace(entities=tuple(folded)))
     later = {
@@ -152,14 +161,14 @@ def list_texts(record: Record) -> set[str]:
 
 
 def sign_actor(actor: str, person: str) -> str:
-    """Who did something, as a team's history keeps it: a person, or an agent on behalf of one."""
+    """Actor as recorded in a team's history: a person, or an agent on behalf of one."""
     if not person or " for " in actor:
         return actor
     return person if actor == "user" else f"{actor} for {person}"
 
 
 def sign_bundle(bundle: Bundle, known: Sequence[Record], person: str) -> Bundle:
-    """A bundle that a person brings into a team's database, with their name on what that does not know yet."""
+    """Sign everything new in a bundle with the person who brings it to a team's database."""
     names = {
         (one.memory.id, event_digest(event)): event.actor for one in known for event in one.events
     }
@@ -191,8 +200,11 @@ def record_to_json(record: Record) -> Json:
 
 
 def record_from_json(value: Row) -> Record:
-    """The record in a JSON object. What older exports do not tell has its default; `unique` is then for the caller to say.
-    A ValueError, KeyError, TypeError or AttributeError where it is none."""
+    """Read a record from a JSON object.
+
+    Fields missing in older exports get their default; the caller then decides on `unique`. Raises
+    ValueError, KeyError, TypeError or AttributeError for an invalid record.
+    """
     events = from_json(tuple[Event, ...], value.get("history"))
     vectors = from_json(Stored, value.get("vectors"))
     known = {name: value[name] for name in EXPORTED if name in value}
@@ -207,7 +219,11 @@ def bundle_to_json(bundle: Bundle) -> Json:
 
 
 def bundle_from_json(value: Row) -> Bundle:
-    """The bundle that JSON holds. A ValueError, KeyError, TypeError or IndexError where it is none; who receives it translates."""
+    """Read a bundle from JSON.
+
+    Raises ValueError, KeyError, TypeError or IndexError for an invalid one; the receiver
+    translates.
+    """
     records = tuple(map(record_from_json, value.get("records", ())))
     bundle: Bundle = from_json(Bundle, {**value, "records": ()})
     return bundle._replace(records=records)
@@ -230,8 +246,10 @@ _list_fields = cache(get_type_hints)
 
 
 def from_json(kind: Any, value: Any) -> Any:
-    """A value of a type from JSON: named tuples from objects or rows, times from text, bytes from base64. Nothing else is taken
-    for anything that it is not."""
+    """Convert JSON to a type: named tuples from objects or rows, times from text, bytes from base64.
+
+    Any other mismatch is an error.
+    """
     origin, inner = get_origin(kind), get_args(kind)
     if origin is UnionType:  # or none
         return None if value is None else from_json(inner[0], value)
@@ -250,13 +268,13 @@ def from_json(kind: Any, value: Any) -> Any:
 
 
 def _row_from_json(kind: Any, value: Any) -> Any:
-    """A named tuple from an object or a row. What has a default may be missing."""
+    """Build a named tuple from an object or a row. Fields with a default may be missing."""
     names = kind._fields
     if len(value) > len(names) and not isinstance(value, Mapping):
         raise ValueError(f"a {kind.__name__} of {len(value)} parts")
-    given = value if isinstance(value, Mapping) else dict(zip(names, value, strict=False))
-    wanted = [name for name in names if name in given or name not in kind._field_defaults]
-    return kind(**{name: from_json(_list_fields(kind)[name], given[name]) for name in wanted})
+    fields = value if isinstance(value, Mapping) else dict(zip(names, value, strict=False))
+    wanted = [name for name in names if name in fields or name not in kind._field_defaults]
+    return kind(**{name: from_json(_list_fields(kind)[name], fields[name]) for name in wanted})
 
 
 # Putting a bundle down
@@ -265,7 +283,7 @@ def _row_from_json(kind: Any, value: Any) -> Any:
 def take(
     writer: "Writer", bundle: Bundle, known: Mapping[str, Record], expect: Expected
 ) -> Strings:
-    """Puts a bundle down; `known` is what is there under the ids of its records. Gives back the ids of memories that were not taken."""
+    """Store a bundle; `known` are the existing records with its ids. Returns the ids it refused."""
     named = "UPDATE scopes SET name = coalesce(nullif(name, ''), ?), path = coalesce(nullif(path, ''), ?) WHERE id = ?"
     for key, name, path in bundle.scopes:
         writer.run(named, name, path, writer.scope(key))
@@ -277,10 +295,10 @@ def take(
         writer.put_session(session)
     writer.put_spans(bundle.spans)
     if bundle.tombstones and bundle.salt != writer.salt():
-        # They are hashes under a secret of their store, so the secret comes with them.
+        # Tombstones are hashed with the secret of their store, so it comes with them.
         if writer.one("SELECT 1 FROM tombstones LIMIT 1"):
             raise StoreError(
-                "This database already has tombstones of its own, made with another secret.",
+                "This database already has tombstones of purged memories, made with another secret.",
                 "Migrate into an empty database.",
             )
         writer.run("UPDATE meta SET value = ? WHERE key = 'salt'", bundle.salt)
@@ -305,16 +323,18 @@ def take(
 def _take_records(
     writer: "Writer", records: Sequence[Record], known: Mapping[str, Record], expect: Expected
 ) -> Strings:
-    """Puts memories in, or in the place of what they were, with the vectors that they bring or that are there for the same text. Gives
-    back the ids of those that are not taken: what stands in another scope, what was overtaken, a told text that is there already, and
-    what was purged."""
-    given = {one.memory.id: one for one in records}
-    purged = _find_purged(writer, given, known)
+    """Insert or replace memories, with their vectors or existing vectors of the same text.
+
+    Returns the ids of refused memories: those in another scope, of an unexpected version,
+    duplicates of a note, and purged ones.
+    """
+    incoming = {one.memory.id: one for one in records}
+    purged = _find_purged(writer, incoming, known)
     scopes = {one.memory.scope: writer.scope(one.memory.scope) for one in records}
     hashes = {one.memory.content_hash for one in records if one.unique}
     living = writer.find_living(scopes.values(), hashes)
     taken: dict[str, Record] = {}
-    for id, record in given.items():
+    for id, record in incoming.items():
         memory, current = record.memory, known.get(id)
         place = (scopes[memory.scope], memory.content_hash)
         once = record.unique and memory.deleted_at is None
@@ -338,11 +358,11 @@ def _take_records(
         ]
     )
     writer.audit("take", *taken)
-    return tuple(filterfalse(taken.__contains__, given))
+    return tuple(filterfalse(taken.__contains__, incoming))
 
 
 def _is_expected(memory: Memory, current: Record | None, expect: Expected) -> bool:
-    """Whether a memory may take the place of what is there: that stands in the same scope, and in the version that was expected."""
+    """Return True if the existing memory has the same scope and the expected version."""
     if current and current.memory.scope != memory.scope:
         return False
     found = version(current) if current and memory.id in expect else None
@@ -350,11 +370,11 @@ def _is_expected(memory: Memory, current: Record | None, expect: Expected) -> bo
 
 
 def _find_purged(
-    writer: "Writer", given: Mapping[str, Record], known: Mapping[str, Record]
+    writer: "Writer", incoming: Mapping[str, Record], known: Mapping[str, Record]
 ) -> set[str]:
-    """The ids of memories that would bring back a text that was purged, if only in their history."""
+    """Ids of memories whose text or history contains a purged text."""
     texts = {}
-    for id, record in given.items():
+    for id, record in incoming.items():
         texts[id] = {record.memory.content_hash, *map(content_hash, list_texts(record))}
         if id in known:
             texts[id] -= set(map(content_hash, list_texts(known[id])))
@@ -364,12 +384,12 @@ def _find_purged(
 
 # Everything into another database
 
-ROUNDS = 4  # in which a source that is written to meanwhile is caught up with
+ROUNDS = 4  # to catch up with a source that is written to meanwhile
 NOTE, SCOPES = "migration", "migrated-scopes"
 
 
 class Tally(NamedTuple):
-    """How many items, and a sum of their digests that does not depend on their order."""
+    """Number of items, and a sum of their digests that does not depend on their order."""
 
     number: int
     digest: str
@@ -380,19 +400,22 @@ def count_items(digests: Sequence[bytes]) -> Tally:
 
 
 class Moved(NamedTuple):
-    """What a migration found on both sides at its end."""
+    """Result of a migration."""
 
     parts: dict[str, Tally]
-    taken: int  # items that this run brought over
-    resumed: bool  # whether an earlier run had begun it
+    taken: int  # items that this run transferred
+    resumed: bool  # whether an earlier run had started it
 
 
 def migrate(
     source: "Store", target: "Store", origin: str, *, progress: Progress | None = None
 ) -> Moved:
-    """Brings everything of one database into an empty one. Each part is compared by digests, and what differs is brought over, until
-    a whole round finds both the same: so a migration that was cut off goes on, and one whose source is written to meanwhile catches
-    up. The source, which `origin` names, is only read. What can be made anew, such as the cache of embeddings, stays behind."""
+    """Copy everything from one database to an empty one.
+
+    Each part is compared by digests, and differences are copied, until a whole round finds none. So
+    an interrupted migration resumes, and one whose source is written to catches up. The source,
+    named by `origin`, is only read. Derived data, such as the embedding cache, is left behind.
+    """
     resumed = _claim(target, origin)
     names = map_scopes(source, target)
     if names:
@@ -414,21 +437,21 @@ def migrate(
     differing = ", ".join(part for part, (number, _) in done.items() if number)
     raise StoreError(
         f"Source and target do not agree: {differing}.",
-        "Stop what writes to the source, then run the same command again: it goes on from here.",
+        "Stop what writes to the source, then run the same command again: it resumes from here.",
     )
 
 
 def _claim(target: "Store", origin: str) -> bool:
-    """Notes whose memories a database is for, if it has none of its own. Says whether an earlier run had done so."""
+    """Mark an empty target as a copy of `origin`. Returns True if an earlier run did so."""
     noted = target.read_note(NOTE)
     if noted == origin:
         return True
     overview = target.overview()
-    held = overview.memories + overview.deleted
-    if held or overview.sources or overview.sessions:
+    existing = overview.memories + overview.deleted
+    if existing or overview.sources or overview.sessions:
         whose = f", brought from {noted}" if noted is not None else ""
         raise InvalidInput(
-            f"The target holds {held} memories already{whose}.",
+            f"The target already contains {existing} memories{whose}.",
             "Migrate into an empty database; `bethink sync` merges two that are in use.",
         )
     target.take(Bundle(), note=(NOTE, origin))
@@ -442,7 +465,7 @@ def _catch_up(
     names: Mapping[str, str],
     report: Callable[[int], None],
 ) -> tuple[int, Tally]:
-    """Brings over what differs in a part. Returns how much that was, and what the source holds."""
+    """Copy the differences in a part. Returns their number, and the tally of the source."""
     known = {digest(part, one) for one in target.items(part)}
     seen, taken = list[bytes](), 0
     for bundle in source.export(part):
@@ -456,13 +479,13 @@ def _catch_up(
         if left:
             raise StoreError(
                 f"The target refused {len(left)} memories, the first of them {left[0]}.",
-                "Somebody else writes to it; migrate into one of your own.",
+                "Another process writes to it; migrate into a database that is not in use.",
             )
         taken += len(fresh)
         if part == "records":
             report(len(seen))
-    # What was brought over may have taken the place of something else: the next round tells. A scope that only the target names
-    # holds nothing: what is personal has one from the start.
+    # A copied item may have replaced another: the next round finds out. A scope that only the target has is empty: the personal
+    # scope exists from the start.
     if known and not taken and part != "scopes":
         raise StoreError(
             f"The target holds {len(known)} {part} that the source no longer has.",
@@ -472,13 +495,16 @@ def _catch_up(
 
 
 def team_scope(name: str) -> str:
-    """The scope of a project that a team knows by name, the same for everybody."""
+    """Scope of a project that a team knows by name, the same for all members."""
     return f"project:{projects.team_identity(name)}"
 
 
 def map_scopes(source: "Store", target: "Store") -> dict[str, str]:
-    """Scope in the source → scope in the target, for those that differ: a team's database knows projects by name, and a person's own by
-    folder. What would fall together with another keeps its name."""
+    """Map scopes of the source to those of the target, where they differ.
+
+    A team's database knows projects by name, a personal one by folder. Names that would collide are
+    kept.
+    """
     to_team, from_team = (hasattr(store, "act_as") for store in (target, source))
     if to_team == from_team:
         return {}
@@ -497,7 +523,10 @@ def map_scopes(source: "Store", target: "Store") -> dict[str, str]:
 
 
 def _find_scope(key: str, name: str, to_team: bool) -> str:
-    """What the other kind of database calls a project: a team's by its name, a person's by the folder that was joined; "" if as here."""
+    """Scope of a project in the other kind of database, or "" if it is the same.
+
+    A team's is derived from the project's name, a person's from the folder that joined it.
+    """
     team = team_scope(name)
     if to_team:
         return team if key.startswith("project:") and name else ""

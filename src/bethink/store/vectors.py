@@ -37,9 +37,9 @@ EXACT = 4096
 # From this many vectors on, codes are kept in a file: reading 10,000 vectors from the database takes .15 s, and the file as many
 # again whenever this share of it has changed.
 FILED, CHANGED = 10_000, 0.05
-QUESTIONS = 256  # whose vectors are kept in files; set by hand
+QUESTIONS = 256  # number of questions whose vectors are cached in files; set by hand
 SAMPLE = 16  # vectors of a file that are compared with the database
-# Vectors whose numbers are worked on at a time: as many as stay in a processor's cache.
+# Vectors processed at a time: as many as fit in a processor's cache.
 CHUNK = 1024
 
 # One byte a dimension was tried: recall@10 of .973 on real texts, because one dimension of the default model is large in
@@ -49,7 +49,7 @@ LENGTH = 0.01  # how far a stored vector may be from length one: rounding moves 
 
 
 def encode(vector: Any, scale: float = 0.0) -> bytes:
-    """Float vector → scale, which may be known, and whole numbers. Encoding a decoded vector gives the same bytes again."""
+    """Encode a float vector as scale and integers; encoding a decoded vector gives the same bytes."""
     values = np.asarray(vector, dtype=np.float32)
     peak = float(np.abs(values).max(initial=0.0))
     size = np.float32(scale or peak / LARGEST or 1.0)
@@ -70,8 +70,10 @@ def decode(data: bytes) -> Floats:
 
 
 def sound(data: bytes, dimensions: int) -> bool:
-    """Whether these bytes can be what `encode` made, of a vector of length one as models make them. (A text without any word has a
-    vector of zeros.)"""
+    """Return True if these bytes can be an encoded vector of length one, or of zeros.
+
+    A text without any word has a vector of zeros.
+    """
     if len(data) != encoded_size(dimensions):
         return False
     with np.errstate(all="ignore"):  # a damaged scale may be no number
@@ -84,22 +86,22 @@ Read = Callable[[list[int]], list[tuple[int, int, bytes]]]  # ids → (id, owner
 
 
 class Partition:
-    """The vectors of one model in one scope. Numbers that it does not hold yet are read when they are needed."""
+    """Vectors of one model in one scope. Missing data is read from the database when needed."""
 
     def __init__(self, dimensions: int, read: Read = lambda ids: []) -> None:
         self.dimensions = dimensions
         self.last = 0  # highest vector id seen here
-        # Newest vector and newest removal in the database when this was last caught up.
+        # Newest vector and newest removal in the database at the last update.
         self.newest, self.removed = -1, -1
-        self.ids = np.empty(0, np.int64)  # rising
+        self.ids = np.empty(0, np.int64)  # ascending
         self.owners = np.empty(0, np.int64)  # keys of memories or topics
         # One row per 64 dimensions, so that a scan reads straight on.
         self.codes = np.empty(((dimensions + 63) // 64, 0), np.uint64)
-        self.data = np.empty(0, object)  # numbers as they are stored; b"" where they are not held
+        self.data = np.empty(0, object)  # encoded vectors; b"" where they are not loaded
         self.total = np.zeros(dimensions, np.float64)
         self.centre = np.zeros(dimensions, np.float32)
-        self.centred = 0  # how many vectors the centre was taken of
-        self.filed = 0  # vectors that the file holds, and below how many changes there were since
+        self.centred = 0  # number of vectors that the centre was computed from
+        self.filed = 0  # vectors in the file; below, the changes since it was written
         self.changed = 0
         self._read = read
         self._layout = np.dtype([("scale", np.float32), ("numbers", np.int16, (dimensions,))])
@@ -107,7 +109,7 @@ class Partition:
     def add(self, rows: list[tuple[int, int, bytes]]) -> None:
         if rows:
             self.last = rows[-1][0]
-        # A vector of the wrong size is damaged, or of a model that changed under its name; `check` tells of it.
+        # A vector of the wrong size is damaged, or its model changed under the same name; `check` reports it.
         rows = [row for row in rows if len(row[2]) == self._layout.itemsize]
         if not rows:
             return
@@ -118,8 +120,8 @@ class Partition:
         fresh = np.arange(len(self.ids) - len(rows), len(self.ids))
         self.total += self._sum(fresh)
         self.changed += len(rows)
-        # Codes are signs, which say most when they are taken around the middle of the data. The middle moves little
-        # once there are many vectors, so it is taken again only when they have grown fourfold.
+        # Codes are signs relative to the centre of the data, which separates best. The centre moves little once there are
+        # many vectors, so it is recomputed only when their number has grown fourfold.
         if len(self.ids) == len(rows) or len(self.ids) > 4 * self.centred:
             self.centred = len(self.ids)
             self.centre = (self.total / len(self.ids)).astype(np.float32)
@@ -133,7 +135,7 @@ class Partition:
         if not number:
             return
         known = np.flatnonzero(gone & self.data.astype(bool))
-        # What was never held is gone from the database, too; the mean stands for it.
+        # A vector that was never loaded is gone from the database, too; subtract the mean instead.
         guessed = self.total * ((number - len(known)) / len(self.ids))
         self.total -= self._sum(known) + guessed
         self.ids, self.owners, self.data = self.ids[~gone], self.owners[~gone], self.data[~gone]
@@ -141,15 +143,15 @@ class Partition:
         self.changed += number
 
     def _numbers(self, rows: Ids) -> Floats:
-        """Vectors, one a row. One that is gone meanwhile is all zeros, and so its cosines are."""
+        """Vectors, one per row. A vector deleted meanwhile is all zeros, and so are its cosines."""
         size = self._layout.itemsize
         missing = rows[~self.data[rows].astype(bool)]
         for id, _, found in self._read(self.ids[missing].tolist()) if len(missing) else ():
             if len(found) == size:
                 self.data[np.searchsorted(self.ids, id)] = found
-        data = b"".join(held or bytes(size) for held in self.data[rows].tolist())
+        data = b"".join(encoded or bytes(size) for encoded in self.data[rows].tolist())
         stored = np.frombuffer(data, self._layout)
-        # Made floats first: NumPy multiplies whole numbers with floats ten times slower than floats with floats.
+        # Converted first: NumPy multiplies integers by floats ten times slower than floats by floats.
         numbers: Floats = stored["numbers"].astype(np.float32)
         numbers *= stored["scale"][:, None]
         return numbers
@@ -166,7 +168,7 @@ class Partition:
         return np.concatenate(codes, axis=1)
 
     def _pack(self, signs: NDArray[np.bool_]) -> NDArray[np.uint64]:
-        """Signs of one vector a row → codes, one vector a column."""
+        """Pack signs, one vector per row, into codes, one vector per column."""
         packed = np.packbits(signs, axis=-1)
         spare = len(self.codes) * 8 - packed.shape[-1]
         return np.ascontiguousarray(np.pad(packed, [(0, 0), (0, spare)])).view(np.uint64).T
@@ -179,7 +181,7 @@ class Partition:
         self.filed, self.changed = len(self.ids), 0
 
     def load(self, path: Path) -> bool:
-        """Takes ids, owners and codes from a file, if it is one of such vectors."""
+        """Load ids, owners and codes from a file, if it matches the dimensions."""
         facts, *arrays = load_arrays(path) or [np.zeros(4, np.int64)]
         dimensions, self.last, self.removed, self.centred = facts.tolist()
         if dimensions != self.dimensions:
@@ -190,7 +192,7 @@ class Partition:
         return True
 
     def agrees(self, count: int) -> bool:
-        """Whether what the file said holds: as many vectors as the database has, and of some of them the same owner and code."""
+        """Return True if the file matches the database in count and in a sample of owners and codes."""
         if len(self.ids) != count or not count:
             return False
         rows = np.unique(np.linspace(0, count - 1, SAMPLE).astype(np.int64))
@@ -213,7 +215,7 @@ class Partition:
         return self.owners[rows[best]], scores[best]
 
     def _shortlist(self, query: Floats, rows: Ids, wanted: int) -> Ids:
-        """The rows whose codes differ least from the question's: at least as many as are to be rescored."""
+        """Rows whose codes differ least from that of the question: at least `wanted`."""
         code = self._pack(query[None, :] > self.centre * float(np.linalg.norm(query)))[:, 0]
         distance = np.zeros(len(self.ids), np.uint16)
         for column, own in zip(self.codes, code, strict=True):
@@ -224,28 +226,27 @@ class Partition:
         return rows[distance <= np.searchsorted(reached, min(len(rows), wanted))]
 
     def _cosines(self, query: Floats, rows: Ids) -> Floats:
-        # By einsum: `@` shares such a small product among threads, whose waiting for each other takes ten times longer on a
-        # busy machine.
+        # With einsum: `@` splits even such a small product among threads, which takes ten times longer on a busy machine.
         found = [np.einsum("ij,j->i", part, query) for part in self._chunks(rows)]
         return np.concatenate([np.empty(0, np.float32), *found])
 
     def cosines(self, query: Floats, owners: Ids) -> dict[int, float]:
-        """The best cosine of each of these memories that has a vector here."""
+        """Best cosine of each of these memories that has a vector here."""
         rows = np.flatnonzero(np.isin(self.owners, owners))
         pairs = zip(self.owners[rows].tolist(), self._cosines(query, rows).tolist(), strict=True)
         return dict(sorted(pairs, key=lambda pair: pair[1]))  # of several, the last is the best
 
 
 def count_rescored(count: int, limit: int) -> int:
-    """How many vectors are rescored after the codes: recall@10 of .98 and more on real texts (bench/LOG.md, 2026-11-15)."""
+    """Number of vectors to rescore: recall@10 of .98 or more on real texts (bench/LOG.md, 2026-11-15)."""
     return max(1024, 4 * limit, min(count // 12, 32_768))
 
 
-# The vectors a process holds, caught up from the database before each use
+# The vectors loaded by a process, updated from the database before each use
 
 
 class VectorIndex:
-    """Those of one table: of memories, or of the topics of conversations. Codes of large scopes lie in the `folder`."""
+    """Vectors of memories, or of topics. Codes of large scopes are stored in the `folder`."""
 
     def __init__(self, run: Run, table: str, owner: str, folder: Path) -> None:
         self._newest = (
@@ -272,7 +273,7 @@ class VectorIndex:
         return tuple(sorted(best.items(), key=lambda item: (-item[1], item[0]))[:limit])
 
     def cosines(self, vector: Any, model: str, scopes: Keys, owners: Keys) -> Cosines:
-        """Cosines of memories that other signals found, and the mean over every vector of the scopes."""
+        """Cosines of memories found by other signals, and the mean over all vectors of the scopes."""
         query, wanted = np.asarray(vector, np.float32), np.asarray(owners, np.int64)
         found: dict[int, float] = {}
         with self._lock:
@@ -292,7 +293,7 @@ class VectorIndex:
             for scope in scopes:
                 key = (number, scope)
                 part = self._parts.get(key)
-                # Without a part of this size, or where the log was trimmed past what it saw, all is read anew.
+                # Read everything again if the size changed, or the log of removals no longer reaches back to the last update.
                 if not part or part.dimensions != dimensions or part.removed + 1 < oldest:
                     part = self._parts[key] = self._open(key, dimensions, removed, oldest)
                 if (part.newest, part.removed) != (newest, removed):
@@ -308,7 +309,7 @@ class VectorIndex:
         part.removed = removed
 
     def _open(self, key: Part, dimensions: int, removed: int, oldest: int) -> Partition:
-        """The vectors of a scope as its file has them, caught up; an empty partition where there is no file that can be believed."""
+        """Load the vectors of a scope from its file and update them; empty if the file is not valid."""
 
         def read(ids: list[int]) -> list[tuple[int, int, bytes]]:
             return self._run(self._some, ids)
@@ -323,8 +324,11 @@ class VectorIndex:
         return part
 
     def _file(self, key: Part, part: Partition) -> None:
-        """Keeps the codes of a large scope in its file, when enough has changed since it was written. What is removed while it is
-        written may have been purged: then the file goes at once."""
+        """Write the codes of a large scope to its file when enough has changed.
+
+        A vector removed while the file is written may have been purged, so the file is deleted at
+        once.
+        """
         if len(part.ids) < FILED or part.changed <= CHANGED * part.filed:
             return
         part.save(self._path(key))
@@ -337,8 +341,10 @@ class VectorIndex:
 
 
 def _find_best(part: Partition, query: Any, limit: int, permitted: Any) -> dict[int, float]:
-    """The best `limit` memories of a partition. Several windows of one text may be near, so more rows are asked for until
-    there are enough memories."""
+    """Best `limit` memories of a partition.
+
+    Several windows of one text may match, so more rows are fetched until there are enough memories.
+    """
     rows = limit + limit // 2
     while True:
         owners, cosines = part.search(query, rows, permitted)
@@ -354,8 +360,10 @@ def _find_best(part: Partition, query: Any, limit: int, permitted: Any) -> dict[
 
 
 def ask_once(folder: Path, text: str, embedder: Embedder) -> Any:
-    """The vector of a question; from its file, if any process asked the same before: then the model need not be loaded. The files hold
-    no text, may be lost or damaged at any time, and a purge takes them away."""
+    """Embed a question, or load its vector from a file, which saves loading the model.
+
+    The files contain no text, may be lost or damaged at any time, and a purge deletes them.
+    """
     asked = f"{embedder.model}\0{text}"
     path = folder / f"question-{hash_text(asked).hex()}"
     if known := load_arrays(path):
@@ -370,7 +378,7 @@ def ask_once(folder: Path, text: str, embedder: Embedder) -> Any:
 
 
 def save_arrays(path: Path, *arrays: Any) -> None:
-    """Writes a file for its owner alone, whole or not at all; not where it cannot be: a full disk, a folder that only root may write."""
+    """Write a file atomically for its owner only; errors such as a full disk are ignored."""
     body = io.BytesIO()
     np.savez(body, *arrays)
     data = body.getvalue()
@@ -386,7 +394,7 @@ def save_arrays(path: Path, *arrays: Any) -> None:
 
 
 def load_arrays(path: Path) -> list[Any]:
-    """What `save_arrays` wrote; nothing where that is not there any more, whole and in this form."""
+    """Load the arrays of `save_arrays`; empty if the file is missing or damaged."""
     try:
         data = path.read_bytes()
         whole = data[-4:] == _sum(data[:-4])

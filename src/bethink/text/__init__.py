@@ -169,7 +169,7 @@ def _characters(ranges: str) -> Iterator[int]:
 
 @cache
 def _unseen() -> dict[int, str | None]:
-    """Each such character, and what stands in its place."""
+    """Return a table of such characters with their replacements."""
     breaks = dict.fromkeys((0x0B, 0x0C, 0x85, 0x2028, 0x2029), "\n")
     return {**dict.fromkeys(_characters(_UNSEEN_RANGES)), **breaks}
 
@@ -180,8 +180,8 @@ _ESCAPES = (
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]{0,4096}(?:\x07|\x1b\\|\x9c)?"  # titles, links, the clipboard
     r"|\x1b[ -/]{0,8}[0-~]?"
 )
-# Our own mark in any shape that could be taken for it, and the tags in which hosts speak to their models. However many blanks stand in
-# them: `one_line` leaves one. Nothing here tries a blank twice (`*+`), so that a long row of them costs no more than its length.
+# Our own mark in any shape that could be taken for it, and the tags in which hosts speak to their models. They may contain any number of
+# blanks: `one_line` leaves one. Nothing here tries a blank twice (`*+`), so that a long row of them costs no more than its length.
 _MARK = r"(?i)[<＜﹤‹〈⟨](?=[\s/／⁄∕\\]*+bethink[\W_]*+memory)"
 _HOSTS = (
     r"(?i)[<＜﹤](?=\s*+[/／]?\s*+(?:system(?:[-_]\w{1,30})?|task-notification|user-prompt-submit-hook|session-start-hook"
@@ -196,7 +196,7 @@ def one_line(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    """The text without what is unseen, and without anything that could be taken for a mark of ours or of a host."""
+    """Remove invisible characters, and defuse anything that resembles a mark of ours or of a host."""
     if not text.isprintable():
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         if "\x1b" in text or not text.isascii():
@@ -209,13 +209,15 @@ def clean(text: str) -> str:
 
 
 def trust_word(trust: int) -> str:
-    """On whose word a memory stands."""
+    """Return the name of a trust level: the origin that vouches for a memory."""
     return ("quarantined", "imported", "agent", "user")[max(0, min(trust, TRUST["user"]))]
 
 
 def spread(hits: Sequence[Hit], cap: int = CAP) -> list[Hit]:
-    """The hits in their order, but those of low trust beyond `cap` from one source behind all others: an imported document
-    cannot crowd out what people said."""
+    """Move hits of low trust beyond `cap` per source behind all others, and keep the order otherwise.
+
+    An imported document cannot crowd out statements by people.
+    """
     seen = Counter[str]()
     first: list[Hit] = []
     behind: list[Hit] = []

@@ -1,7 +1,7 @@
-"""Text files that belong to people: read as they are, replaced whole or not at all, never through a link out of the project.
+"""Text files of users: read byte for byte, replaced atomically, never outside the project.
 
-What is read can be written back byte for byte, whatever its line ends and its encoding. This module does not know what the
-texts say.
+Text that was read can be written back byte for byte, whatever its line ends and its encoding. This module does not interpret
+the texts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LARGEST = 5_000_000
 
 
 def inside(root: Path, path: Path) -> Path:
-    """Where a path of the project really leads. A link of a cloned repository may not lead to files elsewhere."""
+    """Resolve a path of the project. Refuse a link that leads out of it, as a cloned repository may hold."""
     real, top = resolve(root / path), root.resolve()
     if not real.is_relative_to(top):
         raise InvalidInput(
@@ -31,7 +31,7 @@ def inside(root: Path, path: Path) -> Path:
 
 
 def resolve(path: Path) -> Path:
-    """The file behind links. A circle of them, or a folder that may not be entered, is an error."""
+    """Resolve links. A circle of them, or a folder that may not be entered, is an error."""
     try:
         real = path.resolve()
         if real.is_symlink():  # which Python 3.13 returns for a circle
@@ -44,7 +44,7 @@ def resolve(path: Path) -> Path:
 
 
 def read(path: Path) -> str | None:
-    """The text of a file, or None if there is none. Bytes that are no UTF-8 come back as they were when it is written."""
+    """Return the text of a file, or None if there is none. Bytes that are not UTF-8 survive a round trip."""
     try:
         if not path.exists():
             return None
@@ -77,7 +77,7 @@ def _partial(path: Path) -> Path:
 def replace(
     path: Path, mode: int = 0o600, wanted: Callable[[], bool] = lambda: True
 ) -> Iterator[TextIO]:
-    """A stream into a file that appears under its name when all is written, if it is wanted then. Raises OSError."""
+    """Open a stream to a file that replaces `path` once all is written, if `wanted`. Raises OSError."""
     partial = _partial(path)
     partial.unlink(missing_ok=True)  # of a process that was killed and had our number
     try:
@@ -95,8 +95,10 @@ def replace(
 
 
 def write(path: Path, text: str, was: str | None, mode: int = 0o666) -> bool:
-    """Replaces the file in one step, if it still holds what it was read as. Says whether it did. Permissions stay; `mode`,
-    less the umask, is for a new file, and a new folder of a file for its owner alone is for them alone, too."""
+    """Replace a file atomically and return True, unless its content differs from `was`.
+
+    Permissions stay. A new file gets `mode` less the umask; a new folder of a file for its owner alone is private, too.
+    """
     unchanged = False
 
     def is_unchanged() -> bool:
@@ -120,7 +122,7 @@ def write(path: Path, text: str, was: str | None, mode: int = 0o666) -> bool:
 
 
 def remove(path: Path, folders: int = 0) -> None:
-    """Removes a file, and of the folders above it up to so many that are empty then."""
+    """Remove a file, and up to `folders` of the folders above it if they are empty."""
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
@@ -133,15 +135,17 @@ def remove(path: Path, folders: int = 0) -> None:
 
 
 def line_end(text: str) -> str:
-    """The line end of a text, as its first line has it."""
+    """Return the line end of the first line of a text."""
     at = text.find("\n")
     return "\r\n" if at > 0 and text[at - 1] == "\r" else "\n"
 
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """One process at a time works in this folder, which is made for its owner alone if there is none. Where the system has no
-    such lock, `write` still notices a change."""
+    """Lock a folder against other processes, and create it for its owner alone if it is missing.
+
+    Where the system has no such lock, `write` still notices a change.
+    """
     try:
         import fcntl
 
@@ -159,7 +163,7 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def may_others(file: Path, mode: int) -> bool:
-    """Return True if others than its owner may do with a file what `mode` says, or it is another user's altogether."""
+    """Return True if other users have a permission in `mode` on a file, or another user owns it."""
     if os.name != "posix":
         return False
     about = file.stat()

@@ -344,6 +344,7 @@ def examine_memory(console: Console, deep: bool, fix: bool) -> Iterator[DoctorFi
             yield from check_model(memory, deep)
             lost = () if memory.reader else LOST
             yield report("reader", "finds ideas in conversations", *lost)
+            yield from list_stale_citations(memory)
     except BethinkError as error:
         yield report(part, "", error.message, error.hint or "")
 
@@ -361,11 +362,24 @@ def examine_plugins() -> Iterator[DoctorFinding]:
 
 
 def find_folders(memory: Bethink) -> dict[str, Path]:
-    """Our own folders, which only their owner may read: that of the database, unless it is elsewhere, and that of the hooks."""
+    """The folders Bethink owns: that of the hooks, and that of the database if it is ours."""
     folder = Path(memory.store.path).parent
     ours = folder == config.data_directory() or folder.name == ".bethink"
     found = {"hooks folder": state.folder(), **({"folder": folder} if ours else {})}
     return {name: path for name, path in found.items() if path.is_dir()}
+
+
+def list_stale_citations(memory: Bethink) -> Iterator[DoctorFinding]:
+    """Memories that name a file which no longer exists; nothing is wrong with the installation."""
+    from bethink.features.citations import find_stale
+
+    stale = find_stale(memory)
+    short = memory.store.abbreviate([one.id for one in stale])
+    for one in stale[:STALE]:
+        moved = f"; there is {one.moved} now" if one.moved else ""
+        yield report("citation", f"{short[one.id]} names {one.file}, which no longer exists{moved}")
+    if len(stale) > STALE:
+        yield report("citation", f"{len(stale) - STALE} more memories name missing files")
 
 
 def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
@@ -469,7 +483,10 @@ def join(
 
 
 def find_project(memory: Bethink, name: str | None) -> str:
-    """The id of a project that the database knows by its name or its scope; by default one that was in this folder, or is called like it."""
+    """Return the id of a project by name or scope.
+
+    By default, it is a project that was in this folder before, or has the same name.
+    """
     here, root = memory.project, redact_name(str(memory.project.root))
     others = [
         (key, title, path)
@@ -511,9 +528,10 @@ def examine_project(memory: Bethink) -> Iterator[DoctorFinding]:
 TRIED = {"hooks": "hooks", "mcp": "the MCP server"}  # parts that can be tried
 HOOK_SECONDS = 8.0
 SERVER_SECONDS = 25.0
+STALE = 5  # memories with a missing file that are listed
 RECENT = 24 * 3600.0  # a failure older than that is history
 PATIENCE = 600.0  # seconds after which transcripts that wait are a problem
-# What a hook is told. Harmless: no session, so that nothing is noted; a greeting, for which nothing is looked up.
+# Input of a test run. It is harmless: no session, so nothing is recorded; a greeting, so nothing is looked up.
 PROBES = {
     "session-start": '{"cwd": "", "hook_event_name": "session-start", "source": "startup"}',
     "prompt": '{"cwd": "", "hook_event_name": "prompt", "prompt": "hello", "source": "user"}',
@@ -528,11 +546,11 @@ ASKED = """
 
 
 class Connection(NamedTuple):
-    """How one agent is connected: by entries in its files, or by our plugin."""
+    """One connected agent: entries in its files, or our plugin."""
 
     host: str
     place: InstallPlace
-    parts: frozenset[str]  # that stand in its files
+    parts: frozenset[str]  # found in its files
     plugin: str = ""
 
     def report(self, name: str, well: str, trouble: str = "", fix: str = "") -> DoctorFinding:
@@ -556,7 +574,7 @@ def find_connections() -> Iterator[Connection]:
 
 
 def examine_agents(console: Console, fix: bool) -> Iterator[DoctorFinding]:
-    """Every agent that is connected, from its files to what was captured. The same server is started once, however many have it."""
+    """Check every connected agent, from its files to its last capture. Start each server only once."""
     try:
         found = list(find_connections())
         if fix:
@@ -581,7 +599,10 @@ def examine_agents(console: Console, fix: bool) -> Iterator[DoctorFinding]:
 
 
 def repair_agents(console: Console, found: Sequence[Connection]) -> None:
-    """Rewrite the entries of `install`, and reset the failure counts. What cannot be written shows up in the findings."""
+    """Rewrite the entries of `install` and reset the failure counts.
+
+    Files that cannot be written show up in the findings.
+    """
     for one in found:
         entered = [] if one.plugin else [one.host]
         for outcome in installer.install(entered, one.place, [*one.parts], force=True):
@@ -595,7 +616,7 @@ Checked = tuple[DoctorFinding, Strings, Collection[str]]
 
 
 def check_entries(one: Connection) -> Checked:
-    """Whether an agent's files are as `install` would write them."""
+    """Check that an agent's files are as `install` would write them."""
     tried = [part for part in TRIED if part in one.parts]
     planned = installer.install([one.host], one.place, [*one.parts], force=True, dry=True)
     outcomes = [outcome for outcome in planned if outcome.part != "skills"]
@@ -630,7 +651,7 @@ def find_trouble(one: Connection, wrong: Sequence[FileOutcome]) -> tuple[str, st
 
 
 def check_plugin(one: Connection) -> Checked:
-    """Whether the program is there that our plugin's launcher finds, on PATH or where installers put it."""
+    """Check that the launcher of our plugin finds the program, on PATH or where installers put it."""
     path = one.place.environment.get("PATH", os.defpath)
     folders = f"{path}{os.pathsep}{one.place.home / '.local' / 'bin'}"
     program = shutil.which(installer.NAME, path=folders) or ""
@@ -641,11 +662,11 @@ def check_plugin(one: Connection) -> Checked:
 
 
 def check_hooks(one: Connection) -> DoctorFinding:
-    """Whether the hooks run. What fails inside one, without a word to its host, is counted, and found among the failures."""
+    """Check that the hooks run. Failures inside a hook are silent; `check_failures` reports them."""
     slowest = 0.0
-    for event, told in PROBES.items():
+    for event, request in PROBES.items():
         words = installer.hook_words(one.host, one.place, event)
-        output, trouble, seconds = run_command(words, told, HOOK_SECONDS)
+        output, trouble, seconds = run_command(words, request, HOOK_SECONDS)
         slowest = max(slowest, seconds)
         if not trouble and output and not output.startswith(b"{"):
             trouble = "its answer is no JSON object"
@@ -655,7 +676,7 @@ def check_hooks(one: Connection) -> DoctorFinding:
 
 
 def ask_server(words: Sequence[str]) -> tuple[str, str, str]:
-    """How the MCP server answers, or what is wrong with it and how to mend it."""
+    """Return the answer of the MCP server, or its problem and the fix."""
     output, trouble, seconds = run_command(words, ASKED, SERVER_SECONDS)
     with suppress(ValueError, LookupError, TypeError):  # what is no JSON is no protocol
         answers = {line.get("id"): line for line in map(json.loads, output.splitlines())}
@@ -673,11 +694,11 @@ def check_capture(host: str) -> DoctorFinding:
     ended = [one for one in waiting if one.event not in spool.UNDER_WAY]
     late = [one for one in ended if now - one.noted_at > PATIENCE]
     last = "nothing was captured yet" if at is None else f"last capture {span(now - at)} ago"
-    said = f"{last}; waiting: {many(len(waiting), 'transcript')}"
+    summary = f"{last}; waiting: {many(len(waiting), 'transcript')}"
     note = find_connectable(host).files.note
     if at is None and note:  # by which it may be explained
-        said = f"{said}. {note}"
-    return report(f"{host} capture", said, said if late else "", "bethink backfill --all")
+        summary = f"{summary}. {note}"
+    return report(f"{host} capture", summary, summary if late else "", "bethink backfill --all")
 
 
 def check_failures(host: str) -> Iterator[DoctorFinding]:
@@ -685,9 +706,9 @@ def check_failures(host: str) -> Iterator[DoctorFinding]:
         if row.host == host:
             ago = time.time() - row.last
             last = f"last {span(ago)} ago: {row.message}"
-            said = f"{row.event} failed {many(row.count, 'time')}, {last}"
+            summary = f"{row.event} failed {many(row.count, 'time')}, {last}"
             fix = "bethink doctor --fix, when the rest is well, forgets them"
-            yield report(f"{host} failures", said, "" if ago > RECENT else said, fix)
+            yield report(f"{host} failures", summary, "" if ago > RECENT else summary, fix)
 
 
 def check_pauses() -> Iterator[DoctorFinding]:
@@ -700,9 +721,11 @@ def check_pauses() -> Iterator[DoctorFinding]:
             yield report("pause", f"memory is paused {where} {left}")
 
 
-def run_command(words: Sequence[str], told: str, seconds: float) -> tuple[bytes, str, float]:
-    """Runs a command that is told something, and ends it with all that it started. Gives its answer, what is wrong with how it ended,
-    and the seconds that it took."""
+def run_command(words: Sequence[str], input: str, seconds: float) -> tuple[bytes, str, float]:
+    """Run a command with some input, then end it and every process it started.
+
+    Return its output, the problem if it failed, and the seconds it took.
+    """
     started, pipe = time.monotonic(), subprocess.PIPE
     output, trouble = b"", ""
     try:
@@ -710,11 +733,11 @@ def run_command(words: Sequence[str], told: str, seconds: float) -> tuple[bytes,
             words, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
         ) as process:
             try:
-                output, said = process.communicate(told.encode(), seconds)
+                output, errors = process.communicate(input.encode(), seconds)
             finally:
                 end_process(process)
         if process.returncode:
-            complaint = said.decode("utf-8", "replace").strip().rpartition("\n")[2]
+            complaint = errors.decode("utf-8", "replace").strip().rpartition("\n")[2]
             trouble = f"it ended with {process.returncode}: {complaint[:300]}"
     except subprocess.TimeoutExpired:
         trouble = f"it did not end or answer within {seconds:g} seconds"

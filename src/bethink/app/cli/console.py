@@ -1,6 +1,8 @@
-"""What every command stands on: what it takes and gives back (`Result`), the memory that its arguments name, the text it is
-given, a yes or no from the user, and where its result goes. stdout is data; stderr is talk. For people and their programs the data
-formats give stored text back as it is, but for a terminal. An agent gets everything through `bethink.outgoing`, in every format."""
+"""Shared parts of all commands: `Console`, `Result`, progress, and questions to the user.
+
+stdout is data; stderr is talk. Data formats return stored text unchanged, except to a terminal. An agent gets everything through
+`bethink.outgoing`, in every format.
+"""
 
 import errno
 import os
@@ -43,7 +45,7 @@ EVERY = 0.1  # seconds between two reports
 
 
 class Local(tzinfo):
-    """The time zone of this machine, with the offset that each day had: `astimezone()` alone would give all of them today's."""
+    """Time zone of this machine, with each day's own offset. `astimezone()` alone applies today's."""
 
     def utcoffset(self, moment: datetime | None) -> timedelta | None:
         return moment.replace(tzinfo=None).astimezone().utcoffset() if moment else None
@@ -69,7 +71,7 @@ VIEWS: dict[Callable[..., object], Callable[..., "Result"]] = {}
 
 
 class Console(NamedTuple):
-    """How a command was started: for whom, in which format and about which memory."""
+    """Context of a command: its reader, the output format, and the memory it works on."""
 
     database: str | None = None
     project: str | None = None
@@ -79,7 +81,7 @@ class Console(NamedTuple):
     for_agent: bool = False  # an agent reads what is printed
     run_by: str = ""  # the agent that runs the command, if one does
     all_projects: bool = False
-    given: Values = NOTHING  # the values that were typed
+    typed: Values = NOTHING  # arguments on the command line
 
     def out(self, text: str) -> None:
         """Print a text. For an agent it keeps its lines only if the gate made them."""
@@ -222,8 +224,8 @@ def run_operation(operation: Operation, parsed: parser.Parsed) -> int:
 
 
 def make_console(operation: Operation, parsed: parser.Parsed) -> Console:
-    common, given = parsed.common, parsed.values
-    refused = find_forbidden(operation, given)
+    common, typed = parsed.common, parsed.values
+    refused = find_forbidden(operation, typed)
     is_read = operation.agents == "read" and not refused
     # Only a command that changes something is worth a look at other processes.
     agent = "--for-agent" if common.for_agent else caller.find_agent(thorough=not is_read)
@@ -236,14 +238,14 @@ def make_console(operation: Operation, parsed: parser.Parsed) -> Console:
         # An agent reads what is printed, unless a person uses a terminal inside it.
         for_agent=common.for_agent or (bool(agent) and not sys.stdout.isatty()),
         run_by=agent,
-        all_projects=given.get("all_projects", False),
-        given=given,
+        all_projects=typed.get("all_projects", False),
+        typed=typed,
     )
 
 
-def find_forbidden(operation: Operation, given: Iterable[str]) -> str:
+def find_forbidden(operation: Operation, arguments: Iterable[str]) -> str:
     """The part of a command that only people may run: the command itself, or one of its arguments."""
-    names = set(given)
+    names = set(arguments)
     if names.intersection(operation.harmless):
         return ""
     if operation.agents not in ("read", "append"):
@@ -255,7 +257,7 @@ def find_forbidden(operation: Operation, given: Iterable[str]) -> str:
 
 def check_agent(operation: Operation, console: Console) -> None:
     """Refuse an agent what only people may run."""
-    refused = find_forbidden(operation, console.given) if console.run_by else ""
+    refused = find_forbidden(operation, console.typed) if console.run_by else ""
     if refused:
         raise NeedsPerson(
             f"`bethink {refused}` is for people, and an agent runs it ({console.run_by}).",
@@ -313,7 +315,7 @@ def json_line(value: Any, for_agent: bool) -> str:
 
 
 def describe_failure(error: Exception) -> tuple[str, str | None]:
-    """What went wrong, and what to do next."""
+    """Return a sentence about an error, and a hint."""
     if isinstance(error, BethinkError):
         return error.message, error.hint
     library = (getattr(error, "name", None) or "bethink").partition(".")[0]
@@ -336,8 +338,7 @@ def describe_failure(error: Exception) -> tuple[str, str | None]:
 
 
 class Result(NamedTuple):
-    """What a command gives back. It is printed in the format that was asked for, and what `bethink` says about it comes after; an empty
-    text is not said."""
+    """Result of a command, printed in the requested format before its notes. Empty texts are skipped."""
 
     # For JSON; of a command that gives a list, its records or the one it is about.
     value: Any = None
@@ -369,8 +370,10 @@ def present(console: Console, result: Result | int | None, lists: Strings) -> in
 
 
 def _present_data(console: Console, result: Result, lists: Strings) -> None:
-    """The name of the list, that of an item and its fields for CSV, Markdown and XML are what the command says that it gives; without
-    fields those of the first record."""
+    """Print a result as JSON, CSV, Markdown or XML.
+
+    `lists` names the list, its items and their fields; without fields, those of the first record are used.
+    """
     value = console.release(to_json(result.value))
     if not lists or (console.format == "json" and isinstance(value, dict)):
         print_data([json_text(value) + "\n"])
@@ -390,8 +393,8 @@ def _present_text(console: Console, result: Result) -> None:
     elif result.items:
         lines = item_lines(result.items)
     elif result.value and not lines:
-        said = any((*result.notes, *result.warnings, *result.hints))
-        lines = describe_value(result.value) or ([] if said else ["nothing"])
+        has_notes = any((*result.notes, *result.warnings, *result.hints))
+        lines = describe_value(result.value) or ([] if has_notes else ["nothing"])
     if lines and console.for_agent and result.stored and not result.items:
         lines = [fence_text("\n".join(lines))]
     for line in lines:
@@ -399,7 +402,7 @@ def _present_text(console: Console, result: Result) -> None:
 
 
 def print_data(parts: Iterable[str], stream: TextIO | None = None) -> None:
-    """What programs read: as it is. People whose terminal it goes to get it without what that might obey."""
+    """Print data unchanged for programs, and without control characters for a terminal."""
     stream = stream or sys.stdout
     stream.writelines(map(plain, parts) if stream.isatty() else parts)
 
@@ -408,8 +411,10 @@ def print_data(parts: Iterable[str], stream: TextIO | None = None) -> None:
 
 
 class Bar:
-    """Tells at a terminal how far a long command is, in one line that is gone when it is closed. Not with --quiet, nor where the result is
-    for programs."""
+    """Progress of a long command, in one line at a terminal that disappears at the end.
+
+    Hidden with --quiet and for data formats.
+    """
 
     def __init__(
         self,
@@ -433,11 +438,11 @@ class Bar:
         sys.stderr.flush()
 
     def line(self, done: float, total: int | None, label: str | None = None) -> str:
-        told = label or self.label
+        text = label or self.label
         if not done and not total:
-            return f"{told} …"
+            return f"{text} …"
         whole = f" of {self.count(total)}" if total else ""
-        return f"{told} {self.count(done)}{whole} {self.unit}".rstrip()
+        return f"{text} {self.count(done)}{whole} {self.unit}".rstrip()
 
     def __enter__(self) -> Self:
         return self
@@ -447,11 +452,11 @@ class Bar:
             self.write("")
 
 
-# What a command is given
+# Input of a command
 
 
 def offer_languages(memory: "Bethink", text: str) -> str:
-    """Says once on this machine that another model knows more languages than English, when a question or a memory is in another."""
+    """Suggest a multilingual model, once per machine, if a text is not in English."""
     model = memory.config.embedding
     marker = config.data_directory() / "languages-offered"
     if is_english(text) or marker.exists():
@@ -460,7 +465,7 @@ def offer_languages(memory: "Bethink", text: str) -> str:
 
     if not models.is_english(model):
         return ""
-    with suppress(OSError):  # then it is said again
+    with suppress(OSError):  # then the suggestion is repeated
         marker.touch(mode=0o600)
     better = "bethink config embedding multilingual-e5-small && bethink reindex"
     return f"{model} knows English; `{better}` finds other languages by meaning, too."
@@ -479,7 +484,7 @@ def find_unjoined(memory: "Bethink") -> tuple[str, ...]:
 
 
 def find_folder(name: str) -> Path:
-    """The folder that was named."""
+    """Return an existing folder."""
     path = Path(name).expanduser()
     if not path.is_dir():
         raise NotFound(f"There is no directory {name}.", "Give an existing one.")
@@ -487,12 +492,12 @@ def find_folder(name: str) -> Path:
 
 
 def has_terminal() -> bool:
-    """Whether somebody can be asked."""
+    """Return True if the user can be asked."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 
 def says_yes(question: str, default: bool = False) -> bool:
-    """Whether somebody at the terminal says yes; with `default`, whether nobody says no."""
+    """Ask the user at the terminal. Return True for yes, or for Enter if `default` is set."""
     sys.stdout.flush()
     sys.stderr.write(f"{plain(question)} [{'Y/n' if default else 'y/N'}] ")
     sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""How the command line shows the results of `operations/find.py`."""
+"""Command-line views of the results of `operations/find.py`."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any

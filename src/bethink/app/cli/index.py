@@ -183,7 +183,7 @@ COMMANDS = {
     ),
     "mcp": (
         "Serve",
-        "cli.serve",
+        "cli.agents",
         "Run the MCP server on stdin and stdout",
     ),
     "serve": (

@@ -1,4 +1,4 @@
-"""Take in what a project knows about itself and what was said about it: init, index, map, analyze, backfill."""
+"""`init`, `index`, `map`, `analyze` and `backfill`: import documents, code and conversations."""
 
 import os
 import time
@@ -24,12 +24,12 @@ from bethink.project import Project, read_pauses
 
 
 def run_sync(
-    console: Console, label: str, sync: Callable[..., Synced], *given: Any, **how: Any
+    console: Console, label: str, sync: Callable[..., Synced], *values: Any, **how: Any
 ) -> Result:
     """Sync sources with memory, show progress, and then what changed."""
     with Bar(console, label, "files") as bar:
         bar(0)
-        return synced_result(sync(*given, progress=bar, **how))
+        return synced_result(sync(*values, progress=bar, **how))
 
 
 def synced_result(synced: Synced) -> Result:

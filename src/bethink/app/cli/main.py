@@ -1,4 +1,4 @@
-"""`bethink`: find the command, build only its parser, and turn every error into a sentence and an exit code.
+"""`bethink`: find the command, build only its parser, and report errors with an exit code.
 
 Agents and shells start this often, so nothing is imported here that `--version` and `--help` do not need.
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 stopped by the user.

@@ -1,4 +1,4 @@
-"""How the command line shows the results of `operations/overview.py`."""
+"""Command-line views of the results of `operations/overview.py`."""
 
 from bethink.api import Bethink
 from bethink.app import render

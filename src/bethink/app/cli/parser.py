@@ -1,4 +1,4 @@
-"""The command line of an operation: its parser, made by argparse from the operation's arguments, and its help."""
+"""The command line of an operation: an argparse parser built from its arguments, and its help."""
 
 import re
 import sys
@@ -91,12 +91,12 @@ def parse(operation: Operation, words: Sequence[str]) -> Parsed:
 
 
 def read_arguments(operation: Operation, parsed: Parsed) -> Json:
-    """The arguments of an operation's function: the texts of files and of stdin are read, and request objects made."""
+    """Return the arguments of an operation's function: read files and stdin, build request objects."""
     values, complete = parsed.values, dict(parsed.values)
     for one in parsed.own:
         if one.arg.words or (one.arg.stdin and {one.name, "file"} & values.keys()):
-            given, file = values.get(one.name), values.get("file") if one.arg.stdin else None
-            words = (given,) if isinstance(given, str) else given
+            typed, file = values.get(one.name), values.get("file") if one.arg.stdin else None
+            words = (typed,) if isinstance(typed, str) else typed
             complete[one.name] = read_text(words, file, operation.examples[0])
     return bind(operation.function, parsed.own, complete)
 
@@ -170,15 +170,15 @@ def _read_words(parameters: Sequence[Parameter], words: Sequence[str]) -> Json:
     if "--" in before:
         at = before.index("--")
         before, after = before[:at], before[at + 1 :]
-    given, plain = _parse_options(parameters, before)
+    typed, plain = _parse_options(parameters, before)
     for word in plain:
         if _is_option(word):
             raise _unknown_option(word.partition("=")[0], parameters)
     values: Json = {}
     for one in parameters:
-        if one.name in given:
-            values[one.name] = _read_value(given[one.name], one)
-    if not given.keys() & {"help", "version"}:
+        if one.name in typed:
+            values[one.name] = _read_value(typed[one.name], one)
+    if not typed.keys() & {"help", "version"}:
         _place_words([*plain, *after], parameters, values)
     return values
 
@@ -195,18 +195,18 @@ def _unknown_option(flag: str, parameters: Sequence[Parameter]) -> UsageError:
     return UsageError(f"Unknown option {flag}.", close if len(flag) > 2 else None)
 
 
-def _read_value(given: object, parameter: Parameter) -> object:
+def _read_value(typed: object, parameter: Parameter) -> object:
     """The value of an option as it was typed: a text, several, or a switch."""
     place = name_option(parameter)
-    if isinstance(given, list):
+    if isinstance(typed, list):
         if parameter.type == "object":
-            return parse_object(given, place)
+            return parse_object(typed, place)
         if parameter.arg.commas or parameter.arg.choices:
-            given = split_lists(given)
+            typed = split_lists(typed)
         one = parameter._replace(many=False, arg=parameter.arg._replace(longest=None))
-        return tuple(check_value(part, one, place) for part in given)
+        return tuple(check_value(part, one, place) for part in typed)
     return check_value(
-        parse_text(given, parameter) if isinstance(given, str) else given, parameter, place
+        parse_text(typed, parameter) if isinstance(typed, str) else typed, parameter, place
     )
 
 

@@ -1,18 +1,16 @@
-"""`mcp`, `serve`, `ui` and `token`: servers for agents, programs and browsers, and their tokens."""
+"""`serve`, `ui` and `token`: servers for programs and browsers, and their tokens."""
 
 import os
 import sys
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from bethink.app.cli.console import LOCAL, Console, Result, json_line
 from bethink.app.http import security
 from bethink.app.http.security import Caller, Grant, Tokens
-from bethink.app.mcp import Wire, serve_stdio
 from bethink.app.operation import Arg, operation
 from bethink.app.render import pick
 from bethink.config import data_directory
@@ -31,47 +29,13 @@ Port = Annotated[int | None, Arg("port", metavar="N", low=0, high=65535)]
 
 
 class Listen(NamedTuple):
-    """Where a server listens, and how."""
+    """Address and options of a server."""
 
     host: str = HOST
     port: int = PORT
     tls_cert: str | None = None
     tls_key: str | None = None
     allow_hosts: Strings = ()
-
-
-@operation(
-    "Serve",
-    agents="read",
-    examples=(
-        "claude mcp add -s user bethink -- bethink mcp",
-        "codex mcp add bethink -- bethink mcp",
-        "bethink mcp --project ~/code/shop",
-    ),
-)
-def mcp(console: Console) -> None:
-    """Run the MCP server on stdin and stdout.
-
-    Agents start it themselves, and it ends with its client. The project is --project, else the one the client names, else that of
-    the current directory. BETHINK_LOG=debug logs more on stderr.
-    """
-    place = console.directory
-
-    def serve_rest(wire: Wire) -> None:
-        load_server().serve(wire, place, console.database, console.container)
-
-    if find_spec("mcp") is None:
-        raise ImportError(name="mcp")
-    if sys.stdin is not None and sys.stdin.isatty():
-        waiting = "Waiting for an MCP client on stdin; agents start this command themselves."
-        console.note(f"{waiting} Press Ctrl-C to stop.")
-    serve_stdio(load_server, serve_rest)
-
-
-def load_server() -> Any:
-    from bethink.app.mcp import server
-
-    return server
 
 
 @operation(
@@ -112,7 +76,7 @@ def serve(
 
 
 def run_server(console: Console, listen: Listen, announce: Announce, quiet: bool) -> None:
-    """Serve until stopped. `announce` is called once requests are accepted. A `quiet` server logs only problems."""
+    """Serve until stopped. Call `announce` once requests are accepted; if `quiet`, log only problems."""
     app, name = load_app(), console.find_project().name
     session = security.new_secret() if is_this_machine(listen.host.lower()) else ""
     app.prepare_log(quiet)

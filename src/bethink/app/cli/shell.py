@@ -75,7 +75,7 @@ def completion(
 
 
 def complete_line(line: str) -> dict[str, str]:
-    """The words that may stand at the end of a typed line, each with its help."""
+    """Return the words that may complete a typed line, each with its help."""
     typed = line.split()[1:]
     last = typed.pop() if typed and not line.endswith(" ") else ""
     name, _ = find_command(typed)

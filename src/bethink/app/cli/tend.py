@@ -1,4 +1,4 @@
-"""Keep memory in order and measure it: reindex, backup, reset, duplicates, contradictions, consolidate, audit, bench."""
+"""Maintenance commands: reindex, backup, reset, duplicates, contradictions, consolidate, audit, bench."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

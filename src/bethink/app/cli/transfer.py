@@ -1,4 +1,4 @@
-"""`export`, `import`, `migrate` and `sync`: move memories between files, programs, databases and a team."""
+"""`export`, `import`, `migrate` and `sync`: move memories between files, databases and a team."""
 
 import json
 import os
@@ -304,8 +304,8 @@ def import_settings(console: Console, path: Path, dry_run: bool) -> Result:
     taken: Json = {}
     left: dict[str, str] = {}
     for name, variable, key in _SETTINGS:
-        given = {name: found.pop(name, None), variable: os.environ.get(variable)}
-        for label, value in given.items():
+        candidates = {name: found.pop(name, None), variable: os.environ.get(variable)}
+        for label, value in candidates.items():
             try:
                 if value is not None:
                     taken[key] = check(key, value)
@@ -450,17 +450,17 @@ def sync(
 
 def name_in_team(console: Console, memory: Bethink, name: str | None) -> str:
     """The team's name for this project. The user gives it once: a folder may have any name."""
-    known, given = memory.project.team, (name or "").strip()
-    if not given and not known:
+    known, wanted = memory.project.team, (name or "").strip()
+    if not wanted and not known:
         raise UsageError(
             f"The team's name for {memory.project.name} is not known.",
             f"Give it once: bethink sync --as {shlex.quote(memory.project.name)}",
         )
-    if given and given != known:
+    if wanted and wanted != known:
         here = projects.find(console.directory)
-        with suppress(OSError):  # then it has to be given again
-            projects.join(here, here.identity, given)
-    return given or known
+        with suppress(OSError):  # then the user has to name it again
+            projects.join(here, here.identity, wanted)
+    return wanted or known
 
 
 @contextmanager
@@ -488,7 +488,7 @@ def open_peer(
         yield lambda scope: StorePeer(store, scope, memory.actor, memory.clock)
 
 
-# A team's server from somebody's machine
+# A team's server as a sync peer
 
 API = "/api/v1"
 LARGEST_ANSWER = 256 << 20
@@ -527,8 +527,8 @@ class ServerPeer:
                 f"Give it as https://{host}",
             )
         where = {"project": f"team:{name}", "container": container, "personal": personal and "true"}
-        given = urlencode({name: value for name, value in where.items() if value})
-        self._address = address._replace(query=given)
+        query = urlencode({name: value for name, value in where.items() if value})
+        self._address = address._replace(query=query)
 
     def outline(self) -> Outline:
         answer = self._ask("outline")

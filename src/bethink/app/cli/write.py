@@ -1,4 +1,4 @@
-"""How the command line shows the results of `operations/write.py`; and `forget`, which asks before it purges."""
+"""Command-line views of the results of `operations/write.py`, and `forget`."""
 
 import shlex
 from collections.abc import Sequence

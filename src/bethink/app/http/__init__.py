@@ -1,5 +1,5 @@
-"""The HTTP server: the web page, MCP at `/mcp`, REST under `/api/v1`, health. Always named in full, `bethink.app.http`.
+"""The HTTP server: web pages, MCP at `/mcp`, REST under `/api/v1`, health.
 
-`app` puts it together and runs it; `security` keeps tokens and decides who may call; `projects` owns the memories; `api` makes
-routes and their description of `operations`, whose table is that of `surface`; `web` shows it to people.
+Always imported by its full name, `bethink.app.http`. `app` assembles and runs it; `security` stores tokens and decides who may call;
+`projects` owns the memories; `api` builds routes and their description from `operations`; `web` has the pages.
 """

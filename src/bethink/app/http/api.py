@@ -81,8 +81,10 @@ class Endpoint(NamedTuple):
 
     @property
     def traits(self) -> frozenset[str]:
-        """`meaning`: wait for the embedding model. `created`: the status is 201. `reads`: a POST that needs no token for writing.
-        `whole`: memories travel between two databases; the receiving one checks and redacts them."""
+        """`meaning`: wait for the embedding model. `created`: answer with status 201.
+
+        `reads`: a POST that needs no token for writing. `whole`: memories travel between two databases; the receiver checks and redacts them.
+        """
         return self.http.operation.traits
 
     @property
@@ -120,13 +122,13 @@ def perform(
     endpoint: Endpoint,
     caller: Caller,
     projects: Projects,
-    given: Values,
+    values: Values,
     key: str | None = None,
 ) -> Any:
     """Run an operation for a caller, over REST or on a page. Returns a JSON value, or an iterator of them."""
     if endpoint.writes and not caller.may_write:
         raise refuse("read-only")
-    checked = check_values(given, endpoint.takes)
+    checked = check_values(values, endpoint.takes)
     if checked.get("hyde") and not caller.may_write:
         raise refuse("read-only")  # a language model costs its owner something
     memory = projects.view(
@@ -173,9 +175,9 @@ async def _answer(
         raw = await request.body()
 
     def work() -> bytes | Iterator[object]:
-        given = _read_query(request, endpoint) | _read_json(raw) | _read_path(request, endpoint)
+        values = _read_query(request, endpoint) | _read_json(raw) | _read_path(request, endpoint)
         caller, key = request.scope["bethink.caller"], request.headers.get("idempotency-key")
-        found = perform(endpoint, caller, projects, given, key)
+        found = perform(endpoint, caller, projects, values, key)
         # A token may be an agent's. Only the owner, and a database that receives copies, get text as it is stored.
         release = _keep if caller.owner or "whole" in endpoint.traits else clear_value
         return map(release, found) if isinstance(found, Iterator) else encode(release(found))
@@ -248,16 +250,16 @@ def _read_path(request: Request, endpoint: Endpoint) -> Json:
 def _read_query(request: Request, endpoint: Endpoint) -> Json:
     """Parameters of the address. A list may be repeated; anything else may not."""
     known = {name: parameter for parameter in endpoint.takes for name in parameter.names}
-    given: Json = {}
+    found: Json = {}
     for name in request.query_params:
         parameter, values = known.get(name), request.query_params.getlist(name)
         if parameter and parameter.many:
-            given[name] = values
+            found[name] = values
         elif len(values) > 1:
             raise InvalidInput(f"'{name}' is given {len(values)} times.", "Give it once.")
         else:
-            given[name] = parse_text(values[0], parameter) if parameter else values[0]
-    return given
+            found[name] = parse_text(values[0], parameter) if parameter else values[0]
+    return found
 
 
 def encode(value: object) -> bytes:
@@ -281,14 +283,14 @@ async def stream(
 ANSWER = "answer:"  # before a key, among the facts about the database
 
 
-def answer_once(memory: View, run: Callable[[], object], given: Values, key: str) -> Any:
-    """Answer a request with an `Idempotency-Key`: run it, or return the stored answer of the first request with this key.
+def answer_once(memory: View, run: Callable[[], object], values: Values, key: str) -> Any:
+    """Run a request with an `Idempotency-Key` once: return the stored answer if it ran before.
 
     Each write of the request has a key too, made from the request's key and the changes, which the store keeps in the same transaction.
     So nothing is written twice, even if the process dies between the writes and the answer.
     """
     name = ANSWER + sha256(f"{memory.caller.id}\0{key}".encode()).hexdigest()[:32]
-    sent, store = json.dumps([memory.scope, given], sort_keys=True, default=str), memory.writer
+    sent, store = json.dumps([memory.scope, values], sort_keys=True, default=str), memory.writer
     hash = sha256(sent.encode()).hexdigest()
     if kept := store.read_note(name):
         found = json.loads(kept)
@@ -316,7 +318,7 @@ class OnceStore:
 
 
 def _hash_changes(batch: Batch) -> str:
-    """Hash the changes of a batch, without new ids and times, so that a repeated request has the same hash."""
+    """Hash the changes of a batch, without new ids and times, so that a repeat has the same hash."""
     parts = [
         [[entry.memory.scope, entry.memory.content_hash] for entry in batch.add],
         [[change.id, change.action, sorted(change.fields)] for change in batch.change],

@@ -1,8 +1,8 @@
-"""The server put together and run: gate → routes, agents (MCP) and pages, bound to an address, started, logged and ended.
+"""The running server: a gate in front of REST, MCP and pages; its socket, start, log and end.
 
-One process, one event loop; the work is done in the threads of `projects`. MCP is stateless in both eras of the protocol: no
-session can then be taken over with another token, and a restart loses nothing. The server ends on SIGTERM or Ctrl-C after the
-requests that run, within a bound, with the databases closed and nothing left behind.
+One process, one event loop; the work is done in the threads of `projects`. MCP is stateless in both versions of the protocol: no
+session can be taken over with another token, and a restart loses nothing. On SIGTERM or Ctrl-C the server finishes running requests,
+within a time limit, and closes the databases.
 """
 
 import asyncio
@@ -101,9 +101,11 @@ def build(
 
 
 class Gate:
-    """In front of everything: lets a request in only where host, origin and token are right, and notes whose it is; gives every
-    answer the headers that all carry, answers even where something unforeseen failed, and writes one line into the log. What was
-    asked and with which token stays out of the log. Who may see a page is for the pages to say."""
+    """The outermost layer: checks host, origin and token, records the caller, and logs the request.
+
+    It adds the common headers to every answer, and answers even after an unexpected failure. The log contains neither the query nor the
+    token. The pages themselves decide who may see them.
+    """
 
     def __init__(self, app: ASGIApp, admission: Admission, pages: site.Site) -> None:
         self.app, self.admission, self.pages = app, admission, pages
@@ -166,8 +168,10 @@ def _name_unrouted(error: HTTPException, scope: Scope) -> Refusal:
 
 
 class Agents:
-    """MCP over streamable HTTP: the same server as on stdin, one request at a time and nothing kept for a client in between. With a
-    token for reading, a tool that would change something is refused."""
+    """MCP over streamable HTTP: the same server as on stdin, without state between requests.
+
+    With a read-only token, tools that change something are refused.
+    """
 
     def __init__(self, projects: Projects) -> None:
         self.manager = StreamableHTTPSessionManager(
@@ -199,8 +203,11 @@ def serve(
     tls: tuple[str | None, str | None] = (None, None),
     allow: Sequence[str] = (),
 ) -> bool:
-    """Serves projects at a host and port until told to end. `started` is called with the address once requests are taken; `session`
-    is a token for the person who started it, `allow` names what the server is called besides. Says whether all calls had ended."""
+    """Serve projects at a host and port until stopped. Return True if all calls had ended.
+
+    `started` is called with the address once requests are accepted; `session` is a token for the user who started the server; `allow` lists
+    other host names of the server.
+    """
     # An error in opening the database is raised here and not logged.
     known = register_of(projects.base.store)
     host, certificate = place[0], tls[0]
@@ -231,7 +238,7 @@ def serve(
 def configure(
     built: ASGIApp, door: "Door", certificate: str | None = None, key: str | None = None
 ) -> uvicorn.Config:
-    """How uvicorn is to serve: nothing about itself in answers, no trust in what proxies say, an end that does not take forever."""
+    """Configure uvicorn: no server header, no trust in proxy headers, a limited shutdown time."""
     return uvicorn.Config(
         built,
         log_config=None,
@@ -250,14 +257,14 @@ def configure(
 
 
 class Door(socket.socket):
-    """A listening socket with a limit on the connections of each address, so that none of them can fill the server.
+    """A listening socket with a limit on connections per address, so that none can fill the server.
 
-    Over the limit it hangs up on the connection of that address that has been idle for longest, and on the new one if a request is
-    being answered on every other. It counts sockets as they are accepted: a client that never finishes the TLS handshake counts too.
+    Over the limit, it closes the connection of that address that has been idle for longest, or the new one if all others are
+    answering a request. It counts sockets as they are accepted: a client that never finishes the TLS handshake counts too.
     """
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         self.protocols: dict[int, BoundedProtocol] = {}  # by the number of the socket
         self._accepted: dict[int, tuple[str, socket.socket]] = {}  # by the same, oldest first
 
@@ -292,14 +299,16 @@ class Door(socket.socket):
 
 
 class BoundedProtocol(H11Protocol):
-    """uvicorn's HTTP with two bounds that it lacks: on how many clients are connected, and on how long one of them may
-    take to send the head of its request. Without them, a few hundred clients that send nothing keep everybody else out."""
+    """uvicorn's HTTP protocol with limits on connected clients and on the time to send a request head.
+
+    Without them, a few hundred clients that send nothing lock everyone else out.
+    """
 
     _head_due: asyncio.TimerHandle | None = None
     _number = -1
 
-    def __init__(self, door: Door, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
+    def __init__(self, door: Door, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
         self._door = door
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -387,7 +396,7 @@ def leave() -> NoReturn:
 
 
 def prepare_log(quiet: bool) -> None:
-    """To stderr: requests and trouble, or with `quiet` only trouble. The libraries' own logs stay at warnings."""
+    """Log requests and problems to stderr; if `quiet`, only problems. Libraries log only warnings."""
     logging.Formatter.converter = time.gmtime
     line, moment = "%(asctime)sZ %(levelname)s: %(message)s", "%Y-%m-%dT%H:%M:%S"
     logging.basicConfig(format=line, datefmt=moment, level=logging.WARNING)

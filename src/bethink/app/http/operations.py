@@ -142,7 +142,7 @@ def route(address: str, group: str, *traits: str) -> Callable[[Function], Functi
 def presents(
     shared: Callable[..., object], prepare: Callable[[View, Json], Json] | None = None
 ) -> Callable[[Function], Function]:
-    """Serve a shared operation. The function turns its result into the response; `prepare` changes its arguments first."""
+    """Serve a shared operation: `prepare` changes its arguments, the function turns its result into JSON."""
 
     def register(function: Function) -> Function:
         known = next(one for one in SHARED.values() if one.function is shared)
@@ -173,7 +173,7 @@ def find_next(shown: Sequence[object], offset: int, total: int) -> int | None:
 
 
 def prepare_search(memory: View, arguments: Json) -> Json:
-    """Use one random seed for all pages of a question, and a new one every hour. Keep the default limit within the API's."""
+    """Use one random seed per hour for all pages of a search. Keep the default limit within the API's."""
     look: Look = arguments["look"]
     if look.seed is None:
         hour = f"{memory.clock():%Y%m%d%H} {arguments['query']}"
@@ -473,7 +473,7 @@ def recent(
     since: Annotated[str, Arg("start of the period: 7d, yesterday, 2026-03-01")] = "7d",
     all_projects: AllProjects = False,
 ) -> Recent:
-    """Show what happened since a time: conversations, replacements, new memories, open items, and memories per day."""
+    """Show recent activity: conversations, replacements, new memories, open items, memories per day."""
     scopes = memory.every_scope() if all_projects else memory.scopes
     found = browse.catch_up(memory, scopes, moment(since, memory.clock()))
     return Recent(**{**found, "sessions": list(map(summarize_session, found["sessions"]))})
@@ -539,7 +539,7 @@ def inbox(
     limit: Limit = 20,
     start: Annotated[int, Arg("`next` of the previous page", low=0, high=1_000_000_000)] = 0,
 ) -> Inbox:
-    """List items that need a decision: contradictions, duplicates, unverified memories, open items, preferences, suggested rules."""
+    """List items that need a decision, such as contradictions, duplicates and unverified memories."""
     found = queues.list_queue(memory, queue, limit, start)
     closed = () if _may_promote(memory) else PROMOTING
     acts = tuple(
@@ -587,7 +587,7 @@ def _may_promote(memory: View) -> bool:
 
 @route("GET /condition", "Tend")
 def condition(memory: View) -> Condition:
-    """Show the state of the database: capture per agent, backlog, size, growth, cost, and the findings of `bethink doctor`.
+    """Show the health of the database: capture, backlog, size, growth, cost, `bethink doctor` findings.
 
     Counting runs in the background; meanwhile the last result is returned. Needs a token for all projects.
     """

@@ -1,8 +1,7 @@
-"""The memories that requests work on: of every project, on the one store and the one embedding model of the server; and how these
-are doing.
+"""The memories that requests work on: all projects, over the server's one store and one model.
 
-What a request gets is a view for its caller: the project that it may see and, if allowed, what is personal; with a token for
-reading, a store without writers. Threads are few and lasting, because the store keeps a connection for each.
+A request gets a view for its caller: the visible project and, if allowed, personal memories; with a read-only token, a store without
+writers. There are few, long-lived threads, because the store has a connection for each.
 """
 
 from __future__ import annotations
@@ -102,8 +101,7 @@ class View(Bethink):
 
 
 class Projects(Keeper):
-    """Owns the memories of the server: one database, read and written by the settings of `home`, the project that it was
-    started for."""
+    """The memories of the server: one database, with the settings of the project it was started in."""
 
     threads = 8
 
@@ -123,7 +121,7 @@ class Projects(Keeper):
         return await super().run(copy_context().run, function, *arguments)
 
     def memory(self, directory: Path | None, actor: str, meaning: bool = False) -> Bethink:
-        """For agents: the memory that the current request is about. Where a client says it works counts for nothing here."""
+        """Return the memory of the current MCP request. The directory that a client names is ignored."""
         caller, name, container = ACCESS.get()
         # A client introduces itself once, and nothing is kept of it.
         agent = actor if actor != UNKNOWN else f"agent:{caller.name}"
@@ -197,9 +195,11 @@ class Projects(Keeper):
     # Which project
 
     def _choose_project(self, caller: Caller, name: str | None) -> Project:
-        """The project that a request names; by default the one that its token is for, or the server's own. It comes with its folder, if
-        that is still the same project; otherwise it is known by its identity alone. Tokens of a team's database name folders of
-        whichever machine made them, so these are not looked at."""
+        """Return the project that a request names; by default that of its token, or the server's own.
+
+        It includes the folder if that is still the same project, otherwise only the identity. Tokens of a team's database name folders on
+        other machines, so those are ignored.
+        """
         grant = self._find_grant(caller, name)
         if grant.scope == self.home.scope and self._knows_folder(caller):
             return self.home
@@ -215,8 +215,10 @@ class Projects(Keeper):
         return found
 
     def _find_grant(self, caller: Caller, name: str | None) -> Grant:
-        """A project by its scope or its name, or by the name that a team gave it: there need not be anything in that yet. Where none is
-        named, the server's own or the only one that the token is for."""
+        """Find a project by scope, name or team name; by default the server's, or the token's only one.
+
+        A project with a team name need not have any memories yet.
+        """
         if name and name.startswith(BY_NAME):
             plain = name.removeprefix(BY_NAME).strip()[:LONGEST_TEAM_NAME]
             shared = Grant(team_scope(plain), "", plain)
@@ -230,7 +232,7 @@ class Projects(Keeper):
             return matches[0]
         if name is None:
             raise InvalidInput(
-                "Which project is not said, and the token is for several.",
+                "Missing project: the token is for several.",
                 "Add ?project=NAME; GET /api/v1/projects lists them.",
             )
         if matches:
@@ -238,15 +240,15 @@ class Projects(Keeper):
                 f"{len(matches)} projects are called '{name}'.",
                 f"Name it by its scope, such as {matches[0].scope}.",
             )
-        hint = "GET /api/v1/projects lists those that there are."
+        hint = "GET /api/v1/projects lists the projects."
         raise NotFound(f"There is no project '{name[:200]}' here.", hint)
 
     def _knows_folder(self, caller: Caller) -> bool:
-        """Return True if the caller may know the server's own folder. Another tenant's project may have the same name."""
+        """Return True if the caller may know the server's own folder; another tenant's may have its name."""
         return caller.tenant in ("", self.config.tenant if self.shared else "")
 
 
-# How they are doing
+# State of the projects
 
 CHECKED_FOR = 30.0  # seconds for which a result will do; set by hand
 DOCTOR_WITHIN = 120.0  # set by hand

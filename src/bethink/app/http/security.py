@@ -1,8 +1,8 @@
-"""Who may call, and for what: bearer tokens, hosts and origins, a brake on guesses; and in which words a request is refused.
+"""Access control: bearer tokens, allowed hosts and origins, a limit on guesses, and refusals.
 
-Of a token, which holds 256 random bits, its hash is kept and nothing else: in a file that its owner alone can read, or in a database
-that a team shares. The server looks before every request, so what is revoked on the command line is refused from the next request
-on, by every server. This module knows no web framework: `bethink token` and `bethink mcp` load it.
+A token has 256 random bits; only its hash is stored, in a file that only its owner can read, or in the team's database. The server
+checks it before every request, so a revoked token is refused from the next request on, by every server. This module knows no web
+framework: `bethink token` and `bethink mcp` load it.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ LONGEST = 200  # characters of anything that is offered as a token
 TIMES = ("created", "expires", "revoked")
 TEXTS = ("id", "name", "hash", "scope", "person", "tenant")
 # Wrong tokens or tickets of one address, and the seconds within which so many are too many. Set by hand: a person mistypes
-# a few times, and a program with an old token is told often enough what is wrong with it.
+# a few times, and a program with an old token still gets enough useful errors.
 WRONG_TOKENS, WRONG_WITHIN = 20, 60.0
-ADDRESSES = 1000  # whose wrong tokens are counted; the one that was wrong longest ago is dropped for a new one
+ADDRESSES = 1000  # whose wrong tokens are counted; the oldest is dropped for a new one
 LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
@@ -144,7 +144,7 @@ class Caller(NamedTuple):
         return self.scope == "write"
 
     def sees(self, scope: str) -> bool:
-        """Return True if the caller may see this scope: a project, one of its containers, or personal memories."""
+        """Return True if the caller may see a scope: a project, one of its containers, or personal memories."""
         if scope == PERSONAL:
             return self.personal
         if scope == TEAM:
@@ -173,24 +173,24 @@ def new_secret() -> str:
 
 
 def register_of(store: Store | None) -> Tokens:
-    """Where tokens are kept: in a database that people share, else in a file of this machine."""
+    """Return the token store: the shared database if there is one, else a file on this machine."""
     if hasattr(store, "act_as"):
         return SharedTokens(cast("PostgresStore", store))
     return Tokens(data_directory() / "tokens.json")
 
 
 class Tokens:
-    """Where tokens are kept: in a file, read as it is now. One that others could have written is refused."""
+    """Tokens in a file, read for every request. A file that others could have written is refused."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
 
     def create(self, wanted: Caller) -> tuple[str, Caller]:
-        """Makes a token for what its holder is to see and do, and returns it with what is kept of it. It cannot be had again."""
-        for what, given in (("a token", wanted.name), ("a person", wanted.person or "x")):
-            if not _NAME.fullmatch(given):
+        """Create a token with these permissions. Return the secret, which is not stored, and its record."""
+        for what, name in (("a token", wanted.name), ("a person", wanted.person or "x")):
+            if not _NAME.fullmatch(name):
                 raise InvalidInput(
-                    f"'{given[:80]}' cannot name {what}.",
+                    f"'{name[:80]}' cannot name {what}.",
                     "Up to 60 letters, digits, dots and dashes, such as --name laptop or --person ada.",
                 )
         secret = new_secret()
@@ -217,7 +217,7 @@ class Tokens:
         return found[-1] if found else None
 
     def _put(self, token: Caller) -> Caller:
-        """Keeps a new token, or that one has ended: reads, changes and replaces the file as one step, whoever else does the same."""
+        """Save a new or revoked token: read, change and replace the file in one step, under a lock."""
         with textfile.alone(self.file.parent):
             was = self._read()
             known = {one.id: one for one in self._parse(was)}
@@ -315,7 +315,7 @@ def _read_time(value: str | int) -> datetime:
     if isinstance(value, int):
         return datetime.fromtimestamp(value / 1000, UTC)
     found = datetime.fromisoformat(value)
-    return found.replace(tzinfo=found.tzinfo or UTC)  # a day that somebody wrote into the file
+    return found.replace(tzinfo=found.tzinfo or UTC)  # a date that was edited by hand
 
 
 # How
@@ -328,7 +328,7 @@ class GuessLimit:
         self._wrong: dict[str, deque[float]] = {}  # when each address was wrong last
 
     def refuse(self, address: str, error: Refusal) -> Refusal:
-        """Counts a wrong token. Returns the error to answer with: after too many, one that says nothing about the token."""
+        """Count a wrong token. Return the error to answer with; after too many, one without details."""
         now, times = time.monotonic(), self._wrong.pop(address, deque(maxlen=WRONG_TOKENS))
         if len(self._wrong) >= ADDRESSES:
             self._wrong.pop(next(iter(self._wrong)))
@@ -343,12 +343,11 @@ class GuessLimit:
 
 
 class Admission(NamedTuple):
-    """Checks host, origin and token of a request.
+    """Check host, origin and token of a request.
 
-    A web page that somebody visits can reach a server on their own machine, by a name that its owner lets point to 127.0.0.1 (DNS
-    rebinding) or by posting to it across sites. So a request has to name a host that is ours, a browser has to come from a page that
-    is ours, and everything but health and the description of the API needs a token. The web page has a cookie instead (`web`), which
-    opens nothing else. No CORS headers.
+    Any web page in the user's browser can reach a server on the same machine, by a name that points to 127.0.0.1 (DNS rebinding) or by a
+    cross-site post. So a request must name one of our hosts, a browser must come from one of our pages, and everything but health and the
+    description of the API needs a token. The web page has a cookie instead (`web`), which opens nothing else. No CORS headers.
     """
 
     hosts: frozenset[str]  # names by which it may be called
@@ -399,7 +398,7 @@ class Admission(NamedTuple):
 
 
 def make_admission(host: str, extra: Iterable[str], known: Tokens, session: str = "") -> Admission:
-    """The admission of a server that is bound to a host. `extra` are names as people write them, with a port or without."""
+    """Build the admission of a server on a host. `extra` lists more host names, with or without a port."""
     names = {*LOCAL_NAMES, host.lower()}
     for text in extra:
         found = _HOST.fullmatch(text.strip())

@@ -1,11 +1,12 @@
-"""The Model Context Protocol server: the same memory for agents. `server` speaks the protocol through the official SDK, which is
-the package `mcp`; this one is always named in full, `bethink.app.mcp`. `tools` declares tools and prompts, `resources` reads by name, and
-`keeper` owns the memories that calls work on.
+"""The Model Context Protocol server: the same memory for agents.
 
-This module is the start on stdin and stdout. A host lists the tools before its first turn, and some do not wait for them, while the SDK takes
-most of a second to load. So the handshake and the lists are answered here while the rest is loaded in a thread; then `server` reads every line
-from the first on, and leaves out the answers that were sent already. Anything but a plain request of these kinds is left to the SDK, and so is
-every error.
+`server` speaks the protocol through the official SDK, the package `mcp`; this one is always imported by its full name,
+`bethink.app.mcp`. `tools` declares tools and prompts, `resources` reads by name, and `keeper` owns the memories that calls work on.
+
+This module starts the server on stdin and stdout. A host lists the tools before its first turn, and some do not wait for them, while the
+SDK takes most of a second to load. So the handshake and the lists are answered here while the rest loads in a thread; then `server` reads
+every line from the first, and skips the answers that were already sent. Everything but a plain request of these kinds is left to the SDK,
+and so is every error.
 """
 
 import json
@@ -105,8 +106,10 @@ def serve_stdio(load: Callable[[], object], serve: "Callable[[Wire], None]") -> 
 
 
 class Wire:
-    """stdin and stdout, for messages alone: anything else in this process reads nothing there and prints to stderr. Answers the first
-    requests of a client, and keeps every line for the server."""
+    """stdin and stdout, reserved for messages: other code reads nothing there and prints to stderr.
+
+    Answers the first requests of a client, and keeps every line for the server.
+    """
 
     def __init__(self) -> None:
         self.parent = os.getppid()  # when it is another one, the host is gone

@@ -1,4 +1,4 @@
-"""The memories that calls work on: opened when first needed, used in threads of their own, closed at the end.
+"""The memories that calls work on: opened on first use, used in separate threads, closed at the end.
 
 Opening the embedding model takes a moment, and fetching it the first time takes longer. Both happen in a thread beside the
 calls; a call that has waited long enough works by words instead, and says so.
@@ -66,13 +66,13 @@ class Keeper:
         return job
 
     def memory(self, directory: Path | None, actor: str, meaning: bool = False) -> Bethink:
-        """The memory of a directory on somebody's word. With `meaning` it can embed, if the model opens in time."""
+        """Return a directory's memory for an actor. With `meaning` it can embed, if the model is in time."""
         memory = self._lend(self._open(directory or self.directory), meaning)
         memory.actor, memory.trust = actor, TRUST["agent"]
         return memory
 
     def _lend(self, opened: Opened, meaning: bool) -> Bethink:
-        """A memory for one call: with the same store and model, or without the model where it does not come in time."""
+        """Copy a memory for one call, with the same store and model; without the model if it is late."""
         memory = copy.copy(opened.memory)
         if meaning and not opened.ready.wait(PATIENCE):
             message = "the embedding model is still being fetched."
@@ -86,7 +86,7 @@ class Keeper:
         return opened.ready.is_set() and opened.memory.embedder is not None
 
     def warm_up(self) -> None:
-        """Opens the memory and its model before somebody asks. Only the first time; the call that meets trouble tells its client."""
+        """Open the memory and its model before the first call. Problems are reported by that call."""
         if self._warm is None:
             self._warm = self.submit(self._open, self.directory)
 
@@ -97,8 +97,11 @@ class Keeper:
         )
 
     def _keep(self, key: Hashable, make: Callable[[], Bethink]) -> Opened:
-        """What is open under a key, made when it is first needed. A model is opened beside the calls, and so it is when it is time to
-        try again one that failed: a call waits for that only for a while, and a prompt's hook not at all."""
+        """Return the memory that is open under a key, or open it.
+
+        Its model is opened in a thread, and again when it is time to retry one that failed. A call waits only a while for it, and a prompt hook
+        does not wait at all.
+        """
         with self._lock:
             opened = self._opened.get(key)
             if opened and not (opened.ready.is_set() and opened.memory.is_model_due):
@@ -112,7 +115,7 @@ class Keeper:
             return self._opened[key]
 
     def close(self, patience: float) -> bool:
-        """Closes the databases after what still runs, if that ends in time. Returns whether it did."""
+        """Close the databases after the running calls. Return True if these ended in time."""
         self._pool.shutdown(wait=False, cancel_futures=True)
         ended = not wait(list(self._running), timeout=patience).not_done
         if ended:
@@ -122,7 +125,7 @@ class Keeper:
 
 
 def open_model(memory: Bethink, ready: threading.Event) -> None:
-    """Opens the embedding model, and says that it is there or will not come."""
+    """Open the embedding model, and signal that it is open or has failed."""
     try:
         if memory.embedder is None and memory.hints:
             log.warning(memory.hints[0])
@@ -133,18 +136,20 @@ def open_model(memory: Bethink, ready: threading.Event) -> None:
 
 
 def answer_prompt_hook(keeper: Keeper, arguments: Values) -> str:
-    """The prompt hook without a process: a host that can calls it as a tool of the server that runs anyway (`"type": "mcp_tool"` in
-    Claude Code). It answers what `bethink hook prompt` prints, and uses the embedding model if that runs in this process and is open
-    already; it never waits for it, and sends no prompt anywhere. Like every hook it never fails: what goes wrong is counted.
+    """Run the prompt hook without a process: Claude Code can call it as a tool of a running server.
 
-    Arguments: prompt, session_id, transcript_path, cwd and, if the host gives it, source."""
+    Its settings then say `"type": "mcp_tool"`. The answer is what `bethink hook prompt` prints. The embedding model is used only if it runs in
+    this process and is already open; the prompt is never sent anywhere. Like every hook it never fails: failures are counted.
+
+    Arguments: prompt, session_id, transcript_path, cwd and, if the host has one, source.
+    """
     nothing = "{}"  # for an empty text Claude Code tells the model that the hook completed
     if run.is_switched_off():
         return nothing
     # A host that has no value for a placeholder may leave it as it is.
-    given = {name: one for name, one in arguments.items() if not str(one).startswith("${")}
+    values = {name: one for name, one in arguments.items() if not str(one).startswith("${")}
     try:
-        hook = state.from_fields("prompt", HOST, given)
+        hook = state.from_fields("prompt", HOST, values)
         found = projects.find(keeper.directory)
         if hook.directory and os.path.isdir(hook.directory):  # noqa: PTH112  (false, not an error, for what no file can be named)
             found = run.find_project(hook, str(found.worktree))

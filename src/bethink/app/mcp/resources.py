@@ -40,7 +40,7 @@ def list_resources(memory: Bethink) -> list[Json]:
 
 
 def read_resource(memory: Bethink, uri: str) -> tuple[str, Block]:
-    """Return the type and the text of a resource. A file comes from disk, so nothing has redacted it before."""
+    """Return the type and text of a resource. Files come from disk, so nothing has redacted them before."""
     if uri.startswith(MEMORY):
         one = memory.one(unquote(uri[len(MEMORY) :]))
         return "text/plain", quote_items(show_memories(memory, [one], UNCUT))
@@ -56,8 +56,11 @@ def read_resource(memory: Bethink, uri: str) -> tuple[str, Block]:
 
 
 def _find_files(memory: Bethink) -> dict[str, Path]:
-    """Name → file, in order. A name is relative to its knowledge folder, or to the project's root if another folder has the same name. It is
-    shown to clients, so secrets and line breaks are removed."""
+    """Return the files by name, in order.
+
+    A name is relative to its knowledge folder, or to the project's root if another folder has the same name. Clients see it, so secrets and
+    line breaks are removed.
+    """
     files: dict[str, Path] = {}
     for folder in knowledge.find_folders(memory.project.worktree, memory.config):
         base = folder if folder.is_dir() else folder.parent

@@ -1,9 +1,10 @@
-"""The server as the protocol sees it: handlers for the official SDK (the package `mcp`), which speaks both eras of the protocol,
-the stateless one of 2026-07-28 and those that begin with `initialize`.
+"""Protocol handlers for the official SDK (the package `mcp`).
 
-An answer is text. A search also tells its numbers as structured content, with the text in it, but not to the agents that would
-show the model both or nothing else. The list of tools and the handshake need neither the store nor a model; everything that does
-runs in the keeper's threads.
+The SDK speaks both versions of the protocol: the stateless one of 2026-07-28, and those that begin with `initialize`.
+
+An answer is text. A search also returns its numbers as structured content, with the text in it, except to agents that would
+show the model both or nothing else. The list of tools and the handshake need neither the store nor a model; everything else runs in
+the keeper's threads.
 """
 
 import asyncio
@@ -48,7 +49,7 @@ log = logging.getLogger("bethink")
 
 
 def build(keeper: Keeper, ask_roots: bool = False) -> Server[Any]:
-    """A server over the memories of a keeper. With `ask_roots` a client that has roots says which project it is in."""
+    """Build a server over a keeper's memories. With `ask_roots`, the client's roots name its project."""
     handlers = Handlers(keeper, ask_roots)
     hints: dict[Any, CacheHint] = {method: CacheHint(ms) for method, ms in CACHED.items()}
     server: Server[Any] = Server(
@@ -245,7 +246,7 @@ async def translate(work: Awaitable[Any]) -> Any:
 
 
 # On stdin and stdout, as agents start it: from the end of the greeting to the end of its host. It ends when stdin does, when its parent
-# is gone, or when it is told to. A thread waits in a read of stdin and cannot be called back, so the last act is to leave the process,
+# is gone, or on a signal. A thread waits in a read of stdin and cannot be called back, so the last act is to leave the process,
 # after the calls that still run and with the databases closed.
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
@@ -255,7 +256,7 @@ LOOK_AROUND = 1.0  # seconds between two looks at whether the parent is still th
 
 
 def serve(wire: Wire, directory: Path | None, *place: str | None) -> NoReturn:
-    """Speaks the protocol until the client is gone, and ends the process. `place` is a database and a container."""
+    """Speak the protocol until the client is gone, and end the process. `place`: database, container."""
     _prepare_log()
     home = os.environ.get("CLAUDE_PROJECT_DIR", "") or copilot.find_directory(
         os.environ, Path.home()
@@ -273,15 +274,15 @@ async def _serve(wire: Wire, keeper: Keeper) -> None:
     watching = asyncio.create_task(_follow_parent(keeper, wire.parent))
     lines: Any = WireFile(wire)
     try:
-        async with stdio_server(lines, lines) as (heard, say):
-            await server.run(heard, say, server.create_initialization_options())
+        async with stdio_server(lines, lines) as (messages, say):
+            await server.run(messages, say, server.create_initialization_options())
     except* (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError) as gone:
         log.debug("The client went away: %s", gone.exceptions)
     watching.cancel()
 
 
 class WireFile:
-    """The wire as the SDK reads and writes it. A line that is no message is answered as such, where the SDK would only drop it."""
+    """The wire as the SDK uses it. Answers invalid lines with an error, where the SDK drops them."""
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
@@ -327,7 +328,7 @@ async def _follow_parent(keeper: Keeper, parent: int) -> None:
 
 
 def _refuse_line(line: str, wrong: ValidationError) -> str:
-    """Return the answer to a line that is no message, under the id that stands in it, so that its sender does not wait for another."""
+    """Return the error for an invalid line, under the id in it, so that its sender does not wait."""
     id, error = "null", {"code": types.INVALID_REQUEST, "message": "No JSON-RPC message."}
     if wrong.errors()[-1]["type"] == "json_invalid":
         # Half a character, brackets nested deeper or a number longer than a parser takes: JSON all the same, for its sender.
@@ -348,7 +349,7 @@ _TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]|[^"\[\]{}]++')
 
 
 def find_id(line: str) -> str:
-    """Return the id of a message as it is written, or `null`. Reads no value, so that no value is too deep or too long for it."""
+    """Return the id of a message as it is written, or `null`, without parsing any other value."""
     depth, name, is_next = 0, "", False
     for found in _TOKEN.finditer(line):
         token = found[0]
@@ -370,7 +371,7 @@ def find_id(line: str) -> str:
 
 
 def _prepare_log() -> None:
-    """To stderr, from the level that BETHINK_LOG names. The SDK's own log may repeat messages, so it stays at warnings."""
+    """Log to stderr at the level of BETHINK_LOG. The SDK's log may repeat messages: warnings only."""
     wanted = os.environ.get("BETHINK_LOG", "").strip().upper()
     logging.basicConfig(stream=sys.stderr, format="bethink %(levelname)s: %(message)s")
     log.setLevel(wanted if wanted in LEVELS else "WARNING")

@@ -94,9 +94,9 @@ class Tool(NamedTuple):
         ]
         return {"name": self.name, "description": self.description, "arguments": arguments}
 
-    def read_arguments(self, given: Values | None) -> Json:
+    def read_arguments(self, values: Values | None) -> Json:
         """Check what a client sent and return the arguments of the function."""
-        return bind(self.function, self.parameters, check_values(given or {}, self.parameters))
+        return bind(self.function, self.parameters, check_values(values or {}, self.parameters))
 
 
 TOOLS: dict[str, Tool] = {}
@@ -171,8 +171,9 @@ def search_memories(
     offset: Annotated[int, Arg(low=0)] = 0,
     max_tokens: MaxTokens = None,
 ) -> ToolReply:
-    """Search what this project and user decided, learned, fixed and prefer: before relying on general knowledge, before design or tool
-    choices and fixes, when the user refers to earlier work, at session start. When in doubt, search."""
+    """Search what this project and user decided, learned, fixed and prefer: before relying on general
+    knowledge, before design or tool choices and fixes, when the user refers to earlier work, at session start. When in doubt, search.
+    """
     import logging
 
     from bethink.app.operations.find import build_filter
@@ -233,8 +234,9 @@ def store_memories(
         Literal["files", "git"] | None, Arg("instead: read files or commits")
     ] = None,
 ) -> str | list[str]:
-    """Remember lasting decisions with reasons, facts, preferences, gotchas, solutions: one self-contained statement each. No secrets,
-    nothing passing."""
+    """Remember lasting decisions with reasons, facts, preferences, gotchas, solutions: one
+    self-contained statement each. No secrets, nothing passing.
+    """
     from bethink.app.render import describe_outcomes, many, note_lines, quote_items
 
     if bool(analyze) == bool(memories):
@@ -359,7 +361,9 @@ def store_handoff(
     branch: str | None = None,
     metadata: Metadata = NOTHING,
 ) -> list[str]:
-    """Leave notes for the next session when work stops or changes hands. Replaces the branch's last handoff."""
+    """Leave notes for the next session when work stops or changes hands.
+    Replaces the branch's last handoff.
+    """
     from bethink.app.render import note_lines, short_id
     from bethink.features import handoffs
 
@@ -447,7 +451,7 @@ replaced by what. If it does not answer the question, search again with search_m
 def query(
     memory: "Bethink", topic: Annotated[str, Arg("what you want to know about", longest=2000)]
 ) -> str:
-    """How to search the project's memory well"""
+    """Search the project's memory well"""
     from bethink.outgoing import fill
 
     return fill(SEARCH_WELL, topic=topic, kinds=", ".join(KINDS[:18]))

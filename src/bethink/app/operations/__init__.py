@@ -1,5 +1,5 @@
-"""The operations that several surfaces share, by theme: typed functions that take checked values, print nothing and know no caller.
+"""Operations that several surfaces share: typed functions over checked values that print nothing.
 
 `app/operation.py` says how a function becomes an operation. A result is a light value; each surface makes text or JSON of it.
-Modules here load quickly: what is heavy is imported inside the functions.
+Modules here load quickly: heavy imports are inside the functions.
 """

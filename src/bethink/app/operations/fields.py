@@ -1,6 +1,6 @@
-"""Arguments for the fields of a memory, on every surface, derived from their declarations in `model.Memory`.
+"""Arguments for the fields of a memory, on every surface, derived from `model.Memory`.
 
-`AddFields` and `UpdateFields` collect the fields that were given, by the name of their argument. `read_values` turns them into values.
+`AddFields` and `UpdateFields` collect the fields that are present, by the name of their argument. `read_values` turns them into values.
 """
 
 from collections.abc import Sequence
@@ -98,13 +98,13 @@ class Statement(NamedTuple):
     ] = False
 
 
-def read_values(operation: Literal["add", "update"], given: Values, now: "datetime") -> Json:
+def read_values(operation: Literal["add", "update"], arguments: Values, now: "datetime") -> Json:
     """Values by the name of their field, with their times read. A field that is None is left out."""
     from bethink.language.times import expiry, moment
 
     known = argument_fields(operation)
     values = {}
-    for argument, value in given.items():
+    for argument, value in arguments.items():
         info = known[argument]
         if value is None:
             continue
@@ -146,14 +146,16 @@ def _build_passage(memory: "Bethink", statement: Statement) -> Passage:
 def update_fields(
     memory: "Bethink",
     id: str,
-    given: Values,
+    arguments: Values,
     embedding_text: str | None = None,
     was: Memory | None = None,
 ) -> Memory:
-    """Change the fields that were given; None empties one that may be empty. Given the memory as it `was` read, refuse if it changed since."""
+    """Change some fields; None empties a field. Refuse if the memory changed since it `was` read."""
     known = argument_fields("update")
     clear = [
-        known[name].name for name, value in given.items() if value is None and known[name].clearable
+        known[name].name
+        for name, value in arguments.items()
+        if value is None and known[name].clearable
     ]
-    values: dict[str, Any] = read_values("update", given, memory.clock())
+    values: dict[str, Any] = read_values("update", arguments, memory.clock())
     return memory.update(id, clear=clear, was=was, embedding_text=embedding_text, **values)

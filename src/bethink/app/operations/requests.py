@@ -59,7 +59,7 @@ Rerank = Annotated[
 
 
 class Look(NamedTuple):
-    """How to search."""
+    """Options of a search."""
 
     mode: Annotated[
         str | None,

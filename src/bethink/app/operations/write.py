@@ -126,8 +126,8 @@ def update(
         from bethink.features import inbox
 
         return Changed(inbox.bind(memory, id), "bound to this project")
-    given = {**fields, "expires": None} if no_expiry else fields
-    return Changed(update_fields(memory, id, given, embedding_text), "updated")
+    changes = {**fields, "expires": None} if no_expiry else fields
+    return Changed(update_fields(memory, id, changes, embedding_text), "updated")
 
 
 @operation(

@@ -1,11 +1,12 @@
-"""The web page: memory for people who would rather look than read. Only a surface; what it shows and does are operations of the API.
-`site` lets people in and finds the page, `pages` has a function for each, `render` makes text into markup that can hold none of
-its own; there is a template per page.
+"""The web page. It only presents; all data and changes go through operations of the API.
 
-Here is who looks: the ticket that `bethink ui` hands over, the cookie that it becomes, the mark that every form carries. All three
-are signed with one key, in a file that its owner alone can read, beside the database that it guards. So nothing has to be kept for
-a browser, and a page stays signed in when the server is started again. A ticket works once and for a short while; a cookie is out of
-reach of scripts and of other sites; a mark belongs to one session. Nothing here knows HTTP.
+`site` signs people in and finds the page, `pages` has a function for each, `render` turns text into safe markup; there is a template per
+page.
+
+This module has the sessions: the ticket that `bethink ui` hands over, the cookie that it becomes, and the mark that every form carries. All
+three are signed with one key, in a file beside the database that only its owner can read. So nothing is stored for a browser, and a page
+stays signed in when the server restarts. A ticket works once and for a short while; a cookie is out of reach of scripts and of other
+sites; a mark belongs to one session. Nothing here knows HTTP.
 """
 
 import secrets
@@ -28,19 +29,20 @@ LONGEST = 500  # characters of anything that is offered
 
 
 class WebSession(NamedTuple):
-    """Somebody who is signed in. `name` stays when the cookie is renewed."""
+    """A signed-in browser. `name` stays when the cookie is renewed."""
 
     cookie: str
     name: str
-    token: str  # the hash of the one that somebody signed in with; empty for the owner, who came with a ticket
+    token: str  # the hash of the token used to sign in; empty for the owner, who came with a ticket
 
     @property
     def room(self) -> str:
         """Prefix of the paths of this session's pages.
 
-        A browser sends a cookie to every port of a host, so whoever serves on another port would see it, and could use it
-        here or plant one of their own. A cookie that has a path goes only where the path is asked for, and this one nobody
-        can guess. So a cookie opens nothing outside of its own room."""
+        A browser sends a cookie to every port of a host, so a server on another port could see it and use it here, or plant another
+        cookie. A cookie with a path is sent only for that path, and this path cannot be guessed. So a cookie opens nothing outside
+        its room.
+        """
         return f"/~{self.name}"
 
     @property
@@ -50,7 +52,7 @@ class WebSession(NamedTuple):
 
 
 class Sessions:
-    """Makes and reads what is signed with one key. Remembers the tickets that were used, and who signed out."""
+    """Signed tickets, cookies and marks, all with one key. Remembers used tickets and ended sessions."""
 
     def __init__(self, key: bytes, began: float | None = None) -> None:
         self._key = key
@@ -65,7 +67,7 @@ class Sessions:
         return str(self._signer("ticket").dumps(secrets.token_urlsafe(16)))
 
     def enter(self, ticket: str) -> WebSession | None:
-        """A session for whoever brings a ticket. One that was used, or is of before the start, opens nothing."""
+        """Begin a session with a ticket. Return None if it was used or made before the server started."""
         found = self._read("ticket", ticket, TICKET_SECONDS)
         if found is None or found[1] < int(self._began) or ticket in self._used:
             return None
@@ -78,12 +80,12 @@ class Sessions:
         return WebSession(cookie, name, token)
 
     def find(self, cookie: str) -> WebSession | None:
-        """The session that a cookie is of, if it is one of ours and still holds, with a new cookie for another while."""
+        """Return the session of a valid cookie, with a renewed cookie."""
         found = self._read("cookie", cookie, COOKIE_SECONDS)
         return self.begin(*found[0]) if found and found[0][0] not in self._left else None
 
     def end(self, session: WebSession) -> None:
-        """Lets no cookie of a session in any more, also one that somebody copied, until the server ends."""
+        """End a session: refuse all its cookies, copies included, until the server ends."""
         self._left.add(session.name)
 
     def mark(self, session: WebSession) -> str:
@@ -105,7 +107,7 @@ class Sessions:
 
 
 def note_visit(kept: str, now: float, looks: bool) -> tuple[str, float | None]:
-    """Return the browser's record of visits after one more, and the time before this visit. Requests of scripts do not count."""
+    """Return the updated record of visits and the time of the previous visit. Scripts do not count."""
     times = [int(part) for part in kept[:40].split("-") if part.isdecimal() and int(part) <= now]
     if looks or not times:
         same = times and now - times[-1] < VISIT_SECONDS

@@ -1,8 +1,7 @@
-"""The pages: home, search, timeline and conversations, the graph, the inbox, health and projects; one memory with what can be done
-with it; and a form for a new one. Everything that is done there can be undone from the page that follows.
+"""The pages, one function each. Every change can be undone from the page that follows.
 
-A page is a function of a visit, which runs in a thread. It asks for what it shows through `Visit.ask`, by the operation of the API
-that gives it: the same checks, the same limits, the same objects as over REST. What is only a matter of looks is in its template.
+A page is a function of a visit, which runs in a thread. It gets its data through `Visit.ask`, from an operation of the API: the same
+checks, the same limits, the same objects as over REST. Presentation is in the templates.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -38,7 +37,7 @@ WIDER = {EVERY: "all_projects", PERSONAL: "personal"}  # and what operations cal
 
 
 class Visit(NamedTuple):
-    """Somebody who is signed in looks at a page, or sends a form."""
+    """One request of a signed-in user: a page, or a form."""
 
     caller: Caller
     projects: Projects
@@ -81,7 +80,7 @@ class Visit(NamedTuple):
         granted = [grant.scope for grant in self.caller.projects or ()]
         return home if self.caller.sees(home) or not granted else granted[0]
 
-    def ask(self, name: str, /, **given: Any) -> Any:
+    def ask(self, name: str, /, **arguments: Any) -> Any:
         """Run an operation of the API in the project of this visit: `visit.ask("search", query="deploy")`.
 
         Texts are read as people type them: a list has commas between its parts.
@@ -91,7 +90,7 @@ class Visit(NamedTuple):
         values = self._place
         if (wider := WIDER.get(self.where.get("project", ""))) and wider in takes:
             values[wider] = True
-        values |= {name: _read_value(value, takes[name]) for name, value in given.items()}
+        values |= {name: _read_value(value, takes[name]) for name, value in arguments.items()}
         return api.perform(endpoint, self.caller, self.projects, values)
 
     @property
@@ -187,7 +186,7 @@ def form(path: str, shown_on: ShownOn) -> Callable[[Page], Page]:
 def load_newer(
     memory: Bethink, marked: Mapping[str, Sequence[str]], scopes: Sequence[str]
 ) -> dict[str, list[Memory]]:
-    """By id of a memory: the newer memories that its mark names and that are in these scopes, the newest first."""
+    """Newer memories named by each memory's mark, as far as they are in these scopes, newest first."""
     ids = sorted({id for newer in marked.values() for id in newer})
     found = {one.id: one for one in memory.store.get(ids) if one.scope in scopes} if ids else {}
     newest = partial(sorted, key=attrgetter("created_at"), reverse=True)
@@ -214,9 +213,9 @@ def send_form(run: Page, shown_on: ShownOn, visit: Visit) -> Response:
         return shown_on(visit, error.told, 422)
 
 
-# Home: what happened since somebody was last here, and what waits for them.
+# Home: changes since the last visit, and items that wait for a decision.
 
-FIRST = "7d"  # what is shown to somebody who was not here before
+FIRST = "7d"  # period shown on the first visit
 LEVELS = 4  # of colour in the calendar
 
 
@@ -257,7 +256,7 @@ def _draw_calendar(days: Mapping[str, int], now: datetime) -> list[Json]:
     ]
 
 
-# A new memory: a dialog on every page, and a page of its own where no script runs.
+# A new memory: a dialog on every page, and a separate page where no script runs.
 
 
 @page("/add")
@@ -307,7 +306,7 @@ MOST_EFFECTS = 10  # that are shown after a note was added
 
 
 def list_effects(outcome: Values) -> list[tuple[str, str]]:
-    """List the effects of a new note: the name of each in `EFFECTS` and the id of the other memory, each memory once."""
+    """Effects of a new note: a name in `EFFECTS` and the id of the other memory, each memory once."""
     found = [
         *(("replaces", id) for id in outcome.get("supersedes", ())),
         *(("closes", id) for id in outcome.get("settles", ())),
@@ -326,7 +325,7 @@ def _read_effects(text: str) -> list[tuple[Effect, str]]:
 
 
 def _load_effects(visit: Visit) -> list[tuple[Effect, Json]]:
-    """The effects that the address of a memory's page names, with the other memories as far as they are still there."""
+    """Effects named in the address of a memory's page, with the other memories that still exist."""
     found = []
     for effect, id in _read_effects(visit.parameter("effects")):
         with suppress(UsageError):
@@ -381,7 +380,7 @@ def _search(visit: Visit, question: str) -> Json:
 
 
 def count_strong(scores: Sequence[float]) -> int:
-    """How many hits stand before the tail: up to the last one whose score is a good part of the best."""
+    """Count the hits before the tail: up to the last whose score is a good part of the best."""
     least = max(scores, default=0.0) * WEAK
     last = max((at for at, score in enumerate(scores, 1) if score >= least), default=0)
     return max(last, min(SURE, len(scores)))
@@ -400,8 +399,8 @@ def show_timeline(visit: Visit) -> Response:
 @page("/session/{id}")
 def show_session(visit: Visit) -> Response:
     id = visit.path["id"]
-    said = visit.ask("turns", id=id, **visit.parameters("offset", "topic"))
-    return visit.show("session.html", session=visit.ask("topics", id=id), **said)
+    turns = visit.ask("turns", id=id, **visit.parameters("offset", "topic"))
+    return visit.show("session.html", session=visit.ask("topics", id=id), **turns)
 
 
 # The graph around a focus: drawn by a script, and listed for everybody else. `/graph/data` is what the script asks for.
@@ -448,7 +447,7 @@ def _list_nodes(found: Values) -> list[Json]:
     return sorted(nodes.values(), key=lambda node: (node["id"] not in focus, -len(node["ties"])))
 
 
-# The inbox: what somebody should decide, one key for each decision, and the way back after it.
+# The inbox: items that need a decision, a key for each decision, and a way to undo it.
 
 DECISIONS, LINES = 10, 50  # pairs on a page, and single memories
 
@@ -499,13 +498,13 @@ def show_projects(visit: Visit) -> Response:
 
 @page("/projects/export")
 def export(visit: Visit) -> Response:
-    """Everything of a project as lines of JSON, forgotten and replaced memories included, however much that is."""
+    """Export a project as JSON lines, forgotten and replaced memories included."""
     lines = api.stream(visit.ask("export"), visit.projects.run)
     headers = {"Content-Disposition": 'attachment; filename="bethink.jsonl"'}
     return StreamingResponse(lines, 200, headers, api.JSON_LINES)
 
 
-# One memory: what it says, where it came from and what stands around it there, how it changed, what it is related to.
+# One memory: its text, its origin with the context there, its history and its relations.
 
 BESIDE = 2  # turns or passages before and after
 FIRST_FIELDS = ("content", "summary")  # of the form, before the others
@@ -516,7 +515,7 @@ PLACEHOLDERS = {
     "tags": "release, backend",
     "entities": "technology:Redis, person:Ada",
 }
-# Fields that the page shows in a form of its own.
+# Fields with a special form on the page.
 PLACED = (
     "scope",
     "path",
@@ -564,7 +563,7 @@ def list_form_fields() -> list[FieldInfo]:
 
 
 def list_facts(memory: Values) -> list[tuple[str, Any]]:
-    """Label and value of the declared fields that have no place of their own on the page."""
+    """Label and value of the declared fields that have no special place on the page."""
     return [
         (label_field(info), memory[name])
         for name, info in json_fields().items()
@@ -652,13 +651,13 @@ ACTIONS = {
 
 @form("/memory/{id}/{action}", show_memory)
 def change(visit: Visit) -> Response:
-    """Run an action on a memory. `of` names the memory that a relation starts from, where that is another one."""
+    """Run an action on a memory. `of` names the source of a relation if it is another memory."""
     id, name = visit.path["id"], visit.path["action"]
     if name not in ACTIONS:
         raise NotFound(f"Unknown action: {name[:40]}")
     action = ACTIONS[name]
-    given = ((field, _clean(visit.form.get(field, ""))) for field in action.takes)
-    fields = {field: value for field, value in given if value}
+    values = ((field, _clean(visit.form.get(field, ""))) for field in action.takes)
+    fields = {field: value for field, value in values if value}
     source = visit.form.get("of", id)
     answer = visit.ask(action.operation, id=source, **fields, **action.values)
     done = "saved" if "version" in fields else answer.get("status", name)

@@ -1,8 +1,8 @@
-"""Templates → pages. Text of memories is escaped piece by piece, so that it can never become markup, and what would be unseen
-in it, or would turn the text around it, is shown as what it is.
+"""Templates and filters. Text of memories is escaped piece by piece, so that it never becomes markup.
 
-Knows no store and no request. Times are shown as distances from now, with the exact time as a tooltip. What changed between two
-texts is shown as pieces that were kept, taken out or put in.
+Invisible characters, and those that reverse the direction of text, are shown by their code. Times are shown as distances from now, with
+the exact time as a tooltip. A difference between two texts is shown as pieces that were kept, removed or added. This module knows no
+store and no request.
 """
 
 import re
@@ -98,7 +98,7 @@ def cut_excerpt(text: str, sought: Sought | None, room: int = 320) -> Markup:
 
 
 def format_text(text: str, sought: Sought | None = None) -> Markup:
-    """A text whose code is shown as code: fenced blocks, and what stands in backticks where these come in pairs."""
+    """Mark code in a text: fenced blocks, and words in paired backticks."""
     parts: list[Markup] = []
     for at, block in enumerate(text.split("```")):
         if at % 2:
@@ -146,7 +146,7 @@ def spell_unseen(text: str) -> str:
 
 
 def place(scope: str) -> dict[str, str]:
-    """How an address names a scope; what is personal is seen from everywhere."""
+    """Address parameters of a scope. Personal memories need none."""
     kind, _, rest = scope.partition(":")
     if kind == "container":
         project, _, name = rest.partition("/")
@@ -177,7 +177,7 @@ _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 
 
 def diff(before: str, after: str) -> list[tuple[str, str]]:
-    """Pieces that were kept, are gone or are new: word by word, or where that would take long line by line."""
+    """Pieces that were kept, removed or added: word by word, or line by line for long texts."""
     old, new = _WORDS.findall(before), _WORDS.findall(after)
     if max(len(old), len(new)) > MOST_PIECES:
         old, new = before.splitlines(True), after.splitlines(True)

@@ -1,9 +1,8 @@
-"""The pages as one application beside the API: who is let in, which page it is, and what is shown when that fails.
+"""The pages as one application beside the API: sign-in, routing and error pages.
 
-`Gate` has checked Host and Origin before. Here a cookie is needed for everything but the files that a page is made of, and the
-mark of its session for every change. Everybody's pages stand under a path of their own, their room (`WebSession.room`). The owner
-comes with a ticket of `bethink ui`, members of a team with their token; what a member may see and do is looked up with every page,
-so that a token that is revoked ends its sessions.
+`Gate` has already checked Host and Origin. Everything but static files needs a cookie, and every change needs the mark of its
+session. Each session's pages are under a separate path, its room (`WebSession.room`). The owner comes with a ticket of `bethink ui`,
+members of a team with their token; their permissions are looked up for every page, so revoking a token ends its sessions.
 """
 
 import asyncio
@@ -63,8 +62,10 @@ class Site:
         self._inside = Router([leave, *inside], redirect_slashes=False)
 
     def routes(self) -> list[BaseRoute]:
-        """The files, the ways in, and the rooms. Whoever comes to a page outside of a room is asked to sign in, and a script leads those
-        who are signed in to theirs."""
+        """Static files, sign-in, and the rooms.
+
+        A page outside a room asks to sign in; its script redirects a signed-in browser to its room.
+        """
         return [
             Route("/static/{name}", self._send_file),
             Route("/enter", self._enter),
@@ -79,7 +80,7 @@ class Site:
         return file
 
     async def _open_room(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Lets whoever has the cookie of a room see its pages."""
+        """Serve the pages of a room to the holder of its cookie."""
         request, room = Request(scope, receive), scope["path_params"]["room"]
         session = self._sessions.find(request.cookies.get(f"bethink-{room}", ""))
         if session is None or session.name != room:
@@ -106,7 +107,7 @@ class Site:
         )
         response = await self._projects.run(run, visit)
         if looks:
-            # and not a script, whose answer may arrive after somebody signed out in another window
+            # and not a script, whose answer may arrive after the user signed out in another window
             _set_cookie(response, request, session, session.cookie, COOKIE_SECONDS)
         if visit.address == "/":
             _set_cookie(response, request, session, seen, SEEN_SECONDS, "-seen")
@@ -137,8 +138,11 @@ class Site:
         return fields
 
     async def _enter(self, request: Request) -> Response:
-        """Takes a ticket and gives a cookie for it. The page goes on by itself, which takes the ticket out of the address and the
-        history; a redirect would not do, because a browser that came from a program or another site keeps the cookie back then."""
+        """Exchange a ticket for a cookie.
+
+        The page then continues by script, which removes the ticket from the address and the history. A redirect would not do: a browser that
+        came from a program or another site then withholds the cookie.
+        """
         ticket = request.query_params.get("ticket", "") if request.method == "GET" else ""
         session = self._sessions.enter(ticket)
         if session is None:
@@ -146,7 +150,7 @@ class Site:
         return _admit(request, session)
 
     async def _sign_in(self, request: Request) -> Response:
-        """Takes the token of a member and gives a cookie for it, which opens what the token opens for as long as that holds."""
+        """Exchange a member's token for a cookie, with the same permissions while the token is valid."""
         hash = hash_token(str((await request.form(**FORM)).get("token", "")).strip())
         await asyncio.to_thread(self._admission.identify, hash)
         return _admit(request, self._sessions.begin(token=hash))
@@ -155,29 +159,29 @@ class Site:
 
     def show_trouble(self, request: Request, error: Exception) -> Response:
         """Show an error as a page, with the API's text; without a session, show the sign-in page."""
-        said = as_refusal(error)
+        refusal = as_refusal(error)
         visit: Visit | None = request.scope.get("bethink.visit")
         if visit is None:
-            response = _ask_to_sign_in(request, said.status, said.message)
+            response = _ask_to_sign_in(request, refusal.status, refusal.message)
         else:
             # Only the owner sees details about the database.
-            owned = isinstance(error, StoreError) and visit.caller.owner and said.status == 500
+            owned = isinstance(error, StoreError) and visit.caller.owner and refusal.status == 500
             values = {
-                "title": read_refusals()["titles"][str(said.status)],
-                "error": error if owned else said,
-                "status": said.status,
+                "title": read_refusals()["titles"][str(refusal.status)],
+                "error": error if owned else refusal,
+                "status": refusal.status,
                 "is_form": request.method != "GET",
             }
             page = render_page("trouble.html", visit=visit, room=visit.room, **values)
-            response = HTMLResponse(page, said.status)
-        response.headers.update(said.headers)
+            response = HTMLResponse(page, refusal.status)
+        response.headers.update(refusal.headers)
         return response
 
 
 def _ask_to_sign_in(
     request: Request, status: int = 401, message: str = "", left: bool = False
 ) -> Response:
-    """How to get in, and what was wrong with the way that was tried."""
+    """Show the sign-in page, with the reason if signing in failed."""
     address = request.scope["path"] if request.method == "GET" else "/"
     page = render_page("signin.html", address=address, message=message, left=left)
     return HTMLResponse(page, status)

@@ -1,11 +1,11 @@
-"""Analysis: what a project's files say about it, as a few passages per file, each with the lines that it was read from.
+"""Analysis: facts from a project's files, as a few passages per file, each with its line numbers.
 
-An analyzer is a function of a `Tree` that yields findings. It sees nothing else: no store, no clock, no network, and no process is
-started. What people wrote is read in `pages`, the HTTP interface in `routes`, what git remembers in `ingest/git.py`. Here is what a
-project is built from, how one works with it, and how it is put together: manifests, commands, and signs in files and folders.
+An analyzer is a function of a `Tree` that yields findings. It sees nothing else: no store, no clock, no network, and it starts no
+process. Prose is read in `pages`, the HTTP interface in `routes`, the history in `ingest/git.py`. This module reads dependencies, commands
+and structure: manifests, task runners, and signs in files and folders.
 
-All of it is tables. `data/manifests.toml` says where in a manifest each fact stands; `data/technologies.toml` which dependency stands for
-which technology; `data/commands.toml` how task runners write their tasks, by which words a task is known, and which program of a line of
+All of it is tables. `data/manifests.toml` says where in a manifest each fact is; `data/technologies.toml` which dependency means
+which technology; `data/commands.toml` how task runners write their tasks, which words identify a task, and which program of a line of
 CI means what; `data/structure.toml` which paths, or which words in them, mean what. This module reads these tables and knows no package
 manager. Names of folders are conventions, not proof: confidence in a pattern stays between .6 and .8.
 """
@@ -35,10 +35,10 @@ from bethink.ingest.symbols import TableRow, load_table, shorten
 from bethink.ingest.sync import Document, Skipped
 from bethink.model import Entity, Passage
 
-VERSION = 5  # raised when the same files would be told differently
-# Bounds on how much is told, set by hand.
+VERSION = 5  # raised when the same files would give other findings
+# Bounds on the findings, set by hand.
 MOST_MANIFESTS = 10
-MOST_PER_PURPOSE = 5  # commands told together
+MOST_PER_PURPOSE = 5  # commands in one finding
 MOST_FILES = 30  # of one task runner that are read
 MOST_PER_SIGN = 2
 _REQUIREMENT = re.compile(r"([A-Za-z0-9][\w.-]*+)(?:\[[^\]]*+\])?\s*+\(?([^@();]*+)")
@@ -46,7 +46,10 @@ _NEVER = "(?!)"
 
 
 def documents(root: Path, found: Iterable[Found | Skipped]) -> Iterator[Document | Skipped]:
-    """One document per file that has something to say, then what could not be read. `found` are all files of the project, with their paths from `root` on."""
+    """Yield one document per file with findings, then what could not be read.
+
+    `found` are all files of the project, with their paths from `root` on.
+    """
     tree = Tree(root, found)
     by_path: dict[str, dict[str, Passage]] = {}
     parses = find_spec("tree_sitter") is not None
@@ -71,8 +74,8 @@ def describe_build(tree: Tree) -> Iterator[Finding]:
         for path, _ in tree.find(f"(?:.*/)?(?:{row['file']})")
     ]
     found.sort(key=lambda one: (one[0].count("/"), one[0]))
-    told = (_describe_manifest(tree, path, row) for path, row in found)
-    yield from islice(filter(None, told), MOST_MANIFESTS)
+    findings = (_describe_manifest(tree, path, row) for path, row in found)
+    yield from islice(filter(None, findings), MOST_MANIFESTS)
     yield from _describe_commands(tree)
     signs = load_table("structure")
     for row in signs["sign"]:
@@ -80,7 +83,7 @@ def describe_build(tree: Tree) -> Iterator[Finding]:
 
 
 def _find_words(tree: Tree, path: str, row: TableRow) -> Iterator[tuple[int, re.Match[str]]]:
-    """The matches of a row's `words` in a file, each with its line; only inside what its `block` fits, where it has one."""
+    """Yield the matches of a row's `words` in a file with their lines, only inside its `block` if any."""
     text, words = tree.text(path), re.compile(row["words"])
     blocks = re.finditer(row["block"], text) if "block" in row else [re.match("(?s)(.*)", text)]
     for block in filter(None, blocks):
@@ -114,7 +117,7 @@ def _describe_manifest(tree: Tree, path: str, row: TableRow) -> Finding | None:
     extra = [_show_dependency(one) for one in development]
     facts |= {"needed": join_words(needed, 16), "extra": join_words(extra, 14)}
     sentences = load_table("manifests")["sentences"].items()
-    told = (f" {lead} {facts[field]}." for field, lead in sentences if facts[field])
+    details = (f" {lead} {facts[field]}." for field, lead in sentences if facts[field])
     first = next(iter({**runtime, **development}), facts["name"])
     line = re.search(rf"(?<![\w@/.-]){re.escape(first)}(?![\w/-])", text)
     labels = unique(map(_find_technology, runtime))[:8]
@@ -123,7 +126,7 @@ def _describe_manifest(tree: Tree, path: str, row: TableRow) -> Finding | None:
         text.count("\n", 0, line.start()) + 1 if line else 1,
         "fact",
         "dependency",
-        f"{head}{about}.{''.join(told)}",
+        f"{head}{about}.{''.join(details)}",
         importance=5.5 if "/" not in path else 4.5,
         confidence=1.0,
         section=f"{path} › dependencies",
@@ -133,15 +136,15 @@ def _describe_manifest(tree: Tree, path: str, row: TableRow) -> Finding | None:
 
 
 def _find_facts(value: Any, text: str, places: Sequence[str]) -> Iterator[str]:
-    """Return the values at places: a path of keys, perhaps with a word to put before it, or a pattern after `re:`."""
+    """Yield the values at places: a path of keys, perhaps after a lead word, or a pattern after `re:`."""
     for place in places:
         if place.startswith("re:"):
             yield from (" ".join(match.groups()) for match in re.finditer(place[3:], text))
             continue
         lead, _, keys = place.rpartition(":")
         for star, found in _find_keys(value, keys):
-            told = star if keys.endswith("*") else flatten(found)
-            yield f"{lead} {told}".strip() if told else ""
+            fact = star if keys.endswith("*") else flatten(found)
+            yield f"{lead} {fact}".strip() if fact else ""
 
 
 def _find_keys(value: Any, path: str, star: str = "") -> Iterator[tuple[str, Any]]:
@@ -157,7 +160,7 @@ def _find_keys(value: Any, path: str, star: str = "") -> Iterator[tuple[str, Any
 
 
 def _find_dependencies(value: Any, places: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Name and constraint of each: in a list of requirements, or of one that is a key with its version."""
+    """Yield name and constraint of each dependency, in lists of requirements or as keys with versions."""
     for place in places:
         for key, listed in _find_keys(value, place):
             if isinstance(listed, list):
@@ -170,14 +173,14 @@ def _find_dependencies(value: Any, places: Sequence[str]) -> Iterator[tuple[str,
 
 @cache
 def _load_technologies() -> Mapping[str, str]:
-    """Each dependency that stands for a technology → the technology's name."""
+    """Map each known dependency to the name of its technology."""
     entries = " ".join(load_table("technologies").values()).split()
     pairs = (entry.partition("=") for entry in entries)
     return {name.lower(): label.replace("_", " ") for name, _, label in pairs}
 
 
 def _find_technology(dependency: str) -> str:
-    """The technology that a dependency stands for. Go modules carry their major version in the path."""
+    """Return the technology of a dependency. Go modules carry their major version in the path."""
     return _load_technologies().get(re.sub(r"/v\d+$", "", dependency.lower()), "")
 
 
@@ -198,11 +201,11 @@ class KnownCommand(NamedTuple):
     call: str
     path: str
     line: int
-    about: str = ""  # the command behind it, or what is said about it
+    about: str = ""  # the command behind it, or its description
 
 
 def _describe_commands(tree: Tree) -> Iterator[Finding]:
-    """One finding per purpose, from task runners first and from CI where it adds to them."""
+    """Yield one finding per purpose, from task runners first and from CI where it adds to them."""
     known = [*_find_tasks(tree), *_find_ci_steps(tree)]
     for purpose, row in load_table("commands")["purpose"].items():
         found: dict[tuple[str, str], KnownCommand] = {}
@@ -210,13 +213,13 @@ def _describe_commands(tree: Tree) -> Iterator[Finding]:
             if one.purpose == purpose:
                 found.setdefault((one.call, dirname(one.path)), one)
         if found:
-            told = list(found.values())[:MOST_PER_PURPOSE]
+            shown = list(found.values())[:MOST_PER_PURPOSE]
             yield make_finding(
-                told[0].path,
-                told[0].line,
+                shown[0].path,
+                shown[0].line,
                 "pattern",
                 "command",
-                f"{row['lead']} {join_words([_cite(one) for one in told])}.",
+                f"{row['lead']} {join_words([_cite(one) for one in shown])}.",
                 importance=row["importance"],
                 section=f"Commands › {purpose}",
             )
@@ -234,7 +237,7 @@ def _find_tasks(tree: Tree) -> Iterator[KnownCommand]:
     table = load_table("commands")
     for row in table["runner"]:
         for path, _ in islice(tree.find(row["file"]), MOST_FILES):
-            # How scripts of a package.json are called, the lock file beside it or at the top gives away.
+            # The lock file beside a package.json or at the top shows how its scripts are called.
             folders = (f"{dirname(path)}/".lstrip("/"), "")
             calls = (
                 call
@@ -252,7 +255,7 @@ def _find_tasks(tree: Tree) -> Iterator[KnownCommand]:
 
 
 def _find_ci_steps(tree: Tree) -> Iterator[KnownCommand]:
-    """The lines of CI that call a program by which a purpose is known."""
+    """Yield the lines of CI that call a program with a known purpose."""
     table = load_table("commands")
     programs = {
         purpose: re.compile(rf"(?:{'|'.join(row['programs'])})(?=\s|$)")
@@ -273,7 +276,7 @@ def _find_ci_steps(tree: Tree) -> Iterator[KnownCommand]:
 
 
 def _describe_signs(tree: Tree, row: TableRow) -> Iterator[Finding]:
-    """Return the findings of a row of the table: one finding a place that shows enough of it."""
+    """Yield the findings of a row of the table: one for each place that shows enough of it."""
     places: dict[str, list[tuple[str, int, str]]] = {}  # place → path, line and what is shown there
     for path, match in tree.find(row["paths"], row["own"]):
         named = match.groupdict("")

@@ -1,9 +1,9 @@
-"""Pages that people wrote about the project: its purpose, how it is built, what to heed, how to work on it; and its decision records.
+"""Pages about the project: purpose, structure, warnings, ways to work on it; and its decision records.
 
-A heading says what its section is about (`data/analyze.toml`); sections that tell nothing lasting (licence, thanks, change logs)
-are passed over. The text stays the writer's own, shortened. Decision records are read as the usual tools write them (Nygard's
-sections, MADR, log4brains, RFC folders): one `decision` each, with its status, its date, its reasons and what replaced it. Only
-what stands in the places for a status counts: "superseded" in running text means nothing.
+A heading says what its section is about (`data/analyze.toml`); sections without lasting content (licence, thanks, change logs)
+are skipped. The text stays the writer's own, shortened. Decision records are read as the usual tools write them (Nygard's
+sections, MADR, log4brains, RFC folders): one `decision` each, with its status, its date, its reasons and its successor. Only
+the places for a status count: "superseded" in running text means nothing.
 """
 
 import re
@@ -24,7 +24,7 @@ from bethink.ingest.symbols import TableRow, load_table, shorten
 from bethink.language.vocabulary import HEADING_ABOUT
 from bethink.model import Entity, Memory
 
-# Bounds on how much is told, set by hand.
+# Bounds on the findings, set by hand.
 MOST = 24  # findings of all pages together
 MOST_PAGES = 200
 MOST_PER_FILE = 6
@@ -39,7 +39,7 @@ _MARKUP = re.compile(
 
 
 class PageSection(NamedTuple):
-    """A heading and what stands below it, up to the next one of the first three levels."""
+    """A heading and the text below it, up to the next one of the first three levels."""
 
     names: Sequence[str]  # of the headings above it and its own; empty before the first one
     level: int
@@ -59,7 +59,7 @@ def analyze(tree: Tree) -> Iterator[Finding]:
 
 
 def _read_page(tree: Tree, path: str) -> tuple[Mapping[str, Any], list[PageSection]]:
-    """The frontmatter and the sections of a page; nothing of one that asks to be left out."""
+    """Return the frontmatter and the sections of a page; nothing for one that asks to be left out."""
     page = parse(to_markdown(tree.text(path), path))
     if not page.directives.get("index", True):
         return {}, []
@@ -77,18 +77,18 @@ def _read_page(tree: Tree, path: str) -> tuple[Mapping[str, Any], list[PageSecti
 
 
 def _strip_markup(text: str) -> str:
-    """Markdown on one line, without images, links' addresses and tags."""
+    """Return Markdown on one line, without images, links' addresses and tags."""
     bare = _LINK.sub(r"\1", _MARKUP.sub("", " ".join(text.split())))
     return " ".join(bare.split())
 
 
 def _pick_important(found: Sequence[Finding], most: int) -> list[Finding]:
-    """The most telling findings in their order; of equals those that stand first."""
+    """Return the most important findings in their order; among equals the first ones."""
     order = sorted(range(len(found)), key=lambda at: (-(found[at].passage.importance or 0), at))
     return [found[at] for at in sorted(order[:most])]
 
 
-# What pages tell
+# Pages
 
 
 def _describe_project(tree: Tree) -> Iterator[Finding]:
@@ -114,7 +114,7 @@ def _describe_project(tree: Tree) -> Iterator[Finding]:
 
 
 def _find_paragraph(text: str) -> str:
-    """The first paragraph that is a sentence: no badges, links, code, tables or comments."""
+    """Return the first paragraph that is a sentence: no badges, links, code, tables or comments."""
     bare = re.sub(r"<!--(?:[^-]|-(?!->)){0,4000}+(?:-->)?", "", text)
     found = (_strip_markup(one) for one in re.split(r"\n[ \t]*+\n", bare) if not _IDLE.match(one))
     return next((one for one in found if count_words(one) > 3), "")
@@ -128,7 +128,7 @@ def _find_topic(name: str) -> TableRow | None:
 
 
 def _describe_page(tree: Tree, path: str) -> list[Finding]:
-    """The sections whose headings, or whose page, say what they are about; none that is a stub or idle."""
+    """Return findings for the sections whose headings, or whose page, name a topic; no stubs."""
     idle = re.compile(load_table("analyze")["pages"]["idle"])
     subject = _find_topic(path.rpartition(".")[0])
     found = []
@@ -176,16 +176,16 @@ def _describe_records(tree: Tree) -> Iterator[Finding]:
     for path, _ in tree.find(table["file"], own=False):
         if record := _read_record(tree, path):
             folders.setdefault(dirname(path), []).append(record)
-    told: list[Finding] = []
+    findings: list[Finding] = []
     for group in folders.values():
         later = _find_successors(group)
-        told += [_describe_record(record, later.get(record.path)) for record in group]
-    told.sort(key=lambda one: -(one.passage.metadata.get("adr") or 0))
-    yield from _pick_important(told, MOST_RECORDS)
+        findings += [_describe_record(record, later.get(record.path)) for record in group]
+    findings.sort(key=lambda one: -(one.passage.metadata.get("adr") or 0))
+    yield from _pick_important(findings, MOST_RECORDS)
 
 
 def superseded_pairs(memories: Iterable[Memory]) -> list[tuple[Memory, Memory]]:
-    """Return pairs of stored findings of which the second replaces the first. The same memories give the same pairs."""
+    """Return pairs of stored findings of which the second replaces the first, always the same."""
     by_key = {str(one.metadata["adr_key"]): one for one in memories if one.metadata.get("adr_key")}
     later = {key: one.metadata.get("superseded_by") for key, one in by_key.items()}
     # Two records that each claim to be replaced by the other say nothing.
@@ -197,7 +197,7 @@ def superseded_pairs(memories: Iterable[Memory]) -> list[tuple[Memory, Memory]]:
 
 
 def _read_record(tree: Tree, path: str) -> DecisionRecord | None:
-    """The record in a file. One without a status, a decision or a number is something else that lies in the folder."""
+    """Return the record in a file; None for another page, without a status, a decision or a number."""
     frontmatter, sections = _read_page(tree, path)
     titled = next((section for section in sections if section.names), None)
     if titled is None:
@@ -256,14 +256,17 @@ def _find_date(text: str) -> datetime | None:
 
 
 def _find_references(stated: str, relation: str) -> list[str]:
-    """The records to which a status says that one stands in a relation."""
+    """Return the records that a status names in a relation."""
     table = load_table("records")
     return re.findall(table["reference"], "\n".join(re.findall(table[relation], stated)))
 
 
 def _find_successors(group: Sequence[DecisionRecord]) -> dict[str, DecisionRecord]:
-    """For the records of a folder by path the one that replaces each: as it says itself, or else as the other says. A proposal
-    may want to replace a record; only what is in force does."""
+    """Map the records of a folder, by path, to their successors.
+
+    A record's own claim to be replaced wins over the other's claim to replace it. A proposal may want to replace a record; only a
+    record in force does.
+    """
     known = {str(record.number): record for record in reversed(group)}
     known |= {record.stem.lower(): record for record in group}
 

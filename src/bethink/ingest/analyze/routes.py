@@ -1,9 +1,9 @@
 """The HTTP interface of a project: its routes with method, path, handler and line.
 
 Frameworks are data: queries over the syntax tree (`data/queries/routes`) find where routers are made and mounted, where blocks add a
-prefix, and where routes stand; `data/routes.toml` says which files they are asked of, and where a file's place is its route. This
-module follows the prefixes from router to router within a file; what a file mounts from another one is told beside its routes.
-What is computed at run time stays unseen.
+prefix, and where routes are declared; `data/routes.toml` says which files they apply to, and where the path of a file is its route. This
+module follows the prefixes from router to router within a file; a mount of a router from another file is listed beside the routes.
+Routes computed at run time are not seen.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from bethink.model import Entity
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-# Bounds on how much is told, set by hand.
-PER_FINDING = 15  # routes told together
+# Bounds on the findings, set by hand.
+PER_FINDING = 15  # routes in one finding
 MOST = 20
 MOST_PER_FILE = 600
 DEEPEST = 6  # routers in routers that are followed
@@ -59,7 +59,7 @@ def analyze(tree: Tree) -> Iterator[Finding]:
 
 
 def find_routes(tree: Tree) -> list[Route]:
-    """Every route once, in the order of files and lines."""
+    """Return every route once, in the order of files and lines."""
     rows = load_table("routes")
     found = list(_find_by_place(tree, rows["by_place"]))
     known = {route.file for route in found}
@@ -75,7 +75,7 @@ def find_routes(tree: Tree) -> list[Route]:
 
 
 def _read_file(tree: Tree, file: str, language: str, rules: TableRow) -> Iterator[Route]:
-    """The routes of a file, and what is mounted from elsewhere at a path."""
+    """Yield the routes of a file, and mounts of routers from elsewhere."""
     text = tree.text(file)
     names = (name for word, name in rules["frameworks"] if word in text)
     framework = next(names, rules["default"])
@@ -95,8 +95,10 @@ def _read_file(tree: Tree, file: str, language: str, rules: TableRow) -> Iterato
 
 
 def _find_prefixes(parts: Sequence[RoutePart], router: str, at: int, depth: int = 0) -> list[str]:
-    """Return what stands before a path of a router at a place: what the router is mounted in, the groups that it was made from, and
-    the blocks around the place."""
+    """Return the prefixes of a path of a router at a place.
+
+    They come from the mount of the router, the groups that it was made from, and the blocks around the place.
+    """
     if depth > DEEPEST:
         return []
     around = sorted(one for one in parts if one.role == "scope" and one.start < at < one.end)
@@ -112,7 +114,10 @@ def _find_prefixes(parts: Sequence[RoutePart], router: str, at: int, depth: int 
 
 
 class Call:
-    """The nodes of one match, and the texts of its call's arguments by place and by name; those in an object count as named."""
+    """The nodes of one match, with the arguments of its call by position and by name.
+
+    Entries of an object count as named arguments.
+    """
 
     def __init__(self, nodes: Mapping[str, Node], source: SourceFile) -> None:
         self.nodes, self.source = nodes, source
@@ -137,7 +142,7 @@ class Call:
         return _read_literal(self.option("prefix", "url_prefix", "basePath"))
 
     def path(self) -> str | None:
-        """The path of a route or block: its first argument, or the one of that name."""
+        """Return the path of a route or block: its first argument, or the one of that name."""
         return _read_literal((*self.placed, self.option("path", "value", "rule", "url"))[0])
 
     def part(self, role: str, at: str, path: str | None, name: str, method: str = "") -> RoutePart:
@@ -154,9 +159,9 @@ def _read_literal(text: str) -> str | None:
 
 
 def _name_handler(text: str) -> str:
-    """`views.UserList.as_view()` is `views.UserList`, `wrap(list)` is `list`; a function without a name is inline."""
-    if said := _read_literal(text):
-        return said
+    """Name a handler: `views.UserList.as_view()` is `views.UserList`, `wrap(list)` is `list`, or "inline"."""
+    if literal := _read_literal(text):
+        return literal
     if re.search(r"=>|\bfunc(?:tion)?\b", text[:400]):
         return "inline"
     bare = re.sub(r"(?s)(['\"`])[^'\"`\n]*\1|\??\.(?:as_view|bind)\b.*", "", text[:400])
@@ -180,19 +185,19 @@ def _read_part(role: str, call: Call, rules: TableRow) -> RoutePart | None:
 
 
 def _read_route(call: Call, rules: TableRow) -> RoutePart | None:
-    """A route; none without a handler, nor Django's include("shop.urls"), which is a mount."""
+    """Return a route; None without a handler, or for Django's include("shop.urls"), which is a mount."""
     verb, path = call.text("verb"), call.path()
     handler, owner = call.text("handler"), call.text("owner")
     method = rules["verbs"].get(verb, verb.removesuffix("Mapping").upper())
     if stated := re.fullmatch(rf"({METHODS})\s+(\S{{1,200}})", path or ""):
         method, path = stated.groups()  # Go 1.22: "GET /users/{id}"
-    elif given := call.option("methods", "method"):
-        named = re.findall(rf"\b(?:{METHODS})\b", given.upper())
+    elif option := call.option("methods", "method"):
+        named = re.findall(rf"\b(?:{METHODS})\b", option.upper())
         method = ", ".join(unique(named))
     if not handler:
-        told = [call.option("handler", "view_func", "endpoint", "to")]
-        told += [text for text in call.placed[:0:-1] if _read_literal(text) is None]
-        handler = next(map(_name_handler, filter(None, told)), "include")
+        candidates = [call.option("handler", "view_func", "endpoint", "to")]
+        candidates += [text for text in call.placed[:0:-1] if _read_literal(text) is None]
+        handler = next(map(_name_handler, filter(None, candidates)), "include")
     no_path = "on" in call.nodes and (path is None or path[:1] not in "/*")
     if handler == "include" or no_path:
         return None
@@ -201,7 +206,7 @@ def _read_route(call: Call, rules: TableRow) -> RoutePart | None:
 
 
 def _find_by_place(tree: Tree, rows: Sequence[TableRow]) -> Iterator[Route]:
-    """Routes of frameworks in which the place of a file is its path, and what it exports its methods."""
+    """Yield routes of frameworks in which a file's path is the route and its exports are the methods."""
     for row in rows:
         for file, place in tree.find(row["file"]):
             text = tree.text(file)
@@ -215,7 +220,7 @@ def _find_by_place(tree: Tree, rows: Sequence[TableRow]) -> Iterator[Route]:
 
 
 def join_paths(*parts: str) -> str:
-    """Prefixes and a path as one path: `/api/` and `users` are `/api/users`. A trailing slash of the last part stays."""
+    """Join prefixes and a path: `/api/` and `users` are `/api/users`. A trailing slash at the end stays."""
     path = "/".join(filter(None, "/".join(parts).split("/")))
     slash = "/" if path and len(parts[-1]) > 1 and parts[-1].endswith("/") else ""
     return re.sub(r"\s+", " ", f"/{path}{slash}")[:160]

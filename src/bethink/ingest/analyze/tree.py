@@ -44,7 +44,7 @@ def make_finding(
     entities: Iterable[Entity] = (),
     **fields: Any,
 ) -> Finding:
-    """A finding with what all of them share: the tag `analysis`, the file as an entity, and a line to look it up at."""
+    """Make a finding with what all share: the tag `analysis`, the file as an entity, and its lines."""
     first, last = (lines, lines) if isinstance(lines, int) else lines
     named = dict.fromkeys((*entities, Entity(path, "file")))
     usual: dict[str, Any] = {"importance": 5.0, "confidence": 0.9, "section": tag}
@@ -62,12 +62,12 @@ def make_finding(
 
 
 def is_aside(path: str) -> bool:
-    """Return True if a file does not speak for the project: a test, an example, somebody else's, or made by a tool."""
+    """Return True if a file does not represent the project: a test, an example, vendored or generated."""
     return bool(re.fullmatch(load_table("analyze")["aside"], path.lower()))
 
 
 class Tree:
-    """Owns what was read of one project. Paths are relative to its root, POSIX, sorted with the shallow ones first."""
+    """The files and texts of one project. Paths are relative to its root, POSIX, shallow ones first."""
 
     def __init__(self, root: Path, found: Iterable[Found | Skipped]) -> None:
         self.root = root = root.resolve()
@@ -89,18 +89,18 @@ class Tree:
 
     @cached_property
     def own(self) -> tuple[str, ...]:
-        """The paths that speak for the project."""
+        """The paths that represent the project."""
         return tuple(path for path in self.paths if not is_aside(path))
 
     def find(self, pattern: str, own: bool = True) -> Iterator[tuple[str, re.Match[str]]]:
-        """The files whose whole path fits a pattern, shallow ones first; only the project's own unless told otherwise."""
+        """Yield the files whose whole path fits a pattern, shallow ones first; `own` leaves out tests etc."""
         compiled = re.compile(pattern)
         for path in self.own if own else self.paths:
             if match := compiled.fullmatch(path):
                 yield path, match
 
     def text(self, path: str) -> str:
-        """The text with plain line ends and without what is private, or nothing where it cannot be read."""
+        """Return a text with plain line ends and without private parts, or "" if it cannot be read."""
         if path in self._files and path not in self._texts:
             read = read_text(self._files[path], LARGEST)
             if self._read > READ_LIMIT:
@@ -113,7 +113,7 @@ class Tree:
         return self._texts.get(path, "")
 
     def table(self, path: str) -> dict[str, Any]:
-        """The mapping that a file of TOML or JSON holds; an empty one, and a note why, where it holds none."""
+        """Return the mapping in a file of TOML or JSON; without one return {} and note why."""
         text = self.text(path)
         try:
             if path.endswith(".toml") and LONG_KEY.search(text):
@@ -126,7 +126,7 @@ class Tree:
 
 
 def _find_hidden(root: Path) -> Iterator[str]:
-    """Files that walks leave out because their names begin with a dot."""
+    """Yield files that walks leave out because their names begin with a dot."""
     for pattern in load_table("analyze")["hidden"]:
         for path in sorted(root.glob(pattern))[:40]:
             # A link may lead anywhere on the machine.
@@ -135,12 +135,12 @@ def _find_hidden(root: Path) -> Iterator[str]:
 
 
 def as_table(value: Any) -> dict[str, Any]:
-    """The value if it is a mapping, else an empty one."""
+    """Return the value if it is a mapping, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def flatten(value: Any) -> str:
-    """Return the value at a key, on one line: a string, the strings of a list, a mapping's keys with the strings that they stand for."""
+    """Return a value on one line: a string, the strings of a list, or a mapping's keys with their strings."""
     if isinstance(value, dict):
         value = [f"{key} {item}" for key, item in value.items() if isinstance(item, str)]
     items = value if isinstance(value, list) else [value]
@@ -153,7 +153,7 @@ def flatten(value: Any) -> str:
 
 
 def join_words(items: Sequence[str], most: int = 12) -> str:
-    """`a, b and c`; what is too many is counted."""
+    """Join items as `a, b and c`; count those beyond `most`."""
     shown = list(items[:most])
     if len(items) > most:
         return f"{', '.join(shown)} and {len(items) - most} more"
@@ -161,7 +161,7 @@ def join_words(items: Sequence[str], most: int = 12) -> str:
 
 
 def count_words(text: str) -> int:
-    """How many words a text has; a script that does not part its words counts two characters for one."""
+    """Count the words of a text; in scripts without spaces two characters count as one."""
     return max(len(text.split()), sum(ord(character) > 0x2E7F for character in text) // 2)
 
 

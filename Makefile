@@ -17,7 +17,7 @@ help:
 	@echo "make mutants   break each guard in a copy of the tree, and see that a test notices"
 	@echo "make docs      generate docs/reference anew"
 	@echo "make screenshots  pictures of every web page into docs/images"
-	@echo "make plugin    render the skills and the version into plugins/"
+	@echo "make plugin    render skills, hooks and the version into plugins/"
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("Bethink needs Python 3.11 or newer; this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bethink import __version__
-from bethink.agents.agent import USUAL_EVENTS
+from bethink.agents.install import InstallPlace
 from bethink.hooks.state import EVENTS
 
 ROOT = Path(__file__).parent.parent
@@ -29,7 +31,7 @@ def loaded(path):
     return json.loads(path.read_text("utf-8"))
 
 
-def test_manifests_are_of_this_version_and_hooks_call_the_launcher_with_our_events():
+def test_manifests_are_of_this_version():
     script = [sys.executable, ROOT / "plugins" / "render.py", "--check"]
     assert subprocess.run(script, timeout=30).returncode == 0, "what is rendered is up to date"
     marketplace = loaded(ROOT / ".claude-plugin" / "marketplace.json")
@@ -48,15 +50,45 @@ def test_manifests_are_of_this_version_and_hooks_call_the_launcher_with_our_even
     for folder, forks in ((NEUTRAL, False), (PLUGIN, True)):
         text = (folder / "skills" / "remember" / "SKILL.md").read_text("utf-8")
         assert ("context: fork" in text) == forks
-    declared = loaded(PLUGIN / "hooks" / "hooks.json")["hooks"]
-    assert set(declared) == set(USUAL_EVENTS)
-    for name, event in USUAL_EVENTS.items():
-        (group,) = declared[name]
-        (hook,) = group["hooks"]
-        assert hook["command"] == f'"${{CLAUDE_PLUGIN_ROOT}}/bin/bethink-hook" {event}'
-        assert event in EVENTS and hook["type"] == "command" and hook["timeout"] <= 10
-    assert declared["SessionEnd"][0]["hooks"][0]["timeout"] <= 3, "Codex takes no more"
     assert os.access(LAUNCHER, os.X_OK)
+
+
+def plugin_hooks():
+    """The hooks of the plugin: the event's name, the matcher, the words behind the launcher, the hook."""
+    for name, groups in loaded(PLUGIN / "hooks" / "hooks.json")["hooks"].items():
+        for group in groups:
+            (hook,) = group["hooks"]
+            launcher, event, *hosts = shlex.split(hook["command"])
+            assert launcher == "${CLAUDE_PLUGIN_ROOT}/bin/bethink-hook"
+            yield name, group.get("matcher"), event, hosts, hook
+
+
+def installed_hooks(cli, home, host):
+    """The hooks that `bethink install` writes for an agent: the event's name, the matcher, our event."""
+    cli.ok("install", f"--{host}", "--no-mcp", "--no-skills")
+    place = InstallPlace(home, {})
+    for name, groups in loaded(place.hooks_file(host))["hooks"].items():
+        for group in groups:
+            (called,) = re.findall(r"hook\W+([a-z-]+)\W+--host", json.dumps(group))
+            yield name, group.get("matcher"), called
+
+
+@pytest.mark.parametrize("host", ["claude", "codex", "copilot"])
+def test_the_plugin_has_the_hooks_that_install_writes(cli, home, host):
+    ours = [one[:3] for one in plugin_hooks() if host in (one[3] or [host])]
+    assert sorted(ours, key=str) == sorted(installed_hooks(cli, home, host), key=str)
+
+
+def test_the_hooks_of_the_plugin_have_time_limits():
+    limits = {event: hook["timeout"] for _, _, event, _, hook in plugin_hooks()}
+    assert limits.pop("session-end") <= 3, "Codex takes no more"
+    assert max(limits.values()) <= 10
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_the_launcher_runs_a_hook_only_for_the_agents_named(machine, host):
+    installed(machine.tools)
+    assert bool(machine("tool", host, words=("codex", "copilot"))) == (host in ("codex", "copilot"))
 
 
 @pytest.fixture
@@ -73,9 +105,10 @@ def machine(tmp_path):
         options = {"capture_output": True, "text": True, "timeout": 30}
         return subprocess.run(command, env=base | more, input=told, cwd=cwd, **options)
 
-    def run(event, host="claude", **more):
+    def run(event, host="claude", words=(), **more):
         plugin = {"CLAUDE_PLUGIN_ROOT": "/p", "CLAUDE_PLUGIN_DATA": str(home / "data")}
-        done = start([LAUNCHER, event], told='{"session_id": "s"}', **plugin, **HOSTS[host], **more)
+        told = '{"session_id": "s"}'
+        done = start([LAUNCHER, event, *words], told=told, **plugin, **HOSTS[host], **more)
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout
 

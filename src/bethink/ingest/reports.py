@@ -13,9 +13,7 @@ from bethink.language.pointing import OFFER_POINTS_BACK
 from bethink.language.reports import REPORTS_WORK, STATES_NOTHING, WORK_UNDER_WAY
 from bethink.language.waiting import NEXT_OR_OFFER, NEXT_OR_REMAINING, REMAINING
 
-END_CHARACTERS = (
-    6_000  # end of a long answer that is read: reports stand there in all of 22 labelled sessions
-)
+END_CHARACTERS = 6_000  # end of a long answer that is read: set by hand
 MOST_REPORTED = 2  # sentences of each sort that a report keeps
 
 
@@ -51,7 +49,7 @@ def read_report(text: str) -> Report:
 
 
 def _find_remaining(sentence: str) -> str:
-    """Return what a sentence says is left: behind "Next:" or "Shall I", or a clause such as "the docs are not done yet"."""
+    """Return what a sentence says is left: after "Next:" or "Shall I", or a clause that says so."""
     later = NEXT_OR_OFFER.find(sentence)
     if later:
         return sentence[later.start(later.lastindex or 0) :].rstrip("?")
@@ -66,7 +64,7 @@ def _reports_work(sentence: str, first: bool) -> bool:
 
 
 def is_statement(sentence: str) -> bool:
-    """Return True if a sentence tells something by itself: no question, announcement, apology, or label with a value."""
+    """Return True if a sentence says something by itself: no question, announcement, apology or label."""
     passing = WORK_UNDER_WAY.holds(sentence) or STATES_NOTHING.holds(sentence)
     telling = not passing or sentence.lower().startswith("done: ")
     long_enough = len(sentence.split()) > 2
@@ -74,7 +72,7 @@ def is_statement(sentence: str) -> bool:
 
 
 def tells_what_remains(sentence: str) -> bool:
-    """Return True if a sentence of a report says what is still to be done. What it only offers may never be wanted."""
+    """Return True if a sentence of a report says what is still to be done, not just an offer."""
     return NEXT_OR_REMAINING.holds(sentence) and not WORK_UNDER_WAY.holds(sentence)
 
 

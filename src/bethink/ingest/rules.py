@@ -1,7 +1,7 @@
 """Statements about a file or a command: which ones a memory names, and which a tool call touches.
 
-A rule is told at the call that it is about, so both sides are brought to the same keys: names of files, and programs with the word that
-says what they do (`npm install`). Whether the statement applies is for the judge to say; nothing here decides that.
+A rule is shown at the call that it is about, so both sides are reduced to the same keys: names of files, and programs with the word that
+says what they do (`npm install`). The judge decides if the statement applies; nothing here does.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SUFFIXES = frozenset(
     "py pyi js jsx mjs cjs ts tsx vue svelte go rs rb java kt swift c h cc cpp hpp cs php ex exs erl lua sh bash zsh fish ps1 sql html css scss less "
     "json jsonc toml yaml yml ini cfg conf env lock md mdx rst txt xml gradle proto graphql tf hcl dockerfile nix mod sum csv ipynb".split()
 )
-# Names that stand in many folders: without a folder they say nothing.
+# Names that occur in many folders: without a folder they say nothing.
 _COMMON = frozenset(
     "readme.md index.ts index.tsx index.js index.html main.go main.rs main.py mod.rs lib.rs __init__.py types.ts utils.ts utils.py config.ts page.tsx "
     "layout.tsx route.ts test.ts setup.py conftest.py styles.css app.tsx app.ts".split()
@@ -36,7 +36,7 @@ _WORDS = frozenset(
     "go make task just next act node black fly nx mix py buf helm vale az hatch turbo swift dart gem pod rake rails bundle flutter brew nix mise"
     " poetry hk deno bun vite ruby php elixir buck hadolint serve build aws python apt docker podman git gh node jest".split()
 )
-# What package managers and version control are told to do, as plain text names it.
+# Verbs of package managers and version control, as plain text names them.
 _VERBS = frozenset(
     "install add remove update upgrade run test build publish start ci push pull commit merge rebase reset checkout deploy apply sync lint format".split()
 )
@@ -54,7 +54,7 @@ class Subjects(NamedTuple):
 
 
 def find_subjects(text: str) -> Subjects:
-    """The files and commands that a statement is about; none where it names many."""
+    """Return the files and commands that a statement is about; none if it names many."""
     files = [name for name in dict.fromkeys(_FILE.findall(text)) if _is_file(name)]
     commands: list[str] = []
     if binds(text):
@@ -77,7 +77,7 @@ def _is_file(name: str) -> bool:
 
 
 def find_touched(file: str, command: str) -> Subjects:
-    """The file and the commands of a tool call."""
+    """Return the file and the commands of a tool call."""
     families: list[str] = []
     files = [file.replace("\\", "/")] if file else []
     for _, members in split_line(command) or () if command else ():
@@ -91,13 +91,13 @@ def find_touched(file: str, command: str) -> Subjects:
 
 
 def make_keys(subjects: Subjects) -> list[str]:
-    """The keys under which a statement about these is found."""
+    """Return the keys under which a statement about these is found."""
     files = [f"file {posixpath.basename(name).lower()}" for name in subjects.files]
     return [*files, *(f"command {name}" for name in subjects.commands)]
 
 
 def is_about(named: Subjects, touched: Subjects) -> bool:
-    """Whether a statement names what a call touches: the file with its folders, or the command."""
+    """Return True if a statement names what a call touches: the file with its folders, or the command."""
     for name in named.files:
         ending = f"/{name.lower().removeprefix('./')}"
         if any(f"/{file.lower()}".endswith(ending) for file in touched.files):
@@ -106,7 +106,7 @@ def is_about(named: Subjects, touched: Subjects) -> bool:
 
 
 def describe_calls(named: Subjects) -> list[tuple[str, str]]:
-    """What the judge is asked of each subject, with its key: whether the statement is to be mentioned at such a call."""
+    """Return a call for each subject, with its key: the judge is asked if the statement applies to it."""
     pairs = [
         (key, f"Edit {name}") for key, name in zip(make_keys(named), named.files, strict=False)
     ]

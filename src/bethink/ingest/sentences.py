@@ -1,7 +1,8 @@
 """One turn of a conversation → the statements in it that could be worth keeping.
 
 Prose only: code, tables, quotations, diffs, logs, stack traces and file listings are left out. Headings, lead-ins and
-labels ("Next steps", "Root cause: …", "- [ ] …") say outright what stands below or behind them. A statement can be read on its own: one that begins with "That" or "It" brings the sentence before.
+labels ("Next steps", "Root cause: …", "- [ ] …") say outright what is below or after them. A statement can be read alone: one that begins
+with "That" or "It" brings the sentence before.
 
 This module knows Markdown and how agents and people write it. It does not know what a decision is, who speaks, or what
 was said in other turns. Every pattern is bounded; the time is linear in the text.
@@ -65,7 +66,7 @@ _CODE = r"`[^`\n]{1,200}`"
 
 
 class Statement(NamedTuple):
-    """One statement as it would be kept. `core` is the part that says what it is: without the sentence that a pronoun needs."""
+    """One statement as it would be kept. `core` leaves out the sentence that a pronoun refers to."""
 
     text: str
     core: str
@@ -101,8 +102,8 @@ def statements(text: str) -> list[Statement]:
 
 def prose(text: str) -> list[str]:
     """Return the sentences of a text without code, output, quotations and markup."""
-    said = (one for block in _blocks(text) for one in split_sentences(plain(block.text)))
-    return [one for one in said if any(map(str.isalnum, one))]
+    sentences = (one for block in _blocks(text) for one in split_sentences(plain(block.text)))
+    return [one for one in sentences if any(map(str.isalnum, one))]
 
 
 # Blocks
@@ -150,27 +151,27 @@ def _blocks(text: str) -> Iterator[ProseBlock]:
     """Yield paragraphs and items. A lead-in line speaks for its list, a heading for items alone."""
     lines = [*text[:READ_TURN_CHARACTERS].split("\n"), ""]
     above = Above()
-    held: list[tuple[int, str]] = []
+    pending: list[tuple[int, str]] = []
     listed, box = False, None
     for at, (line, noise) in enumerate(zip(lines, find_noise(lines), strict=True)):
         out = noise or not line.strip()
         heading = None if out else compile_pattern(_HEADING).match(line)
         item = None if out else compile_pattern(LIST_ITEM).match(line)
-        if held and (out or heading or item):
+        if pending and (out or heading or item):
             label = box or above.announce_kind(listed)
-            text = " ".join(line for _, line in held)
-            yield ProseBlock(held[0][0], text, above.heading, label, listed)
-            above.pass_block(held[-1][1], listed)
-            held, listed, box = [], False, None
+            text = " ".join(line for _, line in pending)
+            yield ProseBlock(pending[0][0], text, above.heading, label, listed)
+            above.pass_block(pending[-1][1], listed)
+            pending, listed, box = [], False, None
         if out:
             yield from above.read_row(at, line)
         elif heading:
             above = Above(plain(heading[1].rstrip("# \t")))
         elif item:
-            held, listed = [(at, item[2])], True
+            pending, listed = [(at, item[2])], True
             box = {" ": "todo", "x": "none"}.get((item[1] or "").lower())
-        elif held or not above.read_lead(line):
-            held.append((at, line))
+        elif pending or not above.read_lead(line):
+            pending.append((at, line))
 
 
 class Above:
@@ -178,7 +179,7 @@ class Above:
 
     def __init__(self, title: str = "") -> None:
         self.title, self.lead = title, ""
-        self.listed = False  # items have stood below the lead-in
+        self.listed = False  # items came after the lead-in
         self.ruled = False  # the names of a table's columns are above
 
     @property
@@ -189,7 +190,7 @@ class Above:
         return kind_of(self.heading) if self.lead or item else None
 
     def read_lead(self, line: str) -> bool:
-        """Return True if a line announces what comes below it. A line below a list ends the lead-in of that list."""
+        """Return True if a line announces the text below it. A line below a list ends the lead-in of the list."""
         led = compile_pattern(_LEAD).match(line)
         if led or (self.listed and not line.startswith((" ", "\t"))):
             self.lead, self.listed = plain(led[2] or led[3]) if led else "", False
@@ -212,10 +213,10 @@ class Above:
         elif self.ruled and kind_of(self.heading) == "todo":
             self.listed = True
             # Its longest cell says what it is about, with the others where that is only a name.
-            told = max(cells, key=len)
-            if len(told.split()) < ROW_WORDS:
-                told = ": ".join(cell for cell in cells if len(cell) >= ROW_WORDS)
-            yield ProseBlock(at, told, self.heading, "todo", True)
+            cell_text = max(cells, key=len)
+            if len(cell_text.split()) < ROW_WORDS:
+                cell_text = ": ".join(cell for cell in cells if len(cell) >= ROW_WORDS)
+            yield ProseBlock(at, cell_text, self.heading, "todo", True)
 
 
 # Statements
@@ -237,8 +238,8 @@ def _state_block(block: ProseBlock, before: str) -> Iterator[Statement]:
             whole = sentence
         # A label or a heading speaks for the first sentence, and for all of an item.
         own = kind if number == 0 or block.item else None
-        told, core = (cut_text(one, LONGEST_STATEMENT, wide=1) for one in (whole, sentence))
-        yield Statement(told, core, block.line, heading, own)
+        kept, core = (cut_text(one, LONGEST_STATEMENT, wide=1) for one in (whole, sentence))
+        yield Statement(kept, core, block.line, heading, own)
         before = sentence
 
 
@@ -275,7 +276,7 @@ def split_sentences(text: str) -> list[str]:
 
 
 def _goes_on(text: str, begin: int, stop: re.Match[str]) -> bool:
-    """Return True if a full stop ends no sentence: behind an abbreviation, or behind a number if a small letter follows."""
+    """Return True if a full stop ends no sentence: after an abbreviation, or a number and a small letter."""
     word = text[max(begin, stop.start() - 40) : stop.start()].rpartition(" ")[2]
     small = text[stop.end() : stop.end() + 8].lstrip()[:1].islower()
     shortened = word.lstrip("([\"'“*_").lower() in word_set("abbreviations")

@@ -1,9 +1,8 @@
 """Source text → its outline: what is defined where, by tree-sitter.
 
 Which nodes define something is data: queries in `data/queries/symbols`, one file a language, listed in `data/languages.toml`. This
-module asks them and puts the answers together: what stands in what, where a signature ends, which comment belongs to it. Function
-bodies are passed over. A file with syntax errors
-gives what can be parsed; nesting of any depth is safe, because nothing here recurses.
+module runs them and combines the results: nesting, the end of a signature, the comment that belongs to it. Function
+bodies are skipped. A file with syntax errors gives what can be parsed; nesting of any depth is safe, because nothing here recurses.
 """
 
 from __future__ import annotations
@@ -58,13 +57,13 @@ class Symbol(NamedTuple):
     signature: str  # on one line, without the body
     lines: tuple[int, int]
     doc: str = ""
-    parent: str = ""  # qualified name of what it stands in
+    parent: str = ""  # qualified name of the definition around it
     depth: int = 0
 
 
 class FileOutline(NamedTuple):
     symbols: list[Symbol]
-    doc: str = ""  # what the file says of itself
+    doc: str = ""  # documentation of the file
 
 
 # Languages
@@ -89,7 +88,7 @@ SUFFIXES = {suffix: name for name, row in LANGUAGES.items() for suffix in row["s
 
 
 def language_of(path: str, text: str = "") -> str | None:
-    """The language of a file by its suffix; of a header, which may be C or C++, by the beginning of its text. None for other files."""
+    """Return the language of a file by its suffix, or None. A header is C or C++ by its text."""
     suffix = PurePosixPath(path).suffix
     if suffix == ".h" and load_pattern("cpp_only").search(text[:HEAD]):
         return "cpp"
@@ -116,12 +115,12 @@ class SourceFile:
         until = time.thread_time() + PATIENCE
 
         def read(at: int, _: object) -> bytes:
-            """Hands the parser its text, and an early end when it falls behind."""
+            """Hand the parser its text, and an early end when it falls behind."""
             return data[at : at + PIECE] if time.thread_time() < until + at / PACE else b""
 
         self.language, self.data = language, data
         self.breaks = array("L", (match.start() for match in re.finditer(b"\n", data)))
-        # A parser of its own: one cannot serve two threads.
+        # A new parser: one cannot serve two threads.
         self.root = Parser(grammar).parse(read).root_node
 
     def text(self, start: int, end: int) -> str:
@@ -131,14 +130,16 @@ class SourceFile:
         return self.text(node.start_byte, node.end_byte)
 
     def row(self, at: int) -> int:
-        """The line of a place, from 0. Not asked of the nodes: reading `Point.row` damages memory in tree-sitter 0.26.0."""
+        """Return the line of a position, from 0. Reading `Point.row` damages memory in tree-sitter 0.26.0."""
         return bisect_left(self.breaks, at)
 
     def find_matches(
         self, name: str
     ) -> Iterator[tuple[Mapping[str, str], Mapping[str, Node], int]]:
-        """Yield the matches of a query: the settings of the pattern, the first node of each capture, and the number of the pattern. A
-        setting named like a capture is a pattern for its text, because the text that predicates look at is not kept."""
+        """Yield the matches of a query: settings of the pattern, first node of each capture, pattern number.
+
+        A setting named like a capture is a pattern for its text, because the text that predicates look at is not kept.
+        """
         from tree_sitter import QueryCursor
 
         query, settings = _query(name, self.language)
@@ -167,7 +168,7 @@ def _grammar(language: str) -> Language:
 
 @cache
 def _query(name: str, language: str) -> tuple[Any, list[dict[str, str]]]:
-    """A query of `data/queries` and the settings of each of its patterns."""
+    """Return a query of `data/queries` and the settings of each of its patterns."""
     from tree_sitter import Query
 
     query = Query(_grammar(language), (DATA / "queries" / f"{name}.scm").read_text("utf-8"))
@@ -176,7 +177,7 @@ def _query(name: str, language: str) -> tuple[Any, list[dict[str, str]]]:
 
 
 def _is_crowded(root: Node) -> bool:
-    """Return True if a tree has so many brackets in a row that the parser could make nothing of: queries take time with their square."""
+    """Return True if a tree has so many stray brackets in a row that queries would take quadratic time."""
     return any(
         node.child_count - node.named_child_count >= CROWD
         for node in (root, *root.children)
@@ -197,12 +198,12 @@ class Definition(NamedTuple):
     end: int  # where the signature ends
     closes: int  # where what it encloses ends
     owner: str | None
-    holds: bool  # whether it may hold others
+    holds: bool  # it may contain others
     settings: Mapping[str, str]
 
 
 class CommentBlock(NamedTuple):
-    """Comments on lines of their own that follow each other without a blank line."""
+    """Comments on separate lines that follow each other without a blank line."""
 
     start: int
     end: int
@@ -216,11 +217,11 @@ class Enclosing(NamedTuple):
     name: str = ""  # of the nearest definition
     kind: str = "module"
     depth: int = -1
-    hidden: bool = False  # whether what stands in it is passed over
+    hidden: bool = False  # definitions inside are skipped
 
 
 def outline(text: str, language: str) -> FileOutline:
-    """The symbols of a source text and what it says of itself. Never fails on a text, whatever it holds."""
+    """Return the symbols and the documentation of a source text. Never fails on a text."""
     return OutlinedFile(text, language).outline()
 
 
@@ -247,7 +248,7 @@ class OutlinedFile(SourceFile):
         long = (place for place in self.marks if place[1] - place[0] > MARK)
         self.left_out = sorted((*self.comments, *long))  # what no signature shows
         self.blocks = self._join_comments()
-        # By the line of what each stands right above; `//!` is about the file, and some leave a line free below `/** … */`.
+        # By the line right below each; `//!` is about the file, and some leave a line free below `/** … */`.
         self.above = {
             self.row(block.end - 1) + free: block
             for block in self.blocks
@@ -306,7 +307,7 @@ class OutlinedFile(SourceFile):
             self.definitions.append(one)
 
     def _nest(self) -> Iterator[tuple[Definition, str, str, int]]:
-        """The definitions that count, each with the name of what it stands in, its kind there, and how deep."""
+        """Yield the definitions that count, each with the name of its parent, its kind there, and its depth."""
         joint = self.rules.get("joined", self.rules.get("separator", "."))
         seen: set[tuple[int, int, str]] = set()
         around = [Enclosing(len(self.data) + 2)]
@@ -342,7 +343,7 @@ class OutlinedFile(SourceFile):
                 yield definition, parent, kind, depth
 
     def _find_begin(self, definition: Definition) -> int:
-        """Where a definition begins: with what wraps it (export, template, decorator), or the marks before it."""
+        """Return the start of a definition, with its wrapper (export, template, decorator) or its marks."""
         node, wrappers = definition.node, self.rules.get("wrappers", "").split()
         begin = node.start_byte
         for _ in range(8):
@@ -362,7 +363,10 @@ class OutlinedFile(SourceFile):
         return begin
 
     def _make_signature(self, definition: Definition, kind: str, begin: int) -> str:
-        """From the first decorator to where the body begins, on one line; long decorators and comments are left out."""
+        """Return the text from the first decorator to the body, on one line, without comments.
+
+        Long decorators are left out, too.
+        """
         end = max(definition.end, begin)
         low, high = (bisect_left(self.left_out, (at, 0)) for at in (begin, end))
         pieces, at = [], begin
@@ -378,13 +382,13 @@ class OutlinedFile(SourceFile):
         return shorten(text, VALUE if whole and kind in VALUES else SIGNATURE)
 
     def _find_doc(self, definition: Definition, kind: str, begin: int) -> str:
-        """Return the documentation of a symbol: its docstring, the comment right above it, or the one behind it on its line."""
+        """Return the documentation of a symbol: its docstring, the comment above it, or the one on its line."""
         body = definition.node.child_by_field_name("body")
         if body is not None and body.start_byte in self.docs:
             return summarize_comment(self.text_of(self.docs[body.start_byte]))
         above = self.above.get(self.row(begin))
-        if above and (told := summarize_comment(self.text(above.start, above.end))):
-            return told
+        if above and (summary := summarize_comment(self.text(above.start, above.end))):
+            return summary
         if kind not in VALUES and kind != "macro":
             return ""
         at = definition.end if kind == "macro" else definition.node.end_byte
@@ -396,7 +400,7 @@ class OutlinedFile(SourceFile):
         blocks: list[CommentBlock] = []
         for start, end in self.comments:
             if self.data[self.data.rfind(b"\n", 0, start) + 1 : start].strip():
-                continue  # it stands behind code
+                continue  # it is after code
             # `//!` is about the file, `/**` about what follows.
             sign = re.match(r"//[/!]?|/\*{1,2}|#?", self.text(start, start + 3))[0]  # type: ignore[index]
             before = blocks[-1] if blocks else None
@@ -406,13 +410,16 @@ class OutlinedFile(SourceFile):
         return blocks
 
     def _find_file_doc(self, begins: set[int]) -> str:
-        """Return the documentation of a file: its docstring, or the first comment that is neither a licence nor about a definition."""
+        """Return the documentation of a file: its docstring, or its first comment.
+
+        A licence does not count, nor a comment about a definition.
+        """
         doc = self.docs.get(self.root.start_byte) or self.docs.get(0)
-        if doc and (told := summarize_comment(self.text_of(doc), 10)):
-            return told
+        if doc and (summary := summarize_comment(self.text_of(doc), 10)):
+            return summary
         comments = {start for start, _ in self.comments}
         first = len(self.data)
-        above = None  # what is said of the first definition
+        above = None  # the comment about the first definition
         for child in self.root.named_children:
             start = child.start_byte
             directive = self.text(start, start + 5) in ("'use ", '"use ')
@@ -426,43 +433,43 @@ class OutlinedFile(SourceFile):
 
 
 def _bare(name: str) -> str:
-    """A type's name without its arguments: `Cache[K, V]` → Cache, `Foo<T<U>>` → Foo."""
+    """Return a type's name without its arguments: `Cache[K, V]` → Cache, `Foo<T<U>>` → Foo."""
     for _ in range(8):
         name = re.sub(r"<[^<>]*>|\[[^\[\]]*\]", "", name)
     return name.strip("*& ")
 
 
-# What a comment or docstring says, without its marks: `/** … */`, `///`, `#`, Javadoc and XML tags, pragmas, licences. A mark that means
+# The text of a comment or docstring, without its marks: `/** … */`, `///`, `#`, Javadoc and XML tags, pragmas, licences. A mark that means
 # nothing in one language is taken off all the same.
 
 LONGEST_DOC = 600  # characters of documentation that are kept
 READ_COMMENT = 8_000  # characters of a comment that are looked at
-# What stands in the place of markup in a comment.
+# Replacements for markup in a comment.
 REPLACED = {"inline": r"\1", "doxygen_word": "", "reference": r"\1", "markup": " "}
 
 
 def _strip_marks(raw: str) -> str:
-    """The text of a comment, or of several that follow each other, or of a docstring, line by line."""
+    """Return the text of a docstring, or of one or more comments, line by line."""
     lines: Iterable[str]
     if quotes := load_pattern("quotes").match(raw):
         lines = map(str.strip, raw[quotes.end() :].removesuffix(quotes[1]).splitlines())
     else:
         bare = (line.rstrip().removesuffix("*/").rstrip() for line in raw.splitlines())
-        told = (load_pattern("mark").sub("", line, count=1) for line in bare)
-        lines = (line for line in told if not load_pattern("pragma").match(line))
+        stripped = (load_pattern("mark").sub("", line, count=1) for line in bare)
+        lines = (line for line in stripped if not load_pattern("pragma").match(line))
     return "\n".join(load_pattern("ruler").sub(" ", line) for line in lines)
 
 
 def summarize_comment(raw: str, paragraphs: int = 1) -> str:
-    """The first paragraphs of a comment or docstring, each on one line, without tags and licences."""
+    """Return the first paragraphs of a comment or docstring, each on one line, without tags and licences."""
     text = _strip_marks(raw[:READ_COMMENT])
     if load_pattern("licence_text").search(text):
         return ""
     kept: list[str] = []
     for paragraph in re.split(r"\n[ \t]*(?:\n[ \t]*)+|<p>", text):
-        said = _plain_comment(paragraph)
-        if said and not load_pattern("licence").search(said):
-            kept.append(said)
+        line = _plain_comment(paragraph)
+        if line and not load_pattern("licence").search(line):
+            kept.append(line)
         if len(kept) == paragraphs or (kept and load_pattern("tag").match(paragraph.strip())):
             break
     return shorten("\n".join(kept), LONGEST_DOC)
@@ -482,7 +489,7 @@ def _plain_comment(paragraph: str) -> str:
 
 
 def shorten(text: str, longest: int) -> str:
-    """At most so many characters, cut at a word."""
+    """Cut a text to at most `longest` characters, at a word."""
     if len(text) <= longest:
         return text
     cut = text.rfind(" ", longest // 2, longest - 1)
@@ -490,6 +497,6 @@ def shorten(text: str, longest: int) -> str:
 
 
 def find_sentence(text: str) -> str:
-    """The first sentence of a text."""
+    """Return the first sentence of a text."""
     end = re.search(r"[.!?](?=\s|$)", text)
     return text[: end.end()] if end else text.split("\n")[0]

@@ -74,7 +74,7 @@ class Collection(NamedTuple):
     known: Mapping[str, Source]  # every source of the scope, whichever collection it belongs to
     write: Callable[[Sequence[SourceUpdate]], Receipt]
     retire: Callable[[Sequence[str]], int]
-    exists: Callable[[str], bool]  # whether what a uri names is still there
+    exists: Callable[[str], bool]  # True if the target of a uri still exists
 
     def holds(self, source: Source) -> bool:
         return source.metadata.get("collection") == self.name
@@ -86,10 +86,12 @@ def sync(
     looked: Callable[[str], bool],
     progress: Callable[[int], None] | None,
 ) -> Synced:
-    """Brings the memories of a collection in step with its documents. Known sources that no document spoke of have vanished
-    if `looked` says that they would have been found; those that could not be read have not. `progress` is told how many
-    documents are done."""
-    seen: dict[str, bool] = {}  # uri → whether its source is unchanged
+    """Update the memories of a collection to its documents.
+
+    Known sources without a document have vanished if `looked` says that they would have been found; those that could not be read have not.
+    `progress` gets the number of documents done.
+    """
+    seen: dict[str, bool] = {}  # uri → its source is unchanged
     skipped: list[Skipped] = []
     became: defaultdict[str, list[Any]] = defaultdict(list)
     counts: Counter[str] = Counter()
@@ -130,7 +132,7 @@ def _find_updates(
     seen: dict[str, bool],
     skipped: list[Skipped],
 ) -> Iterator[SourceUpdate]:
-    """The documents that are new, changed or moved, with their passages; notes what was seen and what could not be read."""
+    """Yield the documents that are new, changed or moved; note those seen and those that cannot be read."""
     by_hash = {
         source.hash: uri
         for uri, source in collection.known.items()
@@ -168,7 +170,7 @@ def _find_updates(
 
 
 def _is_gone(uri: str, seen: Mapping[str, bool], collection: Collection) -> bool:
-    """Return True if nothing is there any more. What a redacted name stood for cannot be looked up, so it counts as existing."""
+    """Return True if the source no longer exists. A redacted name cannot be looked up, so it exists."""
     return uri not in seen and "[REDACTED" not in uri and not collection.exists(uri)
 
 

@@ -1,7 +1,7 @@
 """Titles of topics and sessions, and summaries of topics.
 
 A title is the first request that says something, in the user's words without their politeness, cut where a clause ends or else with
-"…". Where no request says anything, `TITLE_RULES` lists what stands in for it, in order. A summary lists what was asked for, done, decided,
+"…". If no request says anything, `TITLE_RULES` lists the alternatives, in order. A summary lists what was asked for, done, decided,
 concluded and left open, within 600 characters; it is made to be read, searched and embedded. `digest` sums up whole sessions.
 
 Every word is a word of a turn, an idea or a commit; the same turns always give the same title. Only the beginning of a turn and a bounded
@@ -36,9 +36,7 @@ Turns = Sequence[tuple[str, str]]  # role and text of each
 TOPIC_WORDS, SESSION_WORDS = 10, 12
 TITLE_WIDTH = 72
 
-TURN_CHARACTERS = (
-    2_000  # beginning of a turn that is read; measured on 22 sessions, later text changed no title
-)
+TURN_CHARACTERS = 2_000  # beginning of a turn that is read: set by hand
 READ_SENTENCES = 4  # sentences of a turn that may be its request
 REQUESTS_NAMED = 3  # requests that a summary names
 SUMMARY_IDEAS = 60  # newest ideas that a summary is made of
@@ -104,7 +102,7 @@ def title_by_commit(talk: Talk) -> Iterable[str]:
 
 
 def title_by_answer_heading(talk: Talk) -> Iterable[str]:
-    """Take the heading of the first answer that begins with one: "# Plan: Cache the index" → "Cache the index"."""
+    """Take the heading of the first answer with one: "# Plan: Cache the index" → "Cache the index"."""
     return find_headings(talk.turns)
 
 
@@ -145,7 +143,7 @@ def make_session_title(turns: Turns, work: Iterable[Fact] = ()) -> str:
 
 
 def _finish_title(text: str, words: int) -> str:
-    """Cut a title to its width on one line, and give it a capital: "rename the parser?" → "Rename the parser"."""
+    """Cut a title to its width on one line and capitalise it: "rename the parser?" → "Rename the parser"."""
     text = " ".join(text.split()).strip(" \"'“”,:;!?–—*_").rstrip(".-(")
     text = fit(text, TITLE_WIDTH, words)
     first = text.partition(" ")[0].rstrip(",:…").replace("'", "").replace("’", "")
@@ -158,19 +156,22 @@ def _finish_title(text: str, words: int) -> str:
 
 
 def says_something(request: str) -> bool:
-    """Return False for a request that names nothing: a greeting, "ship it", "3 but on this branch", "go ahead, …"."""
+    """Return False for a request that names nothing: a greeting, "ship it", "go ahead, …"."""
     bare = strip_politeness(request)
     return names_something(bare) and not TAKES_OFFER_UP.holds(bare) and not says_nothing(bare)
 
 
 def says_nothing(text: str) -> bool:
-    """Return True for a greeting, thanks, an offer of help, a bare yes or no, or a turn without a word: nobody looks for it."""
+    """Return True for a greeting, thanks, an offer of help, a bare yes or no, or a turn without a word."""
     idle = rf"\W*(?:(?:{'|'.join(phrases('idle'))})(?!\w)\W*){{0,6}}$"
     return len(text) < IDLE_TURN and compile_pattern(idle).match(fold_case(text)) is not None
 
 
 def only_asks(text: str) -> bool:
-    """Return True for a short turn of questions, requests and thoughts alone: it resembles what is asked for, and tells nothing of it."""
+    """Return True for a short turn of nothing but questions, requests and thoughts.
+
+    It resembles what is asked for, and says nothing about it.
+    """
     sentences = prose(text) if len(text) <= SHORT_TURN else []
     return bool(sentences) and all(
         asks(one.rstrip(" *_\"')")) or ASKS_FOR_WORK.holds(one) or is_tentative(one)
@@ -179,7 +180,7 @@ def only_asks(text: str) -> bool:
 
 
 def strip_politeness(request: str) -> str:
-    """Drop greeting, politeness and the folders of long paths: "Hi, could you fix src/a/b/c.py?" → "fix c.py?"."""
+    """Drop greetings, politeness and long paths: "Hi, could you fix src/a/b/c.py?" → "fix c.py?"."""
     text = request.lstrip(" \"'“”‘’,:;!?¿¡–—*_")
     polite = POLITENESS.find(text)
     rest = text[polite.end() :] if polite else text
@@ -191,7 +192,7 @@ def strip_politeness(request: str) -> str:
 
 
 def find_requests(turns: Turns, most: int) -> list[str]:
-    """Return what the user asked for: the first sentence of each turn that says something, or else the first sentence of all."""
+    """Return the user's requests: the first telling sentence of each turn, or else the first of all."""
     asked = [read_request(text) for role, text in turns if role == "user"]
     telling = (next(filter(says_something, sentences), "") for sentences in asked)
     first = islice(chain.from_iterable(asked), 1)
@@ -199,13 +200,13 @@ def find_requests(turns: Turns, most: int) -> list[str]:
 
 
 def read_request(text: str) -> list[str]:
-    """Return the first sentences of a turn in the user's own words; of a plan that is handed to an agent, its heading."""
+    """Return the first sentences of a turn in the user's own words, or the heading of a handed plan."""
     plan = HANDED_PLAN.find(text)
     if plan:
         return [text[plan.start(1) : plan.end(1)].strip("# ")]
     text = text[: 2 * TURN_CHARACTERS]
     question = AGENT_ASKS_CHOICE.find(text)
-    if question:  # the user's answer stands below what the agent asked
+    if question:  # the user's answer is below the agent's question
         text = text[: question.start()] + text[question.end() :]
     return first_sentences(find_own(text).text.replace("\n", "\n\n"))
 
@@ -236,7 +237,7 @@ def first_sentences(text: str) -> list[str]:
 
 
 def name_picks(role: str, text: str, before: Turns) -> str:
-    """Add the words of what a user picks from a list in a recent answer: "5 first" → "5 (Fix the rename) first"."""
+    """Add the words of a user's pick from a recent list: "5 first" → "5 (Fix the rename) first"."""
 
     def add_words(pick: re.Match[str]) -> str:
         answers = (text for role, text in reversed(before[-NEAR_TURNS:]) if role != "user")
@@ -288,7 +289,7 @@ class Outcome(NamedTuple):
 def summarise(
     turns: Turns, ideas: Iterable[tuple[str, str, bool]] = (), commits: Sequence[str] = ()
 ) -> str:
-    """Return lines "Focus: …", "Done: …; …", "Decisions: …", "Conclusions: …", "Open: …", each only where there is something."""
+    """Return lines "Focus: …", "Done: …", "Decisions: …", "Conclusions: …", "Open: …", without empty ones."""
     newest = [Outcome(*idea) for idea in ideas][-SUMMARY_IDEAS:]
     wanted = {
         "Focus": find_requests(turns, REQUESTS_NAMED) or find_answers(turns),

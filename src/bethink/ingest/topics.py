@@ -81,12 +81,12 @@ class TopicTurn(NamedTuple):
 
 
 class OpenTopic(NamedTuple):
-    """Where a conversation stands at the end of a page, in numbers, strings, lists and dicts: it can be kept as JSON."""
+    """The state of a conversation at the end of a page. It can be stored as JSON."""
 
     exchanges: int = 0  # of the conversation
     topic: int = 0  # exchanges of the open topic
     sub: int | None = None  # exchanges of the open sub-topic; None outside of one
-    # Words of the last exchange, hashed: nothing that was said outlives its memory here.
+    # Words of the last exchange, hashed: no text outlives its memory here.
     bag: Mapping[str, int] = {}
     common: Mapping[str, int] = {}  # in how many exchanges a word was, for those that come up most
     # How near neighbouring exchanges were, by words and by meaning.
@@ -100,7 +100,7 @@ class OpenTopic(NamedTuple):
 
 
 def resume_state(kept: Any) -> OpenTopic | None:
-    """Return the state that was kept as JSON; None if another version kept it, and the next page begins a topic."""
+    """Return the state that was stored as JSON; None if another version stored it: then a topic begins."""
     known = isinstance(kept, Mapping) and set(kept) == set(OpenTopic._fields)
     return OpenTopic(**kept) if known else None
 
@@ -126,12 +126,12 @@ def segment(
     boundaries: list[tuple[int, int]] = []  # turn, depth
     starts = [at for at, turn in enumerate(turns) if turn.role == "user" or at == 0]
     for first, end in pairwise([*starts, len(turns)]):
-        heard = _read_exchange(turns[first:end], (vectors or [None] * end)[first:end])
+        exchange = _read_exchange(turns[first:end], (vectors or [None] * end)[first:end])
         if turns[first].role == "user" or not state.exchanges:
-            depth, state = _begin_exchange(state, heard)
+            depth, state = _begin_exchange(state, exchange)
             boundaries += [(first, depth)] if depth is not None else []
-        state = _extend_exchange(state, heard)
-    # The first of a page go on with what was open, unless a boundary stands right before them.
+        state = _extend_exchange(state, exchange)
+    # The first turns of a page continue the open topic, unless a boundary is right before them.
     opening = boundaries[0][1] if boundaries and boundaries[0][0] == 0 else 2
     open_depths = 1 + (before.sub is not None) if turns and before and before.exchanges else 0
     begun = [(0, depth, True) for depth in range(min(opening, open_depths))]
@@ -199,11 +199,11 @@ def _blend(vectors: Iterable[Vector | None]) -> Vector | None:
 # Evidence
 
 
-def _begin_exchange(state: OpenTopic, heard: Exchange) -> tuple[int | None, OpenTopic]:
-    """Return the depth of what an exchange begins (0 topic, 1 sub-topic, None), and the state before its words are added."""
-    overlap = math.sqrt(_overlap(heard.bag, state.bag, state.common, state.exchanges + 1))
-    likeness = _likeness(state, heard.vector)
-    depth = _choose_depth(state, heard, overlap, likeness) if state.exchanges else 0
+def _begin_exchange(state: OpenTopic, exchange: Exchange) -> tuple[int | None, OpenTopic]:
+    """Return the depth that an exchange begins (0 topic, 1 sub-topic, None), and the state before it."""
+    overlap = math.sqrt(_overlap(exchange.bag, state.bag, state.common, state.exchanges + 1))
+    likeness = _likeness(state, exchange.vector)
+    depth = _choose_depth(state, exchange, overlap, likeness) if state.exchanges else 0
     same = depth != 0
     going_on = state.sub + 1 if same and state.sub is not None else None
     first = not state.exchanges
@@ -220,14 +220,14 @@ def _begin_exchange(state: OpenTopic, heard: Exchange) -> tuple[int | None, Open
 
 
 def _choose_depth(
-    state: OpenTopic, heard: Exchange, overlap: float, likeness: float | None
+    state: OpenTopic, exchange: Exchange, overlap: float, likeness: float | None
 ) -> int | None:
-    """Weigh the evidence. An announcement, or hours without a word, begin a topic however short the last one was."""
-    turn = heard.turns[0]
+    """Weigh the evidence. An announcement or hours of silence begin a topic even after a short one."""
+    turn = exchange.turns[0]
     cue, announced, barred = _read_cue(turn.text)
     # Measured from the latest time so far, so that a clock that jumped back makes no pause when it comes forward again.
     seconds = turn.at.timestamp() - state.at if turn.at and state.at else 0.0
-    score = BOUNDARY_BIAS + cue + _weigh_places(state, heard)
+    score = BOUNDARY_BIAS + cue + _weigh_places(state, exchange)
     score += WORDS_WEIGHT * _deviation(state.by_words, overlap)
     score += MEANING_WEIGHT * _deviation(state.by_meaning, likeness)
     score += PAUSE_WEIGHT * (seconds > PAUSE_SECONDS) + LONG_PAUSE_WEIGHT * (
@@ -242,12 +242,12 @@ def _choose_depth(
     return 1 if score >= SUB_TOPIC_BAR and long_enough else None
 
 
-def _extend_exchange(state: OpenTopic, heard: Exchange) -> OpenTopic:
+def _extend_exchange(state: OpenTopic, part: Exchange) -> OpenTopic:
     """Add another part to the open exchange."""
     bag, common = Counter(state.bag), Counter(state.common)
-    common.update(word for word in heard.bag if word not in bag)
-    bag.update(heard.bag)
-    last, vector = heard.turns[-1], heard.vector
+    common.update(word for word in part.bag if word not in bag)
+    bag.update(part.bag)
+    last, vector = part.turns[-1], part.vector
     if vector is not None and len(vector) == len(state.direction):
         vector = _blend([vector, vector * 0 + state.direction])
     # Rounded always, so that it does not matter where a page ends.
@@ -256,10 +256,10 @@ def _extend_exchange(state: OpenTopic, heard: Exchange) -> OpenTopic:
         bag=_heaviest(bag, BAG_WORDS),
         common=_heaviest(common, COMMON_WORDS_KEPT),
         direction=direction,
-        at=max([state.at, *(turn.at.timestamp() for turn in heard.turns if turn.at)]),
+        at=max([state.at, *(turn.at.timestamp() for turn in part.turns if turn.at)]),
         cwd=last.cwd or state.cwd,
         branch=last.branch or state.branch,
-        files=[*state.files, *heard.files][-FILES_KEPT:],
+        files=[*state.files, *part.files][-FILES_KEPT:],
     )
 
 
@@ -304,13 +304,13 @@ def _learn(seen: Sequence[float], value: float | None) -> Sequence[float]:
     return (count + 1, mean, squares + distance * (value - mean))
 
 
-def _weigh_places(state: OpenTopic, heard: Exchange) -> float:
-    turn = heard.turns[0]
+def _weigh_places(state: OpenTopic, exchange: Exchange) -> float:
+    turn = exchange.turns[0]
     places = ((turn.cwd, state.cwd), (turn.branch, state.branch))
     moved = any(new and old and new != old for new, old in places)
     before, now = (
         {file.replace("\\", "/").rpartition("/")[0] for file in files}
-        for files in (state.files, heard.files)
+        for files in (state.files, exchange.files)
     )
     apart = before and now and before.isdisjoint(now)
     return MOVED_WEIGHT * moved + OTHER_FOLDERS_WEIGHT * bool(apart)
@@ -325,7 +325,7 @@ _CHORES = frozenset(
 
 
 def _read_cue(text: str) -> tuple[float, bool, bool]:
-    """Return the evidence in a user's first words, True if they announce a topic, and True if they cannot begin one.
+    """Return the evidence in a user's first words, if they announce a topic, and if they cannot begin one.
 
     A short answer never begins a topic.
     """
@@ -335,7 +335,7 @@ def _read_cue(text: str) -> tuple[float, bool, bool]:
     lead = OPENING_WORDS.find(head)
     rest = head[lead.end() :] if lead else head
     returning = OPENS_RETURNING.holds(head) or RETURNS_TO_TOPIC.holds(rest[:80])
-    told = compile_pattern(r"\w[\w'-]*").findall(space_out(rest))
-    chore = len(text) < 160 and all(word in _CHORES or word in STOP_WORDS for word in told)
+    spoken = compile_pattern(r"\w[\w'-]*").findall(space_out(rest))
+    chore = len(text) < 160 and all(word in _CHORES or word in STOP_WORDS for word in spoken)
     opening = returning or NEW_WORK.holds(rest)
-    return OPENING_WEIGHT * opening, False, not returning and (len(told) <= 3 or chore)
+    return OPENING_WEIGHT * opening, False, not returning and (len(spoken) <= 3 or chore)

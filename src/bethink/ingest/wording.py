@@ -1,4 +1,4 @@
-"""Compare the wording of two statements: the same, exchanged, denied, changed from one thing to another.
+"""Compare the wording of two statements: same, exchanged, denied, or changed into another.
 
 Two statements can be near to an embedding model and still say different things: one number, one "not", one name or one "before" apart, or
 the same words in another order. Those are not the same: losing a memory is worse than keeping two.
@@ -30,7 +30,7 @@ from bethink.language.words import STOP_WORDS
 # A word or a number, without its spelling: "24h" is "24 h". Signs count where they tell something: C is not C++, < is not >.
 _TOKEN = re.compile(r"(?:[^\W\d_]+(?:'[^\W\d_]+)?|(?<![\w-])-?\d+|\d+)[+#]*|[<>%$€£]|[!=]=")
 _AUXILIARIES = frozenset("am is are be been being do does doing has have having will".split())
-# Words that only hold a sentence together. "Was" and "had" are none of them: what was so is not what is so.
+# Words that only hold a sentence together, without "was" and "had": the past is not the present.
 _FILLING = _AUXILIARIES | frozenset(
     "a an the that which who and also just please really now currently our".split()
 )
@@ -40,7 +40,7 @@ _TURNING = frozenset(
 )
 # Words that say when or where: two statements of which one has them and the other has not speak of different things.
 _PLACED = frozenset("was were outside inside".split())
-# Stop words that make a difference where one of them stands for another.
+# Stop words that make a difference if one is exchanged for another.
 _TELLING = frozenset(
     "after all any before both can could down few may might more most must off on only over same should since some under until up while".split()
 )
@@ -178,7 +178,7 @@ _NUMBER_WORDS = {
         "zero one two three four five six seven eight nine ten eleven twelve".split()
     )
 } | {"both": "2"}
-# Parts of a system that stand beside each other: what is said of one says nothing of another in its line.
+# Parallel parts of a system: a statement about one says nothing about another in its line.
 _COUNTERPARTS = [
     {word: name for name in line.split("|") for word in name.strip().split(",")}
     for line in """prod,production,live | staging,stage | dev,development | local,localhost | test,testing | qa
@@ -196,14 +196,15 @@ _ALIKE = 0.65  # share of words in order from which what differs is more telling
 
 
 def tell_apart(one: str, other: str) -> bool:
-    """Return True if two statements cannot mean the same: a number, a name or a part of the system is exchanged.
+    """Return True if two statements cannot mean the same: a number, a name or a part is exchanged.
 
-    In two statements that share most of their words in the same order, an exchanged word decides, or an "only", or a "not". The judge reads
-    statements with another order of words well ("Only the data team may run backfills", "Backfills can be run by the data team only").
+    In two statements that share most of their words in the same order, an exchanged word decides, or an "only", or a "not". The judge
+    reads statements with another order of words well ("Only the data team may run backfills", "Backfills can be run by the data team
+    only").
     """
-    said, told = (re.findall(r"\w+", text.lower()) for text in (one, other))
+    tokens, other_tokens = (re.findall(r"\w+", text.lower()) for text in (one, other))
     words, others = _content(one), _content(other)
-    if _exchange_things(one, other) or _exchange_words(said, told, words == others):
+    if _exchange_things(one, other) or _exchange_words(tokens, other_tokens, words == others):
         return True
     within = set(words) <= set(others) or set(others) <= set(words)
     if within and differ_in_denial(one, other):  # "on Mondays", "on Mondays, never on Fridays"
@@ -212,25 +213,25 @@ def tell_apart(one: str, other: str) -> bool:
     if sum(block.size for block in kept) < _ALIKE * max(1, len(words), len(others)):
         return False
     denied = contrasts(one, other) or contrasts(other, one) or differ_in_denial(one, other)
-    return denied or not (_TURNING | _PLACED).isdisjoint(set(said) ^ set(told))
+    return denied or not (_TURNING | _PLACED).isdisjoint(set(tokens) ^ set(other_tokens))
 
 
 def _exchange_things(one: str, other: str) -> bool:
-    """Return True if each text has a number or a name that the other lacks, or they speak of different parts."""
+    """Return True if each text has a number or a name that the other lacks, or the parts differ."""
     mine, theirs = _numbers(one), _numbers(other)
     named = _leaves_name_out(one, other) and _leaves_name_out(other, one)
     return named or bool(mine - theirs and theirs - mine) or other_part(one, other)
 
 
-def _exchange_words(said: Sequence[str], told: Sequence[str], alike: bool) -> bool:
+def _exchange_words(tokens: Sequence[str], other_tokens: Sequence[str], alike: bool) -> bool:
     """Return True for the same words in other places ("A calls B", "B calls A"), or for all words but one.
 
     Texts that are `alike` in their telling words ("may", "can") do not count.
     """
-    if sorted(said) == sorted(told):
-        return said != told
-    differing = sum(map(operator.ne, said, told))
-    return len(said) == len(told) and differing == 1 and not alike
+    if sorted(tokens) == sorted(other_tokens):
+        return tokens != other_tokens
+    differing = sum(map(operator.ne, tokens, other_tokens))
+    return len(tokens) == len(other_tokens) and differing == 1 and not alike
 
 
 def _leaves_name_out(one: str, other: str) -> bool:
@@ -288,7 +289,7 @@ _OPENING, _CLOSING = "(\"'“”‘’`", ".,;:!?)\"'“”‘’`"
 
 
 def find_code_tokens(text: str) -> set[str]:
-    """Return tokens in which every sign and capital counts: paths, options, versions, operators, identifiers, addresses."""
+    """Return tokens in which every sign and capital counts: paths, options, versions, identifiers."""
     words = text.replace("**", "").split()
     tokens = (word.lstrip(_OPENING).rstrip(_CLOSING) or word for word in words)
     return {token for token in tokens if _is_code_token(token)}
@@ -339,7 +340,7 @@ def _exchange_decisive_words(one: str, other: str) -> bool:
 
 
 def _exchange_places(one: str, other: str) -> bool:
-    """Return True if two names that both texts hold come in another order: who sends and who receives, from where to where."""
+    """Return True if two names in both texts come in another order: sender and receiver, from and to."""
     names = [re.findall(r"\b[A-Z][\w.-]*\b", text) for text in (one, other)]
     shared = set(names[0][1:] + names[0][:1]) & set(names[1])
     first, second = ([name for name in found if name in shared] for found in names)
@@ -347,8 +348,10 @@ def _exchange_places(one: str, other: str) -> bool:
 
 
 def adds_nothing(new: str, old: str) -> bool:
-    """Return True if a rewording has no detail that the old text lacks, and exchanges nothing: no number, unit, limit, direction,
-    code, name, reason, exception or condition."""
+    """Return True if a rewording has no detail that the old text lacks, and exchanges nothing.
+
+    Details are numbers, units, limits, directions, code, names, reasons, exceptions and conditions.
+    """
     return (
         find_quantities(new) <= find_quantities(old)
         and find_code_tokens(new) <= find_code_tokens(old)
@@ -360,7 +363,7 @@ def adds_nothing(new: str, old: str) -> bool:
 
 
 def is_correction(new: str, old: str) -> bool:
-    """Return True if two texts are letter for letter nearly the same and differ in signs, capitals or single letters, not in numbers."""
+    """Return True if two texts differ only in signs, capitals or single letters, not in numbers."""
     mine, theirs = (re.sub(r"[\W_]+", "", text).lower() for text in (new, old))
     if (
         new == old
@@ -372,8 +375,10 @@ def is_correction(new: str, old: str) -> bool:
 
 
 def makes_one_claim(text: str) -> bool:
-    """Return True if a text certainly makes a single claim, its reason aside. Of 322 replaced statements 81 % do, of 242 that changed in
-    part 3 %."""
+    """Return True if a text certainly makes a single claim, its reason aside.
+
+    Of 322 replaced statements 81 % do, of 242 that changed in part 3 %.
+    """
     claim = REASON_CLAUSE.sub("", text).strip().rstrip(" ,;.!。")
     return not JOINS_CLAIMS.holds(claim)
 
@@ -392,7 +397,7 @@ _LINKING = {
 
 
 def states_change_of(new: str, old: str) -> bool:
-    """Return True if the new text states a change away from something that the old text speaks of, and both name something beside it."""
+    """Return True if the new text states a change from something in the old text, and both share more."""
     change = find_change(new)
     if change is None or not mentions(old, change[0]):
         return False
@@ -402,10 +407,11 @@ def states_change_of(new: str, old: str) -> bool:
 
 
 def says_old_value_is_over(new: str, old: str) -> bool:
-    """Return True if the new text states a change away from the old value, and names everything else that the old text speaks of, its
-    reason aside.
+    """Return True if the new text states a change of the old value, and names all else in the old text.
 
-    "We moved billing from MySQL to Postgres" ends "We use MySQL for billing", and leaves "Reports read MySQL at night" alone."""
+    The reason of the old text does not count. "We moved billing from MySQL to Postgres" ends "We use MySQL for billing", and leaves
+    "Reports read MySQL at night" alone.
+    """
     change = find_change(new)
     if change is None or not mentions(old, change[0]):
         return False
@@ -417,9 +423,10 @@ def says_old_value_is_over(new: str, old: str) -> bool:
 
 
 def other_number(one: str, other: str) -> bool:
-    """Return True if two statements begin with the same thing under different numbers: "Tenant 12 pays 40", "Tenant 15 pays 60".
+    """Return True if two statements are about the same thing with different numbers: "Tenant 12 …".
 
-    They have to go on differently. None of 1,688 written replacements does so; the number of a technology may be a version.
+    They have to go on differently: "Tenant 12 pays 40", "Tenant 15 pays 60". None of 1,688 written replacements does so; the number of a
+    technology may be a version.
     """
     first, second = map(NUMBERED_THING.find, (one, other))
     return (
@@ -436,15 +443,15 @@ _NO_TICKET = "(?:AES|ES|GPT|ISO|MD|RFC|RSA|SHA|UTF|X)-"
 
 
 def find_tickets(text: str) -> set[str]:
-    """Return the numbers of tickets in a text: "H-01", "#73". The number of its own pull request does not count."""
+    """Return the numbers of tickets in a text: "H-01", "#73". Numbers of pull requests do not count."""
     own = re.sub(r"(?i)\b(?:pr|mr|pull request|merge request) #\d+|\(#\d+\)$", " ", text.strip())
     return set(re.findall(rf"\b(?!{_NO_TICKET})[A-Z]{{1,9}}-\d{{1,6}}\b|(?<!\w)#\d{{1,6}}\b", own))
 
 
 def other_tickets(one: str, other: str) -> bool:
     """Return True if both texts name tickets, and none of them the same."""
-    wanted, told = find_tickets(one), find_tickets(other)
-    return bool(wanted and told) and wanted.isdisjoint(told)
+    wanted, found = find_tickets(one), find_tickets(other)
+    return bool(wanted and found) and wanted.isdisjoint(found)
 
 
 def other_part(one: str, other: str) -> bool:

@@ -95,7 +95,7 @@ MODULES = (
     *("cli.knowledge", "cli.transfer", "cli.rules", "operations.overview", "cli.tend"),
     *("cli.shell", "cli.agents", "cli.serve", "cli.settings", "cli.connect"),
 )
-GROUPS = ("Use", "Take in", "Look", "Serve", "Connect", "Tend")
+GROUPS = ("Everyday", "Import and index", "Browse", "Serve", "Agents", "Maintenance")
 
 
 def list_commands() -> list[Operation]:

@@ -605,7 +605,7 @@ def test_a_purge_goes_to_the_turn_as_well_or_says_that_the_turn_remains(cli, tmp
     assert json.loads(purged.out) == [{"id": id, "status": "purged"} for id in twins]
     assert purged.err == "" and "MySQL" not in cli.ok("list", "--all", "--include-deleted")
     told = cli("forget", ids["decision", PAID], "--purge", "--yes").err
-    assert "The turn it was taken from still says it: `bethink forget" in told
+    assert "The turn it came from still says it: `bethink forget" in told
     assert told.split("forget ")[1].split(" ")[0] in ids["context", MORE]
 
 

@@ -153,7 +153,7 @@ def test_an_upgrade_after_an_edit_still_gives_back_what_was_there(cli, home, mon
 @pytest.mark.parametrize(
     ("data", "mode", "told"),
     [
-        pytest.param(b'{"model": "opus"\n', 0o644, "Line 2 is no JSON", id="model-opus"),
+        pytest.param(b'{"model": "opus"\n', 0o644, "Line 2 is not valid JSON", id="model-opus"),
         pytest.param(b"\xff\xfe{\x00}\x00", 0o644, "is no UTF-8 text", id="replacement-character"),
         pytest.param(
             b"[]", 0o644, "is of type list, where an object is needed", id="left-square-bracket"
@@ -360,7 +360,7 @@ def test_a_foreign_server_entry_is_kept(cli, home):
     text = json.dumps({"mcpServers": {"bethink": entry}})
     path = laid(home, ".claude.json", text)
     path.write_text(text.replace('"bethink", "mcp"', '"other", "mcp"'))
-    assert "from somebody else, and was kept" in cli.ok("install", "--claude")
+    assert "is not ours, so it was kept" in cli.ok("install", "--claude")
 
 
 def test_an_edited_plugin_is_kept_without_its_command(cli, home):

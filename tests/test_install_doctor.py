@@ -141,7 +141,7 @@ def test_the_doctor_fixes_entries_of_another_program(cli, home, program, monkeyp
         pytest.param(
             "hooks", "echo oh >&2; exit 1", "it ended with 1: oh", id="hooks-echo-oh-2-exit-1"
         ),
-        pytest.param("hooks", "echo [1]", "its answer is no JSON object", id="hooks-echo-1"),
+        pytest.param("hooks", "echo [1]", "its answer is not a JSON object", id="hooks-echo-1"),
         pytest.param("hooks", "sleep 60", "it did not end or answer within", id="hooks-sleep-60"),
         pytest.param("MCP", "echo oh >&2; exit 1", "oh", id="MCP-echo-oh-2-exit-1"),
         pytest.param("MCP", "echo hello", "without", id="MCP-echo-hello"),
@@ -209,7 +209,7 @@ def test_settings_are_read_as_the_host_reads_them(cli, home, program, name, file
 def test_a_host_that_only_the_plugin_connects_is_proven_too(cli, home, program, monkeypatch):
     laid(home, ".claude/settings.json", '{"enabledPlugins": {"bethink@bethink": true}}')
     found = findings(cli)
-    assert "is not there" in found["claude config"]["message"]
+    assert "was not found" in found["claude config"]["message"]
     assert "uv tool install" in found["claude config"]["fix"]
     monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.defpath}")
     found = findings(cli)

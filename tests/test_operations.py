@@ -94,7 +94,7 @@ def paint(
 
 @pytest.fixture
 def painting():
-    operation("Use", agents="read")(paint)
+    operation("Everyday", agents="read")(paint)
     yield OPERATIONS["paint"]
     del OPERATIONS["paint"]
 

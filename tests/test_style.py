@@ -8,12 +8,11 @@ from source_tree import SOURCE
 
 # Package: docstrings that break a rule, words of the old dialect. "" holds the modules beside the packages.
 CEILINGS = {
-    "": (70, 34),
+    "": (1, 3),
     "agents": (0, 2),
     "app": (0, 1),
     "features": (0, 3),
     "hooks": (5, 7),
-    "ingest": (11, 6),
 }
 FOUND = count_by_package(SOURCE)
 

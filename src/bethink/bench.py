@@ -1,12 +1,13 @@
-"""`bethink bench`: how good and how fast recall is on labelled data, measured through the ordinary write and search paths.
+"""`bethink bench`: measure quality and speed of recall on labelled data.
 
-A set is a folder with meta.json, corpus.jsonl and queries.jsonl (docs/reference/bench.md). Every document goes in as it
-would in daily use, into a throw-away database; `scope` makes isolated haystacks; documents of one session are turns of
-one source, in order, or are read as a conversation. Nothing here tunes anything.
+It uses the ordinary write and search paths. A set is a folder with meta.json, corpus.jsonl and
+queries.jsonl (docs/reference/bench.md). Every document is stored as in daily use, in a temporary
+database. `scope` separates haystacks. Documents of one session are turns of one source, in order,
+or are read as a conversation. Nothing here tunes anything.
 
-Work is mostly asked about while it is fresh, and then the clock alone finds much. So a set can be asked again a day, a week or
-30 days after its newest memory, and beside ours stand controls: the newest first, which reads no word, and the plain recipes
-(BM25, convex, reciprocal ranks), which get the same addition for recency as ours.
+People mostly ask about recent work, where the clock alone finds much. So a set can be asked again a
+day, a week or 30 days after its newest memory, next to controls: newest first, which reads no word,
+and the plain recipes (BM25, convex, reciprocal ranks), with the same bonus for recency as ours.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ DEPTH = 10
 BATCH = 64  # sources to a transaction
 ASKED = {"own": 0, "day": 1, "week": 7, "month": 30}  # days after the newest memory
 RECIPES = ("newest", "bm25", "convex", "rrf")
-RERANKED = "reranked"  # hybrid, with the first hits read again by the judge
+RERANKED = "reranked"  # hybrid, with the first hits reranked by the judge
 SEARCHES = (*MODES, RERANKED)
-POOL = 300  # hits that the plain recipes put into an order of their own
-MEANING, RRF_K = 0.6, 60  # the plain recipes as they are published
-RESAMPLES = 1000  # of the questions, for an interval that holds 95 of 100 of their means
+POOL = 300  # hits that the plain recipes reorder
+MEANING, RRF_K = 0.6, 60  # of the plain recipes as published
+RESAMPLES = 1000  # of the questions, for a 95 % interval of the mean
 
 Row = dict[str, Any]
 Progress = Callable[[str, int, int], None]
@@ -54,7 +55,7 @@ class Dataset(NamedTuple):
 
 
 class LabelledHit(NamedTuple):
-    """A memory under the names that queries know it by, and what the signals said of it."""
+    """Memory under its labels in the queries, with the values of the signals."""
 
     document: str
     session: str
@@ -108,7 +109,10 @@ def run(
     as_conversations: bool = False,
     sample: int | None = None,
 ) -> list[Row]:
-    """One object per set, time of asking and mode, keys named as the measures. Of a `sample` so many questions, spread over the set."""
+    """Return one object per set, time of asking and mode, with the measures as keys.
+
+    `sample` limits the number of questions, spread over the set.
+    """
     results: list[Row] = []
     for directory in directories:
         dataset = read(directory)
@@ -150,8 +154,10 @@ def load(memory: Bethink, dataset: Dataset, folder: Path, tell: Progress) -> Lab
 
 
 def converse(memory: Bethink, dataset: Dataset, folder: Path, tell: Progress) -> Labels:
-    """Everything in as transcripts, a file for each session, oldest first, through the recipe for conversations. A hit is
-    known by its session and by the line that it cites."""
+    """Store everything as transcripts, one file per session and oldest first.
+
+    They go through the recipe for conversations. A hit is identified by its session and cited line.
+    """
     sessions: dict[tuple[str, str], list[Row]] = {}
     for document in dataset.documents:
         if not document["text"].lower().startswith(("user:", "assistant:")):
@@ -166,8 +172,8 @@ def converse(memory: Bethink, dataset: Dataset, folder: Path, tell: Progress) ->
         lines = []
         for turn in turns:
             role, _, text = turn["text"].partition(":")
-            said = {"role": role.lower(), "content": text.strip(), "id": turn["id"]}
-            lines.append(json.dumps({**said, "timestamp": turn.get("time")}) + "\n")
+            message = {"role": role.lower(), "content": text.strip(), "id": turn["id"]}
+            lines.append(json.dumps({**message, "timestamp": turn.get("time")}) + "\n")
         file = folder / f"{number}.jsonl"
         file.write_text("".join(lines), "utf-8")
         _enter(memory, turns[0])
@@ -210,7 +216,10 @@ def measure(
     labels: Labels,
     tell: Progress,
 ) -> list[Row]:
-    """One object per mode. All are asked the same questions at the same times, so how far each is behind the first has an interval too."""
+    """Return one object per mode, with the interval of its distance to the first mode.
+
+    All modes are asked the same questions at the same times.
+    """
     made = [at for row in dataset.documents if (at := as_time(row.get("time")))]
     later = max(made, default=datetime.now(UTC)) + timedelta(days=ASKED[asked])
     pools: dict[str, list[LabelledHit]] = {}
@@ -230,7 +239,7 @@ def measure(
     for mode in modes:
         judged: list[dict[str, float]] = []
         times: list[float] = []
-        find(dataset.queries[0], mode)  # so that all is loaded
+        find(dataset.queries[0], mode)  # load everything first
         before = time.process_time()
         for number, query in enumerate(dataset.queries, start=1):
             started = time.perf_counter()
@@ -240,7 +249,7 @@ def measure(
             tell(f"{dataset.name}: {mode}, asked {asked}", number, len(dataset.queries))
         first = first or [one["nDCG@10"] for one in judged]
         spent = (*np.percentile(times, (50, 95)), (time.process_time() - before) / len(times))
-        # Controls have no times of their own.
+        # Controls are not timed.
         speeds = {
             name: round(float(seconds) * 1000, 2) if mode in SEARCHES else None
             for name, seconds in zip(SPEEDS, spent, strict=False)
@@ -260,7 +269,7 @@ def _ask(
 
 
 def order_by_time(dataset: Dataset, query: Row, now: datetime) -> list[LabelledHit]:
-    """What was there when the question was asked, the newest first: what the clock gives to who cannot read."""
+    """Return what was stored before the question, newest first: the baseline that reads no word."""
     known = [
         (at, row)
         for row in dataset.documents
@@ -271,7 +280,10 @@ def order_by_time(dataset: Dataset, query: Row, now: datetime) -> list[LabelledH
 
 
 def order_by_recipe(pool: Sequence[LabelledHit], recipe: str) -> list[LabelledHit]:
-    """The pool by a plain recipe: BM25, its best as 1; with the cosine, from the worst as 0 to the best as 1; or by the ranks in both."""
+    """Order the pool by a plain recipe: BM25, BM25 with cosine, or reciprocal ranks.
+
+    BM25 is scaled to 1 for the best; the cosine from 0 for the worst to 1 for the best.
+    """
     words, meaning, recent = (
         np.array([one.why.get(signal, 0.0) for one in pool])
         for signal in ("bm25", "cosine", "recent")

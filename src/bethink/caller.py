@@ -1,7 +1,8 @@
-"""Who started this process: a person, an agent's command, or an agent's host.
+"""Find out who started this process: a person, a command of an agent, or the agent itself.
 
-Agents set variables for the commands that they run. A command may unset them, so the processes above this one are looked at too. Both
-are evidence, not proof: a program that runs with the user's rights can do whatever the user can.
+Agents set variables for the commands they run. A command may unset them, so the parent processes
+are checked as well. Both are evidence, not proof: a program that runs with the user's rights can do
+whatever the user can.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from bethink.text import compile_late
 
-# Variables of Claude Code, Codex, Gemini CLI, opencode, Cursor and Copilot CLI, and the one that others agreed on.
+# Variables of Claude Code, Codex, Gemini CLI, opencode, Cursor and Copilot CLI, and a common one of other agents.
 MARKERS = (
     "CLAUDECODE",
     "CODEX_THREAD_ID",
@@ -38,8 +39,11 @@ MOST_ANCESTORS = 64
 
 
 def find_agent(thorough: bool = True) -> str:
-    """The agent whose command this process is: the variable or the program that tells. Empty for a person. Only a `thorough` look
-    at the processes above finds an agent that unset its variables; where there is no /proc that takes some milliseconds."""
+    """Return the variable or program that shows that an agent runs this command; '' for a person.
+
+    Only a `thorough` look at the parent processes finds an agent that unset its variables. Without
+    /proc that takes some milliseconds.
+    """
     for name in MARKERS:
         if os.environ.get(name):
             return name
@@ -49,10 +53,11 @@ def find_agent(thorough: bool = True) -> str:
 
 
 def is_hook_forged() -> bool:
-    """Whether an agent's command, rather than the agent's host, started this hook or MCP server.
+    """Return True if a command of an agent, not the agent itself, started this hook or MCP server.
 
-    Hosts start hooks themselves, or through a shell that does nothing else. An agent that plays the user's part runs the hook from a
-    script or a composed command, or runs another agent and sends it a message.
+    Agents start hooks directly, or through a shell that does nothing else. To impersonate the user,
+    an agent would run the hook from a script or a composed command, or run another agent and send
+    it a message.
     """
     lines = list(list_ancestors())
     agents = [at for at, words in enumerate(lines) if is_agent_program(words)]
@@ -63,20 +68,20 @@ def is_hook_forged() -> bool:
 
 
 def is_agent_program(words: Sequence[str]) -> bool:
-    """Whether a command line is that of an agent."""
+    """Return True if a command line is that of an agent."""
     is_script = len(words) > 1 and _RUNTIMES.search(words[0])
     return any(_PROGRAM.search(word) for word in words[: 2 if is_script else 1])
 
 
 def _is_launcher(words: Sequence[str]) -> bool:
-    """Whether a command line starts a hook or the MCP server, and nothing else that could write to its stdin."""
+    """Return True if a command line only starts a hook or the MCP server, without writing to its stdin."""
     text = " ".join(words)
     starts = "bethink" in text and ("hook" in text or "mcp" in text)
     return starts and not _COMPOSED.search(text)
 
 
 def list_ancestors() -> Iterator[list[str]]:
-    """The command lines of the processes above this one, the nearest first; nothing where the system does not tell."""
+    """Yield the command lines of the parent processes, nearest first; nothing if unavailable."""
     read = _read_proc if Path("/proc/self/stat").exists() else _ask_ps
     process = os.getppid()
     for _ in range(MOST_ANCESTORS):
@@ -89,7 +94,7 @@ def list_ancestors() -> Iterator[list[str]]:
 
 
 def _read_proc(process: int) -> tuple[int, list[str]]:
-    """The parent and the command line of a process, on Linux."""
+    """Parent and command line of a process, on Linux."""
     folder = Path("/proc") / str(process)
     try:
         # The name of the program is in parentheses, and may contain some itself.
@@ -101,7 +106,7 @@ def _read_proc(process: int) -> tuple[int, list[str]]:
 
 
 def _ask_ps(process: int) -> tuple[int, list[str]]:
-    """The same on other systems."""
+    """Parent and command line of a process, on other systems."""
     import subprocess
 
     try:

@@ -229,7 +229,7 @@ def project_file(root: Path) -> Path:
 def trusts(root: Path) -> bool:
     """Return True if the user accepted this project's own database.
 
-    One that came with a cloned repository is not read: its memories would be somebody else's words.
+    One that came with a cloned repository is not read: its memories would come from a stranger.
     """
     try:
         return str(root) in (data_directory() / "local-projects").read_text("utf-8").splitlines()
@@ -291,8 +291,8 @@ def _check_number(kind: type, value: Any, setting: Setting) -> Any:
     return kind(number)
 
 
-def check_given(key: str, value: Any, place: str = "") -> Any:
-    """The same, where a wrong value is a mistake of whoever wrote it there."""
+def check_setting(key: str, value: Any, place: str = "") -> Any:
+    """Check a value like `check`, but raise a ConfigError that names its place."""
     try:
         return check(key, value)
     except ValueError as error:
@@ -322,7 +322,7 @@ def _read(path: Path, shared: bool = False) -> dict[str, Any]:
                 f"'{key}' may not be set by a project's file ({path}).",
                 f"Set it for yourself: `bethink config {key} …`.",
             )
-        values[key] = check_given(key, value, f" in {path}")
+        values[key] = check_setting(key, value, f" in {path}")
     return values
 
 
@@ -351,13 +351,13 @@ def load(root: Path | None = None, overrides: Values | None = None) -> Config:
             overlay({key: check(key, text)}, f"${variable}")
         except ValueError as error:
             warnings.append(f"{variable}={text!r} is ignored: {error}.")
-    given = {key: value for key, value in (overrides or {}).items() if value is not None}
-    overlay({key: check_given(key, value) for key, value in given.items()}, "command line")
+    options = {key: value for key, value in (overrides or {}).items() if value is not None}
+    overlay({key: check_setting(key, value) for key, value in options.items()}, "command line")
     return Config(**values, origins=origins, warnings=tuple(warnings))
 
 
 def mask_password(value: Any) -> Any:
-    """A value as it may be shown: the password in a URL is nobody's business."""
+    """Hide the password of a URL in a value that is shown."""
     if not isinstance(value, str) or "://" not in value:
         return value
     import re

@@ -1,8 +1,9 @@
-"""Requests of agents that wait for a person: to forget or purge memories that are not the agent's to remove.
+"""Requests by agents to forget or purge memories that only a person may remove.
 
-A request is bound to the ids that it names. A person grants it on the web page or by its phrase, such as `bethink forget K7QX`: as a
-command in their own terminal, or as a message to the agent, which the prompt hook sees and an agent cannot send. A phrase works once,
-for a few minutes, and for its own ids alone; the request waits in the inbox until somebody decides.
+A request is bound to its ids. A person grants it on the web page or by its phrase, such as `bethink
+forget K7QX`: as a command in their own terminal, or as a message to the agent, which the prompt
+hook sees and an agent cannot send. A phrase works once, for a few minutes, and only for its ids.
+The request waits in the inbox until a person decides.
 """
 
 import json
@@ -16,19 +17,19 @@ from bethink.store.base import Store
 from bethink.store.transfer import Bundle
 from bethink.text import compile_late
 
-ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"  # without what looks alike: I, L, O, 0, 1
+ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"  # without lookalikes: I, L, O, 0, 1
 NOT_IN_IDS = "GHJKMNPQRSTUVWXYZ"  # letters that no id has
 CODE_LENGTH = 4
-MINUTES = 15  # for which a phrase works
+MINUTES = 15  # validity of a phrase
 NOTE = "request:"
-# The whole message: one that quotes the phrase, or asks about it, confirms nothing.
+# Matches the whole message: one that quotes the phrase, or asks about it, confirms nothing.
 _PHRASE = compile_late(
     rf"[\s`'\"]*bethink +forget +([a-z0-9]{{{CODE_LENGTH}}})( +--purge)?[\s`'\".]*", re.IGNORECASE
 )
 
 
 class Request(NamedTuple):
-    """One memory that an agent wants to be forgotten or purged. Those of one call share a code."""
+    """Memory that an agent asks to forget or purge. Those of one call share a code."""
 
     id: str
     action: str  # forget or purge
@@ -47,13 +48,13 @@ class Phrase(NamedTuple):
 
 
 def read_phrase(message: str) -> Phrase | None:
-    """The phrase that a message is, if it is one and nothing else."""
+    """Read a phrase from a message that contains nothing else."""
     found = _PHRASE.fullmatch(message)
     return Phrase("purge" if found[2] else "forget", found[1].upper()) if found else None
 
 
 def ask(store: Store, action: str, ids: Sequence[str], actor: str, now: datetime) -> str:
-    """Notes what an agent asks for, and returns the phrase that grants it. Asking again for the same gives the same phrase."""
+    """Record a request, and return the phrase that grants it; the same request gets the same phrase."""
     known = list_requests(store)
     at = now.timestamp()
     groups: dict[str, list[Request]] = {}
@@ -74,20 +75,20 @@ def ask(store: Store, action: str, ids: Sequence[str], actor: str, now: datetime
 
 
 def _make_code() -> str:
-    """Make a code that cannot be read as the beginning of an id: a code that was used up must not name a memory."""
-    import secrets  # and with it hashlib, which no search needs
+    """Generate a code that cannot be the start of an id, so that a used code never names a memory."""
+    import secrets  # imported late: it imports hashlib, which no search needs
 
     rest = "".join(secrets.choice(ALPHABET) for _ in range(CODE_LENGTH - 1))
     return secrets.choice(NOT_IN_IDS) + rest
 
 
 def list_requests(store: Store) -> list[Request]:
-    """Every request that nobody decided about."""
+    """List all undecided requests."""
     return [Request(**json.loads(note)) for note in store.list_notes(NOTE) if note]
 
 
 def find_granted(store: Store, phrase: Phrase, now: datetime) -> Strings:
-    """The ids that a phrase is about; none if it is unknown, used or expired."""
+    """Ids that a phrase refers to; none if it is unknown, used or expired."""
     at = now.timestamp()
     return tuple(
         one.id
@@ -97,12 +98,12 @@ def find_granted(store: Store, phrase: Phrase, now: datetime) -> Strings:
 
 
 def is_code(text: str) -> bool:
-    """Return True if a text has the form of a code, which no id begins with."""
+    """Return True if a text has the form of a code, which no id starts with."""
     return len(text) == CODE_LENGTH and text.upper()[0] in NOT_IN_IDS and text.isalnum()
 
 
 def close(store: Store, ids: Collection[str]) -> None:
-    """Ends the requests about these memories."""
+    """Close the requests about these memories."""
     for id in ids:
         if store.read_note(NOTE + id):
             store.take(Bundle(), note=(NOTE + id, ""))

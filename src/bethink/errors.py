@@ -38,7 +38,7 @@ class BethinkError(Exception):
 
     @property
     def told(self) -> str:
-        """What went wrong and what to do next, on one line."""
+        """Message and hint on one line."""
         return f"{self.message} {self.hint or ''}".strip()
 
 
@@ -107,8 +107,11 @@ class JudgeError(BethinkError):
 
 
 def translate_error(table: str, library: Any, found: Exception, **values: Any) -> BethinkError:
-    """The error of ours for one of a database's library. A line of a table names theirs, ours, the message and the hint; the last
-    line fits everything."""
+    """Translate an error of a database library into one of ours.
+
+    A line of the table names their errors, ours, the message and the hint; the last line matches
+    everything.
+    """
     lines = ([part.strip() for part in line.split(" | ")] for line in table.strip().splitlines())
     kind, message, hint = next(
         rest

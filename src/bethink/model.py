@@ -1,13 +1,13 @@
-"""The values that flow between the stages. Immutable: a stage returns new ones instead of changing those it was given.
+"""Immutable values that flow between the stages: a stage returns new ones.
 
-Writing turns a `Source` and its `Passage`s into a `Batch`, which the store answers with a `Receipt`.
-Recall turns a `Query` into `Candidate`s, scores them into `Hit`s and returns an `Answer`.
-Named tuples rather than dataclasses: every command imports this module, and twenty frozen dataclasses cost 20 ms of it.
-This module knows no store, no model and no clock.
+Writing turns a `Source` and its `Passage`s into a `Batch`, which the store answers with a
+`Receipt`. Recall turns a `Query` into `Candidate`s, scores them into `Hit`s and returns an
+`Answer`. They are named tuples rather than dataclasses, because every command imports this module,
+and twenty frozen dataclasses cost 20 ms. This module knows no store, no model and no clock.
 """
 
-# No `from __future__ import annotations` here: of annotations that are texts NamedTuple compiles each, which takes two of the five
-# milliseconds that this module costs every command.
+# No `from __future__ import annotations` here: NamedTuple compiles each annotation that is a string, which takes two of the
+# five milliseconds that this module costs every command.
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType, NoneType
@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 Strings = tuple[str, ...]
 Values = Mapping[str, Any]  # by name
-Json = dict[str, Any]  # an object as JSON has it
+Json = dict[str, Any]  # a JSON object
 Lines = tuple[int, int]  # the first and the last
 NOTHING: Values = MappingProxyType({})
 
@@ -25,8 +25,8 @@ KINDS = tuple(
     pattern gotcha discovery document code handoff failure general
     """.split()
 )
-# Kinds that state one thing: they are compared with each other. The others are passages of a source and repeat themselves; failures are
-# known by the signature of their error.
+# Kinds that state one thing and are compared with each other. The others are passages of a source and repeat themselves;
+# failures are identified by the signature of their error.
 STATEMENTS = tuple(
     kind for kind in KINDS if kind not in ("context", "document", "code", "handoff", "failure")
 )
@@ -42,43 +42,42 @@ ENTITY_TYPES = ("project", "technology", "concept", "person", "file", "symbol")
 MODES = ("hybrid", "vector", "keyword")
 AUTOMATIC = ("full", "mark", "off")  # how much a new statement may do to known ones by itself
 PERSONAL = "personal"
-SAID_IN = "said_in"  # in the metadata of what is personal: the scope of the conversation in which it was said
-PUT_OFF = "put_off"  # in the metadata of a to-do: somebody said that it is for another time
-TEAM = "team"  # what everybody sees who shares a PostgreSQL database's tenant, in every project
+SAID_IN = "said_in"  # key in the metadata of a personal memory: the scope of its conversation
+PUT_OFF = "put_off"  # key in the metadata of a to-do: it was postponed
+TEAM = "team"  # scope that all members of a PostgreSQL tenant see, in every project
 
-# How far a memory's text is believed. Tool output, imports and what a user pasted from elsewhere stay below what a person
-# or their agent said: they never enter a briefing and never count as the user's word.
+# Trust in a memory's text. Tool output, imports and pasted text rank below the words of a person or their agent: they never
+# enter a briefing and never count as the user's word.
 TRUST = {"user": 3, "agent": 2, "import": 1, "tool": 1, "pasted": 1, "quarantined": 0}
 AGENT_ACTORS = ("agent", "token")  # actors that are not a person, or cannot prove that they are
 
 
 def is_agent(actor: str) -> bool:
-    """Whether an actor, such as `agent:claude-code`, is an agent."""
+    """Return True if an actor, such as `agent:claude-code`, is an agent."""
     return actor.partition(":")[0] in AGENT_ACTORS
 
 
-# One file can be read in several ways, each under a name of its own, so that one reading does not replace another.
-BUILTIN = "builtin:"  # what an agent's host puts into its context anyway: found by a search, never told unasked
-# Before the source of what an untrusted file brought: it never counts as something that was read or said here.
+# One file can be read in several ways, each under a separate name, so that one reading does not replace another.
+BUILTIN = "builtin:"  # files that the agent itself reads into its context: found by a search, never shown unasked
+# Prefix of sources from an untrusted file: they never count as read or said here.
 IMPORTED = "import:"
 READINGS = (IMPORTED, "code:", "analysis:", "repo-map:", BUILTIN)
 
 
-FILES = ("markdown", "repomap", "analysis")  # what sources are that were read from files
+FILES = ("markdown", "repomap", "analysis")  # types of sources that were read from files
 
 
 def path_of(uri: str) -> str:
-    """The file that a uri speaks of. What was imported may have been read in any other way before."""
+    """File that a URI refers to. An imported source may have any other prefix as well."""
     for prefix in READINGS:
         uri = uri.removeprefix(prefix)
     return uri
 
 
-# Ideas stand behind all turns of their transcript, in an order that tells from which turn each came.
+# Positions of ideas follow all turns of their transcript, and encode the turn that each came from.
 IDEAS, IDEAS_PER_TURN = 1_000_000_000, 16
-FAILURES = (
-    2_000_000_000  # the place of failures, which tools report: behind all ideas, and of no turn
-)
+# Position of failures, which tools report: after all ideas, and without a turn.
+FAILURES = 2_000_000_000
 
 
 ASKED_IMPORTANCE = 2.0  # of a turn that only asks; others count 3
@@ -89,7 +88,7 @@ def idea_position(turn: int, number: int) -> int:
 
 
 def turn_of(position: int) -> int:
-    """The place of the turn that a memory is, or came from."""
+    """Position of the turn that a memory is, or came from."""
     return position if position < IDEAS else (position - IDEAS) // IDEAS_PER_TURN
 
 
@@ -121,10 +120,13 @@ EXACT = 1 << 53  # whole numbers up to here are exact in JSON
 
 
 class Field(NamedTuple):
-    """Declaration of a stored field, written at the class attribute: `Annotated[float, Field("0 to 10", low=0, high=10)]`.
+    """Declaration of a stored field, in its annotation.
 
-    Columns, JSON, bounds, arguments, schemas, forms, exports and the reference are derived from it (`fields_of`). A field is
-    shown everywhere unless `hidden` says otherwise, so that a new one is missing nowhere.
+        Annotated[float, Field("0 to 10", low=0, high=10)]
+
+    Columns, JSON, bounds, arguments, schemas, forms, exports and the reference are derived from it
+    (`fields_of`). A field is shown everywhere unless `hidden` says otherwise, so that a new one is
+    missing nowhere.
     """
 
     help: str  # meaning, for the reference and schemas
@@ -138,14 +140,14 @@ class Field(NamedTuple):
     longest: int | None = None  # characters of a text
     choices: Strings = ()
     past: bool = False  # a time that cannot lie ahead: an import's is cut at the present
-    columns: Strings | None = None  # where it is not one column of the field's name
+    columns: Strings | None = None  # if it is not one column of the same name
     hashed: bool | None = None  # covered by the row hash; by default if its rule is `edit`
     synced: bool = True  # False: each database has its own value
     hidden: tuple[Surface, ...] = ()
 
 
 class FieldInfo(NamedTuple):
-    """A declared field of a value: everything that is derived from its line."""
+    """Declared field of a value, with everything derived from its declaration."""
 
     name: str
     type: Any  # without `| None`
@@ -207,7 +209,7 @@ _FIELDS: dict[type, dict[str, FieldInfo]] = {}
 
 
 def fields_of(kind: type) -> Mapping[str, FieldInfo]:
-    """The declared fields of a stored value (Memory, Source, Session, Span, Relation, Event, Entity), in their order.
+    """Declared fields of a stored value, such as Memory or Source, in order.
 
     >>> fields_of(Memory)["importance"].field.high
     10
@@ -235,7 +237,7 @@ def _describe(name: str, declared: Any, defaults: Values) -> FieldInfo:
 
 
 class Source(NamedTuple):
-    """Where passages came from. `uri` is the identity under which a later reading replaces an earlier one."""
+    """Origin of passages. A later reading with the same `uri` replaces an earlier one."""
 
     uri: Annotated[str, Field("A file, a transcript, or the name that a note was added under")]
     type: Annotated[str, Field("note, markdown, repomap, transcript, analysis, git or import")] = (
@@ -247,7 +249,7 @@ class Source(NamedTuple):
 
 
 class Entity(NamedTuple):
-    """A thing that memories are about."""
+    """Thing that memories are about."""
 
     name: Annotated[str, Field("As it was first written")]
     type: Annotated[str, Field("project, technology, concept, person, file or symbol")] = "concept"
@@ -267,7 +269,10 @@ _SHAPES: dict[Any, Shape] = {
 
 
 class Passage(NamedTuple):
-    """One thing to remember, as a reader or a person stated it; `extract` fills in what is None. See `make_passage`."""
+    """Text to remember from a reader or a person; `extract` fills in what is None.
+
+    `make_passage` builds one from the fields of a memory.
+    """
 
     content: str
     kind: str | None = None
@@ -286,16 +291,16 @@ class Passage(NamedTuple):
     position: int | None = None
     span: str | None = None
     session: str | None = None
-    supersedes: Strings = ()  # ids that this is said to replace
-    relates_to: Strings = ()  # ids that this names: each is related to it, and used by it
+    supersedes: Strings = ()  # ids that this replaces
+    relates_to: Strings = ()  # ids that this mentions: each is related to it, and counts as used
     more: Values = NOTHING  # other fields of the memory, by name
 
 
 def make_passage(**values: Any) -> Passage:
-    """A passage with these values. Fields of a memory that it has no attribute for go into `more`; None is left out."""
-    given = {name: value for name, value in values.items() if value is not None}
-    own = {name: given.pop(name) for name in Passage._fields if name in given}
-    return Passage(**own, more=given)
+    """Build a passage; memory fields without an attribute go into `more`, and None is left out."""
+    present = {name: value for name, value in values.items() if value is not None}
+    own = {name: present.pop(name) for name in Passage._fields if name in present}
+    return Passage(**own, more=present)
 
 
 class Memory(NamedTuple):
@@ -511,12 +516,12 @@ class Memory(NamedTuple):
 
 
 def is_inferred(memory: Memory) -> bool:
-    """Return True for a statement that was read out of a transcript: nobody stored it, so it retires nothing."""
+    """Return True for a statement inferred from a transcript, which retires nothing by itself."""
     return memory.source_type == "transcript"
 
 
 EDITABLE = frozenset(name for name, info in fields_of(Memory).items() if info.editable)
-# Fields that were added after the formats of row hashes and versions were fixed.
+# Fields added after the formats of row hashes and versions were fixed.
 LATER = Memory._fields[Memory._fields.index("newer") + 1 :]
 OPEN_KINDS = ("question", "problem", "todo", "failure")  # kinds that can be settled
 
@@ -525,13 +530,16 @@ COMMAND_LENGTH = 1_000  # characters of a command that an event keeps
 
 
 class ToolEvent(NamedTuple):
-    """One run of a shell command, or one change of a file. JSON-able: a position keeps those that no turn has taken yet."""
+    """Run of a shell command, or change of a file.
 
-    command: str = ""  # of a shell, without the bodies of heredocs; cut at `COMMAND_LENGTH`
-    file: str = ""  # that was changed
+    It can be written as JSON: a position keeps those that no turn has used yet.
+    """
+
+    command: str = ""  # shell command without the bodies of heredocs; cut at `COMMAND_LENGTH`
+    file: str = ""  # changed file
     change: str = ""  # the first line that differs, "old → new"
-    failed: bool | None = None  # None where the host does not say for certain
-    output: str = ""  # the beginning and the end of what it printed
+    failed: bool | None = None  # None if the agent does not record it
+    output: str = ""  # start and end of the output
     line: int = 0
     at: str = ""  # ISO
     directory: str = ""
@@ -552,7 +560,7 @@ class Session(NamedTuple):
 
     @property
     def digest(self) -> Mapping[str, str] | None:
-        """What it was asked, what it did and what it left: {asked, done, left}."""
+        """Digest of the session: {asked, done, left}."""
         return self.metadata.get("digest")
 
 
@@ -601,33 +609,33 @@ def supersede(id: str, by: Memory) -> Change:
 
 
 class Entry(NamedTuple):
-    """A memory ready to be written. `vectors` holds one unit vector per window of its text, or nothing."""
+    """Memory ready to be written, with one unit vector per window of its text, or none."""
 
     memory: Memory
     vectors: Sequence[Any] = ()
-    unique: bool = True  # told memories are stored once per scope; passages of a source may repeat
-    # hash of a message's identity: what was taken in once is not taken in again
+    unique: bool = True  # a note is stored once per scope; passages of a source may repeat
+    # hash of a message's identity: a message is ingested only once
     turn: bytes | None = None
 
 
 class Batch(NamedTuple):
-    """Everything one write changes. The store puts it in whole or not at all."""
+    """Everything that one write changes. The store applies it completely or not at all."""
 
     at: datetime
     actor: str = "user"
-    scopes: Mapping[str, tuple[str, str]] = NOTHING  # scope → its name and path, for people to read
-    # (scope, uri, position): refused if somebody read on meanwhile
+    scopes: Mapping[str, tuple[str, str]] = NOTHING  # scope → display name and path
+    # (scope, uri, position): refused if another process has read on
     expect: tuple[tuple[str, str, int], ...] = ()
-    sources: tuple[tuple[str, Source], ...] = ()  # (scope, source) as now read
+    sources: tuple[tuple[str, Source], ...] = ()  # (scope, source) as read now
     sessions: tuple[Session, ...] = ()
     spans: tuple[tuple[Span, Sequence[Any]], ...] = ()  # topics with the vectors of their summaries
-    # (scope, old uri, new uri): a source that is found elsewhere now
+    # (scope, old uri, new uri) of a source that was moved
     move: tuple[tuple[str, str, str], ...] = ()
     # (scope, uri) of sources whose memories, other than `keep`, are retired
     retire: tuple[tuple[str, str], ...] = ()
-    vanish: tuple[tuple[str, str], ...] = ()  # (scope, uri) of sources that are no more
+    vanish: tuple[tuple[str, str], ...] = ()  # (scope, uri) of sources that no longer exist
     keep: Strings = ()
-    # (id, lines, position) of kept memories that stand elsewhere now
+    # (id, lines, position) of kept memories whose position changed
     place: tuple[tuple[str, Lines | None, int], ...] = ()
     add: tuple[Entry, ...] = ()
     change: tuple[Change, ...] = ()
@@ -637,19 +645,19 @@ class Batch(NamedTuple):
     purge: Strings = ()
     model: str | None = None
     vectors: Mapping[str, Sequence[Any]] = NOTHING  # id → new vectors, for changed text
-    span_vectors: Mapping[str, Sequence[Any]] = NOTHING  # the same of topics
-    # id → the text behind its new vectors: what says something else by now does not get them
+    span_vectors: Mapping[str, Sequence[Any]] = NOTHING  # the same for topics
+    # id → the text of its new vectors: they are dropped if the text has changed
     made_of: Mapping[str, str] = NOTHING
-    cache: Mapping[str, Sequence[Any]] = NOTHING  # text hash → vectors made while preparing
+    cache: Mapping[str, Sequence[Any]] = NOTHING  # text hash → vectors computed while preparing
     allow_purged: bool = False
-    # (id, when it was last changed): refused if somebody changed it meanwhile
+    # (id, time of its last change): refused if it changed meanwhile
     unchanged: tuple[tuple[str, datetime], ...] = ()
     # a second write under the same key changes nothing and gets the receipt of the first
     once: str = ""
 
 
 class Proposal(NamedTuple):
-    """What a new memory may mean for a known one. Nothing was changed by it: a person, or better evidence, decides."""
+    """Possible effect of a new memory on a known one, for a person or better evidence to decide."""
 
     relation: str  # replaces, answers, completes, same
     id: str  # of the known memory
@@ -658,7 +666,7 @@ class Proposal(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of one passage."""
+    """Result for one passage."""
 
     id: str
     status: str  # added, duplicate, near_duplicate, purged; of a source read again: kept, forgotten, refused, known
@@ -667,9 +675,9 @@ class Outcome(NamedTuple):
     supersedes: Strings = ()
     redactions: int = 0
     proposals: tuple[Proposal, ...] = ()
-    settles: Strings = ()  # questions answered, problems solved, to-dos done by it
-    marks: Strings = ()  # older statements about the same thing, which stay valid and come after it
-    similar: str | None = None  # the known memory that is most like it, if one is much like it
+    settles: Strings = ()  # questions, problems and to-dos that it settles
+    marks: Strings = ()  # older statements on the same subject, which stay valid but rank after it
+    similar: str | None = None  # the most similar known memory, if it is similar enough
 
 
 class Receipt(NamedTuple):
@@ -685,16 +693,16 @@ class Receipt(NamedTuple):
 
 
 class Forgotten(NamedTuple):
-    """Result of forgetting or purging: the ids that went, and those that wait for a person because an agent asked for it."""
+    """Result of forgetting or purging: affected ids, and ids that an agent asked for and a person decides."""
 
     ids: Strings
     hints: Strings = ()
     proposed: Strings = ()
-    phrase: str = ""  # that the user can send as a message to confirm what is proposed
+    phrase: str = ""  # message by which the user confirms the proposed ones
 
 
 class Event(NamedTuple):
-    """One line of a memory's history."""
+    """Event in a memory's history."""
 
     at: Annotated[datetime, Field("When it happened")]
     actor: Annotated[str, Field("Who did it: `user`, `agent:…`")]
@@ -705,14 +713,14 @@ class Event(NamedTuple):
 
 
 class Held(NamedTuple):
-    """A memory of a source, hidden ones included, and the last word of its history."""
+    """Memory of a source, including hidden ones, with the last action of its history."""
 
     memory: Memory
     action: str
 
 
 class Filter(NamedTuple):
-    """Which memories a read may see. Scopes are never optional: an empty tuple sees nothing."""
+    """Memories that a read may see. Scopes are never optional: an empty tuple sees nothing."""
 
     scopes: Strings
     kinds: Strings = ()
@@ -726,27 +734,27 @@ class Filter(NamedTuple):
     until: datetime | None = None
     as_of: datetime | None = None
     answered: bool | None = None
-    # what expiry and validity are measured against; None is the present
+    # time for expiry and validity; None is the present
     now: datetime | None = None
     include_expired: bool = False
     include_deleted: bool = False
     include_superseded: bool = False
     include_quarantined: bool = False
-    # lets superseded memories through, so that they can lead to what replaced them
+    # includes superseded memories, so that they can lead to their replacement
     follow: bool = False
-    hosts: Strings = ()  # agents in whose conversations it was said
-    max_trust: int | None = None  # only what is believed no further
-    min_trust: int | None = None  # only what is believed at least as far
-    used: bool = False  # only what was voted for or against, or used
-    transcribed: bool = False  # only what was read from a transcript, not what was told of a conversation, such as a summary
+    hosts: Strings = ()  # agents of the conversations
+    max_trust: int | None = None  # only memories with at most this trust
+    min_trust: int | None = None  # only memories with at least this trust
+    used: bool = False  # only memories with votes or uses
+    transcribed: bool = False  # only memories read from a transcript, not notes about a conversation, such as a summary
 
 
-# What lets a filter see all that it would hide.
+# Options that make a filter hide nothing.
 EVERYTHING: Values = {name: True for name in Filter._fields if name.startswith("include_")}
 
 
 class Term(NamedTuple):
-    """One searchable piece of a query: a word, a "quoted phrase" or a prefix*, perhaps in one column."""
+    """Searchable piece of a query: a word, a "quoted phrase" or a prefix*, optionally in one column."""
 
     text: str
     phrase: bool = False
@@ -755,7 +763,7 @@ class Term(NamedTuple):
 
 
 class Query(NamedTuple):
-    """A question after analysis. `text` is what is embedded; `terms` is what is looked up by word."""
+    """Analysed question. `text` is embedded; `terms` are searched by word."""
 
     raw: str
     text: str
@@ -768,15 +776,15 @@ class Query(NamedTuple):
     until: datetime | None = None
     answered: bool | None = None
     identifiers: Strings = ()
-    # `kind:x` was written: other kinds are not wanted, where a cue phrase only prefers
+    # `kind:x` was written: excludes other kinds, where a cue phrase only prefers
     kinds_only: bool = False
-    kinds_meant: bool = False  # nothing but the kind was asked for, as in "what did we decide?"
-    recap: bool = False  # nothing but a time was asked about, as in "what did we do last week?"
+    kinds_meant: bool = False  # asks only for a kind, as in "what did we decide?"
+    recap: bool = False  # asks only about a time, as in "what did we do last week?"
     about_code: bool = False  # "where is", "which function": code may come before notes
 
     @property
     def strict(self) -> bool:
-        """Whether only what holds the asked words may answer: operators, phrases, prefixes or columns were used throughout."""
+        """True if operators, phrases, prefixes or columns were used throughout, so words must match."""
         return self.expression is not None or (
             bool(self.terms)
             and all(term.phrase or term.prefix or term.column for term in self.terms)
@@ -784,14 +792,14 @@ class Query(NamedTuple):
 
 
 class Words(NamedTuple):
-    """The words of a question as the index knows them, and which of them stand side by side."""
+    """Lexemes of a question, and pairs of adjacent ones."""
 
     lexemes: Strings = ()
     pairs: tuple[tuple[str, str], ...] = ()
 
 
 class Candidate(NamedTuple):
-    """What scoring needs of a memory without its text. Loaded by the hundred."""
+    """Values of a memory that scoring needs, without its text. Loaded by the hundred."""
 
     key: int
     kind: str
@@ -803,17 +811,17 @@ class Candidate(NamedTuple):
     last_accessed: float
     trust: int
     source: int
-    position: int  # place within its source, which says who its neighbours are
+    position: int  # position in its source, which determines its neighbours
     superseded_by: str | None
-    span: str | None  # the topic of a conversation that it belongs to
+    span: str | None  # its topic in a conversation
     length: int
-    frequencies: tuple[int, ...]  # how often each word of the question stands in it
-    # whether each two neighbouring words of the question stand side by side in it
+    frequencies: tuple[int, ...]  # occurrences of each word of the question
+    # whether each pair of adjacent words of the question is adjacent here
     pairs: tuple[bool, ...]
 
 
 Candidates = Sequence[Candidate]
-# One signal's opinion: keys with scores, best first. Scores of different signals are not comparable.
+# Result of one signal: keys with scores, best first. Scores of different signals are not comparable.
 Ranking = tuple[tuple[int, float], ...]
 
 
@@ -835,15 +843,15 @@ class Answer(NamedTuple):
     mode: str
     profile: str = "relevance"
     hints: Strings = ()
-    weights: Mapping[str, float] = NOTHING  # what each signal counted
+    weights: Mapping[str, float] = NOTHING  # weight of each signal
 
 
 def is_untrusted_import(memory: Memory) -> bool:
-    """Return True for what a file brought that nobody vouched for (`import` without `--trusted`)."""
-    source = f"{memory.source}:"  # a note has the bare word
+    """Return True for memories from a file that nobody vouched for (`import` without `--trusted`)."""
+    source = f"{memory.source}:"  # the source of a note is the bare word
     return memory.trust <= TRUST["import"] and source.startswith(IMPORTED)
 
 
 def is_remote(model: object) -> bool:
-    """Return True unless a model declares, by `remote = False`, that no text leaves this process through it."""
+    """Return True unless a model declares, with `remote = False`, that no text leaves this process."""
     return getattr(model, "remote", True) is not False

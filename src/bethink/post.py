@@ -1,8 +1,9 @@
-"""One JSON request to an address that the user configured, and its answer: in bounded time, in bounded memory.
+"""One JSON request to a configured address, and its answer, in bounded time and memory.
 
-The time is that of the whole exchange: a server that sends a byte now and then does not hold anybody longer. Redirects
-are not followed, because they would carry the key and the text to another host. What goes wrong becomes a `PostError`,
-whose message is a sentence without the key. An `Endpoint` is the address and key of a model, and adds to errors what to do.
+The time limit covers the whole exchange, so a server that sends a byte now and then cannot stall
+it. Redirects are not followed, because they would carry the key and the text to another host.
+Failures become a `PostError`, whose message never contains the key. An `Endpoint` is the address
+and key of a model, and adds hints to errors.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 LARGEST_ANSWER = 2 << 20
 LARGEST_COMPLAINT = 20_000
-TRIES = 3  # of a request to a model that is busy
-LONGEST_WAIT = 30.0  # seconds that a busy one may ask for
+TRIES = 3  # attempts if a model is busy
+LONGEST_WAIT = 30.0  # seconds that a busy model may ask for
 HEADERS = {
     "Content-Type": "application/json",
     "Accept": "application/json",
@@ -30,16 +31,16 @@ HEADERS = {
 
 
 class PostError(Exception):
-    """Why there is no answer. The kind is key, missing, busy, refused, unreachable or garbage."""
+    """Reason for a missing answer, of kind key, missing, busy, refused, unreachable or garbage."""
 
     def __init__(self, kind: str, message: str, wait: float = 0.0) -> None:
         super().__init__(message)
         self.kind, self.message = kind, message
-        self.wait = wait  # the seconds that the server asked for
+        self.wait = wait  # seconds that the server asked for
 
 
 class Key(NamedTuple):
-    """A secret and the environment variable it came from. Its text does not show it."""
+    """Secret and the environment variable it came from. Its text form does not reveal it."""
 
     value: str
     variable: str
@@ -48,7 +49,7 @@ class Key(NamedTuple):
         return f"Key(… from {self.variable})"
 
 
-# What to do about an error, by its kind; {} stands for the beginning of the settings' names.
+# Hints by kind of error; {} is the prefix of the settings' names.
 HINTS = {
     "missing": "Check the settings `{}_model` and `{}_url`; with Ollama, run `ollama pull` for the model.",
     "busy": "Try again later.",
@@ -58,7 +59,7 @@ HINTS = {
 }
 
 
-# What an endpoint did, by the kind. What a server says of a key may show a part of it.
+# Messages by kind of error. A server's message about a key may contain part of it.
 REFUSED = {
     "key": "refused the key ({status})",
     "missing": "was not found, or has not what is asked for{said}",
@@ -70,8 +71,11 @@ REDIRECTED = "redirects elsewhere, which is not followed"
 
 
 class Endpoint:
-    """A model behind an address, as the settings that begin with `setting` name it, and its key from the environment. `owner` is the
-    host that answers nobody without one; `fail` makes the error of a message, a hint and the kind of what went wrong."""
+    """Model behind an address, from the settings that start with `setting`, and its API key.
+
+    `owner` is the host that requires a key; `fail` builds the error from a message, a hint and a
+    kind.
+    """
 
     def __init__(
         self,
@@ -139,7 +143,10 @@ def address(url: str, path: str) -> SplitResult:
 
 
 def key(variables: Sequence[str]) -> Key | None:
-    """The first key that is set. One that no header can carry is a ValueError, as errors of the library would show it."""
+    """Return the first key that is set; raise ValueError if no header can carry it.
+
+    The library's own error would show the key.
+    """
     for variable in variables:
         if value := os.environ.get(variable, "").strip():
             if not re.fullmatch(r"[\x21-\x7e]+", value):
@@ -149,7 +156,7 @@ def key(variables: Sequence[str]) -> Key | None:
 
 
 def is_address(host: str) -> bool:
-    """Whether a host is named by a literal address."""
+    """Return True if a host is a literal address."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -230,7 +237,7 @@ def send(
 
 
 def name_refusal(status: int) -> str:
-    """What a status says of a request: the kind of a PostError."""
+    """Kind of PostError for a status."""
     if status in (401, 403):
         return "key"
     if status == 404:
@@ -239,7 +246,7 @@ def name_refusal(status: int) -> str:
 
 
 def _read_complaint(answer: bytes, secret: Key | None) -> str:
-    """What the server says of its refusal, behind a colon. Some servers quote the key."""
+    """Reason for a refusal from the server's answer, after a colon, without the key."""
     text = answer[:LARGEST_COMPLAINT].decode("utf-8", "replace")
     try:
         value = json.loads(text)["error"]
@@ -248,10 +255,10 @@ def _read_complaint(answer: bytes, secret: Key | None) -> str:
         pass
     if secret:
         text = text.replace(secret.value, "…")
-    said = shorten(text)
-    return f": {said}" if said else ""
+    reason = shorten(text)
+    return f": {reason}" if reason else ""
 
 
 def shorten(text: str) -> str:
-    """The beginning of what a program says, in one line."""
+    """Start of a program's message, on one line."""
     return " ".join(text.split())[:300].rstrip(".")

@@ -1,14 +1,16 @@
-"""Which project a directory belongs to, and so which scopes a command sees; and when memory is paused there.
+"""Find the project of a directory, which decides the scopes of a command; and pauses of memory.
 
-A repository is one project: all its worktrees and sub-directories share its git common directory, which is read from git's own
-files rather than by running git. Outside git a project is the nearest folder with `.bethink/`, else the directory itself. The id comes
-from our registry, never from the folder: `find` looks it up, the first write registers it (`pin`), and a folder that an earlier version
-or a lost registry knew is recognised by the database (`recognise`). In a team's database a project is the team's only after the user
-joined it. Only the id is stored with memories.
+A repository is one project: all its worktrees and sub-directories share its git common directory,
+which is read from git's files without running git. Outside git a project is the nearest folder with
+`.bethink/`, else the directory itself. The id comes from our registry, never from the folder:
+`find` looks it up, the first write registers it (`pin`), and the database recognises a folder known
+from an earlier version or a lost registry (`recognise`). In a team's database a project belongs to
+the team only after the user joined it. Only the id is stored with memories.
 
-While memory is paused, in a project or everywhere, hooks neither tell nor note anything. A transcript goes on meanwhile, so every
-pause is kept with its times, also after it ended: whoever reads a transcript, now or in a year, passes over what was said in
-between. A file of pauses that cannot be understood counts as a pause, since somebody who wanted one wrote it.
+While memory is paused, in a project or everywhere, hooks neither show nor record anything. A
+transcript goes on meanwhile, so every pause is kept with its times, even after its end: a later
+reading of the transcript skips those turns. An unreadable file of pauses counts as a pause, because
+the user wanted one.
 """
 
 import os
@@ -25,21 +27,21 @@ from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput
 from bethink.text import sha256
 
-OLD_NOTE = "bethink-project"  # in a git directory: the id of a project until version 0.18
-LONGEST = 100_000  # bytes that are read of a file: those of git that are asked for are far smaller
+OLD_NOTE = "bethink-project"  # file in a git directory: the id of a project until version 0.18
+LONGEST = 100_000  # bytes read from a file: the relevant files of git are far smaller
 _ID = re.compile(r"[0-9a-f]{16}")
-EVERYWHERE = "everywhere"  # the scope of a pause that holds in every project
+EVERYWHERE = "everywhere"  # scope of a pause in every project
 
 
 class Project(NamedTuple):
-    root: Path  # where `.bethink/` belongs: shared by all worktrees
-    worktree: Path  # the checkout that the directory is in
+    root: Path  # folder of `.bethink/`, shared by all worktrees
+    worktree: Path  # checkout that contains the directory
     identity: str
     name: str
     common: Path | None = None  # the git common directory
-    place: str = ""  # by which the registry knows it; "" for one without a folder here
-    team: str = ""  # what a team calls it, once the user joined that
-    confirmed: bool = False  # whether the registry, or the database after it, was asked for its id
+    place: str = ""  # key in the registry; "" for a project without a folder here
+    team: str = ""  # name in a team, once the user joined it
+    confirmed: bool = False  # whether the id comes from the registry or the database
 
     @property
     def scope(self) -> str:
@@ -64,7 +66,7 @@ def container_name(name: str) -> str:
 
 
 def find(directory: Path | None = None) -> Project:
-    """Return the project that a directory, by default the current one, belongs to. Registers nothing."""
+    """Return the project of a directory, by default the current one. Registers nothing."""
     located = locate(directory)
     record = registry.look_up(located.place, located.common)
     if record:
@@ -73,11 +75,11 @@ def find(directory: Path | None = None) -> Project:
 
 
 def locate(directory: Path | None = None) -> Project:
-    """Return the project of a directory without its id, for those who need no more than its folder. Touches nothing of ours."""
+    """Return the project of a directory without its id, without reading any file of ours."""
     try:
         start = (directory or Path.cwd()).resolve()
     except FileNotFoundError:
-        start = Path("/")  # the current directory was removed under us
+        start = Path("/")  # the current directory was removed
     folders = (start, *start.parents)
     for folder in folders:
         git = _read_git(folder / ".git")
@@ -101,8 +103,11 @@ def _make(root: Path, worktree: Path, common: Path | None) -> Project:
 
 
 def of_team(project: Project) -> Project:
-    """The project as a team's database knows it: by the name that the user joined, since everybody keeps it in another folder. One that
-    was not joined is nobody else's: a folder may be called anything."""
+    """Project with its id in a team's database, which depends on the joined name only.
+
+    Each member has it in another folder. A project that was not joined stays separate: a folder may
+    have any name.
+    """
     return project._replace(identity=team_identity(project.team)) if project.team else project
 
 
@@ -113,9 +118,9 @@ def team_identity(name: str) -> str:
 # Registering
 
 
-@lru_cache(maxsize=64)  # every write asks for it
+@lru_cache(maxsize=64)  # called by every write
 def pin(project: Project) -> None:
-    """Register a project with its first write. Where the registry cannot be written, its id is derived again the next time."""
+    """Register a project on its first write. If that fails, its id is derived again the next time."""
     if project.confirmed and project.place:
         known = registry.look_up(project.place, project.common)
         # The user may have joined it to another project since this process found it.
@@ -160,7 +165,10 @@ def recognise(
 def recognise_team(
     project: Project, scopes: Iterable[tuple[str, str, str]], clean: Callable[[str], str]
 ) -> Project:
-    """Return a project as a team's database knows it. One that was used there by its name before joining was an act of the user goes on."""
+    """Return a project with its id in a team's database.
+
+    A project that was used there by its name, before joining was required, stays joined.
+    """
     if not project.team and not project.confirmed:
         known = {key: path for key, _, path in scopes}
         if known.get(f"project:{team_identity(project.name)}") == clean(str(project.root)):
@@ -170,13 +178,13 @@ def recognise_team(
 
 
 def join(project: Project, identity: str, team: str = "") -> Project:
-    """Register a folder as a known project, which only the user may ask for. Raises OSError where that cannot be written."""
+    """Register a folder as a known project, at the user's request. Raises OSError if that fails."""
     registry.register(project.place, project.common, identity, team)
     return of_team(project._replace(identity=identity, team=team, confirmed=True))
 
 
 def find_joined(team: str) -> str:
-    """Return the id of the project on this machine that the user joined to a team's, "" where there is none."""
+    """Return the id of the project here that the user joined to a team's project, or ""."""
     wanted = team_identity(team)
     found = (record for entry in registry.list_entries() for record in reversed(entry.records))
     joined = (one.id for one in found if one.team and team_identity(one.team) == wanted)
@@ -184,26 +192,29 @@ def find_joined(team: str) -> str:
 
 
 def leave(project: Project) -> Project:
-    """Register a folder as a new project, apart from the one it was. Raises OSError where that cannot be written."""
+    """Register a folder as a new, separate project. Raises OSError if that fails."""
     fresh = registry.register_new(project.place, project.common)
     return project._replace(identity=fresh, team="", confirmed=True)
 
 
 def _is_checkout(path: str, project: Project) -> bool:
-    """Whether a path that the database has for a project is another checkout of this repository."""
+    """Return True if a project's path in the database is another checkout of this repository."""
     return bool(path) and project.common is not None and locate(Path(path)).place == project.place
 
 
 def _counts_by_path(project: Project, shared: bool) -> bool:
-    """Whether the path alone says which project it is: outside git, where its entry was lost, and where no registry can be kept. On
-    another machine of the team the same path may be something else."""
+    """Return True if the path alone identifies the project.
+
+    That holds outside git if its entry was lost, and if no registry can be kept. On another machine
+    of the team the same path may be something else.
+    """
     if not registry.is_usable():
         return True
     return not shared and project.common is None and registry.read(project.place).is_empty
 
 
 def earlier_identities(project: Project) -> list[str]:
-    """The ids that an unregistered folder claims: anybody could have written them there, or computed them."""
+    """Ids that an unregistered folder claims. Anyone could have written or computed them."""
     found = [_hash(project.root)]
     if common := project.common:
         with suppress(OSError, ValueError):
@@ -218,7 +229,7 @@ def earlier_identities(project: Project) -> list[str]:
 
 
 def _hash(path: Path, more: str = "") -> str:
-    """The id that earlier versions gave to a path."""
+    """Id that earlier versions derived from a path."""
     return sha256(f"{path}{more}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
@@ -232,7 +243,7 @@ class Repository(NamedTuple):
 
 
 def read_start(file: Path) -> str:
-    """The text of a file; nothing of what is missing, or is a pipe that nobody writes to."""
+    """Read the start of a file; "" if it is missing or not a regular file."""
     if not file.is_file():
         return ""
     with file.open("rb") as stream:
@@ -240,10 +251,12 @@ def read_start(file: Path) -> str:
 
 
 def _read_git(git: Path) -> Repository | None:
-    """The repository of a checkout; None where there is none.
+    """Repository of a checkout, or None.
 
-    A `.git` that is a file or a link leads to a repository elsewhere. Anybody can write one, so it counts only if that repository
-    names this checkout too; otherwise the checkout is a project by itself."""
+    A `.git` that is a file or a link leads to a repository elsewhere. Anyone can write one, so it
+    counts only if that repository names this checkout too; otherwise the checkout is a separate
+    project.
+    """
     try:
         if not git.exists():
             return None
@@ -263,10 +276,11 @@ def _read_git(git: Path) -> Repository | None:
 
 
 def _leads_back(own: Path, git: Path) -> Path | None:
-    """The common directory, if it names the checkout: that of a worktree in its `worktrees`, of a submodule in its settings.
+    """Common directory, if it names the checkout as a worktree or in a submodule's settings.
 
-    `own` is git's folder of the checkout. That of a worktree has to lie in the common directory: one that lies anywhere else
-    can name any repository as its own."""
+    `own` is git's folder of the checkout. For a worktree it has to be inside the common directory:
+    anywhere else it could claim any repository.
+    """
     if named := read_start(own / "commondir"):
         common = (own / named).resolve()
         back = (own / read_start(own / "gitdir")).resolve()
@@ -280,7 +294,7 @@ def _leads_back(own: Path, git: Path) -> Path | None:
 
 
 def is_git_directory(folder: Path) -> bool:
-    """Whether a folder is what git keeps a repository in."""
+    """Return True if a folder is a git directory."""
     try:
         return (folder / "HEAD").is_file() and (folder / "objects").is_dir()
     except OSError:
@@ -305,7 +319,7 @@ def pauses_file() -> Path:
 
 
 def read_pauses() -> list[Pause]:
-    """Every pause, the oldest first."""
+    """All pauses, oldest first."""
     try:
         import json  # most commands read no pause
 
@@ -326,7 +340,10 @@ def _read_pause(row: Any) -> Pause:
 
 
 def is_paused(directory: str, scope: str | None = None) -> bool:
-    """Whether memory is paused now where a session works, or in the project that it belongs to, which outside git may be another."""
+    """Return True if memory is paused now in a directory or in the session's project.
+
+    Outside git these may differ.
+    """
     try:
         return is_covered(read_pauses(), time.time(), scope, directory)
     except BethinkError:
@@ -336,20 +353,20 @@ def is_paused(directory: str, scope: str | None = None) -> bool:
 def is_covered(
     pauses: Sequence[Pause], at: float, scope: str | None, directory: str | None
 ) -> bool:
-    """Whether something was paused at a time, by the scope it belongs to or by the directory it was said in."""
+    """Return True if memory was paused at a time, for a scope or for a directory."""
     scopes = {pause.scope for pause in pauses if pause.holds(at)}
     if not scopes or EVERYWHERE in scopes or scope in scopes:
         return bool(scopes)
     if directory is None:
         return False
     project = find(Path(directory) if directory else None)
-    # One that is not registered yet may have been paused under the id that an earlier version gave it.
+    # An unregistered project may have been paused under the id of an earlier version.
     earlier = () if project.confirmed else earlier_identities(project)
     return any(f"project:{one}" in scopes for one in (project.identity, *earlier))
 
 
 def has_pause_turned(since: float) -> bool:
-    """Whether memory was paused or resumed anywhere since then."""
+    """Return True if memory was paused or resumed anywhere since a time."""
     now = time.time()
     return any(
         pause.since >= since or (pause.until is not None and since <= pause.until <= now)

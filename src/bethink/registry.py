@@ -1,16 +1,18 @@
-"""The registry of projects: which id belongs to which folder of this machine. It lies in our own data directory.
+"""Registry of projects: ids by folder on this machine, in our own data directory.
 
-Nothing inside a folder says which project the folder is: anybody can put anything into an archive. An id is assigned here, and a
-project is recognised by its place: the folder, or the git directory where that lies elsewhere. Until a project is registered, by its first
-write, its id is derived from its place and a key that never leaves the data directory, so that all processes agree on it without
-writing anything and nobody else can compute it.
+No file inside a folder decides which project it is: anyone can put anything into an archive. Ids
+are assigned here, and a project is recognised by its place: the folder, or its git directory if
+that is elsewhere. Until the first write registers a project, its id is derived from its place and a
+key that never leaves the data directory. So all processes agree on it without writing anything, and
+nobody else can compute it.
 
-A repository also gets a mark, a file with a random name in its git directory. The mark alone proves nothing. It has to be known here,
-and the project it belongs to has to be gone from its registered place: then the repository was moved. While the original is still there,
-whatever carries its mark is a copy. A repository without the mark, in the place of one that has it, is another repository.
+A repository also gets a mark, a file with a random name in its git directory. The mark alone proves
+nothing. It has to be known here, and its project has to be gone from the registered place: then the
+repository was moved. While the original still exists, anything else with its mark is a copy. A
+repository without the mark, at the place of one that has it, is another repository.
 
-There is one small file per place, written whole. A damaged one affects that place alone, and the database still knows its
-project (`project.recognise`).
+There is one small file per place, written atomically. A damaged one affects only that place, and
+the database still knows its project (`project.recognise`).
 """
 
 import json
@@ -25,32 +27,32 @@ from typing import Any, NamedTuple
 from bethink.config import data_directory
 from bethink.text import sha256, textfile
 
-MARKS = "bethink"  # the folder of marks in a git directory; each installation has its own mark
-MOST_MARKS = 32  # that are looked at: an archive may bring any number
-LARGEST = 100_000  # bytes of a file that is read
+MARKS = "bethink"  # folder of marks in a git directory; each installation has its own mark
+MOST_MARKS = 32  # marks that are read: an archive may contain any number
+LARGEST = 100_000  # bytes read from a file
 ID_LENGTH = 16
 _HEX = frozenset("0123456789abcdef")
 
 
 class Record(NamedTuple):
-    """A project that is, or was, registered at a place."""
+    """Project that is, or was, registered at a place."""
 
     id: str
-    mark: str = ""  # "" where none could be written: then the place alone counts
-    team: str = ""  # what a team calls it, if the user joined it
+    mark: str = ""  # "" if none could be written: then the place alone counts
+    team: str = ""  # name in a team, if the user joined it
     moved: bool = False  # whether it was found at another place since
 
 
 class Entry(NamedTuple):
-    """The projects of one place, the latest last. The place itself is not written down: a folder may be named like a secret."""
+    """Projects of one place, latest last. The place is not stored: a path may contain a secret."""
 
     records: tuple[Record, ...] = ()
     made: int = 0  # ids that were derived from this place and registered
-    damage: str = ""  # a digest of the file, if it cannot be understood
+    damage: str = ""  # digest of the file, if it is unreadable
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is known of this place, or not any more."""
+        """True if no project is known at this place."""
         return not self.records and not self.made
 
 
@@ -62,7 +64,7 @@ def folder() -> Path:
 
 
 def look_up(place: str, git: Path | None) -> Record | None:
-    """The registered project that lives at a place, whose git directory is `git`. Writes nothing."""
+    """Registered project at a place with the git directory `git`. Writes nothing."""
     entry = read(place)
     if git:
         for record in reversed(entry.records):
@@ -75,7 +77,7 @@ def look_up(place: str, git: Path | None) -> Record | None:
 
 
 def _is_here(record: Record, place: str, git: Path) -> bool:
-    """Whether a project that was found elsewhere since came back; otherwise this is a copy that stayed behind."""
+    """Return True if a project is here, or came back; False for a copy left behind."""
     if not record.moved:
         return True
     last, _ = _read_mark(git, record.mark)
@@ -83,7 +85,10 @@ def _is_here(record: Record, place: str, git: Path) -> bool:
 
 
 def _find_moved(place: str, git: Path) -> Iterator[tuple[Record, str]]:
-    """Projects whose mark this git directory carries and that are gone from where they were registered, with that place."""
+    """Yield projects with a mark in this git directory that are gone from their registered place.
+
+    Each comes with that place.
+    """
     for mark, earlier, _ in read_marks(git):
         for record in read(earlier).records if earlier != place else ():
             if record.mark == mark and not record.moved and not _may_be_at(earlier, mark):
@@ -91,21 +96,21 @@ def _find_moved(place: str, git: Path) -> Iterator[tuple[Record, str]]:
 
 
 def derive_id(place: str) -> str:
-    """The id of a project that is not registered, the same for all processes of this user."""
+    """Id of an unregistered project, the same for all processes of this user."""
     entry = read(place)
     salt = f"{entry.made}{entry.damage}\0{place}".encode("utf-8", "surrogateescape")
     return sha256(_load_key(str(folder())) + salt).hexdigest()[:ID_LENGTH]
 
 
 def is_usable() -> bool:
-    """Whether ids that are derived now will be derived again."""
+    """Return True if derived ids are stable."""
     derive_id("")
     return (folder() / "key").is_file()
 
 
 @lru_cache(maxsize=8)
 def _load_key(where: str) -> bytes:
-    """The key of derived ids, made by the first process that needs it. Where it cannot be kept, it is one for this process alone."""
+    """Load the key for derived ids, or create it. If it cannot be saved, it lasts for this process."""
     path = Path(where, "key")
     with suppress(OSError):
         if len(key := path.read_bytes()) >= 32:
@@ -119,7 +124,7 @@ def _load_key(where: str) -> bytes:
         if path.exists() and path.stat().st_size < 32:
             partial.replace(path)  # a damaged one
         else:
-            path.hardlink_to(partial)  # fails where another process was first
+            path.hardlink_to(partial)  # fails if another process was first
     except OSError:
         pass
     finally:
@@ -135,7 +140,7 @@ def _load_key(where: str) -> bytes:
 
 
 def register(place: str, git: Path | None, id: str, team: str = "") -> None:
-    """Registers a project at a place, in place of the one that lives there. Raises OSError where nothing can be written."""
+    """Register a project at a place, instead of the current one. Raises OSError on failure."""
     _make_folder()
     with textfile.alone(folder()):
         entry, before = read(place), look_up(place, git)
@@ -147,7 +152,7 @@ def register(place: str, git: Path | None, id: str, team: str = "") -> None:
         else:
             mark = ""
         moved = [one for one in _find_moved(place, git) if one[0].id == id] if git else []
-        # The mark comes first: an entry without its mark would disown the repository.
+        # Write the mark first: an entry without its mark would disown the repository.
         if git:
             mark = _write_mark(git, mark or os.urandom(16).hex(), place, id)
         kept = [one for one in entry.records if one.mark and one != before and one.id != id]
@@ -160,7 +165,7 @@ def register(place: str, git: Path | None, id: str, team: str = "") -> None:
 
 
 def register_new(place: str, git: Path | None) -> str:
-    """Registers a project under an id that nothing else has, and returns it."""
+    """Register a project under a new, unused id, and return it."""
     id = os.urandom(ID_LENGTH // 2).hex()
     register(place, git, id)
     return id
@@ -170,7 +175,7 @@ def register_new(place: str, git: Path | None) -> str:
 
 
 def _make_folder() -> None:
-    """Make the folder of the registry, for its owner alone like those above it that are missing."""
+    """Create the folder of the registry and missing parents, accessible only to their owner."""
     missing = [one for one in (folder(), *folder().parents) if not one.is_dir()]
     for one in reversed(missing):
         one.mkdir(mode=0o700, exist_ok=True)
@@ -182,7 +187,7 @@ def file_of(place: str) -> Path:
 
 
 def read(place: str) -> Entry:
-    """The entry of a place; an empty one where there is none or it is damaged."""
+    """Entry of a place; empty if it is missing or damaged."""
     try:
         data = _read_bytes(file_of(place))
     except OSError:
@@ -202,7 +207,7 @@ def write(place: str, entry: Entry) -> None:
 
 
 def list_entries() -> list[Entry]:
-    """Every entry that can be read."""
+    """All readable entries."""
     return [entry for _, entry in _scan() if entry]
 
 
@@ -248,7 +253,7 @@ def _read_bytes(path: Path) -> bytes:
 
 
 def read_marks(git: Path) -> Iterator[tuple[str, str, str]]:
-    """The marks in a git directory: name, the place where it was written and the id it was written for."""
+    """Marks in a git directory: name, place and id they were written for."""
     try:
         with os.scandir(git / MARKS) as found:
             names = [one.name for one in islice(found, MOST_MARKS)]
@@ -261,7 +266,7 @@ def read_marks(git: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def _read_mark(git: Path, mark: str) -> tuple[str, str]:
-    """The place where a mark was written, and the id it was written for."""
+    """Place and id that a mark was written for."""
     text = _read_bytes(git / MARKS / mark).decode("utf-8", "surrogateescape")
     id, _, place = text.rstrip("\n").partition("\n")
     return place, id
@@ -279,7 +284,7 @@ def _write_mark(git: Path, mark: str, place: str, id: str) -> str:
 
 
 def _has_mark(git: Path, mark: str) -> bool:
-    """Whether a git directory holds a mark itself: a link could lead to that of another repository."""
+    """Return True if a git directory itself contains a mark; a link could lead elsewhere."""
     try:
         links = (git / MARKS).is_symlink() or (git / MARKS / mark).is_symlink()
         return not links and (git / MARKS / mark).is_file()
@@ -288,12 +293,15 @@ def _has_mark(git: Path, mark: str) -> bool:
 
 
 def _may_be_at(place: str, mark: str) -> bool:
-    """Whether the repository with this mark is at a place, or could be: a folder that cannot be entered may hold it."""
+    """Return True if the repository with this mark is, or could be, at a place.
+
+    A folder without access may contain it.
+    """
     return not all(is_gone(Path(place, *git, MARKS, mark)) for git in ((".git",), ()))
 
 
 def is_gone(path: Path) -> bool:
-    """Whether nothing is at a path. Something that only cannot be looked at may be there."""
+    """Return True if nothing exists at a path. An inaccessible path may exist."""
     try:
         path.stat()
     except (OSError, ValueError) as error:

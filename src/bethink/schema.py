@@ -1,6 +1,7 @@
-"""JSON forms of the fields that `model` declares: what an interface shows of a memory, what it accepts, and the bounds of a value.
+"""JSON forms of the fields declared in `model`: output of interfaces, accepted input, and bounds.
 
-Everything here is derived from `fields_of`; nothing names a field of its own but `path`, which a memory works out.
+Everything here is derived from `fields_of`. The only field named here is `path`, which a memory
+computes.
 
     json_fields()            fields of the JSON object of a memory, in order
     argument_fields("add")   fields that `add` or `update` takes, by the name of their argument

@@ -230,7 +230,7 @@ class ClaudeTranscript(LineTranscript):
 
 
 def find_switches(path: Path) -> list[list[str]]:
-    """When memory was switched in a session. Few are read for it: those in which the words occur."""
+    """List the memory switches of a session. Reads only files that contain the words."""
     with path.open("rb") as file:
         if not any(b"memory-mode" in line or b"rivate>" in line for line in file):
             return []

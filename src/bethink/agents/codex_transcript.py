@@ -130,7 +130,7 @@ class CodexTranscript(LineTranscript):
 
 
 def find_typed(texts: list[str], kinds: list[Any]) -> list[str]:
-    """Which texts of a `user` message a person typed."""
+    """Return the texts of a `user` message that a person typed."""
     if kinds:
         marked = zip(texts, kinds, strict=False)
         texts = [text for text, kind in marked if str(kind).startswith("user.")]

@@ -23,7 +23,7 @@ from bethink.text.textfile import line_end
 
 PROMPT_TOOL = "bethink_prompt"  # the MCP tool that answers a prompt hook
 MOST_STEPS = 1000  # changes of one text; an installation makes about thirty
-UNLIKE = "The file would not have said the same afterwards, so it was left alone."
+UNLIKE = "The edited file would not have the intended content, so it was left alone."
 REFUSED = "Change the entries by hand."
 
 # The fields of a hook that say what is run. The others, such as its time limit, are the user's to change.
@@ -125,13 +125,13 @@ def take_entries(
 
 
 def _put_entry(document: Any, entry: HostEntry, host: str, force: bool) -> str:
-    """Puts an entry into what a file says, or gives the reason why it was left alone."""
+    """Add an entry to a document, or return the reason why it was left alone."""
     if entry.kind == "member":
         holder, name = _make_holder(document, entry.path[:-1], dict), entry.path[-1]
         there = holder.get(name)
         ours = is_our_server(there)
         if name in holder and not ours and not force:
-            return f"{'.'.join(entry.path)} is there already, from somebody else, and was kept."
+            return f"{'.'.join(entry.path)} already exists and is not ours, so it was kept."
         holder[name] = there | entry.value if ours else entry.value
         return ""
     listed = _make_holder(document, entry.path, list)
@@ -157,7 +157,7 @@ def _make_holder(document: Any, path: tuple[str, ...], kind: type) -> Any:
             needed = "an object" if wanted is dict else "a list"
             raise InvalidInput(
                 f"{where} is of type {type(here).__name__}, where {needed} is needed.",
-                "Mend it by hand, then try again.",
+                "Fix it by hand, then try again.",
             )
     return here
 
@@ -213,8 +213,8 @@ def parse(text: str, toml: bool = False) -> Any:
         return json.loads(_blank_out(text)[1], parse_constant=refuse_constant)
     except (ValueError, RecursionError) as error:
         line, why = getattr(error, "lineno", 1), getattr(error, "msg", error)
-        wrong = f"It is no TOML: {error}." if toml else f"Line {line} is no JSON: {why}."
-        raise InvalidInput(wrong, "Mend that line, then try again.") from None
+        wrong = f"Invalid TOML: {error}." if toml else f"Line {line} is not valid JSON: {why}."
+        raise InvalidInput(wrong, "Fix that line, then try again.") from None
 
 
 @lru_cache(maxsize=4)  # an edit reads the same text again and again, and some files have megabytes
@@ -405,7 +405,7 @@ def _cut_table(text: str) -> str:
 
 
 def _change_tables(tree: Any, was: Values, value: Values) -> None:
-    """Changes of a table only what is to be another value."""
+    """Change only the values of a table that differ."""
     for key in was.keys() - value.keys():
         del tree[key]
     for key, new in value.items():

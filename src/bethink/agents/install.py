@@ -62,7 +62,7 @@ def list_connectable() -> dict[str, Agent]:
 
 
 class InstallPlace(NamedTuple):
-    """Whose agents are connected, and with what command."""
+    """The user's home and environment, and the command that agents start."""
 
     home: Path
     environment: Mapping[str, str]
@@ -204,7 +204,7 @@ def is_toml(path: Path) -> bool:
 
 
 class InstalledFile(NamedTuple):
-    """One file, and what is known of it."""
+    """The record of one file."""
 
     hosts: Sequence[str] = ()  # that need it
     part: str = ""
@@ -214,7 +214,7 @@ class InstalledFile(NamedTuple):
     folders: Sequence[str] = ()  # that were made for it, outermost first
 
     def is_untouched(self, text: str | None) -> bool:
-        """Return True if nobody has changed the file since. A failed write left it as it was."""
+        """Return True if the file was not changed since. A failed write leaves it unchanged."""
         return text is not None and digest(text) in self.after
 
 
@@ -289,7 +289,7 @@ class Installation:
         self.left: set[str] = set()  # folders that were made for files that are gone
 
     def settle(self, host: str, target: HostFile) -> FileOutcome:
-        """Brings one file of a host to what it is to hold. Whatever is wrong with it is its outcome."""
+        """Bring one file of a host up to date. Problems are part of its outcome."""
         path, record = target.path, self.records.get(str(target.path))
         part, backup = target.part or (record.part if record else ""), ""
         try:
@@ -386,7 +386,7 @@ class Installation:
         )
 
     def back_up(self, path: Path, text: str) -> str:
-        """Keeps what a file held, and returns the name of the backup."""
+        """Back up the content of a file, and return the name of the backup."""
         backup = backup_folder() / name_backup(path, text)
         if not self.dry:
             textfile.write(backup, text, textfile.read(backup), 0o600)
@@ -406,7 +406,7 @@ class Installation:
             textfile.write(record_file(), text, was, 0o600)
 
     def write(self, real: Path, was: str | None, text: str | None) -> None:
-        """Replaces a file if it still holds what it was read as."""
+        """Replace a file if it did not change since it was read."""
         if self.dry:
             self.texts[real] = text
         elif text is None:
@@ -440,7 +440,7 @@ def render_difference(path: Path, before: str | None, after: str | None) -> str:
 
 
 def why_ignored(host: str, path: Path, text: str) -> list[str]:
-    """Why a host ignores the whole file although entries can be found in it; nothing if it does not."""
+    """Return the reasons why a host ignores the whole file, although it has our entries."""
     try:
         agent, _, files = find_connectable(host)
         if path.name in files.strict and text.strip():

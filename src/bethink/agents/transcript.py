@@ -179,7 +179,7 @@ class Transcript:
         raise NotImplementedError
 
     def keep(self, *results: Taken) -> None:
-        """Keeps turns and reasons for the page."""
+        """Keep turns and reasons for the page."""
         for one in results:
             if isinstance(one, Turn):
                 self.found.append(one)
@@ -197,7 +197,7 @@ class Transcript:
             yield from page.turns
 
     def begin(self, state: Values) -> None:
-        """Takes up what `state` kept."""
+        """Restore the values that `state` kept."""
         self.seen: dict[str, None] = {}
         # Titles of sessions, as lines of this reading say; under "" where they do not say of which.
         self.titles: dict[str, str] = {}
@@ -215,7 +215,7 @@ class Transcript:
         self.begin(NOTHING)
 
     def locate(self, cwd: Any = None, branch: Any = None, session: Any = None) -> None:
-        """Takes note of what a line says about its place. What it does not say stays as it was."""
+        """Note the place that a line names. Values that it lacks stay as they were."""
         self.session = self.session or as_name(session) or ""
         self.cwd = as_name(cwd, 1000) or self.cwd
         self.project = self.project or self.cwd
@@ -233,12 +233,12 @@ class Transcript:
 
     @property
     def channel(self) -> str:
-        """Whose tool calls belong to the turn behind them: a sub-agent works beside its session."""
+        """Thread of the tool calls before a turn: a sub-agent works beside its session."""
         return self.agent or ""
 
     @property
     def speakers(self) -> tuple[str, ...]:
-        """Whose words count: the prompt of a sub-agent is the machine's."""
+        """Roles whose words count: the prompt of a sub-agent is machine-made."""
         return ("assistant",) if self.agent else ("user", "assistant")
 
     def add_call(self, tool: Any, arguments: Any = None, call: Any = None) -> None:

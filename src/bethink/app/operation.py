@@ -3,7 +3,7 @@
 The signature of an operation says what it takes, and its docstring what it does: the first line is its help, the rest describes it.
 From both come the command line's parser, the JSON Schema of requests and tools, the check of given values, and the reference.
 
-    @operation("Use", http="GET /search", agents="read", opens="read", examples=('bethink search "how do we deploy?"',))
+    @operation("Everyday", http="GET /search", agents="read", opens="read", examples=('bethink search "how do we deploy?"',))
     def search(memory: "Bethink", query: Annotated[str, Arg("a question", words=True)], limit: Limit = 20) -> Found:
 
 A parameter that is called `memory` or `console` is passed by the surface and is no argument. A NamedTuple is a request object:

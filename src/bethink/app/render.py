@@ -508,7 +508,7 @@ def related_memories(memory: "Bethink", found: Sequence[Memory]) -> dict[str, Re
 
 
 def label_memory(memory: "Bethink", one: Memory) -> str:
-    """Which memory something was done to: `01a1dd89 decision  We use Postgres`."""
+    """Label of a changed memory: `01a1dd89 decision  We use Postgres`."""
     return f"{short_id(memory, one.id)} {one.kind}  {one_line(one.summary or one.content, 80)}"
 
 
@@ -733,7 +733,7 @@ def _quote_whole(hit: Hit, names: Names) -> Quote:
 
 
 def say_none(answer: Answer) -> str:
-    """Why a page of an answer is empty."""
+    """Explain why a page of an answer is empty."""
     return split_hints(answer)[0] or say_empty(answer.total)
 
 
@@ -744,7 +744,7 @@ def split_hints(answer: Answer) -> tuple[str, list[str]]:
 
 
 def say_empty(total: int) -> str:
-    """Why a page is empty: nothing matches, or it begins after the last of `total`."""
+    """Explain why a page is empty: nothing matches, or it begins after the last of `total`."""
     return f"The offset is beyond the last of {total:,}." if total else "No memories match."
 
 

@@ -160,7 +160,7 @@ def _unit_rows(rows: Sequence[Matrix] | Matrix) -> Matrix:
     found = np.asarray(rows, dtype=np.float32)
     lengths = np.linalg.norm(found, axis=1, keepdims=True)
     if not np.isfinite(found).all() or not lengths.all():
-        raise ValueError("a vector has no length, or a number that is none")
+        raise ValueError("a vector has length 0 or a number that is not finite")
     unit: Matrix = found / lengths
     return unit
 
@@ -234,7 +234,7 @@ class LazyModel:
         self._embedder, self._failure, self._failed_at = None, error, time.monotonic()
 
     def explain_missing(self) -> EmbeddingError:
-        """Why there is no model, for what cannot do without one."""
+        """Return the error of the missing model, for operations that need one."""
         return self._failure or EmbeddingError(
             "No embedding model is set.", "bethink config embedding snowflake-arctic-embed-s"
         )

@@ -125,7 +125,7 @@ class LocalEmbedder:
         except Exception as error:  # Neither library's errors have a common base class.
             raise EmbeddingError(
                 f"The embedding model in {self._directory} cannot be loaded: {error}.",
-                "Run `bethink model pull` to fetch it anew.",
+                "Run `bethink model pull` to fetch it again.",
             ) from error
         inputs, outputs = (
             [node.name for node in nodes] for nodes in (session.get_inputs(), session.get_outputs())

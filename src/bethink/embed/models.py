@@ -86,7 +86,7 @@ def _read_folder(path: Path) -> LocalModel:
     for file in FILES:
         if not (path / file).is_file():
             raise EmbeddingError(
-                f"The folder {path} is no embedding model: it has no {file}.",
+                f"The folder {path} is not an embedding model: it has no {file}.",
                 "Put model.onnx and tokenizer.json there.",
             )
     # A folder named after a known model is taken to be one, or its vectors would be made the wrong way and nobody would notice.
@@ -212,7 +212,7 @@ def pull(name: str, progress: Bytes | None = None) -> Path:
 
 
 def _install(model: LocalModel, target: Path, progress: Bytes | None) -> None:
-    """Fetches the files into a folder beside the target, then renames that."""
+    """Fetch the files into a folder beside the target, then rename that."""
     from tempfile import TemporaryDirectory
 
     for folder in (data_directory(), target.parent):

@@ -175,7 +175,7 @@ def find_project(hook: Hook, began: str = "") -> Project:
 
 
 def _note(hook: Hook, project: Project, config: Config) -> str:
-    """Notes that a transcript grew, and wakes the worker that reads it."""
+    """Note that a transcript grew, and wake the worker that reads it."""
     spool.note(hook, config.database, project)
     spool.wake(config.database, config)
     if hook.event != "pre-compact" or projects.is_paused(hook.directory, project.scope):

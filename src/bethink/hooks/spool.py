@@ -315,7 +315,7 @@ def note_capture(host: str) -> None:
 
 
 def read_captures() -> dict[str, float]:
-    """When something of each host was last captured, in seconds since the epoch."""
+    """Time of the last capture of each host, in seconds since the epoch."""
     kept = state.read_json(captures_file())
     return kept if isinstance(kept, dict) else {}
 

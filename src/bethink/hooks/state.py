@@ -74,7 +74,7 @@ def read(event: str, host: str, data: bytes) -> Hook:
         if not isinstance(fields, dict):
             raise ValueError(f"it is of type {type(fields).__name__}")
     except (ValueError, RecursionError) as error:
-        reason = f"The host's message is no JSON object: {error}."
+        reason = f"The host's message is not a JSON object: {error}."
         raise InvalidInput(reason, "Hosts send an object on stdin.") from None
     return from_fields(event, host, fields)
 
@@ -161,7 +161,7 @@ def folder() -> Path:
 
 
 def make_private(path: Path) -> None:
-    """Makes a folder and those above it that are missing, for their owner alone."""
+    """Make a folder and missing parents, for their owner alone."""
     line = [path, *path.parents]
     for missing in [one for one in reversed(line) if not one.is_dir()]:
         missing.mkdir(mode=0o700, exist_ok=True)
@@ -271,7 +271,7 @@ def is_briefed(scope: str) -> bool:
 
 
 def note_delivery(hook: Hook, ids: Iterable[str], briefing: str = "", scope: str = "") -> None:
-    """Keeps what this session is given now beside what it was given before."""
+    """Record the memories that a session sees now, beside the earlier ones."""
     before = read_deliveries(hook)
     known = tuple(dict.fromkeys((*before.ids, *ids)))[-MOST_IDS:]
     last = (briefing, scope) if briefing else (before.briefing, before.briefed)
@@ -309,7 +309,7 @@ def _write_deliveries(hook: Hook, value: Deliveries) -> None:
 
 
 def remove_old_deliveries() -> None:
-    """Removes the files of all but the newest sessions."""
+    """Remove the files of all but the newest sessions."""
     with suppress(OSError):  # another hook may be at it
         files = (folder() / "given").iterdir()
         newest = sorted(files, key=lambda path: path.stat().st_mtime, reverse=True)

@@ -198,8 +198,8 @@ class Failure(NamedTuple):
     @property
     def text(self) -> str:
         """The failure and its fix as a statement."""
-        said = f"`{show_command(self.command)}` failed: {self.error.rstrip('.')}."
-        return f"{said} Fixed: {self.fix}." if self.fix else said
+        statement = f"`{show_command(self.command)}` failed: {self.error.rstrip('.')}."
+        return f"{statement} Fixed: {self.fix}." if self.fix else statement
 
 
 class Pending(NamedTuple):
@@ -254,7 +254,10 @@ def read_runs(event: ToolEvent) -> list[Run]:
 def _find_hidden(
     event: ToolEvent, steps: Sequence[tuple[str, list[str]]], runs: list[Run]
 ) -> list[Run]:
-    """The runs of a line that passed although its one command failed: behind a filter, or before an `echo` of the exit status."""
+    """Return the runs of a line that passed although its one command failed.
+
+    A filter, or an `echo` of the exit status, hides the failure.
+    """
     counting = [members for _, members in steps if not _is_stage(members[0])]
     if len(counting) != 1 or len(runs) != 1 + _count_moves(runs):
         return []
@@ -446,7 +449,7 @@ def normalise_error(error: str) -> str:
 
 
 def sign_error(command: str, error: str) -> str:
-    """The name under which an error is recognised. One that says little counts only for the same kind of command."""
+    """Return the signature of an error. A vague one counts only for the same kind of command."""
     normal = normalise_error(error)
     if _ABOUT_FILE.search(error) and "pathspec" not in normal:
         named = (posixpath.basename(name) for name in _FILE_NAME.findall(error))
@@ -526,8 +529,10 @@ def _note_change(pending: Sequence[Pending], change: list[str]) -> None:
 
 
 def _take_failure(pending: list[Pending], failure: Failure | None) -> list[Pending]:
-    """The failures that wait, with a new one. The same again was not fixed by what was tried; another of the same command shows that
-    the one before is over, or hidden."""
+    """Add a new failure to those that wait.
+
+    If it is the same again, what was tried did not fix it; if it is another of the same command, the one before is over, or hidden.
+    """
     if failure is None:
         return pending
     kept: list[Pending] = []
@@ -553,7 +558,7 @@ def _is_same(failure: Failure, command: str, place: str) -> bool:
 
 
 def _find_fix(one: Pending, run: Run, event: ToolEvent) -> Failure | None:
-    """The failure with its fix, if a run that passed shows it; without a fix where it is over and nothing tells why."""
+    """Return the failure with the fix that a passing run shows, '' if it is over for an unknown reason."""
     failure = one.failure
     fix = None
     if failure.command.startswith("cd "):
@@ -581,7 +586,7 @@ def _find_fix(one: Pending, run: Run, event: ToolEvent) -> Failure | None:
 
 
 def _is_substitute(failure: Failure, command: str) -> bool:
-    """Whether a command does the work of a program that is not installed: `make lint-go` that of `golangci-lint`."""
+    """Return True if a command does the work of a missing program: `make lint-go` that of `golangci-lint`."""
     program = name_program(failure.command)
     missing = failure.kind == "missing dependency" and "command not found" in failure.error
     works = set(_WORKS.findall(program)) & set(_WORKS.findall(command))
@@ -589,7 +594,10 @@ def _is_substitute(failure: Failure, command: str) -> bool:
 
 
 def _find_further(one: Pending, run: Run, new: Failure | None, event: ToolEvent) -> Failure | None:
-    """The failure with its fix, if another form of the command got past its error and failed for the sake of the code."""
+    """Return the failure with its fix, if another form of the command got past its error.
+
+    That form failed because of the code.
+    """
     failure = one.failure
     if failure.kind not in _SURROUNDINGS or one.commands >= _NEAR or failure.command == run.command:
         return None
@@ -619,7 +627,7 @@ def _name_work(command: str) -> list[str]:
 
 
 def _describe_place(failure: Failure, run: Run) -> str | None:
-    """The fix of a `cd` that failed, by the next command: that it was there already, or where else the command ran."""
+    """Return the fix of a failed `cd`, by the next command: it was there already, or it ran elsewhere."""
     first, *rest = failure.command.split(JOINT)
     folder = first.removeprefix("cd ").strip("'\" ").rstrip("/")
     name = posixpath.basename(folder)
@@ -630,7 +638,7 @@ def _describe_place(failure: Failure, run: Run) -> str | None:
 
 
 def describe_fix(failure: Failure, changes: Sequence[Sequence[str]]) -> str:
-    """The change that ended a failure in one line, '' where it cannot be told from others."""
+    """Return the change that ended a failure in one line, '' if several changes may have."""
     edits: dict[str, str] = {}
     for file, change in changes:
         if file:
@@ -685,13 +693,15 @@ def _describe_correction(one: Pending, run: Run) -> str | None:
     if not all(moves) or not _is_variant(failure, run.command):
         return None
     if "\n" in run.command or len(run.command) > _TEXT:
-        return None  # a script of its own, which says nothing to anybody else
+        return None  # a separate script, which helps nobody else
     return f"ran `{show_command(run.command)}` instead"
 
 
 def _is_variant(failure: Failure, new: str) -> bool:
-    """Whether a command is another form of one that failed: with other options, another program, or a step before it. It must be about
-    the same things, but for those that the error complains of."""
+    """Return True if a command is another form of one that failed.
+
+    It has other options, another program, or a step before it. It must be about the same things, except those that the error complains of.
+    """
     old = failure.command
     steps = old.split(JOINT)
     looks = _LOOKS.match(strip_command(new)) and not _LOOKS.match(strip_command(old))

@@ -37,7 +37,7 @@ FAILED_AGAIN = 0.2  # what a fix loses when the same error came again after it; 
 
 
 class Remedies(NamedTuple):
-    """Return the failures of a page: new memories, changes of known ones, and the state for the next page."""
+    """The failures of a page: new memories, changes of known ones, and the state for the next page."""
 
     add: tuple[Entry, ...] = ()
     change: tuple[Change, ...] = ()
@@ -47,9 +47,9 @@ class Remedies(NamedTuple):
     state: Mapping[str, Any] = {}  # the keys "waiting" and "failures" of the session's state
 
 
-def remember_failures(recipe: Recipe, heard: Sequence[NewTurn]) -> Remedies:
-    """The failures of a page, compared with the known ones of its project."""
-    found, state = _follow_threads(recipe, heard)
+def remember_failures(recipe: Recipe, new_turns: Sequence[NewTurn]) -> Remedies:
+    """Compare the failures of a page with the known ones of its project."""
+    found, state = _follow_threads(recipe, new_turns)
     kept = int(recipe.state.get("failures", 0))
     if not found:
         return Remedies(state={**state, "failures": kept})
@@ -83,7 +83,7 @@ def _by_id(known: Mapping[str, Memory], id: str) -> Memory:
 
 
 def _find_known(recipe: Recipe, failures: Sequence[Failure]) -> dict[str, Memory]:
-    """Stored failures of the project with these signatures. A forgotten one is known, too: it does not come back."""
+    """Return stored failures with these signatures, forgotten ones too: they do not come back."""
     filter = Filter(
         (recipe.options.scope,), ("failure",), include_deleted=True, include_expired=True
     )
@@ -96,12 +96,15 @@ def _find_known(recipe: Recipe, failures: Sequence[Failure]) -> dict[str, Memory
 
 
 def _follow_threads(
-    recipe: Recipe, heard: Sequence[NewTurn]
+    recipe: Recipe, new_turns: Sequence[NewTurn]
 ) -> tuple[list[Failure], Mapping[str, Any]]:
-    """The failures worth keeping, fixed or open, of the session and of each sub-agent; and those that wait for the next page."""
+    """Return the failures worth keeping, fixed or open, and those that wait for the next page.
+
+    The session and each sub-agent are followed separately.
+    """
     waiting: dict[str, list[Any]] = dict(recipe.state.get("waiting") or {})
     found: list[Failure] = []
-    by_thread = sorted(heard, key=lambda one: one.turn.agent or "")
+    by_thread = sorted(new_turns, key=lambda one: one.turn.agent or "")
     for thread, turns in groupby(by_thread, key=lambda one: one.turn.agent or ""):
         events = [event for one in turns for event in one.turn.events]
         if not events:
@@ -118,7 +121,7 @@ def _follow_threads(
 
 
 def is_open_item(failure: Failure) -> bool:
-    """Whether a failure without a fix is worth keeping: the environment fails, or the same error came again."""
+    """Return True if a failure without a fix is worth keeping: of the environment, or a repeated one."""
     return failure.kind not in (*CODE, "other", FLAKY) or failure.times > 1
 
 
@@ -201,12 +204,12 @@ def _add_to(old: Memory, failure: Failure, session: str) -> Memory:
         _, other = _redact_fix(failure, {"fix": again["fix"]})
         return old._replace(metadata={**metadata, "also_fixed_by": other["fix"]}, answered=True)
     repeated = failure.fix == was.get("fix")
-    held = as_count(was.get("held")) + 1 if repeated else 1
-    confidence = min(SUREST, SOLVED + AGAIN * (held - 1))
+    helped = as_count(was.get("held")) + 1 if repeated else 1
+    confidence = min(SUREST, SOLVED + AGAIN * (helped - 1))
     text, metadata = _redact_fix(
         failure, metadata | {name: again[name] for name in ("command", "error", "fix", "cause")}
     )
-    metadata["held"] = held
+    metadata["held"] = helped
     if repeated:
         return old._replace(metadata=metadata, confidence=confidence, answered=True)
     return old._replace(content=text, metadata=metadata, confidence=confidence, answered=True)

@@ -97,12 +97,12 @@ class Provider(Protocol):
     """Provider and model, for people to read."""
 
     def send(self, ask: ModelRequest) -> RawAnswer:
-        """One question. Raises ModelError."""
+        """Send one question. Raises ModelError."""
         ...
 
 
 class LanguageModelProvider(NamedTuple):
-    """A language model that the setting `llm` can name. What it opens says whether it is remote."""
+    """A language model that the setting `llm` can name. The opened model declares if it is remote."""
 
     name: str
     open: OpenModel  # sends nothing yet
@@ -118,7 +118,7 @@ MOST_ITEMS, LONGEST_TEXT = 100, 8_000  # what is more was not asked for
 
 
 class Mismatch(ValueError):
-    """The answer is no JSON object, or not of the asked form."""
+    """The answer is not a JSON object, or not of the requested form."""
 
 
 def make_schema(form: Any) -> dict[str, Any]:

@@ -66,7 +66,7 @@ AllHosts = Annotated[bool, Arg("all of these")]
 
 
 @operation(
-    "Connect",
+    "Agents",
     agents="append",
     person_with=("force",),
     examples=(
@@ -125,7 +125,7 @@ def install(
 
 
 @operation(
-    "Connect",
+    "Agents",
     agents="person",
     harmless=("dry_run",),
     examples=("bethink uninstall", "bethink uninstall --codex --dry-run"),
@@ -198,7 +198,7 @@ def find_hosts(console: Console, where: InstallPlace) -> list[str]:
 
 
 def find_place(warm: bool = False) -> InstallPlace:
-    """Whose agents are connected, and with which command."""
+    """Return the home, environment and command to connect agents with."""
     return InstallPlace(Path.home(), os.environ, installer.find_command(), warm)
 
 
@@ -268,7 +268,7 @@ def report(check: str, well: str, trouble: str = "", fix: str = "") -> DoctorFin
 
 
 @operation(
-    "Tend",
+    "Maintenance",
     agents="read",
     lists=("findings", "finding", "check", "ok", "message", "fix"),
     examples=(
@@ -423,7 +423,7 @@ def repair_memory(console: Console, memory: Bethink) -> None:
 
 
 @operation(
-    "Connect",
+    "Agents",
     agents="person",
     examples=(
         "bethink join shop",
@@ -519,7 +519,7 @@ def examine_project(memory: Bethink) -> Iterator[DoctorFinding]:
             "registry",
             "",
             f"{path} cannot be understood",
-            "Run `bethink doctor` in the project that lost its memories, which mends the file; otherwise remove it.",
+            "Run `bethink doctor` in the project that lost its memories, which repairs the file; otherwise remove it.",
         )
 
 
@@ -632,7 +632,7 @@ def check_entries(one: Connection) -> Checked:
 
 
 def find_trouble(one: Connection, wrong: Sequence[FileOutcome]) -> tuple[str, str]:
-    """Why an agent would not start Bethink, and how to mend it."""
+    """Return the reason why an agent would not start Bethink, and the fix."""
     reasons = [
         reason if str(outcome.path) in reason else f"{outcome.path}: {reason}"
         for outcome in wrong
@@ -655,7 +655,7 @@ def check_plugin(one: Connection) -> Checked:
     path = one.place.environment.get("PATH", os.defpath)
     folders = f"{path}{os.pathsep}{one.place.home / '.local' / 'bin'}"
     program = shutil.which(installer.NAME, path=folders) or ""
-    gone = "" if program else f"{installer.NAME}, which the plugin starts, is not there."
+    gone = "" if program else f"{installer.NAME}, which the plugin starts, was not found."
     fix = "uv tool install 'bethink[mcp]', which the plugin finds on PATH or in ~/.local/bin"
     well = f"the plugin {one.plugin} brings hooks, the MCP server and skills"
     return one.report("config", well, gone, fix), (program,), TRIED if program else ()
@@ -669,7 +669,7 @@ def check_hooks(one: Connection) -> DoctorFinding:
         output, trouble, seconds = run_command(words, request, HOOK_SECONDS)
         slowest = max(slowest, seconds)
         if not trouble and output and not output.startswith(b"{"):
-            trouble = "its answer is no JSON object"
+            trouble = "its answer is not a JSON object"
         if trouble:
             return one.report("hooks", "", f"{event}: {trouble}")
     return one.report("hooks", f"{', '.join(PROBES)} run, the slowest in {slowest * 1000:.0f} ms")
@@ -707,12 +707,12 @@ def check_failures(host: str) -> Iterator[DoctorFinding]:
             ago = time.time() - row.last
             last = f"last {span(ago)} ago: {row.message}"
             summary = f"{row.event} failed {many(row.count, 'time')}, {last}"
-            fix = "bethink doctor --fix, when the rest is well, forgets them"
+            fix = "bethink doctor --fix resets the count; fix other problems first"
             yield report(f"{host} failures", summary, "" if ago > RECENT else summary, fix)
 
 
 def check_pauses() -> Iterator[DoctorFinding]:
-    """Pauses that hold now: nothing is wrong with them, and they explain a silence."""
+    """Report current pauses: they are no problem, but explain why nothing is captured."""
     now = time.time()
     for one in read_pauses():
         if one.holds(now):

@@ -51,7 +51,7 @@ class Local(tzinfo):
         return moment.replace(tzinfo=None).astimezone().utcoffset() if moment else None
 
     def dst(self, moment: datetime | None) -> None:
-        """Nobody asks."""
+        """Not used."""
 
     tzname = dst
 
@@ -407,7 +407,7 @@ def print_data(parts: Iterable[str], stream: TextIO | None = None) -> None:
     stream.writelines(map(plain, parts) if stream.isatty() else parts)
 
 
-# How far a long command is
+# Progress
 
 
 class Bar:

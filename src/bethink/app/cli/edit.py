@@ -24,7 +24,7 @@ TAKES_PLACE = ("code", "code-insiders", "codium", "cursor", "windsurf")
 
 
 @operation(
-    "Use",
+    "Everyday",
     agents="append",
     opens="read",
     examples=(
@@ -64,7 +64,7 @@ def edit(console: Console, memory: Bethink, id: Id, all_projects: AllProjects = 
 
 
 @operation(
-    "Use",
+    "Everyday",
     agents="read",
     opens="read",
     examples=(

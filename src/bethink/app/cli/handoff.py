@@ -23,7 +23,7 @@ def item(help: str, alias: str, metavar: str = "TEXT") -> Arg:
 
 
 @operation(
-    "Use",
+    "Everyday",
     tool="store_handoff",
     agents="append",
     examples=(
@@ -37,9 +37,9 @@ def handoff(
     console: Console,
     action: Annotated[str, Arg(choices=(SAVE, "show"), positional=True)] = "show",
     branch: Annotated[
-        str | None, Arg("for this branch; default: the one that is checked out", metavar="NAME")
+        str | None, Arg("for this branch; default: the current branch", metavar="NAME")
     ] = None,
-    summary: Annotated[str | None, Arg("where things stand", metavar="TEXT", action=SAVE)] = None,
+    summary: Annotated[str | None, Arg("the current state", metavar="TEXT", action=SAVE)] = None,
     completed: Annotated[Strings, item("something finished", "done")] = (),
     in_progress_blocked: Annotated[Strings, item("something half done or stuck", "blocked")] = (),
     key_decisions: Annotated[Strings, item("a decision, with its reason", "decision")] = (),

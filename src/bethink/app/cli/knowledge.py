@@ -39,7 +39,7 @@ def synced_result(synced: Synced) -> Result:
 
 
 @operation(
-    "Take in",
+    "Import and index",
     agents="append",
     opens="make",
     examples=(
@@ -64,7 +64,7 @@ def index(console: Console, memory: Bethink) -> Result:
 
 
 @operation(
-    "Take in",
+    "Import and index",
     agents="append",
     opens="make",
     examples=(
@@ -85,7 +85,7 @@ def map_(console: Console, memory: Bethink) -> Result:
 
 
 @operation(
-    "Take in",
+    "Import and index",
     agents="append",
     opens="make",
     examples=(
@@ -110,7 +110,7 @@ def analyze(
 
 
 @operation(
-    "Take in",
+    "Import and index",
     agents="append",
     person_with=("trusted",),
     opens="make",
@@ -217,7 +217,7 @@ def list_agent_options() -> Sequence[Parameter]:
 
 
 @operation(
-    "Take in",
+    "Import and index",
     agents="append",
     examples=(
         "bethink init",

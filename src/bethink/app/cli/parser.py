@@ -184,7 +184,7 @@ def _read_words(parameters: Sequence[Parameter], words: Sequence[str]) -> Json:
 
 
 def _is_option(word: str) -> bool:
-    """A text with a blank in it, a single dash and a negative number are words."""
+    """Return True for an option; a text with a blank, a single dash and a negative number are words."""
     return " " not in word and bool(re.match(r"-[^\d.]", word))
 
 

@@ -13,7 +13,7 @@ from bethink.recall.shape import plain
 
 
 @operation(
-    "Take in",
+    "Import and index",
     agents="read",
     person_with=("id",),
     opens="read",
@@ -68,7 +68,7 @@ def promote(
 
 
 @operation(
-    "Take in",
+    "Import and index",
     agents="person",
     opens="read",
     examples=("bethink demote 01a1dd89", "bethink demote 01a1dd89 --json"),

@@ -152,7 +152,7 @@ def announce_server(console: Console, address: str, name: str, session: str) -> 
 
 
 @operation(
-    "Look",
+    "Browse",
     agents="person",
     examples=(
         "bethink ui",

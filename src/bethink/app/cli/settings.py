@@ -23,7 +23,7 @@ from bethink.text import textfile
 
 
 @operation(
-    "Tend",
+    "Maintenance",
     agents="read",
     person_with=("value",),
     lists=("settings", "setting"),
@@ -112,7 +112,7 @@ def as_typed(value: Any) -> str:
 
 
 @operation(
-    "Tend",
+    "Maintenance",
     agents="append",
     lists=("models", "model"),
     examples=(
@@ -154,7 +154,7 @@ def model(
 
 
 @operation(
-    "Tend",
+    "Maintenance",
     agents="person",
     examples=("bethink pause", "bethink pause --for 2h", "bethink pause --everywhere"),
 )
@@ -190,7 +190,9 @@ def find_local_project(console: Console) -> Project:
     return console.find_project()
 
 
-@operation("Tend", agents="person", examples=("bethink resume", "bethink resume --everywhere"))
+@operation(
+    "Maintenance", agents="person", examples=("bethink resume", "bethink resume --everywhere")
+)
 def resume(
     console: Console,
     everywhere: Annotated[bool, Arg("end every pause, of all projects")] = False,

@@ -45,7 +45,7 @@ Register-ArgumentCompleter -Native -CommandName bethink -ScriptBlock {
 
 
 @operation(
-    "Tend",
+    "Maintenance",
     agents="read",
     examples=(
         "source <(bethink completion bash)",
@@ -153,7 +153,7 @@ DEMO = (
 
 
 @operation(
-    "Look",
+    "Browse",
     agents="read",
     examples=("bethink demo", "BETHINK_EMBEDDING=none bethink demo", "bethink demo --json"),
 )

@@ -29,7 +29,7 @@ Yes = Annotated[bool, Arg("do not ask", short="-y")]
 
 
 @operation(
-    "Tend",
+    "Maintenance",
     agents="append",
     opens="read",
     examples=(
@@ -54,7 +54,7 @@ def reindex(
 
 
 @operation(
-    "Tend",
+    "Maintenance",
     agents="append",
     opens="read",
     examples=(
@@ -71,7 +71,7 @@ def backup(memory: Bethink, file: Annotated[str, Arg("a new file", positional=Tr
 
 
 @operation(
-    "Tend",
+    "Maintenance",
     agents="person",
     opens="read",
     examples=(
@@ -111,7 +111,7 @@ def reset(
 
 
 @operation(
-    "Look",
+    "Browse",
     agents="read",
     opens="read",
     examples=(
@@ -129,7 +129,7 @@ def duplicates(console: Console, memory: Bethink, limit: Pairs = 20) -> Result:
 
 
 @operation(
-    "Look",
+    "Browse",
     agents="read",
     opens="read",
     examples=(
@@ -165,7 +165,7 @@ def compare(
 
 
 @operation(
-    "Tend",
+    "Maintenance",
     agents="person",
     harmless=("dry_run",),
     opens="read",
@@ -209,7 +209,7 @@ def consolidate(
 
 
 @operation(
-    "Look",
+    "Browse",
     agents="read",
     opens="read",
     examples=("bethink audit", "bethink audit --limit 100 --json"),
@@ -230,7 +230,7 @@ def audit(memory: Bethink, limit: Annotated[Limit, Arg("maximum number of lines"
 
 
 @operation(
-    "Tend",
+    "Maintenance",
     agents="read",
     lists=("results", "result"),
     examples=(

@@ -85,7 +85,7 @@ SYNC_HINTS = {
 
 
 @operation(
-    "Look",
+    "Browse",
     agents="read",
     opens="read",
     examples=(
@@ -193,7 +193,7 @@ def open_output(path: str | None) -> Iterator[TextIO]:
 
 
 @operation(
-    "Take in",
+    "Import and index",
     agents="append",
     person_with=("trusted", "undo"),
     examples=(
@@ -331,7 +331,7 @@ def describe_import(done: exchange.Imported, hints: list[str], file: str, dry_ru
 
 
 @operation(
-    "Tend",
+    "Maintenance",
     agents="person",
     examples=(
         "bethink migrate --to postgresql://memory@db.example/memory",
@@ -385,7 +385,7 @@ def join_moved(source: Store) -> None:
 
 
 @operation(
-    "Tend",
+    "Maintenance",
     agents="person",
     opens="make",
     examples=(

@@ -99,7 +99,7 @@ def show_link(console: Console, memory: Bethink, linked: Linked) -> Result:
 
 
 @operation(
-    "Use",
+    "Everyday",
     tool="forget_memories",
     agents="append",
     opens="read",

@@ -237,7 +237,7 @@ def _read_json(raw: bytes) -> Json:
     except ValueError as error:
         raise refuse("broken-json", error=error) from error
     if not isinstance(found, dict):
-        raise InvalidInput("The body is no JSON object.", "Send a JSON object in UTF-8.")
+        raise InvalidInput("The body is not a JSON object.", "Send a JSON object in UTF-8.")
     return found
 
 

@@ -287,7 +287,7 @@ class Door(socket.socket):
         return self._accepted
 
     def _hang_up(self, numbers: Sequence[int]) -> bool:
-        """End the first of these connections that is idle. Returns whether there was one."""
+        """End the first of these connections that is idle. Return True if there was one."""
         for number in numbers:
             protocol = self.protocols.get(number)
             if protocol is None or protocol.idle:

@@ -271,7 +271,7 @@ def show_history(memory: View, events: Sequence[Event]) -> History:
     return History([Version(**record) for record in records])
 
 
-@route("GET /memories/{id}/around", "Use")
+@route("GET /memories/{id}/around", "Everyday")
 def around(
     memory: View,
     id: Id,
@@ -281,7 +281,7 @@ def around(
     return Memories(conversations.surroundings(memory, id, turns))
 
 
-@route("GET /export", "Look")
+@route("GET /export", "Browse")
 def export(
     memory: View,
     filters: Filters = NO_FILTERS,
@@ -294,7 +294,7 @@ def export(
     return memory.export(find.build_filter(memory, filters, **hidden))
 
 
-@route("GET /projects", "Look")
+@route("GET /projects", "Browse")
 def projects(memory: View) -> ProjectList:
     """List the projects and containers that the token is for, and personal memories.
 
@@ -323,7 +323,7 @@ def projects(memory: View) -> ProjectList:
 # Changes
 
 
-@route("POST /memories", "Use", "meaning", "created")
+@route("POST /memories", "Everyday", "meaning", "created")
 def add(
     memory: View,
     memories: Annotated[
@@ -358,7 +358,7 @@ def add(
     return Added(receipt.outcomes, receipt.added, receipt.hints)
 
 
-@route("PATCH /memories/{id}", "Use", "meaning")
+@route("PATCH /memories/{id}", "Everyday", "meaning")
 def update(
     memory: View,
     id: Id,
@@ -381,7 +381,7 @@ def update(
     return update_fields(memory, id, fields, embedding_text, was)
 
 
-@route("DELETE /memories/{id}", "Use")
+@route("DELETE /memories/{id}", "Everyday")
 def forget(
     memory: View,
     id: Id,
@@ -413,7 +413,7 @@ def show_changed(memory: View, changed: write.Changed) -> Memory:
     return changed.memory
 
 
-@route("POST /memories/{id}/relations", "Use", "created")
+@route("POST /memories/{id}/relations", "Everyday", "created")
 def link(memory: View, id: Id, target: Target, type: RelationType = "relates_to") -> Link:
     """Relate a memory to another.
 
@@ -423,7 +423,7 @@ def link(memory: View, id: Id, target: Target, type: RelationType = "relates_to"
     return Link(made.source, made.type, made.target, "linked")
 
 
-@route("DELETE /memories/{id}/relations", "Use")
+@route("DELETE /memories/{id}/relations", "Everyday")
 def unlink(memory: View, id: Id, target: Target, type: RelationType = "relates_to") -> Link:
     """Remove a relation and its effects."""
     removed = memory.unlink(id, target, type)
@@ -433,7 +433,7 @@ def unlink(memory: View, id: Id, target: Target, type: RelationType = "relates_t
 # Conversations
 
 
-@route("GET /sessions/{id}", "Look")
+@route("GET /sessions/{id}", "Browse")
 def topics(memory: View, id: Id) -> SessionTopics:
     """Show a conversation and its topics in order, sub-topics after their topic."""
     session = memory.find_session(id)
@@ -445,7 +445,7 @@ def topics(memory: View, id: Id) -> SessionTopics:
     return SessionTopics(summarize_session(session), found)
 
 
-@route("GET /timeline", "Look")
+@route("GET /timeline", "Browse")
 def timeline(
     memory: View,
     offset: Offset = 0,
@@ -467,7 +467,7 @@ def timeline(
     return Timeline(days, find_next(shown, offset, offset + len(found)))
 
 
-@route("GET /recent", "Look")
+@route("GET /recent", "Browse")
 def recent(
     memory: View,
     since: Annotated[str, Arg("start of the period: 7d, yesterday, 2026-03-01")] = "7d",
@@ -479,7 +479,7 @@ def recent(
     return Recent(**{**found, "sessions": list(map(summarize_session, found["sessions"]))})
 
 
-@route("GET /sessions/{id}/turns", "Look")
+@route("GET /sessions/{id}/turns", "Browse")
 def turns(
     memory: View,
     id: Id,
@@ -513,7 +513,7 @@ def _show_session(memory: View, session: Session) -> TimelineSession:
     return TimelineSession(summarize_session(session), topics)
 
 
-@route("GET /graph", "Look", "meaning")
+@route("GET /graph", "Browse", "meaning")
 def graph(
     memory: View,
     focus: Annotated[
@@ -532,7 +532,7 @@ def graph(
 # The inbox
 
 
-@route("GET /inbox", "Look", "meaning")
+@route("GET /inbox", "Browse", "meaning")
 def inbox(
     memory: View,
     queue: Annotated[str, Arg(choices=queues.QUEUES)] = queues.QUEUES[0],
@@ -549,7 +549,7 @@ def inbox(
     return Inbox(queue, items, found.looked, found.next)
 
 
-@route("GET /inbox/counts", "Look", "meaning")
+@route("GET /inbox/counts", "Browse", "meaning")
 def inbox_counts(memory: View) -> InboxCounts:
     """Count the items in each queue of the inbox. Pairs are counted as far as a moment allows."""
     found = queues.count_queues(memory)
@@ -558,7 +558,7 @@ def inbox_counts(memory: View) -> InboxCounts:
     )
 
 
-@route("POST /inbox", "Look")
+@route("POST /inbox", "Browse")
 def decide(
     memory: View,
     act: Annotated[
@@ -585,7 +585,7 @@ def _may_promote(memory: View) -> bool:
 # The server
 
 
-@route("GET /condition", "Tend")
+@route("GET /condition", "Maintenance")
 def condition(memory: View) -> Condition:
     """Show the health of the database: capture, backlog, size, growth, cost, `bethink doctor` findings.
 
@@ -629,7 +629,7 @@ def _peer(memory: View, personal: bool) -> StorePeer:
     return StorePeer(memory.store, scope, memory.actor, memory.clock)
 
 
-@route("POST /sync/outline", "Tend", "reads", "whole")
+@route("POST /sync/outline", "Maintenance", "reads", "whole")
 def sync_outline(memory: View, personal: Personal = False) -> Outline:
     """List what a project contains, to compare it with another database."""
     found = _peer(memory, personal).outline()
@@ -641,7 +641,7 @@ def sync_outline(memory: View, personal: Personal = False) -> Outline:
     return Outline(lines, links)
 
 
-@route("POST /sync/records", "Tend", "reads", "whole")
+@route("POST /sync/records", "Maintenance", "reads", "whole")
 def sync_records(
     memory: View,
     personal: Personal = False,
@@ -655,7 +655,7 @@ def sync_records(
 BundleJson = Annotated[Values, Arg(longest=8 * 1024 * 1024)]
 
 
-@route("POST /sync/take", "Tend", "whole")
+@route("POST /sync/take", "Maintenance", "whole")
 def sync_take(
     memory: View,
     personal: Personal = False,
@@ -680,7 +680,7 @@ def _find_inside(memory: View, scope: str, ids: set[str]) -> set[str]:
     return {one.id for one in memory.store.get(sorted(ids)) if one.scope == scope}
 
 
-@route("POST /sync/remove", "Tend", "whole")
+@route("POST /sync/remove", "Maintenance", "whole")
 def sync_remove(
     memory: View,
     personal: Personal = False,
@@ -713,7 +713,7 @@ def _read_version(text: object) -> bytes | None:
         return b""
 
 
-@route("POST /sync/purged", "Tend", "whole")
+@route("POST /sync/purged", "Maintenance", "whole")
 def sync_purged(
     memory: View,
     personal: Personal = False,

@@ -117,7 +117,7 @@ class Projects(Keeper):
         self._store_for = lru_cache(CALLERS)(self._act_as)
 
     async def run(self, function: Callable[..., Result], *arguments: Any) -> Result:
-        """Runs a function in a thread, on behalf of the caller whose request this is."""
+        """Run a function in a thread, on behalf of the caller of this request."""
         return await super().run(copy_context().run, function, *arguments)
 
     def memory(self, directory: Path | None, actor: str, meaning: bool = False) -> Bethink:
@@ -209,7 +209,7 @@ class Projects(Keeper):
             return Project(NOWHERE, NOWHERE, grant.scope.removeprefix("project:"), grant.name)
         if locate_database(self.config, found) != locate_database(self.config, self.home):
             raise InvalidInput(
-                f"The project {found.name} has a database of its own, which is not served here.",
+                f"The project {found.name} has a separate database, which is not served here.",
                 "Start a server in its folder.",
             )
         return found

@@ -198,7 +198,7 @@ class Tokens:
         return secret, self._put(made)
 
     def revoke(self, name: str, now: datetime) -> Caller:
-        """Ends a token that is known by its name or id."""
+        """Revoke a token by its name or id."""
         wanted = [token for token in self.known() if name in (token.id, token.name)]
         if not wanted:
             raise NotFound(f"There is no token '{name[:80]}'.", "`bethink token list` shows them.")
@@ -259,7 +259,7 @@ class Tokens:
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ConfigError(
                 f"The tokens in {self.file} cannot be read: {error}.",
-                "Mend or remove the file, then create tokens anew.",
+                "Fix or remove the file, then create new tokens.",
             ) from error
 
 
@@ -283,7 +283,7 @@ class SharedTokens(Tokens):
             return token
         if token.personal and not token.person:
             raise InvalidInput(
-                "Whose personal memories the token is for is not said; without a person all such tokens would share them.",
+                "A token for personal memories needs a person; otherwise all such tokens would share them.",
                 f"bethink token create --name {token.name} --person NAME --personal",
             )
         times = {name: stamp(at) if (at := getattr(token, name)) else None for name in TIMES}
@@ -363,7 +363,7 @@ class Admission(NamedTuple):
         return self.identify(hash_token(secret.strip()))
 
     def identify(self, hash: str) -> Caller:
-        """Whose token has this hash. Raises where it is nobody's, or has ended."""
+        """Return the caller with this token hash. Raises if it is unknown, expired or revoked."""
         found = self.tokens.find(hash)
         if self.session and hmac.compare_digest(self.session, hash):
             return SESSION
@@ -382,7 +382,7 @@ class Admission(NamedTuple):
         return name in self.hosts or (self.addresses and is_address(name))
 
     def check_origin(self, headers: Headers) -> None:
-        """Refuses a request that names a foreign host, or that a browser sends for a foreign page."""
+        """Refuse a request for a foreign host, or from a browser on a foreign page."""
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self.admits(hosts[0]):
             raise refuse("foreign-host", host=hosts[0][:100] if hosts else "")

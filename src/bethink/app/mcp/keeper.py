@@ -56,7 +56,7 @@ class Keeper:
         self._warm: Job[Opened] | None = None
 
     async def run(self, function: Callable[..., Result], *arguments: Any) -> Result:
-        """Runs a function in a thread. A client that goes away meanwhile does not stop it."""
+        """Run a function in a thread. It continues if the client goes away."""
         return await asyncio.wrap_future(self.submit(function, *arguments))
 
     def submit(self, function: Callable[..., Result], *arguments: Any) -> Job[Result]:

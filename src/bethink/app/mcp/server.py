@@ -80,7 +80,7 @@ class Handlers:
         self._roots: list[Path] | None = None  # None: the client was not asked yet
 
     def offer(self, kind: Any, method: str) -> Callable[[Context, Any], Awaitable[Any]]:
-        """Answers a request for a list from the table alone."""
+        """Answer a request for a list from the table alone."""
 
         async def answer(context: Context, params: Any) -> Any:
             asyncio.get_running_loop().call_later(WARM_AFTER, self._keeper.warm_up)
@@ -91,7 +91,7 @@ class Handlers:
     async def _work(
         self, context: Context, function: Callable[..., Any], *arguments: Any, meaning: bool = False
     ) -> Any:
-        """Runs a function of a memory in a thread."""
+        """Run a function of a memory in a thread."""
         directory, actor = await self._find_directory(context), client_name(context)
         return await self._keeper.run(
             lambda: function(self._keeper.memory(directory, actor, meaning), *arguments)
@@ -164,7 +164,7 @@ class Handlers:
         return choose_root(self._roots, Path.cwd())
 
     async def forget_roots(self, context: Context, params: Any) -> None:
-        """Its client has other roots from now on."""
+        """Forget the client's roots, which have changed."""
         self._roots = None
 
 

@@ -137,7 +137,7 @@ def ask(
 
 
 @operation(
-    "Use",
+    "Everyday",
     http="GET /search",
     tool="search_memories",
     agents="read",
@@ -179,7 +179,7 @@ def search(
 
 
 @operation(
-    "Use",
+    "Everyday",
     http="GET /recall",
     agents="read",
     opens="read",
@@ -219,7 +219,7 @@ def recall(
 
 
 @operation(
-    "Use",
+    "Everyday",
     agents="read",
     opens="read",
     examples=("bethink why pnpm", "bethink why the billing database --json"),
@@ -237,7 +237,7 @@ def why(
 
 
 @operation(
-    "Use",
+    "Everyday",
     agents="read",
     opens="read",
     lists=MEMORIES,
@@ -268,7 +268,7 @@ def today(
 
 
 @operation(
-    "Use",
+    "Everyday",
     http="GET /memories/{id}",
     tool="get_memories",
     agents="read",
@@ -304,7 +304,7 @@ def get(
 
 
 @operation(
-    "Use",
+    "Everyday",
     http="GET /memories",
     agents="read",
     opens="read",
@@ -335,7 +335,7 @@ def list_(
 
 
 @operation(
-    "Use",
+    "Everyday",
     agents="read",
     opens="read",
     lists=MEMORIES,
@@ -352,7 +352,7 @@ def todo(memory: "Bethink", limit: Limit = 20, all_projects: AllProjects = False
 
 
 @operation(
-    "Use",
+    "Everyday",
     http="GET /memories/{id}/history",
     agents="read",
     opens="read",

@@ -64,7 +64,7 @@ def find_sessions(memory: "Bethink", session: str | None, limit: int) -> Sequenc
 
 
 @operation(
-    "Look",
+    "Browse",
     agents="read",
     opens="read",
     examples=("bethink sessions", "bethink sessions 3f2a", "bethink sessions --limit 50 --json"),
@@ -83,7 +83,7 @@ def sessions(
 
 
 @operation(
-    "Look",
+    "Browse",
     agents="read",
     opens="read",
     examples=(
@@ -114,7 +114,7 @@ def topics(
 
 
 @operation(
-    "Look",
+    "Browse",
     agents="read",
     opens="read",
     examples=("bethink failures", "bethink failures --open", "bethink failures --json"),
@@ -135,7 +135,7 @@ def failures(
 
 
 @operation(
-    "Look",
+    "Browse",
     tool="memory_overview",
     agents="read",
     opens="read",

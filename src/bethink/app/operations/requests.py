@@ -116,7 +116,7 @@ class Look(NamedTuple):
 
 
 class Filters(NamedTuple):
-    """Which memories to look at."""
+    """Filters of memories."""
 
     kinds: Annotated[
         Strings,

@@ -45,7 +45,7 @@ class Linked(NamedTuple):
 
 
 @operation(
-    "Use",
+    "Everyday",
     tool="store_memories",
     agents="append",
     person_with=("force",),
@@ -96,7 +96,7 @@ def add(
 
 
 @operation(
-    "Use",
+    "Everyday",
     tool="update_memory",
     agents="append",
     opens="read",
@@ -131,7 +131,7 @@ def update(
 
 
 @operation(
-    "Use",
+    "Everyday",
     agents="append",
     opens="read",
     examples=(
@@ -158,7 +158,7 @@ def done(
 
 
 @operation(
-    "Use",
+    "Everyday",
     http="POST /memories/{id}/restore",
     agents="append",
     opens="read",
@@ -190,7 +190,7 @@ def restore(
 
 
 @operation(
-    "Use",
+    "Everyday",
     http="POST /memories/{id}/votes",
     tool="rate_memories",
     agents="append",
@@ -212,7 +212,7 @@ def vote(
 
 
 @operation(
-    "Use",
+    "Everyday",
     agents="append",
     opens="read",
     examples=(

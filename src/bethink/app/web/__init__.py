@@ -47,7 +47,7 @@ class WebSession(NamedTuple):
 
     @property
     def cookie_name(self) -> str:
-        """Nobody can guess it either, so no other server can plant a cookie in its place."""
+        """Name of the cookie. It cannot be guessed, so no other server can replace the cookie."""
         return f"bethink-{self.name}"
 
 

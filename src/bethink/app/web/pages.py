@@ -104,7 +104,7 @@ class Visit(NamedTuple):
         return place
 
     def find_newer(self, memories: Iterable[Values]) -> dict[str, list[Json]]:
-        """By id of a memory: the newer memories about the same subject, as far as this visitor sees them."""
+        """Newer memories about the subject of each memory, as far as this user may see them."""
         place = self._place
         view = self.projects.view(self.caller, place.get("project"), place.get("container"))
         scopes = view.every_scope() if self.where.get("project") == EVERY else view.scopes
@@ -601,7 +601,7 @@ def _write_value(value: Any, info: FieldInfo) -> str:
 
 @form("/memory/{id}/edit", show_memory)
 def edit(visit: Visit) -> Response:
-    """Changes what differs from what is there, if nobody else changed it meanwhile."""
+    """Save the changed fields, unless the memory was changed meanwhile."""
     id = visit.path["id"]
     known = _fill_form(visit.ask("get", id=id, count=False))
     typed = _read_changes(visit).items()

@@ -72,14 +72,14 @@ def _environment() -> Environment:
 
 
 def show_unseen(text: object) -> Markup:
-    """A text as it is, with what is unseen in it made visible."""
+    """Escape a text, and make its invisible characters visible."""
     escaped = str(escape(str(text).replace("\r\n", "\n")))
     marked = '<span class="unseen">U+{:04X}</span>'
     return Markup(_UNSEEN.sub(lambda found: marked.format(ord(found[0])), escaped))
 
 
 def highlight(text: str, sought: Sought | None) -> Markup:
-    """A text with the words that were looked for marked."""
+    """Mark the search words in a text."""
     parts, at = [], 0
     for start, end in find_places(text, sought) if sought else ():
         parts += [
@@ -141,7 +141,7 @@ def moment(value: str | datetime | None) -> Markup:
 
 
 def spell_unseen(text: str) -> str:
-    """A text for places that hold no markup, with what is unseen in it written out."""
+    """Spell out the invisible characters of a text, for places without markup."""
     return _UNSEEN.sub(lambda found: f"[U+{ord(found.group()):04X}]", text)
 
 

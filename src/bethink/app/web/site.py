@@ -202,7 +202,7 @@ def _set_cookie(
     seconds: int,
     name: str = "",
 ) -> None:
-    """With no seconds the browser drops it."""
+    """Set a cookie of the session's room. With 0 seconds the browser deletes it."""
     response.set_cookie(
         session.cookie_name + name,
         value,

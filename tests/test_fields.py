@@ -5,8 +5,10 @@ tests of `field_surfaces.py` run on that copy; each of them is one test here.
 """
 
 import os
+import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -17,17 +19,19 @@ from source_tree import SOURCE
 
 HERE = Path(__file__).parent
 LAST_FIELD = "    newer: Annotated["
-NEW_FIELDS = """
-    priority: Annotated[int, Field("0 to 9: how urgent it is", "edit", low=0, high=9)] = 0
-    reviewer: Annotated[str | None, Field("Who looked at it, or null", "edit", longest=100)] = None
-"""
-COLUMNS = {
-    "sqlite": "ALTER TABLE memories ADD COLUMN priority INTEGER NOT NULL DEFAULT 0;"
-    "ALTER TABLE memories ADD COLUMN reviewer TEXT;",
-    "postgres": "ALTER TABLE bethink.memories ADD COLUMN priority bigint NOT NULL DEFAULT 0,"
-    " ADD COLUMN reviewer text;"
-    "GRANT UPDATE (priority, reviewer) ON bethink.memories TO bethink_app;",
-}
+CONTRIBUTING = (HERE.parent / "CONTRIBUTING.md").read_text("utf-8")
+
+
+def read_block(name: str) -> str:
+    """Return a code block of the walk-through "Add a field", without its indentation."""
+    walk_through = CONTRIBUTING.partition("## Add a field")[2].partition("\n## ")[0]
+    block = re.search(rf"^ *```{name}\n(.*?)^ *```$", walk_through, re.MULTILINE | re.DOTALL)
+    assert block, f"CONTRIBUTING.md has no block {name!r}"
+    return textwrap.dedent(block.group(1))
+
+
+NEW_FIELDS = "\n" + textwrap.indent(read_block("python field"), "    ")
+COLUMNS = {name: read_block(f"sql {name}") for name in ("sqlite", "postgres")}
 SURFACES = [name for name in vars(field_surfaces) if name.startswith("test_")]
 
 

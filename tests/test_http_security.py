@@ -449,7 +449,7 @@ def test_a_project_with_its_own_database_is_not_served_from_another(offline, tmp
         memory.add("Kept apart from everything else")
     with running(offline, tmp_path / "project") as here:
         client = here.client(here.token("apart", "write", [secluded]))
-        assert "database of its own" in problem(client.get(f"{V1}/memories"), 422)["detail"]
+        assert "separate database" in problem(client.get(f"{V1}/memories"), 422)["detail"]
         assert body(here.owner.get(f"{V1}/memories"))["items"] == []
         problem(here.owner.get(f"{V1}/memories", params={"project": str(secluded)}), 404)
 

@@ -116,6 +116,40 @@ def test_claude_code_reports_failed_shell_calls(cli, home):
     assert group["hooks"][0]["args"] == ["hook", "tool-failure", "--host", "claude"]
 
 
+# What an agent's file of hooks holds only if hooks run at tool calls.
+TOOL_HOOKS = [
+    pytest.param("claude", ".claude/settings.json", "PostTool", id="claude"),
+    pytest.param("codex", ".codex/hooks.json", "PostTool", id="codex"),
+    pytest.param("opencode", ".config/opencode/plugins/bethink.js", '"read"', id="opencode"),
+    pytest.param("copilot", ".copilot/hooks/bethink.json", "PostTool", id="copilot"),
+    pytest.param("gemini", ".gemini/settings.json", "AfterTool", id="gemini"),
+    pytest.param("cursor", ".cursor/hooks.json", "postTool", id="cursor"),
+]
+
+
+@pytest.mark.parametrize(("name", "file", "mark"), TOOL_HOOKS)
+def test_hooks_at_tool_calls_can_be_declined(cli, home, name, file, mark):
+    cli.ok("install", f"--{name}", "--no-tool-hooks")
+    text = (home / file).read_text()
+    assert "session-start" in text
+    assert mark not in text
+
+
+@pytest.mark.parametrize(("name", "file", "mark"), TOOL_HOOKS)
+def test_declining_hooks_at_tool_calls_removes_them(cli, home, name, file, mark):
+    cli.ok("install", f"--{name}")
+    assert mark in (home / file).read_text()
+    cli.ok("install", f"--{name}", "--no-tool-hooks")
+    assert mark not in (home / file).read_text()
+
+
+def test_a_dry_run_shows_that_hooks_at_tool_calls_are_left_out(cli, home):
+    assert "PostToolBatch" in cli.ok("install", "--claude", "--dry-run")
+    declined = cli.ok("install", "--claude", "--dry-run", "--no-tool-hooks")
+    assert "SubagentStart" in declined
+    assert "PostTool" not in declined
+
+
 def test_edits_made_after_installing_survive_an_uninstall(cli, home):
     text, edit = DOCUMENTS["comments"], ('"opus", // for now', '"haiku", // since today')
     added = '\n# mine\n[projects."/x"]\ntrust_level = "trusted"\n'

@@ -184,6 +184,15 @@ def test_the_doctor_puts_back_removed_entries(cli, home, program):
         path.write_text("{}")
 
 
+@pytest.mark.parametrize("name", ["claude", "opencode"])
+def test_declined_hooks_at_tool_calls_are_no_problem(cli, home, program, name):
+    cli.ok("install", f"--{name}", "--no-skills", "--no-tool-hooks")
+    before = tree(home)
+    found = findings(cli, "--fix")[f"{name} config"]
+    assert found["ok"] and "without hooks at tool calls, as chosen" in found["message"]
+    assert tree(home) == before, "and they are not added"
+
+
 @pytest.mark.parametrize(
     ("name", "file", "read"),
     [

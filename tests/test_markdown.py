@@ -478,7 +478,7 @@ WHERE_DIRECTIVES_STAND = [
             {
                 "directives": {},
                 "warnings": (
-                    "line 6: a directive holds for the whole file and stands before its first header",
+                    "line 6: a directive applies to the whole file and belongs before its first header",
                 ),
             },
             id="LONG-B-bethink-kind-gotcha-tags-b-LONG",

@@ -8,11 +8,10 @@ from source_tree import SOURCE
 
 # Package: docstrings that break a rule, words of the old dialect. "" holds the modules beside the packages.
 CEILINGS = {
-    "": (1, 3),
+    "": (1, 1),
     "agents": (0, 2),
     "app": (0, 1),
     "features": (0, 3),
-    "hooks": (5, 7),
 }
 FOUND = count_by_package(SOURCE)
 

@@ -42,7 +42,9 @@ ENTITY_TYPES = ("project", "technology", "concept", "person", "file", "symbol")
 MODES = ("hybrid", "vector", "keyword")
 AUTOMATIC = ("full", "mark", "off")  # how much a new statement may do to known ones by itself
 PERSONAL = "personal"
-SAID_IN = "said_in"  # key in the metadata of a personal memory: the scope of its conversation
+CONVERSATION_SCOPE = (
+    "said_in"  # key in the metadata of a personal memory: the scope of its conversation
+)
 PUT_OFF = "put_off"  # key in the metadata of a to-do: it was postponed
 TEAM = "team"  # scope that all members of a PostgreSQL tenant see, in every project
 
@@ -712,7 +714,7 @@ class Event(NamedTuple):
     number: Annotated[int, Field("Place in the history of the database")] = 0
 
 
-class Held(NamedTuple):
+class StoredPassage(NamedTuple):
     """Memory of a source, including hidden ones, with the last action of its history."""
 
     memory: Memory

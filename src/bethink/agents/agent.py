@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Answer = Callable[[str, str], Values | str | None]
     HasFailed = Callable[[Values, str, str], bool | None]
     IsBorrowed = Callable[[Mapping[str, str]], bool]
-    Render = Callable[[Sequence[str]], str]
+    Render = Callable[[Sequence[str], bool], str]
     Disarm = Callable[[str], str]
 else:
     ReadTranscript = OwnsLine = OwnsFile = Answer = HasFailed = IsBorrowed = Callable
@@ -36,6 +36,7 @@ else:
 EVENTS = tuple(
     "session-start subagent-start prompt tool tool-failure stop subagent-stop pre-compact post-compact session-end".split()
 )
+TOOL_EVENTS = ("tool", "tool-failure")  # those at a tool call, which can be declined
 # The names that most agents use, and ours.
 USUAL_EVENTS = MappingProxyType(
     {
@@ -98,7 +99,7 @@ class HookDialect(NamedTuple):
 class HookScript(NamedTuple):
     """A file that calls the hooks, for an agent without command hooks."""
 
-    render: Render  # from the words that start Bethink
+    render: Render  # from the words that start Bethink, and whether it calls hooks at tool calls
     disarm: Disarm  # a script that the user changed, made to call nothing
 
 

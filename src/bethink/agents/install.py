@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bethink import agents, plugins, skills
-from bethink.agents.agent import Agent, HookDialect, InstallFiles, find_folder
+from bethink.agents.agent import TOOL_EVENTS, Agent, HookDialect, InstallFiles, find_folder
 from bethink.agents.edit import HostEntry, parse, put_entries, take_entries, value_at
 from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput
@@ -69,6 +69,7 @@ class InstallPlace(NamedTuple):
     words: tuple[str, ...] = ()  # that start Bethink
     warm: bool = False  # whether a prompt is answered by the MCP server instead of a new process
     allow_reads: bool = False  # whether the agent need not ask before tools that only read
+    tool_hooks: bool = True  # whether hooks run at tool calls
 
     def find(self, folder: str) -> Path:
         return find_folder(folder, self.environment, self.home)
@@ -118,7 +119,8 @@ def list_entries(host: str, place: InstallPlace) -> list[HostEntry]:
     server = fill(files.server, [*place.words, "mcp"])
     entries = [HostEntry("member", tuple(files.server_path), server)]
     for name, event in hooks.events.items():
-        entries.append(HostEntry("hook", ("hooks", name), make_hook(host, place, event)))
+        if place.tool_hooks or event not in TOOL_EVENTS:
+            entries.append(HostEntry("hook", ("hooks", name), make_hook(host, place, event)))
     rules = files.reads if place.allow_reads else ()
     return [*entries, *(HostEntry("item", ("permissions", "allow"), rule) for rule in rules)]
 
@@ -138,7 +140,9 @@ def list_files(host: str, place: InstallPlace, parts: Sequence[str] = PARTS) -> 
             both = part if known.part == part else ""
             files[path] = HostFile(path, both, (*known.entries, entry))
     if about.script and "hooks" in parts:
-        files[hooks] = HostFile(hooks, "hooks", text=about.script.render(place.words))
+        files[hooks] = HostFile(
+            hooks, "hooks", text=about.script.render(place.words, place.tool_hooks)
+        )
     for name, text in skills.render(about.skill_fields).items() if "skills" in parts else ():
         path = place.find(about.skills) / name
         files[path] = HostFile(path, "skills", text=text)
@@ -167,6 +171,12 @@ def allows_reads(host: str, place: InstallPlace) -> bool:
     reads = {*find_connectable(host).files.reads}
     allowed = value_at(read_settings(place.hooks_file(host)), ("permissions", "allow"))
     return bool(reads) and reads <= {*map(str, allowed or ())}
+
+
+def has_tool_hooks(host: str, place: InstallPlace) -> bool:
+    """Return False if hooks at tool calls were declined when the agent was connected."""
+    record = load_records().get(str(place.hooks_file(host)))
+    return record is None or record.tool_hooks
 
 
 def find_plugin(host: str, place: InstallPlace) -> str:
@@ -212,10 +222,18 @@ class InstalledFile(NamedTuple):
     original: str | None = None  # name of the backup of what it held before; None: it was not there
     after: Sequence[str] = ()  # digests of what it held before and after the last change
     folders: Sequence[str] = ()  # that were made for it, outermost first
+    tool_hooks: bool = True  # False if hooks at tool calls were declined
 
     def is_untouched(self, text: str | None) -> bool:
         """Return True if the file was not changed since. A failed write leaves it unchanged."""
         return text is not None and digest(text) in self.after
+
+    def as_row(self) -> Json:
+        """Return the fields to store; without the default choice, so that older versions read it."""
+        row = self._asdict()
+        if self.tool_hooks:
+            del row["tool_hooks"]
+        return row
 
 
 def record_file() -> Path:
@@ -346,7 +364,7 @@ class Installation:
     def take_leaving(self, host: str, target: HostFile, text: str, original: str) -> str:
         """The text without those of our entries that are not wanted any more."""
         wanted = {entry[:2] for entry in target.entries}  # what they are, and where
-        every = list_entries(host, self.place._replace(allow_reads=True))
+        every = list_entries(host, self.place._replace(allow_reads=True, tool_hooks=True))
         leaving = [entry for entry in every if entry[:2] not in wanted]
         return take_entries(text, leaving, host, original, is_toml(target.path))
 
@@ -383,6 +401,7 @@ class Installation:
             part=target.part,
             after=[digest(one) for one in (was, text) if one is not None],
             folders=record.folders if was is not None else missing,
+            tool_hooks=self.place.tool_hooks,
         )
 
     def back_up(self, path: Path, text: str) -> str:
@@ -396,7 +415,7 @@ class Installation:
         self.records.pop(str(path), None)
         if record:
             self.records[str(path)] = record
-        files = {name: one._asdict() for name, one in self.records.items()}
+        files = {name: one.as_row() for name, one in self.records.items()}
         # ASCII, so that paths with bytes that are no UTF-8 can be kept.
         text = json.dumps({"version": 3, "files": files}, indent=1)
         was = textfile.read(record_file())

@@ -5,6 +5,7 @@ import { homedir } from "node:os"
 import { isAbsolute, join } from "node:path"
 
 const COMMAND = ["bethink"]
+const TOOLS = ["bash", "read", "edit", "write"] // after which the hook runs
 const LIMIT = 8000 // milliseconds; the hook keeps to a shorter one of its own
 
 const data = join(process.env.XDG_DATA_HOME || join(homedir(), ".local", "share"), "opencode")
@@ -92,7 +93,7 @@ export const Bethink = async ({ directory }) => {
 
     // The one place where opencode lets us speak after a tool: what is added to its output. The exit code is not in the output.
     "tool.execute.after": async ({ tool, sessionID, callID, args }, output) => {
-      if (!["bash", "read", "edit", "write"].includes(tool) || typeof output?.output !== "string") return
+      if (!TOOLS.includes(tool) || typeof output?.output !== "string") return
       const call = { tool_name: tool, tool_input: args, tool_use_id: callID, tool_response: output.output, exit: output.metadata?.exit }
       const context = await told("tool", { session_id: sessionID, ...call }, directory)
       if (context) output.output += `\n\n${context}`

@@ -38,11 +38,13 @@ def has_failed(fields: Values, id: str, output: str) -> bool | None:
     return status != 0 if isinstance(status, int) else None
 
 
-def render_script(words: Sequence[str]) -> str:
+def render_script(words: Sequence[str], tool_hooks: bool = True) -> str:
     """Return the plugin that starts Bethink with these words, such as `["bethink"]`."""
     import json
 
     text = Path(__file__).with_suffix(".js").read_text("utf-8")
+    if not tool_hooks:
+        text = re.sub(r"^const TOOLS = .*$", "const TOOLS = []", text, flags=re.MULTILINE)
     return text.replace('["bethink"]', json.dumps(list(words)), 1)
 
 

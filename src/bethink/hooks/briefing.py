@@ -22,7 +22,7 @@ from bethink.hooks.prompt import (
     Context,
     drop_disputed,
     find_disputes,
-    is_always_told,
+    is_in_every_context,
     is_own,
     quote,
 )
@@ -288,7 +288,7 @@ def _rank_kinds(hook: Hook, memory: Bethink, kinds: Sequence[str], now: Present)
         )
         if one.trust >= TRUST["agent"]
         and not one.answered
-        and not is_always_told(one)
+        and not is_in_every_context(one)
         and _is_settled(one, now)
         and not (hook.source == "resume" and is_own(hook, one))
     ]

@@ -36,9 +36,9 @@ def _read_call(event: str, dialect: HookDialect, row: Fields, fields: Values) ->
     if row.get("is_interrupt") is True:
         return None
     tool = row.name("tool_name", "toolName", "tool") or ""
-    given = next((value for name in INPUTS if (value := _as_object(row.get(name)))), Fields())
-    command = find_command(given).strip()
-    files = [] if command else find_paths(tool, given)
+    arguments = next((value for name in INPUTS if (value := _as_object(row.get(name)))), Fields())
+    command = find_command(arguments).strip()
+    files = [] if command else find_paths(tool, arguments)
     output = next((text for name in OUTPUTS if (text := _as_text(row.get(name)))), "")
     id = row.name("tool_use_id", "toolUseId", "tool_call_id", "callID") or ""
     failed = True if event == "tool-failure" else dialect.has_failed(fields, id, output)

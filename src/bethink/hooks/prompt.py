@@ -124,7 +124,7 @@ def choose(
 
     def is_news(one: Memory) -> bool:
         echo = _is_echo(one, prompt_lexemes, "question" in answer.query.kinds)
-        known = one.id in shown.ids or is_always_told(one) or echo or is_untrusted_import(one)
+        known = one.id in shown.ids or is_in_every_context(one) or echo or is_untrusted_import(one)
         if one.kind == "context" and one.trust <= TRUST["pasted"]:
             return False  # a turn with pasted words, which nobody vouches for
         if one.kind == "failure":
@@ -262,7 +262,7 @@ def _find_near(memory: Bethink, text: str) -> list[Memory]:
     return list(store.load(dict(found)).values())
 
 
-def is_always_told(one: Memory) -> bool:
+def is_in_every_context(one: Memory) -> bool:
     """Return True for what hosts put into every context by themselves: rules and their own memory."""
     return "promoted_at" in one.metadata or one.source.startswith(BUILTIN)
 

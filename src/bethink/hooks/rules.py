@@ -1,8 +1,8 @@
-"""The index of rules: which statements of a project are told at a call of which file or command.
+"""The index of rules: the statements of a project that apply to a call, by file or command.
 
-The judge reads each statement once, beside the calls that it is about, and what it finds fit is kept in a small file in the data directory. A hook
-at a tool call reads that file alone: it opens no database and no model where nothing applies. The file holds hashes of names and ids
-of memories, no text; it may be lost or old at any moment, and the worker makes it anew when the database changed.
+The judge reads each statement once, beside the calls that it is about. Those it accepts are kept in a small file in the data directory. A
+hook at a tool call reads only that file: it opens no database and no model if nothing applies. The file has hashes of names and ids of
+memories, no text; it may be lost or outdated at any moment, and the worker rebuilds it when the database changed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bethink.api import Bethink
     from bethink.model import Memory
 
-BAR = 0.6  # chance of the judge from which a statement is told (bench/LOG.md, 2026-11-18)
+BAR = 0.6  # chance of the judge from which a statement is shown (bench/LOG.md, 2026-11-18)
 READ = 280  # characters of a statement that the judge reads, as at prompts
 MOST = 2000  # statements of a project, the newest
 EVERY = 60.0  # seconds between two looks at whether the index is still right
@@ -50,14 +50,14 @@ def find_marked(index: Mapping[str, Any], touched: Subjects) -> list[str]:
 
 
 def is_stale(database: str, index: Mapping[str, Any]) -> bool:
-    """Whether the database may have changed since the index was made. A database on a server is looked at every minute."""
+    """Return True if the database may have changed since; one on a server is checked every minute."""
     if time.time() - index.get("looked", 0) < EVERY:
         return False
     return "://" in database or index.get("stamp") != take_stamp(database)
 
 
 def take_stamp(database: str) -> list[int]:
-    """By what a database file shows that it was written to."""
+    """Time and size of a database's files, which change with every write."""
     stamp: list[int] = []
     for name in (database, f"{database}-wal"):
         try:
@@ -69,7 +69,7 @@ def take_stamp(database: str) -> list[int]:
 
 
 def refresh(memory: Bethink) -> int:
-    """Make the index anew if statements changed; return how many statements it holds."""
+    """Rebuild the index if statements changed; return the number of statements in it."""
     database = locate_database(memory.config, memory.project)
     scope = memory.project.scope
     known = read_index(database, scope)
@@ -86,14 +86,14 @@ def refresh(memory: Bethink) -> int:
 
 
 def list_statements(memory: Bethink) -> list[Memory]:
-    """The statements of a project that name a file or a command, as far as somebody vouches for them."""
+    """List the statements of a project that name a file or a command and are trusted enough."""
     wanted = memory.filter(kinds=KINDS, min_trust=TRUST["agent"])
     found = memory.list(filter=wanted, limit=MOST)
     return [one for one in found if any(find_subjects(one.content[:READ])) and _is_rule(one)]
 
 
 def _is_rule(one: Memory) -> bool:
-    """Whether a statement may bind a call. What was only read out of an agent's report must say so in its words."""
+    """Return True if a statement may bind a call. One inferred from an agent's report must be worded so."""
     if one.newer or is_untrusted_import(one):
         return False
     noticed = is_inferred(one) and one.trust < TRUST["user"]

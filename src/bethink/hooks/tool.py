@@ -1,7 +1,7 @@
-"""At a tool call: one line that says what fixed the same error before, or a rule about the very file or command. Mostly nothing.
+"""Recall at a tool call: one line with the fix of the same error, or a rule about the file or command.
 
-Nothing is opened for a call that passed and that no rule is about: the index of rules (`hooks/rules.py`) is one small file. An error is
-named without opening anything, and looked up by its signature, without a model.
+Most calls get nothing. Nothing is opened for a call that passed and that no rule is about: the index of rules (`hooks/rules.py`) is one
+small file. An error is named without opening anything, and looked up by its signature, without a model.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TOKENS = 60  # of the line, without the marks around it
 
 
 def find_failure(hook: Hook, call: ToolCall) -> Failure | None:
-    """The failure of a call, if its outcome is certain and its error can be named."""
+    """Return the failure of a call, if its outcome is certain and its error can be named."""
     if not call.command or (not call.failed and not shows_failure(call.output)):
         return None
     from bethink.ingest.failures import read_failure, read_runs
@@ -43,21 +43,21 @@ def find_failure(hook: Hook, call: ToolCall) -> Failure | None:
 
 
 def is_wanted(hook: Hook, database: str, project: Project) -> bool:
-    """Whether memory may have something to say about a call. Wakes the worker where the index of rules may be old."""
+    """Return True if memory may have a line for a call. Wakes the worker if the index may be outdated."""
     index = rules.read_index(database, project.scope)
     if hook.event == "tool" and rules.is_stale(database, index):
         spool.note(hook._replace(event="prompt"), database, project)  # the turn goes on
         spool.wake(database)
-    given = state.read_deliveries(hook).ids
+    shown = state.read_deliveries(hook).ids
     for call in hook.calls:
         marked = rules.find_marked(index, find_touched(call.file, call.command))
-        if any(id not in given for id in marked) or find_failure(hook, call):
+        if any(id not in shown for id in marked) or find_failure(hook, call):
             return True
     return False
 
 
 def recall_for_calls(hook: Hook, memory: Bethink) -> Context:
-    """The one line for the calls of an event: the fix of a known failure, or else a rule; each once in a session."""
+    """Return one line for the calls of an event: a known fix, or else a rule; each once in a session."""
     from bethink.hooks.prompt import Context
     from bethink.outgoing import fence_items, new_marker
     from bethink.recall.shape import cut, tokens
@@ -85,19 +85,19 @@ def _find_fix(hook: Hook, call: ToolCall, memory: Bethink) -> tuple[str, str] | 
 def _find_rule(hook: Hook, call: ToolCall, memory: Bethink) -> tuple[str, str] | None:
     """A statement about the file or the command of a call, with its source."""
     from bethink.features.citations import find_missing
-    from bethink.hooks.prompt import drop_disputed, is_always_told, is_own
+    from bethink.hooks.prompt import drop_disputed, is_in_every_context, is_own
 
     touched = find_touched(call.file, call.command)
     database = locate_database(memory.config, memory.project)
     index = rules.read_index(database, memory.project.scope)
-    given = state.read_deliveries(hook)
-    ids = [id for id in rules.find_marked(index, touched) if id not in given.ids]
+    shown = state.read_deliveries(hook)
+    ids = [id for id in rules.find_marked(index, touched) if id not in shown.ids]
     found = memory.store.select(ids, memory.filter()) if ids else {}
     live = [found[id] for id in ids if id in found]
     for one in drop_disputed(memory, live):
-        own = is_own(hook, one) and not given.emptied
+        own = is_own(hook, one) and not shown.emptied
         about = is_about(find_subjects(one.content[: rules.READ]), touched)
-        if about and not own and not one.newer and not is_always_told(one):
+        if about and not own and not one.newer and not is_in_every_context(one):
             return one.id, _describe_rule(one, find_missing(one.content, memory.project.worktree))
     return None
 

@@ -60,10 +60,10 @@ from bethink.llm import Model, tasks
 from bethink.llm.base import ModelError
 from bethink.model import (
     ASKED_IMPORTANCE,
+    CONVERSATION_SCOPE,
     NOTHING,
     PERSONAL,
     PUT_OFF,
-    SAID_IN,
     TRUST,
     Batch,
     Change,
@@ -333,7 +333,7 @@ def _describe_topic(
     commits = [fact.name for one in own for fact in one.turn.work if fact.what == "commit"]
     ideas = _outline(memory for memory in made if memory.span in inside)
     if span.name:
-        # What it is about was said when it began; what came out of it may have grown.
+        # Its subject was stated when it began; its results may have grown.
         before = dict(line.partition(": ")[::2] for line in span.summary.split("\n"))
         asked = [("user", before["Focus"])] if "Focus" in before else texts
         commits = [*before.get("Done", "").split("; "), *commits]
@@ -591,7 +591,7 @@ def _keep_idea(recipe: Recipe, idea: Idea, one: NewTurn, topics: Topics, number:
     preferred = speaker == "user" and idea.kind == "preference"
     own = recipe.options.personal and preferred and holds_anywhere(idea.text)
     if own:
-        metadata[SAID_IN] = recipe.options.scope
+        metadata[CONVERSATION_SCOPE] = recipe.options.scope
     if idea.put_off:
         metadata[PUT_OFF] = True
     passage = Passage(

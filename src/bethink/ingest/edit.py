@@ -10,12 +10,12 @@ from bethink.errors import InvalidInput, NeedsPerson
 from bethink.ingest.extract import entities, keywords, summarize
 from bethink.ingest.pipeline import clean_passage
 from bethink.model import (
+    CONVERSATION_SCOPE,
     EDITABLE,
     EVERYTHING,
     IDEAS,
     OPEN_KINDS,
     PERSONAL,
-    SAID_IN,
     TRUST,
     Batch,
     Change,
@@ -34,7 +34,7 @@ from bethink.text import as_entity, check_kind
 
 Fields = dict[str, Any]
 CLEARABLE = frozenset(name for name, info in fields_of(Memory).items() if info.clearable)
-# How the values of a change are read, where a passage holds them otherwise.
+# Conversions of values that a passage stores in another form.
 READ: Mapping[str, Callable[[Any], Any]] = {
     "kind": check_kind,
     "tags": tuple,
@@ -42,7 +42,7 @@ READ: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-# Who may change what
+# Authority
 
 
 def touched_ids(batch: Batch) -> set[str]:
@@ -237,7 +237,7 @@ def find_traces(store: Store, purged: Sequence[Memory], visible: Collection[str]
 def _find_scope(memory: Memory) -> str:
     """Return the scope of the conversation. Metadata count only where `conversation` put them."""
     own = memory.scope == PERSONAL
-    return str(memory.metadata.get(SAID_IN, PERSONAL)) if own else memory.scope
+    return str(memory.metadata.get(CONVERSATION_SCOPE, PERSONAL)) if own else memory.scope
 
 
 def _find_turn(memory: Memory) -> tuple[str, int]:

@@ -87,7 +87,7 @@ def read_text(found: Found, longest: int = 10_000_000) -> tuple[str, str] | Skip
         return Skipped(found.uri, _reason(error))
     if (at := data.find(b"\0", 0, HEAD)) >= 0:
         return Skipped(found.uri, f"binary file (NUL at byte {at:,})")
-    # Of a text in an older encoding all is read but its letters with accents.
+    # Text in an older encoding is read without its accented letters.
     text = data.decode("utf-8", "replace").removeprefix("\ufeff")
     return unify_line_ends(text), sha256(data).hexdigest()
 

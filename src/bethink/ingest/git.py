@@ -42,7 +42,7 @@ MODEST = 1.1  # for a subject that promises something new
 ASKED = 0.6  # for a body with a cue below a subject that asks for a reason
 SHORTEST_SUBJECT = 8  # words of a subject that explains itself
 
-# What a hostile configuration could use (hooks, monitors, signature programs, external diffs, pagers) is switched off.
+# Everything that a hostile configuration could use is switched off: hooks, monitors, signature programs, external diffs, pagers.
 LOG = f"""
 git --no-pager --no-optional-locks -c core.fsmonitor=false -c core.hooksPath={os.devnull} -c log.showSignature=false
 -c core.quotePath=false -c diff.external= -c log.follow=false -c core.commitGraph=false -c log.mailmap=false

@@ -168,7 +168,7 @@ def place_statements(
     for before, run, after in zip([[], *runs], runs, [*runs[1:], []], strict=False):
         role = turns[run[0]][0]
         words_before = " ".join(texts[turn] for turn in before[-1:]).split()
-        # What an assistant was asked begins with it; what a user answers ends with it.
+        # The beginning of a user's turn is the question; the end of an agent's turn is what a user answers.
         words_before = (
             words_before[:ASKED_WORDS] if role == "assistant" else words_before[-ASKED_WORDS:]
         )
@@ -234,7 +234,7 @@ def _is_passing(statement: Statement) -> bool:
     return OF_THE_MOMENT.holds(statement.core)
 
 
-# What each is
+# Kinds
 
 
 def _name_kind(each: PlacedStatement, reading: StatementReading) -> tuple[str, float]:
@@ -272,7 +272,7 @@ def _name_waiting(each: PlacedStatement, reading: StatementReading) -> str | Non
     """Return "question" or "todo" for an open statement, "none" if it is settled, None for all others."""
     statement, user = each.statement, each.speaker == "user"
     if statement.label == "todo":
-        # What is next in this work is soon done.
+        # The next steps of this work are soon done.
         return "todo" if each.last or _is_put_off(each) else "none"
     if each.last and not user and tells_what_remains(statement.core):
         return "todo"
@@ -309,7 +309,7 @@ def puts_off(text: str) -> bool:
     return SAYS_PUT_OFF.holds(text) or tells_what_remains(text)
 
 
-# What repeats
+# Repetitions
 
 Found = tuple[float, str, PlacedStatement]  # chance, kind, statement
 
@@ -321,7 +321,7 @@ def _keep_different(found: Sequence[Found]) -> list[Found]:
     for chance, kind, each in sorted(found, key=lambda one: -one[0]):
         place = each.turn, kind == "todo"
         most = TODOS_PER_TURN if kind == "todo" else IDEAS_PER_TURN
-        # What grew by a sentence that is kept as another idea of its kind is kept without it; of another kind, it may say why.
+        # A sentence that is kept as another idea of the same kind is removed here; one of another kind may give the reason.
         own = [known for _, other, known in kept if (other, known.turn) == (kind, each.turn)]
         if any(known.text in each.text for known in own):
             each = each._replace(text=each.statement.text)

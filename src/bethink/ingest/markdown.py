@@ -61,7 +61,7 @@ README.md README.rst README.adoc docs doc documentation handbook wiki site noteb
 """.split()
 OTHER_NAMES = {"vector-index": "index", "category": "kind", "keywords": "tags"}
 SWITCH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
-# What directives there are, and what each is when it is right.
+# Directives, each with the description of a valid value.
 DIRECTIVES = {
     "index": "true or false",
     "kind": "a kind of memory",
@@ -120,7 +120,7 @@ def read_passages(
     reader = find_reader(uri)
     if reader and not reader.keeps_lines:
         found = [passage._replace(lines=None) for passage in found]
-    # What is nearly all data, such as an image that is written out, would be found by no question.
+    # No question would find a passage of nearly nothing but data, such as an embedded image.
     kept = [
         one
         for one in found
@@ -163,7 +163,7 @@ def parse(text: str) -> Page:
             directives |= values
         else:
             warnings.append(
-                f"{where}: a directive holds for the whole file and stands before its first header"
+                f"{where}: a directive applies to the whole file and belongs before its first header"
             )
     titles = (one.title for one in known.sections if one.level == 1)
     title = directives.get("title") or next(titles, "")
@@ -241,7 +241,7 @@ def _read_frontmatter(text: str, warnings: list[str]) -> tuple[Fields, int, str]
         return {}, 1, text
     block = match[1]
     try:
-        # What refers to itself grows without end, what is deep exhausts the stack.
+        # Aliases can grow without end, deep nesting exhausts the stack.
         if _ALIAS.search(block) or block.count("[") + block.count("{") > MOST_BRACKETS:
             raise yaml.YAMLError("anchors, aliases, tags and deep nesting are not read")
         fields = yaml.load(block, yaml.BaseLoader) or {}
@@ -341,7 +341,7 @@ LARGEST_BLOCK = 20_000  # characters up to which a code fence or a table stays w
 # follows is no text that a person wrote; it is cut between sentences and lines.
 MOST_LINES = 40_000
 MOST_BARS = 100_000  # a text with more of them is read without tables
-# What a header is made of that is words.
+# Parts of a header that are words.
 SPOKEN = "text code_inline image text_special softbreak hardbreak".split()
 # How well a text can be cut before a line, or after a sentence: from not at all to best.
 WHOLE, CODE, LINE, SENTENCE, DEEP, ITEM, TOP, HEAD = range(8)

@@ -29,13 +29,13 @@ from bethink.model import (
     Batch,
     Change,
     Entry,
-    Held,
     Memory,
     Outcome,
     Passage,
     Receipt,
     Relation,
     Source,
+    StoredPassage,
 )
 from bethink.schema import check_bounds
 from bethink.store.base import Store
@@ -56,7 +56,7 @@ class Read(NamedTuple):
     position: int
     redactions: int = 0
     refused: bool = False  # nothing was left of it
-    stored: Held | None = None  # the memory that already has its text
+    stored: StoredPassage | None = None  # the memory that already has its text
 
     @property
     def is_fresh(self) -> bool:
@@ -210,9 +210,11 @@ def clean_passage(passage: Passage, longest: int) -> tuple[Passage, int]:
     ), count
 
 
-def _match_stored(read: Sequence[Read], stored: Mapping[str, Sequence[Held]]) -> list[Read]:
+def _match_stored(
+    read: Sequence[Read], stored: Mapping[str, Sequence[StoredPassage]]
+) -> list[Read]:
     """Match each passage with a memory of the same text: under the same heading first, then under any."""
-    free: dict[tuple[str, str], list[Held]] = {}
+    free: dict[tuple[str, str], list[StoredPassage]] = {}
     for uri, known in stored.items():
         for twin in known:
             free.setdefault((uri, twin.memory.content_hash), []).append(twin)

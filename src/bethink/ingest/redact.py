@@ -195,7 +195,7 @@ class Suspect(NamedTuple):
         return self.text[self.start : self.first]
 
 
-# Where a rule may begin: not inside a word, but right after an escaped line break, or, at the beginning of a word, a diff's minus.
+# Positions where a rule may begin: not inside a word, but right after an escaped line break, or, at the beginning of a word, a diff's minus.
 BEGINS = {
     "any": "",
     "token": r"(?<![A-Za-z0-9])|(?<=\\[nrt])",

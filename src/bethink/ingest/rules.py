@@ -18,7 +18,7 @@ MOST = 6  # subjects of one statement: one that names more is an overview
 _FILE = re.compile(
     r"(?<![\w/.@-])(?:[\w@.+-]{1,80}/){0,8}(?:[\w@+-][\w.@+-]{0,80}\.[A-Za-z][A-Za-z0-9]{0,7}|Makefile|Dockerfile|Justfile|Gemfile|Procfile|Rakefile)(?![\w/])"
 )
-# What has the form of a file and is none: versions, hosts, abbreviations, names of products and members of objects.
+# Words that only look like files: versions, hosts, abbreviations, names of products and members of objects.
 _NO_FILE = re.compile(
     r"(?i)(?:e\.g|i\.e|etc|vs|node\.js|next\.js|vue\.js|express\.js|three\.js|d3\.js|chart\.js|asp\.net|.{0,60}\.(?:com|org|io|dev|net|ai|app))$"
 )

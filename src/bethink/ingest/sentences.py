@@ -312,6 +312,6 @@ def cut_text(text: str, width: int, words: int = 0, wide: int = WIDE_CHARACTER) 
         end = max(0, width * len(short) // measure_width(short, wide) - 1)
         short = short[:end]
         whole = short.rpartition(" ")[0]
-        # Where words are not set apart, the last space may be far away.
+        # In a script without spaces the last space may be far away.
         short = whole if whole and not (is_unspaced(short[-1]) and 2 * len(whole) < end) else short
     return text if len(short) >= len(" ".join(text.split())) else short.rstrip(" ,;:.-–—(…") + "…"

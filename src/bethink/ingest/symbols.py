@@ -239,7 +239,7 @@ class OutlinedFile(SourceFile):
                     nodes[capture][node.start_byte, node.end_byte] = node
                     if capture in KINDS:
                         self._define(capture, captures, settings, number * 1_000 + pattern)
-        # What is passed over: bodies of functions, arguments.
+        # Parts that are skipped: bodies of functions, arguments.
         self.opaque = nodes["opaque"].keys() - nodes["open"].keys()
         above = ((doc.parent.parent if doc.parent else None, doc) for doc in nodes["doc"].values())
         # Docstrings by where their block begins.
@@ -311,7 +311,7 @@ class OutlinedFile(SourceFile):
         joint = self.rules.get("joined", self.rules.get("separator", "."))
         seen: set[tuple[int, int, str]] = set()
         around = [Enclosing(len(self.data) + 2)]
-        # What encloses comes before what it holds; of one node the first pattern counts.
+        # An enclosing definition comes before its members; the first pattern that fits a node counts.
         events: list[tuple[int, int, int, Definition | None]] = [
             (one.node.start_byte, -one.closes, one.order, one) for one in self.definitions
         ]
@@ -350,7 +350,7 @@ class OutlinedFile(SourceFile):
             above = node.parent
             if above is None or above.type not in wrappers:
                 break
-            # Of several in one statement the first has the keyword; in brackets none has it.
+            # The first of several in one statement has the keyword; in brackets none has it.
             between = self.data[above.start_byte : begin]
             if above.type in LISTS and not re.fullmatch(rb"\w+\s+", between):
                 break

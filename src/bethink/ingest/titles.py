@@ -32,7 +32,7 @@ from bethink.language.vocabulary import phrases
 
 Turns = Sequence[tuple[str, str]]  # role and text of each
 
-# What fits into a line of a list, and what a search result shows of a topic: set by hand.
+# Width of a line of a list, and of a topic in a search result: set by hand.
 TOPIC_WORDS, SESSION_WORDS = 10, 12
 TITLE_WIDTH = 72
 

@@ -89,7 +89,7 @@ class OpenTopic(NamedTuple):
     # Words of the last exchange, hashed: no text outlives its memory here.
     bag: Mapping[str, int] = {}
     common: Mapping[str, int] = {}  # in how many exchanges a word was, for those that come up most
-    # How near neighbouring exchanges were, by words and by meaning.
+    # Nearness of neighbouring exchanges, by words and by meaning.
     by_words: Sequence[float] = USUAL_OVERLAP
     by_meaning: Sequence[float] = UNKNOWN_LIKENESS
     direction: Sequence[float] = ()  # the vector of the last exchange

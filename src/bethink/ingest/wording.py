@@ -169,7 +169,7 @@ _ANYTHING = {
 }
 
 
-# What tells two statements apart that a judge takes for the same.
+# Differences between two statements that a judge takes for the same.
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _SIGNED_NUMBER = re.compile(r"(?:(?<!\S)-)?\d+(?:[.,:]\d+)*")
 _NUMBER_WORDS = {

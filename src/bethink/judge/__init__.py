@@ -28,7 +28,7 @@ from bethink.embed.base import open_session, open_tokenizer
 from bethink.errors import JudgeError
 
 RELATED = ("replaces", "same", "refines", "contradicts", "answers", "completes", "unrelated")
-# What a statement of a conversation can be.
+# Kinds of a statement of a conversation.
 KINDS = (
     *("decision", "preference", "gotcha", "fact", "problem", "solution", "pattern"),
     *("question", "todo", "none"),

@@ -24,7 +24,7 @@ _WITHIN = r"(?:[^.!?\n]|[.!?](?=\S))"
 # The end of a clause: of its sentence or its parentheses.
 _END = r"(?=[.!?…](?:\s|$)|\)|\s[—–]\s|\s--?\s|;\s|\n|$)"
 _CLAUSE = rf"(?P<reason>.+?){_END}"
-# Where a leading clause ends: at its comma, or without one where the subject of the main clause begins.
+# The end of a leading clause: at its comma, or without one where the subject of the main clause begins.
 _LEADING = r"(?P<reason>[^,;:.\n]{3,160}(?=,\s)|[^,;:.\n]{3,160}?(?=\s(?:we|i|you|they|there|every|each|nobody)\s))"
 
 _MONTHS = r"jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
@@ -143,7 +143,7 @@ _FOREIGN = (
     rf"\b(?:porque|ya que|puesto que|debido a(?:l| que)?|gracias a(?:l)?)\s+{_CLAUSE}",
     rf"\b(?P<reason>(?:para (?:que|evitar|mantener|reducir)|de lo contrario)\b.+?){_END}",
 )
-# Where a second clause is that may explain the first.
+# A second clause that may explain the first.
 _SECOND_CLAUSE = (
     # No ORM: the queries became impossible to read. Behind a colon or a dash, or in parentheses.
     rf"^(?P<statement>{_WITHIN}{{4,200}}?)(?::\s|\s[—–]\s|\s--?\s|\s\()(?P<reason>(?:(?![()]){_WITHIN}){{8,240}})",
@@ -154,7 +154,7 @@ _SECOND_CLAUSE = (
     # We signed with Adyen. Stripe doesn't support iDEAL refunds.
     rf"^(?P<statement>{_WITHIN}{{4,200}}?)[.!]\s+(?P<reason>{_WITHIN}{{8,240}})",
 )
-# What ends with the things that follow: two slots, these steps, the order.
+# Words that announce a list: two slots, these steps, the order.
 _ANNOUNCES = (
     r"\b(?:\d+|two|three|four|five|six|seven|several|some|these|the following|as follows|namely|steps?|rules?|order|stages?|parts?|todo|to do"
     r"|clarified|question|answer|result)\W*(?:[\w-]+\W*){0,2}$"

@@ -68,7 +68,7 @@ FORMS = {
     "month": _MONTH,
 }
 _FORM = "|".join(f"(?P<{name}>{pattern})" for name, pattern in FORMS.items())
-# What the word before a time makes of it.
+# Meaning of the word before a time.
 LEADS = {
     word: meaning
     for meaning, words in (
@@ -175,7 +175,7 @@ def find_period(
     moments = _find_moments(text) if hinted else []
     dated = _date_moments(moments, now) if len(moments) <= MOST_MOMENTS else []
     since, until = _merge([found for _, found in dated])
-    # What lies wholly ahead of now cannot be when a memory was made.
+    # A memory cannot have been made in the future.
     if not (since or until) or (since and (since > now or (until and since >= until))):
         return None, None, None
     return since, until, (dated[0][0].start, dated[-1][0].end)
@@ -234,7 +234,7 @@ def _merge(ranges: Sequence[Range]) -> Range:
     )
 
 
-# What the forms mean, seen from a `now` without a time zone
+# Meaning of the forms, seen from a `now` without a time zone
 
 
 def _read_period(form: str, words: list[str], now: datetime, future: bool = False) -> Period:

@@ -33,7 +33,7 @@ REMAINING = Pattern(
     rejects=("Next: the docs", "All is tested"),
 )
 
-# What is asked for at another time is not done with the answer; what is only not to be forgotten may be.
+# A request for another time is not done with the answer; a reminder may be.
 _ANOTHER_TIME = (
     r"(?:^|[,;] )later\b|\blater\W{0,3}$|\b(?:eventually(?! consistent)|some day|at some point|next (?:week|month|sprint|session)|tomorrow"
     r"|in a follow-?up|not now|remind (?:me|us) to|(?:on|to) (?:the|my|our) (?:to-?do list|backlog)(?! \w))\b"

@@ -44,7 +44,7 @@ from bethink.recall.signals import (
 if TYPE_CHECKING:
     from random import Random
 
-# What comes before what, however high the scores are.
+# Tiers: they decide the order before any score.
 TIERS = {
     4: "of the kind asked for",
     3: "valid at the time asked about",

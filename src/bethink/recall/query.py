@@ -311,7 +311,7 @@ def _distinct(values: Iterable[str]) -> Strings:
     return tuple(term.text for term in _unique(map(Term, values)))
 
 
-# What is embedded, and what the words ask for
+# Text to embed, and the kinds that the words ask for
 
 
 def _embedded_text(tokens: Tokens, tail: str) -> str:

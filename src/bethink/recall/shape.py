@@ -232,7 +232,7 @@ def cut_to(text: str, room: int, measure: Callable[[str], int] = tokens) -> str:
     return part
 
 
-# What a text holds of what was looked for
+# Words of a question in a text
 
 
 class Sought(NamedTuple):

@@ -22,7 +22,6 @@ from bethink.model import (
     Candidates,
     Event,
     Filter,
-    Held,
     Memory,
     Query,
     Ranking,
@@ -31,6 +30,7 @@ from bethink.model import (
     Session,
     Source,
     Span,
+    StoredPassage,
     Strings,
     Words,
     turn_of,
@@ -341,7 +341,7 @@ class Store(Reader):
         found = self._read(Source, f"{rows.SOURCE} WHERE s.key = ? ORDER BY o.id", scope)
         return [one for one in found if collection in (None, one.metadata.get("collection"))]
 
-    def list_passages(self, scope: str, uri: str) -> Sequence[Held]:
+    def list_passages(self, scope: str, uri: str) -> Sequence[StoredPassage]:
         """Passages of a source in order, including forgotten and retired ones.
 
         Notes that name the source are left out.
@@ -349,7 +349,7 @@ class Store(Reader):
         last = "(SELECT action FROM history h WHERE h.memory = m.key ORDER BY number DESC LIMIT 1)"
         own = f"s.key = ? AND o.uri = ? AND NOT {rows.IS_NOTE} ORDER BY m.position, m.key"
         sql = f"SELECT {self.columns}, {last} FROM {rows.JOINS} WHERE {own}"
-        return [Held(rows.memory(row), row[-1] or "") for row in self.run(sql, scope, uri)]
+        return [StoredPassage(rows.memory(row), row[-1] or "") for row in self.run(sql, scope, uri)]
 
     def around(self, id: str, before: int, after: int) -> Memories:
         """Memories next to this one in its source, in order and including itself.

@@ -82,6 +82,7 @@ def install(
     dry_run: DryRun = False,
     no_mcp: Annotated[bool, Arg("do not register the MCP server", one_of="mcp")] = False,
     no_hooks: Annotated[bool, Arg("do not add hooks")] = False,
+    no_tool_hooks: Annotated[bool, Arg("do not add hooks that run at tool calls")] = False,
     no_skills: Annotated[bool, Arg("do not add skills")] = False,
     allow_reads: Annotated[
         bool, Arg("let Claude Code read memory without asking each time")
@@ -98,7 +99,7 @@ def install(
     Connects the named agents, or those found on this machine. Their files keep comments, order and other entries; each is backed up
     first, and every changed line is shown. Safe to repeat: existing entries are updated.
     """
-    where = find_place(warm)
+    where = find_place(warm)._replace(tool_hooks=not no_tool_hooks)
     chosen = choose_hosts(hosts, all) or find_hosts(console, where)
     left_out = {"mcp": no_mcp, "hooks": no_hooks, "skills": no_skills}
     parts = [part for part in installer.PARTS if not left_out[part]]
@@ -564,7 +565,8 @@ def find_connections() -> Iterator[Connection]:
     for host in list_connectable():
         # The MCP server answers prompts where the settings say so.
         hooks = json.dumps(installer.read_settings(place.hooks_file(host)))
-        there = place._replace(warm=PROMPT_TOOL in hooks)
+        tool_hooks = installer.has_tool_hooks(host, place)
+        there = place._replace(warm=PROMPT_TOOL in hooks, tool_hooks=tool_hooks)
         parts = frozenset(one.part for one in records if host in one.hosts)
         if "" in parts:  # a file of several parts names none
             parts |= {*TRIED}
@@ -624,6 +626,8 @@ def check_entries(one: Connection) -> Checked:
     broken = {part for outcome in wrong for part in ([outcome.part] if outcome.part else tried)}
     files = ", ".join(str(outcome.path) for outcome in outcomes)
     well = f"{' and '.join(TRIED[part] for part in tried)} in {files}"
+    if "hooks" in tried and not one.place.tool_hooks:
+        well += ", without hooks at tool calls, as chosen"
     trouble, fix = find_trouble(one, wrong)
     if one.plugin:
         trouble = f"{files} and the plugin {one.plugin} both connect {find_connectable(one.host).agent.title}"

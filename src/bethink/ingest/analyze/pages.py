@@ -203,7 +203,7 @@ def _read_record(tree: Tree, path: str) -> DecisionRecord | None:
     if titled is None:
         return None
     table, parts = load_table("records"), _find_parts(sections)
-    # What gives a date or a status above the second heading: `* Date: 2024-03-02`, `**Status:** …`, `| Status | … |`, or frontmatter.
+    # Fields with a date or a status above the second heading: `* Date: 2024-03-02`, `**Status:** …`, `| Status | … |`, or frontmatter.
     above = [f"{key}: {flatten(value)}" for key, value in frontmatter.items()]
     fields = {"date": "", "status": ""}
     head = "\n".join((*above, *(one.text for one in sections[:2])))

@@ -7,7 +7,7 @@ const LONGEST = 34; // characters of a label
 const THING = "about:";
 const EXPANDED = 30; // nodes that opening one of them brings
 const MOST = 500; // nodes that are drawn
-const SHOWN = 6; // relations of the chosen node that are told
+const SHOWN = 6; // relations of the chosen node that are listed
 const CROWD = 120; // nodes from which only the things are named, until one looks closer
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -309,7 +309,7 @@ drawing.addEventListener("pointermove", (event) => {
 });
 for (const name of ["pointerup", "pointercancel"]) drawing.addEventListener(name, () => { held = null; });
 drawing.addEventListener("wheel", (event) => {
-  if (!event.ctrlKey && document.activeElement !== drawing) return; // whoever scrolls past is not held up
+  if (!event.ctrlKey && document.activeElement !== drawing) return; // do not catch the wheel while the user scrolls past
   event.preventDefault();
   const { left, top } = box();
   zoom(Math.exp(-event.deltaY / 400), [event.clientX - left, event.clientY - top]);

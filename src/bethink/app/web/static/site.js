@@ -23,7 +23,7 @@ function made(name, values = {}, ...inside) {
   return element;
 }
 
-// Where this browser's pages are
+// The path of this browser's pages
 //
 // The cookie of a session is sent to no other path, so that servers on other ports do not see it. Storage knows ports: an address
 // without the path, such as a bookmark, is led to it from here.
@@ -41,12 +41,12 @@ if (signin) {
 }
 const root = `${room ?? ""}/`;
 
-// The server, and what is new
+// The server, and new items
 
 let alive = true;
 let next = 0;
-let state = null; // what the server said last of the memories that this page is about
-const waiting = new Set(); // what to do once it is back
+let state = null; // last known state of this page's memories
+const waiting = new Set(); // functions to call once it is back
 
 function say(works) {
   if (works === alive) return;
@@ -79,7 +79,7 @@ function look() {
   next = setTimeout(async () => { if (!document.hidden || !alive) await ping(); look(); }, alive ? IDLE : GONE);
 }
 
-// Puts the parts of the page that show what is newest in place anew; asks before where somebody is at work in one of them.
+// Refresh the live parts of the page; offer a button instead where the user is working in one of them.
 async function renew(asked = false) {
   const parts = all("main [data-live]").filter((part) => part.id);
   if (!parts.length || (part_of(input, parts) && input.value)) return;
@@ -162,7 +162,7 @@ for (const chosen of all("form[data-at-once] select")) chosen.addEventListener("
 // Changes: sent from here, so that what was typed stays where it is when the server is gone
 
 function tell(sentences) {
-  // What went wrong, above a page that stays as it is: whatever was typed is still there.
+  // Show an error above the page, which stays as it is, with the typed text.
   find("main > .notice.told")?.remove();
   const notice = made("div", { className: "notice bad told" }, ...sentences.map((textContent) => made("p", { textContent })));
   notice.setAttribute("role", "alert");
@@ -170,7 +170,7 @@ function tell(sentences) {
 }
 
 function refuse(dialog, page) {
-  // What is wrong with a new memory, in the dialog that it was typed in.
+  // Show the error about a new memory in its dialog.
   const notice = find("[role=alert]", dialog);
   notice.textContent = find("main [role=alert], .trouble p", page)?.textContent ?? "";
   notice.hidden = false;
@@ -346,7 +346,7 @@ for (const label of all("[data-all]")) {
   find("input", label).addEventListener("change", ({ target }) => { for (const box of all(".choose input")) box.checked = target.checked; });
 }
 
-// Where a look at the newest statements found nothing, the next ones are looked at until something is found.
+// If the newest statements have no pairs, go on with older ones until a pair is found.
 async function further() {
   for (let number = 0; number < MOST_LOOKS; number += 1) {
     const link = document.getElementById("further");
@@ -357,14 +357,14 @@ async function further() {
       find("main").replaceChildren(...find("main", parse(await answer.text())).childNodes);
       history.replaceState(null, "", link.href);
     } catch {
-      return; // said elsewhere that the server is gone
+      return; // another notice says that the server is gone
     }
   }
 }
 
 if (find("[data-pairs]")) further();
 
-// What is being counted is shown in place as soon as it is.
+// Show counts in place as soon as they are ready.
 async function recount() {
   try {
     const answer = await fetch(location.href, { cache: "no-store" });
@@ -419,7 +419,7 @@ function press(key) {
   return true;
 }
 
-// Ctrl Enter sends the form that somebody types in, as a click on its first button would.
+// Ctrl Enter sends the current form, as a click on its first button would.
 function submitWithKey(event) {
   const sent = typing(event.target)?.form;
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.isComposing || !sent) return false;

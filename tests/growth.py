@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import bethink
 from bethink.language import pattern
 from bethink.language.pattern import Pattern
+from bethink.text import LatePattern
 
 FACTOR = 30  # ten times the text may cost so many times as much: linear with a wide margin, far below quadratic
 FLOOR = 0.001  # seconds below which a measurement is noise
@@ -131,6 +132,8 @@ def held(value: Any, depth: int = 4) -> Iterator[tuple[re.Pattern[str], str]]:
     """Every pattern in a value, with the method it is used by."""
     if isinstance(value, re.Pattern):
         yield value, "search"
+    elif isinstance(value, LatePattern):
+        yield value.compiled, "search"
     elif isinstance(value, Pattern):
         yield value.compiled, "match" if value.start else "search"
     elif depth and isinstance(value, dict | list | tuple | set | frozenset):
@@ -157,6 +160,7 @@ def used_in(module: Any) -> Iterator[Used | str]:
             found = [evaluated(owner.body, names), evaluated(owner.orelse, names)]
         else:
             found = [evaluated(owner, names)]
+        found = [one.compiled if isinstance(one, LatePattern) else one for one in found]
         told = [Used(place, one, function.attr) for one in found if isinstance(one, re.Pattern)]
         yield from told
         if certain and not told:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -12,11 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from bethink import config as configuration
-from bethink import consent, ingest, plugins
+from bethink import ingest, plugins
 from bethink import project as projects
 from bethink.config import Config, locate_database
 from bethink.embed import LazyModel, compares_statements, without_vectors
-from bethink.embed.base import Embedder
 from bethink.errors import (
     Ambiguous,
     BethinkError,
@@ -58,13 +56,16 @@ from bethink.model import (
     supersede,
 )
 from bethink.recall.pipeline import Ask, recall
-from bethink.recall.rank import PROFILES, find_profile
+from bethink.recall.rank import PROFILES, Profile, find_profile
 from bethink.store.base import Overview, Problem, Store
 from bethink.store.places import EMBEDDING_TEXT, embedded_text
 from bethink.store.rows import stamp
 from bethink.text import as_entity, check_choice, check_kind, check_range
 
 if TYPE_CHECKING:
+    from random import Random
+
+    from bethink.embed.base import Embedder
     from bethink.ingest.compare import WriteOptions
     from bethink.ingest.edit import Traces
     from bethink.ingest.pipeline import Recent
@@ -76,6 +77,15 @@ Done = TypeVar("Done")
 EMBEDDED_FIELDS = {"content", "metadata"}  # what vectors are made of
 PERSON_HINT = "The user does it in their own terminal, or on the web page: bethink ui"
 CANDIDATES = 5  # sessions that are named at most where a prefix fits several
+
+
+def make_rng(profile: Profile, seed: int | None) -> Random | None:
+    """Return the source of chance for a profile with jitter."""
+    if not profile.jitter:
+        return None
+    from random import Random  # half a millisecond, which few searches need
+
+    return Random(seed)
 
 
 def open_store(config: Config, project: projects.Project) -> Store:
@@ -513,6 +523,8 @@ class Bethink:
         A purge includes what their conversation says in the very same words. An agent hides what is trusted no more than the agent. The
         rest, and every purge, is a request that waits in the inbox; `phrase` is the message by which the user grants it.
         """
+        from bethink import consent  # and with it the transfer between stores
+
         found = self.store.get([self.resolve(id) for id in ids])
         allowed = [one for one in found if self._may_remove(one, purge)]
         gone = tuple(one.id for one in allowed)
@@ -771,9 +783,8 @@ class Bethink:
         )
         judge = self.judge if ask.mode != "keyword" else None
         try:
-            return recall(
-                query, ask, self.store, embedder, self.clock(), random.Random(seed), judge
-            )
+            rng = make_rng(weights, seed)
+            return recall(query, ask, self.store, embedder, self.clock(), rng, judge)
         except EmbeddingError as error:
             if mode == "vector":
                 raise
@@ -781,7 +792,7 @@ class Bethink:
             embedder = None
         except JudgeError as error:
             ask = ask._replace(hints=(*hints, error.told))
-        return recall(query, ask, self.store, embedder, self.clock(), random.Random(seed))
+        return recall(query, ask, self.store, embedder, self.clock(), make_rng(weights, seed))
 
     def list(
         self,

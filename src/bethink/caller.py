@@ -8,10 +8,11 @@ whatever the user can.
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+from bethink.text import compile_late
 
 # Variables of Claude Code, Codex, Gemini CLI, opencode, Cursor and Copilot CLI, and a common one of other agents.
 MARKERS = (
@@ -27,13 +28,13 @@ MARKERS = (
     "AI_AGENT",
 )
 # The program of an agent, or the script of one that a runtime such as node executes.
-_PROGRAM = re.compile(
+_PROGRAM = compile_late(
     r"(?:^|[/\\])(?:claude|codex|gemini|opencode|copilot|cursor-agent)(?:\.(?:exe|cmd|[cm]?js))?$"
     r"|[/\\](?:claude|cursor-agent)[/\\]versions[/\\]"
     r"|[/\\](?:@anthropic-ai[/\\]claude-code|@openai[/\\]codex|@google[/\\]gemini-cli|@github[/\\]copilot|opencode-ai)[/\\]"
 )
-_RUNTIMES = re.compile(r"(?:^|[/\\])(?:node|bun|deno)(?:\.exe)?$")
-_COMPOSED = re.compile(r"[|<;&\n`]|\$\(")
+_RUNTIMES = compile_late(r"(?:^|[/\\])(?:node|bun|deno)(?:\.exe)?$")
+_COMPOSED = compile_late(r"[|<;&\n`]|\$\(")
 MOST_ANCESTORS = 64
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bethink import plugins
 from bethink.errors import ConfigError
 from bethink.model import AUTOMATIC, MODES, NOTHING, Strings, Values
+from bethink.plugins import Registry
 from bethink.text import suggest
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Setting(NamedTuple):
     choices: Strings = ()
     low: float | None = None
     high: float | None = None
-    plugins: Any = None  # the registry whose names are accepted, too
+    plugins: Registry[Any] | None = None  # whose names are accepted, too
 
 
 SETTINGS = {

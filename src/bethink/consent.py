@@ -15,6 +15,7 @@ from typing import NamedTuple
 from bethink.model import Strings
 from bethink.store.base import Store
 from bethink.store.transfer import Bundle
+from bethink.text import compile_late
 
 ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"  # without lookalikes: I, L, O, 0, 1
 NOT_IN_IDS = "GHJKMNPQRSTUVWXYZ"  # letters that no id has
@@ -22,7 +23,7 @@ CODE_LENGTH = 4
 MINUTES = 15  # validity of a phrase
 NOTE = "request:"
 # Matches the whole message: one that quotes the phrase, or asks about it, confirms nothing.
-_PHRASE = re.compile(
+_PHRASE = compile_late(
     rf"[\s`'\"]*bethink +forget +([a-z0-9]{{{CODE_LENGTH}}})( +--purge)?[\s`'\".]*", re.IGNORECASE
 )
 

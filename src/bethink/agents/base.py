@@ -12,7 +12,6 @@ tag and stays. This module knows no agent's format, no project and no store.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
@@ -24,7 +23,7 @@ from zlib import crc32
 
 from bethink.language.words import STOP_WORDS
 from bethink.model import NOTHING, Json, ToolEvent, Values
-from bethink.text import TAG
+from bethink.text import TAG, blake2b, compile_late
 from bethink.text.shell import shorten_command
 
 # Why a line gives no turn: "no speech" for calls and results of tools, thinking and whatever else hosts write down; or what is worth
@@ -42,27 +41,27 @@ _PATHS = "file_path filePath notebook_path absolute_path target_file path filena
 _SEARCHES = ("grep", "glob", "ls", "list", "search", "find")
 _EDITS = tuple("edit multiedit write notebookedit replace create str_replace apply_patch".split())
 # What a shell command does that a colleague would tell: a commit with its subject, a pull request, a run of tests or checks.
-_COMMIT = re.compile(r"\bgit\b[^\n]{0,80}?\bcommit\b([^\n]{0,300}(?:\n[^\n]{0,200})?)")
-_PUSH = re.compile(r"\bgit\b[^\n;&|]{0,80}?\bpush\b(?! --dry-run)")
-_SUBJECT = re.compile(
+_COMMIT = compile_late(r"\bgit\b[^\n]{0,80}?\bcommit\b([^\n]{0,300}(?:\n[^\n]{0,200})?)")
+_PUSH = compile_late(r"\bgit\b[^\n;&|]{0,80}?\bpush\b(?! --dry-run)")
+_SUBJECT = compile_late(
     r"<<-?[ ]?['\"]?\w{1,20}['\"]?[^\n]{0,20}\n([^\n]{1,200})|m[ =](?:\"([^\"$\n]{1,200})|'([^'\n]{1,200}))"
 )
-_COMMITTED = re.compile(r"^\[[^\]\n]{1,200} [0-9a-f]{7,40}\] ([^\n]{1,200})$", re.MULTILINE)
-_TITLE = re.compile(r"(?:--title|-t)[ =](?:\"([^\"$\n]{1,200})|'([^'\n]{1,200}))")
-_PULL = re.compile(
+_COMMITTED = compile_late(r"^\[[^\]\n]{1,200} [0-9a-f]{7,40}\] ([^\n]{1,200})$", re.MULTILINE)
+_TITLE = compile_late(r"(?:--title|-t)[ =](?:\"([^\"$\n]{1,200})|'([^'\n]{1,200}))")
+_PULL = compile_late(
     r"https://[^\s/]{1,100}(?:/[^\s/]{1,100}){2,4}/(?:pull|merge_requests)/(\d{1,9})\b"
 )
 _TASK = r"[\w:.-]{0,40}(?:test|lint|check|e2e|build)(?![\w/\"'@])"
-_CHECK = re.compile(
+_CHECK = compile_late(
     r"(?<![^\s;&|(])(?:pytest|jest|vitest|tox|ruff|mypy|tsc|eslint|rspec|phpunit|golangci-lint|go (?:test|vet|build)|playwright test"
     rf"|(?:cargo|npm|pnpm|yarn|bun|mise|make|just|gradle|\./gradlew|mvn|dotnet|mix|swift)(?: [^\s;&|]{{1,60}}){{0,3}}? {_TASK})"
 )
-_FAILURES = re.compile(
+_FAILURES = compile_late(
     r"^(?:--- )?FAIL\b|\b[1-9]\d{0,6} (?:failed|failing|failures?|errors?)\b|\berror TS\d|^npm ERR!",
     re.MULTILINE,
 )
 # Lines by which a program says itself that its run as a whole failed.
-_VERDICT = re.compile(
+_VERDICT = compile_late(
     r"^test result: FAILED|^error: (?:could not compile|test failed)|^error\[E\d{4}\]|^\S{1,200}: error TS\d{1,5}:|^Found [1-9]\d{0,4} errors? in \d"
     r"|^=+ .{0,100}\b[1-9]\d{0,5} failed\b.{0,100} =+$|^FAILED \S{1,200}::|^FAIL\t\S{1,200}|^--- FAIL: |^\s{0,4}Tests?:?\s{1,8}[1-9]\d{0,5} failed"
     r"|^\s{1,8}[1-9]\d{0,5} failing$|^npm (?:ERR!|error) (?!code)|^\s?ELIFECYCLE|^make(?:\[\d\])?: \*\*\* |^✖ [1-9]\d{0,5} problems? \([1-9]"
@@ -74,14 +73,14 @@ _OUTPUT = 8_000  # characters of a tool's output that are looked at, at either e
 _FAILED_OUTPUT, _PASSED_OUTPUT = 1_500, 300
 _CHANGED = 120  # characters of a changed line
 # How hosts say that a call was not carried out, or that its outcome is not known: no failure of the command.
-_NO_OUTCOME = re.compile(
+_NO_OUTCOME = compile_late(
     r"\s*(?:<tool_use_error>)?(?:Sibling tool call errored|Cancelled: parallel tool call|The user doesn't want to proceed"
     r"|\[Request interrupted|Request interrupted|Permission to use |This command requires approval|InputValidationError"
     r"|Hook PreToolUse|PreToolUse|Command (?:was )?(?:running in|moved to) (?:the )?background|Command timed out|User rejected|Claude requested permissions)"
 )
-_WORD = re.compile(r"[^\W_]{2,40}|\d")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_ESCAPE = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
+_WORD = compile_late(r"[^\W_]{2,40}|\d")
+_CONTROL = compile_late(r"[\x00-\x1f\x7f]")
+_ESCAPE = compile_late(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 
 FENCE_LINES = 40
 FENCE_HEAD, FENCE_TAIL = 24, 12
@@ -117,18 +116,18 @@ NOTICES = (
 )
 # How a host begins its summary of a conversation that it goes on with; where the file marks it as a summary, it is one.
 CONTINUED = "This session is being continued from a previous conversation"
-FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_MODE = re.compile(
+FENCE = compile_late(r" {0,3}(`{3,}|~{3,})")
+_MODE = compile_late(
     r"^[ \t]{0,8}(?:<!--[ \t]{0,8})?memory-mode:[ \t]{0,8}(on|off)[ \t]{0,8}(?:-->)?[ \t]{0,8}$",
     re.IGNORECASE | re.MULTILINE,
 )
 
 # What Bethink recalled. The mark in the opening tag is random, so that no memory can forge its own end; without that end all that follows
 # goes.
-_RECALLED = re.compile(
+_RECALLED = compile_late(
     rf"<{TAG}(?:(?P<mark>[^>]{{0,300}})>.*?(?:</{TAG}(?P=mark)>|\Z)|.*)", re.DOTALL
 )
-_PRIVATE = re.compile(r"(`?)<(/?)private[ \t]{0,8}>", re.IGNORECASE)
+_PRIVATE = compile_late(r"(`?)<(/?)private[ \t]{0,8}>", re.IGNORECASE)
 
 
 class Fact(NamedTuple):
@@ -195,7 +194,7 @@ def clean(text: str) -> str:
 
 
 def digest(data: bytes) -> str:
-    return hashlib.blake2b(data, digest_size=8).hexdigest()
+    return blake2b(data, digest_size=8).hexdigest()
 
 
 def make_id(*parts: object) -> str:

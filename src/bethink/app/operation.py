@@ -15,6 +15,7 @@ This module imports nothing heavy: every command and the start of the MCP server
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import reduce
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
@@ -71,7 +72,7 @@ class Parameter(NamedTuple):
     default: object
     arg: Arg
     nullable: bool = False  # None is a distinct value: a switch with three states
-    members: "tuple[Parameter, ...]" = ()  # of objects
+    members: tuple["Parameter", ...] = ()  # of objects
     request: Callable[..., object] | None = None  # the NamedTuple that objects become
     path: Strings = ()  # the parameters of the function that it is part of
 
@@ -197,14 +198,16 @@ def read_fields(request: Any) -> tuple[Parameter, ...]:
 
 
 def _read_parameter(name: str, annotation: Any, defaults: Values) -> Iterable[Parameter]:
-    arg, required, default = Arg(), name not in defaults, defaults.get(name)
+    required, default = name not in defaults, defaults.get(name)
+    args: list[Arg] = []
     if get_origin(annotation) is Annotated:
         annotation, *notes = get_args(annotation)
         for note in notes:
             if isinstance(note, Members):
                 return [one._replace(path=(name, *one.path)) for one in note.list()]
             if isinstance(note, Arg):
-                arg = merge_args(arg, note)
+                args.append(note)
+    arg = reduce(merge_args, args) if args else Arg()
     nullable = False
     if get_origin(annotation) in (Union, UnionType):
         nullable = NoneType in get_args(annotation)

@@ -18,7 +18,6 @@ from itertools import accumulate
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bethink.consent import MINUTES
 from bethink.model import (
     EVERYTHING,
     PERSONAL,
@@ -590,6 +589,8 @@ def describe_request(done: Forgotten) -> list[str]:
     """Explain how the user confirms an agent's request to forget or purge; nothing if there is none."""
     if not done.phrase:
         return []
+    from bethink.consent import MINUTES
+
     ways = (
         f"Only the user can confirm this: by sending `{done.phrase}` and nothing else as a message within {MINUTES} minutes, by running"
         " that in their own terminal, or in the inbox of the web page (`bethink ui`). Tell the user which memories it is about."

@@ -11,10 +11,8 @@ from __future__ import annotations
 import json
 import os
 import re
-import threading
 import time
-import unicodedata
-from bisect import bisect_right
+from _thread import allocate_lock
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache, lru_cache
@@ -119,7 +117,7 @@ class Tokenizer(Protocol):
         ...
 
 
-_opening = threading.Lock()
+_opening = allocate_lock()
 
 
 def open_tokenizer(file: Path) -> Tokenizer:
@@ -191,6 +189,9 @@ class Characters(dict[int, str]):
     """Replacements of characters, computed on first use: lower case, no accents, marks between spaces."""
 
     def __missing__(self, code: int) -> str:
+        import unicodedata
+        from bisect import bisect_right
+
         starts, classes = _read_classes()
         made = ""
         for part in unicodedata.normalize("NFD", chr(code)):

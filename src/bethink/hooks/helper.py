@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import stat
 import sys
 import time
@@ -26,6 +25,7 @@ from bethink.hooks import spool, state
 from bethink.text import sha256
 
 if TYPE_CHECKING:
+    import socket  # 1.5 ms, which a hook without a helper saves
     from collections.abc import Callable
 
     from bethink.model import Json
@@ -89,6 +89,8 @@ def start(path: Path) -> None:
 
 def socket_path() -> Path | None:
     """Return the path of this installation's socket, or None where there are no Unix sockets."""
+    import socket
+
     if not hasattr(socket, "AF_UNIX") or not sys.executable:
         return None
     own = {name: text for name, text in os.environ.items() if name.startswith("BETHINK_")}
@@ -120,6 +122,8 @@ def _is_private(folder: Path) -> bool:
 
 
 def _connect(path: Path) -> socket.socket | None:
+    import socket
+
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.connect(str(path))
@@ -177,6 +181,8 @@ def serve(answer: Callable[[Json], str]) -> None:
     path = socket_path()
     if path is None:
         return
+    import socket
+
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         own = _bind(listener, path)
         last = time.monotonic()

@@ -29,7 +29,6 @@ from bethink.config import locate_database
 from bethink.errors import BethinkError
 from bethink.hooks import spool, state
 from bethink.hooks.state import Hook
-from bethink.language.words import COMMON_WORDS, STOP_WORDS
 from bethink.model import TRUST
 
 if TYPE_CHECKING:
@@ -95,9 +94,9 @@ def run_alone(words: Sequence[str]) -> None:
     options = dict(pairwise(parts))
     event, host = words[0], options.get("--host", "claude")
     if event == "helper":
-        gc.enable()
         from bethink.hooks import helper
 
+        gc.enable()
         helper.serve(answer_request)
         os._exit(0)
     limit = Limit(event, host)
@@ -201,9 +200,9 @@ def _tell(hook: Hook, project: Project, config: Config, closing: bool) -> str:
     if exists and _is_wanted(hook, config, project):
         reply = None
         if uses_helper and hook.event == "prompt":
-            request = {"hook": hook._asdict(), "worktree": str(project.worktree)}
             from bethink.hooks import helper  # sockets are nothing that every hook needs
 
+            request = {"hook": hook._asdict(), "worktree": str(project.worktree)}
             reply = helper.ask(request, HELPER_SHARE * config.hook_seconds)
         if reply is None:
             with _open(hook, project, config, closing) as memory:
@@ -319,6 +318,8 @@ def _is_wanted(hook: Hook, config: Config, project: Project) -> bool:
 
 def is_telling(prompt: str) -> bool:
     """Return True unless a prompt has only common words, such as "yes, do it again". Opens nothing."""
+    from bethink.language.words import COMMON_WORDS, STOP_WORDS
+
     words = re.findall(r"[^\W_]{1,60}", prompt[:LONG].lower())
     return len(prompt) > LONG or not (STOP_WORDS | COMMON_WORDS).issuperset(words)
 

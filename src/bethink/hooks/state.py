@@ -25,7 +25,6 @@ from bethink import plugins
 from bethink.agents.agent import EVENTS, HookDialect, ToolCall
 from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput
-from bethink.ingest.redact import redact, redact_name
 from bethink.model import Values
 from bethink.outgoing import Block, encode, join
 from bethink.project import EVERYWHERE, Pause, pauses_file, read_pauses
@@ -127,7 +126,11 @@ def _name(fields: Values, names: tuple[str, ...]) -> str:
 def _session(fields: Values, names: tuple[str, ...]) -> str:
     """The id of a session, without what looks like a secret: it goes into files and into the store."""
     name = _name(fields, names)
-    return name if len(name) <= HARMLESS or _is_usual(name) else redact_name(name)
+    if len(name) <= HARMLESS or _is_usual(name):
+        return name
+    from bethink.ingest.redact import redact_name  # and with it the vocabulary
+
+    return redact_name(name)
 
 
 def _is_usual(session: str) -> bool:
@@ -212,6 +215,8 @@ def failures_file() -> Path:
 
 def note_failure(host: str, event: str, message: str) -> None:
     """Count a failure. Never raises if it cannot be written."""
+    from bethink.ingest.redact import redact
+
     host = host if plugins.AGENTS.find(host) else OTHER
     event = event if event in EVENTS else OTHER
     rows = {row[:2]: row for row in read_failures()}

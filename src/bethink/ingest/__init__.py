@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,4 +29,6 @@ analyze code compare edit git ideas pipeline reconcile redact sync
 def __getattr__(name: str) -> ModuleType:
     if name not in STAGES:
         raise AttributeError(f"module 'bethink.ingest' has no attribute {name!r}")
-    return import_module(f"bethink.ingest.{name}")
+    module = f"bethink.ingest.{name}"
+    __import__(module)  # without `importlib`, which a search would load for it
+    return sys.modules[module]

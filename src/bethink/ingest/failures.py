@@ -8,7 +8,6 @@ redacted by the caller before they are stored.
 
 from __future__ import annotations
 
-import hashlib
 import posixpath
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,17 +24,18 @@ from bethink.ingest.commands import (
     strip_command,
 )
 from bethink.model import COMMAND_LENGTH, ToolEvent
+from bethink.text import blake2b, compile_late
 
 _REMOTE = ("ssh", "scp", "rsync", "wsl")  # what fails there is another machine's
 # Questions whose exit status is an answer, not a failure.
-_QUERIES = re.compile(
+_QUERIES = compile_late(
     r"(?:git (?:diff|grep|log|show|status|rev-parse|rev-list|merge-base|show-ref|ls-remote|ls-files|ls-tree|check-ignore|check-ref-format"
     r"|config|cat-file|symbolic-ref|describe|reflog|blame)|gh (?:pr checks|run watch|run view|search)|npm (?:outdated|audit|view|ls|list|why)"
     r"|pnpm (?:outdated|audit|why|ls|list)|pip3? show|(?:docker|kubectl) (?:inspect|ps|logs|get|describe)|systemctl (?:status|is-active|cat)"
     r"|brew list|node -e|node -p|python3? -c|ruby -e|php -r)\b"
 )
 # Commands that change nothing, so that they fix nothing.
-_LOOKS = re.compile(
+_LOOKS = compile_late(
     r"(?:ls|cat|bat|head|tail|less|grep|egrep|rg|ag|fd|find|tree|wc|file|stat|which|type|echo|printf|pwd|date|whoami|env|printenv|sleep|true"
     r"|false|test|\[|diff|cmp|du|df|ps|lsof|jq|yq|awk|sort|uniq|cut|tr|sed(?! -i| --in-place)|curl|wget|ping|man|history|wait"
     r"|git (?:diff|grep|log|show|status|rev-parse|rev-list|merge-base|ls-remote|ls-files|ls-tree|check-ignore|branch(?: -[avlr]+| --\S+)*$|remote -v"
@@ -45,21 +45,21 @@ _LOOKS = re.compile(
     r"|\S+ (?:--version|-v|-V|--help|version))(?:\s|$)"
 )
 # Steps that only set the stage for the next one.
-_STAGE = re.compile(
+_STAGE = compile_late(
     r"(?:cd|pushd|popd|export|set|source|\.|echo|printf|sleep|true|mkdir|:|umask|ulimit|unset|alias|shopt|nvm use)(?:\s|$)"
 )
 _CHANGING_STAGE = ("export ", "cd ", "source ", "mkdir ")
 _FILTERS = frozenset(
     "tail head cat tee sort wc sed less more column tac nl fold uniq cut tr".split()
 )
-_NOT_ENTERED = re.compile(
+_NOT_ENTERED = compile_late(
     r"\bcd(?::\d+)?: (?:can't cd to |no such file or directory: |not a directory: )?['\"]?([^'\":\n]{1,300})['\"]?(?::.{0,40}(?:no such file|not a directory)|$)",
     re.IGNORECASE | re.MULTILINE,
 )
-_ESCAPES = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\[[0-9;]{1,8}m")
-_EXIT_LINE = re.compile(r"(?:Error: )?Exit code:? \d+")
+_ESCAPES = compile_late(r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\[[0-9;]{1,8}m")
+_EXIT_LINE = compile_late(r"(?:Error: )?Exit code:? \d+")
 # Lines that say that something failed, but not why.
-_NOISE = re.compile(
+_NOISE = compile_late(
     r"(?:npm (?:ERR!|error) (?:code|errno|syscall|path|command|A complete log|Lifecycle|workspace|location|Exit status|signal|at |\s*$)"
     r"|\s*ELIFECYCLE|.*(?:command failed with exit code|exit status \d+$|exited with (?:code )?\d+|exited \(\d+\)|Command failed)"
     r"|make(?:\[\d+\])?: \*\*\* |error Command failed|.{0,40}ERR_PNPM_RECURSIVE(?!.{0,80}not found)|✖ \d+ |.{0,20}\b\d+ (?:failed|failing|errors?)\b|undefined$|(?:FAIL|ok)\s+\S{1,200}\s+(?:\[|\(cached|[\d.]+s)|FAIL$|.{0,4}Build failed in|\s*at .{1,200}:\d+|\s*File \".{1,200}\", line \d+"
@@ -67,30 +67,30 @@ _NOISE = re.compile(
     r"|.{0,40}(?:0 errors?\b|0 fail|no errors)|hint:|Error: Process completed|> |\$ |Waiting |.{0,60}Deprecation|.*DEPRECATED|.*DEPRECATION)",
     re.IGNORECASE,
 )
-_STRONG = re.compile(
+_STRONG = compile_late(
     r"\.(?:go|rs|c|cc|cpp|h|java|kt|swift|zig):\d+:\d+: |(?:^|[\s:(\]])(?:fatal:|error:|error\[|error\s+TS\d|error \w+:|ERROR\b|panic:|panicked at|npm (?:ERR!|error) |Traceback|\w{0,60}(?:Error|Exception)(?::| \[)"
     r"|AssertionError|FAIL\b|FAILED\b|✖|✗|✘|× |E\s{3,}\w)|command not found|: not found$|No such file or directory|Permission denied"
     r"|unknown (?:flag|option|command|shorthand|json field)|Unknown JSON field|(?:un)?recognized (?:argument|option)|is not recognized|address already in use|refused"
     r"|\[(?:remote )?rejected\]|^CONFLICT|did not match any|is (?:not|already) |cannot |can't |could not |couldn't |unable to |not found\b|is required"
 )
-_GO_CAUSE = re.compile(r"\w{1,100}_test\.go:\d+: \S")
-_WEAK = re.compile(
+_GO_CAUSE = compile_late(r"\w{1,100}_test\.go:\d+: \S")
+_WEAK = compile_late(
     r"\b(?:error|failed|failure|fails|invalid|missing|denied|unexpected|undefined|unknown|ignored|unsupported|expected|no such|must|not)\b",
     re.IGNORECASE,
 )
-_PASSED = re.compile(
+_PASSED = compile_late(
     r"\b[1-9]\d{0,6} (?:passed|passing)\b|\btest result: ok\b|^ok\s+\S+|\bAll checks passed|\bno issues found|\bSuccess: no issues"
     r"|\bBuild succeeded|\bBUILD SUCCESSFUL|\bbuilt in \d|\bCompiled successfully|\b0 errors\b|\bFinished `|\b0 failures\b",
     re.IGNORECASE | re.MULTILINE,
 )
-_SHOWS_FAILURE = re.compile(
+_SHOWS_FAILURE = compile_late(
     r"^(?:--- )?FAIL\b|\b[1-9]\d{0,6} (?:failed|failing|failures?|errors?)\b|\berror(?:\[\w+\]|:| TS\d)|^npm (?:ERR!|error)|\bFAILED\b|\bfatal:|panic",
     re.MULTILINE | re.IGNORECASE,
 )
 
 # Kinds of failures in the order in which they are tried.
 KINDS: Mapping[str, re.Pattern[str]] = {
-    name: re.compile(pattern, re.IGNORECASE)
+    name: compile_late(pattern, re.IGNORECASE)
     for name, pattern in {
         "port in use": r"EADDRINUSE|address already in use|port \S{1,12} is (?:already )?(?:in use|allocated)|port is already allocated",
         "service not running": r"ECONNREFUSED|connection refused|cannot connect to the docker daemon|could not connect to server|is the server running"
@@ -120,10 +120,10 @@ KINDS: Mapping[str, re.Pattern[str]] = {
         "test expectation": r"assert|expected|--- FAIL|\b(?-i:FAIL(?:ED|URES?)?)\b|failing|\b\d+ failed|toEqual|toBe\b|snapshot|to equal|test.{0,20}failed|\bnot ok\b",
     }.items()
 }
-_TESTS = re.compile(
+_TESTS = compile_late(
     r"\b(?:test|tests|spec|rspec|pytest|jest|vitest|playwright|cypress|tox|nox|e2e)\b"
 )
-_CHECKS = re.compile(
+_CHECKS = compile_late(
     r"\b(?:build|lint|check|tsc|mypy|pyright|ruff|eslint|vale|compile|vet|clippy|fmt)\b"
 )
 CODE = ("type or lint rule", "test expectation")  # kinds that an edit of the code mends
@@ -138,29 +138,31 @@ _SURROUNDINGS = (
     "environment variable",
     "wrong flag",
 )
-_WORKS = re.compile(r"lint|test|fmt|format|check|build|type")
+_WORKS = compile_late(r"lint|test|fmt|format|check|build|type")
 _RUNNERS = frozenset("npx pnpx bunx uvx pnpm npm yarn bun uv poetry pdm run exec dlx x".split())
 # Commands that may mend a kind of failure; where one of them ran, it is the fix.
 _REMEDIES = {
-    "missing dependency": re.compile(
+    "missing dependency": compile_late(
         r"\b(?:install|ci|add|sync|restore|bootstrap|setup|venv|get|tidy|update|upgrade|i|activate|link|use|corepack)\b"
     ),
-    "version": re.compile(r"\b(?:install|update|upgrade|use|add|tidy|lock|sync|get|i|generate)\b"),
-    "permission": re.compile(
+    "version": compile_late(
+        r"\b(?:install|update|upgrade|use|add|tidy|lock|sync|get|i|generate)\b"
+    ),
+    "permission": compile_late(
         r"\b(?:chmod|chown|sudo|login|auth|ssh-add|setup-git|token|set-url)\b"
     ),
-    "service not running": re.compile(
+    "service not running": compile_late(
         r"\b(?:start|up|run|serve|open|restart|launch|colima|systemctl|dev)\b"
     ),
-    "port in use": re.compile(r"\b(?:kill|pkill|fuser|stop|down|rm)\b"),
-    "environment variable": re.compile(r"\b(?:export|cp|source|direnv|dotenv|secret)\b|\w=\S"),
-    "conflict": re.compile(
+    "port in use": compile_late(r"\b(?:kill|pkill|fuser|stop|down|rm)\b"),
+    "environment variable": compile_late(r"\b(?:export|cp|source|direnv|dotenv|secret)\b|\w=\S"),
+    "conflict": compile_late(
         r"\bgit (?:pull|fetch|rebase|merge|stash|reset|checkout|switch|add|rm|commit|push|branch|worktree|clean|restore)\b|\brm\b"
     ),
-    "wrong directory": re.compile(r"\b(?:cd|mkdir|cp|mv|git|touch|init)\b"),
+    "wrong directory": compile_late(r"\b(?:cd|mkdir|cp|mv|git|touch|init)\b"),
 }
 JOINT = " && "
-_SETTINGS = re.compile(
+_SETTINGS = compile_late(
     r"\.(?:json|jsonc|toml|ya?ml|ini|cfg|conf|env|lock|properties|gradle|mod|xml)$|/\.[\w.-]+$|file$"
 )
 _REMEMBERED = 12  # changes since a failure
@@ -382,16 +384,16 @@ def _shorten(text: str, length: int = _TEXT) -> str:
     return plain if len(plain) <= length else f"{plain[: length - 1].rstrip()}…"
 
 
-_SOURCE_FILE = re.compile(r"[\w./@+-]{1,200}\.[a-z]{1,6}(?=[:(]\d)")
+_SOURCE_FILE = compile_late(r"[\w./@+-]{1,200}\.[a-z]{1,6}(?=[:(]\d)")
 # Errors that mean one file: with another file it is another error.
-_ABOUT_FILE = re.compile(
+_ABOUT_FILE = compile_late(
     r"no such file|cannot access|can't open file|does not exist|is a directory|not a directory|\bcd: |ENOENT",
     re.IGNORECASE,
 )
-_FILE_NAME = re.compile(r"[\w.@+/-]{0,200}[/.][\w.@+/-]{1,200}|(?<=cd: )[\w.@+/-]{1,200}")
+_FILE_NAME = compile_late(r"[\w.@+/-]{0,200}[/.][\w.@+/-]{1,200}|(?<=cd: )[\w.@+/-]{1,200}")
 
 _NORMAL: Sequence[tuple[re.Pattern[str], str]] = [
-    (re.compile(pattern, re.IGNORECASE), by)
+    (compile_late(pattern, re.IGNORECASE), by)
     for pattern, by in (
         (r"\x1b\[[0-9;?]{0,20}[A-Za-z]", ""),
         (r"^.{0,60}?:?\s?line \d+: ", ""),
@@ -454,7 +456,7 @@ def sign_error(command: str, error: str) -> str:
         normal = " ".join([normal, *sorted(set(named))]).lower()
     words = re.findall(r"[^\W\d_]{3,}", re.sub(r"<\w+>", "", normal))
     basis = normal if len(words) >= 3 else f"{name_family(command)}\0{normal}"
-    return hashlib.blake2b(basis.encode("utf-8", "replace"), digest_size=8).hexdigest()
+    return blake2b(basis.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 def find_files(error: str) -> frozenset[str]:

@@ -6,9 +6,9 @@ question prefers by time and kind, what a profile weighs, and how it compares wi
 """
 
 import math
-import random
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from bethink.errors import InvalidInput
 from bethink.model import (
@@ -40,6 +40,9 @@ from bethink.recall.signals import (
     measure_signals,
     weigh_signals,
 )
+
+if TYPE_CHECKING:
+    from random import Random
 
 # Tiers: they decide the order before any score.
 TIERS = {
@@ -129,7 +132,7 @@ def describe(
     signals: Sequence[Signal],
     valid_then: frozenset[int],
     now: datetime,
-    rng: random.Random,
+    rng: "Random | None",
 ) -> Described:
     """Return every candidate with all features that can be known without its text."""
     described = measure(pool, profile, signals)
@@ -140,7 +143,7 @@ def describe(
         features["confidence"] = one.confidence
         if profile.relevance < 1:
             features |= measure_use(one, profile, now)
-        if profile.jitter:
+        if rng:
             features["chance"] = rng.random() * 2 - 1
     compare(candidates, described, profile)
     return list(zip(candidates, described, strict=True))

@@ -1,10 +1,8 @@
 """Recall, the recipe: question → query → candidates → features → rank → expand → answer. Never writes."""
 
-import random
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bethink.embed.base import Embedder
 from bethink.model import Answer, Candidate, Filter, Hit, Query, Strings
 from bethink.recall.candidates import Search, apply_syntax
 from bethink.recall.expand import expand
@@ -35,6 +33,9 @@ from bethink.store.base import Store
 from bethink.store.rows import is_narrow
 
 if TYPE_CHECKING:
+    from random import Random
+
+    from bethink.embed.base import Embedder
     from bethink.judge import Judge
 
 
@@ -64,9 +65,9 @@ def recall(
     question: str,
     ask: Ask,
     store: Store,
-    embedder: Embedder | None,
+    embedder: "Embedder | None",
     now: datetime,
-    rng: random.Random,
+    rng: "Random | None" = None,  # for a profile with jitter
     judge: "Judge | None" = None,
 ) -> Answer:
     """Answer a question."""
@@ -136,7 +137,7 @@ def _newest(candidate: Candidate) -> tuple[float, int]:
 
 
 def _date_by_event(
-    question: str, query: Query, ask: Ask, store: Store, embedder: Embedder | None, now: datetime
+    question: str, query: Query, ask: Ask, store: Store, embedder: "Embedder | None", now: datetime
 ) -> Query:
     """Add the time of an event that a question refers to ("before we moved to Postgres"), if known."""
     if (event := find_event(question)) is None:
@@ -144,13 +145,13 @@ def _date_by_event(
     side, text = event
     look = Ask(ask.filter, ask.mode, ask.fusion, limit=1, gate=ask.gate, threshold=EVENT_FIT)
     look = look._replace(related=False, looking_up=True)
-    hits = recall(text, look, store, embedder, now, random.Random(0)).hits
+    hits = recall(text, look, store, embedder, now).hits
     known: list[Any] = [hit.memory.valid_from or hit.memory.created_at for hit in hits]
     return query._replace(**{side: known[0]}) if known else query
 
 
 def _leave_unrelated(
-    shortlist: Shortlist, total: int, query: Query, ask: Ask, embedder: Embedder | None
+    shortlist: Shortlist, total: int, query: Query, ask: Ask, embedder: "Embedder | None"
 ) -> tuple[Shortlist, int, Strings]:
     """Return the hits to show, the total and hints. If nothing fits, only the nearest few remain.
 

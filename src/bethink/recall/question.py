@@ -6,7 +6,6 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from bethink.embed import submit_ahead
-from bethink.embed.base import Embedder
 from bethink.language.words import STOP_WORDS, WORD_LISTS
 from bethink.recall.candidates import Meaning
 from bethink.store.base import Store
@@ -14,6 +13,8 @@ from bethink.store.words import as_words
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
+
+    from bethink.embed.base import Embedder
 
 MOST_CONTEXT_WORDS = 40  # of the context that a follow-up takes along; a bound, by hand
 
@@ -36,7 +37,7 @@ def no_meaning() -> Meaning | None:
 
 
 def start_embedding(
-    text: str, embedder: Embedder | None, store: Store, hypothesis: str
+    text: str, embedder: "Embedder | None", store: Store, hypothesis: str
 ) -> Callable[[], Meaning | None]:
     """Start embedding a question in another thread; calling the result waits for it.
 

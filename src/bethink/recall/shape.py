@@ -26,7 +26,6 @@ from bethink.model import (
     Span,
     Strings,
 )
-from bethink.schema import json_fields
 from bethink.store.words import tokenize
 
 LONGEST = 50_000  # characters of a text that are looked at: marks further down help nobody
@@ -89,6 +88,8 @@ def digest_lines(session: Session, done: Sequence[str] = ()) -> list[str]:
 
 def plain(memory: Memory) -> Json:
     """Return a memory as the documented JSON object."""
+    from bethink.schema import json_fields  # not needed by a list for people
+
     return {name: to_json(getattr(memory, name)) for name in json_fields()}
 
 

@@ -1,13 +1,16 @@
 """Unrelated: noticing that nothing fits a question, and saying so."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from bethink.embed.base import Embedder
 from bethink.model import OPEN_KINDS, Filter, Query, Strings
 from bethink.recall.candidates import narrow_filter
 from bethink.recall.rank import Features
 from bethink.recall.shape import NONE_OPEN, NOTHING_OPEN
 from bethink.store.base import Store
+
+if TYPE_CHECKING:
+    from bethink.embed.base import Embedder
 
 # Least nearness of the best hit above that of unrelated texts, and what a covered question adds: .3 % of the answered questions
 # of six sets fall below, and 74 % of those that belong to another set (bench/LOG.md, 2026-11-15).
@@ -21,7 +24,7 @@ NOTHING_FITS = "Nothing fits this question well."
 FEW_SHOWN = "Nothing fits this question well: only a few of the nearest are shown."
 
 
-def are_unrelated(hits: Sequence[Features], embedder: Embedder | None) -> bool:
+def are_unrelated(hits: Sequence[Features], embedder: "Embedder | None") -> bool:
     """Return True if the best hit is no nearer than unrelated texts, and no hit covers the whole question.
 
     Without a model: if it has next to no words of the question, and was not found by its topic either.

@@ -12,9 +12,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import UTC, date, datetime
 from functools import partial
 from os.path import commonprefix
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from bethink.embed.base import Embedder
 from bethink.errors import Ambiguous, NotFound, StoreCorrupt
 from bethink.model import (
     NOTHING,
@@ -36,7 +35,7 @@ from bethink.model import (
     Words,
     turn_of,
 )
-from bethink.store import rows, transfer
+from bethink.store import rows
 from bethink.store.places import MEMORIES, TOPICS, Index
 from bethink.store.rows import (
     Cosines,
@@ -51,8 +50,11 @@ from bethink.store.rows import (
     within,
 )
 from bethink.store.rules import Writer
-from bethink.store.transfer import Bundle, Expected
 from bethink.store.words import count_occurrences, hash_word, pair_hash
+
+if TYPE_CHECKING:
+    from bethink.embed.base import Embedder
+    from bethink.store.transfer import Bundle, Expected
 
 # The first 13 characters of an id are its millisecond: shorter ones stop being unique with the next memory.
 SHORTEST = 13
@@ -622,11 +624,13 @@ class Store(Reader):
 
     def export(
         self, part: str, scopes: Scopes | None = None, vectors: bool = True, size: int = PAGE
-    ) -> Iterator[Bundle]:
+    ) -> Iterator["Bundle"]:
         """Yield a part (`transfer.PARTS`) in bundles of at most `size` items."""
         keys, select, scope = rows.EXPORTS[part]
         where = self._within(scope, scopes) if scope else "1 = 1"
         select = select.replace("{columns}", self.columns).replace("SELECT", f"SELECT {keys},", 1)
+        from bethink.store.transfer import Bundle  # no search needs it
+
         width = len(keys.split(", "))
         last: Sequence[Any] = ()
         while True:
@@ -675,9 +679,9 @@ class Store(Reader):
 
     def take(
         self,
-        bundle: Bundle,
+        bundle: "Bundle",
         *,
-        expect: Expected = NOTHING,
+        expect: "Expected" = NOTHING,
         allow_purged: bool = False,
         note: tuple[str, str] | None = None,
     ) -> Strings:
@@ -687,6 +691,8 @@ class Store(Reader):
         (None: no such memory), another memory of the scope has the same text, or their text or
         history contains a purged text.
         """
+
+        from bethink.store import transfer
 
         def take(writer: Writer) -> Strings:
             ids = [one.memory.id for one in bundle.records]
@@ -793,7 +799,7 @@ class Store(Reader):
     def keyword_spans(self, query: Query, scopes: Scopes, limit: int) -> Scores:
         raise NotImplementedError
 
-    def embed_question(self, text: str, embedder: Embedder) -> Any:
+    def embed_question(self, text: str, embedder: "Embedder") -> Any:
         """Embed a question, or return the cached vector of the same question."""
         return embedder.query(text)
 

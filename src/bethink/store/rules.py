@@ -27,7 +27,6 @@ from bethink.store.places import (
     vector_text,
 )
 from bethink.store.rows import Ids, Keys, Record, Row, Rows, tombstone, within
-from bethink.store.transfer import from_json
 from bethink.text import hash_text
 
 # Keys among the facts about the database (`meta`): receipts of writes that may come again.
@@ -63,6 +62,8 @@ class Writer(Places):
         if not once:
             return self._apply()
         if known := self.one("SELECT value FROM meta WHERE key = ?", ONCE + once):
+            from bethink.store.transfer import from_json  # which a search has no use for
+
             receipt: Receipt = from_json(Receipt, json.loads(known[0])["receipt"])
             return receipt
         receipt = self._apply()

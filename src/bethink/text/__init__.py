@@ -13,8 +13,8 @@ import time
 from _thread import allocate_lock
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
-from typing import TYPE_CHECKING, NoReturn
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from bethink import model
 from bethink.errors import InvalidInput
@@ -105,6 +105,30 @@ def refuse_constant(word: str) -> NoReturn:
 def hash_text(text: str, size: int = 16) -> bytes:
     """By what a text is known again. The same in every process and on every machine."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).digest()
+
+
+# Patterns
+
+
+class LatePattern:
+    """A regular expression that is compiled when it is first used."""
+
+    def __init__(self, source: str, flags: int = 0) -> None:
+        self.source, self.flags = source, flags
+
+    @cached_property
+    def compiled(self) -> re.Pattern[str]:
+        return re.compile(self.source, self.flags)
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self.compiled, name)
+        setattr(self, name, method)  # and is not asked for again
+        return method
+
+
+def compile_late(source: str, flags: int = 0) -> re.Pattern[str]:
+    """Return a pattern that is compiled when it is first used: a hook uses few of those that it loads."""
+    return cast("re.Pattern[str]", LatePattern(source, flags))
 
 
 # Ids

@@ -5,9 +5,7 @@ stdout is data; stderr is talk. Data formats return stored text unchanged, excep
 """
 
 import errno
-import importlib
 import os
-import shlex
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -202,9 +200,9 @@ def load_operation(name: str) -> Operation:
             f"'{name}' is not a command.", close or "`bethink --help` lists the commands."
         )
     module = COMMANDS[name][1]
-    importlib.import_module(f"bethink.app.{module}")
+    __import__(f"bethink.app.{module}")
     if module.startswith("operations."):
-        importlib.import_module(f"bethink.app.cli.{module.removeprefix('operations.')}")
+        __import__(f"bethink.app.cli.{module.removeprefix('operations.')}")
     return OPERATIONS[name]
 
 
@@ -212,7 +210,7 @@ def run_operation(operation: Operation, parsed: parser.Parsed) -> int:
     """Run one command and return its exit code."""
     console = make_console(operation, parsed)
     check_agent(operation, console)
-    arguments = parser.read_arguments(operation, parsed.values)
+    arguments = parser.read_arguments(operation, parsed)
     taken = operation.function.__code__.co_varnames[: operation.function.__code__.co_argcount]
     if "console" in taken:
         arguments["console"] = console
@@ -252,15 +250,9 @@ def find_forbidden(operation: Operation, arguments: Iterable[str]) -> str:
         return ""
     if operation.agents not in ("read", "append"):
         return operation.name
-    parameters = {one.name: one for one in operation.parameters("cli")}
-    return next(
-        (
-            f"{operation.name} {parser.name_option(parameters[name])}"
-            for name in operation.person_with
-            if name in names
-        ),
-        "",
-    )
+    refused = next((name for name in operation.person_with if name in names), "")
+    options = {one.name: one for one in operation.parameters("cli")} if refused else {}
+    return f"{operation.name} {parser.name_option(options[refused])}" if refused else ""
 
 
 def check_agent(operation: Operation, console: Console) -> None:
@@ -485,6 +477,8 @@ def find_unjoined(memory: "Bethink") -> tuple[str, ...]:
     namesake = f"project:{projects.team_identity(here.name)}"
     if not memory.shared or here.team or namesake not in memory.store.scopes():
         return ()
+    import shlex
+
     fix = f"bethink join {shlex.quote(here.name)}"
     return f"This folder is not the team's project {here.name}; `{fix}` joins it.", fix
 

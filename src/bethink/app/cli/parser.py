@@ -2,9 +2,8 @@
 
 import re
 import sys
-from argparse import SUPPRESS, ArgumentParser
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple, NoReturn
+from typing import Annotated, NamedTuple
 
 from bethink.app.operation import (
     Arg,
@@ -53,11 +52,15 @@ class Common(NamedTuple):
 class Parsed(NamedTuple):
     common: Common
     values: Json  # by name, as they were given
+    own: tuple[Parameter, ...]  # the command's own arguments
 
 
 def list_parameters(operation: Operation) -> tuple[Parameter, ...]:
     """The arguments of a command: its own, and the options of every command."""
-    own = operation.parameters("cli")
+    return _add_common(operation, operation.parameters("cli"))
+
+
+def _add_common(operation: Operation, own: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
     help, *common = read_fields(Common)
     formats = LIST_FORMATS if operation.lists else FORMATS
     taken = {one.name for one in own}
@@ -71,39 +74,31 @@ def list_parameters(operation: Operation) -> tuple[Parameter, ...]:
 
 def parse(operation: Operation, words: Sequence[str]) -> Parsed:
     """Read the words behind a command."""
-    parameters = list_parameters(operation)
+    own = operation.parameters("cli")
+    parameters = _add_common(operation, own)
     try:
         values = _read_words(parameters, words)
         common = Common(**{name: values[name] for name in Common._fields if name in values})
         if common.help or common.version:
-            return Parsed(common, values)
+            return Parsed(common, values, own)
         _check_required(parameters, values)
         check_together(values, parameters, name_option)
     except UsageError as error:
         more = f"`bethink {operation.name} --help` lists its arguments."
         raise UsageError(error.message, error.hint or more) from None
     _check_encoding(values)
-    return Parsed(common, values)
+    return Parsed(common, values, own)
 
 
-def read_arguments(operation: Operation, values: Values) -> Json:
+def read_arguments(operation: Operation, parsed: Parsed) -> Json:
     """Return the arguments of an operation's function: read files and stdin, build request objects."""
-    parameters, complete = operation.parameters("cli"), dict(values)
-    for one in parameters:
+    values, complete = parsed.values, dict(parsed.values)
+    for one in parsed.own:
         if one.arg.words or (one.arg.stdin and {one.name, "file"} & values.keys()):
             typed, file = values.get(one.name), values.get("file") if one.arg.stdin else None
             words = (typed,) if isinstance(typed, str) else typed
             complete[one.name] = read_text(words, file, operation.examples[0])
-    return bind(operation.function, parameters, complete)
-
-
-class Parser(ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        message = message.replace("argument -", "-")
-        name, colon, rest = message.partition(": ")
-        if colon and "/" in name:  # of several names the first
-            message = f"{name.partition('/')[0]}: {rest}"
-        raise UsageError(f"{message[0].upper()}{message[1:]}.")
+    return bind(operation.function, parsed.own, complete)
 
 
 def name_option(parameter: Parameter) -> str:
@@ -130,12 +125,26 @@ def name_negative(parameter: Parameter) -> str:
     return ""
 
 
-def _make_parser(parameters: Sequence[Parameter]) -> Parser:
-    parser = Parser(add_help=False, allow_abbrev=False, argument_default=SUPPRESS)
+def _parse_options(
+    parameters: Sequence[Parameter], words: Sequence[str]
+) -> tuple[Json, Sequence[str]]:
+    """The values of options as they were typed, and the other words."""
+    if not any(word.startswith("-") for word in words):
+        return {}, words
+    import argparse  # 1.3 ms
+
+    # Its messages stay English, like ours; looking for translations takes 0.8 ms of a search.
+    argparse._ = str  # type: ignore[attr-defined]
+    parser = argparse.ArgumentParser(
+        add_help=False, allow_abbrev=False, argument_default=argparse.SUPPRESS, exit_on_error=False
+    )
     # A group does not build a help formatter for each argument, which took 2 ms of a search.
     group = parser.add_argument_group()
+    named = {word.partition("=")[0] for word in words}
     for one in parameters:
-        if is_positional(one):
+        flags = [*name_flags(one), name_negative(one)]
+        # An option that nobody typed need not be known: most commands have forty.
+        if is_positional(one) or (named.isdisjoint(flags) and not one.arg.short):
             continue
         negative = name_negative(one) if one.type == "switch" else ""
         place = parser.add_mutually_exclusive_group() if negative else group
@@ -147,7 +156,12 @@ def _make_parser(parameters: Sequence[Parameter]) -> Parser:
             place.add_argument(*name_flags(one), dest=one.name)
         if negative:
             place.add_argument(negative, dest=one.name, action="store_const", const=False)
-    return parser
+    try:
+        found, plain = parser.parse_known_args(words)
+    except argparse.ArgumentError as error:
+        name = (error.argument_name or "").partition("/")[0]  # of several names the first
+        raise UsageError(f"{name}: {error.message.replace('argument -', '-')}.") from None
+    return vars(found), plain
 
 
 def _read_words(parameters: Sequence[Parameter], words: Sequence[str]) -> Json:
@@ -156,11 +170,11 @@ def _read_words(parameters: Sequence[Parameter], words: Sequence[str]) -> Json:
     if "--" in before:
         at = before.index("--")
         before, after = before[:at], before[at + 1 :]
-    found, plain = _make_parser(parameters).parse_known_args(before)
+    typed, plain = _parse_options(parameters, before)
     for word in plain:
         if _is_option(word):
             raise _unknown_option(word.partition("=")[0], parameters)
-    typed, values = vars(found), {}
+    values: Json = {}
     for one in parameters:
         if one.name in typed:
             values[one.name] = _read_value(typed[one.name], one)

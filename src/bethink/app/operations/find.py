@@ -20,7 +20,6 @@ from bethink.app.operations.requests import (
     Rerank,
 )
 from bethink.errors import UsageError
-from bethink.language.questions import NEGATED_WHY
 from bethink.model import EVERYTHING, OPEN_KINDS, PERSONAL, Answer, Event, Filter, Memory
 
 if TYPE_CHECKING:
@@ -231,6 +230,7 @@ def why(
 ) -> "tuple[str, Explanation | None]":
     """Explain a decision: the statement, its reason, what it replaced and where it was said."""
     from bethink.features.explain import explain
+    from bethink.language.questions import NEGATED_WHY
 
     bare = NEGATED_WHY.sub("", subject) or subject
     return bare, explain(memory, bare)

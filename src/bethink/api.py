@@ -296,7 +296,7 @@ class Bethink:
         dedup: bool | None = None,
         automatic: str | None = None,
         allow_purged: bool = False,
-        **more: Any,
+        **more: object,
     ) -> Outcome:
         """Store one statement; `more` are other fields that `bethink.model` declares editable.
 
@@ -464,7 +464,7 @@ class Bethink:
             return work(None)
 
     def update(
-        self, id: str, *, clear: Sequence[str] = (), was: Memory | None = None, **fields: Any
+        self, id: str, *, clear: Sequence[str] = (), was: Memory | None = None, **fields: object
     ) -> Memory:
         """Change a memory; the old version stays in its history.
 
@@ -483,7 +483,7 @@ class Bethink:
         fields: dict[str, Any],
         clear: Sequence[str],
         trust: int,
-        unchanged: Any = (),
+        unchanged: object = (),
         first: tuple[Change, ...] = (),
     ) -> Memory:
         values = {name: value for name, value in fields.items() if value is not None}
@@ -497,7 +497,7 @@ class Bethink:
         change = (*first, Change(memory.id, "update", changes))
         return self._write_to(memory, change=change, unchanged=unchanged, **vectors)
 
-    def _write_to(self, memory: Memory, **parts: Any) -> Memory:
+    def _write_to(self, memory: Memory, **parts: object) -> Memory:
         """Write the parts of a batch, and return the memory as it is then."""
         self.write(**parts)
         return self.store.get([memory.id])[0]

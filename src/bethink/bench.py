@@ -35,13 +35,13 @@ INTERVALS = ("low", "high", "behind", "behind_low", "behind_high")
 SPEEDS = ("p50_ms", "p95_ms", "cpu_ms", "documents_per_second", "documents", "queries")
 FIELDS = ("set", "asked", "mode", *MEASURES, *INTERVALS, *SPEEDS)
 DEPTH = 10
-BATCH = 64  # sources to a transaction
-ASKED = {"own": 0, "day": 1, "week": 7, "month": 30}  # days after the newest memory
+_BATCH = 64  # sources to a transaction
+_ASKED = {"own": 0, "day": 1, "week": 7, "month": 30}  # days after the newest memory
 RECIPES = ("newest", "bm25", "convex", "rrf")
 RERANKED = "reranked"  # hybrid, with the first hits reranked by the judge
 SEARCHES = (*MODES, RERANKED)
 POOL = 300  # hits that the plain recipes reorder
-MEANING, RRF_K = 0.6, 60  # of the plain recipes as published
+MEANING, _RRF_K = 0.6, 60  # of the plain recipes as published
 RESAMPLES = 1000  # of the questions, for a 95 % interval of the mean
 
 Row = dict[str, Any]
@@ -142,7 +142,7 @@ def load(memory: Bethink, dataset: Dataset, folder: Path, tell: Progress) -> Lab
         group.append(_make_passage(document, len(group)))
     done = 0
     for scope, sources in scopes.items():
-        for page in split_pages(list(sources.items()), BATCH):
+        for page in split_pages(list(sources.items()), _BATCH):
             batch = [(Source(name, "transcript"), passages) for name, passages in page]
             memory.ingest(batch, scope=scope, replace_sources=False)
             done += sum(len(passages) for _, passages in page)
@@ -221,7 +221,7 @@ def measure(
     All modes are asked the same questions at the same times.
     """
     made = [at for row in dataset.documents if (at := as_time(row.get("time")))]
-    later = max(made, default=datetime.now(UTC)) + timedelta(days=ASKED[asked])
+    later = max(made, default=datetime.now(UTC)) + timedelta(days=_ASKED[asked])
     pools: dict[str, list[LabelledHit]] = {}
 
     def find(query: Row, mode: str) -> list[LabelledHit]:
@@ -302,7 +302,7 @@ def order_by_recipe(pool: Sequence[LabelledHit], recipe: str) -> list[LabelledHi
 def _weigh_ranks(values: Any) -> Any:
     """1 / (k + rank) of each value, the first as 1; nothing for what a signal did not find."""
     ranks = np.argsort(-values, kind="stable").argsort()
-    return np.where(values > 0, (RRF_K + 1) / (RRF_K + 1 + ranks), 0.0)
+    return np.where(values > 0, (_RRF_K + 1) / (_RRF_K + 1 + ranks), 0.0)
 
 
 # Judging

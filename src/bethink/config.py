@@ -246,7 +246,7 @@ def locate_database(config: Config, project: "Project") -> str:
     return str(local if local.exists() and trusts(project.root) else data_directory() / "memory.db")
 
 
-def check(key: str, value: Any) -> Any:
+def check(key: str, value: object) -> Any:
     """Return the value in its setting's type, or raise a ValueError that names accepted values."""
     setting = SETTINGS[key]
     kind = type(Config._field_defaults[key])
@@ -269,7 +269,7 @@ def check(key: str, value: Any) -> Any:
     return value
 
 
-def _check_switch(value: Any) -> bool:
+def _check_switch(value: object) -> bool:
     words = {"true": True, "yes": True, "on": True, "1": True}
     words |= {"false": False, "no": False, "off": False, "0": False}
     found = value if isinstance(value, bool) else words.get(str(value).lower())
@@ -291,7 +291,7 @@ def _check_number(kind: type, value: Any, setting: Setting) -> Any:
     return kind(number)
 
 
-def check_setting(key: str, value: Any, place: str = "") -> Any:
+def check_setting(key: str, value: object, place: str = "") -> Any:
     """Check a value like `check`, but raise a ConfigError that names its place."""
     try:
         return check(key, value)
@@ -356,7 +356,7 @@ def load(root: Path | None = None, overrides: Values | None = None) -> Config:
     return Config(**values, origins=origins, warnings=tuple(warnings))
 
 
-def mask_password(value: Any) -> Any:
+def mask_password(value: object) -> Any:
     """Hide the password of a URL in a value that is shown."""
     if not isinstance(value, str) or "://" not in value:
         return value

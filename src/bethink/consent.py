@@ -21,7 +21,7 @@ ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"  # without lookalikes: I, L, O, 0, 
 NOT_IN_IDS = "GHJKMNPQRSTUVWXYZ"  # letters that no id has
 CODE_LENGTH = 4
 MINUTES = 15  # validity of a phrase
-NOTE = "request:"
+_NOTE = "request:"
 # Matches the whole message: one that quotes the phrase, or asks about it, confirms nothing.
 _PHRASE = compile_late(
     rf"[\s`'\"]*bethink +forget +([a-z0-9]{{{CODE_LENGTH}}})( +--purge)?[\s`'\".]*", re.IGNORECASE
@@ -70,7 +70,7 @@ def ask(store: Store, action: str, ids: Sequence[str], actor: str, now: datetime
         code = _make_code()
     requests = [Request(id, action, code, actor, at + 60 * MINUTES) for id in ids]
     for one in requests:
-        store.take(Bundle(), note=(NOTE + one.id, json.dumps(one._asdict())))
+        store.take(Bundle(), note=(_NOTE + one.id, json.dumps(one._asdict())))
     return requests[0].phrase
 
 
@@ -84,7 +84,7 @@ def _make_code() -> str:
 
 def list_requests(store: Store) -> list[Request]:
     """List all undecided requests."""
-    return [Request(**json.loads(note)) for note in store.list_notes(NOTE) if note]
+    return [Request(**json.loads(note)) for note in store.list_notes(_NOTE) if note]
 
 
 def find_granted(store: Store, phrase: Phrase, now: datetime) -> Strings:
@@ -105,5 +105,5 @@ def is_code(text: str) -> bool:
 def close(store: Store, ids: Collection[str]) -> None:
     """Close the requests about these memories."""
     for id in ids:
-        if store.read_note(NOTE + id):
-            store.take(Bundle(), note=(NOTE + id, ""))
+        if store.read_note(_NOTE + id):
+            store.take(Bundle(), note=(_NOTE + id, ""))

@@ -25,8 +25,6 @@ Errors of other libraries are translated where they enter: SQLite's in `store/`,
 
 from __future__ import annotations
 
-from typing import Any
-
 
 class BethinkError(Exception):
     exit_code = 1
@@ -106,7 +104,9 @@ class JudgeError(BethinkError):
     pass
 
 
-def translate_error(table: str, library: Any, found: Exception, **values: Any) -> BethinkError:
+def translate_error(
+    table: str, library: object, found: Exception, **values: object
+) -> BethinkError:
     """Translate an error of a database library into one of ours.
 
     A line of the table names their errors, ours, the message and the hint; the last line matches

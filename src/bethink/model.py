@@ -77,7 +77,7 @@ def path_of(uri: str) -> str:
 
 
 # Positions of ideas follow all turns of their transcript, and encode the turn that each came from.
-IDEAS, IDEAS_PER_TURN = 1_000_000_000, 16
+IDEAS, _IDEAS_PER_TURN = 1_000_000_000, 16
 # Position of failures, which tools report: after all ideas, and without a turn.
 FAILURES = 2_000_000_000
 
@@ -86,12 +86,12 @@ ASKED_IMPORTANCE = 2.0  # of a turn that only asks; others count 3
 
 
 def idea_position(turn: int, number: int) -> int:
-    return IDEAS + turn * IDEAS_PER_TURN + min(number, IDEAS_PER_TURN - 1)
+    return IDEAS + turn * _IDEAS_PER_TURN + min(number, _IDEAS_PER_TURN - 1)
 
 
 def turn_of(position: int) -> int:
     """Position of the turn that a memory is, or came from."""
-    return position if position < IDEAS else (position - IDEAS) // IDEAS_PER_TURN
+    return position if position < IDEAS else (position - IDEAS) // _IDEAS_PER_TURN
 
 
 # Fields

@@ -18,11 +18,11 @@ from time import sleep
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
-LARGEST_ANSWER = 2 << 20
+_LARGEST_ANSWER = 2 << 20
 LARGEST_COMPLAINT = 20_000
 TRIES = 3  # attempts if a model is busy
 LONGEST_WAIT = 30.0  # seconds that a busy model may ask for
-HEADERS = {
+_HEADERS = {
     "Content-Type": "application/json",
     "Accept": "application/json",
     "Accept-Encoding": "identity",
@@ -50,7 +50,7 @@ class Key(NamedTuple):
 
 
 # Hints by kind of error; {} is the prefix of the settings' names.
-HINTS = {
+_HINTS = {
     "missing": "Check the settings `{}_model` and `{}_url`; with Ollama, run `ollama pull` for the model.",
     "busy": "Try again later.",
     "refused": "Check the settings that begin with `{}`.",
@@ -60,7 +60,7 @@ HINTS = {
 
 
 # Messages by kind of error. A server's message about a key may contain part of it.
-REFUSED = {
+_REFUSED = {
     "key": "refused the key ({status})",
     "missing": "was not found, or has not what is asked for{said}",
     "busy": "is busy or failed ({status}){said}",
@@ -104,10 +104,10 @@ class Endpoint:
     def bearer(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.key.value}"} if self.key else {}
 
-    def ask(self, body: Any, headers: Mapping[str, str], largest: int = LARGEST_ANSWER) -> Any:
+    def ask(self, body: object, headers: Mapping[str, str], largest: int = _LARGEST_ANSWER) -> Any:
         """The answer. Tries again where the server is busy and asks for a pause that is not long."""
         named = f"Check the environment variable {self.key.variable}." if self.key else ""
-        hints = {"key": named or f"Set {self._variables}."} | HINTS
+        hints = {"key": named or f"Set {self._variables}."} | _HINTS
         for left in reversed(range(TRIES)):
             try:
                 if self.owned and self.key is None:
@@ -176,11 +176,11 @@ def _show(where: SplitResult) -> str:
 
 def send(
     where: SplitResult,
-    body: Any,
+    body: object,
     headers: Mapping[str, str],
     secret: Key | None,
     seconds: float,
-    largest: int = LARGEST_ANSWER,
+    largest: int = _LARGEST_ANSWER,
 ) -> Any:
     """The JSON value that the server answers with."""
     try:
@@ -199,7 +199,7 @@ def send(
         with (
             httpx2.Client(trust_env=by_proxy, timeout=seconds) as client,
             client.stream(
-                "POST", urlunsplit(where), content=content, headers={**HEADERS, **headers}
+                "POST", urlunsplit(where), content=content, headers={**_HEADERS, **headers}
             ) as response,
         ):
             for chunk in response.iter_raw():
@@ -222,7 +222,7 @@ def send(
         seconds = float(wait) if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", wait) else 0.0  # no date
         status = response.status_code
         kind = name_refusal(status)
-        what = REFUSED[kind] if secret or kind != "key" else KEYLESS
+        what = _REFUSED[kind] if secret or kind != "key" else KEYLESS
         what = what if status >= 400 else REDIRECTED
         message = what.format(status=status, said=_read_complaint(bytes(answer), secret))
         raise PostError(kind, f"The endpoint {shown} {message}.", seconds)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bethink.agents.transcript import Transcript
 
 PEEK = 64 << 10  # bytes of a file in which an agent is recognised
-TRIED = 40  # lines of it
+_TRIED = 40  # lines of it
 BLANK = b"\xef\xbb\xbf \t\r\n"
 
 
@@ -71,7 +71,7 @@ def detect(path: Path) -> str | None:
         return host
     # Plain chats come last: they have no fixed location, and anything with a role looks like one.
     by_place = sorted(every, key=lambda agent: not agent.folder)
-    for entry in filter(None, map(read_object, head.lstrip(BLANK).splitlines()[:TRIED])):
+    for entry in filter(None, map(read_object, head.lstrip(BLANK).splitlines()[:_TRIED])):
         if host := _first(by_place, lambda agent: agent.transcripts.owns_line(entry)):  # noqa: B023
             return host
     return _first(every, lambda agent: agent.transcripts.owns_file(path, head)) or None

@@ -236,14 +236,14 @@ class Fields(Json):
         return as_time(self.get(key))
 
 
-def as_fields(value: Any) -> Fields:
+def as_fields(value: object) -> Fields:
     return Fields(value) if isinstance(value, dict) else Fields()
 
 
 _DECODER = json.JSONDecoder(strict=False)
 
 
-def read_object(data: Any) -> Fields | None:
+def read_object(data: object) -> Fields | None:
     """Parse the JSON object of one line; None if it is none.
 
     Invalid UTF-8 becomes U+FFFD; raw tabs and line breaks inside strings are accepted.
@@ -269,7 +269,7 @@ def _clean_name(text: str, length: int) -> str | None:
     return clean(text) if text and len(text) <= length and not _CONTROL.search(text) else None
 
 
-def as_time(value: Any) -> datetime | None:
+def as_time(value: object) -> datetime | None:
     """An ISO time, or seconds, milliseconds or microseconds since 1970, in UTC. What is no time is None."""
     try:
         if isinstance(value, str):
@@ -284,7 +284,7 @@ def as_time(value: Any) -> datetime | None:
     return None
 
 
-def texts_of(content: Any, types: tuple[str, ...] = ("text",)) -> list[str]:
+def texts_of(content: object, types: tuple[str, ...] = ("text",)) -> list[str]:
     """The texts of a message: itself, or its blocks of those types, without what the model only thought."""
     if isinstance(content, str):
         return [content]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bethink.agents.transcript import Transcript
 
 # Events whose answer adds context. An answer to any other would do something else: after Stop, the agent would go on.
-CONTEXT = {
+_CONTEXT = {
     "session-start": "SessionStart",
     "prompt": "UserPromptSubmit",
     "subagent-start": "SubagentStart",
@@ -48,7 +48,7 @@ def owns_line(entry: "Fields") -> bool:
 def answer(event: str, context: str) -> Values | str | None:
     if event == "pre-compact":
         return context  # it goes into the prompt of the summary
-    return nest_context(CONTEXT[event], context) if event in CONTEXT else None
+    return nest_context(_CONTEXT[event], context) if event in _CONTEXT else None
 
 
 def has_failed(fields: Values, id: str, output: str) -> bool | None:

@@ -46,7 +46,7 @@ TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summ
 # Our skill that answers from memory, in a separate sub-agent: its words are known already, and must not confirm themselves.
 RECALLING = ("remember", "bethink:remember")
 # Commands whose arguments set something up and say nothing.
-SETTINGS = frozenset(
+_SETTINGS = frozenset(
     "add-dir agents clear compact config context copy cost doctor effort exit export fast feedback help hooks ide init install-github-app "
     "keybindings login logout mcp memory mobile model output-style permissions plugin plugins privacy-settings quit release-notes "
     "reload-plugins remote-control rename resume rewind sandbox stats status statusline tasks terminal-setup theme todos upgrade usage "
@@ -56,9 +56,9 @@ SETTINGS = frozenset(
 REPORT, COMMAND = re.compile(r"<(?!/?private)[a-z]"), re.compile(r"\s*/[\w:-]{1,80}(?:\s|$)")
 QUEUED, DEQUEUED = 32, -1
 PLANS = ("exitplanmode", "exit_plan_mode")
-REFUSED = "The user doesn't want to proceed with this tool use."
-REASONS = ("the user said:\n", "The user provided the following reason for the rejection:")
-NOTE = "\n\nNote: The user's next message may contain a correction or preference."
+_REFUSED = "The user doesn't want to proceed with this tool use."
+_REASONS = ("the user said:\n", "The user provided the following reason for the rejection:")
+_NOTE = "\n\nNote: The user's next message may contain a correction or preference."
 
 
 class ClaudeTranscript(LineTranscript):
@@ -263,7 +263,7 @@ def find_typed(texts: list[str]) -> list[str]:
 def find_argument(text: str) -> str:
     """Return the arguments of a slash command, '' for those that configure something or are ours."""
     plugin, _, name = (find_block(text, "command-name") or "").lstrip("/").rpartition(":")
-    silent = name in OWN_COMMANDS or "bethink" in plugin or name in SETTINGS
+    silent = name in OWN_COMMANDS or "bethink" in plugin or name in _SETTINGS
     return "" if silent else find_block(text, "command-args") or ""
 
 
@@ -281,7 +281,7 @@ def find_answers(result: Fields, results: list[Fields]) -> list[str]:
     found: list[str] = []
     for item in results:
         text = "\n".join(texts_of(item.get("content")))
-        if text.startswith(REFUSED):
-            reasons = [text.partition(reason)[2] for reason in REASONS if reason in text]
-            found += [one.partition(NOTE)[0].strip() for one in reasons[:1]]
+        if text.startswith(_REFUSED):
+            reasons = [text.partition(reason)[2] for reason in _REASONS if reason in text]
+            found += [one.partition(_NOTE)[0].strip() for one in reasons[:1]]
     return [text for text in found if text]

@@ -42,9 +42,9 @@ PREAMBLES = (
     "<INSTRUCTIONS>",
     "Another language model started to solve this problem",
 )
-OUTPUTS = ("input_text", "output_text", "text")
+_OUTPUTS = ("input_text", "output_text", "text")
 # How the answer of a command says its exit status, as text or as JSON.
-EXITED = re.compile(r"\b[Ee]xit(?:ed with code |_code\W{1,4}| code: )(-?\d{1,9})")
+_EXITED = re.compile(r"\b[Ee]xit(?:ed with code |_code\W{1,4}| code: )(-?\d{1,9})")
 PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.{1,500})$", re.MULTILINE)
 
 
@@ -100,15 +100,15 @@ class CodexTranscript(LineTranscript):
                 self.add_run(changed, payload.get("call_id"))
         elif type.endswith("_output"):
             output = payload.get("output")
-            text = output if isinstance(output, str) else "\n".join(texts_of(output, OUTPUTS))
+            text = output if isinstance(output, str) else "\n".join(texts_of(output, _OUTPUTS))
             call, at, output = payload.get("call_id"), entry.time(), find_output(text)
-            status = EXITED.search(text[:400]) or EXITED.search(text[-400:])
+            status = _EXITED.search(text[:400]) or _EXITED.search(text[-400:])
             failed = status is not None and status[1] != "0"
             self.add_result(call, output, failed, at=at, certain=status is not None)
         return NO_SPEECH
 
     def take_message(self, payload: Fields, entry: Fields) -> Taken:
-        role, texts = payload.text("role"), texts_of(payload.get("content"), OUTPUTS)
+        role, texts = payload.text("role"), texts_of(payload.get("content"), _OUTPUTS)
         self.messages += role in ("user", "assistant")
         if role == "user":
             marks = payload.object("internal_chat_message_metadata_passthrough")

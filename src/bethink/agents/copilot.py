@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from bethink.agents.transcript import Transcript
 
 # Events whose answer adds context.
-CONTEXT = ("session-start", "subagent-start", "prompt", "tool", "tool-failure")
-FOLDER = "${COPILOT_HOME:-.copilot}"
+_CONTEXT = ("session-start", "subagent-start", "prompt", "tool", "tool-failure")
+_FOLDER = "${COPILOT_HOME:-.copilot}"
 
 
 def read(path: Path, position: "Position") -> "Transcript":
@@ -31,7 +31,7 @@ def owns_line(entry: "Fields") -> bool:
 
 
 def answer(event: str, context: str) -> Values | None:
-    return {"additionalContext": context} if event in CONTEXT else None
+    return {"additionalContext": context} if event in _CONTEXT else None
 
 
 def has_failed(fields: Values, id: str, output: str) -> bool | None:
@@ -51,7 +51,7 @@ def find_directory(environment: Mapping[str, str], home: Path) -> str:
         return ""
     import yaml
 
-    folder = find_folder(FOLDER, environment, home)
+    folder = find_folder(_FOLDER, environment, home)
     try:
         with (folder / "session-state" / session / "workspace.yaml").open("rb") as stream:
             about = yaml.safe_load(stream.read(64 << 10))
@@ -65,7 +65,7 @@ AGENT = Agent(
     name="copilot",
     title="Copilot CLI",
     program="copilot",
-    folder=FOLDER,
+    folder=_FOLDER,
     transcripts=TranscriptFiles(
         read, owns_line, patterns=("session-state/*/events.jsonl", "session-state/*.jsonl")
     ),

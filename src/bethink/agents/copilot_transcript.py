@@ -13,7 +13,7 @@ import re
 from bethink.agents.base import MACHINE, NO_SPEECH, Fields, Taken
 from bethink.agents.transcript import LineTranscript
 
-EXITED = re.compile(
+_EXITED = re.compile(
     r"<(?:shellId: \S{1,80} completed|exited|command completed) with exit code (-?\d{1,9})>"
 )
 
@@ -53,5 +53,5 @@ class CopilotTranscript(LineTranscript):
 
 def find_status(output: str) -> int:
     """The exit status of a command, by the last line of its output; 0 where that names none."""
-    found = EXITED.search(output[-200:])
+    found = _EXITED.search(output[-200:])
     return int(found[1]) if found else 0

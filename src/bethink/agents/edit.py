@@ -24,11 +24,11 @@ from bethink.text.textfile import line_end
 PROMPT_TOOL = "bethink_prompt"  # the MCP tool that answers a prompt hook
 MOST_STEPS = 1000  # changes of one text; an installation makes about thirty
 UNLIKE = "The edited file would not have the intended content, so it was left alone."
-REFUSED = "Change the entries by hand."
+_REFUSED = "Change the entries by hand."
 
 # The fields of a hook that say what is run. The others, such as its time limit, are the user's to change.
-COMMANDS = ("command", "bash")
-RUN = ("type", "args", "server", "tool", "input", *COMMANDS)
+_COMMANDS = ("command", "bash")
+RUN = ("type", "args", "server", "tool", "input", *_COMMANDS)
 
 # Comments, with strings first, since what looks like a comment in one is none. Each pattern goes on to the end of the text where its own
 # end is missing, so that the time is linear.
@@ -62,34 +62,34 @@ class EditResult(NamedTuple):
 # What is ours
 
 
-def is_hook_of(handler: Any, host: str) -> bool:
+def is_hook_of(handler: object, host: str) -> bool:
     """Return True if a hook runs Bethink for an agent, by whatever command."""
     fields = handler if isinstance(handler, dict) else {}
     if fields.get("type") == "mcp_tool" and fields.get("tool") == PROMPT_TOOL:
         return True  # only the agent whose file this is can have put it there
-    commands = (_words(fields.get(key)) for key in COMMANDS)
+    commands = (_words(fields.get(key)) for key in _COMMANDS)
     lines = (" ".join([*words, *_words(fields.get("args"))]) for words in commands if words)
     return any(found[2] == host for line in lines for found in _HOOK.finditer(line[-4096:]))
 
 
-def is_our_server(server: Any) -> bool:
+def is_our_server(server: object) -> bool:
     """Return True if a registered MCP server is Bethink, however it is started."""
     fields = server if isinstance(server, dict) else {}
     words = [*_words(fields.get("command")), *_words(fields.get("args"))]
     return "mcp" in words and any(map(_PROGRAM.search, words[:6]))
 
 
-def _words(value: Any) -> list[str]:
+def _words(value: object) -> list[str]:
     return list(map(str, value)) if isinstance(value, list) else [str(value)] if value else []
 
 
-def handlers_of(element: Any) -> list[Any]:
+def handlers_of(element: object) -> list[Any]:
     """The hooks in an element of an event's list: in some hosts it is the hook, in others a group of them."""
     inside = element.get("hooks") if isinstance(element, dict) else None
     return inside if isinstance(inside, list) else [element]
 
 
-def value_at(value: Any, path: Path) -> Any:
+def value_at(value: object, path: Path) -> Any:
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value
@@ -124,7 +124,7 @@ def take_entries(
     return text if toml else rewrite_json(text, document)
 
 
-def _put_entry(document: Any, entry: HostEntry, host: str, force: bool) -> str:
+def _put_entry(document: object, entry: HostEntry, host: str, force: bool) -> str:
     """Add an entry to a document, or return the reason why it was left alone."""
     if entry.kind == "member":
         holder, name = _make_holder(document, entry.path[:-1], dict), entry.path[-1]
@@ -182,7 +182,7 @@ def _take_entry(document: Any, entry: HostEntry, host: str, before: Any) -> bool
     return taken
 
 
-def _remove_empty(document: Any, path: Path, before: Any) -> None:
+def _remove_empty(document: object, path: Path, before: object) -> None:
     """Remove the containers at a path and above it that are empty and were not there before."""
     while path and value_at(document, path) in (None, {}, []) and value_at(before, path) is None:
         value_at(document, path[:-1]).pop(path[-1], None)
@@ -280,7 +280,7 @@ def _skip(text: str, at: int) -> int:
 # Writing
 
 
-def rewrite_json(text: str, value: Any) -> str:
+def rewrite_json(text: str, value: object) -> str:
     """The text, changed in as few places as make it say this."""
     if not text.strip() and value:
         text += "{}" + line_end(text)
@@ -289,7 +289,7 @@ def rewrite_json(text: str, value: Any) -> str:
         if was == value:
             return text
         text = _change_once(text, (), was, value)
-    raise InvalidInput(UNLIKE, REFUSED)
+    raise InvalidInput(UNLIKE, _REFUSED)
 
 
 def _change_once(text: str, path: Path, was: Any, value: Any) -> str:
@@ -308,7 +308,7 @@ def _change_once(text: str, path: Path, was: Any, value: Any) -> str:
     return _insert(text, path, new[key], key if in_object else None)
 
 
-def _write(value: Any, indent: str | None, text: str) -> str:
+def _write(value: object, indent: str | None, text: str) -> str:
     """A value on one line, or with an indent over several, as the rest of a text has it."""
     if indent is None:
         return json.dumps(value, ensure_ascii=False)
@@ -327,7 +327,7 @@ def _line_indent(text: str, at: int) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _insert(text: str, path: Path, value: Any, key: str | int | None = None) -> str:
+def _insert(text: str, path: Path, value: object, key: str | int | None = None) -> str:
     """The text with one more member or item at the end of an object or array."""
     start, close, members = _find(text, path)
     end, label = line_end(text), "" if key is None else json.dumps(key, ensure_ascii=False) + ": "
@@ -348,7 +348,7 @@ def _insert(text: str, path: Path, value: Any, key: str | int | None = None) -> 
     return f"{text[: last.end]},{text[last.end : place]}{piece}{text[place:]}"
 
 
-def _replace(text: str, path: Path, value: Any) -> str:
+def _replace(text: str, path: Path, value: object) -> str:
     """The text with another value, on one line or several as the old one was."""
     member = [one for one in _find(text, path[:-1])[2] if one.key == path[-1]][-1]
     spread = "\n" in text[member.value : member.end]
@@ -391,9 +391,9 @@ def rewrite_toml(text: str, value: Any) -> str:
         _change_tables(tree, was, value)
         changed = tomlkit.dumps(tree)
     except tomlkit.exceptions.TOMLKitError as error:
-        raise InvalidInput(f"It cannot be changed: {error}.", REFUSED) from None
+        raise InvalidInput(f"It cannot be changed: {error}.", _REFUSED) from None
     if parse(changed, toml=True) != value:
-        raise InvalidInput(UNLIKE, REFUSED)
+        raise InvalidInput(UNLIKE, _REFUSED)
     return changed.replace("\n", "\r\n") if windows else changed
 
 

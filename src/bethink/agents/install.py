@@ -34,7 +34,7 @@ from bethink.text import textfile
 NAME = "bethink"
 PARTS = ("mcp", "hooks", "skills")
 # Where programs live that are gone after a while: those of `uvx` and `pipx run`.
-PASSING = ("/uv/archive-v", "/uv/builds-v", "/uv/environments-v", "/pipx/.cache/")
+_PASSING = ("/uv/archive-v", "/uv/builds-v", "/uv/environments-v", "/pipx/.cache/")
 
 
 # What each agent needs
@@ -203,7 +203,7 @@ def find_command() -> tuple[str, ...]:
 
 def is_passing(program: str) -> bool:
     """Return True for a program in a place that is cleared now and then."""
-    return any(part in program for part in PASSING)
+    return any(part in program for part in _PASSING)
 
 
 def is_toml(path: Path) -> bool:

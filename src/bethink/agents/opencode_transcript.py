@@ -35,10 +35,10 @@ from bethink.agents.transcript import BOUND, Transcript
 from bethink.errors import BethinkError
 
 Row = tuple[Any, ...]  # of `PARTS`
-BUSY = 3_000  # milliseconds to wait for a writer
+_BUSY = 3_000  # milliseconds to wait for a writer
 UNFINISHED = 200  # parts that are looked at again
 
-PARTS = """
+_PARTS = """
 SELECT p.rowid, p.id, iif(length(p.data) <= :bound, p.data, NULL), iif(length(m.data) <= :bound, m.data, NULL),
        p.session_id, s.parent_id, s.directory, s.title
 FROM part p LEFT JOIN message m ON m.id = p.message_id LEFT JOIN session s ON s.id = p.session_id
@@ -81,9 +81,9 @@ class OpencodeTranscript(Transcript):
         try:
             # As in the writer's own process, a lock of a moment is waited for. A WAL is read along, not copied.
             with closing(apsw.Connection(str(self.path), apsw.SQLITE_OPEN_READONLY)) as database:
-                database.set_busy_timeout(BUSY)
+                database.set_busy_timeout(_BUSY)
                 size = 0
-                for one in database.execute(f"{PARTS} WHERE {where}", values):
+                for one in database.execute(f"{_PARTS} WHERE {where}", values):
                     found.append(one)
                     size += len(one[2] or "")
                     if size >= self.page_bytes:
@@ -127,7 +127,7 @@ class OpencodeTranscript(Transcript):
         own, session = part.name("id") or id, parent or self.session
         return self.make_turn(own, role, text, at, session=session, summary=summary)
 
-    def take_tool(self, part: Fields, call: Any) -> Reason:
+    def take_tool(self, part: Fields, call: object) -> Reason:
         state = part.object("state")
         self.add_call(part.get("tool"), state.get("input"), call)
         if state.get("status") in ("completed", "error"):

@@ -39,7 +39,7 @@ ROLES = {
     }.items()
     for name in names.split()
 }
-WHOLE = 128 << 20  # bytes of a text
+_WHOLE = 128 << 20  # bytes of a text
 LONGEST_LINE = 20_000  # characters; a longer one names no speaker
 TEXT_SUFFIXES = (".md", ".markdown", ".txt", ".text")
 _NAME = rf"(?P<name>{'|'.join(sorted(ROLES, key=len, reverse=True))})(?:[ ]said)?"
@@ -99,12 +99,12 @@ class ChatText(Chat):
     """Markdown or text with named speakers. It is read whole when it changed; identities stay the same."""
 
     def pages(self) -> Iterator[TranscriptPage]:
-        data = read_head(self.path, WHOLE + 1)
+        data = read_head(self.path, _WHOLE + 1)
         identity = digest(data)
         if identity == self.position.identity:
             return
         self.restart()
-        results = list(self.take_all(data)) if len(data) <= WHOLE else ["too long"]
+        results = list(self.take_all(data)) if len(data) <= _WHOLE else ["too long"]
         for start in range(0, len(results), self.page_turns):
             end = start + self.page_turns
             self.keep(*results[start:end])

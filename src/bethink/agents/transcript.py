@@ -62,8 +62,8 @@ PLAN = "Implement the following plan:"
 BEHIND_PLAN = "\n\nIf you need specific details from before exiting plan mode"
 
 BOUND = 8 << 20  # bytes of a line; the longest that a host was seen to write has 7 MB
-PIECE = 1 << 16  # bytes that are passed over at once
-FIRST, LAST = 4096, 1024
+_PIECE = 1 << 16  # bytes that are passed over at once
+_FIRST, _LAST = 4096, 1024
 
 
 # Bytes of a growing file
@@ -96,7 +96,7 @@ def _unpack(packed: IO[bytes], path: Path) -> IO[bytes]:
         reader = zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
         with suppress(zstandard.ZstdError):
             # What is unpacked before damage in the same piece is lost with it, so pieces are small.
-            shutil.copyfileobj(reader, file, FIRST)
+            shutil.copyfileobj(reader, file, _FIRST)
     file.seek(0)
     return file
 
@@ -110,15 +110,15 @@ def read_line(file: IO[bytes]) -> tuple[bytes | None, bool]:
     """The next line, None when it is longer than the bound; and whether its line break is there."""
     data = last = file.readline(BOUND + 1)
     while len(data) > BOUND and last and not last.endswith(b"\n"):
-        last = file.readline(PIECE)
+        last = file.readline(_PIECE)
     return data if len(data) <= BOUND else None, last.endswith(b"\n")
 
 
 def take_marks(file: IO[bytes], offset: int) -> tuple[str, str]:
     """Return marks that identify a file read up to an offset: its first line, and the last bytes."""
-    here, start = file.tell(), max(0, offset - LAST)
+    here, start = file.tell(), max(0, offset - _LAST)
     file.seek(0)
-    first = file.read(FIRST).partition(b"\n")[0].rstrip(b"\r")
+    first = file.read(_FIRST).partition(b"\n")[0].rstrip(b"\r")
     file.seek(start)
     last = file.read(offset - start)
     file.seek(here)
@@ -214,7 +214,7 @@ class Transcript:
         self.position = START
         self.begin(NOTHING)
 
-    def locate(self, cwd: Any = None, branch: Any = None, session: Any = None) -> None:
+    def locate(self, cwd: object = None, branch: object = None, session: object = None) -> None:
         """Note the place that a line names. Values that it lacks stay as they were."""
         self.session = self.session or as_name(session) or ""
         self.cwd = as_name(cwd, 1000) or self.cwd
@@ -222,7 +222,7 @@ class Transcript:
         if isinstance(branch, str):
             self.branch = None if branch == "HEAD" else as_name(branch)
 
-    def set_title(self, title: Any, session: str | None = None) -> None:
+    def set_title(self, title: object, session: str | None = None) -> None:
         """Note the host's title of a session."""
         if name := as_name(title, 500):
             self.titles[self.rename(self.session if session is None else session)] = name
@@ -241,7 +241,7 @@ class Transcript:
         """Roles whose words count: the prompt of a sub-agent is machine-made."""
         return ("assistant",) if self.agent else ("user", "assistant")
 
-    def add_call(self, tool: Any, arguments: Any = None, call: Any = None) -> None:
+    def add_call(self, tool: object, arguments: object = None, call: object = None) -> None:
         """Keep a tool call for the next turn of its thread. `add_result` adds its outcome."""
         name, fields = as_name(tool), base.as_fields(arguments)
         if not name or base.is_our_tool(name, fields):
@@ -253,7 +253,7 @@ class Transcript:
             self.calls[id] = [self.channel, *map(list, expected)]
             drop_oldest(self.calls, _CALLS)
 
-    def add_run(self, event: ToolEvent | None, call: Any) -> None:
+    def add_run(self, event: ToolEvent | None, call: object) -> None:
         """Keep a command or an edit until its outcome is known."""
         id = as_name(call)
         if event and id and self.rename(self.session) not in self.off:
@@ -262,7 +262,7 @@ class Transcript:
             drop_oldest(self.runs, _CALLS)
 
     def end_run(
-        self, call: Any, output: str, failed: bool | None, at: datetime | None = None
+        self, call: object, output: str, failed: bool | None, at: datetime | None = None
     ) -> None:
         """Keep the outcome of a command or an edit for the next turn of its thread."""
         thread, *values = self.runs.pop(as_name(call) or "", [""])
@@ -274,7 +274,7 @@ class Transcript:
 
     def add_result(
         self,
-        call: Any,
+        call: object,
         output: str,
         failed: bool = False,
         *,

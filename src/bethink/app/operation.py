@@ -26,11 +26,11 @@ SURFACES = ("cli", "mcp", "http")
 CONTEXT = ("memory", "console")  # parameters that a surface passes
 CLASSES = ("read", "append", "person")  # who may run an operation: see `Operation.agents`
 LARGEST = 1_000_000_000  # a number without another bound
-MOST_ITEMS = 100  # in a list without another bound
+_MOST_ITEMS = 100  # in a list without another bound
 LONGEST_OBJECT = 100_000  # characters as JSON
-LONGEST_TEXT = 5_000_000  # the setting `max_characters` bounds a memory
+_LONGEST_TEXT = 5_000_000  # the setting `max_characters` bounds a memory
 SWITCH_TEXTS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "null": None}
-TYPES = {str: "text", int: "whole", float: "number", bool: "switch", object: "any", Any: "any"}
+_TYPES = {str: "text", int: "whole", float: "number", bool: "switch", object: "any", Any: "any"}
 JSON_TYPES = {"text": "string", "whole": "integer", "switch": "boolean"}
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -219,7 +219,7 @@ def _read_parameter(name: str, annotation: Any, defaults: Values) -> Iterable[Pa
         annotation, default = get_args(annotation)[0], default or ()
     if get_origin(annotation) is Literal:
         annotation, arg = str, arg._replace(choices=get_args(annotation))
-    type = TYPES.get(annotation, "object")
+    type = _TYPES.get(annotation, "object")
     found = Parameter(name, type, many, required, default, arg, nullable and type == "switch")
     if hasattr(annotation, "_fields"):
         found = found._replace(type="objects", members=read_fields(annotation), request=annotation)
@@ -332,7 +332,7 @@ def check_value(value: object, parameter: Parameter, place: str) -> object:
         return _check_one(value, parameter, place)
     if not isinstance(value, list | tuple):
         raise _wrong(value, parameter, place)
-    most = parameter.arg.longest or MOST_ITEMS
+    most = parameter.arg.longest or _MOST_ITEMS
     if not value and parameter.required:
         raise InvalidInput(f"'{place}' is empty.", "Give at least one.")
     if len(value) > most:
@@ -371,7 +371,7 @@ def _check_one(value: object, parameter: Parameter, place: str) -> object:
             f"'{shorten(value)}' is not a valid {place}.",
             suggest_one_of(value, parameter.arg.choices),
         )
-    _check_length(len(value), parameter.arg.longest or LONGEST_TEXT, place)
+    _check_length(len(value), parameter.arg.longest or _LONGEST_TEXT, place)
     return value
 
 

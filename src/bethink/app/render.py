@@ -66,7 +66,7 @@ _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32"}
 
 _UNITS = ((30 * 86400, "month"), (86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 
-SHOWN = 5  # of a list in a few words
+_SHOWN = 5  # of a list in a few words
 
 
 # Text for people
@@ -178,7 +178,7 @@ def describe_value(value: Any) -> list[str]:
     return columns([row for row in rows if row[1]])
 
 
-def brief(value: Any) -> str:
+def brief(value: object) -> str:
     """A JSON value in a few words; nothing for what is empty."""
     if isinstance(value, Mapping):
         parts = ((name, brief(one), isinstance(one, int)) for name, one in value.items())
@@ -188,8 +188,8 @@ def brief(value: Any) -> str:
             if text
         )
     if isinstance(value, list | tuple):
-        more = f" and {len(value) - SHOWN:,} more" if value[SHOWN:] else ""
-        return ", ".join(map(brief, value[:SHOWN])) + more
+        more = f" and {len(value) - _SHOWN:,} more" if value[_SHOWN:] else ""
+        return ", ".join(map(brief, value[:_SHOWN])) + more
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}" if value else ""
     if isinstance(value, datetime):
@@ -200,7 +200,7 @@ def brief(value: Any) -> str:
 # Data
 
 
-def json_text(value: Any, indent: int | None = 2) -> str:
+def json_text(value: object, indent: int | None = 2) -> str:
     import json
 
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower()
@@ -209,7 +209,7 @@ def json_text(value: Any, indent: int | None = 2) -> str:
     )
 
 
-def pick(value: Any, names: str) -> Json:
+def pick(value: object, names: str) -> Json:
     """Some fields of a value."""
     return {name: getattr(value, name) for name in names.split()}
 
@@ -269,7 +269,7 @@ def _field(record: Values, name: str) -> str:
     return f"{value[0]}-{value[1]}" if name == "lines" and value else cell(value)
 
 
-def cell(value: Any) -> str:
+def cell(value: object) -> str:
     """A value where only text fits."""
     if value is None:
         return ""
@@ -282,7 +282,7 @@ def cell(value: Any) -> str:
 
 # Memories
 
-LEAST = 24  # columns that are too few for a statement, which then gets a separate line
+_LEAST = 24  # columns that are too few for a statement, which then gets a separate line
 EXCERPT = 280  # characters of a memory in a list of hits; set by hand: three lines of a terminal
 
 
@@ -323,12 +323,12 @@ WAITS = "it stays until the user confirms: bethink link {new} supersedes {old}"
 
 # Tokens.
 ROOM = 50  # left for memories, however long the notes behind them are
-BRIEF = 40  # a memory without a summary
+_BRIEF = 40  # a memory without a summary
 DONE = 20  # work done
 METADATA = 200
-RELATED, RELATED_WORDS = 3, 18  # relations that a hit shows, and words of each
+_RELATED, RELATED_WORDS = 3, 18  # relations that a hit shows, and words of each
 WHOLE = "get_memories gives whole texts."
-SHORTEST = 200  # characters: no answer is cut below the marks and a word or two
+_SHORTEST = 200  # characters: no answer is cut below the marks and a word or two
 
 Names = Mapping[str, str]  # full id → short id; where every project is shown, scope → its name
 Items = list[Quote | str]
@@ -647,7 +647,7 @@ def quote_memory(memory: Memory, names: Names, text: str | None = None, **more: 
 
 def quote_line(memory: Memory, names: Names, summary: str = "") -> Quote:
     """A memory on one line, by another summary than its own if one is given."""
-    text = summary or memory.summary or cut_to(memory.content, BRIEF)
+    text = summary or memory.summary or cut_to(memory.content, _BRIEF)
     return quote_memory(memory, names, text, brief=True)
 
 
@@ -668,7 +668,7 @@ def item_lines(items: Sequence[Quote | str]) -> list[str]:
         head = style(f"{item.id:<{room}}  {date(item.date)}  {item.kind:<12}  ", "dim")
         note = f" ({one_line(item.note)})" if item.note else ""
         if item.brief:
-            left = max(LEAST, width() - len(unstyle(head)) - len(note))
+            left = max(_LEAST, width() - len(unstyle(head)) - len(note))
             lines.append(head + one_line(item.text, left) + note)
         else:
             beside = (f"  {one_line(line)}" for line in item.beside)
@@ -685,7 +685,7 @@ def quote_items(
         return join(notes)
     whole = fence_items(items, marker)
     text, longest = join([whole, *notes]), len(whole)
-    while budget is not None and tokens(text) > budget and longest > SHORTEST:
+    while budget is not None and tokens(text) > budget and longest > _SHORTEST:
         longest = longest * 9 // 10
         text = join([fence_items(items, marker, longest), *notes])
     return text
@@ -854,7 +854,9 @@ def _quote_object(values: Values) -> str:
     return cut_to(json_text(dict(values), None), METADATA) if values else ""
 
 
-def _quote_relations(one: Memory, related: Related, names: Names, most: int = RELATED) -> list[str]:
+def _quote_relations(
+    one: Memory, related: Related, names: Names, most: int = _RELATED
+) -> list[str]:
     lines, done = [], {relation[:2] for relation, _ in related if relation.type == "supersedes"}
     for relation, other in related[:most]:
         if relation.type == "may_replace" and relation[:2] in done:

@@ -393,7 +393,7 @@ def list_fields(type: type) -> tuple[ResultField, ...]:
     return tuple(found)
 
 
-def split_annotation(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
+def split_annotation(annotation: object) -> tuple[Any, tuple[Any, ...]]:
     """Return a type and the notes that `Annotated` adds to it."""
     if get_origin(annotation) is Annotated:
         inner, *notes = get_args(annotation)

@@ -29,7 +29,7 @@ else:
     Bytes = Embedder = Matrix = Any
 
 Result = TypeVar("Result")
-DEFAULT = Config().embedding
+_DEFAULT = Config().embedding
 # The cosine that hosted models usually give unrelated texts. It matters only in scopes of a few memories.
 USUAL_BASELINE = 0.15
 PULL_AGAIN = 3600  # seconds until a fetch of the model that failed is tried again by itself
@@ -88,7 +88,7 @@ def find_provider(name: str) -> EmbeddingProvider | None:
     name = name.strip()
     if name in ("none", ""):
         return None
-    if name == DEFAULT:  # which hooks have, who load nothing for it
+    if name == _DEFAULT:  # which hooks have, who load nothing for it
         return LOCAL_MODELS
     if plugins.EMBEDDERS.is_ours(name):
         return plugins.EMBEDDERS.find(name)

@@ -261,7 +261,7 @@ def open_session(model: Path, home: Path) -> Any:
     onnxruntime.disable_telemetry_events()
     levels = onnxruntime.GraphOptimizationLevel
 
-    def start(file: Path, level: Any, written: Path | None = None) -> Any:
+    def start(file: Path, level: object, written: Path | None = None) -> Any:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1  # texts run side by side instead
         options.inter_op_num_threads = 1

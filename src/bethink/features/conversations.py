@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from bethink.agents.transcript import Transcript
 
 COLLECTION = "transcripts"
-OPEN = 8  # sessions of one file whose open topic is kept: one database may contain thousands of sessions
+_OPEN = 8  # sessions of one file whose open topic is kept: one database may contain thousands of sessions
 SUFFIXES = ".jsonl .zst .md .markdown .txt .db".split()
 # Turns that decide the project of a transcript; those of sub-agents do not count.
-FIRST = 20
+_FIRST = 20
 
 
 class Indexed(NamedTuple):
@@ -105,7 +105,7 @@ def find_newest(memory: Bethink, host: str | None, since: datetime | None) -> tu
     for name, file in reversed(find(None, host, since)):
         with suppress(OSError, BethinkError):  # skip unreadable files
             transcript = agents.read(file, host=name)
-            first = [turn for turn in islice(transcript.turns(), FIRST) if turn.agent is None]
+            first = [turn for turn in islice(transcript.turns(), _FIRST) if turn.agent is None]
             project = _find_project(memory, transcript, first) if first else None
             if project and project.scope == memory.project.scope:
                 return name, file
@@ -219,7 +219,7 @@ def _take(
     for session, turns in by_session.items():
         made, part = _take_session(reading, session, turns, place)
         batch, total = _together(batch, made), total.plus(part)
-    for session in list(states)[:-OPEN]:
+    for session in list(states)[:-_OPEN]:
         states[session].pop("open", None)
         states[session].pop("waiting", None)
     home = home or next((str(state["scope"]) for state in states.values()), memory.scope)

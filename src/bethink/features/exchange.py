@@ -603,8 +603,8 @@ def _name_import(place: Path) -> str:
 # A vault for Obsidian, which `readers` reads. It has the fields that people read and edit; an export as JSON has everything.
 
 # Fields in the head of a note.
-NOTED = [name for name, info in fields_of(Memory).items() if info.is_shown("note")]
-LONGEST_NAME = 60
+_NOTED = [name for name, info in fields_of(Memory).items() if info.is_shown("note")]
+_LONGEST_NAME = 60
 _NO_NAME = re.compile(r"[^\w ,.()+=!-]+")
 # Characters that JSON does not escape, but YAML reads differently or may take for a reference.
 _ODD = re.compile("[\x7f-\x9f\u2028\u2029\ufeff&*!]")
@@ -675,12 +675,12 @@ def _check_vault(memory: Bethink, folder: Path, known: set[str]) -> set[Path]:
 def _name_note(one: JsonObject) -> str:
     """File name of a note: its first words, and the end of its id to make it unique."""
     words = " ".join(_NO_NAME.sub(" ", one["summary"] or one["content"][:200]).split())
-    short = words[:LONGEST_NAME].rsplit(" ", 1)[0] if len(words) > LONGEST_NAME else words
+    short = words[:_LONGEST_NAME].rsplit(" ", 1)[0] if len(words) > _LONGEST_NAME else words
     return f"{short.strip(' .') or one['kind']} {one['id'][-8:]}"
 
 
 def _render_note(one: JsonObject, names: Mapping[str, str]) -> str:
-    fields = {name: one[name] for name in NOTED if one[name] not in (None, "", [], {})}
+    fields = {name: one[name] for name in _NOTED if one[name] not in (None, "", [], {})}
     fields["entities"] = [f"{entity['type']}:{entity['name']}" for entity in one["entities"]]
     fields["saved"] = _digest_note(one)
     lines = [f"{name}: {_render_value(value)}" for name, value in fields.items()]
@@ -693,7 +693,7 @@ def _render_note(one: JsonObject, names: Mapping[str, str]) -> str:
     return "\n".join(["---", *lines, "---", one["content"], "", readers.MARK, *links]) + "\n"
 
 
-def _render_value(value: Any) -> str:
+def _render_value(value: object) -> str:
     """Render a value as YAML; times without quotes, so that Obsidian recognises them."""
     if isinstance(value, str) and _TIME.fullmatch(value):
         return value

@@ -19,12 +19,12 @@ OTHERS = (
     *("relationship", "discovery", "problem", "entity"),
 )
 PASSAGES = ("document",)
-LOOKED = 10  # hits considered; set by hand
+_LOOKED = 10  # hits considered; set by hand
 CLEARLY = (
     1.15  # factor by which another hit must beat a decision, or one with a reason; set by hand
 )
 AS_WELL = 0.9  # share of the score from which a newer statement is quoted instead of an older one; set by hand
-NEAR = 2  # turns on either side of a statement that may give the reason
+_NEAR = 2  # turns on either side of a statement that may give the reason
 # Least probability that a second clause is a problem or a gotcha, to count as the reason for the first: finds 12 of 28 reasons,
 # with 2 false positives in 35 other clauses (bench/LOG.md, 2026-11-18).
 COMPLAINT = 0.4
@@ -50,7 +50,7 @@ def explain(memory: Bethink, subject: str) -> Explanation | None:
     related = {hit.memory.id: hit for hit in expand(hits, memory.store, memory.filter())}
     hit = _follow_newer(related[_choose(hits).memory.id], related)
     decision = hit.memory
-    around = memory.store.around(decision.id, NEAR, NEAR) if decision.session else []
+    around = memory.store.around(decision.id, _NEAR, _NEAR) if decision.session else []
     turns = [one for one in around if one.kind == "context"]
     original = next((one for one in turns if one.lines == decision.lines), None)
     because, because_from = _find_own_reason(memory, decision), None
@@ -73,7 +73,7 @@ def explain(memory: Bethink, subject: str) -> Explanation | None:
 def _find_statements(memory: Bethink, subject: str, kinds: Sequence[str]) -> list[Hit]:
     """Find memories of some kinds that fit a subject by their own text, not only by their relations."""
     filter = memory.filter(kinds=tuple(kinds))
-    answer = memory.search(subject, filter=filter, limit=LOOKED, related=False)
+    answer = memory.search(subject, filter=filter, limit=_LOOKED, related=False)
     return [] if NOTHING_FITS in answer.hints else list(answer.hits)
 
 

@@ -11,13 +11,13 @@ from bethink.ingest.commands import name_family
 from bethink.ingest.failures import CODE, FLAKY, Failure, as_count, find_files
 from bethink.model import TRUST, Memory
 
-SURE = 0.5  # least confidence of a fix that is shown: below, it failed as often as it helped
+_SURE = 0.5  # least confidence of a fix that is shown: below, it failed as often as it helped
 # Errors that pass by themselves.
-PASSING = re.compile(
+_PASSING = re.compile(
     r"timed? ?out|ETIMEDOUT|ECONNRESET|socket hang up|temporar|too many requests|rate limit|HTTP 5\d\d|\b50[234]\b|index\.lock|EBUSY|connection reset",
     re.IGNORECASE,
 )
-LOOKED = 500  # newest failures that a list reads
+_LOOKED = 500  # newest failures that a list reads
 
 
 class KnownFailure(NamedTuple):
@@ -48,7 +48,7 @@ def list_failures(
     answered = False if unsolved else None
     scopes = memory.every_scope() if all_projects else memory.named_scopes
     wanted = memory.filter(kinds=("failure",), answered=answered, scopes=scopes)
-    found = [as_failure(one) for one in memory.list(filter=wanted, limit=max(limit, LOOKED))]
+    found = [as_failure(one) for one in memory.list(filter=wanted, limit=max(limit, _LOOKED))]
     return sorted(found, key=lambda one: one.last, reverse=True)[:limit]
 
 
@@ -57,7 +57,7 @@ def find_fix(memory: Bethink, failure: Failure) -> KnownFailure | None:
     wanted = memory.filter(kinds=("failure",), answered=True, min_trust=TRUST["agent"])
     for one in memory.store.find_failures([failure.signature], wanted):
         known = as_failure(one)
-        if known.fix and known.confidence >= SURE and fits(known, failure):
+        if known.fix and known.confidence >= _SURE and fits(known, failure):
             return known
     return None
 
@@ -69,7 +69,7 @@ def fits(known: KnownFailure, failure: Failure) -> bool:
     if (folder := known.fix.removeprefix("the shell was in ")) != known.fix:
         return posixpath.basename(failure.place.rstrip("/")) == folder.partition(" ")[0]
     if known.cause == FLAKY:
-        return bool(PASSING.search(failure.error)) or known.held > 1
+        return bool(_PASSING.search(failure.error)) or known.held > 1
     if known.fix.endswith(" instead") and name_family(known.command) != name_family(
         failure.command
     ):

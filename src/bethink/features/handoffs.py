@@ -24,11 +24,11 @@ from bethink.text import replace_broken
 LONGEST = 30_000  # characters of a whole handoff: a longer one delays the work
 SUMMARY_WORDS = 20
 IMPORTANCE = 6.0
-STALE = 14  # days after which work has mostly moved on; set by hand
+_STALE = 14  # days after which work has mostly moved on; set by hand
 KEPT = 500  # live handoffs of a scope that are searched: one per branch
 
 # Field → its heading. The first words of a heading are enough when a handoff is read from Markdown.
-LISTS = {
+_LISTS = {
     "completed": "Done",
     "in_progress_blocked": "In progress or blocked",
     "key_decisions": "Decisions",
@@ -78,7 +78,7 @@ class LatestHandoff(NamedTuple):
     @property
     def stale(self) -> bool:
         """Return True if the handoff is old enough to be out of date."""
-        return self.days > STALE
+        return self.days > _STALE
 
     @property
     def age(self) -> str:
@@ -180,7 +180,7 @@ def render_handoff(handoff: Handoff) -> str:
     """Render a handoff as Markdown, the text of its memory."""
     branch = f", branch {handoff.branch}" if handoff.branch else ""
     parts = [f"# Handoff: {handoff.project}{branch}", handoff.summary.strip()]
-    for name, heading in LISTS.items():
+    for name, heading in _LISTS.items():
         if name != "memory_ids" and (items := getattr(handoff, name)):
             lines = (f"- {' '.join(item.split())}" for item in items)
             parts.append("\n".join([f"## {heading}", "", *lines]))
@@ -211,7 +211,7 @@ def handoff_from_fields(value: Mapping[str, Any]) -> Handoff:
     }
     fields |= {
         name: tuple(map(str, found))
-        for name in LISTS
+        for name in _LISTS
         if isinstance(found := value.get(name), list | tuple)
     }
     if isinstance(metadata := value.get("metadata"), Mapping):

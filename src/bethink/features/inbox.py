@@ -39,7 +39,7 @@ PAIRS = ("contradictions", "duplicates")
 SECONDS = 0.06  # time limit for comparing pairs: a few searches' worth
 MOST_COUNTED = 99
 AT_ONCE = 8  # statements that are read, and embedded if necessary, together
-NEAREST = 24  # neighbours of a statement, including turns and passages
+_NEAREST = 24  # neighbours of a statement, including turns and passages
 # Fields that a memory keeps when it is bound to one project. Its metadata describes how the personal one was read.
 BOUND = [name for name, info in fields_of(Memory).items() if info.addable and name != "metadata"]
 FILTERS: Mapping[str, Mapping[str, Any]] = {
@@ -161,7 +161,7 @@ def _pairs(memory: Bethink, queue: str, limit: int, start: int, seconds: float) 
     found: dict[tuple[str, ...], Pair] = {}
     done = False
     while not done and (page := memory.list(filter=seen, limit=AT_ONCE, offset=start)):
-        for around in tending.survey(memory, page, near_by, NEAREST, quick=True):
+        for around in tending.survey(memory, page, near_by, _NEAREST, quick=True):
             start += 1
             for pair in find(memory, around):
                 other = pair.other if pair.keep == around.memory else pair.keep

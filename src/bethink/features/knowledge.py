@@ -33,9 +33,9 @@ from bethink.text import textfile
 MARKDOWN = (".md", ".markdown", ".mdx")
 # Tokens of a passage of an imported document, and how many of them the next one repeats; the values of memo.
 IMPORT_WINDOWS = ("lines", 400, 80)
-TEMPLATES = Path(__file__).with_name("templates")
+_TEMPLATES = Path(__file__).with_name("templates")
 # The collections: the code map, the knowledge folders, what analysis found, commits.
-CODE, INDEX, ANALYSIS, HISTORY = "code", "index", "analysis", "git"
+_CODE, _INDEX, ANALYSIS, HISTORY = "code", "index", "analysis", "git"
 NO_PARSER = (
     "The code map needs tree-sitter, which is not installed.",
     "pip install 'bethink[code]'",
@@ -100,7 +100,7 @@ def index(memory: Bethink, *, progress: Progress = None) -> Synced:
         or one.uri.partition("/")[0] not in documentation
     ]
     cut = ("headers", config.chunk_size, config.chunk_overlap)
-    return _sync_markdown(memory, found, INDEX, cut, progress)
+    return _sync_markdown(memory, found, _INDEX, cut, progress)
 
 
 def import_markdown(memory: Bethink, path: Path, progress: Progress, dry_run: bool) -> Synced:
@@ -116,7 +116,7 @@ def _sync_markdown(
     collection: str,
     cut: tuple[str, int, int],
     progress: Progress,
-    **how: Any,
+    **how: object,
 ) -> Synced:
     warnings: list[str] = []
     documents = markdown.documents(found, *cut, warnings)
@@ -154,7 +154,7 @@ def map_code(memory: Bethink, *, progress: Progress = None) -> Synced:
     """Synchronise memory with the map of the project's source code."""
     _check_parser()
     found = ingest.code.find_sources(_walk_project(memory))
-    return _sync(memory, ingest.code.documents(found), CODE, "repomap", len(found), progress)
+    return _sync(memory, ingest.code.documents(found), _CODE, "repomap", len(found), progress)
 
 
 def repo_map(memory: Bethink) -> list[dict[str, Any]]:
@@ -287,8 +287,8 @@ def make_files(project: Project, config: Config, local: bool) -> Iterator[FileSt
     # An existing knowledge folder named in the settings belongs to the user.
     own = "knowledge" in config.origins and folder.exists()
     if name and not Path(name).suffix and not own:
-        for file in sorted(TEMPLATES.rglob("*.md"), key=lambda file: (len(file.parts), file)):
-            path = folder / file.relative_to(TEMPLATES)
+        for file in sorted(_TEMPLATES.rglob("*.md"), key=lambda file: (len(file.parts), file)):
+            path = folder / file.relative_to(_TEMPLATES)
             yield _make_file(project.worktree, path, file.read_text("utf-8"))
     settings = configuration.project_file(project.root)
     yield _make_file(project.root, settings, settings_template())

@@ -19,22 +19,22 @@ from bethink.model import PERSONAL, TRUST, Forgotten, Memory
 from bethink.outgoing import clear
 from bethink.text import one_line, textfile
 
-RULES, AGENTS = ".claude/rules/bethink.md", "AGENTS.md"
-TARGETS = {"claude": RULES, "agents": AGENTS}
+_RULES, AGENTS = ".claude/rules/bethink.md", "AGENTS.md"
+TARGETS = {"claude": _RULES, "agents": AGENTS}
 
 BEGIN = "<!-- bethink:begin -->"
 END = "<!-- bethink:end -->"
-HEAD = (
+_HEAD = (
     "## Learned in this project",
     "",
     "Kept by `bethink promote`; `bethink demote ID` takes a line out.",
     "",
 )
 LONGEST = 500  # characters of one rule: it is in every context of every agent from now on
-MARKS = ("promoted_at", "promoted_to")
+_MARKS = ("promoted_at", "promoted_to")
 
 # Kinds that can become a rule; questions and passages of documents cannot.
-KINDS = tuple(
+_KINDS = tuple(
     "decision preference pattern gotcha architecture component domain fact conclusion solution discovery general".split()
 )
 USES = 5  # of a candidate; a vote counts as two, plus the use that comes with it
@@ -66,7 +66,9 @@ class Demotion(NamedTuple):
 
 def candidates(memory: Bethink, limit: int) -> list[tuple[Memory, str]]:
     """Useful memories of this project that are not rules yet, best first, each with the reason."""
-    wanted = memory.filter(scopes=(memory.scope,), kinds=KINDS, used=True, min_trust=TRUST["agent"])
+    wanted = memory.filter(
+        scopes=(memory.scope,), kinds=_KINDS, used=True, min_trust=TRUST["agent"]
+    )
     proven = [
         (one, explain_candidate(one))
         for one in memory.list(filter=wanted, limit=MOST, order="proven")
@@ -101,7 +103,7 @@ def promote(memory: Bethink, id: str, target: str | None = None) -> Promotion:
     _check_promotable(memory.one(id))
     root = memory.project.worktree
     has_agents = (root / AGENTS).exists() and not (root / ".claude").is_dir()
-    path = TARGETS[target] if target else AGENTS if has_agents else RULES
+    path = TARGETS[target] if target else AGENTS if has_agents else _RULES
     with textfile.alone(root):
         one = memory.one(id)  # read again under the lock
         line = render_rule(memory, one)
@@ -110,7 +112,7 @@ def promote(memory: Bethink, id: str, target: str | None = None) -> Promotion:
         moved = noted not in ("", path) and _rewrite(root, noted, one.id)[0]
         if changed or noted != path:
             at = memory.clock().astimezone(UTC).isoformat(timespec="seconds")
-            marks = dict(zip(MARKS, (at, path), strict=True))
+            marks = dict(zip(_MARKS, (at, path), strict=True))
             one = memory.update(one.id, metadata={**one.metadata, **marks})
     status = "moved" if moved else "promoted" if changed else "kept"
     return Promotion(one, path, status, created)
@@ -183,7 +185,7 @@ def put_rule(text: str, id: str, line: str | None, path: str) -> str:
         lines[slice(own[0], own[0] + 1) if own else slice(behind, behind)] = [line]
         return "\n".join(lines)
     others = [lines[at] for at in markers if at not in own]
-    if own and all(kept.strip() in HEAD for kept in others):
+    if own and all(kept.strip() in _HEAD for kept in others):
         return _remove_block(text, lines, begin, last)
     return "\n".join([*lines[: begin + 1], *others, *lines[last:]])
 
@@ -191,7 +193,7 @@ def put_rule(text: str, id: str, line: str | None, path: str) -> str:
 def _append_block(text: str, line: str) -> str:
     end = textfile.line_end(text)
     # Exactly one line end is added before the block, even if the text ended with one: `_remove_block` removes it.
-    return text + (end if text else "") + end.join((BEGIN, *HEAD, line, END)) + end
+    return text + (end if text else "") + end.join((BEGIN, *_HEAD, line, END)) + end
 
 
 def _remove_block(text: str, lines: Sequence[str], begin: int, last: int) -> str:
@@ -235,7 +237,7 @@ def _rewrite(root: Path, path: str, id: str, line: str | None = None) -> tuple[b
     if not textfile.write(real, new, was):
         raise BethinkError(f"Something else changed {path} at the same moment.", "Try again.")
     if not new:
-        textfile.remove(real, folders=2 if path == RULES else 0)
+        textfile.remove(real, folders=2 if path == _RULES else 0)
     return True, was is None or not new
 
 
@@ -264,7 +266,7 @@ def demote(memory: Bethink, id: str) -> Demotion:
                 )
             path = noted
         if one and noted:
-            kept = {name: value for name, value in one.metadata.items() if name not in MARKS}
+            kept = {name: value for name, value in one.metadata.items() if name not in _MARKS}
             memory.update(one.id, metadata=kept)
     return Demotion(wanted, path, found, removed)
 

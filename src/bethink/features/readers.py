@@ -55,15 +55,15 @@ from bethink.store.rows import Record
 from bethink.text import as_entity, replace_broken
 
 # Reasons for skipping a row.
-EMPTY, LONG, UNREADABLE, DELETED, RAW = "empty", "too long", "unreadable", "deleted there", "raw"
+EMPTY, _LONG, _UNREADABLE, DELETED, RAW = "empty", "too long", "unreadable", "deleted there", "raw"
 KEPT_OUT = "kept out"  # by `index: false`
 # Set by hand: limits of one import, and of the fields of a row beside its text.
 MOST_ROWS = 1_000_000
 MOST_NUMBER = 1e15  # of a field without bounds
-MOST_TAGS, LONGEST_TAG, LONGEST_EXTRA = 50, 100, 500
+_MOST_TAGS, _LONGEST_TAG, LONGEST_EXTRA = 50, 100, 500
 
 
-def _fold(name: Any) -> str:
+def _fold(name: object) -> str:
     """Name of a column without case, underscores and spaces."""
     return re.sub("[_ -]", "", str(name).lower())
 
@@ -248,7 +248,7 @@ _CLAUDE_KINDS = {
 }
 RULE_FILES = "AGENTS.md CLAUDE.md CLAUDE.local.md GEMINI.md".split()
 _OBSERVATION = re.compile(r"(?m)^[ \t]{0,8}[-*] \[([^\W\d_][^\[\]()\n]{1,60})\] +(\S.*)$")
-RELATION = re.compile(r"(?m)^[ \t]{0,8}[-*] ([^\[\]\n]{1,60}?) *\[\[([^\[\]\n]{1,200})\]\].*$")
+_RELATION = re.compile(r"(?m)^[ \t]{0,8}[-*] ([^\[\]\n]{1,60}?) *\[\[([^\[\]\n]{1,200})\]\].*$")
 _HEADING = re.compile(r"(?m)^#.*$")
 _LISTS = re.compile(r"(?mi)^## (?:observations|relations)[ \t]*$")
 _HASHTAG = re.compile(r"(?:^|(?<=\s))#([\w/-]{1,100})")
@@ -334,7 +334,7 @@ def _read_basic_memory(memory: Bethink, note: Note) -> Rows:
     path, fields, body = note.path, note.page.frontmatter, note.page.body
     title, kind = str(fields.get("title") or path.stem), str(fields.get("type") or "note")
     prose = body
-    for pattern in (_OBSERVATION, RELATION, _LISTS):
+    for pattern in (_OBSERVATION, _RELATION, _LISTS):
         prose = pattern.sub("", prose)
     rows: list[Row] = []
     if _HEADING.sub("", prose).strip():  # headings alone say nothing
@@ -344,7 +344,7 @@ def _read_basic_memory(memory: Bethink, note: Note) -> Rows:
         {"text": text.strip(), "kind": word.strip(), "tags": _HASHTAG.findall(text)}
         for word, text in _OBSERVATION.findall(body)
     ]
-    links = [(word.strip().replace(" ", "_"), name) for word, name in RELATION.findall(body)]
+    links = [(word.strip().replace(" ", "_"), name) for word, name in _RELATION.findall(body)]
     common = {
         "section": title,
         "created": fields.get("created") or path.stat().st_mtime,
@@ -373,7 +373,7 @@ def _read_vault(memory: Bethink, note: Note) -> Rows:
         "id": note.path.stem,
         "text": text,
         "section": fields.get("section") if is_ours else note.path.stem,
-        "relations": [(word, name.partition("|")[0]) for word, name in RELATION.findall(below)],
+        "relations": [(word, name.partition("|")[0]) for word, name in _RELATION.findall(below)],
         "own": OwnNote(own["id"] if is_ours else "", scope, trust, own["saved"]),
     }
 
@@ -504,7 +504,7 @@ def convert(
                 f"{place} holds more than {MOST_ROWS:,} memories.", "Import it in parts."
             )
         if not isinstance(row, dict):
-            left[row if isinstance(row, str) else UNREADABLE] += 1
+            left[row if isinstance(row, str) else _UNREADABLE] += 1
             continue
         fields = _name_fields(row, text_column)
         fields["created"] = _to_time(fields.get("created")) or written
@@ -546,7 +546,7 @@ def _make_record(
     if gone or fields.get("successor") == "DELETED":
         return DELETED
     if not text.strip() or len(text) > options.longest:
-        return LONG if text.strip() else EMPTY
+        return _LONG if text.strip() else EMPTY
     kind, tags = _find_kind(fields)
     passage = make_passage(
         content=text,
@@ -596,7 +596,7 @@ def _find_scope(memory: Bethink, fields: Row, names: Names) -> str:
         return place.container(name) if any(map(str.isalnum, name)) else memory.scope
     scope = f"project:{blake2b(project.encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
     path = project if project.startswith("/") else ""
-    name, path = redact_value([Path(project).name[:LONGEST_TAG], path])[0]
+    name, path = redact_value([Path(project).name[:_LONGEST_TAG], path])[0]
     names[scope] = name, path
     return scope
 
@@ -608,20 +608,20 @@ def _find_kind(fields: Row) -> tuple[str | None, tuple[str, ...]]:
     tags = [tag.lstrip("#") for tag in _list_names(fields.get("tags"))]
     if kind in KINDS:
         return kind, tuple(tags)
-    return None, tuple(filter(None, (*tags, word[:LONGEST_TAG])))
+    return None, tuple(filter(None, (*tags, word[:_LONGEST_TAG])))
 
 
-def _to_name(value: Any) -> str:
+def _to_name(value: object) -> str:
     """Read a name that may be an object with a type, as exports write entities."""
     if isinstance(value, Mapping) and value.get("name"):
         return f"{value.get('type', 'concept')}:{value['name']}"
     return _to_text(value)
 
 
-def _list_names(value: Any) -> list[str]:
+def _list_names(value: object) -> list[str]:
     """Read the first names of a list, each cut to a maximum length."""
-    names = (_to_name(one).strip()[:LONGEST_TAG] for one in to_list(value))
-    return list(dict.fromkeys(filter(None, names)))[:MOST_TAGS]
+    names = (_to_name(one).strip()[:_LONGEST_TAG] for one in to_list(value))
+    return list(dict.fromkeys(filter(None, names)))[:_MOST_TAGS]
 
 
 def _relate(made: Sequence[tuple[Incoming, Row]]) -> list[Incoming]:
@@ -654,25 +654,25 @@ def _relate(made: Sequence[tuple[Incoming, Row]]) -> list[Incoming]:
     return related
 
 
-def _read_pairs(value: Any) -> Iterator[tuple[str, Any]]:
+def _read_pairs(value: object) -> Iterator[tuple[str, Any]]:
     """Yield type and target of each relation of a row."""
     for pair in to_list(value):
         if isinstance(pair, list | tuple) and len(pair) == 2:
             yield _to_text(pair[0]).lower(), pair[1]
 
 
-def make_id(*parts: Any) -> str:
+def make_id(*parts: object) -> str:
     """Derive an id from the name and text of a memory alone."""
     joined = "\0".join(map(str, parts)).encode("utf-8", "replace")
     digits = blake2b(joined, digest_size=16).hexdigest()
     return f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-8{digits[17:20]}-{digits[20:]}"
 
 
-def _key(value: Any) -> str:
+def _key(value: object) -> str:
     return str(value).strip().casefold()
 
 
-def _to_text(value: Any) -> str:
+def _to_text(value: object) -> str:
     """Convert a value to a text that can be stored; list items become lines."""
     if isinstance(value, list):
         value = "\n".join(one for one in value if isinstance(one, str))
@@ -680,7 +680,7 @@ def _to_text(value: Any) -> str:
     return replace_broken(text.replace("\x00", ""))
 
 
-def to_list(value: Any) -> list[Any]:
+def to_list(value: object) -> list[Any]:
     """Read a list that may be JSON, or words separated by commas."""
     if isinstance(value, str) and not value.lstrip().startswith("["):
         return [part.strip() for part in value.split(",") if part.strip()]
@@ -690,12 +690,12 @@ def to_list(value: Any) -> list[Any]:
     return [] if found is None else [found]
 
 
-def to_object(value: Any) -> Mapping[str, Any]:
+def to_object(value: object) -> Mapping[str, Any]:
     found = _parse(value)
     return found if isinstance(found, Mapping) else {}
 
 
-def _parse(value: Any) -> Any:
+def _parse(value: object) -> Any:
     """Return the value of a JSON text, None if it is not JSON; any other value unchanged."""
     try:
         return json.loads(value) if isinstance(value, str) else value
@@ -703,7 +703,7 @@ def _parse(value: Any) -> Any:
         return None
 
 
-def _to_value(value: Any, info: FieldInfo) -> Any:
+def _to_value(value: object, info: FieldInfo) -> Any:
     """Convert a value to the type of a field; None if it cannot be read."""
     if value is None:
         return None
@@ -726,7 +726,7 @@ def _to_value(value: Any, info: FieldInfo) -> Any:
             return _to_text(value)[:LONGEST_EXTRA] or None
 
 
-def _to_switch(value: Any) -> bool:
+def _to_switch(value: object) -> bool:
     return value not in (0, False, "0", "false", "")
 
 
@@ -739,13 +739,13 @@ def _to_number(value: Any, most: float, least: float = 0.0) -> float | None:
     return None if isnan(number) else max(least, min(number, most))
 
 
-def _to_importance(value: Any) -> float | None:
+def _to_importance(value: object) -> float | None:
     """Convert an importance to the range 0 to 10; other programs use 0 to 1."""
     number = _to_number(value, 10)
     return number * 10 if number and number < 1 else number
 
 
-def _to_time(value: Any) -> datetime | None:
+def _to_time(value: object) -> datetime | None:
     """Read a time in any form that stores use, including numbers and dates as text."""
     text = str(value).strip() if isinstance(value, str | date) else ""
     is_number = text.replace(".", "", 1).isdigit()

@@ -59,7 +59,7 @@ from bethink.store.transfer import (
 )
 
 MOST = 1000  # items of one bundle
-LONGEST_NAME = 10_000  # characters
+_LONGEST_NAME = 10_000  # characters
 LONGEST_FIELD = 100_000  # characters of any other field, by its repr
 MOST_EVENTS = 10_000
 # Votes and uses that a stranger's file may claim. Set by hand: a few votes and a month of daily use.
@@ -109,7 +109,7 @@ def _is_id(value: str | None) -> bool:
 
 
 def _are_names(*values: str) -> bool:
-    return all(len(value) <= LONGEST_NAME for value in values)
+    return all(len(value) <= _LONGEST_NAME for value in values)
 
 
 def wrong_field(record: Record, longest: int) -> str | None:

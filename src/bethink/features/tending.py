@@ -32,12 +32,12 @@ from bethink.model import STATEMENTS, Change, Filter, Memory, Relation, supersed
 from bethink.store.transfer import split_pages
 
 COMPARED = STATEMENTS
-READ = ("markdown", "repomap", "analysis")  # files of a project: each describes its own part
+_READ = ("markdown", "repomap", "analysis")  # files of a project: each describes its own part
 ALIKE = 0.55  # least nearness of statements to compare when time is short
 JUDGED = 0.4  # least nearness to ask the judge: one in ten duplicates is below (pairs of 2026-11)
-NEAREST = 8  # neighbours of a statement
+_NEAREST = 8  # neighbours of a statement
 SAME, MARKED, PROPOSED = "says the same", "marked as contradicting", "may replace the other"
-SURE = (SAME, MARKED)
+_SURE = (SAME, MARKED)
 DISPUTES = ("contradicts", "may_replace")  # relations of a dispute
 INFERRED = (
     "analysis"  # source of statements that `analyze` inferred: never set against a person's note
@@ -104,9 +104,9 @@ def _list_pairs(
     for around in survey:
         for pair in find(memory, around):
             key = frozenset((pair.keep.id, pair.other.id))
-            if key not in found or pair.reason in SURE:
+            if key not in found or pair.reason in _SURE:
                 found[key] = pair
-    return sorted(found.values(), key=lambda pair: (pair.reason not in SURE, -pair.similarity))
+    return sorted(found.values(), key=lambda pair: (pair.reason not in _SURE, -pair.similarity))
 
 
 def find_twins(memory: Bethink, around: Surroundings) -> list[Pair]:
@@ -179,7 +179,7 @@ def plan_consolidation(memory: Bethink, *, progress: Progress | None = None) -> 
     twins = _list_pairs(memory, find_twins, survey)
     same = [pair for pair in twins if pair.keep.trust == pair.other.trust]
     opposed = _list_pairs(memory, find_opposites, survey)
-    disputes = [pair for pair in opposed if pair.reason not in SURE]
+    disputes = [pair for pair in opposed if pair.reason not in _SURE]
     steps: list[Step] = []
     # Memories that another step replaces or settles; the kept ones may absorb several.
     gone: set[str] = set()
@@ -305,7 +305,7 @@ def survey(
     memory: Bethink,
     page: Sequence[Memory],
     filter: Filter,
-    number: int = NEAREST,
+    number: int = _NEAREST,
     quick: bool = False,
 ) -> Iterator[Surroundings]:
     """Yield each of these statements with its nearest neighbours that pass the filter.
@@ -329,7 +329,7 @@ def survey(
             for neighbour in found
             if neighbour.memory.id != one.id
             and neighbour.memory.kind in COMPARED
-            and not (one.source_type in READ and neighbour.memory.source_type in READ)
+            and not (one.source_type in _READ and neighbour.memory.source_type in _READ)
             and INFERRED not in (one.source_type, neighbour.memory.source_type)
         ]
         yield Surroundings(one, near, related[one.id], _ask(memory, one, near))

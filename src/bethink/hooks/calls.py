@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from bethink.agents.agent import HookDialect, ToolCall
 from bethink.agents.base import Fields, as_fields, find_command, find_paths, texts_of
@@ -16,9 +15,9 @@ from bethink.model import Values
 
 MOST = 32  # calls of one batch
 LONGEST = 12_000  # characters of an output, at either end half of it
-INPUTS = ("tool_input", "toolArgs", "tool_args", "args")
-OUTPUTS = ("error", "tool_response", "tool_result", "toolResult", "tool_output", "output")
-TEXTS = ("text_result_for_llm", "textResultForLlm", "llmContent", "output", "content", "message")
+_INPUTS = ("tool_input", "toolArgs", "tool_args", "args")
+_OUTPUTS = ("error", "tool_response", "tool_result", "toolResult", "tool_output", "output")
+_TEXTS = ("text_result_for_llm", "textResultForLlm", "llmContent", "output", "content", "message")
 EDITS = tuple(
     "edit multiedit write notebookedit replace create str_replace apply_patch delete".split()
 )
@@ -36,10 +35,10 @@ def _read_call(event: str, dialect: HookDialect, row: Fields, fields: Values) ->
     if row.get("is_interrupt") is True:
         return None
     tool = row.name("tool_name", "toolName", "tool") or ""
-    arguments = next((value for name in INPUTS if (value := _as_object(row.get(name)))), Fields())
+    arguments = next((value for name in _INPUTS if (value := _as_object(row.get(name)))), Fields())
     command = find_command(arguments).strip()
     files = [] if command else find_paths(tool, arguments)
-    output = next((text for name in OUTPUTS if (text := _as_text(row.get(name)))), "")
+    output = next((text for name in _OUTPUTS if (text := _as_text(row.get(name)))), "")
     id = row.name("tool_use_id", "toolUseId", "tool_call_id", "callID") or ""
     failed = True if event == "tool-failure" else dialect.has_failed(fields, id, output)
     if len(output) > LONGEST:
@@ -48,7 +47,7 @@ def _read_call(event: str, dialect: HookDialect, row: Fields, fields: Values) ->
     return ToolCall(tool, command, files[0] if files else "", output, failed, changes, id)
 
 
-def _as_object(value: Any) -> Fields:
+def _as_object(value: object) -> Fields:
     if isinstance(value, str) and value.startswith("{"):
         try:
             value = json.loads(value)
@@ -57,9 +56,9 @@ def _as_object(value: Any) -> Fields:
     return as_fields(value)
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: object) -> str:
     if isinstance(value, Mapping):
         if "stdout" in value or "stderr" in value:
             return "\n".join(str(value[name]) for name in ("stdout", "stderr") if value.get(name))
-        return next((text for name in TEXTS if (text := _as_text(value.get(name)))), "")
+        return next((text for name in _TEXTS if (text := _as_text(value.get(name)))), "")
     return value if isinstance(value, str) else "\n".join(texts_of(value))

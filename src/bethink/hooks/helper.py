@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from bethink.model import Json
 
-IDLE = 900.0  # seconds without a request after which a helper ends
+_IDLE = 900.0  # seconds without a request after which a helper ends
 IDLE_VARIABLE = "BETHINK_HELPER_IDLE"  # seconds instead of IDLE
-LOOK = 10.0  # seconds between two looks at the clock and at the socket file
+_LOOK = 10.0  # seconds between two looks at the clock and at the socket file
 MOST_REQUESTS = 2_000  # after which a helper ends, so that memory cannot grow for ever
 LONGEST_REQUEST = 1_000_000  # bytes
 REQUEST_SECONDS = 2.0  # for a request to arrive, or an answer to be taken
@@ -213,14 +213,14 @@ def _bind(listener: socket.socket, path: Path) -> int:
 
 def _read_idle() -> float:
     with suppress(ValueError):
-        return float(os.environ.get(IDLE_VARIABLE, IDLE))
-    return IDLE
+        return float(os.environ.get(IDLE_VARIABLE, _IDLE))
+    return _IDLE
 
 
 def _accept(listener: socket.socket, path: Path, own: int, until: float) -> socket.socket | None:
     """Return the next connection, or None when the helper should end."""
     while (left := until - time.monotonic()) > 0 and _is_own(path, own):
-        listener.settimeout(min(LOOK, left))
+        listener.settimeout(min(_LOOK, left))
         try:
             connection, _ = listener.accept()
         except TimeoutError:

@@ -41,16 +41,16 @@ if TYPE_CHECKING:
 
 OFF = "BETHINK_HOOKS"
 SECONDS = 5.0  # until the settings are read, which may say otherwise
-LOOK = 0.05  # seconds between two looks at the clock
+_LOOK = 0.05  # seconds between two looks at the clock
 COUNTING = 0.3  # seconds that counting a failure may take
-BUSY = 1.0  # seconds to wait for a lock of another process
+_BUSY = 1.0  # seconds to wait for a lock of another process
 HELPER_SHARE = 0.6  # part of `hook_seconds` for the helper; the rest is for doing without it
 MOST_OPENED = 4  # memories that a helper keeps open
-NOTED = ("stop", "subagent-stop", "pre-compact", "post-compact", "session-end")
+_NOTED = ("stop", "subagent-stop", "pre-compact", "post-compact", "session-end")
 SUBAGENT_TOKENS = 300  # of a sub-agent's briefing: its task says what it needs; set by hand
 EMPTIED = ("compact", "clear")  # sources of a session that has lost its context
-LONGEST_PHRASE = 100  # characters of a prompt that may grant an agent's request
-LONG = 2000  # characters of a prompt that surely says something
+_LONGEST_PHRASE = 100  # characters of a prompt that may grant an agent's request
+_LONG = 2000  # characters of a prompt that surely says something
 KEEP = (
     "Keep in the summary: decisions with their reasons, open questions, problems with what solved them, what is half done, and the next"
     " steps; with the names of files, commands and identifiers as they are."
@@ -73,7 +73,7 @@ class Limit:
 
     def watch(self) -> None:
         while (left := self.started + self.seconds - time.monotonic()) > 0:
-            time.sleep(min(LOOK, left))
+            time.sleep(min(_LOOK, left))
 
         def give_up() -> None:
             time.sleep(COUNTING)
@@ -140,7 +140,7 @@ def run(event: str, host: str, data: bytes, limit: Limit | None = None) -> str:
         config = config._replace(database=locate_database(config, project))
         if limit:
             limit.seconds = config.hook_seconds
-        if hook.event in NOTED:
+        if hook.event in _NOTED:
             return _note(hook, project, config)
         return _tell(hook, project, config, closing=limit is None)
     except Exception as error:  # noqa: BLE001 - the outermost boundary: an agent must never notice what is wrong with its memory
@@ -244,7 +244,7 @@ def answer_request(request: Json) -> str:
 def _open_memory(hook: Hook, project: Project, config: Config) -> Bethink:
     from bethink.api import Bethink
 
-    quick = config._replace(busy_timeout=min(BUSY, config.busy_timeout))
+    quick = config._replace(busy_timeout=min(_BUSY, config.busy_timeout))
     return Bethink(directory=project.worktree, config=quick, actor=f"hook:{hook.host}")
 
 
@@ -259,7 +259,7 @@ def _open(hook: Hook, project: Project, config: Config, closing: bool) -> Iterat
 
 def is_phrase(prompt: str) -> bool:
     """Return True for a phrase that grants an agent's request, such as `bethink forget K7QX`."""
-    if len(prompt) > LONGEST_PHRASE or "bethink" not in prompt.lower():
+    if len(prompt) > _LONGEST_PHRASE or "bethink" not in prompt.lower():
         return False
     from bethink.consent import read_phrase
 
@@ -320,8 +320,8 @@ def is_telling(prompt: str) -> bool:
     """Return True unless a prompt has only common words, such as "yes, do it again". Opens nothing."""
     from bethink.language.words import COMMON_WORDS, STOP_WORDS
 
-    words = re.findall(r"[^\W_]{1,60}", prompt[:LONG].lower())
-    return len(prompt) > LONG or not (STOP_WORDS | COMMON_WORDS).issuperset(words)
+    words = re.findall(r"[^\W_]{1,60}", prompt[:_LONG].lower())
+    return len(prompt) > _LONG or not (STOP_WORDS | COMMON_WORDS).issuperset(words)
 
 
 def answer(hook: Hook, memory: Bethink, meaning: bool = True) -> str:

@@ -33,14 +33,14 @@ from bethink.text import sha256, textfile
 # Sources of a prompt that may come from a person; the others are timers and notices.
 PEOPLE = ("", "user", "sdk")
 LONGEST_INPUT = 8_000_000  # bytes; a tool's answer may come along
-LONGEST_TEXT = 200_000  # characters of a prompt
-LONGEST_NAME = 4096  # characters of a path or an identifier
-HARMLESS = 12  # characters of a session's id that is too short for a secret
+_LONGEST_TEXT = 200_000  # characters of a prompt
+_LONGEST_NAME = 4096  # characters of a path or an identifier
+_HARMLESS = 12  # characters of a session's id that is too short for a secret
 UUID_PARTS = [8, 4, 4, 4, 12]  # lengths
 HEXADECIMAL = frozenset("0123456789abcdef-")
 
 LONGEST_MESSAGE = 300  # characters of a failure
-OTHER = "unknown"  # replaces hosts and events that do not exist, so that there are few rows
+_OTHER = "unknown"  # replaces hosts and events that do not exist, so that there are few rows
 MOST_IDS = 1000  # of one session; the oldest go first
 MOST_SESSIONS = 500  # of which is kept what they were given
 
@@ -98,7 +98,7 @@ def from_fields(event: str, host: str, fields: Values) -> Hook:
         session=_session(fields, dialect.session),
         transcript=_name(fields, transcript if inside else dialect.transcript),
         directory=_name(fields, dialect.directory),
-        prompt=_first(fields, dialect.prompt)[:LONGEST_TEXT] if event == "prompt" else "",
+        prompt=_first(fields, dialect.prompt)[:_LONGEST_TEXT] if event == "prompt" else "",
         source=_name(fields, dialect.source),
         agent=_name(fields, dialect.subagent) if "subagent" in event else "",
         calls=_read_calls(event, dialect, fields) if event.startswith("tool") else (),
@@ -120,13 +120,13 @@ def _first(fields: Values, names: tuple[str, ...]) -> str:
 def _name(fields: Values, names: tuple[str, ...]) -> str:
     """A path or an identifier. One that no file system could hold is none."""
     value = _first(fields, names)
-    return value if len(value) <= LONGEST_NAME and "\0" not in value else ""
+    return value if len(value) <= _LONGEST_NAME and "\0" not in value else ""
 
 
 def _session(fields: Values, names: tuple[str, ...]) -> str:
     """The id of a session, without what looks like a secret: it goes into files and into the store."""
     name = _name(fields, names)
-    if len(name) <= HARMLESS or _is_usual(name):
+    if len(name) <= _HARMLESS or _is_usual(name):
         return name
     from bethink.ingest.redact import redact_name  # and with it the vocabulary
 
@@ -170,7 +170,7 @@ def make_private(path: Path) -> None:
             folder().chmod(0o700)
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: object) -> None:
     """A JSON file in place at once, for its owner alone."""
     # Calls of one MCP server are threads of one process.
     fresh = path.with_name(f"{path.name}.{os.getpid()}-{get_ident()}.new")
@@ -217,8 +217,8 @@ def note_failure(host: str, event: str, message: str) -> None:
     """Count a failure. Never raises if it cannot be written."""
     from bethink.ingest.redact import redact
 
-    host = host if plugins.AGENTS.find(host) else OTHER
-    event = event if event in EVENTS else OTHER
+    host = host if plugins.AGENTS.find(host) else _OTHER
+    event = event if event in EVENTS else _OTHER
     rows = {row[:2]: row for row in read_failures()}
     count = rows[host, event].count + 1 if (host, event) in rows else 1
     cleaned = " ".join(redact(message).text.split())[:LONGEST_MESSAGE]

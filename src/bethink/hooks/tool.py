@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bethink.model import Memory
     from bethink.project import Project
 
-TOKENS = 60  # of the line, without the marks around it
+_TOKENS = 60  # of the line, without the marks around it
 
 
 def find_failure(hook: Hook, call: ToolCall) -> Failure | None:
@@ -66,7 +66,7 @@ def recall_for_calls(hook: Hook, memory: Bethink) -> Context:
         for call in hook.calls:
             found = find(hook, call, memory)
             if found and state.claim(hook, found[0]):
-                line = found[1] if tokens(found[1]) <= TOKENS else cut(found[1], TOKENS)
+                line = found[1] if tokens(found[1]) <= _TOKENS else cut(found[1], _TOKENS)
                 return Context(fence_items([line], new_marker()), (found[0],))
     return Context()
 

@@ -33,13 +33,13 @@ from bethink.hooks.spool import SpoolEntry
 TURN = 86_400.0  # seconds for which a turn may go on: set by hand
 ATTEMPTS = 3  # times that an entry is begun without getting any further
 SECONDS = 600.0  # after which a worker ends; the next one goes on
-GRACE = 60  # seconds beyond the limit after which a worker that hangs is ended
+_GRACE = 60  # seconds beyond the limit after which a worker that hangs is ended
 
 
 def main() -> None:
     """Read what waits for the database that the environment names, under the inherited lock."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # ends the process, whatever it is stuck in
-    signal.alarm(int(SECONDS) + GRACE)
+    signal.alarm(int(SECONDS) + _GRACE)
     try:
         run(os.environ["BETHINK_DATABASE"], spool.LOCK)
     except (OSError, BethinkError) as error:  # nobody reads what this process prints

@@ -41,14 +41,14 @@ from bethink.text import refuse_constant, replace_broken
 
 SMALL = 600  # characters up to which neighbours share a passage
 LARGE = 1200  # characters from which a definition is cut between its members
-FIELDS = 400  # characters of the fields of a type
-NAMES = 500  # characters of the names in a file's own passage
-SPOKEN = 200  # characters that a body lends to a function without documentation
+_FIELDS = 400  # characters of the fields of a type
+_NAMES = 500  # characters of the names in a file's own passage
+_SPOKEN = 200  # characters that a body lends to a function without documentation
 READ = 20_000  # characters of a body that are looked at
 ENTITIES = 8
 SUMMARY = 20  # words
-VALUES = frozenset("constant field variable property".split())
-VERSION = 4  # of how files become passages; a new one reads every file again
+_VALUES = frozenset("constant field variable property".split())
+_VERSION = 4  # of how files become passages; a new one reads every file again
 LARGEST = 2_000_000  # bytes of a source file
 LARGEST_MAP = 64_000_000  # bytes of a JSON file
 LONGEST = 100_000  # characters of one entry that are remembered
@@ -91,12 +91,14 @@ def passages(entry: MapEntry, text: str = "") -> list[Passage]:
     slices = [slice for unit in _units(entry.symbols) for slice in _slices(unit, source)]
     slices = _join_small(slices)
     if not slices:
-        rest = _words_in_body(source) or " ".join(text[:SPOKEN].split()) if entry.lines >= 5 else ""
+        rest = (
+            _words_in_body(source) or " ".join(text[:_SPOKEN].split()) if entry.lines >= 5 else ""
+        )
         return [_file_passage(entry, rest)] if entry.doc or rest else []
     if len(slices) == 1 and len(entry.doc) + len(slices[0].text) <= SMALL:
         return [_file_passage(entry, slices[0].text, slices[0].symbols)]
     names = dict.fromkeys(entry.qualify(entry.main))
-    rest = f"Defines {shorten(', '.join(names), NAMES)}" if names else ""
+    rest = f"Defines {shorten(', '.join(names), _NAMES)}" if names else ""
     return [_file_passage(entry, rest), *(_passage(entry, slice) for slice in slices)]
 
 
@@ -171,7 +173,7 @@ def _runs(unit: Sequence[Symbol]) -> list[list[Symbol]]:
     runs: list[list[Symbol]] = []
     for symbol in unit:
         before = runs[-1][-1] if runs else symbol
-        if runs and {before.kind, symbol.kind} <= VALUES and before.parent == symbol.parent:
+        if runs and {before.kind, symbol.kind} <= _VALUES and before.parent == symbol.parent:
             runs[-1].append(symbol)
         else:
             runs.append([symbol])
@@ -184,7 +186,7 @@ def _run_text(run: Sequence[Symbol], depth: int, source: Sequence[str]) -> str:
     if len(run) > 1:
         docs = (f" ({shorten(one.doc, 80)})" if one.doc else "" for one in run)
         fields = dict.fromkeys(one.signature + about for one, about in zip(run, docs, strict=True))
-        return f"{indent}{first.lines[0]}: {shorten('; '.join(fields), FIELDS)}"
+        return f"{indent}{first.lines[0]}: {shorten('; '.join(fields), _FIELDS)}"
     if not doc and first.kind in CALLABLE:
         doc = _words_in_body(source[first.lines[0] - 1 : first.lines[1]])
     text = f"{indent}{first.lines[0]}: {first.signature}"
@@ -198,12 +200,12 @@ def _words_in_body(lines: Sequence[str]) -> str:
     messages = ["".join(found) for found in load_pattern("body_message").findall(body)]
     prose = [*comments, *(each for each in messages if each.count(" ") > 1)]
     plain = (" ".join(each.replace("*", " ").split()) for each in prose)
-    return shorten(" ".join(dict.fromkeys(plain)), SPOKEN)
+    return shorten(" ".join(dict.fromkeys(plain)), _SPOKEN)
 
 
 def _passage(entry: MapEntry, slice: Slice) -> Passage:
     """Return the passage of some definitions, constants last."""
-    heads = sorted(slice.heads, key=lambda one: one.kind in VALUES)
+    heads = sorted(slice.heads, key=lambda one: one.kind in _VALUES)
     names, first = entry.qualify(heads), heads[0]
     call = "(…)" if first.kind in CALLABLE else ""
     more = f" and {len(heads) - 1} more" if len(heads) > 1 else ""
@@ -235,7 +237,7 @@ def _file_passage(entry: MapEntry, rest: str, symbols: Sequence[Symbol] = ()) ->
 
 def _name_entities(entry: MapEntry, symbols: Iterable[Symbol]) -> Iterable[str]:
     """Return the main symbols: types and functions before constants, and no fields."""
-    main = [one for one in symbols if one.kind not in VALUES or one.kind == "constant"]
+    main = [one for one in symbols if one.kind not in _VALUES or one.kind == "constant"]
     main.sort(key=lambda symbol: symbol.kind == "constant")
     return dict.fromkeys(entry.qualify(main))
 
@@ -288,7 +290,7 @@ def documents(found: Iterable[Found | Skipped]) -> Iterator[Document | Skipped]:
         else:
             yield Document(
                 f"code:{code.path}",
-                f"{code.hash}:c{VERSION}",
+                f"{code.hash}:c{_VERSION}",
                 lambda code=code: passages(*_map_file(code)),  # type: ignore[misc]
                 {"language": code.language},
             )
@@ -361,10 +363,10 @@ def read_map(raw: bytes, file: Path) -> Document:
     found = [_read_entry(item, number, file) for number, item in enumerate(listed, start=1)]
     entries = list({each.section: each for each in found}.values())
     uri, hash = f"repo-map:{os.path.realpath(file)}", sha256(raw).hexdigest()
-    return Document(uri, f"{hash}:m{VERSION}", lambda: entries, {"entries": len(entries)})
+    return Document(uri, f"{hash}:m{_VERSION}", lambda: entries, {"entries": len(entries)})
 
 
-def _read_entry(item: Any, number: int, file: Path) -> Passage:
+def _read_entry(item: object, number: int, file: Path) -> Passage:
     entry = item if isinstance(item, dict) else {}
     symbols = entry.get("symbols") or []
     values: list[Any] = [entry.get("path"), entry.get("language") or "unknown"]

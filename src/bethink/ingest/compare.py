@@ -41,11 +41,11 @@ from bethink.model import NOTHING, STATEMENTS, Change, Filter, Memory, Relation
 from bethink.store.base import Store
 
 KNOWN = 12  # known statements that a new one is compared with
-BY_NAME, MOST_WAITING = 3, 4  # of them that only share a name with it, and that wait for an answer
+_BY_NAME, MOST_WAITING = 3, 4  # of them that only share a name with it, and that wait for an answer
 # Nearness below which two statements are about something else: of 60 that replace another none is below .17. An answer need not
 # resemble its question at all (half are below .16), so the nearest that wait are asked about in any case, and so are the few
 # nearest of all, which may say it in another language (pairs of 2026-11).
-NEAR, NEAREST = 0.15, 3
+_NEAR, _NEAREST = 0.15, 3
 MOST_PAIRS = 512  # that the judge is asked about in one write: some seconds of one core
 FEWEST_WORDS = 2  # words of what can be a statement
 # Nearness from which a text that states a change is compared with a known one, where no judge is at hand.
@@ -238,7 +238,7 @@ def _neighbours(
 
 
 def nearest(
-    vector: Any,
+    vector: object,
     filter: Filter,
     store: Store,
     embedder: Embedder,
@@ -260,13 +260,13 @@ def _load(items: Sequence[tuple[int, float]], store: Store, embedder: Embedder) 
 
 
 def _nearest_by_name(
-    memory: Memory, vector: Any, filter: Filter, store: Store, embedder: Embedder
+    memory: Memory, vector: object, filter: Filter, store: Store, embedder: Embedder
 ) -> list[Neighbour]:
     """Return a few memories that name the same things."""
     if not memory.entities:
         return []
     names = [entity.name for entity in memory.entities][:8]
-    keys = [key for key, _ in store.by_entity(names, filter, BY_NAME)]
+    keys = [key for key, _ in store.by_entity(names, filter, _BY_NAME)]
     cosines = store.cosines(keys, vector, embedder.model, filter.scopes)[0] if keys else {}
     return _load(list(cosines.items()), store, embedder)
 
@@ -410,8 +410,8 @@ def _same_subject(new: Memory, near: Sequence[Neighbour]) -> list[Neighbour]:
         for rank, one in enumerate(near)
         if is_one_statement(one.memory)
         and (
-            rank < NEAREST
-            or one.nearness >= NEAR
+            rank < _NEAREST
+            or one.nearness >= _NEAR
             or (one.memory.kind in OPEN and not one.memory.answered)
             or not set(new.entities).isdisjoint(one.memory.entities)
         )

@@ -150,7 +150,7 @@ def edit_values(
     return changes
 
 
-NOTED = frozenset("turn role host origin firm commit adr_key".split())
+_NOTED = frozenset("turn role host origin firm commit adr_key".split())
 
 
 def place_embedding_text(memory: Memory, fields: Fields) -> Fields:
@@ -163,7 +163,7 @@ def place_embedding_text(memory: Memory, fields: Fields) -> Fields:
     values = {name: value for name, value in fields.items() if value is not None}
     metadata = dict(values.get("metadata", memory.metadata))
     if memory.source_type != "note" or memory.kind == "handoff":
-        own = {name: value for name, value in memory.metadata.items() if name in NOTED}
+        own = {name: value for name, value in memory.metadata.items() if name in _NOTED}
         metadata = {**memory.metadata, **metadata, **own}
     kept = {} if "content" in values else memory.metadata
     known = {**kept, **values.get("metadata", {})}.get(EMBEDDING_TEXT)

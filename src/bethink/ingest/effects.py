@@ -35,7 +35,7 @@ from bethink.language.hedging import is_tentative
 EFFECTS = ("keep", "replaces", "changes", "same", "answers", "completes")
 EFFECT_WEIGHTS = Path(__file__).with_name("data") / "effects.json"
 EXTENDS = "extends"  # beside them, by the judge alone: it adds to the known one, which still holds
-LEAST = 0.001  # the smallest probability that is distinguished from zero
+_LEAST = 0.001  # the smallest probability that is distinguished from zero
 MOST_SHARED = 4  # shared words beyond this number say nothing more
 # Pairs of one new statement that the judge reads, and the chance of any effect, by words and nearness alone, from which it reads one. Of
 # 807 effects in histories that the regression did not see 99.8 % are read, with 2.0 pairs for each note instead of 4.4 (2026-11-18).
@@ -172,5 +172,5 @@ def read_weights(name: str) -> Weights:
 
 
 def log_odds(share: float) -> float:
-    kept = min(max(share, LEAST), 1 - LEAST)
+    kept = min(max(share, _LEAST), 1 - _LEAST)
     return math.log(kept / (1 - kept))

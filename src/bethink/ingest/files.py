@@ -26,7 +26,7 @@ from bethink.ingest.sync import Skipped
 
 # Folders that hold other people's work or what a tool made of ours. `build`, `target` and `out` are missing because they are
 # also names of folders that people write in; where they are made by a tool, git ignores them or they carry a marker.
-FOREIGN = frozenset(
+_FOREIGN = frozenset(
     """
     .git .hg .svn .jj .bzr .bethink node_modules bower_components jspm_packages vendor third_party Pods Carthage DerivedData
     .venv __pycache__ __pypackages__ site-packages .tox .nox .eggs .mypy_cache .pytest_cache .ruff_cache .hypothesis htmlcov
@@ -36,13 +36,13 @@ FOREIGN = frozenset(
 FOREIGN_ENDINGS = (".dist-info", ".egg-info")
 # Names that mark a folder as not ours: a virtual environment, a conda environment, a cache (Cargo's `target` too), or another
 # repository: a separate project, or ours checked out once more.
-MARKERS = frozenset("pyvenv.cfg conda-meta CACHEDIR.TAG .git".split())
+_MARKERS = frozenset("pyvenv.cfg conda-meta CACHEDIR.TAG .git".split())
 LONGEST_IGNORE = 512 * 1024
 MOST_PATTERNS = 5000
 MOST_WILDCARDS = 3  # in one name: each more multiplies the time that a hostile pattern can take
 EVERY_FOLDER = "(?P<ps_d>/)"  # what pathspec makes of `*/`
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-HEAD = 1024  # bytes in which a NUL says that a file is no text
+_HEAD = 1024  # bytes in which a NUL says that a file is no text
 
 
 class Found(NamedTuple):
@@ -85,7 +85,7 @@ def read_text(found: Found, longest: int = 10_000_000) -> tuple[str, str] | Skip
         data = _read_bytes(found.path, longest)
     except (OSError, ValueError) as error:
         return Skipped(found.uri, _reason(error))
-    if (at := data.find(b"\0", 0, HEAD)) >= 0:
+    if (at := data.find(b"\0", 0, _HEAD)) >= 0:
         return Skipped(found.uri, f"binary file (NUL at byte {at:,})")
     # Text in an older encoding is read without its accented letters.
     text = data.decode("utf-8", "replace").removeprefix("\ufeff")
@@ -128,7 +128,7 @@ def _find_files(top: str, root: str, suffixes: tuple[str, ...]) -> Iterator[Foun
             yield Skipped(_uri(folder, root), f"folder {_reason(error)}")
             continue
         names = {entry.name for entry in entries}
-        if folder != top and not MARKERS.isdisjoint(names):
+        if folder != top and not _MARKERS.isdisjoint(names):
             continue
         if ".gitignore" in names:
             rules = (_read_rules(Path(folder, ".gitignore"), folder), *rules)
@@ -157,7 +157,7 @@ def _is_wanted(name: str, is_folder: bool, suffixes: tuple[str, ...]) -> bool:
     if name.startswith("."):
         return False
     if is_folder:
-        return name not in FOREIGN and not name.endswith(FOREIGN_ENDINGS)
+        return name not in _FOREIGN and not name.endswith(FOREIGN_ENDINGS)
     return name.lower().endswith(suffixes)
 
 

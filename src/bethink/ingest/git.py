@@ -39,7 +39,7 @@ READ = 20_000  # characters of a message that are looked at
 # Chosen on the labelled messages in tests/fixtures/analyze/commits.txt, like the weights of the cues.
 ENOUGH = 0.7  # of cues
 MODEST = 1.1  # for a subject that promises something new
-ASKED = 0.6  # for a body with a cue below a subject that asks for a reason
+_ASKED = 0.6  # for a body with a cue below a subject that asks for a reason
 SHORTEST_SUBJECT = 8  # words of a subject that explains itself
 
 # Everything that a hostile configuration could use is switched off: hooks, monitors, signature programs, external diffs, pagers.
@@ -52,7 +52,7 @@ log --no-merges --no-renames --name-only -z
 KEPT = """
 GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM GIT_CONFIG_NOSYSTEM GIT_EXEC_PATH GIT_CEILING_DIRECTORIES
 """.split()
-ENVIRONMENT = dict(
+_ENVIRONMENT = dict(
     variable.split("=")
     for variable in """
     GIT_OPTIONAL_LOCKS=0 GIT_TERMINAL_PROMPT=0 GIT_ALLOW_PROTOCOL=none GIT_NO_LAZY_FETCH=1 GIT_PAGER=cat GIT_ATTR_NOSYSTEM=1 LC_ALL=C LANGUAGE=C
@@ -168,7 +168,7 @@ def _run_git(root: Path, arguments: Sequence[str]) -> tuple[bytes, str | None]:
             done = subprocess.run(
                 [*LOG, *arguments],
                 cwd=root,
-                env=environment | ENVIRONMENT,
+                env=environment | _ENVIRONMENT,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.PIPE,
@@ -233,7 +233,7 @@ def _rate(subject: str, prose: str) -> float:
     """Rate how much a message explains: its body, more if the subject asks for a reason; or its subject."""
     score = _score(prose)
     if score and (_pattern("asks").match(subject) or _mends(subject, "")):
-        score += ASKED
+        score += _ASKED
     long = count_words(subject) >= SHORTEST_SUBJECT
     return score + (1.0 if long and _pattern("strong").search(subject) else 0.0)
 
@@ -271,7 +271,7 @@ def _explain_revert(subject: str, prose: str, what: str, commit: str | None) -> 
             return None
         reason = "The commit gives no reason."
     content = shorten(f"Reverted: {what.rstrip('.')}.\n{reason}", LONGEST)
-    return Explanation("gotcha", content, subject, ASKED + _score(reason), commit)
+    return Explanation("gotcha", content, subject, _ASKED + _score(reason), commit)
 
 
 def _mends(subject: str, prose: str) -> bool:

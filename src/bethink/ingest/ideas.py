@@ -42,7 +42,7 @@ SPEAKERS = ("user", "assistant")
 LASTING_KINDS = ("decision", "preference", "gotcha", "fact", "problem", "solution", "pattern")
 LABELLED_CHANCE = 0.8  # chance of a kind that a label or a heading says outright
 FIRM_CHANCE = 0.75  # chance from which what an assistant says is firm
-IDEAS_PER_TURN, TODOS_PER_TURN = 3, 12  # ideas of one turn; items of what is to do
+_IDEAS_PER_TURN, TODOS_PER_TURN = 3, 12  # ideas of one turn; items of what is to do
 PUT_OFF_TODO = 0.3  # chance of a to-do from which what a user puts off is one; set by hand
 STILL_OPEN = 0.5  # chance from which a request that nobody took up is something to do
 PLAIN_CUE = (
@@ -320,7 +320,7 @@ def _keep_different(found: Sequence[Found]) -> list[Found]:
     of_turn: Counter[tuple[int, bool]] = Counter()
     for chance, kind, each in sorted(found, key=lambda one: -one[0]):
         place = each.turn, kind == "todo"
-        most = TODOS_PER_TURN if kind == "todo" else IDEAS_PER_TURN
+        most = TODOS_PER_TURN if kind == "todo" else _IDEAS_PER_TURN
         # A sentence that is kept as another idea of the same kind is removed here; one of another kind may give the reason.
         own = [known for _, other, known in kept if (other, known.turn) == (kind, each.turn)]
         if any(known.text in each.text for known in own):

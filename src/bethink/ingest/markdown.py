@@ -41,8 +41,8 @@ LONGEST_FRONTMATTER = 64 * 1024
 MOST_BRACKETS = 200  # of frontmatter
 LONGEST_COMMENT = 2000
 LONGEST_TITLE = 160
-LONGEST_TAG = 100
-MOST_TAGS = 50
+_LONGEST_TAG = 100
+_MOST_TAGS = 50
 # The kind that the passages of a file are of, by the name of the file or of a folder that it is in. The nearest name counts.
 _NAMES_BY_KIND = """
 architecture architectures
@@ -308,7 +308,7 @@ def _read_directives(fields: Mapping[str, Any], where: str, warnings: list[str])
     return found
 
 
-def _read_value(name: str, value: Any) -> Any:
+def _read_value(name: str, value: object) -> Any:
     """Return the value of a directive; raise an error if it is invalid."""
     text = _flatten(value)
     match name:
@@ -324,27 +324,27 @@ def _read_value(name: str, value: Any) -> Any:
                 raise ValueError(value)
             return number
     items = value if isinstance(value, list) else str(value).strip("[] ").split(",")
-    words = (_flatten(item).removeprefix("#")[:LONGEST_TAG].strip() for item in items)
-    return tuple(dict.fromkeys(filter(None, words)))[:MOST_TAGS]
+    words = (_flatten(item).removeprefix("#")[:_LONGEST_TAG].strip() for item in items)
+    return tuple(dict.fromkeys(filter(None, words)))[:_MOST_TAGS]
 
 
-def _flatten(value: Any) -> str:
+def _flatten(value: object) -> str:
     return " ".join(str(value).split()).strip("\"'")
 
 
 # The blocks of a text
 
-DEEPEST = 3  # headers that begin a section: H1 to H3
+_DEEPEST = 3  # headers that begin a section: H1 to H3
 TINY = 80  # characters below a heading that do not make a passage
 LARGEST_BLOCK = 20_000  # characters up to which a code fence or a table stays whole
 # Parsed at most: a short line makes five tokens, each cell of a table three, and a token takes a quarter of a kilobyte. What
 # follows is no text that a person wrote; it is cut between sentences and lines.
-MOST_LINES = 40_000
+_MOST_LINES = 40_000
 MOST_BARS = 100_000  # a text with more of them is read without tables
 # Parts of a header that are words.
-SPOKEN = "text code_inline image text_special softbreak hardbreak".split()
+_SPOKEN = "text code_inline image text_special softbreak hardbreak".split()
 # How well a text can be cut before a line, or after a sentence: from not at all to best.
-WHOLE, CODE, LINE, SENTENCE, DEEP, ITEM, TOP, HEAD = range(8)
+WHOLE, _CODE, LINE, SENTENCE, _DEEP, ITEM, TOP, _HEAD = range(8)
 
 _CLOSERS = "['\"’”»)\\]}*_`）」』】》]{0,4}"
 # The end of a sentence with the white space after it, within its line. Scripts without spaces need none.
@@ -387,7 +387,7 @@ def outline(body: str) -> PageOutline:
     if starts[-1] < len(body):
         starts.append(len(body))
     lines = len(starts) - 1
-    tokens = _parser(body.count("|") < MOST_BARS).parse(body[: starts[min(lines, MOST_LINES)]])
+    tokens = _parser(body.count("|") < MOST_BARS).parse(body[: starts[min(lines, _MOST_LINES)]])
     grades, whole = bytearray([LINE]) * (lines + 1), 0  # the line up to which a block stays whole
     sections = [HeaderSection(0, 0, lines, 0, "")]
     comments: list[tuple[int, int]] = []
@@ -396,10 +396,10 @@ def outline(body: str) -> PageOutline:
         if token.map is None or token.type == "inline" or token.map[0] < whole:
             continue
         first, end = token.map
-        grades[first] = max(grades[first], (TOP, ITEM, DEEP)[min(token.level, 2)])
+        grades[first] = max(grades[first], (TOP, ITEM, _DEEP)[min(token.level, 2)])
         if token.level == 0 and token.type == "heading_open":
-            grades[first] = HEAD
-            if (level := int(token.tag[1:])) <= DEEPEST:
+            grades[first] = _HEAD
+            if (level := int(token.tag[1:])) <= _DEEPEST:
                 title = _plain(tokens[number + 1].content)
                 while above[-1][0] >= level:
                     above.pop()
@@ -408,7 +408,7 @@ def outline(body: str) -> PageOutline:
                 sections.append(HeaderSection(first, end, lines, *above[-1]))
         if token.type in ("fence", "table_open", "code_block"):
             small = token.type != "code_block" and starts[end] - starts[first] <= LARGEST_BLOCK
-            grades[first + 1 : end] = bytes([WHOLE if small else CODE]) * (end - first - 1)
+            grades[first + 1 : end] = bytes([WHOLE if small else _CODE]) * (end - first - 1)
             whole = end
         elif token.type == "html_block" and token.content.lstrip().startswith("<!--"):
             comments.append((first, end))
@@ -437,7 +437,7 @@ def _plain(content: str) -> str:
     if not _MARKUP.search(text):
         return text
     children = _parser(inline=True).parseInline(text)[0].children or ()
-    words = "".join(child.content or " " for child in children if child.type in SPOKEN)
+    words = "".join(child.content or " " for child in children if child.type in _SPOKEN)
     return " ".join(words.split()) or text
 
 
@@ -549,7 +549,7 @@ def _block_end(body: str, known: PageOutline, line: int, end: int) -> int:
 
 def _ends_sentence(body: str, known: PageOutline, match: re.Match[str]) -> bool:
     line = bisect_right(known.starts, match.start()) - 1
-    if known.grades[line] <= CODE or known.grades[line + 1] <= CODE:
+    if known.grades[line] <= _CODE or known.grades[line + 1] <= _CODE:
         return False
     # "e.g. this" goes on, and "1. " numbers the item of a list.
     before = body[max(known.starts[line], match.start() - 12) : match.start()]

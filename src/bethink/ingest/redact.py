@@ -25,7 +25,7 @@ Match = re.Match[str]
 Place = tuple[int, int]  # where something begins and ends
 Change = tuple[int, int, str]  # and its replacement, or its kind
 
-RULES = Path(__file__).with_name("data") / "secrets.tsv"
+_RULES = Path(__file__).with_name("data") / "secrets.tsv"
 PRIVATE = "[REDACTED]"
 # Replacing one secret can uncover the edge of another. Two passes settle all that was ever tried.
 PASSES = 6
@@ -64,7 +64,7 @@ def redact(text: str) -> Redacted:
     return Redacted(text, private, secrets)
 
 
-def redact_value(value: Any) -> tuple[Any, int]:
+def redact_value(value: object) -> tuple[Any, int]:
     """Redact metadata and tags: every string inside dicts, lists and tuples; count the redactions.
 
     A key that names a secret is the context of its value, as in `{"password": "…"}`.
@@ -245,7 +245,7 @@ class SecretData(NamedTuple):
 def _load() -> SecretData:
     parts: dict[str, str] = {}
     data = SecretData([], {}, {})
-    for line in RULES.read_text("utf-8").splitlines():
+    for line in _RULES.read_text("utf-8").splitlines():
         if not line or line.startswith("#"):
             continue
         for name in [name for name in parts if name in line]:

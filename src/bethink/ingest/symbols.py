@@ -22,29 +22,29 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
 
-DATA = Path(__file__).parent / "data"
+_DATA = Path(__file__).parent / "data"
 SIGNATURE = 300  # characters
 VALUE = 120  # characters of a constant and its value
-MARK = 80  # a longer decorator or annotation is left out of the signature
+_MARK = 80  # a longer decorator or annotation is left out of the signature
 MOST = 20_000  # symbols of one file
 MATCHES = 200_000  # of all queries in one file
-DEEPEST = 500  # nodes in nodes that definitions are looked for in
+_DEEPEST = 500  # nodes in nodes that definitions are looked for in
 CROWD = 2_000  # brackets in a row that the parser could make nothing of; twenty times as many take a second
-NAME = 200  # characters
+_NAME = 200  # characters
 LOOKED = 8_000  # bytes of a definition that are searched for the end of its signature
 # The parser reads 10 MB of code in a second, but on some garbage its time grows with the square of the length. It is given the
 # text piece by piece, and no more of it once it falls behind this pace: seconds of this thread, then bytes in a second.
 PATIENCE, PACE = 0.5, 250_000
-PIECE = 2_048
+_PIECE = 2_048
 UNCLOSED = 1_000  # `<` without `>` in Java or C#, from where on memory grows with the square; in all of java.util no file has 100
 HEAD = 8_192  # characters of a file that tell its language
-VALUES = frozenset("constant field variable type property".split())
+_VALUES = frozenset("constant field variable type property".split())
 CALLABLE = frozenset("function method task".split())
 OPEN = frozenset(("namespace", "module"))
-TYPES = "class interface struct enum union trait record annotation delegate concept macro scope"
-KINDS = VALUES | CALLABLE | OPEN | {*TYPES.split()}
+_TYPES = "class interface struct enum union trait record annotation delegate concept macro scope"
+_KINDS = _VALUES | CALLABLE | OPEN | {*_TYPES.split()}
 PREAMBLE = ("php_tag", "hash_bang_line")
-LISTS = frozenset(
+_LISTS = frozenset(
     "lexical_declaration variable_declaration const_declaration var_declaration type_declaration".split()
 )
 
@@ -74,7 +74,7 @@ TableRow = Mapping[str, Any]
 @cache
 def load_table(name: str) -> dict[str, Any]:
     """A table of words and patterns that readers of projects are driven by."""
-    return tomllib.loads((DATA / f"{name}.toml").read_text("utf-8"))
+    return tomllib.loads((_DATA / f"{name}.toml").read_text("utf-8"))
 
 
 @cache
@@ -84,7 +84,7 @@ def load_pattern(name: str) -> re.Pattern[str]:
 
 
 LANGUAGES: Mapping[str, TableRow] = load_table("languages")
-SUFFIXES = {suffix: name for name, row in LANGUAGES.items() for suffix in row["suffixes"].split()}
+_SUFFIXES = {suffix: name for name, row in LANGUAGES.items() for suffix in row["suffixes"].split()}
 
 
 def language_of(path: str, text: str = "") -> str | None:
@@ -92,7 +92,7 @@ def language_of(path: str, text: str = "") -> str | None:
     suffix = PurePosixPath(path).suffix
     if suffix == ".h" and load_pattern("cpp_only").search(text[:HEAD]):
         return "cpp"
-    return SUFFIXES.get(suffix) or SUFFIXES.get(suffix.lower())
+    return _SUFFIXES.get(suffix) or _SUFFIXES.get(suffix.lower())
 
 
 # Parsing
@@ -116,7 +116,7 @@ class SourceFile:
 
         def read(at: int, _: object) -> bytes:
             """Hand the parser its text, and an early end when it falls behind."""
-            return data[at : at + PIECE] if time.thread_time() < until + at / PACE else b""
+            return data[at : at + _PIECE] if time.thread_time() < until + at / PACE else b""
 
         self.language, self.data = language, data
         self.breaks = array("L", (match.start() for match in re.finditer(b"\n", data)))
@@ -144,7 +144,7 @@ class SourceFile:
 
         query, settings = _query(name, self.language)
         cursor = QueryCursor(query)
-        cursor.set_max_start_depth(DEEPEST)
+        cursor.set_max_start_depth(_DEEPEST)
         matches = [] if _is_crowded(self.root) else cursor.matches(self.root)
         for number, captures in matches[:MATCHES]:
             nodes = {key: found[0] for key, found in captures.items() if found}
@@ -171,7 +171,7 @@ def _query(name: str, language: str) -> tuple[Any, list[dict[str, str]]]:
     """Return a query of `data/queries` and the settings of each of its patterns."""
     from tree_sitter import Query
 
-    query = Query(_grammar(language), (DATA / "queries" / f"{name}.scm").read_text("utf-8"))
+    query = Query(_grammar(language), (_DATA / "queries" / f"{name}.scm").read_text("utf-8"))
     settings = [query.pattern_settings(at) for at in range(query.pattern_count)]
     return query, [{key: str(value) for key, value in one.items()} for one in settings]
 
@@ -237,7 +237,7 @@ class OutlinedFile(SourceFile):
             for settings, captures, pattern in self.find_matches(f"symbols/{name}"):
                 for capture, node in captures.items():
                     nodes[capture][node.start_byte, node.end_byte] = node
-                    if capture in KINDS:
+                    if capture in _KINDS:
                         self._define(capture, captures, settings, number * 1_000 + pattern)
         # Parts that are skipped: bodies of functions, arguments.
         self.opaque = nodes["opaque"].keys() - nodes["open"].keys()
@@ -245,7 +245,7 @@ class OutlinedFile(SourceFile):
         # Docstrings by where their block begins.
         self.docs = {block.start_byte if block else 0: doc for block, doc in above}
         self.comments, self.marks = sorted(nodes["comment"]), sorted(nodes["mark"])
-        long = (place for place in self.marks if place[1] - place[0] > MARK)
+        long = (place for place in self.marks if place[1] - place[0] > _MARK)
         self.left_out = sorted((*self.comments, *long))  # what no signature shows
         self.blocks = self._join_comments()
         # By the line right below each; `//!` is about the file, and some leave a line free below `/** … */`.
@@ -265,7 +265,7 @@ class OutlinedFile(SourceFile):
             # Some grammars count the line break as a part of a node.
             last = max(definition.node.start_byte, definition.node.end_byte - 1)
             symbol = Symbol(
-                definition.name[:NAME],
+                definition.name[:_NAME],
                 kind,
                 self._make_signature(definition, kind, begin),
                 (self.row(begin) + 1, self.row(last) + 1),
@@ -301,7 +301,7 @@ class OutlinedFile(SourceFile):
         until, body = captures.get("until"), captures.get("body")
         end = until.end_byte if until else body.start_byte if body else node.end_byte
         closes = len(self.data) + 1 if "rest" in settings else node.end_byte
-        holds = body is not None or kind not in VALUES | {"macro"}
+        holds = body is not None or kind not in _VALUES | {"macro"}
         if name:
             one = Definition(node, kind, name, order, end, closes, owner, holds, settings)
             self.definitions.append(one)
@@ -352,7 +352,7 @@ class OutlinedFile(SourceFile):
                 break
             # The first of several in one statement has the keyword; in brackets none has it.
             between = self.data[above.start_byte : begin]
-            if above.type in LISTS and not re.fullmatch(rb"\w+\s+", between):
+            if above.type in _LISTS and not re.fullmatch(rb"\w+\s+", between):
                 break
             node, begin = above, above.start_byte
         for at in range(bisect_left(self.marks, (begin, 0)) - 1, -1, -1):
@@ -379,7 +379,7 @@ class OutlinedFile(SourceFile):
             text += f" {definition.name}"
         text = text.replace("( ", "(").replace(" )", ")").replace(",)", ")")
         whole = definition.end == definition.node.end_byte
-        return shorten(text, VALUE if whole and kind in VALUES else SIGNATURE)
+        return shorten(text, VALUE if whole and kind in _VALUES else SIGNATURE)
 
     def _find_doc(self, definition: Definition, kind: str, begin: int) -> str:
         """Return the documentation of a symbol: its docstring, the comment above it, or the one on its line."""
@@ -389,7 +389,7 @@ class OutlinedFile(SourceFile):
         above = self.above.get(self.row(begin))
         if above and (summary := summarize_comment(self.text(above.start, above.end))):
             return summary
-        if kind not in VALUES and kind != "macro":
+        if kind not in _VALUES and kind != "macro":
             return ""
         at = definition.end if kind == "macro" else definition.node.end_byte
         line = self.text(at, at + 1000).partition("\n")[0]

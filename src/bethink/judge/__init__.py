@@ -33,12 +33,12 @@ KINDS = (
     *("decision", "preference", "gotcha", "fact", "problem", "solution", "pattern"),
     *("question", "todo", "none"),
 )
-TOKENS = 128  # of each text, as in training; the rest of a longer one is not read
+_TOKENS = 128  # of each text, as in training; the rest of a longer one is not read
 CHARACTERS = 2000  # that are tokenised to find them
 CLS, SEP = 101, 102
 DATA = Path(__file__).parent / "data"
 WORDS, READER, JUDGE = "words.onnx", "reader.onnx", "judge.onnx"
-DEEP = {"relation", "applies"}  # heads behind the twelve layers
+_DEEP = {"relation", "applies"}  # heads behind the twelve layers
 TURNED = "snowflake-arctic-embed-s@"  # the model whose vectors of prompts `prompts.npy` turns
 # What cannot be, by (whether the old text asks, whether the new one does): a statement answers a question but does not
 # repeat or replace it, and a question changes nothing that was stated.
@@ -120,9 +120,9 @@ class Judge:
 
         import numpy as np
 
-        words, layers = self._load(WORDS), self._load(JUDGE if DEEP.issuperset(heads) else READER)
+        words, layers = self._load(WORDS), self._load(JUDGE if _DEEP.issuperset(heads) else READER)
         tokens = lru_cache(maxsize=None)(
-            lambda text: self._tokenizer.encode(text[:CHARACTERS])[:TOKENS]
+            lambda text: self._tokenizer.encode(text[:CHARACTERS])[:_TOKENS]
         )
 
         def ask(pair: tuple[str, str]) -> Any:
@@ -161,7 +161,7 @@ def describe_place(
     return f"{speaker}. {heading}: {above} | {below} | {asked} | {reply}"
 
 
-def turn_prompt(vector: Any, model: str) -> Any:
+def turn_prompt(vector: object, model: str) -> Any:
     """Rotate the vector of a prompt towards memories that apply to it without resembling it.
 
     A vector of any model but the packaged one is returned unchanged.
@@ -179,7 +179,7 @@ def asks(text: str) -> bool:
     return text.rstrip().endswith(("?", "？"))
 
 
-def read_logits(logits: Any, impossible: Sequence[str]) -> Judgement:
+def read_logits(logits: object, impossible: Sequence[str]) -> Judgement:
     shares = _shares(logits)  # calibrated as they are: bench/LOG.md
     shares[[RELATED.index(name) for name in impossible]] = 0
     return _judgement(dict(zip(RELATED, (shares / shares.sum()).tolist(), strict=True)))

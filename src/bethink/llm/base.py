@@ -114,14 +114,14 @@ class LanguageModelProvider(NamedTuple):
 # The form of an answer: a dict is an object of these members, a list of one form an array of such, a tuple of words
 # one of them, a text a string which the text describes; `int` and `bool` are themselves.
 
-MOST_ITEMS, LONGEST_TEXT = 100, 8_000  # what is more was not asked for
+_MOST_ITEMS, _LONGEST_TEXT = 100, 8_000  # what is more was not asked for
 
 
 class Mismatch(ValueError):
     """The answer is not a JSON object, or not of the requested form."""
 
 
-def make_schema(form: Any) -> dict[str, Any]:
+def make_schema(form: object) -> dict[str, Any]:
     """A form in the part of JSON Schema that every provider's strict mode takes."""
     if isinstance(form, dict):
         return {
@@ -149,7 +149,7 @@ def parse_answer(answer: str) -> Any:
         raise Mismatch("it was not one JSON object") from error
 
 
-def conform(value: Any, form: Any, path: str = "the answer") -> Any:
+def conform(value: object, form: object, path: str = "the answer") -> Any:
     """Fit a value to a form: drop unknown members, make text storable, and check the rest."""
     if isinstance(form, dict) and isinstance(value, dict):
         for name in form:
@@ -157,8 +157,8 @@ def conform(value: Any, form: Any, path: str = "the answer") -> Any:
                 raise Mismatch(f"{path} lacks '{name}'")
         return {name: conform(value[name], inner, f"{path}.{name}") for name, inner in form.items()}
     if isinstance(form, list) and isinstance(value, list):
-        if len(value) > MOST_ITEMS:
-            raise Mismatch(f"{path} has more than {MOST_ITEMS} items")
+        if len(value) > _MOST_ITEMS:
+            raise Mismatch(f"{path} has more than {_MOST_ITEMS} items")
         return [conform(item, form[0], f"{path}[{at}]") for at, item in enumerate(value)]
     if isinstance(form, str | tuple) and isinstance(value, str):
         return _conform_text(value, form, path)
@@ -171,8 +171,8 @@ def conform(value: Any, form: Any, path: str = "the answer") -> Any:
 
 def _conform_text(value: str, form: str | tuple[str, ...], path: str) -> str:
     text = replace_broken(value).replace("\x00", "")
-    if len(text) > LONGEST_TEXT:
-        raise Mismatch(f"{path} has more than {LONGEST_TEXT} characters")
+    if len(text) > _LONGEST_TEXT:
+        raise Mismatch(f"{path} has more than {_LONGEST_TEXT} characters")
     if isinstance(form, tuple) and text not in form:
         raise Mismatch(f"{path} is none of: {', '.join(form)}")
     return text

@@ -23,8 +23,8 @@ from bethink.llm.http import read_usage
 
 LARGEST_OUTPUT = 2 << 20
 # Claude Code reads every file that a question names as @path, even without tools. Recorded text is full of such names.
-MENTION, HARMLESS = "@", "\uff20"
-ENVIRONMENT = dict(
+MENTION, _HARMLESS = "@", "\uff20"
+_ENVIRONMENT = dict(
     setting.split("=")
     for setting in """
 BETHINK_HOOKS=off
@@ -41,7 +41,7 @@ OUTER = (
     "CLAUDECODE CLAUDE_CODE_ENTRYPOINT CLAUDE_CODE_SESSION_ID CLAUDE_PROJECT_DIR CLAUDE_ENV_FILE"
     " CLAUDE_PID"
 ).split()
-BY_HAND = "Try `claude -p hello` by hand; `claude /login` signs in."
+_BY_HAND = "Try `claude -p hello` by hand; `claude /login` signs in."
 
 
 class ClaudeCli:
@@ -71,13 +71,13 @@ class ClaudeCli:
         try:
             # Files and no pipes: a process that it leaves behind would hold these open.
             with TemporaryFile() as input, TemporaryFile() as output, TemporaryFile() as complaint:
-                input.write(ask.text.replace(MENTION, HARMLESS).encode("utf-8", "replace"))
+                input.write(ask.text.replace(MENTION, _HARMLESS).encode("utf-8", "replace"))
                 input.seek(0)
                 code = self._run(program, ask, input, output, complaint)
                 return self._read(code, _read_beginning(output), _read_beginning(complaint))
         except OSError as error:
             raise ModelError(
-                f"The program {program} cannot be run: {error}.", BY_HAND, "missing"
+                f"The program {program} cannot be run: {error}.", _BY_HAND, "missing"
             ) from None
 
     def _run(
@@ -104,7 +104,7 @@ class ClaudeCli:
             process = subprocess.Popen(
                 command,
                 cwd=empty,
-                env=environment | ENVIRONMENT | limits,
+                env=environment | _ENVIRONMENT | limits,
                 stdin=input,
                 stdout=output,
                 stderr=complaint,
@@ -115,7 +115,7 @@ class ClaudeCli:
             except subprocess.TimeoutExpired:
                 raise ModelError(
                     f"{program} did not answer within {self._timeout:g} seconds.",
-                    f"Raise the setting `model_timeout`. {BY_HAND}",
+                    f"Raise the setting `model_timeout`. {_BY_HAND}",
                     "unreachable",
                 ) from None
             finally:
@@ -133,20 +133,20 @@ class ClaudeCli:
             reason = "garbage" if code == 0 else "refused"
             raise ModelError(
                 f"`{self.PROGRAM}` ended with code {code} and without a result: {printed}.",
-                BY_HAND,
+                _BY_HAND,
                 reason,
             ) from None
         if result.get("is_error") or result.get("subtype") != "success":
             printed = post.shorten(str(result.get("result") or result.get("subtype")))
             raise ModelError(
                 f"`{self.PROGRAM}` could not answer: {printed}.",
-                BY_HAND,
+                _BY_HAND,
                 post.name_refusal(result.get("api_error_status") or 0),
             )
         found = result.get("structured_output")
         text = str(result.get("result")) if found is None else json.dumps(found, ensure_ascii=False)
         usage = read_usage(result.get("usage"), INPUTS, "output_tokens")
-        return RawAnswer(text.replace(HARMLESS, MENTION), usage)
+        return RawAnswer(text.replace(_HARMLESS, MENTION), usage)
 
 
 def _read_beginning(file: IO[bytes]) -> bytes:

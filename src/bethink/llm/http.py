@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from bethink import post
 from bethink.errors import ConfigError
@@ -14,7 +13,7 @@ Request = tuple[dict[str, str], Json]  # headers and body
 Reply = tuple[str, Usage | None, str]  # words, what they cost, and why there are none, if so
 
 
-def read_usage(usage: Any, inputs: tuple[str, ...], output: str) -> Usage | None:
+def read_usage(usage: object, inputs: tuple[str, ...], output: str) -> Usage | None:
     """Add up the named counts, or return None if the provider sent none or invalid ones."""
     counts = usage if isinstance(usage, Mapping) else {}
     numbers = [counts.get(name) or 0 for name in (*inputs, output)]
@@ -57,6 +56,6 @@ class HttpProvider:
     def _make_request(self, ask: ModelRequest) -> Request:
         raise NotImplementedError
 
-    def _read(self, answer: Any) -> Reply:
+    def _read(self, answer: object) -> Reply:
         """Return the words of an answer; one without words was declined or cut off."""
         raise NotImplementedError

@@ -34,7 +34,7 @@ _WORD = re.compile(r"[^\W_]{1,200}")
 _BREAK = re.compile(r"[.!?]\s|\n")
 TITLE = 80  # characters of a signature in a title
 OVERHEAD = 12  # tokens of punctuation and labels around one item
-LEAST = 20  # tokens of a text that is worth showing
+_LEAST = 20  # tokens of a text that is worth showing
 # Hints of an empty answer to a question for what is open: of nothing at all, and of one kind.
 NOTHING_OPEN = "Nothing is open."
 NONE_OPEN = {
@@ -93,7 +93,7 @@ def plain(memory: Memory) -> Json:
     return {name: to_json(getattr(memory, name)) for name in json_fields()}
 
 
-def to_json(value: Any) -> Any:
+def to_json(value: object) -> Any:
     """Convert a value to JSON: memories in their one form, named tuples as objects, moments as UTC text."""
     if isinstance(value, Memory):
         return plain(value)
@@ -181,7 +181,7 @@ def dual(answer: Answer, max_tokens: int, costs: Costs | None = None, offset: in
         room = max_tokens - used + line - frame
         shaped = plain_hit(hit)
         if costs.measure(text) > room:
-            if details or room < LEAST:
+            if details or room < _LEAST:
                 continue
             shaped |= {"content": (text := cut_to(text, room, costs.measure)), "truncated": True}
         used += costs.measure(text) + frame - line

@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-FOLDER = Path(__file__).parent
-INSTALL = "uv tool install 'bethink[mcp]'"
+_FOLDER = Path(__file__).parent
+_INSTALL = "uv tool install 'bethink[mcp]'"
 
 
-NAMES = tuple(sorted(file.stem for file in FOLDER.glob("*.md")))
+NAMES = tuple(sorted(file.stem for file in _FOLDER.glob("*.md")))
 
 FAILING = f"""\
 ## When it fails
 
 - `command not found`: if there are tools such as `search_memories`, `store_memories` and `get_handoff`, use those, they reach the same
   memory. Otherwise try `~/.local/bin/bethink`. If that is not there either, tell the user that Bethink is not installed, or not on
-  PATH, and that `{INSTALL}` installs it (`pipx install 'bethink[mcp]'` does, too). Do not install it unasked.
+  PATH, and that `{_INSTALL}` installs it (`pipx install 'bethink[mcp]'` does, too). Do not install it unasked.
 - Otherwise the line that begins with `error:` says what is wrong, and the one that begins with `hint:` what to do. Do that once. If it
   fails again, run `bethink doctor` and show the user what it says.
 """
@@ -31,7 +31,7 @@ def render(fields: Collection[str]) -> dict[str, str]:
     """Return the files of all skills by path, with these fields of the front matter; () for all."""
     files = {}
     for name in NAMES:
-        _, front, body = (FOLDER / f"{name}.md").read_text("utf-8").split("---\n", 2)
+        _, front, body = (_FOLDER / f"{name}.md").read_text("utf-8").split("---\n", 2)
         lines = front.splitlines(keepends=True)
         kept = [line for line in lines if not fields or line.partition(":")[0] in fields]
         files[f"{name}/SKILL.md"] = f"---\n{''.join(kept)}---\n{body}\n{FAILING}"

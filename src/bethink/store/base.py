@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 SHORTEST = 13
 PAGE = 500
 DAY = 86_400_000  # milliseconds
-NOTE = "note:"  # before the names of notes among the other facts about the database
+_NOTE = "note:"  # before the names of notes among the other facts about the database
 # Invariants of every database: part, repair, message for each row found, and the statement that finds violations.
 CHECKS = """
 word counts | rebuild | {} memories, but {} are counted. | SELECT a.n, b.n FROM (SELECT count(*) AS n FROM memories) a, (SELECT coalesce(sum(memories), 0) AS n FROM scopes) b WHERE a.n <> b.n
@@ -147,11 +147,11 @@ class Store(Reader):
     def _where(self, filter: Filter, by_key: bool = False) -> Where:
         return rows.where(filter, self._scopes(filter.scopes), by_key)
 
-    def _memories(self, condition: str, *values: Any) -> Memories:
+    def _memories(self, condition: str, *values: object) -> Memories:
         sql = f"SELECT {self.columns} FROM {rows.JOINS} WHERE {condition}"
         return [rows.memory(row) for row in self.run(sql, *values)]
 
-    def _read(self, kind: Any, sql: str, *values: Any) -> Rows:
+    def _read(self, kind: object, sql: str, *values: object) -> Rows:
         """Values of a kind, built from rows that contain their fields in order."""
         return [rows.read(kind, row) for row in self.run(sql, *values)]
 
@@ -699,19 +699,19 @@ class Store(Reader):
             known = {one.memory.id: one for one in self.records(ids)}
             left = transfer.take(writer, bundle, known, expect)
             if note is not None:
-                writer.note_fact(NOTE + note[0], note[1])
+                writer.note_fact(_NOTE + note[0], note[1])
             return left
 
         return self._write_in(now()._replace(allow_purged=allow_purged), take)
 
     def read_note(self, name: str) -> str | None:
         """Return a note that was stored with a bundle."""
-        found = self.column("SELECT value FROM meta WHERE key = ?", NOTE + name)
+        found = self.column("SELECT value FROM meta WHERE key = ?", _NOTE + name)
         return next(iter(found), None)
 
     def list_notes(self, prefix: str) -> Names:
         """Notes whose name starts with `prefix`."""
-        start = NOTE + prefix
+        start = _NOTE + prefix
         return self.column("SELECT value FROM meta WHERE substr(key, 1, ?) = ?", len(start), start)
 
     # Care
@@ -803,14 +803,14 @@ class Store(Reader):
         """Embed a question, or return the cached vector of the same question."""
         return embedder.query(text)
 
-    def nearest(self, vector: Any, model: str, filter: Filter, limit: int) -> Ranking:
+    def nearest(self, vector: object, model: str, filter: Filter, limit: int) -> Ranking:
         """Memories nearest to a vector."""
         raise NotImplementedError
 
-    def nearest_spans(self, vector: Any, model: str, scopes: Scopes, limit: int) -> Scores:
+    def nearest_spans(self, vector: object, model: str, scopes: Scopes, limit: int) -> Scores:
         raise NotImplementedError
 
-    def cosines(self, keys: Keys, vector: Any, model: str, scopes: Scopes) -> Cosines:
+    def cosines(self, keys: Keys, vector: object, model: str, scopes: Scopes) -> Cosines:
         """Cosine of each of these memories with the vector, and the mean over all scopes."""
         raise NotImplementedError
 

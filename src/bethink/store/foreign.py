@@ -14,12 +14,12 @@ from bethink.errors import InvalidInput
 from bethink.model import Json
 from bethink.store.sqlite import open_unchanged
 
-FOREIGN = Path(__file__).parent / "foreign"  # one query per supported program
-MOST_PAGES = 1 << 19  # of 4 kB: upper limit for the copy in memory. Set by hand.
+_FOREIGN = Path(__file__).parent / "foreign"  # one query per supported program
+_MOST_PAGES = 1 << 19  # of 4 kB: upper limit for the copy in memory. Set by hand.
 
 
 def list_programs() -> list[str]:
-    return [file.stem for file in sorted(FOREIGN.glob("*.sql"))]
+    return [file.stem for file in sorted(_FOREIGN.glob("*.sql"))]
 
 
 class ForeignDatabase:
@@ -57,9 +57,9 @@ class ForeignDatabase:
             yield from self._query(program, filled=True)
 
     def _query(self, program: str, filled: bool) -> Iterator[Json]:
-        script = (FOREIGN / f"{program}.sql").read_text("utf-8")
+        script = (_FOREIGN / f"{program}.sql").read_text("utf-8")
         with closing(Connection(":memory:")) as copy:
-            copy.pragma("max_page_count", MOST_PAGES)
+            copy.pragma("max_page_count", _MOST_PAGES)
             for table, names in self.columns.items():
                 copy.execute(f"CREATE TABLE {_quote(table)} ({', '.join(map(_quote, names))})")
                 if filled and table in script:

@@ -17,8 +17,8 @@ from bethink.model import Query, Term
 from bethink.store import words
 from bethink.text import hash_text
 
-LABELS = {"content": "A", "section": "C", "tags": "D"}
-FARTHEST, OFTEN = 16_383, 255
+_LABELS = {"content": "A", "section": "C", "tags": "D"}
+FARTHEST, _OFTEN = 16_383, 255
 LONGEST = 200  # bytes of a lexeme; longer ones end in a hash
 LARGEST = 700_000  # bytes of a text's words; PostgreSQL takes one megabyte
 GAP = 5  # positions between two columns, so that no phrase reaches over
@@ -56,7 +56,7 @@ def write_tsvector(mark: str, columns: Sequence[str]) -> str:
                 if size > LARGEST:
                     break
                 positions = places.setdefault(name, [])
-            if len(positions) < OFTEN:
+            if len(positions) < _OFTEN:
                 size += 2
                 positions.append(f"{min(at, FARTHEST)}{label}")
         at += GAP
@@ -78,12 +78,12 @@ def _quote(text: str) -> str:
 
 # Questions
 
-SIGNS = {"and": " & ", "or": " | ", "not": " & !"}
+_SIGNS = {"and": " & ", "or": " | ", "not": " & !"}
 
 
 def write_tsquery(query: Query, marks: Sequence[str]) -> str:
     """The whole question as a tsquery over some scopes; empty when there is no word to look for."""
-    parts = (words.write_question(query, partial(_write_term, mark), SIGNS) for mark in marks)
+    parts = (words.write_question(query, partial(_write_term, mark), _SIGNS) for mark in marks)
     return " | ".join(f"({part})" for part in parts if part)
 
 
@@ -100,7 +100,7 @@ def split_terms(query: Query, marks: Sequence[str]) -> dict[str, list[int]]:
 def _write_term(mark: str, term: Term) -> str:
     """One word, phrase or prefix."""
     phrases, begins = words.list_phrases(term)
-    label = LABELS.get(term.column or "", "")
+    label = _LABELS.get(term.column or "", "")
     own = of_summary(mark) if term.column == "summary" else mark
     written = []
     for phrase in phrases:

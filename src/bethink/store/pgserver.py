@@ -26,7 +26,7 @@ from bethink.errors import StoreBusy, StoreError, StoreTooNew, translate_error, 
 Result = TypeVar("Result")
 Connection = psycopg.Connection[Any]
 
-IDLE = psycopg.pq.TransactionStatus.IDLE  # a broken connection never has this status
+_IDLE = psycopg.pq.TransactionStatus.IDLE  # a broken connection never has this status
 SIZE = 8  # most connections of one process
 # The iterative scan makes a filtered search of the vector index go on until enough is found.
 SETUP = (
@@ -35,7 +35,7 @@ SETUP = (
     " set_config('hnsw.ef_search', '400', true)"
 )
 # The server is going down, coming up or handing over; a deadlock or conflict that the next try does not meet.
-PASSING = (
+_PASSING = (
     errors.AdminShutdown,
     errors.CrashShutdown,
     errors.CannotConnectNow,
@@ -45,7 +45,7 @@ PASSING = (
     errors.IdleInTransactionSessionTimeout,
 )
 BROKEN = (psycopg.OperationalError, psycopg.InterfaceError, errors.ReadOnlySqlTransaction)
-PAUSE = 0.2  # seconds between tries
+_PAUSE = 0.2  # seconds between tries
 # A dead machine sends nothing: after about 25 seconds of silence a connection counts as lost. Options in the URL win.
 LISTENING = {
     "keepalives_idle": 10,
@@ -106,7 +106,7 @@ class Database:
             connection = idle or self.connect()
             yield connection
         finally:
-            if connection and (self.closed or connection.info.transaction_status != IDLE):
+            if connection and (self.closed or connection.info.transaction_status != _IDLE):
                 with suppress(psycopg.Error):
                     connection.close()
                 connection = None
@@ -176,7 +176,7 @@ class Database:
                     raise
                 self.drop()
                 if deadline:
-                    time.sleep(PAUSE)
+                    time.sleep(_PAUSE)
                 deadline = deadline or time.monotonic() + self.timeout
 
 
@@ -203,7 +203,7 @@ def _commit(connection: Connection) -> None:
 
 def is_passing(error: psycopg.Error) -> bool:
     """Return True if a retry may succeed: the connection broke, or the server says so."""
-    return isinstance(error, PASSING) or (error.sqlstate is None and not is_refused(error))
+    return isinstance(error, _PASSING) or (error.sqlstate is None and not is_refused(error))
 
 
 def is_refused(error: psycopg.Error) -> bool:
@@ -226,11 +226,11 @@ def translate_errors(name: str) -> Iterator[None]:
                 "Correct the `database` setting; PGPASSWORD or ~/.pgpass may hold the password.",
             ) from error
         about = {"name": name, "reason": reason, "code": error.sqlstate or type(error).__name__}
-        raise translate_error(TRANSLATIONS, errors, error, **about) from error
+        raise translate_error(_TRANSLATIONS, errors, error, **about) from error
 
 
 # PostgreSQL errors, our error, its message and its hint. The first match counts.
-TRANSLATIONS = """
+_TRANSLATIONS = """
 LockNotAvailable QueryCanceled | StoreBusy | Another process is writing to {name} and did not finish in time. | Try again, or raise `busy_timeout`.
 TooManyConnections | StoreBusy | {name} has no connection left. | Raise max_connections, or put PgBouncer in front of it.
 DiskFull | StoreError | The disk of {name} is full; nothing was changed. | Free some space and try again.
@@ -255,8 +255,8 @@ REFUSALS = (
 # Opening for the first time in a process
 
 OLDEST_SERVER, OLDEST_VECTOR = 160_000, (0, 8)
-MIGRATIONS = Path(__file__).parent / "migrations" / "postgres"
-LOCK = 0x5265636F6C  # "Recol": held until the end of the transaction that migrates
+_MIGRATIONS = Path(__file__).parent / "migrations" / "postgres"
+_LOCK = 0x5265636F6C  # "Recol": held until the end of the transaction that migrates
 
 
 def prepare(database: Database) -> None:
@@ -289,7 +289,7 @@ def _check_and_migrate(database: Database) -> None:
         # Each script and its number share one transaction, so an interrupted migration leaves no trace.
         for number, script in enumerate(scripts[applied:], start=applied + 1):
             with connection.transaction():
-                connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
                 if _count_applied(connection) >= number:
                     continue  # another process was first
                 if number == 1:
@@ -302,7 +302,7 @@ def _check_and_migrate(database: Database) -> None:
 
 
 def migrations() -> list[str]:
-    return [path.read_text("utf-8") for path in sorted(MIGRATIONS.glob("*.sql"))]
+    return [path.read_text("utf-8") for path in sorted(_MIGRATIONS.glob("*.sql"))]
 
 
 def _count_applied(connection: Connection) -> int:

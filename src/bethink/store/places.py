@@ -125,11 +125,11 @@ class Places(Reader):
         self.model_ids: dict[str, tuple[int, int]] = {}
         self.refused: set[bytes] = set()  # cache keys of purged texts: their vectors are not kept
 
-    def one(self, sql: str, *values: Any) -> Any:
+    def one(self, sql: str, *values: object) -> Any:
         found = self.run(sql, *values)
         return found[0] if found else None
 
-    def update(self, table: str, values: Row, key: str, id: Any) -> None:
+    def update(self, table: str, values: Row, key: str, id: object) -> None:
         """Set columns of one row."""
         names = ", ".join(f"{name} = ?" for name in values)
         self.run(f"UPDATE {table} SET {names} WHERE {key} = ?", *values.values(), id)
@@ -478,5 +478,5 @@ class Places(Reader):
     def note_purge(self) -> None:
         """Note that something was purged, so that no page of the file keeps it."""
 
-    def audit(self, action: str, *what: Any) -> None:
+    def audit(self, action: str, *what: object) -> None:
         """Append a line to the audit trail, if the database keeps one."""

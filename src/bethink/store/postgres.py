@@ -34,7 +34,7 @@ from bethink.store.words import POSTINGS, TOGETHER, hash_word, keep_topic_terms,
 from bethink.text import new_id
 
 LONGEST_NAME = 200
-SAMPLE = 200  # rows whose average size estimates that of a table
+_SAMPLE = 200  # rows whose average size estimates that of a table
 SIZED = "memories words vectors span_vectors history sources embedding_cache".split()
 
 # Condition for a damaged vector `v` of a model `d`.
@@ -67,7 +67,7 @@ def _insert(table: str, names: tuple[str, ...], key: str) -> bytes:
     return f"INSERT INTO {table}({listed}) SELECT {listed} FROM {populated}{again}".encode()
 
 
-def _as_json(value: Any) -> Any:
+def _as_json(value: object) -> Any:
     """Convert a value to the JSON form that its column type reads."""
     return f"\\x{value.hex()}" if isinstance(value, bytes) else value
 
@@ -90,7 +90,7 @@ class PostgresWriter(Writer):
         self.last, self.sealed = int(row[0]), int(row[1])
         self.last_stored = self.last
 
-    def run(self, sql: str, *values: Any) -> Rows:
+    def run(self, sql: str, *values: object) -> Rows:
         cursor = self.connection.execute(translate(sql), adapt(values))
         # Only a query waits for the server. Other statements are sent along with it, and their errors surface there.
         return cursor.fetchall() if sql.startswith(("SELECT", "WITH")) else []
@@ -166,7 +166,7 @@ class PostgresWriter(Writer):
 
     # The end
 
-    def audit(self, action: str, *what: Any) -> None:
+    def audit(self, action: str, *what: object) -> None:
         if what:
             self.done.setdefault(action, []).extend(what)
 
@@ -257,7 +257,7 @@ vectors | reindex | {{}} vectors are damaged. | SELECT count(*) FROM vectors v J
         if not self._shared:
             self.database.close()
 
-    def run(self, sql: str, *values: Any) -> Rows:
+    def run(self, sql: str, *values: object) -> Rows:
         writer: PostgresWriter | None = getattr(self._open, "writer", None)
         if writer is not None:
             return writer.run(sql, *values)
@@ -316,7 +316,9 @@ vectors | reindex | {{}} vectors are damaged. | SELECT count(*) FROM vectors v J
 
     # The signals of a search
 
-    def _search(self, name: str, where: Where = ("", []), indexed: str = "", **values: Any) -> Rows:
+    def _search(
+        self, name: str, where: Where = ("", []), indexed: str = "", **values: object
+    ) -> Rows:
         """Run a statement of `pgsearch.sql`; the `?` parameters of the filter get names like all others."""
         first, *rest = where[0].split("?")
         filter = first + "".join(f"%(f{at})s{part}" for at, part in enumerate(rest))
@@ -359,7 +361,7 @@ vectors | reindex | {{}} vectors are damaged. | SELECT count(*) FROM vectors v J
         asked = self._question(keep_topic_terms(query), self._scopes(scopes))
         return self._search("topics", **asked, limit=limit) if asked["query"] else []
 
-    def _near(self, vector: Any, model: str, scopes: Scopes) -> Json:
+    def _near(self, vector: object, model: str, scopes: Scopes) -> Json:
         """Parameters of a statement for a vector."""
         text = search.vector_text(vector)
         return {"vector": text, "model": self._model_id(model), "scopes": self._scopes(scopes)}
@@ -377,10 +379,10 @@ vectors | reindex | {{}} vectors are damaged. | SELECT count(*) FROM vectors v J
                 break
         return tuple((key, cosine) for key, cosine, _ in found)
 
-    def nearest_spans(self, vector: Any, model: str, scopes: Scopes, limit: int) -> Scores:
+    def nearest_spans(self, vector: object, model: str, scopes: Scopes, limit: int) -> Scores:
         return self._search("nearest_topics", **self._near(vector, model, scopes), limit=limit)
 
-    def cosines(self, keys: Keys, vector: Any, model: str, scopes: Scopes) -> Cosines:
+    def cosines(self, keys: Keys, vector: object, model: str, scopes: Scopes) -> Cosines:
         asked = self._near(vector, model, scopes)
         found = dict(self._search("cosines", **asked, keys=list(keys)))
         return found, float(found.pop(None, None) or 0.0)
@@ -401,7 +403,7 @@ vectors | reindex | {{}} vectors are damaged. | SELECT count(*) FROM vectors v J
         """
         parts = " + ".join(
             f"(SELECT count(*) FROM {table}) * coalesce((SELECT avg(pg_column_size(t.*))"
-            f" FROM (SELECT * FROM {table} LIMIT {SAMPLE}) t), 0)"
+            f" FROM (SELECT * FROM {table} LIMIT {_SAMPLE}) t), 0)"
             for table in SIZED
         )
         return int(self.column(f"SELECT {parts}")[0])

@@ -114,7 +114,7 @@ SETTABLE = frozenset(
 ROW = ("key", *(column for info in fields_of(Memory).values() for column in info.columns), "dedup")
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-LAST = 253_402_300_799_999  # the last millisecond that a date has a year for
+_LAST = 253_402_300_799_999  # the last millisecond that a date has a year for
 
 # (model, dimensions, data) of each window in order, byte for byte as the store keeps it
 Stored = tuple[tuple[str, int, bytes], ...]
@@ -148,11 +148,11 @@ def stamp(moment: datetime) -> int:
     time could not be read back.
     """
     zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return min(round(zoned.timestamp() * 1000), LAST)
+    return min(round(zoned.timestamp() * 1000), _LAST)
 
 
 def instant(stamp: int) -> datetime:
-    return datetime.fromtimestamp(min(stamp, LAST) / 1000, UTC)
+    return datetime.fromtimestamp(min(stamp, _LAST) / 1000, UTC)
 
 
 def moment(stamp: int | None) -> datetime | None:
@@ -163,7 +163,7 @@ def moment(stamp: int | None) -> datetime | None:
 _json = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def to_column(value: Any) -> Any:
+def to_column(value: object) -> Any:
     """Convert the value of a field to the value of its column."""
     if isinstance(value, datetime):
         return stamp(value)
@@ -180,7 +180,7 @@ def _list_columns(kind: Any) -> list[tuple[str, Strings]]:
     return [(name, info.columns) for name, info in fields_of(kind).items() if info.columns]
 
 
-def to_row(item: Any, **own: Any) -> dict[str, Any]:
+def to_row(item: object, **own: object) -> dict[str, Any]:
     """Columns of a memory, source, topic, event or relation; `own` are those the store itself fills."""
     row: dict[str, Any] = {}
     kind: Any = type(item)
@@ -219,7 +219,7 @@ def row_hash(values: Mapping[str, Any]) -> bytes:
     return hash_text("\x1f".join(texts), 12)
 
 
-def _to_text(value: Any) -> str:
+def _to_text(value: object) -> str:
     return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -268,7 +268,7 @@ def _find_reader(info: FieldInfo) -> Callable[[Any], Any] | None:
     return _read_newer if info.name == "newer" else _READERS.get(info.shape)
 
 
-def from_history(field: str, value: Any) -> Any:
+def from_history(field: str, value: object) -> Any:
     """Convert a value kept in history to the value of its field."""
     info = fields_of(Memory).get(field)
     reader = _find_reader(info) if info and value is not None else None
@@ -358,11 +358,11 @@ def tombstone(content_hash: str, salt: str) -> bytes:
 class Reader:
     """Base of everything that queries a database: a store, or a write in progress."""
 
-    def run(self, sql: str, *values: Any) -> Rows:
+    def run(self, sql: str, *values: object) -> Rows:
         """Return the rows of a statement; `?` and `= ANY(?)` as described above."""
         raise NotImplementedError
 
-    def column(self, sql: str, *values: Any) -> Rows:
+    def column(self, sql: str, *values: object) -> Rows:
         return [row[0] for row in self.run(sql, *values)]
 
     def find_purged(self, hashes: Iterable[str]) -> set[str]:

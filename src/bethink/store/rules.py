@@ -47,7 +47,7 @@ CHAIN = (
     "WITH RECURSIVE chain(id) AS (SELECT id FROM memories WHERE id = ? UNION SELECT m.superseded_by FROM memories m"
     " JOIN chain c ON c.id = m.id) SELECT 1 FROM chain WHERE id = ?"
 )
-INDEXED = {"content", "summary", "section", "tags"}  # columns with searchable words
+_INDEXED = {"content", "summary", "section", "tags"}  # columns with searchable words
 UNRECORDED = ("updated_at", "row_hash", "dedup", "content_hash")  # columns that history leaves out
 
 
@@ -227,7 +227,7 @@ class Writer(Places):
         merged = {**old, **changed}
         self._refuse(change, merged, changed)
         changed["row_hash"] = rows.row_hash(merged)
-        reindexed = changed.keys() & INDEXED
+        reindexed = changed.keys() & _INDEXED
         if reindexed:
             self.unindex(MEMORIES, [key])
         self.update("memories", changed, "key", key)

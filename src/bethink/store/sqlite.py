@@ -64,7 +64,7 @@ LINGERING = (
     "The memory is gone from every answer, but another process is still reading, and until it ends the old text stays in the"
     " database file. The next write after that takes it out."
 )
-UNREADABLE = (StoreError, apsw.CorruptError, apsw.SQLError, apsw.NoMemError, UnicodeDecodeError)
+_UNREADABLE = (StoreError, apsw.CorruptError, apsw.SQLError, apsw.NoMemError, UnicodeDecodeError)
 # Tables without a column `scope` in SQLite, where one person owns the whole database
 UNSCOPED = frozenset(
     "history entities memory_entities relations tombstones embedding_cache meta".split()
@@ -72,7 +72,7 @@ UNSCOPED = frozenset(
 FULL_TEXT = ("memories_fts", "spans_fts")
 SCALARS = (str, int, float, bytes, type(None))
 # Statements that add words to a full-text index and remove the same words.
-INDEX = {
+_INDEX = {
     MEMORIES: "INSERT INTO memories_fts(rowid, content, summary, section, tags, scope) VALUES (?, ?, ?, ?, ?, ?)",
     TOPICS: "INSERT INTO spans_fts(rowid, name, summary, scope) VALUES (?, ?, ?, ?)",
 }
@@ -108,7 +108,7 @@ class SqliteWriter(Writer):
         self.numbers: dict[str, int] = {}
         self.purged = False
 
-    def run(self, sql: str, *values: Any) -> Rows:
+    def run(self, sql: str, *values: object) -> Rows:
         return list(self.connection.execute(translate(sql), bindings(values)))
 
     def put(self, table: str, new: Sequence[Row], key: str = "") -> None:
@@ -133,7 +133,7 @@ class SqliteWriter(Writer):
     # Words
 
     def index_words(self, which: Index, texts: Sequence[Texts]) -> None:
-        self._update_index(INDEX[which], texts)
+        self._update_index(_INDEX[which], texts)
 
     def drop_words(self, which: Index, keys: Keys) -> None:
         self._update_index(FORGET[which], self.texts(which, keys))
@@ -177,7 +177,7 @@ class SqliteStore(Store):
 full-text index | rebuild | {} memories, but {} are indexed. | SELECT a.n, b.n FROM (SELECT count(*) AS n FROM memories) a, (SELECT count(*) AS n FROM memories_fts_docsize) b WHERE a.n <> b.n
 full-text index | rebuild | {} spans, but {} are indexed. | SELECT a.n, b.n FROM (SELECT count(*) AS n FROM spans) a, (SELECT count(*) AS n FROM spans_fts_docsize) b WHERE a.n <> b.n
 """
-    unreadable = UNREADABLE
+    unreadable = _UNREADABLE
 
     def __init__(self, path: Path, timeout: float = 30.0) -> None:
         super().__init__()
@@ -212,7 +212,7 @@ full-text index | rebuild | {} spans, but {} are indexed. | SELECT a.n, b.n FROM
             connection.close()
         self._local = _local()
 
-    def run(self, sql: str, *values: Any) -> Rows:
+    def run(self, sql: str, *values: object) -> Rows:
         with translate_errors(self.path):
             return list(self.connection.execute(translate(sql), bindings(values)))
 
@@ -315,7 +315,7 @@ full-text index | rebuild | {} spans, but {} are indexed. | SELECT a.n, b.n FROM
 
         return ask_once(codes_folder(self.path), text, embedder)
 
-    def nearest(self, vector: Any, model: str, filter: Filter, limit: int) -> Ranking:
+    def nearest(self, vector: object, model: str, filter: Filter, limit: int) -> Ranking:
         scopes = self._scopes(filter.scopes)
         vectors = self._vectors()
         narrow = rows.is_narrow(filter)
@@ -332,13 +332,13 @@ full-text index | rebuild | {} spans, but {} are indexed. | SELECT a.n, b.n FROM
         allowed = self.column(f"SELECT m.key FROM memories m WHERE {sql}", *values)
         return vectors.search(vector, model, scopes, limit, allowed)
 
-    def nearest_spans(self, vector: Any, model: str, scopes: Scopes, limit: int) -> Scores:
+    def nearest_spans(self, vector: object, model: str, scopes: Scopes, limit: int) -> Scores:
         found = self._vectors(TOPICS).search(vector, model, self._scopes(scopes), limit)
         sql = "SELECT key, id FROM spans WHERE key = ANY(?)"
         ids = dict(self.run(sql, [key for key, _ in found]))
         return [(ids[key], cosine) for key, cosine in found if key in ids]
 
-    def cosines(self, keys: Keys, vector: Any, model: str, scopes: Scopes) -> Cosines:
+    def cosines(self, keys: Keys, vector: object, model: str, scopes: Scopes) -> Cosines:
         return self._vectors().cosines(vector, model, self._scopes(scopes), keys)
 
     # Care
@@ -363,7 +363,7 @@ full-text index | rebuild | {} spans, but {} are indexed. | SELECT a.n, b.n FROM
                     self.connection.execute(ask)
             except (apsw.SQLError, apsw.CorruptError) as error:
                 problems.append(Problem("full-text index", f"{table}: {error}.", "rebuild"))
-        unsound = [unsound_vectors(self.connection, which.table) for which in INDEX if deep]
+        unsound = [unsound_vectors(self.connection, which.table) for which in _INDEX if deep]
         if number := sum(map(len, unsound)):
             message = f"{number} vectors are damaged."
             problems.append(Problem("vectors", message, "reindex"))
@@ -551,7 +551,7 @@ def retry(action: Callable[[], object], patience: float = 30.0) -> None:
 
 
 # SQLite errors, our error, its message and its hint. The first match counts.
-TRANSLATIONS = """
+_TRANSLATIONS = """
 BusyError LockedError | StoreBusy | Another process is writing to {path} and did not finish in time. | Try again, or raise `busy_timeout`.
 NotADBError | StoreCorrupt | {path} is not a Bethink database. | Choose another `database`, or move the file away.
 CorruptError | StoreCorrupt | The database {path} is damaged: {error}. | `bethink doctor --fix` mends what is derived; else save what can be read with `bethink export -o FILE` and restore a backup.
@@ -569,7 +569,7 @@ def translate_errors(path: Path | str) -> Iterator[None]:
     try:
         yield
     except apsw.Error as error:
-        raise translate_error(TRANSLATIONS, apsw, error, path=path, error=error) from error
+        raise translate_error(_TRANSLATIONS, apsw, error, path=path, error=error) from error
     except UnicodeDecodeError as error:
         raise StoreCorrupt(
             f"The database {path} is damaged: it contains invalid text.",

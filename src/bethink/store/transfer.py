@@ -142,7 +142,7 @@ def _list_values(memory: Memory) -> list[Any]:
     return [*values[: len(values) - len(LATER)], *([later] if later else [])]
 
 
-def _hash(value: Any) -> bytes:
+def _hash(value: object) -> bytes:
     text = json.dumps(value, sort_keys=True, default=_make_plain, separators=(",", ":"))
     return hash_text(text)
 
@@ -229,7 +229,7 @@ def bundle_from_json(value: Row) -> Bundle:
     return bundle._replace(records=records)
 
 
-def _to_json(value: Any) -> Any:
+def _to_json(value: object) -> Any:
     if isinstance(value, datetime):
         text = instant(stamp(value)).isoformat(timespec="milliseconds")
         return text.replace("+00:00", "Z")
@@ -385,7 +385,7 @@ def _find_purged(
 # Everything into another database
 
 ROUNDS = 4  # to catch up with a source that is written to meanwhile
-NOTE, SCOPES = "migration", "migrated-scopes"
+NOTE, _SCOPES = "migration", "migrated-scopes"
 
 
 class Tally(NamedTuple):
@@ -419,7 +419,7 @@ def migrate(
     resumed = _claim(target, origin)
     names = map_scopes(source, target)
     if names:
-        target.take(Bundle(), note=(SCOPES, json.dumps({new: old for old, new in names.items()})))
+        target.take(Bundle(), note=(_SCOPES, json.dumps({new: old for old, new in names.items()})))
     overview = source.overview()
     total = overview.memories + overview.deleted
 
@@ -508,7 +508,7 @@ def map_scopes(source: "Store", target: "Store") -> dict[str, str]:
     to_team, from_team = (hasattr(store, "act_as") for store in (target, source))
     if to_team == from_team:
         return {}
-    before = json.loads(source.read_note(SCOPES) or "{}") if from_team else {}
+    before = json.loads(source.read_note(_SCOPES) or "{}") if from_team else {}
     names = {
         key: before.get(key) or _find_scope(key, name, to_team)
         for key, name, _ in source.items("scopes")

@@ -38,7 +38,7 @@ EXACT = 4096
 # again whenever this share of it has changed.
 FILED, CHANGED = 10_000, 0.05
 QUESTIONS = 256  # number of questions whose vectors are cached in files; set by hand
-SAMPLE = 16  # vectors of a file that are compared with the database
+_SAMPLE = 16  # vectors of a file that are compared with the database
 # Vectors processed at a time: as many as fit in a processor's cache.
 CHUNK = 1024
 
@@ -48,7 +48,7 @@ LARGEST = 32767
 LENGTH = 0.01  # how far a stored vector may be from length one: rounding moves it by a tenth
 
 
-def encode(vector: Any, scale: float = 0.0) -> bytes:
+def encode(vector: object, scale: float = 0.0) -> bytes:
     """Encode a float vector as scale and integers; encoding a decoded vector gives the same bytes."""
     values = np.asarray(vector, dtype=np.float32)
     peak = float(np.abs(values).max(initial=0.0))
@@ -195,7 +195,7 @@ class Partition:
         """Return True if the file matches the database in count and in a sample of owners and codes."""
         if len(self.ids) != count or not count:
             return False
-        rows = np.unique(np.linspace(0, count - 1, SAMPLE).astype(np.int64))
+        rows = np.unique(np.linspace(0, count - 1, _SAMPLE).astype(np.int64))
         ids, owners = self.ids[rows].tolist(), self.owners[rows].tolist()
         found = [(id, owner) for id, owner, _ in self._read(ids)]
         same = found == list(zip(ids, owners, strict=True))
@@ -262,7 +262,7 @@ class VectorIndex:
         self._parts: dict[Part, Partition] = {}
 
     def search(
-        self, vector: Any, model: str, scopes: Keys, limit: int, allowed: Keys | None = None
+        self, vector: object, model: str, scopes: Keys, limit: int, allowed: Keys | None = None
     ) -> tuple[tuple[int, float], ...]:
         query = np.asarray(vector, np.float32)
         permitted = None if allowed is None else np.asarray(allowed, np.int64)
@@ -272,7 +272,7 @@ class VectorIndex:
                 best |= _find_best(part, query, limit, permitted)
         return tuple(sorted(best.items(), key=lambda item: (-item[1], item[0]))[:limit])
 
-    def cosines(self, vector: Any, model: str, scopes: Keys, owners: Keys) -> Cosines:
+    def cosines(self, vector: object, model: str, scopes: Keys, owners: Keys) -> Cosines:
         """Cosines of memories found by other signals, and the mean over all vectors of the scopes."""
         query, wanted = np.asarray(vector, np.float32), np.asarray(owners, np.int64)
         found: dict[int, float] = {}

@@ -176,7 +176,7 @@ def count_occurrences(
 
 # A question as an FTS5 MATCH expression
 
-COLUMNS = ("content", "summary", "section", "tags")
+_COLUMNS = ("content", "summary", "section", "tags")
 FTS_COLUMNS = "{content section tags}"
 # Column weights of FTS5's bm25 in table order: content, summary, section, tags, scope. This ranking only selects
 # the candidates; their score is computed again with the word weights of their scope.
@@ -190,7 +190,7 @@ POSTINGS = 4_000
 TOGETHER = 3  # number of common words that are combined into pairs
 # Words of a phrase that are searched: a text that matches so many matches the rest. Each word of a phrase reads all positions
 # of that word, so `a'a'a'…` of 2,000 characters would read one long text a thousand times.
-LONGEST_PHRASE = 50
+_LONGEST_PHRASE = 50
 
 
 def scope_token(scope: int) -> str:
@@ -200,7 +200,7 @@ def scope_token(scope: int) -> str:
 
 # A database's operators for "and", "or" and "not".
 Signs = Mapping[str, str]
-SIGNS = {"and": " AND ", "or": " OR ", "not": " NOT "}
+_SIGNS = {"and": " AND ", "or": " OR ", "not": " NOT "}
 
 
 def write_question(query: Query, write_term: Callable[[Term], str], signs: Signs) -> str:
@@ -235,12 +235,12 @@ def keep_topic_terms(query: Query) -> Query:
 
 def expression(query: Query, scopes: Collection[int]) -> str:
     """Write the whole query as one expression; empty if there is no word to search for."""
-    words = write_question(query, _write_column_term, SIGNS)
+    words = write_question(query, _write_column_term, _SIGNS)
     return words and restrict(words, scopes)
 
 
 def span_expression(query: Query, scopes: Collection[int]) -> str:
-    words = write_question(keep_topic_terms(query), _write_term, SIGNS)
+    words = write_question(keep_topic_terms(query), _write_term, _SIGNS)
     return words and restrict(f"{{name summary}} : ({words})", scopes)
 
 
@@ -317,9 +317,9 @@ def _quote(text: str) -> str:
 
 def _shorten_phrase(text: str) -> str:
     """Cut a phrase after LONGEST_PHRASE words."""
-    if len(text) < 2 * LONGEST_PHRASE:
+    if len(text) < 2 * _LONGEST_PHRASE:
         return text
-    beyond = next(islice(_compile(r"[^\W_]+").finditer(text), LONGEST_PHRASE, None), None)
+    beyond = next(islice(_compile(r"[^\W_]+").finditer(text), _LONGEST_PHRASE, None), None)
     return text[: beyond.start()] if beyond else text
 
 
@@ -343,6 +343,6 @@ def _write_term(term: Term) -> str:
 
 
 def _write_column_term(term: Term) -> str:
-    column = term.column if term.column in COLUMNS else FTS_COLUMNS
+    column = term.column if term.column in _COLUMNS else FTS_COLUMNS
     words = _write_term(term)
     return f"{column} : ({words})" if words else ""

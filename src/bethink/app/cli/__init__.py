@@ -11,7 +11,7 @@ from bethink.app.cli.index import COMMANDS as COMMANDS
 # Common options that take a value: needed to find the command behind them.
 VALUED = ("--database", "--project", "--container", "--format")
 
-OVERVIEW = """
+_OVERVIEW = """
 Options before or after the command:
   --database PATH    database to use
   --project DIR      run as if started in this directory
@@ -47,4 +47,4 @@ def render_overview(commands: dict[str, tuple[str, str, str]] = COMMANDS) -> str
         lines += ["", f"{group}:"] if group != last else []
         lines.append(f"  {name:<{width}}{help}")
         last = group
-    return "\n".join([*lines, OVERVIEW])
+    return "\n".join([*lines, _OVERVIEW])

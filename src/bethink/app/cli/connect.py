@@ -45,8 +45,8 @@ from bethink.project import EVERYWHERE, read_pauses
 from bethink.store.sqlite import OLDEST_SQLITE
 from bethink.text import textfile
 
-LONGEST = 240  # characters of a line in a difference; some settings are one line
-STAYING = ("unchanged", "kept", "failed")  # what becomes of a file that is not changed
+_LONGEST = 240  # characters of a line in a difference; some settings are one line
+_STAYING = ("unchanged", "kept", "failed")  # what becomes of a file that is not changed
 COLOURS = {"+": "green", "-": "red"}
 
 
@@ -224,10 +224,10 @@ def describe_files(
     for one in outcomes:
         is_skill = one.part == "skills"
         # The lines around a change may hold a key, or go on without end.
-        cut = (line[:LONGEST] + "…" * (len(line) > LONGEST) for line in one.diff.splitlines())
+        cut = (line[:_LONGEST] + "…" * (len(line) > _LONGEST) for line in one.diff.splitlines())
         diff = "" if is_skill else plain(redact("\n".join(cut)).text)
         records.append({**one._asdict(), "path": str(one.path), "diff": diff})
-        planned = dry_run and one.status not in STAYING
+        planned = dry_run and one.status not in _STAYING
         status = f"to be {one.status}" if planned else one.status
         place = f"skills in {one.path.parent.parent}" if is_skill else str(one.path)
         head = [
@@ -376,11 +376,11 @@ def list_stale_citations(memory: Bethink) -> Iterator[DoctorFinding]:
 
     stale = find_stale(memory)
     short = memory.store.abbreviate([one.id for one in stale])
-    for one in stale[:STALE]:
+    for one in stale[:_STALE]:
         moved = f"; there is {one.moved} now" if one.moved else ""
         yield report("citation", f"{short[one.id]} names {one.file}, which no longer exists{moved}")
-    if len(stale) > STALE:
-        yield report("citation", f"{len(stale) - STALE} more memories name missing files")
+    if len(stale) > _STALE:
+        yield report("citation", f"{len(stale) - _STALE} more memories name missing files")
 
 
 def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
@@ -526,10 +526,10 @@ def examine_project(memory: Bethink) -> Iterator[DoctorFinding]:
 
 # How agents are connected
 
-TRIED = {"hooks": "hooks", "mcp": "the MCP server"}  # parts that can be tried
+_TRIED = {"hooks": "hooks", "mcp": "the MCP server"}  # parts that can be tried
 HOOK_SECONDS = 8.0
 SERVER_SECONDS = 25.0
-STALE = 5  # memories with a missing file that are listed
+_STALE = 5  # memories with a missing file that are listed
 RECENT = 24 * 3600.0  # a failure older than that is history
 PATIENCE = 600.0  # seconds after which transcripts that wait are a problem
 # Input of a test run. It is harmless: no session, so nothing is recorded; a greeting, so nothing is looked up.
@@ -539,7 +539,7 @@ PROBES = {
     "stop": '{"cwd": "", "hook_event_name": "stop"}',
 }
 # What a client says to an MCP server to learn its tools.
-ASKED = """
+_ASKED = """
 {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bethink-doctor", "version": "1"}}}
 {"jsonrpc": "2.0", "method": "notifications/initialized"}
 {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}}
@@ -569,9 +569,9 @@ def find_connections() -> Iterator[Connection]:
         there = place._replace(warm=PROMPT_TOOL in hooks, tool_hooks=tool_hooks)
         parts = frozenset(one.part for one in records if host in one.hosts)
         if "" in parts:  # a file of several parts names none
-            parts |= {*TRIED}
+            parts |= {*_TRIED}
         plugin = installer.find_plugin(host, place)
-        if plugin or TRIED.keys() & parts:
+        if plugin or _TRIED.keys() & parts:
             yield Connection(host, there, parts, plugin)
 
 
@@ -585,7 +585,7 @@ def examine_agents(console: Console, fix: bool) -> Iterator[DoctorFinding]:
             yield report("agents", "none is connected; `bethink install` does it")
         answers: dict[Sequence[str], tuple[str, str, str]] = {}
         for one in found:
-            check = check_entries if TRIED.keys() & one.parts else check_plugin
+            check = check_entries if _TRIED.keys() & one.parts else check_plugin
             checked, words, parts = check(one)
             yield checked
             if "hooks" in parts:
@@ -619,13 +619,13 @@ Checked = tuple[DoctorFinding, Strings, Collection[str]]
 
 def check_entries(one: Connection) -> Checked:
     """Check that an agent's files are as `install` would write them."""
-    tried = [part for part in TRIED if part in one.parts]
+    tried = [part for part in _TRIED if part in one.parts]
     planned = installer.install([one.host], one.place, [*one.parts], force=True, dry=True)
     outcomes = [outcome for outcome in planned if outcome.part != "skills"]
     wrong = [outcome for outcome in outcomes if outcome.reasons or outcome.status != "unchanged"]
     broken = {part for outcome in wrong for part in ([outcome.part] if outcome.part else tried)}
     files = ", ".join(str(outcome.path) for outcome in outcomes)
-    well = f"{' and '.join(TRIED[part] for part in tried)} in {files}"
+    well = f"{' and '.join(_TRIED[part] for part in tried)} in {files}"
     if "hooks" in tried and not one.place.tool_hooks:
         well += ", without hooks at tool calls, as chosen"
     trouble, fix = find_trouble(one, wrong)
@@ -662,7 +662,7 @@ def check_plugin(one: Connection) -> Checked:
     gone = "" if program else f"{installer.NAME}, which the plugin starts, was not found."
     fix = "uv tool install 'bethink[mcp]', which the plugin finds on PATH or in ~/.local/bin"
     well = f"the plugin {one.plugin} brings hooks, the MCP server and skills"
-    return one.report("config", well, gone, fix), (program,), TRIED if program else ()
+    return one.report("config", well, gone, fix), (program,), _TRIED if program else ()
 
 
 def check_hooks(one: Connection) -> DoctorFinding:
@@ -681,7 +681,7 @@ def check_hooks(one: Connection) -> DoctorFinding:
 
 def ask_server(words: Sequence[str]) -> tuple[str, str, str]:
     """Return the answer of the MCP server, or its problem and the fix."""
-    output, trouble, seconds = run_command(words, ASKED, SERVER_SECONDS)
+    output, trouble, seconds = run_command(words, _ASKED, SERVER_SECONDS)
     with suppress(ValueError, LookupError, TypeError):  # what is no JSON is no protocol
         answers = {line.get("id"): line for line in map(json.loads, output.splitlines())}
         if tools := answers[2]["result"]["tools"]:

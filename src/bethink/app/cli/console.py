@@ -99,7 +99,7 @@ class Console(NamedTuple):
     def warn(self, text: str) -> None:
         self.note(f"warning: {text}")
 
-    def release(self, value: Any) -> Any:
+    def release(self, value: object) -> Any:
         """Return a JSON value as its reader may have it: an agent gets its strings cleared."""
         return clear_value(value) if self.for_agent else value
 
@@ -310,7 +310,7 @@ def report_failure(error: Exception, as_json: bool = False, for_agent: bool = Fa
     return code
 
 
-def json_line(value: Any, for_agent: bool) -> str:
+def json_line(value: object, for_agent: bool) -> str:
     return encode(value) if for_agent else json_text(value, None)
 
 

@@ -17,14 +17,14 @@ from bethink.recall.shape import plain, plain_hit
 if TYPE_CHECKING:
     from bethink.features.explain import Explanation
 
-BEGIN = (
+_BEGIN = (
     '`bethink init` reads this project; `bethink add "We deploy on Fridays"` adds a first memory.'
 )
-OTHER = (
+_OTHER = (
     "Try other words, fewer filters, --include-expired, --include-superseded or --all-projects;"
     " `bethink list` shows what there is."
 )
-WHOLE = "`bethink get ID` shows whole texts."
+_WHOLE = "`bethink get ID` shows whole texts."
 AGENT_TOKENS = 4000  # of each memory that an agent gets in full, as by MCP for two
 NO_REASON = "No separate reason recorded; this is the full statement."
 
@@ -39,11 +39,11 @@ def show_search(console: Console, memory: Bethink, found: SearchResult) -> Resul
                 f"--dual is not available as {console.format}.", "Use --format text or json."
             )
         quoted = console.for_agent and console.format == "text"
-        form = render.Form(quoted, console.format != "text", WHOLE)
+        form = render.Form(quoted, console.format != "text", _WHOLE)
         arranged = render.arrange_answer(memory, answer, found.budget, form, found.offset)
     more, (none_open, known) = "", render.split_hints(answer)
     if not answer.total and not none_open:
-        more = OTHER if memory.store.count(memory.filter()) else BEGIN
+        more = _OTHER if memory.store.count(memory.filter()) else _BEGIN
     shown = Result(
         notes=["" if answer.hits else render.say_none(answer)],
         hints=[*known, offer_languages(memory, answer.query.raw), more],
@@ -125,7 +125,7 @@ def show_list(console: Console, memory: Bethink, found: Listed) -> Result:
     if total > found.offset + shown:
         hint = f"{shown} of {total:,} are shown; --all shows every one."
     elif not total and not memory.store.count(memory.filter()):
-        hint = BEGIN
+        hint = _BEGIN
     none = render.say_empty(total) if total else "No memories."
     return memories_result(console, memory, found.memories, none, hint)
 

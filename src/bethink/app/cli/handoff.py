@@ -13,7 +13,7 @@ from bethink.features import handoffs
 from bethink.features.handoffs import Handoff
 from bethink.model import NOTHING, Strings, Values
 
-EXAMPLE = 'bethink handoff save --summary "The cache is moved, the tests are not"'
+_EXAMPLE = 'bethink handoff save --summary "The cache is moved, the tests are not"'
 SAVE = "save"
 
 
@@ -63,7 +63,7 @@ def handoff(
             return show_handoff(memory, branch)
     wanted = Handoff("")
     if file or not summary:
-        wanted = handoffs.parse_handoff(read_text(None, file, EXAMPLE))
+        wanted = handoffs.parse_handoff(read_text(None, file, _EXAMPLE))
     wanted = wanted._replace(
         summary=summary or wanted.summary,
         completed=(*wanted.completed, *completed),
@@ -86,7 +86,7 @@ def handoff(
 def show_handoff(memory: Bethink, branch: str | None) -> Result:
     found = handoffs.find_latest(memory, branch)
     if found is None:
-        raise NotFound(f"There is no handoff for {memory.project.name} yet.", EXAMPLE)
+        raise NotFound(f"There is no handoff for {memory.project.name} yet.", _EXAMPLE)
     value = {
         **pick(found.memory, "id created_at"),
         **found.handoff._asdict(),

@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from bethink import config
 from bethink.agents.install import is_here, list_connectable, record_file
@@ -24,7 +24,7 @@ from bethink.project import Project, read_pauses
 
 
 def run_sync(
-    console: Console, label: str, sync: Callable[..., Synced], *values: Any, **how: Any
+    console: Console, label: str, sync: Callable[..., Synced], *values: object, **how: object
 ) -> Result:
     """Sync sources with memory, show progress, and then what changed."""
     with Bar(console, label, "files") as bar:
@@ -204,8 +204,8 @@ def backfill(
 
 # Setting a project up in one step
 
-LABELS = {"analyze": "analyzing", "index": "indexing", "map": "mapping"}
-INSTALL = "`bethink install` connects your agents, so that they remember by themselves."
+_LABELS = {"analyze": "analyzing", "index": "indexing", "map": "mapping"}
+_INSTALL = "`bethink install` connects your agents, so that they remember by themselves."
 
 
 def list_agent_options() -> Sequence[Parameter]:
@@ -308,7 +308,7 @@ def init(
     )
 
 
-def leave_out_empty(**fields: Any) -> Json:
+def leave_out_empty(**fields: object) -> Json:
     return {name: value for name, value in fields.items() if value}
 
 
@@ -351,7 +351,7 @@ def take_parts(
             if skipped[part]:
                 taken.append(PartReport(part, "skipped", reason=f"--skip-{part}"))
                 continue
-            with Bar(console, LABELS[part], "files") as bar:
+            with Bar(console, _LABELS[part], "files") as bar:
                 bar(0)
                 taken.append(knowledge.take(memory, part, bar))
     except KeyboardInterrupt:
@@ -368,7 +368,7 @@ def connect_agents(console: Console, names: Strings) -> Result:
         known = list_connectable()
         names = tuple(host for host in known if is_here(host, place))
         if not names or console.format != "text" or console.quiet or not has_terminal():
-            return Result(hints=[INSTALL])
+            return Result(hints=[_INSTALL])
         found = " and ".join(known[host].title for host in names)
         shown = "Every change is shown, and `bethink uninstall` undoes it."
         if not says_yes(f"Connect {found} to this memory? {shown}"):

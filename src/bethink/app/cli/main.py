@@ -12,8 +12,8 @@ import sys
 
 from bethink.app.cli import VALUED, render_overview, version
 
-VERSION, HELP = {"--version", "-V"}, {"--help", "-h"}
-STAYING = {"mcp", "serve", "ui"}  # which end their threads themselves
+_VERSION, HELP = {"--version", "-V"}, {"--help", "-h"}
+_STAYING = {"mcp", "serve", "ui"}  # which end their threads themselves
 TYPE_CHECKING = False  # nothing is imported before `main` handles Ctrl-C
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         code = run(words)
         sys.stdout.flush()
-        if argv is None and STAYING.isdisjoint(words):
+        if argv is None and _STAYING.isdisjoint(words):
             # Everything is written and closed; unloading the modules would cost a quarter of a search.
             sys.stderr.flush()
             os._exit(code)
@@ -79,7 +79,7 @@ def find_command(words: Sequence[str]) -> tuple[str | None, list[str]]:
 
 def describe_itself(rest: Sequence[str]) -> str:
     """The version or the overview, if the words ask for one or are empty."""
-    if not VERSION.isdisjoint(rest):
+    if not _VERSION.isdisjoint(rest):
         return version()
     return render_overview() if not rest or not HELP.isdisjoint(rest) else ""
 

@@ -23,7 +23,7 @@ from bethink.text import refuse_constant, replace_broken, split_lists, suggest
 FORMATS = ("text", "json")
 LIST_FORMATS = (*FORMATS, "csv", "md", "xml")
 COLUMN = 24  # where the help of an argument begins
-LONGEST = 4 * 5_000_000  # bytes: no setting allows a longer memory
+_LONGEST = 4 * 5_000_000  # bytes: no setting allows a longer memory
 # A path may have bytes that are not UTF-8, and a search takes any input.
 ANY_BYTES = ("database", "project", "file", "output", "directory", "path", "query")
 GENERAL = "options of every command"
@@ -269,19 +269,19 @@ def read_text(words: Sequence[str] | None, file: str | None, example: str) -> st
         from pathlib import Path
 
         with Path(file).expanduser().open("rb") as stream:
-            return decode_text(stream.read(LONGEST + 1), file)
+            return decode_text(stream.read(_LONGEST + 1), file)
     if words and tuple(words) != ("-",):
         return " ".join(words)
     if sys.stdin is None or (not words and sys.stdin.isatty()):
         raise UsageError("Missing text.", f"{example}, or pipe a text in.")
-    return decode_text(sys.stdin.buffer.read(LONGEST + 1), "stdin")
+    return decode_text(sys.stdin.buffer.read(_LONGEST + 1), "stdin")
 
 
 def decode_text(raw: bytes, name: str) -> str:
     """Decode UTF-8, or say why that is not possible."""
-    if len(raw) > LONGEST:
+    if len(raw) > _LONGEST:
         raise InvalidInput(
-            f"{name} is larger than {size(LONGEST)}.",
+            f"{name} is larger than {size(_LONGEST)}.",
             "Split it: a memory is a statement or a passage.",
         )
     try:

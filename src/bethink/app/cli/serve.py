@@ -20,9 +20,9 @@ from bethink.model import Json, Strings
 from bethink.post import is_address, is_this_machine
 from bethink.store.transfer import team_scope
 
-HOST, PORT = "127.0.0.1", 7377
-EXAMPLE = "bethink token create --name laptop"
-FIELDS = "name id scope projects personal person state created expires"  # of a token
+_HOST, PORT = "127.0.0.1", 7377
+_EXAMPLE = "bethink token create --name laptop"
+_FIELDS = "name id scope projects personal person state created expires"  # of a token
 
 Announce = Callable[[str, str, str], None]  # address, name of the project, the owner's token
 Port = Annotated[int | None, Arg("port", metavar="N", low=0, high=65535)]
@@ -31,7 +31,7 @@ Port = Annotated[int | None, Arg("port", metavar="N", low=0, high=65535)]
 class Listen(NamedTuple):
     """Address and options of a server."""
 
-    host: str = HOST
+    host: str = _HOST
     port: int = PORT
     tls_cert: str | None = None
     tls_key: str | None = None
@@ -49,7 +49,7 @@ class Listen(NamedTuple):
 )
 def serve(
     console: Console,
-    host: Annotated[str, Arg("the address to listen on", metavar="ADDRESS")] = HOST,
+    host: Annotated[str, Arg("the address to listen on", metavar="ADDRESS")] = _HOST,
     port: Annotated[Port, Arg("port; 0 takes any free one")] = PORT,
     tls_cert: Annotated[str | None, Arg("certificate (PEM) for https", metavar="FILE")] = None,
     tls_key: Annotated[str | None, Arg("its private key (PEM)", metavar="FILE")] = None,
@@ -116,7 +116,7 @@ def check_exposure(console: Console, listen: Listen, insecure: bool) -> None:
     if not is_address(host):
         raise UsageError(
             f"'{host}' is not an address of this machine.",
-            f"Give an address such as {HOST} or 0.0.0.0; --allow-host takes names.",
+            f"Give an address such as {_HOST} or 0.0.0.0; --allow-host takes names.",
         )
     if insecure:
         if not listen.tls_cert:
@@ -127,7 +127,7 @@ def check_exposure(console: Console, listen: Listen, insecure: bool) -> None:
     with open_register(console) as known:
         active = [token for token in known.known() if token.state(datetime.now(UTC)) == "active"]
     if not active:
-        raise UsageError(f"Other machines can reach {host}, and there is no token yet.", EXAMPLE)
+        raise UsageError(f"Other machines can reach {host}, and there is no token yet.", _EXAMPLE)
     if not listen.tls_cert:
         raise UsageError(
             f"Other machines can reach {host}, and without TLS tokens can be read on the way.",
@@ -171,7 +171,7 @@ def ui(
     signs one browser in, once, within two minutes.
     """
     app = load_app()
-    chosen = app.free_port(HOST, PORT) if port is None else port
+    chosen = app.free_port(_HOST, PORT) if port is None else port
     app.site.load_key(data_directory())  # a key that cannot be used is reported first
 
     def announce(url: str, name: str, session: str) -> None:
@@ -205,7 +205,7 @@ def announce_page(console: Console, url: str, name: str, no_open: bool) -> None:
 @operation(
     "Serve",
     agents="person",
-    lists=("tokens", "token", *FIELDS.split()),
+    lists=("tokens", "token", *_FIELDS.split()),
     examples=(
         "bethink token create --name laptop",
         "bethink token create --name ci --scope write --expires 90d",
@@ -271,7 +271,7 @@ def token(
     with open_register(console) as known:
         if action == "list":
             found = known.known()
-            none = "" if found else f"There are no tokens. {EXAMPLE}"
+            none = "" if found else f"There are no tokens. {_EXAMPLE}"
             return Result(list(map(token_record, found)), hints=[none])
         if not token:
             raise UsageError("Missing token.", "bethink token revoke NAME")
@@ -305,4 +305,4 @@ def token_record(token: Caller) -> Json:
         "state": token.state(datetime.now(UTC)),
         "person": token.person or None,
     }
-    return pick(token, FIELDS) | changed
+    return pick(token, _FIELDS) | changed

@@ -4,7 +4,7 @@ import os
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from bethink import config as configuration
 from bethink.agents import edit
@@ -86,7 +86,7 @@ def change_setting(console: Console, key: str, text: str, in_project: bool) -> R
     return Result(row, lines, warnings=warnings) if lines else Result(row, warnings=warnings)
 
 
-def edit_file(path: Path, key: str, value: Any, root: Path | None) -> None:
+def edit_file(path: Path, key: str, value: object, root: Path | None) -> None:
     """Change one setting in a file and leave all other lines as they are.
 
     A link is followed, but a project's link may not lead out of its `root`. A new file is readable by its owner alone.
@@ -105,7 +105,7 @@ def edit_file(path: Path, key: str, value: Any, root: Path | None) -> None:
         raise BethinkError(f"{path} changed meanwhile.", "Try again.")
 
 
-def as_typed(value: Any) -> str:
+def as_typed(value: object) -> str:
     """A value as it is typed on the command line, with passwords masked."""
     value = configuration.mask_password(value)
     return ", ".join(value) if isinstance(value, tuple) else cell(value)

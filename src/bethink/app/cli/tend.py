@@ -15,7 +15,7 @@ from bethink.features.tending import Pair
 from bethink.model import MODES, PERSONAL, Strings
 
 CONTROLS = ("newest", "bm25", "convex", "rrf", "reranked")  # of `bench`, beside our own modes
-NAMED = 20  # steps of one kind before "and more"
+_NAMED = 20  # steps of one kind before "and more"
 STEPS = {
     "merge": "say the same: the second is merged into the first",
     "replace": "were replaced later: the first replaces the second",
@@ -193,7 +193,7 @@ def consolidate(
     for action, words in STEPS.items():
         mine = [step for step in steps if step.action == action]
         items += [f"{words} ({len(mine):,})"] if mine else []
-        for step in mine[:NAMED]:
+        for step in mine[:_NAMED]:
             items += quote_lines(memory, step.memories[:2])
     if steps and not dry_run:
         if not yes:

@@ -64,10 +64,10 @@ from bethink.store.transfer import (
 from bethink.store.transfer import migrate as move_everything
 from bethink.text import textfile
 
-SHOWN = ("include_expired", "include_superseded")  # in a vault, which shows replaced memories
+_SHOWN = ("include_expired", "include_superseded")  # in a vault, which shows replaced memories
 # Columns of a table, and those of a file, which has every field.
 TABLE = "id kind scope source path lines created_at summary content".split()
-COLUMNS = tuple(dict.fromkeys((*TABLE, *json_fields())))
+_COLUMNS = tuple(dict.fromkeys((*TABLE, *json_fields())))
 GENERAL = "options of every command"
 SETTINGS_FILE = "memory.config.json"
 # Its name of a setting, its variable of the environment, and ours.
@@ -151,7 +151,7 @@ def export(
 
 
 def export_vault(console: Console, memory: Bethink, directory: str, filters: Filters) -> None:
-    chosen: Json = {} if filters.as_of else dict.fromkeys(SHOWN, True)
+    chosen: Json = {} if filters.as_of else dict.fromkeys(_SHOWN, True)
     if not filters.kinds:
         chosen["kinds"] = (*STATEMENTS, "handoff")
     exported = export_records(memory, memory.export(build_filter(memory, filters, **chosen)))
@@ -171,7 +171,7 @@ def export_text(
     records: Iterator[Any] = export_records(memory, memories)
     if form not in ("json", "jsonl"):
         records = map(plain, memories)
-    fields = TABLE if form == "md" else COLUMNS
+    fields = TABLE if form == "md" else _COLUMNS
     yield from format_records(form, (console.release(one) for one in records), fields)
 
 
@@ -471,7 +471,7 @@ def open_peer(
     if team.startswith(("http://", "https://")):
         try:
             yield lambda scope: ServerPeer(team, name, console.container, scope == PERSONAL)
-        except WRONG as error:  # when it is read, or when it is compared with what is here
+        except _WRONG as error:  # when it is read, or when it is compared with what is here
             raise BethinkError(
                 f"{mask_password(team)} sent an invalid answer: {error}.",
                 "Is its version older?",
@@ -491,14 +491,14 @@ def open_peer(
 # A team's server as a sync peer
 
 API = "/api/v1"
-LARGEST_ANSWER = 256 << 20
+_LARGEST_ANSWER = 256 << 20
 PATIENCE = 300.0  # seconds for a request: the server reads a whole project for some
 LARGEST_REQUEST = 4 << 20  # bytes: the server reads no more than eight
 HASHES, IDS, RECORDS = 5000, 500, 100  # of one request
-WRONG = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError)
+_WRONG = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError)
 # The token for the server. It is in no setting, because settings are shown.
 VARIABLE = "BETHINK_TOKEN"
-HINTS = {
+_HINTS = {
     "key": f"Put a token of that server into {VARIABLE}; `bethink token create` on the server makes one.",
     "missing": "Check the address, that of `bethink serve` without a path, and the project's name there (--as).",
 }
@@ -564,14 +564,14 @@ class ServerPeer:
         pages = [self._ask("purged", hashes=page) for page in split_pages(hashes, HASHES)]
         return {hash for page in pages for hash in page["purged"]} & set(hashes)
 
-    def _ask(self, operation: str, **body: Any) -> Any:
+    def _ask(self, operation: str, **body: object) -> Any:
         """Send a request and return the answer."""
         where = self._address._replace(path=f"{self._address.path}/sync/{operation}")
         headers = {"Authorization": f"Bearer {self._secret.value}"} if self._secret else {}
         try:
-            return post.send(where, body, headers, self._secret, PATIENCE, LARGEST_ANSWER)
+            return post.send(where, body, headers, self._secret, PATIENCE, _LARGEST_ANSWER)
         except PostError as error:
-            hint = HINTS.get(error.kind, "Check the address and whether the server runs.")
+            hint = _HINTS.get(error.kind, "Check the address and whether the server runs.")
             raise BethinkError(error.message, hint) from error
 
 

@@ -44,9 +44,9 @@ LAST = 2.0  # seconds after that for calls whose client is gone
 PUBLIC = ("/healthz", "/readyz", "/api/v1/openapi.json", "/api/v1/docs")
 MCP_PATH = "/mcp"
 # What is not for people begins with one of these.
-PROGRAMS = ("/api/", MCP_PATH, "/healthz", "/readyz")
+_PROGRAMS = ("/api/", MCP_PATH, "/healthz", "/readyz")
 PAGE = Path(__file__).with_name("page.html")  # shows the description
-HEADERS = {
+_HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer",
@@ -64,7 +64,7 @@ def build(
     projects.tokens = admission.tokens
 
     @asynccontextmanager
-    async def lifespan(_: Any) -> AsyncIterator[None]:
+    async def lifespan(_: object) -> AsyncIterator[None]:
         async with mcp.manager.run():
             projects.warm_up()
             started()
@@ -115,14 +115,14 @@ class Gate:
             await self.app(scope, receive, send)
             return
         started, status = time.perf_counter(), 0
-        is_page = not scope["path"].startswith(PROGRAMS)
+        is_page = not scope["path"].startswith(_PROGRAMS)
 
         async def send_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = MutableHeaders(raw=message.setdefault("headers", []))
-                for name, value in {**HEADERS, **(site.HEADERS if is_page else {})}.items():
+                for name, value in {**_HEADERS, **(site.HEADERS if is_page else {})}.items():
                     headers.setdefault(name, value)
             await send(message)
 
@@ -143,7 +143,7 @@ class Gate:
     async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers, path = Headers(scope=scope), scope["path"]
         self.admission.check_origin(headers)
-        if path.startswith(PROGRAMS) and path not in PUBLIC:
+        if path.startswith(_PROGRAMS) and path not in PUBLIC:
             # Tokens may be in a database: the others do not wait for it.
             caller = await asyncio.to_thread(self.admission.find_caller, headers)
             scope["bethink.caller"] = caller

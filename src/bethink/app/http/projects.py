@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 CALLERS = 1000  # people of a team whose stores are remembered
 LONGEST_TEAM_NAME = 200
 # Before the name of a project that several people share, however each of them keeps it.
-BY_NAME = "team:"
+_BY_NAME = "team:"
 UNKNOWN = "agent:unknown"
 NOWHERE = Path("/dev/null")  # the folder of a project whose own is not known: nothing can lie in it
 
@@ -81,7 +81,7 @@ class View(Bethink):
             raise refuse("personal")
         return super().add_many(passages, personal=personal, **how)
 
-    def filter(self, **wanted: Any) -> Filter:
+    def filter(self, **wanted: object) -> Filter:
         if wanted.get("scopes") == (PERSONAL,) and not self.caller.personal:
             raise refuse("personal")
         return super().filter(**wanted)
@@ -116,7 +116,7 @@ class Projects(Keeper):
         # A database that several tenants share has a store for each of their people.
         self._store_for = lru_cache(CALLERS)(self._act_as)
 
-    async def run(self, function: Callable[..., Result], *arguments: Any) -> Result:
+    async def run(self, function: Callable[..., Result], *arguments: object) -> Result:
         """Run a function in a thread, on behalf of the caller of this request."""
         return await super().run(copy_context().run, function, *arguments)
 
@@ -219,8 +219,8 @@ class Projects(Keeper):
 
         A project with a team name need not have any memories yet.
         """
-        if name and name.startswith(BY_NAME):
-            plain = name.removeprefix(BY_NAME).strip()[:LONGEST_TEAM_NAME]
+        if name and name.startswith(_BY_NAME):
+            plain = name.removeprefix(_BY_NAME).strip()[:LONGEST_TEAM_NAME]
             shared = Grant(team_scope(plain), "", plain)
             matches = [shared] if plain and caller.sees(shared.scope) else []
         else:

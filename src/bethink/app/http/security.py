@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from bethink.store.base import Store
     from bethink.store.postgres import PostgresStore
 
-SCOPES = ("read", "write")
+_SCOPES = ("read", "write")
 PREFIX = "rcl_"  # by which people and scanners for leaked secrets know one
 BITS = 256
-LONGEST = 200  # characters of anything that is offered as a token
+_LONGEST = 200  # characters of anything that is offered as a token
 TIMES = ("created", "expires", "revoked")
-TEXTS = ("id", "name", "hash", "scope", "person", "tenant")
+_TEXTS = ("id", "name", "hash", "scope", "person", "tenant")
 # Wrong tokens or tickets of one address, and the seconds within which so many are too many. Set by hand: a person mistypes
 # a few times, and a program with an old token still gets enough useful errors.
 WRONG_TOKENS, WRONG_WITHIN = 20, 60.0
@@ -165,7 +165,7 @@ SESSION = Caller("session", "session")
 
 
 def hash_token(secret: str) -> str:
-    return sha256(secret[:LONGEST].encode("utf-8", "surrogatepass")).hexdigest()
+    return sha256(secret[:_LONGEST].encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def new_secret() -> str:
@@ -297,8 +297,8 @@ class SharedTokens(Tokens):
 
 def _read_row(row: Values) -> Caller:
     """The token of a row, of a file or a database. A ValueError, KeyError or TypeError where it is none."""
-    texts = {name: str(row.get(name) or "") for name in TEXTS}
-    if texts["scope"] not in SCOPES or not re.fullmatch(r"[0-9a-f]{64}", texts["hash"]):
+    texts = {name: str(row.get(name) or "") for name in _TEXTS}
+    if texts["scope"] not in _SCOPES or not re.fullmatch(r"[0-9a-f]{64}", texts["hash"]):
         raise ValueError("a token has a scope or hash that is none")
     times = {name: _read_time(row[name]) if row.get(name) else None for name in TIMES}
     granted = row["projects"]

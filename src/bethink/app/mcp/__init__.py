@@ -74,7 +74,7 @@ DISCOVER = "server/discover"
 ENDS = {"SIGTERM": 0, "SIGHUP": 0, "SIGINT": 130}  # signals, and the exit code after each
 # Seconds of silence after which the rest is loaded: before the tools were listed, and afterwards.
 UNLISTED, LISTED = 1.0, 0.1
-LOOK = 0.02  # seconds between two looks at whether it is loaded
+_LOOK = 0.02  # seconds between two looks at whether it is loaded
 AHEAD = 100  # lines that are read ahead of their answers
 LONGEST = 20_000  # characters of a line that is answered here
 
@@ -90,7 +90,7 @@ def serve_stdio(load: Callable[[], object], serve: "Callable[[Wire], None]") -> 
     while not ended and (loading.ident is None or loading.is_alive()):
         silence = LISTED if wire.has_listed else UNLISTED
         try:
-            line = wire.receive(silence if loading.ident is None else LOOK)
+            line = wire.receive(silence if loading.ident is None else _LOOK)
             ended = line is None
             has_answered = wire.greet(line)
         except queue.Empty:

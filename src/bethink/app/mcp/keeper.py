@@ -23,7 +23,7 @@ from bethink.hooks import run, state
 from bethink.model import TRUST, Values
 
 PATIENCE = 10.0  # seconds that a call waits for the embedding model
-HOST = "claude"  # whose prompt hook calls a tool
+_HOST = "claude"  # whose prompt hook calls a tool
 
 Result = TypeVar("Result")
 log = logging.getLogger("bethink")
@@ -55,11 +55,11 @@ class Keeper:
         self._opened: dict[Hashable, Opened] = {}
         self._warm: Job[Opened] | None = None
 
-    async def run(self, function: Callable[..., Result], *arguments: Any) -> Result:
+    async def run(self, function: Callable[..., Result], *arguments: object) -> Result:
         """Run a function in a thread. It continues if the client goes away."""
         return await asyncio.wrap_future(self.submit(function, *arguments))
 
-    def submit(self, function: Callable[..., Result], *arguments: Any) -> Job[Result]:
+    def submit(self, function: Callable[..., Result], *arguments: object) -> Job[Result]:
         job = self._pool.submit(function, *arguments)
         self._running.add(job)
         job.add_done_callback(self._running.discard)
@@ -149,7 +149,7 @@ def answer_prompt_hook(keeper: Keeper, arguments: Values) -> str:
     # A host that has no value for a placeholder may leave it as it is.
     values = {name: one for name, one in arguments.items() if not str(one).startswith("${")}
     try:
-        hook = state.from_fields("prompt", HOST, values)
+        hook = state.from_fields("prompt", _HOST, values)
         found = projects.find(keeper.directory)
         if hook.directory and os.path.isdir(hook.directory):  # noqa: PTH112  (false, not an error, for what no file can be named)
             found = run.find_project(hook, str(found.worktree))
@@ -163,5 +163,5 @@ def answer_prompt_hook(keeper: Keeper, arguments: Values) -> str:
         meaning = keeper.has_model(found.worktree)
         return run.answer(hook, memory, meaning=meaning) or nothing
     except Exception as error:  # noqa: BLE001 - the outermost boundary of a hook
-        run.count_failure("prompt", HOST, f"{type(error).__name__}: {error}")
+        run.count_failure("prompt", _HOST, f"{type(error).__name__}: {error}")
         return nothing

@@ -19,7 +19,7 @@ from bethink.ingest.sync import Skipped
 from bethink.model import Json
 from bethink.outgoing import Block, clear_name, fence_text
 
-FILES = 5000  # per knowledge folder that can be read by name
+_FILES = 5000  # per knowledge folder that can be read by name
 FILES_LISTED = 1000  # the list has one page
 LARGEST = 2_000_000  # bytes of a file
 UNCUT = 1_000_000  # tokens; a resource is not cut
@@ -64,7 +64,7 @@ def _find_files(memory: Bethink) -> dict[str, Path]:
     files: dict[str, Path] = {}
     for folder in knowledge.find_folders(memory.project.worktree, memory.config):
         base = folder if folder.is_dir() else folder.parent
-        for found in islice(walk(folder, memory.project.worktree, knowledge.MARKDOWN), FILES):
+        for found in islice(walk(folder, memory.project.worktree, knowledge.MARKDOWN), _FILES):
             if isinstance(found, Skipped) or found.path.suffix.lower() not in knowledge.MARKDOWN:
                 continue
             name = found.path.relative_to(base).as_posix()

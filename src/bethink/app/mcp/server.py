@@ -89,7 +89,11 @@ class Handlers:
         return answer
 
     async def _work(
-        self, context: Context, function: Callable[..., Any], *arguments: Any, meaning: bool = False
+        self,
+        context: Context,
+        function: Callable[..., Any],
+        *arguments: object,
+        meaning: bool = False,
     ) -> Any:
         """Run a function of a memory in a thread."""
         directory, actor = await self._find_directory(context), client_name(context)
@@ -163,7 +167,7 @@ class Handlers:
             self._roots = await _ask_roots(context)
         return choose_root(self._roots, Path.cwd())
 
-    async def forget_roots(self, context: Context, params: Any) -> None:
+    async def forget_roots(self, context: Context, params: object) -> None:
         """Forget the client's roots, which have changed."""
         self._roots = None
 
@@ -249,9 +253,9 @@ async def translate(work: Awaitable[Any]) -> Any:
 # is gone, or on a signal. A thread waits in a read of stdin and cannot be called back, so the last act is to leave the process,
 # after the calls that still run and with the databases closed.
 
-LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 # A client that closes stdin waits about two seconds before it kills.
-GRACE = 1.5
+_GRACE = 1.5
 LOOK_AROUND = 1.0  # seconds between two looks at whether the parent is still there
 
 
@@ -307,7 +311,7 @@ class WireFile:
 
 
 def leave(keeper: Keeper, code: int) -> NoReturn:
-    if not keeper.close(GRACE):
+    if not keeper.close(_GRACE):
         log.debug("A call was still running and is given up.")
     os._exit(code)
 
@@ -374,4 +378,4 @@ def _prepare_log() -> None:
     """Log to stderr at the level of BETHINK_LOG. The SDK's log may repeat messages: warnings only."""
     wanted = os.environ.get("BETHINK_LOG", "").strip().upper()
     logging.basicConfig(stream=sys.stderr, format="bethink %(levelname)s: %(message)s")
-    log.setLevel(wanted if wanted in LEVELS else "WARNING")
+    log.setLevel(wanted if wanted in _LEVELS else "WARNING")

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 # One random seed for all searches of a process, so that pages fit together.
 SEED = int.from_bytes(os.urandom(4))
-WIDER = 4  # times the limit that is searched, so that one source does not fill an answer
+_WIDER = 4  # times the limit that is searched, so that one source does not fill an answer
 IN_FULL = 8000  # tokens of memories in full
-OVERVIEW = 1000  # tokens of the briefing in an overview
+_OVERVIEW = 1000  # tokens of the briefing in an overview
 SESSIONS, TALKED = 4, 400  # sessions in an overview, and tokens of their topics
-REMEMBERED = 2000  # tokens that the prompt `remember` quotes
+_REMEMBERED = 2000  # tokens that the prompt `remember` quotes
 HANDOFF = 1500  # tokens of a handoff, without the memories that it names
 
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -216,8 +216,8 @@ def find_spread(memory: "Bethink", query: str, limit: int, offset: int = 0, **ho
     """
     from bethink.text import CAP, spread
 
-    how |= {"seed": SEED, "rerank": True, "limit": limit * WIDER}
-    if offset >= limit * WIDER:
+    how |= {"seed": SEED, "rerank": True, "limit": limit * _WIDER}
+    if offset >= limit * _WIDER:
         answer = memory.search(query, offset=offset, **how)
         return answer._replace(hits=answer.hits[:limit])
     answer = memory.search(query, **how)
@@ -411,7 +411,7 @@ def memory_overview(memory: "Bethink") -> list[str]:
     from bethink.outgoing import fence_text
     from bethink.recall.shape import cut_to
 
-    shown: list[str] = [render_briefing(Hook("session-start", "claude"), memory, OVERVIEW).text]
+    shown: list[str] = [render_briefing(Hook("session-start", "claude"), memory, _OVERVIEW).text]
     lines: list[str] = []
     for session in conversations.sessions(memory, SESSIONS):
         lines += talk_lines(session, conversations.topics(memory, session))
@@ -465,6 +465,6 @@ def remember(
     from bethink.app.render import quote_items
     from bethink.outgoing import fill
 
-    shown = arrange(memory, find_spread(memory, question, 15), REMEMBERED)
-    found = quote_items(shown.items, shown.notes, REMEMBERED)
+    shown = arrange(memory, find_spread(memory, question, 15), _REMEMBERED)
+    found = quote_items(shown.items, shown.notes, _REMEMBERED)
     return fill(ANSWER_FROM_MEMORY, question=question, found=found)

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from bethink.api import Bethink
 
-TYPES = {"number": "number", "whole": "whole", "switch": "switch", "object": "object"}
-LISTS = ("texts", "entities")
+_TYPES = {"number": "number", "whole": "whole", "switch": "switch", "object": "object"}
+_LISTS = ("texts", "entities")
 # Help in the tools for agents, where every token counts: of what is stored, and none of what is changed. Other fields have their usual help.
-BRIEF = {
+_BRIEF = {
     "content": "",
     "kind": "decision, fact, preference, gotcha, question, todo, problem, solution …",
     "summary": "",
@@ -41,7 +41,7 @@ def list_arguments(operation: Literal["add", "update"]) -> tuple[Parameter, ...]
     """The arguments of an operation for fields of a memory."""
     required = ("content",) if operation == "add" else ()
     return tuple(
-        _make_parameter(info, name in required, BRIEF.get(name) if operation == "add" else "")
+        _make_parameter(info, name in required, _BRIEF.get(name) if operation == "add" else "")
         for name, info in argument_fields(operation).items()
     )
 
@@ -60,15 +60,15 @@ def _make_parameter(info: FieldInfo, required: bool, brief: str | None) -> Param
         longest=LONGEST_TIME if info.shape == "time" else field.longest,
         aliases=field.aliases,
         brief=brief,
-        commas=info.shape in LISTS,
+        commas=info.shape in _LISTS,
         stdin=info.name == "content",
         negative="open" if info.name == "answered" else "",
         on=on,
     )
     return Parameter(
         info.argument,
-        TYPES.get(info.shape, "text"),
-        info.shape in LISTS,
+        _TYPES.get(info.shape, "text"),
+        info.shape in _LISTS,
         required,
         None,
         arg,

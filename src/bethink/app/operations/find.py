@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bethink.features.explain import Explanation
 
 # In the index-and-details form a match costs about 20 tokens at least.
-TOKENS_PER_LINE, FEWEST_LINES, MOST_LINES = 20, 5, 50
+TOKENS_PER_LINE, FEWEST_LINES, _MOST_LINES = 20, 5, 50
 NO_LIMIT = 2**62
 AROUND = 3  # turns or passages on either side of a memory
 
@@ -74,7 +74,7 @@ class Shown(NamedTuple):
     around: Mapping[str, Sequence[Memory]] | None = None
 
 
-def build_filter(memory: "Bethink", filters: Filters, **more: Any) -> Filter:
+def build_filter(memory: "Bethink", filters: Filters, **more: object) -> Filter:
     """Resolve filters into those of the store. `more` overrides them."""
     from bethink.language.times import moment
     from bethink.text import as_entity, split_lists
@@ -205,7 +205,7 @@ def recall(
     Each match comes with its source, its confidence and the memories that it replaced. The whole answer fits a token budget.
     """
     budget = max_tokens or memory.config.max_tokens
-    lines = max(FEWEST_LINES, min(MOST_LINES, budget // TOKENS_PER_LINE))
+    lines = max(FEWEST_LINES, min(_MOST_LINES, budget // TOKENS_PER_LINE))
     answer = ask(
         memory,
         query,

@@ -20,7 +20,7 @@ from itsdangerous import BadData, URLSafeTimedSerializer
 from bethink.errors import ConfigError
 from bethink.text import textfile
 
-FILE = "web.key"
+_FILE = "web.key"
 KEY_BYTES = 32
 TICKET_SECONDS = 120
 COOKIE_SECONDS = 7 * 86400  # after the last page that was looked at
@@ -118,7 +118,7 @@ def note_visit(kept: str, now: float, looks: bool) -> tuple[str, float | None]:
 
 def load_key(folder: Path) -> bytes:
     """The key of this folder, made when it is first needed."""
-    file = folder / FILE
+    file = folder / _FILE
     if textfile.read(file) is None:  # read again: another process may be quicker
         textfile.write(file, secrets.token_hex(KEY_BYTES) + "\n", None, mode=0o600)
     anew = f"Remove it; a new one is made: rm {file}"

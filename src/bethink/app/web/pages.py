@@ -32,8 +32,8 @@ from bethink.recall.query import parse
 from bethink.recall.shape import find_sought
 from bethink.schema import argument_fields, json_fields
 
-EVERY, PERSONAL = "all", "personal"  # in the place of a project: more than one, and none
-WIDER = {EVERY: "all_projects", PERSONAL: "personal"}  # and what operations call that
+EVERY, _PERSONAL = "all", "personal"  # in the place of a project: more than one, and none
+_WIDER = {EVERY: "all_projects", _PERSONAL: "personal"}  # and what operations call that
 
 
 class Visit(NamedTuple):
@@ -80,7 +80,7 @@ class Visit(NamedTuple):
         granted = [grant.scope for grant in self.caller.projects or ()]
         return home if self.caller.sees(home) or not granted else granted[0]
 
-    def ask(self, name: str, /, **arguments: Any) -> Any:
+    def ask(self, name: str, /, **arguments: object) -> Any:
         """Run an operation of the API in the project of this visit: `visit.ask("search", query="deploy")`.
 
         Texts are read as people type them: a list has commas between its parts.
@@ -88,7 +88,7 @@ class Visit(NamedTuple):
         endpoint = api.ENDPOINTS[name]
         takes = {name: parameter for parameter in endpoint.takes for name in parameter.names}
         values = self._place
-        if (wider := WIDER.get(self.where.get("project", ""))) and wider in takes:
+        if (wider := _WIDER.get(self.where.get("project", ""))) and wider in takes:
             values[wider] = True
         values |= {name: _read_value(value, takes[name]) for name, value in arguments.items()}
         return api.perform(endpoint, self.caller, self.projects, values)
@@ -97,7 +97,7 @@ class Visit(NamedTuple):
     def _place(self) -> Json:
         """The project and container of this visit, as operations take them."""
         place = self.where
-        if place.get("project") in WIDER:
+        if place.get("project") in _WIDER:
             del place["project"]
         if self.own != self.projects.home.scope:
             place.setdefault("project", self.own)
@@ -124,7 +124,7 @@ class Visit(NamedTuple):
         """The address of this page with something else asked."""
         return self.at(self.address, **{**self.query, "part": None, **more})
 
-    def show(self, template: str, status: int = 200, /, **values: Any) -> Response:
+    def show(self, template: str, status: int = 200, /, **values: object) -> Response:
         """The page that a template makes of values."""
         listed = self.projects.list_visible(self.caller)
         every = self.query.get("project") == EVERY
@@ -193,7 +193,7 @@ def load_newer(
     return {id: newest(found[one] for one in newer if one in found) for id, newer in marked.items()}
 
 
-def _read_value(value: Any, parameter: Parameter) -> Any:
+def _read_value(value: object, parameter: Parameter) -> Any:
     if not isinstance(value, str):
         return value
     return _split(value) if parameter.many else parse_text(value, parameter)
@@ -215,13 +215,13 @@ def send_form(run: Page, shown_on: ShownOn, visit: Visit) -> Response:
 
 # Home: changes since the last visit, and items that wait for a decision.
 
-FIRST = "7d"  # period shown on the first visit
-LEVELS = 4  # of colour in the calendar
+_FIRST = "7d"  # period shown on the first visit
+_LEVELS = 4  # of colour in the calendar
 
 
 @page("/", "Home")
 def show_home(visit: Visit) -> Response:
-    last = visit.last_visit.isoformat() if visit.last_visit else FIRST
+    last = visit.last_visit.isoformat() if visit.last_visit else _FIRST
     found = visit.ask("recent", since=visit.parameter("since") or last)
     empty = not found["days"] and not visit.ask("list", limit=1)["total"]
     return visit.show(
@@ -251,7 +251,7 @@ def _draw_calendar(days: Mapping[str, int], now: datetime) -> list[Json]:
     dates = [monday + timedelta(days=number) for number in range((today - monday).days + 1)]
     counts = {date.isoformat(): days.get(date.isoformat(), 0) for date in dates}
     return [
-        {"level": ceil(log1p(count) / most * LEVELS), "day": day, "memories": count}
+        {"level": ceil(log1p(count) / most * _LEVELS), "day": day, "memories": count}
         for day, count in counts.items()
     ]
 
@@ -344,7 +344,7 @@ def send_state(visit: Visit) -> Response:
 # Search: results while one types, filters, marked words, and why each was found. Without a question, what is newest.
 
 HITS = 20  # on a page
-SURE = 3  # hits that are shown however weak they are
+_SURE = 3  # hits that are shown however weak they are
 WEAK = 0.45  # of the best score: what is below is shown on demand; set by hand
 FILTERS = ("kind", "entity", "source", "host", "tag", "since", "until", "session")
 
@@ -383,7 +383,7 @@ def count_strong(scores: Sequence[float]) -> int:
     """Count the hits before the tail: up to the last whose score is a good part of the best."""
     least = max(scores, default=0.0) * WEAK
     last = max((at for at, score in enumerate(scores, 1) if score >= least), default=0)
-    return max(last, min(SURE, len(scores)))
+    return max(last, min(_SURE, len(scores)))
 
 
 # The timeline: conversations by day with their topics as bands; and one conversation, turn by turn, with what was taken from it.
@@ -405,14 +405,14 @@ def show_session(visit: Visit) -> Response:
 
 # Failures: failed commands, why they failed, and what fixed them.
 
-FAILURES = 100  # on the page
+_FAILURES = 100  # on the page
 
 
 @page("/failures", "Failures")
 def show_failures(visit: Visit) -> Response:
     unsolved = visit.parameter("show") == "unsolved"
-    found = visit.ask("failures", open=unsolved, limit=FAILURES)
-    full = len(found["items"]) == FAILURES
+    found = visit.ask("failures", open=unsolved, limit=_FAILURES)
+    full = len(found["items"]) == _FAILURES
     return visit.show("failures.html", **found, unsolved=unsolved, full=full)
 
 
@@ -462,14 +462,14 @@ def _list_nodes(found: Values) -> list[Json]:
 
 # The inbox: items that need a decision, a key for each decision, and a way to undo it.
 
-DECISIONS, LINES = 10, 50  # pairs on a page, and single memories
+DECISIONS, _LINES = 10, 50  # pairs on a page, and single memories
 
 
 @page("/inbox", "Inbox")
 def show_inbox(visit: Visit, wrong: str = "", status: int = 200) -> Response:
     asked = visit.parameter("queue")
     queue = asked if asked in QUEUES else QUEUES[0]
-    limit = DECISIONS if queue in PAIRS else LINES
+    limit = DECISIONS if queue in PAIRS else _LINES
     found = visit.ask("inbox", queue=queue, limit=limit, **visit.parameters("start"))
     single = [] if queue in PAIRS else [item["memories"][0] for item in found["items"]]
     return visit.show(
@@ -522,7 +522,7 @@ def export(visit: Visit) -> Response:
 BESIDE = 2  # turns or passages before and after
 FIRST_FIELDS = ("content", "summary")  # of the form, before the others
 # Labels of the form and of the facts where they differ from the declared ones.
-LABELS = {"content": "Text", "entities": "About"}
+_LABELS = {"content": "Text", "entities": "About"}
 PLACEHOLDERS = {
     "expires": "30d, 2030-03-01",
     "tags": "release, backend",
@@ -585,7 +585,7 @@ def list_facts(memory: Values) -> list[tuple[str, Any]]:
 
 
 def label_field(info: FieldInfo) -> str:
-    return LABELS.get(info.name, info.label.capitalize())
+    return _LABELS.get(info.name, info.label.capitalize())
 
 
 def _read_changes(visit: Visit) -> dict[str, str]:

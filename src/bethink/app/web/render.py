@@ -24,8 +24,8 @@ from bethink.recall.shape import Sought, choose_excerpt, citation, find_places
 
 # Kinds that can be closed, and the state of one that is.
 CLOSED = {"todo": "done", "question": "answered", "problem": "solved"}
-TEMPLATES = Path(__file__).parent / "templates"
-LINES, LINES_ROOM = 8, 400  # of code in a list, and the characters that choose them
+_TEMPLATES = Path(__file__).parent / "templates"
+_LINES, LINES_ROOM = 8, 400  # of code in a list, and the characters that choose them
 # Characters that nobody sees or that turn the order of others. Joiners and variation selectors stay: Persian, Hindi and emoji
 # are written with them. Tab and line feed stay.
 _UNSEEN = re.compile(
@@ -34,7 +34,7 @@ _UNSEEN = re.compile(
 )
 
 
-def render_page(template: str, **values: Any) -> bytes:
+def render_page(template: str, **values: object) -> bytes:
     """The page that a template makes of values."""
     return _environment().get_template(template).render(values).encode("utf-8", "replace")
 
@@ -42,7 +42,7 @@ def render_page(template: str, **values: Any) -> bytes:
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
+        loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -117,9 +117,9 @@ def cut_lines(text: str, sought: Sought | None) -> Markup:
     """The lines of code that say most about what was looked for, marked."""
     start = text.rfind("\n", 0, choose_excerpt(text, sought, LINES_ROOM)[0]) + 1
     lines = text[start:].splitlines()
-    more = "\n…" if len(lines) > LINES else ""
+    more = "\n…" if len(lines) > _LINES else ""
     return Markup("{}{}{}").format(
-        "…\n" if start else "", highlight("\n".join(lines[:LINES]), sought), more
+        "…\n" if start else "", highlight("\n".join(lines[:_LINES]), sought), more
     )
 
 

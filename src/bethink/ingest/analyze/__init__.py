@@ -35,11 +35,11 @@ from bethink.ingest.symbols import TableRow, load_table, shorten
 from bethink.ingest.sync import Document, Skipped
 from bethink.model import Entity, Passage
 
-VERSION = 5  # raised when the same files would give other findings
+_VERSION = 5  # raised when the same files would give other findings
 # Bounds on the findings, set by hand.
 MOST_MANIFESTS = 10
 MOST_PER_PURPOSE = 5  # commands in one finding
-MOST_FILES = 30  # of one task runner that are read
+_MOST_FILES = 30  # of one task runner that are read
 MOST_PER_SIGN = 2
 _REQUIREMENT = re.compile(r"([A-Za-z0-9][\w.-]*+)(?:\[[^\]]*+\])?\s*+\(?([^@();]*+)")
 _NEVER = "(?!)"
@@ -58,7 +58,7 @@ def documents(root: Path, found: Iterable[Found | Skipped]) -> Iterator[Document
             by_path.setdefault(path, {}).setdefault(passage.content, passage)
     for path in sorted(by_path):
         passages = sorted(by_path[path].values(), key=lambda passage: passage.lines or (0, 0))
-        hash = sha256(repr((VERSION, passages)).encode()).hexdigest()
+        hash = sha256(repr((_VERSION, passages)).encode()).hexdigest()
         yield Document(f"analysis:{path}", hash, lambda passages=passages: passages)  # type: ignore[misc]
     for path, reason in sorted(tree.skipped.items()):
         if path not in by_path:
@@ -135,7 +135,7 @@ def _describe_manifest(tree: Tree, path: str, row: TableRow) -> Finding | None:
     )
 
 
-def _find_facts(value: Any, text: str, places: Sequence[str]) -> Iterator[str]:
+def _find_facts(value: object, text: str, places: Sequence[str]) -> Iterator[str]:
     """Yield the values at places: a path of keys, perhaps after a lead word, or a pattern after `re:`."""
     for place in places:
         if place.startswith("re:"):
@@ -159,7 +159,7 @@ def _find_keys(value: Any, path: str, star: str = "") -> Iterator[tuple[str, Any
         yield from _find_keys(value[key], rest, star)
 
 
-def _find_dependencies(value: Any, places: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _find_dependencies(value: object, places: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield name and constraint of each dependency, in lists of requirements or as keys with versions."""
     for place in places:
         for key, listed in _find_keys(value, place):
@@ -236,7 +236,7 @@ def _cite(one: KnownCommand) -> str:
 def _find_tasks(tree: Tree) -> Iterator[KnownCommand]:
     table = load_table("commands")
     for row in table["runner"]:
-        for path, _ in islice(tree.find(row["file"]), MOST_FILES):
+        for path, _ in islice(tree.find(row["file"]), _MOST_FILES):
             # The lock file beside a package.json or at the top shows how its scripts are called.
             folders = (f"{dirname(path)}/".lstrip("/"), "")
             calls = (

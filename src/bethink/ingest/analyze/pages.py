@@ -26,11 +26,11 @@ from bethink.model import Entity, Memory
 
 # Bounds on the findings, set by hand.
 MOST = 24  # findings of all pages together
-MOST_PAGES = 200
-MOST_PER_FILE = 6
+_MOST_PAGES = 200
+_MOST_PER_FILE = 6
 MOST_RECORDS = 80
 LONGEST = 1_500  # characters of a finding
-SHORTEST = 8  # words; a shorter section is a stub or a link
+_SHORTEST = 8  # words; a shorter section is a stub or a link
 _IDLE = re.compile(r"(?i)(?:table of )?contents|english\b|[\[`#|~-]")
 _LINK = re.compile(r"\[([^\]\n]{0,300})\](?:\([^)\n]{0,600}\)|\[[^\]\n]{0,100}\])")
 _MARKUP = re.compile(
@@ -52,7 +52,7 @@ def analyze(tree: Tree) -> Iterator[Finding]:
     found = list(_describe_project(tree))
     paths = [path for path, _ in tree.find(table["read"])]
     kept = [path for path in paths if not re.search(table["passed_over"], path.lower())]
-    for path in kept[:MOST_PAGES]:
+    for path in kept[:_MOST_PAGES]:
         found += _describe_page(tree, path)
     yield from _pick_important(found, MOST)
     yield from _describe_records(tree)
@@ -135,7 +135,7 @@ def _describe_page(tree: Tree, path: str) -> list[Finding]:
     for section in _read_page(tree, path)[1]:
         topics = map(_find_topic, reversed(section.names))
         topic = next(filter(None, topics), subject if section.level > 1 else None)
-        empty = count_words(_strip_markup(section.text)) < SHORTEST
+        empty = count_words(_strip_markup(section.text)) < _SHORTEST
         if topic and not empty and not any(idle.fullmatch(name.lower()) for name in section.names):
             made = make_finding(
                 path,
@@ -147,7 +147,7 @@ def _describe_page(tree: Tree, path: str) -> list[Finding]:
                 section=" › ".join((path, *section.names)),
             )
             found.append(made)
-    return _pick_important(found, MOST_PER_FILE)
+    return _pick_important(found, _MOST_PER_FILE)
 
 
 # Decision records

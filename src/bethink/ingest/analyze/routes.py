@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 # Bounds on the findings, set by hand.
 PER_FINDING = 15  # routes in one finding
 MOST = 20
-MOST_PER_FILE = 600
-DEEPEST = 6  # routers in routers that are followed
+_MOST_PER_FILE = 600
+_DEEPEST = 6  # routers in routers that are followed
 METHODS = "GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS"
 
 
@@ -82,7 +82,7 @@ def _read_file(tree: Tree, file: str, language: str, rules: TableRow) -> Iterato
     source = SourceFile(text, language)
     parts: list[RoutePart] = []
     for query in rules["queries"]:
-        for settings, nodes, _ in islice(source.find_matches(f"routes/{query}"), MOST_PER_FILE):
+        for settings, nodes, _ in islice(source.find_matches(f"routes/{query}"), _MOST_PER_FILE):
             parts += filter(None, [_read_part(settings["role"], Call(nodes, source), rules)])
     routers = {one.name for one in parts if one.role == "router"} | {""}
     for one in parts:
@@ -99,7 +99,7 @@ def _find_prefixes(parts: Sequence[RoutePart], router: str, at: int, depth: int 
 
     They come from the mount of the router, the groups that it was made from, and the blocks around the place.
     """
-    if depth > DEEPEST:
+    if depth > _DEEPEST:
         return []
     around = sorted(one for one in parts if one.role == "scope" and one.start < at < one.end)
     made = [one for one in parts if (one.role, one.name) == ("router", router)]

@@ -22,7 +22,7 @@ from bethink.ingest.sync import Skipped
 from bethink.model import Entity, Passage
 
 LARGEST = 1_000_000  # bytes of a file that is read; what people write by hand is shorter
-MOST_FILES = 20_000  # paths that are looked at; a tree beyond that is data, not a project
+_MOST_FILES = 20_000  # paths that are looked at; a tree beyond that is data, not a project
 READ_LIMIT = 60_000_000  # characters that one analysis reads
 # A key of so many parts makes the parser of TOML begin again with each of them.
 LONG_KEY = re.compile(r"(?:[\w-]{1,60}\.){60}")
@@ -42,7 +42,7 @@ def make_finding(
     tag: str,
     content: str,
     entities: Iterable[Entity] = (),
-    **fields: Any,
+    **fields: object,
 ) -> Finding:
     """Make a finding with what all share: the tag `analysis`, the file as an entity, and its lines."""
     first, last = (lines, lines) if isinstance(lines, int) else lines
@@ -78,7 +78,7 @@ class Tree:
         for one in found:
             if isinstance(one, Skipped):
                 self.skipped[one.uri] = one.reason
-            elif len(self._files) < MOST_FILES:
+            elif len(self._files) < _MOST_FILES:
                 self._files[one.uri] = one
         for path in _find_hidden(root):
             self._files.setdefault(path, Found(root / path, path))
@@ -134,12 +134,12 @@ def _find_hidden(root: Path) -> Iterator[str]:
                 yield path.relative_to(root).as_posix()
 
 
-def as_table(value: Any) -> dict[str, Any]:
+def as_table(value: object) -> dict[str, Any]:
     """Return the value if it is a mapping, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
-def flatten(value: Any) -> str:
+def flatten(value: object) -> str:
     """Return a value on one line: a string, the strings of a list, or a mapping's keys with their strings."""
     if isinstance(value, dict):
         value = [f"{key} {item}" for key, item in value.items() if isinstance(item, str)]

@@ -95,4 +95,4 @@ def _hash(name: str) -> int:
     return (zlib.crc32(name.encode()) * 0x9E3779B97F4A7C15 >> 20) & 0xFFFFFFFF
 
 
-_PROVIDER = EmbeddingProvider("hashing", lambda config: HashingEmbedder(), semantic=False)
+PROVIDER = EmbeddingProvider("hashing", lambda config: HashingEmbedder(), semantic=False)

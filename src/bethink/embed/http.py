@@ -94,4 +94,4 @@ def open_endpoint(config: Config) -> HttpEmbedder:
     return HttpEmbedder(config.embedding_url, config.embedding_model, config.model_timeout)
 
 
-_PROVIDER = EmbeddingProvider("http", open_endpoint, variables=KEY_VARIABLES)
+PROVIDER = EmbeddingProvider("http", open_endpoint, variables=KEY_VARIABLES)

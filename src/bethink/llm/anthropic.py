@@ -38,4 +38,4 @@ def open_model(config: Config) -> AnthropicModel:
     return AnthropicModel(config.llm_url, config.llm_model, config.model_timeout)
 
 
-_PROVIDER = LanguageModelProvider("anthropic", open_model, variables=("ANTHROPIC_API_KEY",))
+PROVIDER = LanguageModelProvider("anthropic", open_model, variables=("ANTHROPIC_API_KEY",))

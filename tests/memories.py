@@ -49,7 +49,9 @@ class Failing(HashingEmbedder):
 
 
 class Counting(HashingEmbedder):
-    """Keeps the questions and counts the texts that it embeds, under a name that is not that of the quick embedder."""
+    """Keeps the questions and counts the texts that it embeds. Like a model, it is not quick."""
+
+    quick = False
 
     def __init__(self):
         super().__init__(64)

@@ -275,5 +275,5 @@ def _explain_revert(subject: str, prose: str, what: str, commit: str | None) -> 
 
 
 def _mends(subject: str, prose: str) -> bool:
-    """Return True if the commit mends something: then it is a trap to know, not a choice."""
+    """Return True if the commit fixes something: then it records a trap, not a choice."""
     return bool(_pattern("mending").match(subject) or _pattern("trap").search(prose))

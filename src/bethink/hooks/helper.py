@@ -191,7 +191,10 @@ def serve(answer: Callable[[Json], str]) -> None:
             connection = _accept(listener, path, own, last + idle)
             if connection is None:
                 break
-            with connection, suppress(OSError, ValueError, KeyError, TypeError):  # a request of another form
+            with (
+                connection,
+                suppress(OSError, ValueError, KeyError, TypeError),
+            ):  # a request of another form
                 _answer_one(connection, answer)
             last = time.monotonic()
     if _is_own(path, own):

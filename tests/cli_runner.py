@@ -98,6 +98,7 @@ def cli(capsys, monkeypatch, tmp_path, store_kind):
     for variable in (*MARKERS, *unset.split(), "BETHINK_MODEL_DIR"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr(caller, "list_ancestors", list)  # who runs the tests may be an agent
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
     monkeypatch.setenv("BETHINK_HOME", str(home))
     monkeypatch.setenv("BETHINK_EMBEDDING", "hashing")
     monkeypatch.setenv("BETHINK_OFFLINE", "1")

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import settings
 
 from bethink import registry
+from bethink.config import data_directory
 from bethink.embed import models
 from bethink.embed.local import LocalEmbedder
 from bethink.errors import EmbeddingError
@@ -26,8 +27,24 @@ MEMORY = Path("/dev/shm")
 if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 4 << 30:
     tempfile.tempdir = os.environ.get("TMPDIR", str(MEMORY))
 
+# Variables that lead out of a home.
+ELSEWHERE = (
+    "CLAUDE_CONFIG_DIR CODEX_HOME COPILOT_HOME GEMINI_CLI_HOME"
+    " XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_RUNTIME_DIR XDG_STATE_HOME"
+)
+
 settings.register_profile("fixed", derandomize=True, deadline=None)  # the same cases in every run
 settings.load_profile("fixed")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give every test a home that is not that of the person who runs it; fetched models stay in the real one."""
+    os.environ.setdefault("BETHINK_TEST_CACHE", str(data_directory()))
+    home = tempfile.mkdtemp(prefix="bethink-home-")
+    config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))
+    os.environ["HOME"] = home
+    for variable in ELSEWHERE.split():
+        os.environ.pop(variable, None)
 
 
 @dataclass
@@ -116,6 +133,7 @@ def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(variable, raising=False)
     home, project = tmp_path / "home", tmp_path / "project"
     project.mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
     monkeypatch.setenv("BETHINK_HOME", str(home))
     monkeypatch.setenv("BETHINK_EMBEDDING", "hashing")
     monkeypatch.setenv("BETHINK_OFFLINE", "1")
@@ -138,8 +156,7 @@ def model_or_pull():
     if ready := os.environ.get("BETHINK_TEST_MODEL"):
         return Path(ready)
     with pytest.MonkeyPatch.context() as patch:
-        if cache := os.environ.get("BETHINK_TEST_CACHE"):
-            patch.setenv("BETHINK_HOME", cache)
+        patch.setenv("BETHINK_HOME", os.environ["BETHINK_TEST_CACHE"])
         try:
             return models.pull(models.DEFAULT)
         except EmbeddingError as error:

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -26,6 +27,10 @@ pytest_plugins = ["cli_runner", "capturing", "hooking", "agent_files", "memories
 MEMORY = Path("/dev/shm")
 if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 4 << 30:
     tempfile.tempdir = os.environ.get("TMPDIR", str(MEMORY))
+
+# Tests start many processes: each would compile the package anew where Python may not keep what it compiled.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # Variables that lead out of a home.
 ELSEWHERE = (

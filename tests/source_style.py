@@ -6,6 +6,7 @@ import re
 import tokenize
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 LONGEST_FIRST_LINE = 100
@@ -58,13 +59,17 @@ def find_dialect(text: str) -> list[str]:
     return names + [found[0] for part in prose for found in DIALECT.finditer(part)]
 
 
-def count_by_package(source: Path) -> dict[str, Counter[str]]:
-    """Count both kinds of findings for each package; modules beside the packages count as ''."""
-    found: dict[str, Counter[str]] = {}
-    for path in sorted(source.rglob("*.py")):
-        package = path.relative_to(source).parts[0] if path.parent != source else ""
+def list_packages(source: Path) -> list[str]:
+    """List the packages of a source folder; '' holds the modules beside them."""
+    return ["", *sorted({path.relative_to(source).parts[0] for path in source.glob("*/**/*.py")})]
+
+
+@cache
+def count_findings(source: Path, package: str) -> Counter[str]:
+    """Count both kinds of findings in a package."""
+    counts = Counter[str]()
+    for path in (source / package).rglob("*.py") if package else source.glob("*.py"):
         text = path.read_text("utf-8")
-        counts = found.setdefault(package, Counter())
         counts["docstrings"] += len(find_bad_docstrings(ast.parse(text)))
         counts["dialect"] += len(find_dialect(text))
-    return found
+    return counts

@@ -45,34 +45,37 @@ def told(url: str) -> str:
     return message
 
 
-RIGHT = postgres.server_url()
-SERVER = f"127.0.0.1:{RIGHT.rpartition(':')[2]}"
-DOWN = f"postgresql://anna:hunter2@127.0.0.1:{postgres.free_port()}/memories"
+def locate_server() -> str:
+    return f"127.0.0.1:{postgres.server_url().rpartition(':')[2]}"
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("make_url", "said"),
     [
-        pytest.param(DOWN, "cannot be reached", id="down"),
         pytest.param(
-            f"postgresql://postgres:hunter2@{SERVER}",
+            lambda: f"postgresql://anna:hunter2@127.0.0.1:{postgres.free_port()}/memories",
+            "cannot be reached",
+            id="down",
+        ),
+        pytest.param(
+            lambda: f"postgresql://postgres:hunter2@{locate_server()}",
             "password authentication failed",
-            id="postgresql-postgres-hunter2-server",
+            id="wrong-password",
         ),
         pytest.param(
-            f"postgresql://nobody_here:hunter2@{SERVER}",
+            lambda: f"postgresql://nobody_here:hunter2@{locate_server()}",
             '"nobody_here"',
-            id="postgresql-nobody_here-hunter2-server",
+            id="unknown-role",
         ),
         pytest.param(
-            postgres.on(RIGHT, "nowhere"), 'database "nowhere" does not exist', id="postgres"
+            lambda: postgres.on(postgres.server_url(), "nowhere"),
+            'database "nowhere" does not exist',
+            id="unknown-database",
         ),
     ],
 )
-def test_a_failed_connection_is_explained(wrong, said):
-    right = postgres.server_url()
-    f"127.0.0.1:{right.rpartition(':')[2]}"
-    assert said in told(wrong)
+def test_a_failed_connection_is_explained(make_url, said):
+    assert said in told(make_url())
 
 
 @pytest.mark.parametrize(

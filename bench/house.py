@@ -12,7 +12,8 @@ The source is read and never run. Each count is a plain rule over the syntax tre
   read logs, shells or queries do not count: their words are those of a format.
 - A tuned constant is a name in capitals on module level whose value is a number, or a tuple or mapping of numbers. It names its
   measurement if a comment beside it says what was measured.
-- A constant name has two meanings if two modules export it with different values.
+- A constant name has two meanings if two modules export it with different values. A name that its value's class ends in is the
+  declaration that each plugin makes (`AGENT = Agent(…)`), and has one.
 """
 
 from __future__ import annotations
@@ -247,7 +248,7 @@ def find_ambiguous_names(root: Path) -> list[Place]:
     for source in read_sources(root, "src"):
         for node, names in _list_assignments(source):
             for name in names:
-                if not name.startswith("_"):
+                if not name.startswith("_") and not _is_declaration(name, node.value):
                     place = Place(source.file, node.lineno, f"{name} = {ast.unparse(node.value)}")
                     values[name].setdefault(ast.unparse(node.value), place)
     return [
@@ -258,6 +259,10 @@ def find_ambiguous_names(root: Path) -> list[Place]:
         for places in [list(found.values())]
         if len(places) > 1
     ]
+
+
+def _is_declaration(name: str, value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and _called_name(value).lower().endswith(name.lower())
 
 
 # English

@@ -38,7 +38,7 @@ from bethink.app.cli.parser import render_help  # noqa: E402
 from bethink.app.http.api import BASE, ENDPOINTS, Endpoint, returns_lines  # noqa: E402
 from bethink.app.mcp.tools import PROMPTS, TOOLS  # noqa: E402
 from bethink.app.operation import OPERATIONS, Operation, Parameter, describe_type  # noqa: E402
-from bethink.config import PERSONAL, SETTINGS, Config  # noqa: E402
+from bethink.config import PERSONAL_SETTINGS, SETTINGS, Config  # noqa: E402
 from bethink.recall import features, rank, signals  # noqa: E402
 from bethink.recall.rank import PROFILES  # noqa: E402
 from bethink.schema import json_fields  # noqa: E402
@@ -291,7 +291,7 @@ def settings() -> str:
         ),
         table(("key", "default", "environment", "accepts", "what it is for"), rows),
         "## What a project's file may not set",
-        f"{', '.join(f'`{key}`' for key in PERSONAL[:-1])} and `{PERSONAL[-1]}`. A project's file comes with a cloned repository, and these"
+        f"{', '.join(f'`{key}`' for key in PERSONAL_SETTINGS[:-1])} and `{PERSONAL_SETTINGS[-1]}`. A project's file comes with a cloned repository, and these"
         " say where memories, questions and API keys go, what is paid for, and how long an agent waits. A project's file that holds one of them is refused.",
         "## Other environment variables",
         table(

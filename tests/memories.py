@@ -11,7 +11,7 @@ from bethink.config import Config
 from bethink.embed.hashing import HashingEmbedder
 from bethink.errors import EmbeddingError
 from bethink.ingest.effects import EFFECTS
-from bethink.judge import KINDS, RELATED, Judgement, StatementReading
+from bethink.judge import RELATED, STATEMENT_KINDS, Judgement, StatementReading
 
 NOW = datetime(2026, 3, 20, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -80,7 +80,7 @@ class Verdict:
         return [Judgement(self.relation, self.sure, shares)] * len(pairs)
 
     def read(self, pairs):
-        kinds = dict.fromkeys(KINDS, 0.0) | {"decision": 1.0}
+        kinds = dict.fromkeys(STATEMENT_KINDS, 0.0) | {"decision": 1.0}
         return [StatementReading(kinds, 1.0, 0.0)] * len(pairs)
 
 

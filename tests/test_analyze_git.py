@@ -251,7 +251,7 @@ def test_reading_a_history_is_bounded(repository, tmp_path, monkeypatch):
         patch.setattr(git, "MOST_READ", 1)
         assert ids(repository.root) == [newest]
     with monkeypatch.context() as patch:
-        patch.setattr(git, "MOST", 1)
+        patch.setattr(git, "MOST_COMMITS", 1)
         assert ids(repository.root) == [best]
         assert ids(repository.root, known=[best]) == [], "known ones do not let others in"
     with monkeypatch.context() as patch:
@@ -261,7 +261,7 @@ def test_reading_a_history_is_bounded(repository, tmp_path, monkeypatch):
     slow = plant(tmp_path / "bin", {"git": "#!/bin/sh\nexec sleep 30\n"})
     (slow / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{slow}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setattr(git, "SECONDS", 0.2)
+    monkeypatch.setattr(git, "TIME_LIMIT", 0.2)
     assert "longer than 0.2 seconds" in found(repository.root)[1][0]
 
 

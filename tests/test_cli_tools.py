@@ -448,7 +448,7 @@ def show_progress(monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setattr(console, "EVERY", 0.0)
+    monkeypatch.setattr(console, "REPORT_INTERVAL", 0.0)
 
 
 TEXT = SimpleNamespace(quiet=False, format="text")

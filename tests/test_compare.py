@@ -8,7 +8,7 @@ from memories import Verdict, texts
 from bethink.config import Config
 from bethink.errors import InvalidInput
 from bethink.features import inbox, tending
-from bethink.ingest.compare import KNOWN, MOST_PAIRS
+from bethink.ingest.compare import MOST_KNOWN, MOST_PAIRS
 from bethink.ingest.reconcile import CONTRADICTS, LONGEST, MARKS, ORDERS, RETIRES, SAME
 from bethink.ingest.wording import tell_apart
 from bethink.model import TRUST, Passage
@@ -486,7 +486,7 @@ def test_a_single_statement_is_compared_with_a_bounded_number(memory, effects):
     memory.add_many([Passage(f"Rack {at} of the lab is cooled by fan {at}.") for at in range(50)])
     before = len(effects.asked)
     memory.add("Rack 200 of the lab is cooled by fan number 200.")
-    assert len(effects.asked) - before <= KNOWN
+    assert len(effects.asked) - before <= MOST_KNOWN
 
 
 def test_a_batch_costs_what_it_holds(open_memory, tmp_path):

@@ -216,7 +216,7 @@ def test_no_field_of_a_file_brings_a_secret_in_nor_what_was_purged(cli, tmp_path
 
 def test_an_import_that_is_cut_off_leaves_no_memory_without_its_vector(cli, tmp_path, monkeypatch):
     file = strange(cli, tmp_path, *({} for _ in range(25)))
-    monkeypatch.setattr(exchange, "PAGE", 10)
+    monkeypatch.setattr(exchange, "ITEMS_PER_WRITE", 10)
     take, taken = SqliteStore.take, []
 
     def full(store, bundle, **how):
@@ -322,7 +322,7 @@ def test_an_imported_handoff_hides_none_of_your_own(cli, tmp_path):
     cli.ok("handoff", "save", "--summary", "Mine: tests are red")
     theirs |= {"created_at": "2999-01-01T00:00:00Z", "updated_at": "2999-01-01T00:00:00Z"}
     file = tmp_path / "stranger.json"
-    cli.monkeypatch.setattr(handoffs, "KEPT", 5)
+    cli.monkeypatch.setattr(handoffs, "MOST_LIVE", 5)
     many = [theirs | {"id": f"01900000-0000-7000-8000-{at:012}"} for at in range(8)]
     file.write_text(json.dumps([one | {"content": one["content"] + one["id"]} for one in many]))
     assert cli.json("import", str(file))["added"] == 8

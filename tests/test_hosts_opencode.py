@@ -183,7 +183,7 @@ def test_broken_rows_are_counted(opencode, monkeypatch):
         opencode.say("msg_2", AGENT, part)
     lost = '{"type":"text","text":"lost"}'
     opencode.connection.execute(f"INSERT INTO part VALUES ('p', 'gone', 'gone', 0, 0, '{lost}')")
-    monkeypatch.setattr("bethink.agents.opencode_transcript.BOUND", 2000)
+    monkeypatch.setattr("bethink.agents.opencode_transcript.LONGEST_LINE", 2000)
     turns, transcript = read(opencode.path)
     assert [turn.text for turn in turns] == [text for _, text in SAID]
     assert (transcript.skipped["broken line"], transcript.skipped["too long"]) == (3, 1)

@@ -187,7 +187,7 @@ def test_an_endless_line_takes_little_memory(tmp_path, monkeypatch):
         assert turns[-1].line == reader.lines == 3
     path.write_bytes(b"\n".join([said(1, "before"), b"x" * (8 << 20), said(3, "behind"), b""]))
     tracemalloc.start()
-    monkeypatch.setattr(transcript, "BOUND", 1 << 20)
+    monkeypatch.setattr(transcript, "LONGEST_LINE", 1 << 20)
     turns, reader = read(path)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()

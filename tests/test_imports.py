@@ -336,7 +336,7 @@ def test_an_unreadable_database_is_refused(cli, tmp_path, monkeypatch):
     huge = tmp_path / "huge.jsonl"
     with huge.open("wb") as stream:
         stream.truncate(2 << 30)
-    monkeypatch.setattr(exchange, "LARGEST", 1 << 20)
+    monkeypatch.setattr(exchange, "LARGEST_FILE", 1 << 20)
     refused(huge, "the limit of 1 MB")
     monkeypatch.setattr(readers, "MOST_ROWS", 3)
     refused(make_database(tmp_path / "many.db", rows=count_facts(4)), "more than 3 memories")

@@ -163,7 +163,7 @@ def test_the_template_of_the_settings_sets_nothing(cli):
     assert tomllib.loads(file.read_text()) == {}
     set_all = "\n".join(line[2:] for line in file.read_text().splitlines() if " = " in line)
     values = tomllib.loads(set_all)
-    assert values["knowledge"] == [KNOWLEDGE] and not set(values) & set(config.PERSONAL)
+    assert values["knowledge"] == [KNOWLEDGE] and not set(values) & set(config.PERSONAL_SETTINGS)
     file.write_text(set_all)
     usual = config.Config(embedding="hashing")._replace(origins={})
     assert config.load(cli.project)._replace(origins={}) == usual

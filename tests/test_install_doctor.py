@@ -94,7 +94,7 @@ def test_the_doctor_shows_the_last_capture(cli, home, monkeypatch):
 def test_the_doctor_reports_transcripts_that_wait_too_long(cli, home, monkeypatch):
     monkeypatch.setattr(spool, "read_captures", lambda: {"claude": time.time() - 42})
     spool.note(Hook("stop", "claude", "a", "/talks/a.jsonl"), "/x.db")
-    monkeypatch.setattr(connect, "PATIENCE", -1.0)
+    monkeypatch.setattr(connect, "LONGEST_WAIT", -1.0)
     assert not connect.check_capture("claude").ok
 
 
@@ -168,7 +168,7 @@ def test_a_hook_that_hides_its_failure_is_found_out(cli, home, program, monkeypa
     assert not findings(cli)["copilot failures"]["ok"], "it is counted"
     (cli.home / "config.toml").unlink()
     with monkeypatch.context() as later:
-        later.setattr(connect, "RECENT", 0.0)
+        later.setattr(connect, "RECENT_FAILURE", 0.0)
         assert findings(cli)["copilot failures"]["ok"], "what is old is history"
     assert "copilot failures" not in findings(cli, "--fix")
 

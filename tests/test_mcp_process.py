@@ -30,7 +30,7 @@ RUN = "import sys; from bethink.app.cli.main import main; sys.exit(main(['mcp'])
 # The server that never takes a slow client for a silent one, and does not load the rest ahead of time.
 PATIENT = f"import bethink.app.mcp as greeting; greeting.LISTED = greeting.UNLISTED = 99; {RUN}"
 # The server without its quick greeting: it answers no line by itself.
-WHOLE = f"import bethink.app.mcp as greeting; greeting.LONGEST = 0; {RUN}"
+WHOLE = f"import bethink.app.mcp as greeting; greeting._LONGEST = 0; {RUN}"
 # The server with one tool in its place that does something else.
 CHANGED = """
 import os, sys, time
@@ -290,7 +290,7 @@ def keeper(place, monkeypatch):
 
 def test_a_model_that_takes_too_long_is_not_waited_for(keeper, monkeypatch):
     monkeypatch.setattr(keeping, "open_model", lambda memory, ready: None)  # never ready
-    monkeypatch.setattr(keeping, "PATIENCE", 0)
+    monkeypatch.setattr(keeping, "MODEL_PATIENCE", 0)
     memory = keeper.memory(None, "agent:x", meaning=True)
     assert memory.add("Deploys happen on Fridays").status == "added"
     answer = memory.search("deploys")

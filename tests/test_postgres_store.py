@@ -226,7 +226,7 @@ def test_a_large_scope_is_searched_by_the_vector_index(tenant, monkeypatch):
     tell(tenant.act_as(postgres.new_tenant(), ""), "another tenant")
     keys = tenant.keys([memory.id for memory in memories])
     visible = {keys[memory.id]: at for at, memory in enumerate(memories) if not memory.deleted_at}
-    monkeypatch.setattr(pgsearch, "EXACT", 0)
+    monkeypatch.setattr(pgsearch, "SCANNED_WHOLE", 0)
     found = 0
     for at in range(1, 16):
         question = scale(matrix[at] + rng.normal(size=384) * 0.02)

@@ -238,7 +238,9 @@ def test_marks_linked_from_another_repository_do_not_count(repository, tmp_path,
     tell(repository)
     forged = make_repository(tmp_path / "unpacked")
     repository.rename(tmp_path / "kiosk")
-    (forged / ".git" / registry.MARKS).symlink_to(tmp_path / "kiosk" / ".git" / registry.MARKS)
+    (forged / ".git" / registry.MARKS_FOLDER).symlink_to(
+        tmp_path / "kiosk" / ".git" / registry.MARKS_FOLDER
+    )
     assert recall(forged) == []
     assert recall(tmp_path / "kiosk") == ["We deploy from main"]
 
@@ -247,8 +249,8 @@ def test_a_mark_that_nobody_registered_does_not_count(repository, tmp_path, tell
     known = tell(repository)
     forged = make_repository(tmp_path / "unpacked")
     shutil.rmtree(repository)
-    (forged / ".git" / registry.MARKS).mkdir()
-    (forged / ".git" / registry.MARKS / ("0" * 32)).write_text(f"{known}\n{repository}\n")
+    (forged / ".git" / registry.MARKS_FOLDER).mkdir()
+    (forged / ".git" / registry.MARKS_FOLDER / ("0" * 32)).write_text(f"{known}\n{repository}\n")
     assert recall(forged) == []
 
 
@@ -266,7 +268,7 @@ def test_looking_registers_nothing(repository, home, open_memory):
     with open_memory(repository) as memory:
         memory.search("anything", mode="keyword")
     assert registry.list_entries() == []
-    assert not (repository / ".git" / registry.MARKS).exists()
+    assert not (repository / ".git" / registry.MARKS_FOLDER).exists()
 
 
 def test_the_first_write_does_not_change_the_id(repository, tell):
@@ -554,7 +556,7 @@ def test_a_registry_that_cannot_be_written_costs_no_memories(repository, home, t
 
 
 def test_a_repository_that_cannot_be_written_is_known_by_its_place(repository, tell, recall):
-    (repository / ".git" / registry.MARKS).touch()  # where a folder is needed
+    (repository / ".git" / registry.MARKS_FOLDER).touch()  # where a folder is needed
     tell(repository)
     assert recall(repository) == ["We deploy from main"]
 

@@ -89,7 +89,7 @@ TEXTS = [f"note {at} about {'abcdefghij'[at % 10] * 3} of {at}" for at in range(
 def filed(tmp_path, monkeypatch):
     """A database with a file of codes, and a way to open it as a new process would: (opened store, vectors it had to read)."""
     monkeypatch.setattr(vectors_module, "FILED", 50)
-    monkeypatch.setattr(vectors_module, "EXACT", 10)
+    monkeypatch.setattr(vectors_module, "COMPARED_DIRECTLY", 10)
     monkeypatch.setattr(vectors_module, "count_rescored", lambda count, limit: 20)
     path = tmp_path / "memory.db"
     opened = []

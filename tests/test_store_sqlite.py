@@ -201,7 +201,7 @@ def test_a_purged_memory_leaves_no_trace_in_any_file(path, opened):
 
 
 def test_a_purge_that_a_reader_delays_is_completed_later(path, opened, monkeypatch):
-    monkeypatch.setattr(sqlite, "PATIENCE", 0.1)
+    monkeypatch.setattr(sqlite, "PURGE_PATIENCE", 0.1)
     secret, _ = tell(opened, SECRET, "an owl")
     reader = SqliteStore(path)
     reader.connection.execute("BEGIN")

@@ -267,7 +267,9 @@ CLEANING_TAKES_NO_LONGER_FOR = [
 def test_what_is_long_or_hostile_is_cut_off_and_no_node_is_asked_where_it_is(monkeypatch):
     for language, text, names in HOSTILE:
         """What nests with the square of its depth would take hours; ten thousand open brackets of types a gigabyte."""
-        monkeypatch.setattr(symbols, "PATIENCE", 0.1 if "elif" in text else symbols.PATIENCE)
+        monkeypatch.setattr(
+            symbols, "LONGEST_PARSE", 0.1 if "elif" in text else symbols.LONGEST_PARSE
+        )
         begun = time.thread_time()
         assert {symbol.name for symbol in read(text, language)} in names
         assert time.thread_time() - begun < 20

@@ -38,7 +38,7 @@ def test_what_says_the_same_is_listed_and_left_alone_if_it_changed(memory, tell,
     first, second, _ = tell(*SAME, OTHER)
     memory.vote(first, 1)
     (pair,) = tending.find_duplicates(memory)
-    assert (pair.keep.id, pair.other.id, pair.reason) == (first, second, tending.SAME)
+    assert (pair.keep.id, pair.other.id, pair.reason) == (first, second, tending.SAYS_THE_SAME)
     steps = tending.plan_consolidation(memory)
     clock.move(minutes=1)
     memory.update(first, content="Something else altogether")
@@ -92,7 +92,9 @@ def test_what_analyze_inferred_is_compared_with_nothing(memory, tell):
 def test_what_was_marked_as_contradicting_is_listed_until_one_is_replaced(memory, tell):
     one, other = tell("Owls hunt at night", "The barn has no owls")
     memory.link(one, other, "contradicts")
-    assert [pair.reason for pair in tending.find_contradictions(memory)] == [tending.MARKED]
+    assert [pair.reason for pair in tending.find_contradictions(memory)] == [
+        tending.MARKED_CONTRADICTING
+    ]
     memory.forget(other)
     assert tending.find_contradictions(memory) == []
 

@@ -149,7 +149,7 @@ SETTINGS = {
 
 # A project's file comes with a cloned repository. It must not decide where memories, questions or API keys are sent, spend
 # the user's money, or choose code to run.
-PERSONAL = tuple(
+PERSONAL_SETTINGS = tuple(
     "database tenant user team embedding embedding_url embedding_model signals"
     " llm llm_model llm_url llm_daily_tokens".split()
 )
@@ -317,7 +317,7 @@ def _read(path: Path, shared: bool = False) -> dict[str, Any]:
     for key, value in table.items():
         if key not in SETTINGS:
             raise ConfigError(f"Unknown setting '{key}' in {path}.", suggest_setting(key))
-        if shared and key in PERSONAL:
+        if shared and key in PERSONAL_SETTINGS:
             raise ConfigError(
                 f"'{key}' may not be set by a project's file ({path}).",
                 f"Set it for yourself: `bethink config {key} …`.",

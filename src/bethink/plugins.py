@@ -39,7 +39,7 @@ else:
     Named = None
 
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
-LONGEST_NAME = 40
+_LONGEST_NAME = 40
 Plugin = TypeVar("Plugin", bound=Named)
 Answer = TypeVar("Answer")
 
@@ -162,7 +162,7 @@ class Registry(Generic[Plugin]):
 
 def is_name(name: str) -> bool:
     """Return True for a name that a plugin may have: it is part of command lines and settings."""
-    return name[:1].isalpha() and LETTERS.issuperset(name) and len(name) <= LONGEST_NAME
+    return name[:1].isalpha() and LETTERS.issuperset(name) and len(name) <= _LONGEST_NAME
 
 
 def _load(reference: str) -> Any:

@@ -28,7 +28,7 @@ from bethink.errors import BethinkError, InvalidInput
 from bethink.text import sha256
 
 OLD_NOTE = "bethink-project"  # file in a git directory: the id of a project until version 0.18
-LONGEST = 100_000  # bytes read from a file: the relevant files of git are far smaller
+_LONGEST = 100_000  # bytes read from a file: the relevant files of git are far smaller
 _ID = re.compile(r"[0-9a-f]{16}")
 EVERYWHERE = "everywhere"  # scope of a pause in every project
 
@@ -247,7 +247,7 @@ def read_start(file: Path) -> str:
     if not file.is_file():
         return ""
     with file.open("rb") as stream:
-        return stream.read(LONGEST).decode("utf-8", "surrogateescape").strip()
+        return stream.read(_LONGEST).decode("utf-8", "surrogateescape").strip()
 
 
 def _read_git(git: Path) -> Repository | None:

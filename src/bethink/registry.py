@@ -27,9 +27,9 @@ from typing import Any, NamedTuple
 from bethink.config import data_directory
 from bethink.text import sha256, textfile
 
-MARKS = "bethink"  # folder of marks in a git directory; each installation has its own mark
+MARKS_FOLDER = "bethink"  # folder of marks in a git directory; each installation has its own mark
 MOST_MARKS = 32  # marks that are read: an archive may contain any number
-LARGEST = 100_000  # bytes read from a file
+_LARGEST = 100_000  # bytes read from a file
 ID_LENGTH = 16
 _HEX = frozenset("0123456789abcdef")
 
@@ -246,7 +246,7 @@ def _read_bytes(path: Path) -> bytes:
     if not path.is_file():
         raise FileNotFoundError(path)
     with path.open("rb") as stream:
-        return stream.read(LARGEST)
+        return stream.read(_LARGEST)
 
 
 # Marks
@@ -255,7 +255,7 @@ def _read_bytes(path: Path) -> bytes:
 def read_marks(git: Path) -> Iterator[tuple[str, str, str]]:
     """Marks in a git directory: name, place and id they were written for."""
     try:
-        with os.scandir(git / MARKS) as found:
+        with os.scandir(git / MARKS_FOLDER) as found:
             names = [one.name for one in islice(found, MOST_MARKS)]
     except OSError:
         return
@@ -267,14 +267,14 @@ def read_marks(git: Path) -> Iterator[tuple[str, str, str]]:
 
 def _read_mark(git: Path, mark: str) -> tuple[str, str]:
     """Place and id that a mark was written for."""
-    text = _read_bytes(git / MARKS / mark).decode("utf-8", "surrogateescape")
+    text = _read_bytes(git / MARKS_FOLDER / mark).decode("utf-8", "surrogateescape")
     id, _, place = text.rstrip("\n").partition("\n")
     return place, id
 
 
 def _write_mark(git: Path, mark: str, place: str, id: str) -> str:
     """Write a mark and return its name, or "" where it cannot be written."""
-    path = git / MARKS / mark
+    path = git / MARKS_FOLDER / mark
     with suppress(OSError):
         path.parent.mkdir(exist_ok=True)
         if not path.parent.is_symlink():
@@ -286,8 +286,8 @@ def _write_mark(git: Path, mark: str, place: str, id: str) -> str:
 def _has_mark(git: Path, mark: str) -> bool:
     """Return True if a git directory itself contains a mark; a link could lead elsewhere."""
     try:
-        links = (git / MARKS).is_symlink() or (git / MARKS / mark).is_symlink()
-        return not links and (git / MARKS / mark).is_file()
+        links = (git / MARKS_FOLDER).is_symlink() or (git / MARKS_FOLDER / mark).is_symlink()
+        return not links and (git / MARKS_FOLDER / mark).is_file()
     except OSError:
         return False
 
@@ -297,7 +297,7 @@ def _may_be_at(place: str, mark: str) -> bool:
 
     A folder without access may contain it.
     """
-    return not all(is_gone(Path(place, *git, MARKS, mark)) for git in ((".git",), ()))
+    return not all(is_gone(Path(place, *git, MARKS_FOLDER, mark)) for git in ((".git",), ()))
 
 
 def is_gone(path: Path) -> bool:

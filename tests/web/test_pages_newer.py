@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from bethink.api import Bethink
 from bethink.app.render import PROPOSALS
-from bethink.app.web.pages import EFFECTS, list_effects
+from bethink.app.web.pages import SHOWN_EFFECTS, list_effects
 
 _numbers = count(1)
 
@@ -140,7 +140,7 @@ def test_an_effect_on_a_memory_that_is_gone_is_left_out(page, pair):
 )
 def test_every_effect_of_an_outcome_has_words(outcome, effect):
     assert list_effects(outcome) == [(effect, "a")]
-    assert effect in EFFECTS
+    assert effect in SHOWN_EFFECTS
 
 
 def test_a_memory_is_named_once_however_many_effects_concern_it():

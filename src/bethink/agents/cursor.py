@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 # Events whose answer adds context.
-CONTEXT = ("session-start", "tool", "tool-failure")
+_CONTEXT = ("session-start", "tool", "tool-failure")
 
 
 def read(path: Path, position: "Position") -> "Transcript":
@@ -29,7 +29,7 @@ def owns_line(entry: "Fields") -> bool:
 def answer(event: str, context: str) -> Values | None:
     if event == "prompt":
         return {"additional_context": context, "continue": True}
-    return {"additional_context": context} if event in CONTEXT else None
+    return {"additional_context": context} if event in _CONTEXT else None
 
 
 def has_failed(fields: Values, id: str, output: str) -> bool | None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from bethink.agents.transcript import Transcript
 
 # Events whose answer adds context.
-CONTEXT = {"session-start": "SessionStart", "prompt": "BeforeAgent", "tool": "AfterTool"}
+_CONTEXT = {"session-start": "SessionStart", "prompt": "BeforeAgent", "tool": "AfterTool"}
 
 
 def read(path: Path, position: "Position") -> "Transcript":
@@ -29,7 +29,7 @@ def owns_line(entry: "Fields") -> bool:
 
 
 def answer(event: str, context: str) -> Values | None:
-    return nest_context(CONTEXT[event], context) if event in CONTEXT else None
+    return nest_context(_CONTEXT[event], context) if event in _CONTEXT else None
 
 
 def has_failed(fields: Values, id: str, output: str) -> bool | None:

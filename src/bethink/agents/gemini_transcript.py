@@ -14,7 +14,7 @@ from bethink.agents.base import MACHINE, NO_SPEECH, Fields, Taken, Turn, texts_o
 from bethink.agents.transcript import LineTranscript
 from bethink.model import Json, Values
 
-RECENT = 32
+_RECENT = 32
 SNAPSHOT = "<state_snapshot>"
 FAILED = re.compile(r"^Exit Code: [1-9]", re.MULTILINE)  # a command that fails is a "success"
 # What follows a compression: the machine speaks for the model.
@@ -34,7 +34,7 @@ class GeminiTranscript(LineTranscript):
 
     def state(self) -> Json:
         # A message that is written again when its tools are done must not take them for itself.
-        return super().state() | {"recent": list(self.seen)[-RECENT:]}
+        return super().state() | {"recent": list(self.seen)[-_RECENT:]}
 
     def take_all(self, entry: Fields) -> list[Taken]:
         update = entry.object("$set")

@@ -32,7 +32,7 @@ from bethink.model import Json, Values
 from bethink.text import textfile
 
 NAME = "bethink"
-PARTS = ("mcp", "hooks", "skills")
+_PARTS = ("mcp", "hooks", "skills")
 # Where programs live that are gone after a while: those of `uvx` and `pipx run`.
 _PASSING = ("/uv/archive-v", "/uv/builds-v", "/uv/environments-v", "/pipx/.cache/")
 
@@ -125,7 +125,7 @@ def list_entries(host: str, place: InstallPlace) -> list[HostEntry]:
     return [*entries, *(HostEntry("item", ("permissions", "allow"), rule) for rule in rules)]
 
 
-def list_files(host: str, place: InstallPlace, parts: Sequence[str] = PARTS) -> list[HostFile]:
+def list_files(host: str, place: InstallPlace, parts: Sequence[str] = _PARTS) -> list[HostFile]:
     """The files of these parts, no two of them the same one."""
     agent, _, about = find_connectable(host)
     hooks, above = place.hooks_file(host), place.find(about.server_folder or agent.folder)
@@ -482,7 +482,7 @@ def _is_blank(text: str | None) -> bool:
 def install(
     hosts: Iterable[str],
     place: InstallPlace,
-    parts: Sequence[str] = PARTS,
+    parts: Sequence[str] = _PARTS,
     force: bool = False,
     dry: bool = False,
 ) -> list[FileOutcome]:

@@ -16,7 +16,7 @@ DATABASE = b"SQLite format 3\0"  # the first bytes of a database
 
 
 # Events whose answer adds context.
-CONTEXT = ("session-start", "subagent-start", "prompt", "tool", "tool-failure", "pre-compact")
+_CONTEXT = ("session-start", "subagent-start", "prompt", "tool", "tool-failure", "pre-compact")
 
 
 def read(path: Path, position: "Position") -> "Transcript":
@@ -30,7 +30,7 @@ def owns_file(path: Path, head: bytes) -> bool:
 
 
 def answer(event: str, context: str) -> Values | None:
-    return {"context": context} if event in CONTEXT else None
+    return {"context": context} if event in _CONTEXT else None
 
 
 def has_failed(fields: Values, id: str, output: str) -> bool | None:

@@ -31,7 +31,7 @@ from bethink.agents.base import (
     as_name,
     read_object,
 )
-from bethink.agents.transcript import BOUND, Transcript
+from bethink.agents.transcript import LONGEST_LINE, Transcript
 from bethink.errors import BethinkError
 
 Row = tuple[Any, ...]  # of `PARTS`
@@ -77,7 +77,7 @@ class OpencodeTranscript(Transcript):
         import apsw
 
         found: list[Row] = []
-        values = {"row": row, "id": id, "most": self.page_turns, "bound": BOUND}
+        values = {"row": row, "id": id, "most": self.page_turns, "bound": LONGEST_LINE}
         try:
             # As in the writer's own process, a lock of a moment is waited for. A WAL is read along, not copied.
             with closing(apsw.Connection(str(self.path), apsw.SQLITE_OPEN_READONLY)) as database:

@@ -61,7 +61,7 @@ OWN_COMMAND = re.compile(rf"[/$](?:bethink:)?(?:{'|'.join(NAMES)})(?:\s|$)")
 PLAN = "Implement the following plan:"
 BEHIND_PLAN = "\n\nIf you need specific details from before exiting plan mode"
 
-BOUND = 8 << 20  # bytes of a line; the longest that a host was seen to write has 7 MB
+LONGEST_LINE = 8 << 20  # bytes of a line; the longest that a host was seen to write has 7 MB
 _PIECE = 1 << 16  # bytes that are passed over at once
 _FIRST, _LAST = 4096, 1024
 
@@ -108,10 +108,10 @@ def read_head(path: Path, size: int) -> bytes:
 
 def read_line(file: IO[bytes]) -> tuple[bytes | None, bool]:
     """The next line, None when it is longer than the bound; and whether its line break is there."""
-    data = last = file.readline(BOUND + 1)
-    while len(data) > BOUND and last and not last.endswith(b"\n"):
+    data = last = file.readline(LONGEST_LINE + 1)
+    while len(data) > LONGEST_LINE and last and not last.endswith(b"\n"):
         last = file.readline(_PIECE)
-    return data if len(data) <= BOUND else None, last.endswith(b"\n")
+    return data if len(data) <= LONGEST_LINE else None, last.endswith(b"\n")
 
 
 def take_marks(file: IO[bytes], offset: int) -> tuple[str, str]:

@@ -25,7 +25,7 @@ from bethink.model import KIND_ALIASES, KINDS, NOTHING, Json, Strings, Values
 SURFACES = ("cli", "mcp", "http")
 CONTEXT = ("memory", "console")  # parameters that a surface passes
 CLASSES = ("read", "append", "person")  # who may run an operation: see `Operation.agents`
-LARGEST = 1_000_000_000  # a number without another bound
+_LARGEST = 1_000_000_000  # a number without another bound
 _MOST_ITEMS = 100  # in a list without another bound
 LONGEST_OBJECT = 100_000  # characters as JSON
 _LONGEST_TEXT = 5_000_000  # the setting `max_characters` bounds a memory
@@ -377,8 +377,8 @@ def _check_one(value: object, parameter: Parameter, place: str) -> object:
 
 def _check_number(value: object, parameter: Parameter, place: str) -> float:
     whole, arg = parameter.type == "whole", parameter.arg
-    low = -LARGEST if arg.low is None else arg.low
-    high = LARGEST if arg.high is None else arg.high
+    low = -_LARGEST if arg.low is None else arg.low
+    high = _LARGEST if arg.high is None else arg.high
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _wrong(value, parameter, place)
     # NaN and infinities are in no range.

@@ -327,7 +327,7 @@ _BRIEF = 40  # a memory without a summary
 DONE = 20  # work done
 METADATA = 200
 _RELATED, RELATED_WORDS = 3, 18  # relations that a hit shows, and words of each
-WHOLE = "get_memories gives whole texts."
+WHOLE_TEXTS = "get_memories gives whole texts."
 _SHORTEST = 200  # characters: no answer is cut below the marks and a word or two
 
 Names = Mapping[str, str]  # full id → short id; where every project is shown, scope → its name
@@ -755,13 +755,15 @@ def show_list(
     if not found:
         return ShownMemories([], [say_empty(total)])
     form = Form(quoted=True)
-    most = f"{len(found)} of {10**9:,}. {WHOLE} The next begin at offset {offset + len(found)}."
+    most = (
+        f"{len(found)} of {10**9:,}. {WHOLE_TEXTS} The next begin at offset {offset + len(found)}."
+    )
     left = _reserve([], most, budget)[1]
     items = quote_lines(memory, found)
     costs = accumulate(map(form.measure, items))
     items = items[: max(1, sum(used <= left for used in costs))]
     after = offset + len(items)
-    summary = _say_next(f"{len(items)} of {total:,}. {WHOLE}", after, total)
+    summary = _say_next(f"{len(items)} of {total:,}. {WHOLE_TEXTS}", after, total)
     return ShownMemories(items, [summary], after if after < total else None)
 
 

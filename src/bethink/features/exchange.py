@@ -53,7 +53,7 @@ from bethink.store.places import content_hash
 from bethink.store.rows import Record, Stored, stamp
 from bethink.store.sqlite import open_copy
 from bethink.store.transfer import (
-    PAGE,
+    ITEMS_PER_WRITE,
     Bundle,
     record_from_json,
     record_to_json,
@@ -63,7 +63,7 @@ from bethink.store.transfer import (
 )
 
 SQLITE = b"SQLite format 3\x00"
-LARGEST = 512 << 20  # bytes of a file that is read at once. Set by hand.
+LARGEST_FILE = 512 << 20  # bytes of a file that is read at once. Set by hand.
 EDITED = "edited, and not taken: the memory was changed here too, or --trusted is missing"
 
 _SCOPE = re.compile(r"project:[0-9a-f]{16}|container:[0-9a-f]{16}/[^\W_]+(-[^\W_]+)*")
@@ -92,7 +92,7 @@ class Imported(NamedTuple):
 
 def export_records(memory: Bethink, memories: Iterator[Memory]) -> Iterator[dict[str, Any]]:
     """Yield memories as JSON objects, with their histories and relations if those can be read."""
-    while page := list(islice(memories, PAGE)):
+    while page := list(islice(memories, ITEMS_PER_WRITE)):
         ids = [one.id for one in page]
         try:
             relations = memory.store.relations(ids)
@@ -249,10 +249,10 @@ def _parse_json(text: str) -> list[Any]:
 def _read_whole(file: Path) -> bytes:
     """Read a file, up to the size limit."""
     with file.open("rb") as stream:
-        raw = stream.read(LARGEST + 1)
-    if len(raw) > LARGEST:
+        raw = stream.read(LARGEST_FILE + 1)
+    if len(raw) > LARGEST_FILE:
         raise InvalidInput(
-            f"{file} is larger than the limit of {LARGEST >> 20:,} MB.",
+            f"{file} is larger than the limit of {LARGEST_FILE >> 20:,} MB.",
             "Split it: an object on each line, `split -l 100000 FILE`.",
         )
     return raw
@@ -460,7 +460,7 @@ def _put(
     projects.pin(memory.project)
     put: set[str] = set()
     done = 0
-    for page in split_pages(records, PAGE):
+    for page in split_pages(records, ITEMS_PER_WRITE):
         put |= _put_page(memory, page, names, place)
         done += len(page)
         if progress:

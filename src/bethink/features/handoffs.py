@@ -21,11 +21,11 @@ from bethink.project import read_start
 from bethink.text import one_line as clean_line
 from bethink.text import replace_broken
 
-LONGEST = 30_000  # characters of a whole handoff: a longer one delays the work
+_LONGEST = 30_000  # characters of a whole handoff: a longer one delays the work
 SUMMARY_WORDS = 20
 IMPORTANCE = 6.0
 _STALE = 14  # days after which work has mostly moved on; set by hand
-KEPT = 500  # live handoffs of a scope that are searched: one per branch
+MOST_LIVE = 500  # live handoffs of a scope that are searched: one per branch
 
 # Field → its heading. The first words of a heading are enough when a handoff is read from Markdown.
 _LISTS = {
@@ -119,9 +119,9 @@ def save_handoff(memory: Bethink, handoff: Handoff) -> SavedHandoff:
     branch = clean_line(handoff.branch) or find_branch(memory.project.worktree)
     branch = redact(branch).text
     handoff = handoff._replace(project=project, branch=branch)
-    if (size := len(json.dumps(handoff, default=str, ensure_ascii=False))) > LONGEST:
+    if (size := len(json.dumps(handoff, default=str, ensure_ascii=False))) > _LONGEST:
         raise InvalidInput(
-            f"The handoff has {size:,} characters; {LONGEST:,} are the most.",
+            f"The handoff has {size:,} characters; {_LONGEST:,} are the most.",
             "Keep what matters next.",
         )
     ids = tuple(dict.fromkeys(map(memory.resolve, handoff.memory_ids)))
@@ -222,5 +222,5 @@ def handoff_from_fields(value: Mapping[str, Any]) -> Handoff:
 def _list_live(memory: Bethink) -> list[Memory]:
     """Valid handoffs, newest first; imported ones only if the user and their agents have none."""
     wanted = memory.filter(kinds=("handoff",), scopes=(memory.scope,))
-    own = memory.list(filter=wanted._replace(min_trust=TRUST["agent"]), limit=KEPT)
-    return own or memory.list(filter=wanted, limit=KEPT)
+    own = memory.list(filter=wanted._replace(min_trust=TRUST["agent"]), limit=MOST_LIVE)
+    return own or memory.list(filter=wanted, limit=MOST_LIVE)

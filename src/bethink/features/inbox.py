@@ -36,18 +36,20 @@ from bethink.text import check_choice
 
 QUEUES = tuple("contradictions duplicates doubtful questions preferences promotions".split())
 PAIRS = ("contradictions", "duplicates")
-SECONDS = 0.06  # time limit for comparing pairs: a few searches' worth
+_SECONDS = 0.06  # time limit for comparing pairs: a few searches' worth
 MOST_COUNTED = 99
 AT_ONCE = 8  # statements that are read, and embedded if necessary, together
 _NEAREST = 24  # neighbours of a statement, including turns and passages
 # Fields that a memory keeps when it is bound to one project. Its metadata describes how the personal one was read.
-BOUND = [name for name, info in fields_of(Memory).items() if info.addable and name != "metadata"]
+_BOUND_FIELDS = [
+    name for name, info in fields_of(Memory).items() if info.addable and name != "metadata"
+]
 FILTERS: Mapping[str, Mapping[str, Any]] = {
     "questions": {"kinds": OPEN, "answered": False},
     "preferences": {"kinds": ("preference",), "scopes": (PERSONAL,), "transcribed": True},
     "doubtful": {"kinds": COMPARED, "max_trust": TRUST["import"], "include_quarantined": True},
 }
-KEPT = "looked_at"  # key in the metadata of a memory: the queues it was dismissed from
+_DISMISSED = "looked_at"  # key in the metadata of a memory: the queues it was dismissed from
 
 
 class Item(NamedTuple):
@@ -82,7 +84,7 @@ class Done(NamedTuple):
 
 
 def list_queue(
-    memory: Bethink, queue: str, limit: int = 20, start: int = 0, seconds: float = SECONDS
+    memory: Bethink, queue: str, limit: int = 20, start: int = 0, seconds: float = _SECONDS
 ) -> Queue:
     """List the items of a queue, starting with statement number `start`."""
     check_choice("queue", queue, QUEUES)
@@ -95,7 +97,7 @@ def list_queue(
 
 def count_queues(memory: Bethink) -> dict[str, dict[str, int]]:
     """Count each queue up to a limit, pairs within a time limit, and tell if there may be more."""
-    found = {name: list_queue(memory, name, MOST_COUNTED, 0, SECONDS / 2) for name in QUEUES}
+    found = {name: list_queue(memory, name, MOST_COUNTED, 0, _SECONDS / 2) for name in QUEUES}
     return {
         name: {"number": len(queue.items), "more": queue.next is not None}
         for name, queue in found.items()
@@ -135,7 +137,7 @@ def _find_requested(memory: Bethink) -> list[tuple[Memory, str]]:
 
 def _read_kept(one: Memory) -> set[str]:
     """Queues that a memory was dismissed from. Imported metadata may contain anything."""
-    found = one.metadata.get(KEPT)
+    found = one.metadata.get(_DISMISSED)
     return set(map(str, found)) if isinstance(found, list | tuple) else set()
 
 
@@ -218,7 +220,7 @@ def bind(memory: Bethink, id: str) -> Memory:
             "`bethink list --personal` shows what holds in every project.",
         )
     _check_own(memory, one)
-    same = {name: getattr(one, name) for name in (*BOUND, "created_at", "lines")}
+    same = {name: getattr(one, name) for name in (*_BOUND_FIELDS, "created_at", "lines")}
     passage = make_passage(**same, supersedes=(one.id,))
     return memory.one(memory.add_many([passage], source=one.source, dedup=False).outcomes[0].id)
 
@@ -248,8 +250,8 @@ def _mark(memory: Bethink, id: str, queue: str, keep: bool) -> None:
     """Dismiss a memory from a queue, or let it be asked about again."""
     one = memory.one(id)
     left = sorted({*_read_kept(one), queue} if keep else _read_kept(one) - {queue})
-    others = {name: value for name, value in one.metadata.items() if name != KEPT}
-    memory.update(id, metadata={**others, KEPT: left} if left else others)
+    others = {name: value for name, value in one.metadata.items() if name != _DISMISSED}
+    memory.update(id, metadata={**others, _DISMISSED: left} if left else others)
     if keep and queue == "doubtful":
         consent.close(memory.writer, [id])  # the person decided against a request, too
 

@@ -323,7 +323,7 @@ def settings_template() -> str:
         "# Settings of this project, for everyone who works on it. Yours are in your own file, which `bethink config` names."
     ]
     for key, setting in SETTINGS.items():
-        if key not in configuration.PERSONAL and not key.startswith(MACHINE):
+        if key not in configuration.PERSONAL_SETTINGS and not key.startswith(MACHINE):
             choices = f" One of {', '.join(setting.choices)}." if setting.choices else ""
             lines += [
                 "",

@@ -30,7 +30,7 @@ _HEAD = (
     "Kept by `bethink promote`; `bethink demote ID` takes a line out.",
     "",
 )
-LONGEST = 500  # characters of one rule: it is in every context of every agent from now on
+_LONGEST = 500  # characters of one rule: it is in every context of every agent from now on
 _MARKS = ("promoted_at", "promoted_to")
 
 # Kinds that can become a rule; questions and passages of documents cannot.
@@ -38,7 +38,7 @@ _KINDS = tuple(
     "decision preference pattern gotcha architecture component domain fact conclusion solution discovery general".split()
 )
 USES = 5  # of a candidate; a vote counts as two, plus the use that comes with it
-MOST = 1000  # most used memories that are examined
+_MOST = 1000  # most used memories that are examined
 
 _MARKER = re.compile(r"<!-- bethink:([0-9a-f]{8}[0-9a-f-]{0,28}) -->\s*$")
 _OPENS = re.compile(r"(?:[#>=]|[-+*](?=\s|$)|```|~~~|\[[ xX]\])")  # would start a Markdown block
@@ -71,7 +71,7 @@ def candidates(memory: Bethink, limit: int) -> list[tuple[Memory, str]]:
     )
     proven = [
         (one, explain_candidate(one))
-        for one in memory.list(filter=wanted, limit=MOST, order="proven")
+        for one in memory.list(filter=wanted, limit=_MOST, order="proven")
         if one.usefulness >= 0 and 2 * one.usefulness + one.access_count >= USES
         if "promoted_at" not in one.metadata
     ]
@@ -138,11 +138,11 @@ def _check_promotable(one: Memory) -> None:
 def render_rule(memory: Bethink, one: Memory) -> str:
     """Render the line of a memory in a file of rules."""
     text = make_harmless(one.content)
-    if len(text) > LONGEST:
+    if len(text) > _LONGEST:
         text = make_harmless(one.summary)
-    if not text or text.endswith("…") or len(text) > LONGEST:
+    if not text or text.endswith("…") or len(text) > _LONGEST:
         raise InvalidInput(
-            f"The memory {one.id} has {len(one.content):,} characters; a rule has at most {LONGEST}.",
+            f"The memory {one.id} has {len(one.content):,} characters; a rule has at most {_LONGEST}.",
             f'bethink update {one.id} --summary "what the rule should say"',
         )
     return f"- {text} <!-- bethink:{memory.store.abbreviate([one.id])[one.id]} -->"

@@ -58,7 +58,7 @@ from bethink.store.transfer import (
     version,
 )
 
-MOST = 1000  # items of one bundle
+_MOST = 1000  # items of one bundle
 _LONGEST_NAME = 10_000  # characters
 LONGEST_FIELD = 100_000  # characters of any other field, by its repr
 MOST_EVENTS = 10_000
@@ -230,8 +230,8 @@ def check_bundle(value: Any, longest: int) -> tuple[Bundle, Ids]:
 
 def _find_wrong(bundle: Bundle, longest: int) -> Iterator[str]:
     """Yield faults of a bundle. It may not name a scope, remove anything or contain tombstones."""
-    if bundle.size > MOST:
-        yield f"it has more than {MOST:,} items"
+    if bundle.size > _MOST:
+        yield f"it has more than {_MOST:,} items"
     if bundle._replace(scopes=(), records=(), relations=()) != Bundle():
         yield "it holds more than memories and their relations"
     for scope in bundle.scopes:

@@ -36,8 +36,12 @@ _READ = ("markdown", "repomap", "analysis")  # files of a project: each describe
 ALIKE = 0.55  # least nearness of statements to compare when time is short
 JUDGED = 0.4  # least nearness to ask the judge: one in ten duplicates is below (pairs of 2026-11)
 _NEAREST = 8  # neighbours of a statement
-SAME, MARKED, PROPOSED = "says the same", "marked as contradicting", "may replace the other"
-_SURE = (SAME, MARKED)
+SAYS_THE_SAME, MARKED_CONTRADICTING, MAY_REPLACE = (
+    "says the same",
+    "marked as contradicting",
+    "may replace the other",
+)
+_SURE = (SAYS_THE_SAME, MARKED_CONTRADICTING)
 DISPUTES = ("contradicts", "may_replace")  # relations of a dispute
 INFERRED = (
     "analysis"  # source of statements that `analyze` inferred: never set against a person's note
@@ -126,7 +130,7 @@ def find_twins(memory: Bethink, around: Surroundings) -> list[Pair]:
             drop.content, keep.content
         ) and adds_nothing(drop.content, keep.content)
         if same_words or same_meaning:
-            found.append(Pair(keep, drop, neighbour.similarity, SAME))
+            found.append(Pair(keep, drop, neighbour.similarity, SAYS_THE_SAME))
     return found
 
 
@@ -145,13 +149,13 @@ def find_opposites(memory: Bethink, around: Surroundings) -> list[Pair]:
     one = around.memory
     known = [id for id, types in around.related.items() if "contradicts" in types]
     found = [
-        _dispute(one, other, 1.0, MARKED)
+        _dispute(one, other, 1.0, MARKED_CONTRADICTING)
         for other in memory.store.get(sorted(known))
         if other.deleted_at is None and other.superseded_by is None and other.scope in memory.scopes
         if not (one.answered or other.answered)  # an open item that was closed disputes nothing
     ]
     return found + [
-        _dispute(one, neighbour.memory, neighbour.similarity, PROPOSED)
+        _dispute(one, neighbour.memory, neighbour.similarity, MAY_REPLACE)
         for neighbour in around.near
         if neighbour.memory.id not in known and not are_of_one_session(one, neighbour.memory)
         if _seems_opposed(around, neighbour)

@@ -13,8 +13,8 @@ from bethink.agents.agent import HookDialect, ToolCall
 from bethink.agents.base import Fields, as_fields, find_command, find_paths, texts_of
 from bethink.model import Values
 
-MOST = 32  # calls of one batch
-LONGEST = 12_000  # characters of an output, at either end half of it
+_MOST = 32  # calls of one batch
+_LONGEST = 12_000  # characters of an output, at either end half of it
 _INPUTS = ("tool_input", "toolArgs", "tool_args", "args")
 _OUTPUTS = ("error", "tool_response", "tool_result", "toolResult", "tool_output", "output")
 _TEXTS = ("text_result_for_llm", "textResultForLlm", "llmContent", "output", "content", "message")
@@ -26,7 +26,7 @@ EDITS = tuple(
 def read_calls(event: str, dialect: HookDialect, fields: Values) -> tuple[ToolCall, ...]:
     """The calls of a tool event, those without a command and a file left out."""
     batch = fields.get("tool_calls")
-    rows = batch[:MOST] if isinstance(batch, list) else [fields]
+    rows = batch[:_MOST] if isinstance(batch, list) else [fields]
     calls = [_read_call(event, dialect, as_fields(row), fields) for row in rows]
     return tuple(call for call in calls if call and (call.command or call.file))
 
@@ -41,8 +41,8 @@ def _read_call(event: str, dialect: HookDialect, row: Fields, fields: Values) ->
     output = next((text for name in _OUTPUTS if (text := _as_text(row.get(name)))), "")
     id = row.name("tool_use_id", "toolUseId", "tool_call_id", "callID") or ""
     failed = True if event == "tool-failure" else dialect.has_failed(fields, id, output)
-    if len(output) > LONGEST:
-        output = f"{output[: LONGEST // 2]}\n{output[-LONGEST // 2 :]}"
+    if len(output) > _LONGEST:
+        output = f"{output[: _LONGEST // 2]}\n{output[-_LONGEST // 2 :]}"
     changes = tool.lower().startswith(EDITS)
     return ToolCall(tool, command, files[0] if files else "", output, failed, changes, id)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bethink.config import locate_database
 from bethink.hooks import state
-from bethink.ingest.rules import KINDS, Subjects, describe_calls, find_subjects, make_keys
+from bethink.ingest.rules import RULE_KINDS, Subjects, describe_calls, find_subjects, make_keys
 from bethink.language.rules import binds, reports
 from bethink.model import TRUST, is_inferred, is_untrusted_import
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 BAR = 0.6  # chance of the judge from which a statement is shown (bench/LOG.md, 2026-11-18)
 READ = 280  # characters of a statement that the judge reads, as at prompts
-MOST = 2000  # statements of a project, the newest
-EVERY = 60.0  # seconds between two looks at whether the index is still right
+_MOST = 2000  # statements of a project, the newest
+_CHECK_INTERVAL = 60.0  # seconds between two looks at whether the index is still right
 
 
 def find_file(database: str, scope: str) -> Path:
@@ -51,7 +51,7 @@ def find_marked(index: Mapping[str, Any], touched: Subjects) -> list[str]:
 
 def is_stale(database: str, index: Mapping[str, Any]) -> bool:
     """Return True if the database may have changed since; one on a server is checked every minute."""
-    if time.time() - index.get("looked", 0) < EVERY:
+    if time.time() - index.get("looked", 0) < _CHECK_INTERVAL:
         return False
     return "://" in database or index.get("stamp") != take_stamp(database)
 
@@ -87,8 +87,8 @@ def refresh(memory: Bethink) -> int:
 
 def list_statements(memory: Bethink) -> list[Memory]:
     """List the statements of a project that name a file or a command and are trusted enough."""
-    wanted = memory.filter(kinds=KINDS, min_trust=TRUST["agent"])
-    found = memory.list(filter=wanted, limit=MOST)
+    wanted = memory.filter(kinds=RULE_KINDS, min_trust=TRUST["agent"])
+    found = memory.list(filter=wanted, limit=_MOST)
     return [one for one in found if any(find_subjects(one.content[:READ])) and _is_rule(one)]
 
 

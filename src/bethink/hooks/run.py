@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from bethink.project import Project
 
 OFF = "BETHINK_HOOKS"
-SECONDS = 5.0  # until the settings are read, which may say otherwise
+_SECONDS = 5.0  # until the settings are read, which may say otherwise
 _LOOK = 0.05  # seconds between two looks at the clock
 COUNTING = 0.3  # seconds that counting a failure may take
 _BUSY = 1.0  # seconds to wait for a lock of another process
@@ -65,10 +65,10 @@ class Limit:
 
     def __init__(self, event: str, host: str) -> None:
         self.event, self.host = event, host
-        self.started, self.seconds = time.monotonic(), SECONDS
+        self.started, self.seconds = time.monotonic(), _SECONDS
         with suppress(ValueError):
-            wanted = float(os.environ.get("BETHINK_HOOK_SECONDS", SECONDS))
-            self.seconds = min(SECONDS, max(0.0, wanted))
+            wanted = float(os.environ.get("BETHINK_HOOK_SECONDS", _SECONDS))
+            self.seconds = min(_SECONDS, max(0.0, wanted))
         start_new_thread(self.watch, ())
 
     def watch(self) -> None:

@@ -40,7 +40,7 @@ LOCK = 3  # the file descriptor under which a worker inherits its lock
 
 # The variables that a worker keeps of a hook's environment, beside the keys of the configured models: where things are and
 # which language to use; nothing of the session.
-KEPT = frozenset(
+_KEPT = frozenset(
     "PATH HOME USER LOGNAME TEMP TMP TMPDIR LANG LANGUAGE TZ VIRTUAL_ENV "
     "HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY SSL_CERT_FILE SSL_CERT_DIR".split()
 )
@@ -277,7 +277,7 @@ def _become(words: Sequence[str], environment: Mapping[str, str], lock: int) -> 
 
 def worker_environment(config: Config = DEFAULTS) -> dict[str, str]:
     """Return the environment of a worker, which finds this version of Bethink."""
-    wanted = KEPT.union(list_key_variables(config))
+    wanted = _KEPT.union(list_key_variables(config))
     names = [one for one in os.environ if one.upper() in wanted or one.startswith(KEPT_PREFIXES)]
     kept = {name: os.environ[name] for name in names}
     here = Path(__file__).resolve().parents[2]

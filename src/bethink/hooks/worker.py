@@ -32,21 +32,21 @@ from bethink.hooks.spool import SpoolEntry
 
 TURN = 86_400.0  # seconds for which a turn may go on: set by hand
 ATTEMPTS = 3  # times that an entry is begun without getting any further
-SECONDS = 600.0  # after which a worker ends; the next one goes on
+_SECONDS = 600.0  # after which a worker ends; the next one goes on
 _GRACE = 60  # seconds beyond the limit after which a worker that hangs is ended
 
 
 def main() -> None:
     """Read what waits for the database that the environment names, under the inherited lock."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # ends the process, whatever it is stuck in
-    signal.alarm(int(SECONDS) + _GRACE)
+    signal.alarm(int(_SECONDS) + _GRACE)
     try:
         run(os.environ["BETHINK_DATABASE"], spool.LOCK)
     except (OSError, BethinkError) as error:  # nobody reads what this process prints
         state.note_failure("", "", str(error))
 
 
-def run(database: str, lock: int | None = None, seconds: float = SECONDS) -> int:
+def run(database: str, lock: int | None = None, seconds: float = _SECONDS) -> int:
     """Read the entries of a database, unless another worker does. Return the number of finished ones."""
     done = 0
     until = time.monotonic() + seconds

@@ -27,7 +27,7 @@ from bethink.ingest.redact import redact
 from bethink.ingest.symbols import (
     CALLABLE,
     LANGUAGES,
-    OPEN,
+    NAMESPACES,
     Symbol,
     find_sentence,
     language_of,
@@ -44,14 +44,14 @@ LARGE = 1200  # characters from which a definition is cut between its members
 _FIELDS = 400  # characters of the fields of a type
 _NAMES = 500  # characters of the names in a file's own passage
 _SPOKEN = 200  # characters that a body lends to a function without documentation
-READ = 20_000  # characters of a body that are looked at
+_READ = 20_000  # characters of a body that are looked at
 ENTITIES = 8
 SUMMARY = 20  # words
 _VALUES = frozenset("constant field variable property".split())
 _VERSION = 4  # of how files become passages; a new one reads every file again
-LARGEST = 2_000_000  # bytes of a source file
+_LARGEST = 2_000_000  # bytes of a source file
 LARGEST_MAP = 64_000_000  # bytes of a JSON file
-LONGEST = 100_000  # characters of one entry that are remembered
+_LONGEST = 100_000  # characters of one entry that are remembered
 MINIFIED = 250  # characters per line on average that nobody writes by hand
 _HINT = 'A repo map is a JSON array of objects such as {"path": "src/main.py", "language": "python", "symbols": ["main"], "content": "def main()"}.'
 
@@ -140,10 +140,10 @@ def _units(symbols: Sequence[Symbol]) -> list[list[Symbol]]:
         head = units[-1][0] if units else symbol
         beside = symbol.kind == "method" == head.kind and symbol.parent == head.parent
         inside = head.lines[0] <= symbol.lines[0] and symbol.lines[1] <= head.lines[1]
-        member = inside and head.kind not in OPEN and symbol.depth > head.depth
+        member = inside and head.kind not in NAMESPACES and symbol.depth > head.depth
         if units and (beside or member):
             units[-1].append(symbol)
-        elif symbol.kind not in OPEN or symbol.doc:
+        elif symbol.kind not in NAMESPACES or symbol.doc:
             units.append([symbol])
     return units
 
@@ -195,7 +195,7 @@ def _run_text(run: Sequence[Symbol], depth: int, source: Sequence[str]) -> str:
 
 def _words_in_body(lines: Sequence[str]) -> str:
     """Return the prose in code: its comments and its messages."""
-    body = "\n".join(lines)[:READ]
+    body = "\n".join(lines)[:_READ]
     comments = ["".join(found) for found in load_pattern("body_comment").findall(body)]
     messages = ["".join(found) for found in load_pattern("body_message").findall(body)]
     prose = [*comments, *(each for each in messages if each.count(" ") > 1)]
@@ -316,7 +316,7 @@ def _read_source(found: Found | Skipped) -> Code | Skipped:
     """Read a source file that a person wrote; skip generated and minified ones."""
     if isinstance(found, Skipped):
         return found
-    read = read_text(found, LARGEST)
+    read = read_text(found, _LARGEST)
     if isinstance(read, Skipped):
         return read
     text, hash = read
@@ -384,7 +384,7 @@ def _read_entry(item: object, number: int, file: Path) -> Passage:
     head = f"{path} [{language}] {' '.join(names)}".rstrip()
     made = _make_passage(
         MapEntry(path, language),
-        [shorten(f"{head}\n{content}".rstrip(), LONGEST)],
+        [shorten(f"{head}\n{content}".rstrip(), _LONGEST)],
         known,
         known,
         section=path,

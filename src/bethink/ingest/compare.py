@@ -40,7 +40,7 @@ from bethink.language.waiting import TODO_LABEL
 from bethink.model import NOTHING, STATEMENTS, Change, Filter, Memory, Relation
 from bethink.store.base import Store
 
-KNOWN = 12  # known statements that a new one is compared with
+MOST_KNOWN = 12  # known statements that a new one is compared with
 _BY_NAME, MOST_WAITING = 3, 4  # of them that only share a name with it, and that wait for an answer
 # Nearness below which two statements are about something else: of 60 that replace another none is below .17. An answer need not
 # resemble its question at all (half are below .16), so the nearest that wait are asked about in any case, and so are the few
@@ -221,20 +221,20 @@ def _neighbours(
     strange = embedder.unrelated
     if judging and is_one_statement(memory):
         stated = filter._replace(kinds=STATEMENTS)
-        found = nearest(own[0], stated, store, embedder, KNOWN)
+        found = nearest(own[0], stated, store, embedder, MOST_KNOWN)
         waiting = filter._replace(kinds=OPEN, answered=False)
         more = nearest(own[0], waiting, store, embedder, MOST_WAITING)
         more += _nearest_by_name(memory, own[0], stated, store, embedder)
         there = {one.memory.id for one in found}
         fresh = {one.memory.id: one for one in more if one.memory.id not in there}
-        return [*found[: KNOWN - len(fresh)], *fresh.values()]
+        return [*found[: MOST_KNOWN - len(fresh)], *fresh.values()]
     if not options.unique:
         return []
     # Only what may be a duplicate, or may be replaced by a stated change, is worth reading. Turns may be among them.
     bar = options.threshold
     if find_change(take_headline(memory.content)) is not None:
         bar = min(options.threshold, strange + SUBJECT * (1 - strange))
-    return nearest(own[0], filter, store, embedder, 4 * KNOWN, bar)[:KNOWN]
+    return nearest(own[0], filter, store, embedder, 4 * MOST_KNOWN, bar)[:MOST_KNOWN]
 
 
 def nearest(
@@ -293,13 +293,13 @@ def _add_earlier(
         if len(own):
             if earlier and (found or options.unique):
                 cosines = known[:earlier] @ own[0]
-                first = np.argsort(-cosines, kind="stable")[: 4 * KNOWN].tolist()
+                first = np.argsort(-cosines, kind="stable")[: 4 * MOST_KNOWN].tolist()
                 found += [
                     Neighbour(memories[embedded[place]], float(cosines[place]), embedder.unrelated)
                     for place in first
                     if tellings[embedded[place]] != tellings[at]
                 ]
-                found = sorted(found, key=lambda one: -one.similarity)[: 4 * KNOWN]
+                found = sorted(found, key=lambda one: -one.similarity)[: 4 * MOST_KNOWN]
             earlier += 1
         yield found
 
@@ -343,7 +343,7 @@ def _ask(
 ) -> list[dict[str, Effect]]:
     """Return the effects of each new memory on its neighbours, by their ids. The nearest are judged first."""
     known = [
-        _same_subject(memory, near[at])[:KNOWN] if is_one_statement(memory) else []
+        _same_subject(memory, near[at])[:MOST_KNOWN] if is_one_statement(memory) else []
         for at, memory in enumerate(memories)
     ]
     wanted = [(number, at) for at, found in enumerate(known) for number in range(len(found))]

@@ -29,13 +29,13 @@ from bethink.model import Entity, Memory, Passage
 from bethink.text import clean
 
 MOST_READ = 2000  # commits that are looked at, the newest
-MOST = 400  # commits of one history that become memories; the most telling ones
+MOST_COMMITS = 400  # commits of one history that become memories; the most telling ones
 MOST_BYTES = 48_000_000
 MOST_FILES = 6
 LATEST = 4_102_444_800  # seconds: what is dated after 2099 was dated by a broken clock
-SECONDS = 60.0
-LONGEST = 1_200  # characters of what a commit tells
-READ = 20_000  # characters of a message that are looked at
+TIME_LIMIT = 60.0
+_LONGEST = 1_200  # characters of what a commit tells
+_READ = 20_000  # characters of a message that are looked at
 # Chosen on the labelled messages in tests/fixtures/analyze/commits.txt, like the weights of the cues.
 ENOUGH = 0.7  # of cues
 MODEST = 1.1  # for a subject that promises something new
@@ -49,7 +49,7 @@ git --no-pager --no-optional-locks -c core.fsmonitor=false -c core.hooksPath={os
 log --no-merges --no-renames --name-only -z
 --no-ext-diff --no-textconv --no-color --no-show-signature --no-notes --encoding=UTF-8 --no-mailmap
 """.split()
-KEPT = """
+_KEPT = """
 GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM GIT_CONFIG_NOSYSTEM GIT_EXEC_PATH GIT_CEILING_DIRECTORIES
 """.split()
 _ENVIRONMENT = dict(
@@ -98,7 +98,9 @@ def documents(root: Path, known: Collection[str] = ()) -> Iterator[Document | Sk
     # Ranked before the known ones are left out: otherwise each run would go one step further down.
     found.sort(key=lambda item: -item[1].score)
     chosen = [
-        (commit, explanation) for commit, explanation in found[:MOST] if commit.id not in known
+        (commit, explanation)
+        for commit, explanation in found[:MOST_COMMITS]
+        if commit.id not in known
     ]
     for commit, explanation in sorted(chosen, key=lambda item: item[0].at):
         passage = _make_passage(commit, explanation)
@@ -160,7 +162,7 @@ def _run_git(root: Path, arguments: Sequence[str]) -> tuple[bytes, str | None]:
     environment = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith("GIT_") or name in KEPT
+        if not name.startswith("GIT_") or name in _KEPT
     }
     with tempfile.TemporaryFile() as output:
         trouble = None
@@ -173,13 +175,15 @@ def _run_git(root: Path, arguments: Sequence[str]) -> tuple[bytes, str | None]:
                 stdout=output,
                 stderr=subprocess.PIPE,
                 start_new_session=True,
-                timeout=SECONDS,
+                timeout=TIME_LIMIT,
             )
             if done.returncode:
                 message = clean(done.stderr.decode("utf-8", "replace")).partition("\n")[0]
                 trouble = shorten(message.removeprefix("fatal: ").rstrip("."), 200)
         except subprocess.TimeoutExpired:
-            trouble = f"git took longer than {SECONDS:g} seconds; what it said until then is used"
+            trouble = (
+                f"git took longer than {TIME_LIMIT:g} seconds; what it said until then is used"
+            )
         except (OSError, ValueError):
             return b"", "git is not installed, or the folder is gone"
         output.seek(0)
@@ -206,7 +210,7 @@ def _load_cues() -> list[tuple[re.Pattern[str], float]]:
 
 def explain(message: str, author: str = "") -> Explanation | None:
     """Return what a commit's message explains, or None for the many that explain nothing."""
-    message = message[:READ]
+    message = message[:_READ]
     subject, _, body = message.strip().partition("\n")
     subject = " ".join(subject.split())
     prose = _read_prose(body)
@@ -225,7 +229,7 @@ def explain(message: str, author: str = "") -> Explanation | None:
     if score < (MODEST if modest else ENOUGH):
         return None
     kind = "gotcha" if _mends(subject, prose) and not breaking else "decision"
-    content = shorten(f"{subject}.\n{prose}".rstrip(), LONGEST)
+    content = shorten(f"{subject}.\n{prose}".rstrip(), _LONGEST)
     return Explanation(kind, content, subject, score, breaking=breaking)
 
 
@@ -270,7 +274,7 @@ def _explain_revert(subject: str, prose: str, what: str, commit: str | None) -> 
         if idle or count_words(what) < 3:
             return None
         reason = "The commit gives no reason."
-    content = shorten(f"Reverted: {what.rstrip('.')}.\n{reason}", LONGEST)
+    content = shorten(f"Reverted: {what.rstrip('.')}.\n{reason}", _LONGEST)
     return Explanation("gotcha", content, subject, _ASKED + _score(reason), commit)
 
 

@@ -423,7 +423,7 @@ def _list_outcomes(
 
 # Vectors: through two levels of cache, so that the same text is never embedded twice for a model
 
-PAGE = 64  # memories that are embedded anew in one write
+_PAGE = 64  # memories that are embedded anew in one write
 RECENT_TEXTS = 2048  # texts whose vectors a process keeps at hand
 
 Vectors = tuple[list[Any], dict[str, Any]]  # of each text, and those made just now by hex hash
@@ -544,13 +544,13 @@ def reindex(
         store.rebuild()
         store.drop_vectors()
     done, total = 0, store.count_unembedded(embedder.model)
-    while page := store.list_unembedded(embedder.model, PAGE):
+    while page := store.list_unembedded(embedder.model, _PAGE):
         texts = {memory.id: embedded_text(memory) for memory in page}
         write(**make_batch_parts("vectors", texts, embedder, recent, store))
         done += len(page)
         if progress:
             progress(done, total)
-    while topics := store.list_unembedded_spans(embedder.model, PAGE):
+    while topics := store.list_unembedded_spans(embedder.model, _PAGE):
         texts = {topic.id: topic_text(topic.name, topic.summary) for topic in topics}
         parts = make_batch_parts("span_vectors", texts, embedder, recent, store)
         # A topic has one, as when it was made.

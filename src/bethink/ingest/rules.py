@@ -13,8 +13,8 @@ from typing import NamedTuple
 from bethink.ingest.commands import PROGRAMS, name_family, name_program, split_line
 from bethink.language.rules import binds
 
-KINDS = ("decision", "preference", "gotcha", "pattern")
-MOST = 6  # subjects of one statement: one that names more is an overview
+RULE_KINDS = ("decision", "preference", "gotcha", "pattern")
+_MOST = 6  # subjects of one statement: one that names more is an overview
 _FILE = re.compile(
     r"(?<![\w/.@-])(?:[\w@.+-]{1,80}/){0,8}(?:[\w@+-][\w.@+-]{0,80}\.[A-Za-z][A-Za-z0-9]{0,7}|Makefile|Dockerfile|Justfile|Gemfile|Procfile|Rakefile)(?![\w/])"
 )
@@ -66,7 +66,7 @@ def find_subjects(text: str) -> Subjects:
             if program in PROGRAMS and program not in _WORDS:
                 commands.append(f"{program} {verb}" if verb in _VERBS else program)
     found = Subjects(tuple(files), tuple(dict.fromkeys(commands)))
-    return found if len(found.files) + len(found.commands) <= MOST else Subjects()
+    return found if len(found.files) + len(found.commands) <= _MOST else Subjects()
 
 
 def _is_file(name: str) -> bool:
@@ -87,7 +87,7 @@ def find_touched(file: str, command: str) -> Subjects:
                 families += [family, family.partition(" ")[0]]
             if name_program(member) in _READERS:
                 files += [word for word in member.split()[1:] if _FILE.fullmatch(word)]
-    return Subjects(tuple(files[:MOST]), tuple(dict.fromkeys(families)))
+    return Subjects(tuple(files[:_MOST]), tuple(dict.fromkeys(families)))
 
 
 def make_keys(subjects: Subjects) -> list[str]:

@@ -26,7 +26,7 @@ _DATA = Path(__file__).parent / "data"
 SIGNATURE = 300  # characters
 VALUE = 120  # characters of a constant and its value
 _MARK = 80  # a longer decorator or annotation is left out of the signature
-MOST = 20_000  # symbols of one file
+_MOST = 20_000  # symbols of one file
 MATCHES = 200_000  # of all queries in one file
 _DEEPEST = 500  # nodes in nodes that definitions are looked for in
 CROWD = 2_000  # brackets in a row that the parser could make nothing of; twenty times as many take a second
@@ -34,15 +34,15 @@ _NAME = 200  # characters
 LOOKED = 8_000  # bytes of a definition that are searched for the end of its signature
 # The parser reads 10 MB of code in a second, but on some garbage its time grows with the square of the length. It is given the
 # text piece by piece, and no more of it once it falls behind this pace: seconds of this thread, then bytes in a second.
-PATIENCE, PACE = 0.5, 250_000
+LONGEST_PARSE, PACE = 0.5, 250_000
 _PIECE = 2_048
 UNCLOSED = 1_000  # `<` without `>` in Java or C#, from where on memory grows with the square; in all of java.util no file has 100
 HEAD = 8_192  # characters of a file that tell its language
 _VALUES = frozenset("constant field variable type property".split())
 CALLABLE = frozenset("function method task".split())
-OPEN = frozenset(("namespace", "module"))
+NAMESPACES = frozenset(("namespace", "module"))
 _TYPES = "class interface struct enum union trait record annotation delegate concept macro scope"
-_KINDS = _VALUES | CALLABLE | OPEN | {*_TYPES.split()}
+_KINDS = _VALUES | CALLABLE | NAMESPACES | {*_TYPES.split()}
 PREAMBLE = ("php_tag", "hash_bang_line")
 _LISTS = frozenset(
     "lexical_declaration variable_declaration const_declaration var_declaration type_declaration".split()
@@ -112,7 +112,7 @@ class SourceFile:
             bare = load_pattern("spoken").sub("", text)
             text = "" if bare.count("<") - bare.count(">") > UNCLOSED else text
         data = text.encode("utf-8", "replace")
-        until = time.thread_time() + PATIENCE
+        until = time.thread_time() + LONGEST_PARSE
 
         def read(at: int, _: object) -> bytes:
             """Hand the parser its text, and an early end when it falls behind."""
@@ -259,7 +259,7 @@ class OutlinedFile(SourceFile):
     def outline(self) -> FileOutline:
         taken: list[Symbol] = []
         begins: set[int] = set()
-        for definition, parent, kind, depth in islice(self._nest(), MOST):
+        for definition, parent, kind, depth in islice(self._nest(), _MOST):
             begin = self._find_begin(definition)
             begins.add(begin)
             # Some grammars count the line break as a part of a node.
@@ -325,14 +325,14 @@ class OutlinedFile(SourceFile):
                 continue
             name, kind, owned = definition.name, definition.kind, definition.owner is not None
             key = (start, definition.node.end_byte, name)
-            place = "top" if holder.kind in OPEN else "type"
+            place = "top" if holder.kind in NAMESPACES else "type"
             if key in seen or holder.hidden or definition.settings.get("within", place) != place:
                 continue
             seen.add(key)
             parent = joint.join(filter(None, (holder.name, definition.owner)))
             depth = holder.depth + 1 + owned
             if kind in ("function", "method"):
-                inside = holder.kind not in OPEN | CALLABLE
+                inside = holder.kind not in NAMESPACES | CALLABLE
                 kind = "method" if owned or inside else "function"
             elif kind == "field" and not parent:  # of C's nameless enums
                 kind = "constant"

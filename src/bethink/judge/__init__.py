@@ -29,7 +29,7 @@ from bethink.errors import JudgeError
 
 RELATED = ("replaces", "same", "refines", "contradicts", "answers", "completes", "unrelated")
 # Kinds of a statement of a conversation.
-KINDS = (
+STATEMENT_KINDS = (
     *("decision", "preference", "gotcha", "fact", "problem", "solution", "pattern"),
     *("question", "todo", "none"),
 )
@@ -91,7 +91,7 @@ class Judge:
         """Return the reading of each statement, the second of its pair, given its surroundings."""
         return [
             StatementReading(
-                dict(zip(KINDS, _shares(kinds).tolist(), strict=True)),
+                dict(zip(STATEMENT_KINDS, _shares(kinds).tolist(), strict=True)),
                 _chance(worth[0]),
                 _chance(still[0]),
             )

@@ -15,8 +15,8 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-LONGEST = 2_000  # characters of a text that are looked at
-SHORTEST = 3  # characters of a reason
+_LONGEST = 2_000  # characters of a text that are looked at
+_SHORTEST = 3  # characters of a reason
 EXPLANATION_WORDS = 4  # of what follows a prohibition and a colon, to be its reason; set by hand
 
 # A character of a sentence, or a stop inside of a name or a number.
@@ -208,7 +208,7 @@ def list_second_clauses(statement: str) -> list[str]:
 def _lines(text: str) -> Iterator[str]:
     """The lines of a text, without a label such as "Decision:"."""
     (label,) = _compiled((_LABEL,))
-    for line in text[:LONGEST].splitlines():
+    for line in text[:_LONGEST].splitlines():
         yield label.sub("", line).strip()
 
 
@@ -239,4 +239,4 @@ def _is_explained(head: str, tail: str) -> bool:
 
 def _clean(reason: str) -> str | None:
     reason = reason.strip(" ,;:—–-.()\t")
-    return reason if len(reason) >= SHORTEST else None
+    return reason if len(reason) >= _SHORTEST else None

@@ -178,7 +178,7 @@ def _conform_text(value: str, form: str | tuple[str, ...], path: str) -> str:
     return text
 
 
-GRACE = 1.0  # seconds to tidy up in
+_GRACE = 1.0  # seconds to tidy up in
 
 
 def end_process(process: subprocess.Popen[bytes]) -> None:
@@ -194,5 +194,5 @@ def end_process(process: subprocess.Popen[bytes]) -> None:
             else:
                 process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(GRACE)
+            process.wait(_GRACE)
     process.wait()

@@ -28,8 +28,8 @@ from bethink.model import (
 )
 from bethink.store.words import tokenize
 
-LONGEST = 50_000  # characters of a text that are looked at: marks further down help nobody
-MOST = 2_000  # marks in one text
+_LONGEST = 50_000  # characters of a text that are looked at: marks further down help nobody
+_MOST = 2_000  # marks in one text
 _WORD = re.compile(r"[^\W_]{1,200}")
 _BREAK = re.compile(r"[.!?]\s|\n")
 TITLE = 80  # characters of a signature in a title
@@ -258,8 +258,8 @@ def find_places(text: str, wanted: Sought) -> list[Place]:
         known = not wanted.lexemes.isdisjoint(_lexemes(word))
         return known or word.casefold().startswith(wanted.prefixes)
 
-    words = _WORD.finditer(text[:LONGEST])
-    return list(islice((word.span() for word in words if is_sought(word.group())), MOST))
+    words = _WORD.finditer(text[:_LONGEST])
+    return list(islice((word.span() for word in words if is_sought(word.group())), _MOST))
 
 
 def choose_excerpt(text: str, wanted: Sought | None, room: int) -> Place:
@@ -288,7 +288,7 @@ def choose_sentence(text: str, question: str, other: str) -> str:
     Markdown marks are removed. A heading is chosen only if the text has nothing else.
     """
     wanted = [set(tokenize(one)) - STOP_WORDS for one in (question, other)]
-    lines = [line.strip() for line in _BREAK.split(text[:LONGEST])]
+    lines = [line.strip() for line in _BREAK.split(text[:_LONGEST])]
     lines = [line for line in lines if line and not line.startswith("#")] or lines
 
     def share(line: str) -> list[int]:

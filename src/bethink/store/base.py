@@ -57,8 +57,8 @@ if TYPE_CHECKING:
     from bethink.store.transfer import Bundle, Expected
 
 # The first 13 characters of an id are its millisecond: shorter ones stop being unique with the next memory.
-SHORTEST = 13
-PAGE = 500
+_SHORTEST = 13
+_PAGE = 500
 DAY = 86_400_000  # milliseconds
 _NOTE = "note:"  # before the names of notes among the other facts about the database
 # Invariants of every database: part, repair, message for each row found, and the statement that finds violations.
@@ -260,7 +260,7 @@ class Store(Reader):
         # By what some memories name, not through the whole scope in order.
         sql, values = self._where(filter, by_key=bool(filter.entities))
         return self._memories(
-            f"{sql} ORDER BY {rows.ORDERS[order]} LIMIT ? OFFSET ?", *values, limit, offset
+            f"{sql} ORDER BY {rows.ORDER_CLAUSES[order]} LIMIT ? OFFSET ?", *values, limit, offset
         )
 
     def count(self, filter: Filter) -> int:
@@ -303,7 +303,7 @@ class Store(Reader):
         """
         sql = (
             f"SELECT {self.columns} FROM {rows.JOINS}"
-            f" WHERE {where} AND m.key BETWEEN ? AND ? ORDER BY m.key LIMIT {PAGE}"
+            f" WHERE {where} AND m.key BETWEEN ? AND ? ORDER BY m.key LIMIT {_PAGE}"
         )
         first, last, careful = 1, self._last_key(), 0
         while first <= last:
@@ -317,10 +317,10 @@ class Store(Reader):
                     lost.append(f"number {first}")
                     first += 1
                 else:
-                    careful = first + PAGE
+                    careful = first + _PAGE
                 continue
             yield from found
-            first = found[-1][0] + 1 if len(found) == PAGE else end + 1
+            first = found[-1][0] + 1 if len(found) == _PAGE else end + 1
 
     def duplicates(self, hashes: Sequence[str], scope: str) -> dict[str, str]:
         """Map content hashes to the ids of live memories in the scope with the same text."""
@@ -623,7 +623,7 @@ class Store(Reader):
     # Between stores
 
     def export(
-        self, part: str, scopes: Scopes | None = None, vectors: bool = True, size: int = PAGE
+        self, part: str, scopes: Scopes | None = None, vectors: bool = True, size: int = _PAGE
     ) -> Iterator["Bundle"]:
         """Yield a part (`transfer.PARTS`) in bundles of at most `size` items."""
         keys, select, scope = rows.EXPORTS[part]
@@ -843,5 +843,5 @@ def spell_id(prefix: str) -> str:
 def _shorten(id: str, neighbours: Sequence[str | None]) -> str:
     """Cut an id to the shortest prefix that its neighbours in sort order do not share."""
     shared = max((len(commonprefix([id, other])) for other in neighbours if other), default=0)  # noqa: RUF071
-    size = max(SHORTEST, shared + 1)
+    size = max(_SHORTEST, shared + 1)
     return id[: size + 1] if size < len(id) and id[size - 1] == "-" else id[:size]

@@ -19,8 +19,8 @@ from bethink.text import hash_text
 
 _LABELS = {"content": "A", "section": "C", "tags": "D"}
 FARTHEST, _OFTEN = 16_383, 255
-LONGEST = 200  # bytes of a lexeme; longer ones end in a hash
-LARGEST = 700_000  # bytes of a text's words; PostgreSQL takes one megabyte
+_LONGEST = 200  # bytes of a lexeme; longer ones end in a hash
+_LARGEST = 700_000  # bytes of a text's words; PostgreSQL takes one megabyte
 GAP = 5  # positions between two columns, so that no phrase reaches over
 
 
@@ -53,7 +53,7 @@ def write_tsvector(mark: str, columns: Sequence[str]) -> str:
             positions = places.get(name)
             if positions is None:
                 size += len(name) + 12
-                if size > LARGEST:
+                if size > _LARGEST:
                     break
                 positions = places.setdefault(name, [])
             if len(positions) < _OFTEN:
@@ -67,8 +67,8 @@ def write_tsvector(mark: str, columns: Sequence[str]) -> str:
 
 def bound_word(mark: str, word: str) -> str:
     raw = word.encode("utf-8", "replace")
-    if len(raw) > LONGEST:
-        word = raw[: LONGEST // 2].decode("utf-8", "ignore") + hash_text(word, 12).hex()
+    if len(raw) > _LONGEST:
+        word = raw[: _LONGEST // 2].decode("utf-8", "ignore") + hash_text(word, 12).hex()
     return mark + word
 
 
@@ -114,11 +114,11 @@ def _write_term(mark: str, term: Term) -> str:
 
 # The statements of `pgsearch.sql` by their names.
 _FILE = Path(__file__).with_name("pgsearch.sql").read_text("utf-8")
-STATEMENTS = dict(part.split("\n", 1) for part in _FILE.split("\n-- name: ")[1:])
+SQL = dict(part.split("\n", 1) for part in _FILE.split("\n-- name: ")[1:])
 # Up to this many vectors a scope's are compared one by one, which is exact and takes about a microsecond each; above, the HNSW index of
 # the partition is asked, with a recall@10 of .995 on real texts (bench/LOG.md, 2026-11-15).
-EXACT = 8_000
-EVERY = 1 << 62
+SCANNED_WHOLE = 8_000
+ALL_ROWS = 1 << 62
 INDEXED = (384, 768, 1024, 1536, 3072)  # sizes of vectors that the migration made an index for
 
 

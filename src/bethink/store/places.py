@@ -34,7 +34,7 @@ from bethink.store.words import pack, prepare, tokenize, unpack
 from bethink.text import hash_text, sha256
 
 # Keys in `meta`: answers for requests that come again.
-ANSWERS, ANSWERS_END = "note:answer:", "note:answer;"
+ANSWER_NOTES, ANSWER_NOTES_END = "note:answer:", "note:answer;"
 EMBEDDING_TEXT = (
     "embedding_text"  # key in a memory's metadata: text to embed instead of its content
 )
@@ -473,7 +473,7 @@ class Places(Reader):
         Any answer may quote the deleted text.
         """
         self.run("DELETE FROM embedding_cache WHERE hash = ANY(?)", hashes)
-        self.run("DELETE FROM meta WHERE key >= ? AND key < ?", ANSWERS, ANSWERS_END)
+        self.run("DELETE FROM meta WHERE key >= ? AND key < ?", ANSWER_NOTES, ANSWER_NOTES_END)
 
     def note_purge(self) -> None:
         """Note that something was purged, so that no page of the file keeps it."""

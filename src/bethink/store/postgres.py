@@ -33,7 +33,7 @@ from bethink.store.transfer import PARTS, sign_actor
 from bethink.store.words import POSTINGS, TOGETHER, hash_word, keep_topic_terms, query_words
 from bethink.text import new_id
 
-LONGEST_NAME = 200
+_LONGEST_NAME = 200
 _SAMPLE = 200  # rows whose average size estimates that of a table
 SIZED = "memories words vectors span_vectors history sources embedding_cache".split()
 
@@ -156,7 +156,7 @@ class PostgresWriter(Writer):
         for table in ("words", "span_words"):
             self.run(f"DELETE FROM {table}")
         self.run(f"DELETE FROM vectors v USING models d WHERE d.id = v.model AND ({UNSOUND})")
-        self.run(search.STATEMENTS["sum_vectors"])
+        self.run(search.SQL["sum_vectors"])
 
     def drop_history(self, keys: Keys | None) -> None:
         self.run("SELECT drop_history(?::bigint[])", keys)
@@ -323,7 +323,7 @@ vectors | reindex | {{}} vectors are damaged. | SELECT count(*) FROM vectors v J
         first, *rest = where[0].split("?")
         filter = first + "".join(f"%(f{at})s{part}" for at, part in enumerate(rest))
         named = {f"f{at}": value for at, value in enumerate(where[1])}
-        sql = search.STATEMENTS[name].replace("{filter}", filter).replace("{indexed}", indexed)
+        sql = search.SQL[name].replace("{filter}", filter).replace("{indexed}", indexed)
         return self._ask(sql, {**named, **values})
 
     def _marks(self, scopes: Keys) -> list[str]:
@@ -368,10 +368,13 @@ vectors | reindex | {{}} vectors are damaged. | SELECT count(*) FROM vectors v J
 
     def nearest(self, vector: Any, model: str, filter: Filter, limit: int) -> Ranking:
         asked, size = self._near(vector, model, filter.scopes), len(vector)
-        where, indexed, ways = self._where(filter), "", [search.EVERY]
+        where, indexed, ways = self._where(filter), "", [search.ALL_ROWS]
         if size in search.INDEXED:
             order = f"v.data::halfvec({size}) <=> %(vector)s::halfvec({size})"
-            indexed, ways = f"AND v.dimensions = {size} ORDER BY {order}", [search.EXACT, *ways]
+            indexed, ways = (
+                f"AND v.dimensions = {size} ORDER BY {order}",
+                [search.SCANNED_WHOLE, *ways],
+            )
         for exact in ways:
             asked |= {"limit": limit, "wide": 3 * limit, "exact": exact}
             found = self._search("nearest", where, indexed, **asked)
@@ -469,5 +472,5 @@ vectors | reindex | {{}} vectors are damaged. | SELECT count(*) FROM vectors v J
 
 
 def _check_name(what: str, name: str, required: bool = False) -> None:
-    if (required and not name.strip()) or len(name) > LONGEST_NAME or not name.isprintable():
+    if (required and not name.strip()) or len(name) > _LONGEST_NAME or not name.isprintable():
         raise StoreError(f"{name[:40]!r} cannot name a {what}.", f"Set `{what}` to a short word.")

@@ -93,7 +93,7 @@ UNWANTED = (
 BARE = "NOT EXISTS (SELECT 1 FROM vectors v WHERE v.memory = m.key)"
 BARE_OF = "NOT EXISTS (SELECT 1 FROM vectors v WHERE v.memory = m.key AND v.model = ?)"
 
-ORDERS = {
+ORDER_CLAUSES = {
     "created": "m.created_at DESC, m.key DESC",
     "oldest": "m.created_at, m.key",
     "importance": "m.importance DESC, m.key DESC",

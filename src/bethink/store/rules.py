@@ -16,8 +16,8 @@ from bethink.errors import InvalidInput, NotFound, Overtaken
 from bethink.model import NOTHING, Change, Entity, Entry, Event, Json, Outcome, Receipt, Session
 from bethink.store import rows
 from bethink.store.places import (
-    ANSWERS,
-    ANSWERS_END,
+    ANSWER_NOTES,
+    ANSWER_NOTES_END,
     MEMORIES,
     TOPICS,
     Places,
@@ -69,7 +69,11 @@ class Writer(Places):
         receipt = self._apply()
         self.note_fact(ONCE + once, json.dumps({"at": self.at, "receipt": receipt}))
         # Delete old receipts now and then.
-        ends = ((ONCE, ONCE_END), (ANSWERS, ANSWERS_END)) if hash_text(once)[0] % 64 == 0 else ()
+        ends = (
+            ((ONCE, ONCE_END), (ANSWER_NOTES, ANSWER_NOTES_END))
+            if hash_text(once)[0] % 64 == 0
+            else ()
+        )
         for between in ends:
             found = self.run("SELECT key, value FROM meta WHERE key >= ? AND key < ?", *between)
             old = [key for key, value in found if json.loads(value)["at"] < self.at - ONCE_KEPT]

@@ -59,7 +59,7 @@ SCRUB = "scrub"
 
 # SQLite up to 3.51.2 can corrupt a WAL database that several processes use.
 OLDEST_SQLITE = 3_051_003
-PATIENCE = 2.0  # seconds that a purge waits for other readers; set by hand
+PURGE_PATIENCE = 2.0  # seconds that a purge waits for other readers; set by hand
 LINGERING = (
     "The memory is gone from every answer, but another process is still reading, and until it ends the old text stays in the"
     " database file. The next write after that takes it out."
@@ -228,7 +228,7 @@ full-text index | rebuild | {} spans, but {} are indexed. | SELECT a.n, b.n FROM
             with immediate(self.connection, self.timeout):
                 writer = SqliteWriter(self.connection, batch)
                 result = action(writer)
-            scrub(self.connection, PATIENCE if writer.purged else 0.0)
+            scrub(self.connection, PURGE_PATIENCE if writer.purged else 0.0)
         return result
 
     def write(self, batch: Batch) -> Receipt:

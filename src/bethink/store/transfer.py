@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 EXPORTED = tuple(name for name, info in fields_of(Memory).items() if info.is_shown("export"))
 # In the order of insertion: the things that a memory refers to come before it.
 PARTS = "scopes sources sessions spans records relations turns tombstones".split()
-PAGE = 200  # items per transaction
+ITEMS_PER_WRITE = 200  # items per transaction
 
 Expected = Mapping[str, bytes | None]  # id → expected version; None: the memory must not exist
 Progress = Callable[[int, int], None]
@@ -72,7 +72,7 @@ class Bundle(NamedTuple):
 Item = TypeVar("Item")
 
 
-def split_pages(items: Sequence[Item], size: int = PAGE) -> Iterator[Sequence[Item]]:
+def split_pages(items: Sequence[Item], size: int = ITEMS_PER_WRITE) -> Iterator[Sequence[Item]]:
     for at in range(0, len(items), size):
         yield items[at : at + size]
 

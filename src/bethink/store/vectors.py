@@ -33,7 +33,7 @@ Ids = NDArray[np.int64]
 Part = tuple[int, int]  # model and scope
 
 # Below this many vectors the numbers are compared directly: as fast, and exact.
-EXACT = 4096
+COMPARED_DIRECTLY = 4096
 # From this many vectors on, codes are kept in a file: reading 10,000 vectors from the database takes .15 s, and the file as many
 # again whenever this share of it has changed.
 FILED, CHANGED = 10_000, 0.05
@@ -44,7 +44,7 @@ CHUNK = 1024
 
 # One byte a dimension was tried: recall@10 of .973 on real texts, because one dimension of the default model is large in
 # every text and takes the range. Two bytes give 1.0 and are as fast. (bench/LOG.md, 2026-11-15)
-LARGEST = 32767
+_LARGEST = 32767
 LENGTH = 0.01  # how far a stored vector may be from length one: rounding moves it by a tenth
 
 
@@ -52,7 +52,7 @@ def encode(vector: object, scale: float = 0.0) -> bytes:
     """Encode a float vector as scale and integers; encoding a decoded vector gives the same bytes."""
     values = np.asarray(vector, dtype=np.float32)
     peak = float(np.abs(values).max(initial=0.0))
-    size = np.float32(scale or peak / LARGEST or 1.0)
+    size = np.float32(scale or peak / _LARGEST or 1.0)
     return bytes(size.tobytes() + np.rint(values / size).astype(np.int16).tobytes())
 
 
@@ -208,7 +208,7 @@ class Partition:
         rows = np.arange(len(self.ids))
         if allowed is not None:
             rows = np.flatnonzero(np.isin(self.owners, allowed))
-        if len(rows) > EXACT:
+        if len(rows) > COMPARED_DIRECTLY:
             rows = self._shortlist(query, rows, count_rescored(len(rows), limit))
         scores = self._cosines(query, rows)
         best = np.argsort(-scores, kind="stable")[:limit]

@@ -17,7 +17,7 @@ from typing import TextIO
 from bethink.errors import BethinkError, InvalidInput
 
 # Bytes: rules and ignore files are far smaller, and longer ones are something else.
-LARGEST = 5_000_000
+_LARGEST = 5_000_000
 
 
 def inside(root: Path, path: Path) -> Path:
@@ -52,9 +52,9 @@ def read(path: Path) -> str | None:
             raise InvalidInput(
                 f"{path} is not a regular file.", "Move it away, or choose another file."
             )
-        if path.stat().st_size > LARGEST:
+        if path.stat().st_size > _LARGEST:
             raise InvalidInput(
-                f"{path} holds more than {LARGEST // 1_000_000} MB.", "Choose a smaller file."
+                f"{path} holds more than {_LARGEST // 1_000_000} MB.", "Choose a smaller file."
             )
         raw = path.read_bytes()
     except OSError as error:

@@ -102,7 +102,7 @@ def install(
     where = find_place(warm)._replace(tool_hooks=not no_tool_hooks)
     chosen = choose_hosts(hosts, all) or find_hosts(console, where)
     left_out = {"mcp": no_mcp, "hooks": no_hooks, "skills": no_skills}
-    parts = [part for part in installer.PARTS if not left_out[part]]
+    parts = [part for part in installer._PARTS if not left_out[part]]
     if "mcp" in parts and util.find_spec("mcp") is None:
         raise BethinkError(
             "The MCP server would not start: it needs the library mcp, which is not installed.",
@@ -530,8 +530,8 @@ _TRIED = {"hooks": "hooks", "mcp": "the MCP server"}  # parts that can be tried
 HOOK_SECONDS = 8.0
 SERVER_SECONDS = 25.0
 _STALE = 5  # memories with a missing file that are listed
-RECENT = 24 * 3600.0  # a failure older than that is history
-PATIENCE = 600.0  # seconds after which transcripts that wait are a problem
+RECENT_FAILURE = 24 * 3600.0  # a failure older than that is history
+LONGEST_WAIT = 600.0  # seconds after which transcripts that wait are a problem
 # Input of a test run. It is harmless: no session, so nothing is recorded; a greeting, so nothing is looked up.
 PROBES = {
     "session-start": '{"cwd": "", "hook_event_name": "session-start", "source": "startup"}',
@@ -696,7 +696,7 @@ def check_capture(host: str) -> DoctorFinding:
     at, now = spool.read_captures().get(host), time.time()
     waiting = [entry for entry in spool.list_waiting() if entry.host == host]
     ended = [one for one in waiting if one.event not in spool.UNDER_WAY]
-    late = [one for one in ended if now - one.noted_at > PATIENCE]
+    late = [one for one in ended if now - one.noted_at > LONGEST_WAIT]
     last = "nothing was captured yet" if at is None else f"last capture {span(now - at)} ago"
     summary = f"{last}; waiting: {many(len(waiting), 'transcript')}"
     note = find_connectable(host).files.note
@@ -712,7 +712,7 @@ def check_failures(host: str) -> Iterator[DoctorFinding]:
             last = f"last {span(ago)} ago: {row.message}"
             summary = f"{row.event} failed {many(row.count, 'time')}, {last}"
             fix = "bethink doctor --fix resets the count; fix other problems first"
-            yield report(f"{host} failures", summary, "" if ago > RECENT else summary, fix)
+            yield report(f"{host} failures", summary, "" if ago > RECENT_FAILURE else summary, fix)
 
 
 def check_pauses() -> Iterator[DoctorFinding]:

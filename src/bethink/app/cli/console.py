@@ -41,7 +41,7 @@ from bethink.text import suggest
 if TYPE_CHECKING:
     from bethink.api import Bethink
 
-EVERY = 0.1  # seconds between two reports
+REPORT_INTERVAL = 0.1  # seconds between two reports
 
 
 class Local(tzinfo):
@@ -430,7 +430,7 @@ class Bar:
 
     def __call__(self, done: float, total: int | None = None, label: str | None = None) -> None:
         if self.shown and time.monotonic() >= self._next:
-            self._next = time.monotonic() + EVERY
+            self._next = time.monotonic() + REPORT_INTERVAL
             self.write(self.line(done, total, label))
 
     def write(self, line: str) -> None:

@@ -60,7 +60,7 @@ def config(
 def change_setting(console: Console, key: str, text: str, in_project: bool) -> Result:
     root = locate(console.directory).root if in_project else None
     path = configuration.project_file(root) if root else configuration.user_file()
-    if root and key in configuration.PERSONAL:
+    if root and key in configuration.PERSONAL_SETTINGS:
         raise UsageError(
             f"'{key}' may not be set by a project's file.",
             f"Set it for yourself: bethink config {key} {text}",

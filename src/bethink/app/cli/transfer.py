@@ -492,7 +492,7 @@ def open_peer(
 
 API = "/api/v1"
 _LARGEST_ANSWER = 256 << 20
-PATIENCE = 300.0  # seconds for a request: the server reads a whole project for some
+_PATIENCE = 300.0  # seconds for a request: the server reads a whole project for some
 LARGEST_REQUEST = 4 << 20  # bytes: the server reads no more than eight
 HASHES, IDS, RECORDS = 5000, 500, 100  # of one request
 _WRONG = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError)
@@ -569,7 +569,7 @@ class ServerPeer:
         where = self._address._replace(path=f"{self._address.path}/sync/{operation}")
         headers = {"Authorization": f"Bearer {self._secret.value}"} if self._secret else {}
         try:
-            return post.send(where, body, headers, self._secret, PATIENCE, _LARGEST_ANSWER)
+            return post.send(where, body, headers, self._secret, _PATIENCE, _LARGEST_ANSWER)
         except PostError as error:
             hint = _HINTS.get(error.kind, "Check the address and whether the server runs.")
             raise BethinkError(error.message, hint) from error

@@ -45,7 +45,7 @@ PUBLIC = ("/healthz", "/readyz", "/api/v1/openapi.json", "/api/v1/docs")
 MCP_PATH = "/mcp"
 # What is not for people begins with one of these.
 _PROGRAMS = ("/api/", MCP_PATH, "/healthz", "/readyz")
-PAGE = Path(__file__).with_name("page.html")  # shows the description
+_PAGE = Path(__file__).with_name("page.html")  # shows the description
 _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
@@ -84,7 +84,7 @@ def build(
         return JSONResponse(api.describe())
 
     alive = JSONResponse({"status": "ok"})
-    page = HTMLResponse(PAGE.read_text("utf-8"), headers=site.HEADERS)
+    page = HTMLResponse(_PAGE.read_text("utf-8"), headers=site.HEADERS)
     public: tuple[Callable[..., Any], ...] = (alive, tell_ready, describe, page)
     pages = site.Site(projects, admission)
     routes = [

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from bethink import config as configuration
 from bethink import project as projects
 from bethink.api import Bethink
-from bethink.app.http.security import SESSION, Caller, Grant, Tokens, refuse
+from bethink.app.http.security import SESSION_CALLER, Caller, Grant, Tokens, refuse
 from bethink.app.mcp.keeper import Keeper, Opened
 from bethink.app.results import Condition, Finding
 from bethink.config import locate_database
@@ -56,7 +56,7 @@ ACCESS: ContextVar[tuple[Caller, str | None, str | None]] = ContextVar("bethink_
 class View(Bethink):
     """A project's memory as one caller sees it."""
 
-    caller = SESSION
+    caller = SESSION_CALLER
     server: Projects
 
     @property

@@ -161,7 +161,7 @@ class Caller(NamedTuple):
         return "expired" if self.expires and self.expires <= now else "active"
 
 
-SESSION = Caller("session", "session")
+SESSION_CALLER = Caller("session", "session")
 
 
 def hash_token(secret: str) -> str:
@@ -366,7 +366,7 @@ class Admission(NamedTuple):
         """Return the caller with this token hash. Raises if it is unknown, expired or revoked."""
         found = self.tokens.find(hash)
         if self.session and hmac.compare_digest(self.session, hash):
-            return SESSION
+            return SESSION_CALLER
         if found is None:
             raise refuse("unknown-token")
         state = found.state(datetime.now(UTC))

@@ -76,7 +76,7 @@ ENDS = {"SIGTERM": 0, "SIGHUP": 0, "SIGINT": 130}  # signals, and the exit code 
 UNLISTED, LISTED = 1.0, 0.1
 _LOOK = 0.02  # seconds between two looks at whether it is loaded
 AHEAD = 100  # lines that are read ahead of their answers
-LONGEST = 20_000  # characters of a line that is answered here
+_LONGEST = 20_000  # characters of a line that is answered here
 
 
 def serve_stdio(load: Callable[[], object], serve: "Callable[[Wire], None]") -> NoReturn:
@@ -191,7 +191,7 @@ class Wire:
 def _parse(line: str | None) -> Json:
     """Parse a request or notification; any other line gives an empty object."""
     with suppress(ValueError, RecursionError):
-        message = json.loads((line or "")[:LONGEST])
+        message = json.loads((line or "")[:_LONGEST])
         if isinstance(message, dict) and message.get("jsonrpc") == "2.0":
             has_id = isinstance(message.get("id", 0), int | str)
             return message if has_id and isinstance(message.get("params", {}), dict) else {}

@@ -22,7 +22,7 @@ from bethink.errors import EmbeddingError
 from bethink.hooks import run, state
 from bethink.model import TRUST, Values
 
-PATIENCE = 10.0  # seconds that a call waits for the embedding model
+MODEL_PATIENCE = 10.0  # seconds that a call waits for the embedding model
 _HOST = "claude"  # whose prompt hook calls a tool
 
 Result = TypeVar("Result")
@@ -74,7 +74,7 @@ class Keeper:
     def _lend(self, opened: Opened, meaning: bool) -> Bethink:
         """Copy a memory for one call, with the same store and model; without the model if it is late."""
         memory = copy.copy(opened.memory)
-        if meaning and not opened.ready.wait(PATIENCE):
+        if meaning and not opened.ready.wait(MODEL_PATIENCE):
             message = "the embedding model is still being fetched."
             hint = "wait a little; `bethink reindex` catches up."
             memory.rest_model(EmbeddingError(message, hint))

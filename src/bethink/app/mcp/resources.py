@@ -21,7 +21,7 @@ from bethink.outgoing import Block, clear_name, fence_text
 
 _FILES = 5000  # per knowledge folder that can be read by name
 FILES_LISTED = 1000  # the list has one page
-LARGEST = 2_000_000  # bytes of a file
+_LARGEST = 2_000_000  # bytes of a file
 UNCUT = 1_000_000  # tokens; a resource is not cut
 
 
@@ -76,7 +76,7 @@ def _find_files(memory: Bethink) -> dict[str, Path]:
 
 def _read_offered(file: Path, name: str) -> str | None:
     """Return the text of a file, unless it cannot be read or is excluded by `index: false`."""
-    found = read_text(Found(file, name), LARGEST)
+    found = read_text(Found(file, name), _LARGEST)
     if isinstance(found, Skipped) or not parse(found[0]).directives.get("index", True):
         return None
     return found[0]

@@ -202,9 +202,9 @@ def search_memories(
 
 
 def arrange(memory: "Bethink", answer: Answer, budget: int, offset: int = 0) -> "ShownMemories":
-    from bethink.app.render import WHOLE, Form, ShownMemories, arrange_answer
+    from bethink.app.render import WHOLE_TEXTS, Form, ShownMemories, arrange_answer
 
-    arranged = arrange_answer(memory, answer, budget, Form(quoted=True, more=WHOLE), offset)
+    arranged = arrange_answer(memory, answer, budget, Form(quoted=True, more=WHOLE_TEXTS), offset)
     return ShownMemories(arranged.items, arranged.notes, arranged.both.next)
 
 

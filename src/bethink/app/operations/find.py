@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from bethink.app.operation import Arg, operation
 from bethink.app.operations.requests import (
     DEFAULT_LOOK,
-    MEMORIES,
+    LIST_ORDERS,
+    MEMORY_COLUMNS,
     NO_FILTERS,
-    ORDERS,
     AllProjects,
     Filters,
     Id,
@@ -142,7 +142,7 @@ def ask(
     tool="search_memories",
     agents="read",
     opens="read",
-    lists=("searchResults", "result", *MEMORIES[2:]),
+    lists=("searchResults", "result", *MEMORY_COLUMNS[2:]),
     traits=("meaning",),
     examples=(
         'bethink search "how do we deploy?"',
@@ -240,7 +240,7 @@ def why(
     "Everyday",
     agents="read",
     opens="read",
-    lists=MEMORIES,
+    lists=MEMORY_COLUMNS,
     examples=(
         "bethink today",
         "bethink today yesterday",
@@ -273,7 +273,7 @@ def today(
     tool="get_memories",
     agents="read",
     opens="read",
-    lists=MEMORIES,
+    lists=MEMORY_COLUMNS,
     examples=(
         "bethink get 01a1dd89",
         "bethink get 01a1dd89 --source",
@@ -308,7 +308,7 @@ def get(
     http="GET /memories",
     agents="read",
     opens="read",
-    lists=MEMORIES,
+    lists=MEMORY_COLUMNS,
     examples=(
         "bethink list",
         "bethink list --kind question,todo --since 2w",
@@ -318,7 +318,7 @@ def get(
 )
 def list_(
     memory: "Bethink",
-    order: Annotated[str, Arg("sort order", choices=ORDERS)] = "created",
+    order: Annotated[str, Arg("sort order", choices=LIST_ORDERS)] = "created",
     limit: Annotated[Limit, Arg(on={"http": Arg(high=100, default=50)})] = 20,
     offset: Offset = 0,
     all: Annotated[bool, Arg("no limit", without=("http", "mcp"))] = False,
@@ -338,7 +338,7 @@ def list_(
     "Everyday",
     agents="read",
     opens="read",
-    lists=MEMORIES,
+    lists=MEMORY_COLUMNS,
     examples=("bethink todo", "bethink todo --json"),
 )
 def todo(memory: "Bethink", limit: Limit = 20, all_projects: AllProjects = False) -> Listed:

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 from bethink.app.operation import Arg
 from bethink.model import MODES, Strings
 
-MEMORIES = (
+MEMORY_COLUMNS = (
     *("memories", "memory"),
     *(
         "id",
@@ -20,7 +20,7 @@ MEMORIES = (
         "content",
     ),
 )
-ORDERS = ("created", "oldest", "importance", "used", "useful", "updated")
+LIST_ORDERS = ("created", "oldest", "importance", "used", "useful", "updated")
 
 WHICH = "which memories"
 HOW = "how to search"

@@ -25,7 +25,7 @@ KEY_BYTES = 32
 TICKET_SECONDS = 120
 COOKIE_SECONDS = 7 * 86400  # after the last page that was looked at
 VISIT_SECONDS = 1800  # without a look, after which the next one is another visit; set by hand
-LONGEST = 500  # characters of anything that is offered
+_LONGEST = 500  # characters of anything that is offered
 
 
 class WebSession(NamedTuple):
@@ -98,7 +98,7 @@ class Sessions:
 
     def _read(self, use: str, offered: str, seconds: int) -> tuple[Any, float] | None:
         """Return the signed value and its time, or None if the signature is wrong or too old."""
-        sent = offered[:LONGEST].encode("utf-8", "replace")
+        sent = offered[:_LONGEST].encode("utf-8", "replace")
         try:
             value, at = self._signer(use).loads(sent, max_age=seconds, return_timestamp=True)
         except BadData:

@@ -32,8 +32,8 @@ from bethink.recall.query import parse
 from bethink.recall.shape import find_sought
 from bethink.schema import argument_fields, json_fields
 
-EVERY, _PERSONAL = "all", "personal"  # in the place of a project: more than one, and none
-_WIDER = {EVERY: "all_projects", _PERSONAL: "personal"}  # and what operations call that
+_ALL, _PERSONAL = "all", "personal"  # in the place of a project: more than one, and none
+_WIDER = {_ALL: "all_projects", _PERSONAL: "personal"}  # and what operations call that
 
 
 class Visit(NamedTuple):
@@ -107,7 +107,7 @@ class Visit(NamedTuple):
         """Newer memories about the subject of each memory, as far as this user may see them."""
         place = self._place
         view = self.projects.view(self.caller, place.get("project"), place.get("container"))
-        scopes = view.every_scope() if self.where.get("project") == EVERY else view.scopes
+        scopes = view.every_scope() if self.where.get("project") == _ALL else view.scopes
         marked = {
             one["id"]: one["newer"] for one in memories if one["newer"] and not one["superseded_by"]
         }
@@ -127,7 +127,7 @@ class Visit(NamedTuple):
     def show(self, template: str, status: int = 200, /, **values: object) -> Response:
         """The page that a template makes of values."""
         listed = self.projects.list_visible(self.caller)
-        every = self.query.get("project") == EVERY
+        every = self.query.get("project") == _ALL
         names = {one.scope: one.name for one in listed if every}
         frame = {"visit": self, "room": self.room, "projects": listed, "scope_names": names}
         return HTMLResponse(render_page(template, **frame, **values), status)
@@ -292,7 +292,7 @@ class Effect(NamedTuple):
     label: str = ""  # of the button
 
 
-EFFECTS = {
+SHOWN_EFFECTS = {
     "replaces": Effect("This replaces", made="supersedes"),
     "closes": Effect("This closes", made="answers"),
     "newer": Effect("This is newer than", offered="supersedes", label="Replace it"),
@@ -321,7 +321,7 @@ def list_effects(outcome: Values) -> list[tuple[str, str]]:
 def _read_effects(text: str) -> list[tuple[Effect, str]]:
     """Read the effects in an address or a form; unknown ones are left out."""
     parts = [effect.partition(":") for effect in _split(text)[:MOST_EFFECTS]]
-    return [(EFFECTS[name], id) for name, _, id in parts if name in EFFECTS]
+    return [(SHOWN_EFFECTS[name], id) for name, _, id in parts if name in SHOWN_EFFECTS]
 
 
 def _load_effects(visit: Visit) -> list[tuple[Effect, Json]]:

@@ -20,7 +20,7 @@ from starlette.types import Receive, Scope, Send
 from bethink.app.http.api import LARGEST_BODY
 from bethink.app.http.projects import Projects
 from bethink.app.http.security import (
-    SESSION,
+    SESSION_CALLER,
     Admission,
     as_refusal,
     hash_token,
@@ -86,7 +86,7 @@ class Site:
         if session is None or session.name != room:
             await _ask_to_sign_in(request)(scope, receive, send)
             return
-        caller = SESSION
+        caller = SESSION_CALLER
         if session.token:
             caller = await asyncio.to_thread(self._admission.identify, session.token)
         mark, address = self._sessions.mark(session), scope["path"].removeprefix(session.room)

@@ -25,11 +25,11 @@ from bethink.language.vocabulary import HEADING_ABOUT
 from bethink.model import Entity, Memory
 
 # Bounds on the findings, set by hand.
-MOST = 24  # findings of all pages together
+_MOST = 24  # findings of all pages together
 _MOST_PAGES = 200
 _MOST_PER_FILE = 6
 MOST_RECORDS = 80
-LONGEST = 1_500  # characters of a finding
+_LONGEST = 1_500  # characters of a finding
 _SHORTEST = 8  # words; a shorter section is a stub or a link
 _IDLE = re.compile(r"(?i)(?:table of )?contents|english\b|[\[`#|~-]")
 _LINK = re.compile(r"\[([^\]\n]{0,300})\](?:\([^)\n]{0,600}\)|\[[^\]\n]{0,100}\])")
@@ -54,7 +54,7 @@ def analyze(tree: Tree) -> Iterator[Finding]:
     kept = [path for path in paths if not re.search(table["passed_over"], path.lower())]
     for path in kept[:_MOST_PAGES]:
         found += _describe_page(tree, path)
-    yield from _pick_important(found, MOST)
+    yield from _pick_important(found, _MOST)
     yield from _describe_records(tree)
 
 
@@ -142,7 +142,7 @@ def _describe_page(tree: Tree, path: str) -> list[Finding]:
                 section.lines,
                 topic["kind"],
                 topic["tag"],
-                f"{section.names[-1].rstrip(':')}:\n{shorten(section.text, LONGEST)}",
+                f"{section.names[-1].rstrip(':')}:\n{shorten(section.text, _LONGEST)}",
                 importance=topic["importance"],
                 section=" › ".join((path, *section.names)),
             )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Bounds on the findings, set by hand.
 PER_FINDING = 15  # routes in one finding
-MOST = 20
+MOST_ROUTES = 20
 _MOST_PER_FILE = 600
 _DEEPEST = 6  # routers in routers that are followed
 METHODS = "GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS"
@@ -55,7 +55,7 @@ class RoutePart(NamedTuple):
 def analyze(tree: Tree) -> Iterator[Finding]:
     groups = (list(own) for _, own in groupby(find_routes(tree), lambda route: route.file))
     cut = (own[at : at + PER_FINDING] for own in groups for at in range(0, len(own), PER_FINDING))
-    yield from [_describe_routes(group) for group in cut][:MOST]
+    yield from [_describe_routes(group) for group in cut][:MOST_ROUTES]
 
 
 def find_routes(tree: Tree) -> list[Route]:

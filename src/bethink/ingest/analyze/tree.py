@@ -21,7 +21,7 @@ from bethink.ingest.symbols import load_table, shorten
 from bethink.ingest.sync import Skipped
 from bethink.model import Entity, Passage
 
-LARGEST = 1_000_000  # bytes of a file that is read; what people write by hand is shorter
+_LARGEST = 1_000_000  # bytes of a file that is read; what people write by hand is shorter
 _MOST_FILES = 20_000  # paths that are looked at; a tree beyond that is data, not a project
 READ_LIMIT = 60_000_000  # characters that one analysis reads
 # A key of so many parts makes the parser of TOML begin again with each of them.
@@ -102,7 +102,7 @@ class Tree:
     def text(self, path: str) -> str:
         """Return a text with plain line ends and without private parts, or "" if it cannot be read."""
         if path in self._files and path not in self._texts:
-            read = read_text(self._files[path], LARGEST)
+            read = read_text(self._files[path], _LARGEST)
             if self._read > READ_LIMIT:
                 read = Skipped(path, f"not analysed: {READ_LIMIT:,} characters were read before it")
             if isinstance(read, Skipped):

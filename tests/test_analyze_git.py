@@ -251,7 +251,7 @@ def test_reading_a_history_is_bounded(repository, tmp_path, monkeypatch):
         patch.setattr(git, "MOST_READ", 1)
         assert ids(repository.root) == [newest]
     with monkeypatch.context() as patch:
-        patch.setattr(git, "MOST_COMMITS", 1)
+        patch.setattr(git, "MOST_EXPLAINED", 1)
         assert ids(repository.root) == [best]
         assert ids(repository.root, known=[best]) == [], "known ones do not let others in"
     with monkeypatch.context() as patch:

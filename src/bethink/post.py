@@ -21,7 +21,7 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 _LARGEST_ANSWER = 2 << 20
 LARGEST_COMPLAINT = 20_000
 TRIES = 3  # attempts if a model is busy
-LONGEST_WAIT = 30.0  # seconds that a busy model may ask for
+_LONGEST_WAIT = 30.0  # seconds that a busy model may ask for
 _HEADERS = {
     "Content-Type": "application/json",
     "Accept": "application/json",
@@ -116,7 +116,7 @@ class Endpoint:
                     )
                 return send(self.where, body, headers, self.key, self._timeout, largest)
             except PostError as error:
-                if error.kind != "busy" or not left or not 0 < error.wait <= LONGEST_WAIT:
+                if error.kind != "busy" or not left or not 0 < error.wait <= _LONGEST_WAIT:
                     hint = hints[error.kind].replace("{}", self._setting)
                     raise self._fail(error.message, hint, error.kind) from None
                 sleep(error.wait)

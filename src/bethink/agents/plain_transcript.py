@@ -40,7 +40,7 @@ ROLES = {
     for name in names.split()
 }
 _WHOLE = 128 << 20  # bytes of a text
-LONGEST_LINE = 20_000  # characters; a longer one names no speaker
+_LONGEST_LINE = 20_000  # characters; a longer one names no speaker
 TEXT_SUFFIXES = (".md", ".markdown", ".txt", ".text")
 _NAME = rf"(?P<name>{'|'.join(sorted(ROLES, key=len, reverse=True))})(?:[ ]said)?"
 _NOTE = r"(?:[ ]{0,2}[(\[—–-][^\n]{0,80}?)?"
@@ -135,7 +135,7 @@ def find_speakers(text_lines: list[str]) -> list[tuple[int, str, str]]:
         opening = FENCE.match(line)
         if opening and (not fence or opening[1].startswith(fence)):
             fence = "" if fence else opening[1]
-        if fence or len(line) > LONGEST_LINE:
+        if fence or len(line) > _LONGEST_LINE:
             continue
         for found, pattern in zip(marks, STYLES, strict=True):
             if match := pattern.match(line):

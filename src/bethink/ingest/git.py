@@ -29,7 +29,7 @@ from bethink.model import Entity, Memory, Passage
 from bethink.text import clean
 
 MOST_READ = 2000  # commits that are looked at, the newest
-MOST_COMMITS = 400  # commits of one history that become memories; the most telling ones
+MOST_EXPLAINED = 400  # commits of one history that become memories; the most telling ones
 MOST_BYTES = 48_000_000
 MOST_FILES = 6
 LATEST = 4_102_444_800  # seconds: what is dated after 2099 was dated by a broken clock
@@ -99,7 +99,7 @@ def documents(root: Path, known: Collection[str] = ()) -> Iterator[Document | Sk
     found.sort(key=lambda item: -item[1].score)
     chosen = [
         (commit, explanation)
-        for commit, explanation in found[:MOST_COMMITS]
+        for commit, explanation in found[:MOST_EXPLAINED]
         if commit.id not in known
     ]
     for commit, explanation in sorted(chosen, key=lambda item: item[0].at):

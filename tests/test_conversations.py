@@ -154,6 +154,17 @@ def test_a_replaced_transcript_adds_only_new_turns(memory, tmp_path):
     assert fill(memory, transcript(file, "s9", tmp_path / "shop", *CHANGE)).turns == 2
 
 
+def test_a_forked_transcript_that_is_replaced_gives_each_turn_once(memory, tmp_path):
+    said = CHOICE + DOUBT + CHANGE
+    file = talk(tmp_path, *said)
+    fill(memory, file)
+    fork = tmp_path / "b.jsonl"
+    fork.write_text(file.read_text())
+    fill(memory, transcript(fork, "s1", tmp_path / "shop", *CHANGE, append=True))
+    fill(memory, transcript(file, "s9", tmp_path / "shop", *CHANGE))
+    assert len(kept(memory, "context")) == len(said) + 4
+
+
 def test_a_conversation_goes_to_its_project_though_one_file_holds_several(
     memory, tmp_path, monkeypatch
 ):

@@ -426,6 +426,11 @@ def test_a_slow_server_is_reported(server):
     assert "did not answer within 0.1 seconds" in told.message and "model_timeout" in told.hint
 
 
+def test_a_slow_server_is_asked_once(server):
+    failing(server, fake_llm.silent, timeout=0.1)
+    assert len(server.requests) == 1
+
+
 def test_a_missing_address_is_refused():
     with pytest.raises(EmbeddingError, match="`embedding_url`"):
         HttpEmbedder("", "m")
@@ -443,6 +448,12 @@ def test_a_vector_of_another_length_is_refused(server):
 def test_the_http_embedder_needs_its_extra(server, monkeypatch):
     monkeypatch.setitem(sys.modules, "httpx2", None)
     assert "pip install 'bethink[http]'" in failing(server, answer_vectors).message
+
+
+def test_without_its_extra_the_http_embedder_sends_nothing(server, monkeypatch):
+    monkeypatch.setitem(sys.modules, "httpx2", None)
+    failing(server, answer_vectors)
+    assert server.requests == []
 
 
 def test_an_endpoint_that_was_down_is_asked_again_after_a_while(server, tmp_path):

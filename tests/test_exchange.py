@@ -315,6 +315,16 @@ def test_a_file_that_is_no_export_is_refused(cli, tmp_path, text, said):
     assert said in cli.fails("import", str(file), code=2)
 
 
+def test_a_refused_file_leaves_nothing_behind(cli, tmp_path):
+    fill(cli)
+    good = list(exported(cli).values())
+    emptied(cli)
+    file = tmp_path / "memories.json"
+    file.write_text(json.dumps([*good, {"scope": "personal", "kind": "fact", "content": "x"}]))
+    cli.fails("import", str(file), code=2)
+    assert exported(cli) == {}
+
+
 def test_an_imported_handoff_hides_none_of_your_own(cli, tmp_path):
     cli.ok("handoff", "save", "--summary", "The stranger says: push to main")
     (theirs,) = exported(cli).values()

@@ -188,6 +188,12 @@ def test_metadata_of_a_handoff_come_back(memory):
     assert not save_handoff(memory, FULL._replace(metadata=given)).new
 
 
+def test_other_metadata_replace_a_handoff(memory):
+    saved = save_handoff(memory, FULL._replace(metadata={"ticket": "SHOP-12"}))
+    again = save_handoff(memory, FULL._replace(metadata={"ticket": "SHOP-13"}))
+    assert again.supersedes == (saved.memory.id,)
+
+
 def test_secrets_of_a_handoff_are_redacted(memory):
     token = "ghp_" + "a1B2" * 9
     again = save_handoff(memory, FULL._replace(metadata={"token": token}))

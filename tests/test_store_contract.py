@@ -91,6 +91,12 @@ def test_a_text_that_is_not_unicode_is_refused(store):
         put(store, make("fine", tags=("half a pair \udcff",)))
 
 
+def test_a_refused_write_stores_nothing(store):
+    with pytest.raises(InvalidInput):
+        put(store, make("first"), make("fine", tags=("half a pair \udcff",)))
+    assert store.count(everything()) == 0
+
+
 def test_every_field_comes_back_as_written(store):
     (fields,) = EVERY_FIELD
     full = make("Sessions are kept in Redis, not in cookies", **fields)
@@ -486,6 +492,13 @@ def test_resetting_everything_leaves_nothing(store):
     assert set(found.vectors.values()) <= {0}
     assert store.find_purged([gone.content_hash]) == set()
     assert store.check(deep=True) == []
+
+
+def test_resetting_everything_resets_every_scope(store, march):
+    first, second, *_ = march
+    write(store, relate=(Relation(first, second, "builds_on"),))
+    assert store.reset() == len(march)
+    assert set(pick(store.overview(), "memories deleted relations entities")) == {0}
 
 
 def test_a_reset_store_takes_memories_again(store):

@@ -76,7 +76,7 @@ _CHANGED = 120  # characters of a changed line
 _NO_OUTCOME = compile_late(
     r"\s*(?:<tool_use_error>)?(?:Sibling tool call errored|Cancelled: parallel tool call|The user doesn't want to proceed"
     r"|\[Request interrupted|Request interrupted|Permission to use |This command requires approval|InputValidationError"
-    r"|Hook PreToolUse|PreToolUse|Command (?:was )?(?:running in|moved to) (?:the )?background|Command timed out|User rejected|Claude requested permissions)"
+    r"|Hook PreToolUse|PreToolUse|The user forbade this call: |Command (?:was )?(?:running in|moved to) (?:the )?background|Command timed out|User rejected|Claude requested permissions)"
 )
 _WORD = compile_late(r"[^\W_]{2,40}|\d")
 _CONTROL = compile_late(r"[\x00-\x1f\x7f]")

@@ -7,6 +7,7 @@ import { isAbsolute, join } from "node:path"
 
 const COMMAND = ["bethink"]
 const TOOLS = ["bash", "read", "edit", "write"] // after which the hook runs
+const READS = TOOLS[1] // changes nothing, so that no rule forbids it
 const LIMIT = 8000 // milliseconds; the hook keeps to a shorter one of its own
 
 const data = join(process.env.XDG_DATA_HOME || join(homedir(), ".local", "share"), "opencode")
@@ -99,7 +100,7 @@ export const Bethink = async ({ directory }) => {
     },
 
     "tool.execute.before": async ({ tool, sessionID, callID }, output) => {
-      if (!TOOLS.includes(tool) || tool === "read" || !enforced()) return
+      if (!TOOLS.includes(tool) || tool === READS || !enforced()) return
       const call = { tool_name: tool, tool_input: output?.args, tool_use_id: callID }
       const reason = await told("tool-before", { session_id: sessionID, ...call }, directory, "deny")
       if (reason) throw new Error(reason)

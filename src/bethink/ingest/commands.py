@@ -16,7 +16,7 @@ PROGRAMS = frozenset(
 )
 # Words behind which the command that counts begins.
 PREFIXES = frozenset("sudo time command exec nice nohup env timeout stdbuf xvfb-run".split())
-# Words by which a runner starts another program in an environment of its own.
+# Words by which a runner starts another program.
 RUNNERS = tuple(
     tuple(one.split())
     for one in (

@@ -1,4 +1,4 @@
-"""Match tool calls against enforced rules, by the words of their commands and the paths that they change.
+"""Match tool calls against enforced rules, by words of commands and by paths that they change.
 
 Everything here is literal: a pattern `git push --force` means the program `git`, its first argument `push`, and the flag `--force`, however
 the shell line wraps them. A line that cannot be parsed matches nothing.
@@ -235,7 +235,7 @@ def list_commands(line: str, depth: int = 0) -> Iterator[SimpleCommand]:
 
 
 def _drop_literals(line: str) -> str:
-    """A shell line without what stands in single quotes or behind a backslash: nothing in it is run."""
+    """A shell line without text in single quotes or behind a backslash: none of it is run."""
     kept: list[str] = []
     quote, at = "", 0
     while at < len(line):
@@ -266,7 +266,7 @@ def _split_punctuation(token: str) -> list[str]:
 
 
 def _unwrap(words: list[str], depth: int) -> Iterator[tuple[str, ...]]:
-    """The command behind keywords, assignments, prefixes such as sudo, runners such as `uv run`, and shells."""
+    """The command behind keywords, assignments, prefixes (sudo), runners (`uv run`) and shells."""
     while words and (words[0] in _KEYWORDS or re.match(r"\w{1,60}\+?=", words[0])):
         words = words[1:]
     if not words:

@@ -70,7 +70,7 @@ def find_subjects(text: str) -> Subjects:
 
 
 def list_quoted(text: str) -> tuple[list[str], list[str]]:
-    """Return the commands and the files that a statement names literally, as patterns for a person to choose from."""
+    """Return the commands and files that a statement names, for a person to choose from."""
     files = [name for name in dict.fromkeys(_FILE.findall(text)) if _is_file(name)]
     quoted = [code.strip() for code in _CODE.findall(text)]
     commands = [

@@ -1,4 +1,4 @@
-"""`promote` and `demote`: proven memories as rules that agents always read; `enforce`: rules that deny tool calls."""
+"""`promote`, `demote` and `enforce`: memories as rules that agents read, or that deny tool calls."""
 
 from typing import Annotated
 

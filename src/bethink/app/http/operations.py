@@ -531,7 +531,10 @@ class EnforcedList(NamedTuple):
 
 @route("GET /enforced", "Browse")
 def enforced(memory: View) -> EnforcedList:
-    """List the rules that deny tool calls on this machine. They are set and lifted by `bethink enforce` alone."""
+    """List the rules that deny tool calls on this machine.
+
+    Only `bethink enforce` sets and lifts them.
+    """
     visible = enforcing.list_enforced(memory)
     return EnforcedList([one for one in visible if one.content])
 

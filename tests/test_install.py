@@ -359,7 +359,9 @@ def test_a_command_of_an_agent_grants_nothing(cli, home, monkeypatch):
 @pytest.mark.parametrize(
     ("host", "file", "rule"),
     [
-        pytest.param("claude", ".claude/settings.json", "mcp__bethink__store_memories", id="claude"),
+        pytest.param(
+            "claude", ".claude/settings.json", "mcp__bethink__store_memories", id="claude"
+        ),
         pytest.param("codex", ".codex/config.toml", "tools.store_memories]", id="codex"),
         pytest.param(
             "opencode", ".config/opencode/opencode.json", "bethink_store_memories", id="opencode"

@@ -104,7 +104,7 @@ class HookScript(NamedTuple):
 
 
 class PermissionRules(NamedTuple):
-    """Rules that let an agent use our tools without asking: items of a list, members of an object, or a file."""
+    """Rules that let an agent use our tools without asking: list items, members, or a file."""
 
     rule: str = ""  # for one tool: {tool} is its name
     path: Strings = ()  # of the list, or of the object

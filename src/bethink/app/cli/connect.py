@@ -716,12 +716,12 @@ def check_permission(one: Connection) -> Iterator[DoctorFinding]:
     if installer.find_rules_file(one.host, one.place) is None or one.plugin:
         return
     asks = "asks before it uses memory"
-    said = {
+    answers = {
         True: f"may use {', '.join(installer.list_allowed())} without asking",
         False: f"{asks}, as chosen; `bethink install --{one.host} --allow` changes it",
         None: f"{asks}; `bethink install --{one.host}` offers to allow it",
     }
-    yield one.report("permission", said[installer.find_permission(one.host)])
+    yield one.report("permission", answers[installer.find_permission(one.host)])
 
 
 def check_capture(host: str) -> DoctorFinding:

@@ -103,6 +103,18 @@ class HookScript(NamedTuple):
     disarm: Disarm  # a script that the user changed, made to call nothing
 
 
+class PermissionRules(NamedTuple):
+    """Rules that let an agent use our tools without asking: list items, members, or a file."""
+
+    rule: str = ""  # for one tool: {tool} is its name
+    path: Strings = ()  # of the list, or of the object
+    value: Values | str = ""  # of a member; empty if the rules are items of a list
+    file: str = ""  # in the agent's folder; by default that of the MCP server
+    others: Strings = ()  # rules for what are no tools of ours
+    text: str = ""  # of a file that holds nothing else: {tools} is the list of names
+    optional: bool = False  # only in a file that exists
+
+
 class InstallFiles(NamedTuple):
     """The files that connect an agent.
 
@@ -129,7 +141,7 @@ class InstallFiles(NamedTuple):
         "description",
         "compatibility",
     )  # of the front matter; empty for all
-    reads: Strings = ()  # permission rules for what only reads
+    permission: PermissionRules | None = None  # None if it asks nobody, or keeps no such rules
     plugins: str = ""  # the file in which plugins are enabled
     note: str = ""  # shown after an installation
 

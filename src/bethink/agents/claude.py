@@ -10,6 +10,7 @@ from bethink.agents.agent import (
     Agent,
     HookDialect,
     InstallFiles,
+    PermissionRules,
     TranscriptFiles,
     nest_context,
 )
@@ -109,13 +110,11 @@ AGENT = Agent(
         strict=(".claude.json", "settings.json"),
         plugins="settings.json",
         note="Claude Code sessions that run already are not connected; new ones are.",
-        # The tools that a briefing recommends and that only read.
-        reads=(
-            "mcp__bethink__search_memories",
-            "mcp__bethink__get_memories",
-            "mcp__bethink__get_handoff",
-            "mcp__bethink__memory_overview",
-            "Bash(bethink recall *)",
+        permission=PermissionRules(
+            "mcp__bethink__{tool}",
+            ("permissions", "allow"),
+            file="settings.json",
+            others=("Bash(bethink recall *)",),
         ),
     ),
 )

@@ -9,6 +9,7 @@ from bethink.agents.agent import (
     Agent,
     HookDialect,
     InstallFiles,
+    PermissionRules,
     TranscriptFiles,
     nest_context,
 )
@@ -85,6 +86,9 @@ AGENT = Agent(
         matchers={"tool": "Bash|apply_patch"},
         last={"timeout": 3},  # the longest that Codex allows at the end of a session
         strict=("hooks.json",),
+        permission=PermissionRules(
+            "{tool}", ("mcp_servers", "bethink", "tools"), {"approval_mode": "approve"}
+        ),
         plugins="config.toml",
         note="Codex runs hooks only after you trust them: start it once and say yes when it asks, or type /hooks there.",
     ),

@@ -3,7 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bethink.agents.agent import Agent, HookDialect, InstallFiles, TranscriptFiles
+from bethink.agents.agent import (
+    Agent,
+    HookDialect,
+    InstallFiles,
+    PermissionRules,
+    TranscriptFiles,
+)
 from bethink.model import Values
 
 if TYPE_CHECKING:
@@ -71,6 +77,10 @@ AGENT = Agent(
         grouped=False,
         skills=".cursor/skills",
         start='{\n  "version": 1\n}\n',
+        # Cursor makes this file. A list in `permissions.json` would replace the one in its window.
+        permission=PermissionRules(
+            "Mcp(bethink:{tool})", ("permissions", "allow"), file="cli-config.json", optional=True
+        ),
         note="Cursor reads its hooks and servers when it starts.",
     ),
 )

@@ -4,7 +4,14 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bethink.agents.agent import Agent, HookDialect, InstallFiles, TranscriptFiles, nest_context
+from bethink.agents.agent import (
+    Agent,
+    HookDialect,
+    InstallFiles,
+    PermissionRules,
+    TranscriptFiles,
+    nest_context,
+)
 from bethink.model import Values
 
 if TYPE_CHECKING:
@@ -13,6 +20,14 @@ if TYPE_CHECKING:
 
 # Events whose answer adds context.
 CONTEXT = {"session-start": "SessionStart", "prompt": "BeforeAgent", "tool": "AfterTool"}
+# The tools that Gemini CLI may use without asking.
+POLICY = """\
+[[rule]]
+mcpName = "bethink"
+toolName = {tools}
+decision = "allow"
+priority = 100
+"""
 
 
 def read(path: Path, position: "Position") -> "Transcript":
@@ -62,5 +77,6 @@ AGENT = Agent(
         hooks="settings.json",
         matchers={"tool": "run_shell_command|read_file|replace|write_file"},
         hook={"type": "command", "name": "$name", "command": "$line", "timeout": 10_000},
+        permission=PermissionRules(file="policies/bethink.toml", text=POLICY),
     ),
 )

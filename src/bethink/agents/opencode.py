@@ -5,7 +5,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bethink.agents.agent import Agent, HookDialect, HookScript, InstallFiles, TranscriptFiles
+from bethink.agents.agent import (
+    Agent,
+    HookDialect,
+    HookScript,
+    InstallFiles,
+    PermissionRules,
+    TranscriptFiles,
+)
 from bethink.model import NOTHING, Values
 
 if TYPE_CHECKING:
@@ -78,6 +85,7 @@ AGENT = Agent(
         server={"type": "local", "command": "$words", "enabled": True, "timeout": 20_000},
         hooks="plugins/bethink.js",
         script=HookScript(render_script, disarm_script),
+        permission=PermissionRules("bethink_{tool}", ("permission",), "allow"),
         note="opencode reads its configuration and plugins when it starts.",
     ),
 )

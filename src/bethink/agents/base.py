@@ -194,7 +194,7 @@ class Turn(NamedTuple):
 
     @property
     def summary(self) -> bool:
-        """Whether it is about the conversation: context, not new speech."""
+        """True if it is about the conversation: context, not new speech."""
         return self.role in ABOUT
 
 
@@ -479,7 +479,7 @@ class TaskChange(NamedTuple):
 def read_task_call(
     tool: str, arguments: Fields, call: str | None
 ) -> tuple[list[TaskChange], bool] | None:
-    """Return the items that a call of a task tool states, and whether they are the whole list; None for other tools."""
+    """Return the items that a task tool states, and True if they are the whole list; else None."""
     name = "".join(filter(str.isalpha, tool.lower()))
     if name == "taskcreate":
         return [TaskChange(call or "", _as_task(arguments), "open")], False

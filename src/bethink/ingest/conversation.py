@@ -231,7 +231,7 @@ def _read_turns(recipe: Recipe) -> tuple[list[NewTurn], int]:
 
 
 def _without_named_secrets(turn: Turn) -> Turn:
-    """Redact names of branch, folder, agent, tools and tasks; drop files and work that are named like a secret."""
+    """Redact names and tasks of a turn; drop files and work that are named like a secret."""
     cwd, branch, agent, tools = redact_value((turn.cwd, turn.branch, turn.agent, turn.tools))[0]
     files = tuple(filter(_is_harmless, turn.files))
     work = tuple(fact for fact in turn.work if _is_harmless(fact.name))

@@ -12,7 +12,6 @@ from agent_files import DOCUMENTS, HOSTS, PROGRAM, TOMLS, laid, statuses, tree
 from bethink import skills
 from bethink.agents import install
 from bethink.app.cli.connect import list_notes
-from bethink.app.mcp.tools import TOOLS
 from bethink.errors import BethinkError
 from bethink.hooks import run
 from bethink.text import textfile
@@ -178,7 +177,7 @@ def test_an_upgrade_after_an_edit_still_gives_back_what_was_there(cli, home, mon
         file.write_text(file.read_text().replace('"opus"', '"haiku"'))
     monkeypatch.setattr(install, "find_command", lambda: ("/new/bethink",))
     cli.ok("install", "--claude")
-    assert [file.read_text().count("/new/bethink") for file in files] == [1, 10]
+    assert [file.read_text().count("/new/bethink") for file in files] == [1, 11]
     assert not any(PROGRAM in file.read_text() for file in files)
     cli.ok("uninstall")
     assert [file.read_text() for file in files] == [text.replace('"opus"', '"haiku"')] * 2
@@ -300,35 +299,94 @@ def test_a_foreign_skill_of_our_name_is_kept(cli, home, first):
     assert list((home / ".claude/skills").iterdir()) == [theirs.parent]
 
 
+RULES = [entry.value for entry in install.list_rules("claude")]
+
+
 @pytest.mark.parametrize(
     ("kind", "words", "answer", "allowed"),
     [
-        pytest.param("comments", (), "\n", True, id="comments-blank"),
-        pytest.param("comments", (), "n\n", False, id="comments-n"),
-        pytest.param("comments", (), "", False, id="comments-empty"),
-        pytest.param("comments", ("--no-mcp",), "\n", False, id="comments-no-mcp"),
-        pytest.param("comments", ("--allow-reads",), None, True, id="comments-allow-reads"),
-        pytest.param("comments", (), None, False, id="comments-none"),
-        pytest.param("empty", (), "\n", True, id="empty-blank"),
-        pytest.param("empty", ("--allow-reads",), None, True, id="empty-allow-reads"),
+        pytest.param("comments", (), "\n", True, id="asked-and-entered"),
+        pytest.param("comments", (), "n\n", False, id="asked-and-declined"),
+        pytest.param("comments", (), "", False, id="asked-and-unanswered"),
+        pytest.param("comments", ("--no-mcp",), "\n", False, id="without-the-server"),
+        pytest.param("comments", ("--no-allow",), None, False, id="declined-by-flag"),
+        pytest.param("comments", ("--allow",), None, True, id="allowed-by-flag"),
+        pytest.param("comments", (), None, True, id="no-terminal"),
+        pytest.param("empty", (), "\n", True, id="a-new-file"),
     ],
 )
-def test_tools_that_only_read_are_offered_an_allow_rule(cli, home, kind, words, answer, allowed):
+def test_tools_that_read_or_add_are_offered_an_allow_rule(cli, home, kind, words, answer, allowed):
     path = laid(home, ".claude/settings.json", DOCUMENTS[kind])
     before = tree(home)
     asked = cli("install", "--claude", *words, stdin=answer or "", terminal=answer is not None)
     assert ("[Y/n]" in asked.err) == (answer is not None and not words)
-    assert ("--allow-reads" in asked.err) == (answer is None and not words)
-    rules = set(install.find_connectable("claude").files.reads)
-    assert all((f'"{rule}"' in path.read_text()) == allowed for rule in rules)
+    assert ("--no-allow" in asked.err) == (answer is None and not words)
+    assert {f'"{rule}"' in path.read_text() for rule in RULES} == {allowed}
     installed = tree(home)
-    cli.ok("install", "--claude", *(word for word in words if word != "--allow-reads"))
+    cli.ok("install", "--claude", *(word for word in words if word == "--no-mcp"))
     assert tree(home) == installed, "what was decided holds"
     path.write_text(path.read_text().replace("opus", "haiku"))
     cli.ok("uninstall")
     assert path.read_text() == DOCUMENTS[kind].replace("opus", "haiku")
     path.write_text(DOCUMENTS[kind])
     assert tree(home) == before
+
+
+def test_a_choice_about_permission_can_be_changed(cli, home):
+    path = home / ".claude/settings.json"
+    cli.ok("install", "--claude", "--no-allow")
+    without = path.read_text()
+    cli.ok("install", "--claude", "--allow")
+    assert RULES[0] in path.read_text()
+    cli.ok("install", "--claude", "--no-allow")
+    assert json.loads(path.read_text()) == json.loads(without)
+
+
+def test_a_declined_agent_stays_declined_when_another_is_connected(cli, home):
+    cli.ok("install", "--claude", "--no-allow")
+    cli.ok("install", "--claude", "--codex")
+    assert "permissions" not in (home / ".claude/settings.json").read_text()
+    assert "approval_mode" in (home / ".codex/config.toml").read_text()
+
+
+def test_a_command_of_an_agent_grants_nothing(cli, home, monkeypatch):
+    monkeypatch.setenv("CLAUDECODE", "1")
+    printed = cli("install", "--claude")
+    assert "permissions" not in (home / ".claude/settings.json").read_text()
+    assert "A person can do it: `bethink install --allow`" in printed.err
+
+
+@pytest.mark.parametrize(
+    ("host", "file", "rule"),
+    [
+        pytest.param(
+            "claude", ".claude/settings.json", "mcp__bethink__store_memories", id="claude"
+        ),
+        pytest.param("codex", ".codex/config.toml", "tools.store_memories]", id="codex"),
+        pytest.param(
+            "opencode", ".config/opencode/opencode.json", "bethink_store_memories", id="opencode"
+        ),
+        pytest.param("gemini", ".gemini/policies/bethink.toml", '"store_memories"', id="gemini"),
+        pytest.param(
+            "cursor", ".cursor/cli-config.json", "Mcp(bethink:store_memories)", id="cursor"
+        ),
+    ],
+)
+def test_rules_go_where_the_agent_keeps_its_own(cli, home, host, file, rule):
+    if host == "cursor":  # which makes this file itself
+        laid(home, file, '{"version": 1, "permissions": {"allow": ["Shell(ls)"], "deny": []}}')
+    before = tree(home)
+    cli.ok("install", f"--{host}")
+    text = (home / file).read_text()
+    assert rule in text
+    assert "forget_memories" not in text
+    cli.ok("uninstall")
+    assert tree(home) == before
+
+
+def test_cursor_gets_no_file_that_it_did_not_make(cli, home):
+    cli.ok("install", "--cursor")
+    assert not (home / ".cursor/cli-config.json").exists()
 
 
 OFFER = "at most 50,000 tokens of your plan a day"
@@ -362,17 +420,20 @@ def test_the_users_own_claude_is_offered_with_its_cost_a_day(
         assert OFFER not in cli("install", "--claude").err, "it is offered once"
 
 
-def test_allow_reads_lists_the_reading_tools(home):
-    rules = install.find_connectable("claude").files.reads
-    reading = [name for name, tool in TOOLS.items() if tool.annotations.get("readOnlyHint")]
-    assert [rule.rpartition("__")[2] for rule in rules if "__" in rule] == reading
+def test_only_tools_that_read_or_add_are_allowed(home):
+    assert install.list_allowed() == [
+        "search_memories",
+        "store_memories",
+        "get_memories",
+        "get_handoff",
+        "memory_overview",
+    ]
 
 
 def test_an_existing_permission_rule_survives_an_uninstall(cli, home):
-    rules = install.find_connectable("claude").files.reads
-    text = json.dumps({"permissions": {"allow": [rules[0], "Bash(ls:*)"]}}, indent=2)
+    text = json.dumps({"permissions": {"allow": [RULES[0], "Bash(ls:*)"]}}, indent=2)
     path = laid(home, ".claude/settings.json", text)
-    cli.ok("install", "--claude", "--allow-reads")
+    cli.ok("install", "--claude", "--allow")
     path.write_text(path.read_text().replace('"hooks": {', '"env": {},\n  "hooks": {'))
     cli.ok("uninstall")
     assert json.loads(path.read_text()) == {**json.loads(text), "env": {}}
@@ -442,7 +503,8 @@ def test_without_a_name_the_hosts_that_are_here_are_connected(cli, home, monkeyp
 
 MOVED = """
 CLAUDE_CONFIG_DIR/.claude.json CLAUDE_CONFIG_DIR/settings.json CODEX_HOME/config.toml CODEX_HOME/hooks.json
-COPILOT_HOME/hooks/bethink.json COPILOT_HOME/mcp-config.json GEMINI_CLI_HOME/.gemini/settings.json XDG_CONFIG_HOME/opencode/opencode.json
+COPILOT_HOME/hooks/bethink.json COPILOT_HOME/mcp-config.json GEMINI_CLI_HOME/.gemini/policies/bethink.toml
+GEMINI_CLI_HOME/.gemini/settings.json XDG_CONFIG_HOME/opencode/opencode.json
 XDG_CONFIG_HOME/opencode/plugins/bethink.js
 """
 

@@ -42,16 +42,37 @@ def edit_json(path, change):
     path.write_text(json.dumps(document))
 
 
+CHAIN = ("config", "hooks", "MCP", "permission", "capture")
+
+
 @pytest.mark.parametrize("name", ["claude", "codex", "opencode"])
 def test_the_whole_chain_of_a_host_is_proven(cli, program, name):
     cli.ok("install", f"--{name}")
     found = findings(cli)
-    assert list(found) == [f"{name} {part}" for part in ("config", "hooks", "MCP", "capture")]
+    assert list(found) == [f"{name} {part}" for part in CHAIN]
     assert all(one["ok"] for one in found.values()), found
     assert found[f"{name} hooks"]["message"].startswith("session-start, prompt, stop run")
     assert "tools in" in found[f"{name} MCP"]["message"]
     assert found[f"{name} capture"]["message"].startswith("nothing was captured yet")
     assert spool.list_waiting() == [], "what doctor tries leaves nothing behind"
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        pytest.param("--allow", "may use search_memories, store_memories", id="allowed"),
+        pytest.param("--no-allow", "asks before it uses memory, as chosen", id="declined"),
+    ],
+)
+def test_doctor_says_whether_an_agent_asks(cli, program, flag, message):
+    cli.ok("install", "--claude", flag)
+    assert findings(cli)["claude permission"]["message"].startswith(message)
+
+
+def test_a_missing_permission_rule_is_a_problem(cli, program, home):
+    cli.ok("install", "--gemini")
+    (home / ".gemini/policies/bethink.toml").unlink()
+    assert not findings(cli)["gemini config"]["ok"]
 
 
 def test_no_connected_agent_is_no_problem(cli, program, home):
@@ -224,7 +245,7 @@ def test_a_host_that_only_the_plugin_connects_is_proven_too(cli, home, program, 
     found = findings(cli)
     assert "bethink@bethink" in found["claude config"]["message"]
     assert all(one["ok"] for one in found.values()), found
-    assert list(found) == [f"claude {part}" for part in ("config", "hooks", "MCP", "capture")]
+    assert list(found) == [f"claude {part}" for part in CHAIN if part != "permission"]
 
 
 @pytest.mark.parametrize(

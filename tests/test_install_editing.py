@@ -14,13 +14,13 @@ from bethink.agents.edit import put_entries, take_entries
 from bethink.agents.install import InstallPlace, list_entries
 from bethink.errors import InvalidInput
 
-PLACE = InstallPlace(Path("/home/ü ser"), {}, ("/opt/my tools/bethink",), allow_reads=True)
+PLACE = InstallPlace(Path("/home/ü ser"), {}, ("/opt/my tools/bethink",), allow=True)
 
 
 def wanted(name, part, where=PLACE):
-    kinds = {"hooks": "hook", "mcp": "member", "rules": "item"}
+    kinds = {"hooks": ("hook",), "mcp": ("server",), "rules": ("item", "rule")}
     entries = list_entries(name, where)
-    return tuple(entry for entry in entries if entry.kind == kinds[part])
+    return tuple(entry for entry in entries if entry.kind in kinds[part])
 
 
 HOOKS, SERVER = wanted("claude", "hooks"), wanted("cursor", "mcp")
@@ -28,7 +28,8 @@ JSON_ENTRIES = {
     "claude": (*HOOKS, *wanted("claude", "mcp"), *wanted("claude", "rules")),
     "copilot": (*wanted("copilot", "hooks"), *wanted("copilot", "mcp")),
     "cursor": (*wanted("cursor", "hooks"), *SERVER),
-    "opencode": wanted("opencode", "mcp"),
+    "cursor's rules": wanted("cursor", "rules"),
+    "opencode": (*wanted("opencode", "mcp"), *wanted("opencode", "rules")),
 }
 # Where there was no value, or nothing but blanks in brackets, an empty one looks otherwise afterwards.
 LOOSE = re.compile(r"\A\s*\Z|[\[{]\s+[\]}]")
@@ -44,13 +45,14 @@ def test_what_was_put_into_json_can_be_taken_out_to_the_byte(name, document):
     before, after = edit.parse(text), edit.parse(put.text)
     for entry in entries:
         there = edit.value_at(after, entry.path)
-        assert there == entry.value if entry.kind == "member" else entry.value in there
+        listed = entry.kind in ("hook", "item")
+        assert entry.value in there if listed else there == entry.value
     assert list(before) == [key for key in after if key in before], "the order stays"
     taken = take_entries(put.text, entries, name, text)
     assert edit.parse(taken) == before
     assert taken == text or LOOSE.search(text)
     if not any(mark in text for mark in ("//", "/*", ",}", ",\n}")):
-        assert json.loads(put.text)["hooks" if name != "opencode" else "mcp"]
+        assert json.loads(put.text)
     if "\r\n" in text:
         assert put.text.count("\n") == put.text.count("\r\n")
 
@@ -174,6 +176,33 @@ def test_any_json_document_says_afterwards_what_it_said(value, indent, end, fill
 
 
 CODEX = wanted("codex", "mcp")
+CODEX_ALLOWED = (*CODEX, *wanted("codex", "rules"))
+
+
+@pytest.mark.parametrize("document", TOMLS)
+def test_rules_of_codex_can_be_taken_out_to_the_byte(document):
+    text = TOMLS[document]
+    put = put_entries(text, CODEX_ALLOWED, "codex", toml=True)
+    tools = edit.parse(put.text, toml=True)["mcp_servers"]["bethink"]["tools"]
+    assert tools["store_memories"] == {"approval_mode": "approve"}
+    assert put_entries(put.text, CODEX_ALLOWED, "codex", toml=True) == put
+    assert take_entries(put.text, CODEX_ALLOWED, "codex", text, toml=True).strip() == text.strip()
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        pytest.param('{"permission": "ask"}', "ask", id="one-rule-for-all"),
+        pytest.param(
+            '{"permission": {"bethink_store_memories": "deny"}}', "deny", id="the-users-own-rule"
+        ),
+    ],
+)
+def test_permissions_of_the_user_win(text, kept):
+    put = put_entries(text, wanted("opencode", "rules"), "opencode").text
+    found = json.loads(put)["permission"]
+    assert (found if isinstance(found, str) else found["bethink_store_memories"]) == kept
+    assert take_entries(put, wanted("opencode", "rules"), "opencode", text) == text
 
 
 @pytest.mark.parametrize("document", TOMLS)

@@ -25,18 +25,19 @@ if TYPE_CHECKING:
     OwnsFile = Callable[[Path, bytes], bool]
     Answer = Callable[[str, str], Values | str | None]
     HasFailed = Callable[[Values, str, str], bool | None]
+    Deny = Callable[[str], Values]
     IsBorrowed = Callable[[Mapping[str, str]], bool]
     Render = Callable[[Sequence[str], bool], str]
     Disarm = Callable[[str], str]
 else:
-    ReadTranscript = OwnsLine = OwnsFile = Answer = HasFailed = IsBorrowed = Callable
+    ReadTranscript = OwnsLine = OwnsFile = Answer = HasFailed = IsBorrowed = Deny = Callable
     Render = Disarm = Callable
 
 # Our names for the events of agents.
 EVENTS = tuple(
-    "session-start subagent-start prompt tool tool-failure stop subagent-stop pre-compact post-compact session-end".split()
+    "session-start subagent-start prompt tool-before tool tool-failure stop subagent-stop pre-compact post-compact session-end".split()
 )
-TOOL_EVENTS = ("tool", "tool-failure")  # those at a tool call, which can be declined
+TOOL_EVENTS = ("tool-before", "tool", "tool-failure")  # those at a tool call, which can be declined
 # The names that most agents use, and ours.
 USUAL_EVENTS = MappingProxyType(
     {
@@ -81,6 +82,7 @@ class HookDialect(NamedTuple):
 
     answer: Answer  # (our event, context) → the JSON object or text to print; None for nothing
     events: Mapping[str, str] = USUAL_EVENTS  # its name → ours; empty if a script calls the hooks
+    deny: Deny | None = None  # (reason) → the JSON object that denies a call before it runs
     # Names of the input fields; the first one present counts.
     session: Strings = ("session_id",)
     transcript: Strings = ("transcript_path",)
@@ -101,6 +103,18 @@ class HookScript(NamedTuple):
 
     render: Render  # from the words that start Bethink, and whether it calls hooks at tool calls
     disarm: Disarm  # a script that the user changed, made to call nothing
+
+
+class PermissionRules(NamedTuple):
+    """Rules that let an agent use our tools without asking: list items, members, or a file."""
+
+    rule: str = ""  # for one tool: {tool} is its name
+    path: Strings = ()  # of the list, or of the object
+    value: Values | str = ""  # of a member; empty if the rules are items of a list
+    file: str = ""  # in the agent's folder; by default that of the MCP server
+    others: Strings = ()  # rules for what are no tools of ours
+    text: str = ""  # of a file that holds nothing else: {tools} is the list of names
+    optional: bool = False  # only in a file that exists
 
 
 class InstallFiles(NamedTuple):
@@ -129,7 +143,7 @@ class InstallFiles(NamedTuple):
         "description",
         "compatibility",
     )  # of the front matter; empty for all
-    reads: Strings = ()  # permission rules for what only reads
+    permission: PermissionRules | None = None  # None if it asks nobody, or keeps no such rules
     plugins: str = ""  # the file in which plugins are enabled
     note: str = ""  # shown after an installation
 
@@ -173,3 +187,9 @@ def find_folder(name: str, environment: Mapping[str, str], home: Path) -> Path:
 def nest_context(event: str, context: str) -> Values:
     """Return an answer as Claude Code, Codex and Gemini CLI read it; `event` is their name of the event."""
     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": context}}
+
+
+def nest_denial(reason: str) -> Values:
+    """Return a denial of a tool call as Claude Code and Codex read it."""
+    decision = {"permissionDecision": "deny", "permissionDecisionReason": reason}
+    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **decision}}

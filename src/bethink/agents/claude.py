@@ -10,8 +10,10 @@ from bethink.agents.agent import (
     Agent,
     HookDialect,
     InstallFiles,
+    PermissionRules,
     TranscriptFiles,
     nest_context,
+    nest_denial,
 )
 from bethink.model import Values
 
@@ -77,9 +79,11 @@ AGENT = Agent(
         events={
             **USUAL_EVENTS,
             "SubagentStart": "subagent-start",
+            "PreToolUse": "tool-before",
             "PostToolUseFailure": "tool-failure",
             "PostToolBatch": "tool",
         },
+        deny=nest_denial,
         has_failed=has_failed,
         project_variables=("CLAUDE_PROJECT_DIR",),
         is_borrowed=is_borrowed,
@@ -90,7 +94,10 @@ AGENT = Agent(
         server={"type": "stdio", "command": "$program", "args": "$args"},
         hooks="settings.json",
         hook={"type": "command", "command": "$program", "args": "$args", "timeout": 10},
-        matchers={"tool-failure": "Bash"},
+        matchers={
+            "tool-before": "Bash|Edit|MultiEdit|Write|NotebookEdit",
+            "tool-failure": "Bash",
+        },
         warm={
             "type": "mcp_tool",
             "server": "bethink",
@@ -109,13 +116,11 @@ AGENT = Agent(
         strict=(".claude.json", "settings.json"),
         plugins="settings.json",
         note="Claude Code sessions that run already are not connected; new ones are.",
-        # The tools that a briefing recommends and that only read.
-        reads=(
-            "mcp__bethink__search_memories",
-            "mcp__bethink__get_memories",
-            "mcp__bethink__get_handoff",
-            "mcp__bethink__memory_overview",
-            "Bash(bethink recall *)",
+        permission=PermissionRules(
+            "mcp__bethink__{tool}",
+            ("permissions", "allow"),
+            file="settings.json",
+            others=("Bash(bethink recall *)",),
         ),
     ),
 )

@@ -9,8 +9,10 @@ from bethink.agents.agent import (
     Agent,
     HookDialect,
     InstallFiles,
+    PermissionRules,
     TranscriptFiles,
     nest_context,
+    nest_denial,
 )
 from bethink.model import Values
 
@@ -73,7 +75,13 @@ AGENT = Agent(
     ),
     hooks=HookDialect(
         answer,
-        events={**USUAL_EVENTS, "SubagentStart": "subagent-start", "PostToolUse": "tool"},
+        events={
+            **USUAL_EVENTS,
+            "SubagentStart": "subagent-start",
+            "PreToolUse": "tool-before",
+            "PostToolUse": "tool",
+        },
+        deny=nest_denial,
         has_failed=has_failed,
         project_variables=("CLAUDE_PROJECT_DIR",),
     ),
@@ -82,9 +90,12 @@ AGENT = Agent(
         server_path=("mcp_servers", "bethink"),
         hooks="hooks.json",
         hook={"type": "command", "command": "$line", "timeout": 10},
-        matchers={"tool": "Bash|apply_patch"},
+        matchers={"tool-before": "Bash|apply_patch", "tool": "Bash|apply_patch"},
         last={"timeout": 3},  # the longest that Codex allows at the end of a session
         strict=("hooks.json",),
+        permission=PermissionRules(
+            "{tool}", ("mcp_servers", "bethink", "tools"), {"approval_mode": "approve"}
+        ),
         plugins="config.toml",
         note="Codex runs hooks only after you trust them: start it once and say yes when it asks, or type /hooks there.",
     ),

@@ -3,7 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bethink.agents.agent import Agent, HookDialect, InstallFiles, TranscriptFiles
+from bethink.agents.agent import (
+    Agent,
+    HookDialect,
+    InstallFiles,
+    PermissionRules,
+    TranscriptFiles,
+)
 from bethink.model import Values
 
 if TYPE_CHECKING:
@@ -32,6 +38,10 @@ def answer(event: str, context: str) -> Values | None:
     return {"additional_context": context} if event in _CONTEXT else None
 
 
+def deny(reason: str) -> Values:
+    return {"permission": "deny", "user_message": reason, "agent_message": reason}
+
+
 def has_failed(fields: Values, id: str, output: str) -> bool | None:
     status = fields.get("exit_code", fields.get("exitCode"))
     return status != 0 if isinstance(status, int) else None
@@ -50,6 +60,7 @@ AGENT = Agent(
         events={
             "sessionStart": "session-start",
             "beforeSubmitPrompt": "prompt",
+            "preToolUse": "tool-before",
             "postToolUse": "tool",
             "postToolUseFailure": "tool-failure",
             "stop": "stop",
@@ -60,6 +71,7 @@ AGENT = Agent(
         session=("session_id", "conversation_id"),
         directory=("cwd", "workspace_roots"),
         subagent=("agent_type", "subagent_type"),
+        deny=deny,
         has_failed=has_failed,
         names_transcript=False,
         project_variables=("CURSOR_PROJECT_DIR", "CLAUDE_PROJECT_DIR"),
@@ -71,6 +83,10 @@ AGENT = Agent(
         grouped=False,
         skills=".cursor/skills",
         start='{\n  "version": 1\n}\n',
+        # Cursor makes this file. A list in `permissions.json` would replace the one in its window.
+        permission=PermissionRules(
+            "Mcp(bethink:{tool})", ("permissions", "allow"), file="cli-config.json", optional=True
+        ),
         note="Cursor reads its hooks and servers when it starts.",
     ),
 )

@@ -13,6 +13,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable
+from copy import deepcopy
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -49,7 +50,7 @@ Path = tuple[str | int, ...]
 
 
 class HostEntry(NamedTuple):
-    kind: str  # member of an object; hook or item of a list
+    kind: str  # server or rule, members of an object; hook or item of a list
     path: tuple[str, ...]  # of the member, or of the list
     value: Any
 
@@ -126,13 +127,19 @@ def take_entries(
 
 def _put_entry(document: object, entry: HostEntry, host: str, force: bool) -> str:
     """Add an entry to a document, or return the reason why it was left alone."""
-    if entry.kind == "member":
+    if entry.kind == "rule":  # what the user allows or forbids counts
+        above = value_at(document, entry.path[:-1])
+        if above is None or isinstance(above, dict):
+            holder = _make_holder(document, entry.path[:-1], dict)
+            holder.setdefault(entry.path[-1], deepcopy(entry.value))
+        return ""
+    if entry.kind == "server":
         holder, name = _make_holder(document, entry.path[:-1], dict), entry.path[-1]
         there = holder.get(name)
         ours = is_our_server(there)
         if name in holder and not ours and not force:
             return f"{'.'.join(entry.path)} already exists and is not ours, so it was kept."
-        holder[name] = there | entry.value if ours else entry.value
+        holder[name] = (there if ours else {}) | entry.value  # a new one: other entries go into it
         return ""
     listed = _make_holder(document, entry.path, list)
     handlers = (one for element in listed for one in handlers_of(element))
@@ -165,8 +172,9 @@ def _make_holder(document: Any, path: tuple[str, ...], kind: type) -> Any:
 def _take_entry(document: Any, entry: HostEntry, host: str, before: Any) -> bool:
     """Remove one entry, restore the value before it, and return True if it was there."""
     there = value_at(document, entry.path)
-    if entry.kind == "member":
-        ours = is_our_server(there)
+    if entry.kind in ("server", "rule"):
+        rule = entry.kind == "rule" and there == entry.value != before
+        ours = rule or (entry.kind == "server" and is_our_server(there))
         if ours:
             holder, name = value_at(document, entry.path[:-1]), entry.path[-1]
             holder[name] = before

@@ -25,10 +25,11 @@ from typing import NamedTuple
 
 from bethink import agents, plugins, skills
 from bethink.agents.agent import TOOL_EVENTS, Agent, HookDialect, InstallFiles, find_folder
-from bethink.agents.edit import HostEntry, parse, put_entries, take_entries, value_at
+from bethink.agents.edit import HostEntry, parse, put_entries, take_entries
+from bethink.app.mcp.tools import TOOLS
 from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput
-from bethink.model import Json, Values
+from bethink.model import NOTHING, Json, Values
 from bethink.text import textfile
 
 NAME = "bethink"
@@ -68,7 +69,8 @@ class InstallPlace(NamedTuple):
     environment: Mapping[str, str]
     words: tuple[str, ...] = ()  # that start Bethink
     warm: bool = False  # whether a prompt is answered by the MCP server instead of a new process
-    allow_reads: bool = False  # whether the agent need not ask before tools that only read
+    # Whether the agent may read memory and store notes without asking; None leaves its rules as they are.
+    allow: bool | None = None
     tool_hooks: bool = True  # whether hooks run at tool calls
 
     def find(self, folder: str) -> Path:
@@ -117,25 +119,52 @@ def list_entries(host: str, place: InstallPlace) -> list[HostEntry]:
     """Return the entries that belong in an agent's files."""
     _, hooks, files = find_connectable(host)
     server = fill(files.server, [*place.words, "mcp"])
-    entries = [HostEntry("member", tuple(files.server_path), server)]
+    entries = [HostEntry("server", tuple(files.server_path), server)]
     for name, event in hooks.events.items():
         if place.tool_hooks or event not in TOOL_EVENTS:
             entries.append(HostEntry("hook", ("hooks", name), make_hook(host, place, event)))
-    rules = files.reads if place.allow_reads else ()
-    return [*entries, *(HostEntry("item", ("permissions", "allow"), rule) for rule in rules)]
+    return [*entries, *(list_rules(host) if place.allow else ())]
+
+
+def list_allowed() -> list[str]:
+    """Return the names of the tools that may run without asking: those that read, and those that only add."""
+    return [name for name, tool in TOOLS.items() if tool.is_harmless]
+
+
+def list_rules(host: str) -> list[HostEntry]:
+    """Return the entries that allow these tools in an agent's settings."""
+    about = find_connectable(host).files.permission
+    if about is None or about.text:
+        return []
+    path = tuple(about.path)
+    rules = [*(about.rule.format(tool=name) for name in list_allowed()), *about.others]
+    if about.value:
+        return [HostEntry("rule", (*path, rule), about.value) for rule in rules]
+    return [HostEntry("item", path, rule) for rule in rules]
+
+
+def find_rules_file(host: str, place: InstallPlace) -> Path | None:
+    """Return the file with an agent's permissions, None if it has none or has to make it first."""
+    agent, _, files = find_connectable(host)
+    if files.permission is None:
+        return None
+    if not files.permission.file:
+        return find_server_file(host, place)
+    path = place.find(agent.folder) / files.permission.file
+    return path if os.path.lexists(path) or not files.permission.optional else None
 
 
 def list_files(host: str, place: InstallPlace, parts: Sequence[str] = _PARTS) -> list[HostFile]:
     """The files of these parts, no two of them the same one."""
-    agent, _, about = find_connectable(host)
-    hooks, above = place.hooks_file(host), place.find(about.server_folder or agent.folder)
-    there = (name for name in about.servers if os.path.lexists(above / name))
-    servers = above / next(there, about.servers[-1])
+    about = find_connectable(host).files
+    hooks, servers = place.hooks_file(host), find_server_file(host, place)
+    rules = find_rules_file(host, place)
+    paths = {"server": servers, "hook": hooks}
     files: dict[Path, HostFile] = {}
     for entry in list_entries(host, place):
         part = "hooks" if entry.kind == "hook" else "mcp"
-        path = servers if entry.kind == "member" else hooks
-        if part in parts:
+        path = paths.get(entry.kind, rules)
+        if part in parts and path:
             known = files.get(path, HostFile(path, part))
             both = part if known.part == part else ""
             files[path] = HostFile(path, both, (*known.entries, entry))
@@ -143,10 +172,21 @@ def list_files(host: str, place: InstallPlace, parts: Sequence[str] = _PARTS) ->
         files[hooks] = HostFile(
             hooks, "hooks", text=about.script.render(place.words, place.tool_hooks)
         )
+    if rules and about.permission and about.permission.text and place.allow and "mcp" in parts:
+        text = about.permission.text.format(tools=json.dumps(list_allowed()))
+        files[rules] = HostFile(rules, "mcp", text=text)
     for name, text in skills.render(about.skill_fields).items() if "skills" in parts else ():
         path = place.find(about.skills) / name
         files[path] = HostFile(path, "skills", text=text)
     return list(files.values())
+
+
+def find_server_file(host: str, place: InstallPlace) -> Path:
+    """Return the file with an agent's MCP servers: the first that exists, else the last."""
+    agent, _, about = find_connectable(host)
+    above = place.find(about.server_folder or agent.folder)
+    there = (name for name in about.servers if os.path.lexists(above / name))
+    return above / next(there, about.servers[-1])
 
 
 def is_here(host: str, place: InstallPlace) -> bool:
@@ -166,11 +206,10 @@ def read_settings(path: Path) -> Json:
     return found if isinstance(found, dict) else {}
 
 
-def allows_reads(host: str, place: InstallPlace) -> bool:
-    """Return True if the agent may use tools that only read without asking."""
-    reads = {*find_connectable(host).files.reads}
-    allowed = value_at(read_settings(place.hooks_file(host)), ("permissions", "allow"))
-    return bool(reads) and reads <= {*map(str, allowed or ())}
+def find_permission(host: str) -> bool | None:
+    """Return the recorded choice about using our tools without asking; None if there is none yet."""
+    chosen = [one.allow for one in load_records().values() if host in one.hosts]
+    return next((one for one in chosen if one is not None), None)
 
 
 def has_tool_hooks(host: str, place: InstallPlace) -> bool:
@@ -223,17 +262,18 @@ class InstalledFile(NamedTuple):
     after: Sequence[str] = ()  # digests of what it held before and after the last change
     folders: Sequence[str] = ()  # that were made for it, outermost first
     tool_hooks: bool = True  # False if hooks at tool calls were declined
+    allow: bool | None = None  # whether our tools may run without asking; None: nobody chose
 
     def is_untouched(self, text: str | None) -> bool:
         """Return True if the file was not changed since. A failed write leaves it unchanged."""
         return text is not None and digest(text) in self.after
 
     def as_row(self) -> Json:
-        """Return the fields to store; without the default choice, so that older versions read it."""
-        row = self._asdict()
-        if self.tool_hooks:
-            del row["tool_hooks"]
-        return row
+        """Return the fields to store; without default choices, so that older versions read it."""
+        default = InstalledFile._field_defaults
+        choices = ("tool_hooks", "allow")
+        row = self._asdict().items()
+        return {name: value for name, value in row if name not in choices or value != default[name]}
 
 
 def record_file() -> Path:
@@ -364,7 +404,8 @@ class Installation:
     def take_leaving(self, host: str, target: HostFile, text: str, original: str) -> str:
         """The text without those of our entries that are not wanted any more."""
         wanted = {entry[:2] for entry in target.entries}  # what they are, and where
-        every = list_entries(host, self.place._replace(allow_reads=True, tool_hooks=True))
+        settled = self.place.allow is not None
+        every = list_entries(host, self.place._replace(allow=settled, tool_hooks=True))
         leaving = [entry for entry in every if entry[:2] not in wanted]
         return take_entries(text, leaving, host, original, is_toml(target.path))
 
@@ -402,6 +443,7 @@ class Installation:
             after=[digest(one) for one in (was, text) if one is not None],
             folders=record.folders if was is not None else missing,
             tool_hooks=self.place.tool_hooks,
+            allow=self.place.allow,
         )
 
     def back_up(self, path: Path, text: str) -> str:
@@ -485,12 +527,16 @@ def install(
     parts: Sequence[str] = _PARTS,
     force: bool = False,
     dry: bool = False,
+    allowed: Mapping[str, bool] = NOTHING,
 ) -> list[FileOutcome]:
-    """Connect hosts and return the outcome for each file. Entries of parts not listed are removed."""
+    """Connect hosts and return the outcome for each file. Entries of parts not listed are removed.
+
+    `allowed` says which hosts may use our tools without asking; for the others the recorded choice holds.
+    """
     outcomes = []
     with _working(place, force, dry) as work:
         for host in hosts:
-            work.place = place._replace(allow_reads=place.allow_reads or allows_reads(host, place))
+            work.place = place._replace(allow=allowed.get(host, find_permission(host)))
             wanted = list_files(host, work.place, parts)
             paths = {target.path for target in wanted}
             leaving = [one for one in work.list_recorded(host) if one.path not in paths]
@@ -503,11 +549,11 @@ def uninstall(
 ) -> list[FileOutcome]:
     """Restore the files of these hosts; with `force`, also remove entries without a record."""
     outcomes = []
-    with _working(place, False, dry) as work:
+    with _working(place._replace(allow=False), False, dry) as work:
         known = {*work.records}
         for host in hosts:
             targets = work.list_recorded(host)
-            for one in list_files(host, place) if force else ():
+            for one in list_files(host, place._replace(allow=True)) if force else ():
                 if one.entries and str(one.path) not in known:
                     work.records[str(one.path)] = InstalledFile((host,), original="")
                     targets.append(HostFile(one.path, one.part))

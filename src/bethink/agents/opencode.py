@@ -5,7 +5,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bethink.agents.agent import Agent, HookDialect, HookScript, InstallFiles, TranscriptFiles
+from bethink.agents.agent import (
+    Agent,
+    HookDialect,
+    HookScript,
+    InstallFiles,
+    PermissionRules,
+    TranscriptFiles,
+)
 from bethink.model import NOTHING, Values
 
 if TYPE_CHECKING:
@@ -31,6 +38,10 @@ def owns_file(path: Path, head: bytes) -> bool:
 
 def answer(event: str, context: str) -> Values | None:
     return {"context": context} if event in _CONTEXT else None
+
+
+def deny(reason: str) -> Values:
+    return {"deny": reason}
 
 
 def has_failed(fields: Values, id: str, output: str) -> bool | None:
@@ -69,6 +80,7 @@ AGENT = Agent(
         events=NOTHING,
         session=("session_id", "sessionID"),
         directory=("cwd", "directory"),
+        deny=deny,
         has_failed=has_failed,
     ),
     install=InstallFiles(
@@ -78,6 +90,7 @@ AGENT = Agent(
         server={"type": "local", "command": "$words", "enabled": True, "timeout": 20_000},
         hooks="plugins/bethink.js",
         script=HookScript(render_script, disarm_script),
+        permission=PermissionRules("bethink_{tool}", ("permission",), "allow"),
         note="opencode reads its configuration and plugins when it starts.",
     ),
 )

@@ -97,7 +97,7 @@ def _find_changes(
 
 # Graphs
 
-ABOUT = "about:"  # prefix for the name of an entity, where the id of a memory is possible
+_ABOUT = "about:"  # prefix for the name of an entity, where the id of a memory is possible
 MENTIONS = "mentions"  # edge from a memory to an entity it is about
 THINGS = 8  # entities of one memory
 BEST = 5  # results of a question that count as its focus
@@ -131,8 +131,8 @@ def draw_graph(
     """Build the graph around a memory id, an entity (`about:NAME`), a question, or recent statements."""
     graph = _GraphBuilder(memory, limit)
     seeds = max(1, limit // 2)
-    if focus and focus.casefold().startswith(ABOUT):
-        begin = [graph.begin_with_thing(focus[len(ABOUT) :].strip())]
+    if focus and focus.casefold().startswith(_ABOUT):
+        begin = [graph.begin_with_thing(focus[len(_ABOUT) :].strip())]
     else:
         if focus:
             found = [memory.one(focus)]
@@ -173,9 +173,9 @@ class _GraphBuilder:
 
     def begin_with_thing(self, name: str) -> str:
         """Put a named entity into the focus, ignoring case. Returns the id of its node."""
-        id = ABOUT + name.casefold()
+        id = _ABOUT + name.casefold()
         entities = (entity for one in self._list_about(name) for entity in one.entities)
-        same = (one for one in entities if ABOUT + one.name.casefold() == id)
+        same = (one for one in entities if _ABOUT + one.name.casefold() == id)
         if (entity := next(same, None)) is None:
             raise NotFound(
                 f"Nothing is known about '{name[:80]}'.",
@@ -201,7 +201,7 @@ class _GraphBuilder:
         seen = (one for one in related if one.scope in self._memory.scopes and not one.deleted_at)
         self.add_memories(seen, distance)
         for node in fresh:
-            if node.id.startswith(ABOUT) and not self._is_full():
+            if node.id.startswith(_ABOUT) and not self._is_full():
                 self.add_memories(self._list_about(node.label), distance)
         self._add_things(memories, distance)
 
@@ -214,13 +214,13 @@ class _GraphBuilder:
             for entity in sorted(one.entities, key=lambda e: -shared[e.name.casefold()])[:THINGS]:
                 name = entity.name.casefold()
                 if shared[name] > 1 or len(memories) == 1:
-                    self._add(GraphNode(ABOUT + name, *entity, distance=distance))
+                    self._add(GraphNode(_ABOUT + name, *entity, distance=distance))
 
     def finish(self, focus: Sequence[str]) -> Graph:
         relations = self._memory.store.relations(self._memories)
         found = [GraphEdge(*relation[:3]) for relation in relations]
         found += [
-            GraphEdge(one.id, ABOUT + entity.name.casefold(), MENTIONS)
+            GraphEdge(one.id, _ABOUT + entity.name.casefold(), MENTIONS)
             for one in self._memories.values()
             for entity in one.entities
         ]

@@ -46,7 +46,7 @@ _NAMES = 500  # characters of the names in a file's own passage
 _SPOKEN = 200  # characters that a body lends to a function without documentation
 _READ = 20_000  # characters of a body that are looked at
 ENTITIES = 8
-SUMMARY = 20  # words
+_SUMMARY_WORDS = 20  # words
 _VALUES = frozenset("constant field variable property".split())
 _VERSION = 4  # of how files become passages; a new one reads every file again
 _LARGEST = 2_000_000  # bytes of a source file
@@ -244,7 +244,7 @@ def _name_entities(entry: MapEntry, symbols: Iterable[Symbol]) -> Iterable[str]:
 
 def _cut_summary(summary: str) -> str:
     words = summary.split()
-    return " ".join(words if len(words) <= SUMMARY else [*words[: SUMMARY - 1], "…"])
+    return " ".join(words if len(words) <= _SUMMARY_WORDS else [*words[: _SUMMARY_WORDS - 1], "…"])
 
 
 def _make_passage(

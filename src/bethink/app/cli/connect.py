@@ -18,7 +18,7 @@ from typing import Annotated, NamedTuple
 
 import apsw
 
-from bethink import __version__, config, plugins, registry
+from bethink import __version__, caller, config, plugins, registry
 from bethink import project as projects
 from bethink.agents import install as installer
 from bethink.agents.edit import PROMPT_TOOL
@@ -68,7 +68,7 @@ AllHosts = Annotated[bool, Arg("all of these")]
 @operation(
     "Agents",
     agents="append",
-    person_with=("force",),
+    person_with=("force", "no_hooks", "no_tool_hooks"),
     examples=(
         "bethink install",
         "bethink install --claude --codex --dry-run",
@@ -84,9 +84,10 @@ def install(
     no_hooks: Annotated[bool, Arg("do not add hooks")] = False,
     no_tool_hooks: Annotated[bool, Arg("do not add hooks that run at tool calls")] = False,
     no_skills: Annotated[bool, Arg("do not add skills")] = False,
-    allow_reads: Annotated[
-        bool, Arg("let Claude Code read memory without asking each time")
-    ] = False,
+    allow: Annotated[
+        bool | None,
+        Arg("let agents read memory and store notes without asking; by default asked"),
+    ] = None,
     warm: Annotated[
         bool, Arg("let the running MCP server answer Claude Code's prompt hook", one_of="mcp")
     ] = False,
@@ -112,10 +113,13 @@ def install(
     notes = list_notes(where, ready)
     chosen = [host for host in chosen if not ready[host]]
     may_ask = console.format == "text" and not console.quiet and not dry_run
-    if "claude" in chosen and "mcp" in parts:
-        allowed = allow_reads or may_read(may_ask, where, notes)
-        where = where._replace(allow_reads=allowed)
-    outcomes = installer.install(chosen, where, parts, force, dry_run)
+    allowed: dict[str, bool] = {}
+    if "mcp" in parts:
+        asked = [host for host in chosen if is_undecided(host)] if allow is None else chosen
+        if allow is None and asked:
+            allow = may_use_tools(may_ask, asked, notes)
+        allowed = {} if allow is None else dict.fromkeys(asked, allow)
+    outcomes = installer.install(chosen, where, parts, force, dry_run, allowed)
     if "claude" in chosen and "hooks" in parts:
         offer_model(console, may_ask, where, notes)
     done = {outcome.host for outcome in outcomes if outcome.status in ("made", "changed")}
@@ -160,13 +164,27 @@ def ask_or_tell(
     return False
 
 
-def may_read(may_ask: bool, where: InstallPlace, notes: list[str]) -> bool:
-    """Return True if Claude Code need not ask before tools that only read."""
-    if installer.allows_reads("claude", where):
-        return True
-    rules = ", ".join(find_connectable("claude").files.reads)
-    question = f"Let Claude Code read memory without asking each time ({rules})?"
-    return ask_or_tell(may_ask, notes, question, "bethink install --claude --allow-reads", True)
+def is_undecided(host: str) -> bool:
+    """Return True if nobody chose yet whether an agent with permission rules may use our tools."""
+    rules = find_connectable(host).files.permission
+    return rules is not None and installer.find_permission(host) is None
+
+
+def may_use_tools(may_ask: bool, hosts: Sequence[str], notes: list[str]) -> bool | None:
+    """Return True if these agents may read memory and store notes without asking, None to decide later.
+
+    A person is asked at a terminal; elsewhere the answer is yes, and the rules are shown. A command of an agent grants nothing.
+    """
+    titles = ", ".join(find_connectable(host).agent.title for host in hosts)
+    tools = ", ".join(installer.list_allowed())
+    question = f"Let {titles} read memory and store notes without asking each time ({tools})?"
+    if caller.find_agent():
+        notes.append(f"{question} A person can do it: `bethink install --allow`.")
+        return None
+    if may_ask and has_terminal():
+        return says_yes(question, True)
+    notes.append(f"Without asking, {titles} may use {tools}; --no-allow declines.")
+    return True
 
 
 def offer_model(console: Console, may_ask: bool, where: InstallPlace, notes: list[str]) -> None:
@@ -593,6 +611,7 @@ def examine_agents(console: Console, fix: bool) -> Iterator[DoctorFinding]:
             if "mcp" in parts:
                 answers[words] = answers.get(words) or ask_server((*words, "mcp"))
                 yield one.report("MCP", *answers[words])
+                yield from check_permission(one)
             yield check_capture(one.host)
             yield from check_failures(one.host)
         yield from check_pauses()
@@ -690,6 +709,19 @@ def ask_server(words: Sequence[str]) -> tuple[str, str, str]:
     fix = "" if util.find_spec("mcp") else "pip install 'bethink[mcp]'"
     none = "it ended without an answer, or has no tools"
     return "", f"{' '.join(words)}: {trouble or none}", fix
+
+
+def check_permission(one: Connection) -> Iterator[DoctorFinding]:
+    """Report whether an agent asks before it reads memory or stores a note. Either is a choice."""
+    if installer.find_rules_file(one.host, one.place) is None or one.plugin:
+        return
+    asks = "asks before it uses memory"
+    answers = {
+        True: f"may use {', '.join(installer.list_allowed())} without asking",
+        False: f"{asks}, as chosen; `bethink install --{one.host} --allow` changes it",
+        None: f"{asks}; `bethink install --{one.host}` offers to allow it",
+    }
+    yield one.report("permission", answers[installer.find_permission(one.host)])
 
 
 def check_capture(host: str) -> DoctorFinding:

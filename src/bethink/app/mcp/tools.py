@@ -60,6 +60,12 @@ class Tool(NamedTuple):
     annotations: Values  # hints for hosts that ask their user before a tool changes something
     meta: Values
     meaning: bool  # wait for the embedding model
+    appends: bool = False  # adds memories, and changes none of a person's
+
+    @property
+    def is_harmless(self) -> bool:
+        """True if an agent may use it without asking its user, once the user agreed to that."""
+        return self.appends or bool(self.annotations.get("readOnlyHint"))
 
     @property
     def name(self) -> str:
@@ -104,13 +110,13 @@ PROMPTS: dict[str, Tool] = {}
 
 
 def tool(
-    *, meaning: bool = False, meta: Values = NOTHING, **hints: bool
+    *, meaning: bool = False, appends: bool = False, meta: Values = NOTHING, **hints: bool
 ) -> Callable[[Function], Function]:
     """Register a tool. It works on this memory alone, so no tool is open to the world."""
 
     def register(function: Function) -> Function:
         annotations = {f"{name}Hint": value for name, value in hints.items()}
-        known = Tool(function, {**annotations, "openWorldHint": False}, meta, meaning)
+        known = Tool(function, {**annotations, "openWorldHint": False}, meta, meaning, appends)
         TOOLS[function.__name__] = known
         return function
 
@@ -225,7 +231,7 @@ def find_spread(memory: "Bethink", query: str, limit: int, offset: int = 0, **ho
     return answer._replace(hits=tuple(ordered[offset : offset + limit]))
 
 
-@tool(meaning=True, destructive=False, idempotent=True)
+@tool(meaning=True, appends=True, destructive=False, idempotent=True)
 def store_memories(
     memory: "Bethink",
     memories: Annotated[tuple[Statement, ...], Arg(longest=100)] = (),

@@ -124,6 +124,10 @@ def test_only_unsolved_failures_are_listed_on_demand(place):
     assert [one["fix"] for one in place("GET /failures", open=True)["items"]] == [""]
 
 
+def test_enforced_rules_are_listed(place):
+    assert place("GET /enforced")["items"] == []
+
+
 def test_turns_come_in_order_with_their_ideas(place):
     place.talk("said", 1)
     short = Passage("In short, all is decided", kind="context", session="said")

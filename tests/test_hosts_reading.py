@@ -11,7 +11,7 @@ from transcripts import LINE_FILES, SESSION, claude_line, paged, read, stored, w
 
 from bethink import agents
 from bethink.agents import base, transcript
-from bethink.agents.base import Fact, find_memory_mode, shorten, split_private
+from bethink.agents.base import ABOUT, Fact, find_memory_mode, shorten, split_private
 
 EVERY = pytest.mark.parametrize("name", LINE_FILES)
 RELAXED = settings(
@@ -131,7 +131,7 @@ def test_wrong_types_never_raise(name, data, tmp_path):
     assert transcript.lines == len(entries)
     for turn in turns:
         assert turn.text.strip() and turn.text.encode() and turn.session and turn.id
-        assert turn.role in ("user", "assistant")
+        assert turn.role in ("user", "assistant", *ABOUT)
     assert read(path, stored(transcript.position), host_of(name))[0] == []
 
 

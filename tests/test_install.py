@@ -177,7 +177,7 @@ def test_an_upgrade_after_an_edit_still_gives_back_what_was_there(cli, home, mon
         file.write_text(file.read_text().replace('"opus"', '"haiku"'))
     monkeypatch.setattr(install, "find_command", lambda: ("/new/bethink",))
     cli.ok("install", "--claude")
-    assert [file.read_text().count("/new/bethink") for file in files] == [1, 10]
+    assert [file.read_text().count("/new/bethink") for file in files] == [1, 11]
     assert not any(PROGRAM in file.read_text() for file in files)
     cli.ok("uninstall")
     assert [file.read_text() for file in files] == [text.replace('"opus"', '"haiku"')] * 2

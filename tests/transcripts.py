@@ -32,7 +32,7 @@ LINE_FILES = {
 
 
 def who(turn: Turn) -> str:
-    return ("summary" if turn.summary else turn.role) + (f"@{turn.agent}" if turn.agent else "")
+    return turn.role + (f"@{turn.agent}" if turn.agent else "")
 
 
 def table(path: Path) -> list[tuple[int, str, str]]:

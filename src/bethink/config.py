@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bethink import plugins
+from bethink import folders, plugins
 from bethink.errors import ConfigError
 from bethink.model import AUTOMATIC, MODES, NOTHING, Strings, Values
 from bethink.plugins import Registry
@@ -206,20 +206,13 @@ class Config(NamedTuple):
         return self.database.startswith(("postgres://", "postgresql://"))
 
 
-def _find_folder(variable: str, usual: str) -> Path:
-    """Our folder where the system keeps such files. BETHINK_HOME is one for all."""
-    if home := os.environ.get("BETHINK_HOME"):
-        return Path(home).expanduser()
-    return Path(os.environ.get(variable) or Path.home() / usual) / "bethink"
-
-
 def data_directory() -> Path:
     """Return the folder of the database and the models."""
-    return _find_folder("XDG_DATA_HOME", ".local/share")
+    return Path(folders.find_data())
 
 
 def user_file() -> Path:
-    return _find_folder("XDG_CONFIG_HOME", ".config") / "config.toml"
+    return Path(folders.find("XDG_CONFIG_HOME", ".config")) / "config.toml"
 
 
 def project_file(root: Path) -> Path:

@@ -25,18 +25,19 @@ if TYPE_CHECKING:
     OwnsFile = Callable[[Path, bytes], bool]
     Answer = Callable[[str, str], Values | str | None]
     HasFailed = Callable[[Values, str, str], bool | None]
+    Deny = Callable[[str], Values]
     IsBorrowed = Callable[[Mapping[str, str]], bool]
     Render = Callable[[Sequence[str], bool], str]
     Disarm = Callable[[str], str]
 else:
-    ReadTranscript = OwnsLine = OwnsFile = Answer = HasFailed = IsBorrowed = Callable
+    ReadTranscript = OwnsLine = OwnsFile = Answer = HasFailed = IsBorrowed = Deny = Callable
     Render = Disarm = Callable
 
 # Our names for the events of agents.
 EVENTS = tuple(
-    "session-start subagent-start prompt tool tool-failure stop subagent-stop pre-compact post-compact session-end".split()
+    "session-start subagent-start prompt tool-before tool tool-failure stop subagent-stop pre-compact post-compact session-end".split()
 )
-TOOL_EVENTS = ("tool", "tool-failure")  # those at a tool call, which can be declined
+TOOL_EVENTS = ("tool-before", "tool", "tool-failure")  # those at a tool call, which can be declined
 # The names that most agents use, and ours.
 USUAL_EVENTS = MappingProxyType(
     {
@@ -81,6 +82,7 @@ class HookDialect(NamedTuple):
 
     answer: Answer  # (our event, context) → the JSON object or text to print; None for nothing
     events: Mapping[str, str] = USUAL_EVENTS  # its name → ours; empty if a script calls the hooks
+    deny: Deny | None = None  # (reason) → the JSON object that denies a call before it runs
     # Names of the input fields; the first one present counts.
     session: Strings = ("session_id",)
     transcript: Strings = ("transcript_path",)
@@ -185,3 +187,9 @@ def find_folder(name: str, environment: Mapping[str, str], home: Path) -> Path:
 def nest_context(event: str, context: str) -> Values:
     """Return an answer as Claude Code, Codex and Gemini CLI read it; `event` is their name of the event."""
     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": context}}
+
+
+def nest_denial(reason: str) -> Values:
+    """Return a denial of a tool call as Claude Code and Codex read it."""
+    decision = {"permissionDecision": "deny", "permissionDecisionReason": reason}
+    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **decision}}

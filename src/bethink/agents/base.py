@@ -34,7 +34,7 @@ OFF: Reason = "memory off"
 MACHINE: Reason = "machine-made prompt"
 
 # Of a state: names of places, files and tools. The rest are ids, hashes and numbers.
-NAMED = ("project", "cwd", "branch", "used", "calls", "runs", "events")
+NAMED = ("project", "cwd", "branch", "used", "calls", "runs", "events", "tasks", "changed_tasks")
 
 # Where tools name the files they work on. A folder to search in is no file.
 _PATHS = "file_path filePath notebook_path absolute_path target_file path filename".split()
@@ -76,7 +76,7 @@ _CHANGED = 120  # characters of a changed line
 _NO_OUTCOME = compile_late(
     r"\s*(?:<tool_use_error>)?(?:Sibling tool call errored|Cancelled: parallel tool call|The user doesn't want to proceed"
     r"|\[Request interrupted|Request interrupted|Permission to use |This command requires approval|InputValidationError"
-    r"|Hook PreToolUse|PreToolUse|Command (?:was )?(?:running in|moved to) (?:the )?background|Command timed out|User rejected|Claude requested permissions)"
+    r"|Hook PreToolUse|PreToolUse|The user forbade this call: |Command (?:was )?(?:running in|moved to) (?:the )?background|Command timed out|User rejected|Claude requested permissions)"
 )
 _WORD = compile_late(r"[^\W_]{2,40}|\d")
 _CONTROL = compile_late(r"[\x00-\x1f\x7f]")
@@ -116,6 +116,21 @@ NOTICES = (
 )
 # How a host begins its summary of a conversation that it goes on with; where the file marks it as a summary, it is one.
 CONTINUED = "This session is being continued from a previous conversation"
+# Roles of the texts that a host, or the model on its behalf, wrote about the conversation: `summary` replaces the context at
+# a compaction, `recap` reminds a person who was away.
+SUMMARY, RECAP = "summary", "recap"
+ABOUT = (SUMMARY, RECAP)
+# What hosts put above a summary, and below it.
+_ABOVE_SUMMARY = compile_late(
+    rf"\s*(?:{CONTINUED}[^\n]{{0,300}}|Another language model started to solve this problem[^\n]{{0,600}}?:)\s*"
+    r"(?:The (?:conversation|summary)[^\n]{0,200}:?\s*)?(?:Summary:\s*)?"
+)
+_BELOW_SUMMARY = (
+    "\nIf you need specific details from before",
+    "\nPlease continue the conversation from where",
+    "\nContinue the conversation from where",
+    "\nRecent messages are preserved verbatim",
+)
 FENCE = compile_late(r" {0,3}(`{3,}|~{3,})")
 _MODE = compile_late(
     r"^[ \t]{0,8}(?:<!--[ \t]{0,8})?memory-mode:[ \t]{0,8}(on|off)[ \t]{0,8}(?:-->)?[ \t]{0,8}$",
@@ -137,12 +152,26 @@ class Fact(NamedTuple):
     name: str  # the subject of the commit, number and title of the pull request, the path, the command
 
 
+class Task(NamedTuple):
+    """An item of an agent's own task list, as one of its tools left it."""
+
+    text: (
+        str  # the same in every change of an item that has an id in the host; else of this wording
+    )
+    state: str  # open, doing, done, or dropped: removed, or no longer on the list
+
+
 class Turn(NamedTuple):
-    """One message of a person or an agent."""
+    """One message of a person or an agent, or a summary that the host keeps of the conversation.
+
+    A turn of the role `summary` is the text by which a compaction replaced the conversation so far, without the host's
+    words around it; one of the role `recap` is a host's note to a person who was away. Both report what other turns
+    say, so neither is speech.
+    """
 
     id: str  # identity of the message
     session: str  # of a sub-agent: the session that it worked for
-    role: str  # user or assistant
+    role: str  # user, assistant, summary or recap
     text: str
     at: datetime | None  # aware, UTC
     line: int  # from 1; in a database or a single JSON value the number of the message
@@ -151,7 +180,6 @@ class Turn(NamedTuple):
     tools: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     agent: str | None = None  # which sub-agent, None for the conversation itself
-    summary: bool = False  # written by the host about the conversation: context, not new speech
     plan: bool = False  # the agent's own plan: shown for approval, or handed back to it as a prompt
     work: tuple[Fact, ...] = ()  # what tools did since the turn before
     recalled: tuple[str, ...] = ()  # lines that the agent got from Bethink before, by `hash_words`
@@ -159,6 +187,15 @@ class Turn(NamedTuple):
         str, ...
     ] = ()  # questions of the agent that it answers; the text has each above its answer
     events: tuple[ToolEvent, ...] = ()  # commands and edits since the turn before, in their order
+    # Items of the agent's task list that were added or changed state since the turn before, each as it is now.
+    tasks: tuple[Task, ...] = ()
+    # What the host records that the user did since the turn before: "interrupted" the agent, "rejected" a tool call.
+    marks: tuple[str, ...] = ()
+
+    @property
+    def summary(self) -> bool:
+        """True if it is about the conversation: context, not new speech."""
+        return self.role in ABOUT
 
 
 Taken = Turn | Reason  # what a line gives: a turn, or why it gives none
@@ -397,6 +434,126 @@ def confirm_work(expected: Iterable[Fact], output: str, failed: bool) -> list[Fa
     return found
 
 
+# Task lists
+
+# Tools that state the whole list, by the letters of their name; the rest state one item.
+_LISTS = frozenset(
+    "todowrite updateplan writetodos managetodolist updatetodo updatetodolist todolist".split()
+)
+_LIST_FIELDS = "todos plan todoList items tasks".split()
+_ITEM_FIELDS = "content step subject title description text".split()
+_STATES = {
+    **dict.fromkeys("in_progress in-progress inprogress active started doing".split(), "doing"),
+    **dict.fromkeys("completed complete done finished".split(), "done"),
+    **dict.fromkeys("cancelled canceled deleted removed dropped skipped".split(), "dropped"),
+}
+_BOX = compile_late(r"^\s{0,8}[-*] \[([ xX~>/-])\] (.{1,600})$", re.MULTILINE)
+_BOXES = {"x": "done", "X": "done", "~": "doing", ">": "doing", "/": "doing", "-": "doing"}
+_TASK_LENGTH, _TASK_QUERY = 300, 20_000
+_CREATED = compile_late(r"\s{0,8}Task #(\w{1,20}) created")
+# The agent's own database, where a host has the list in a table.
+_INSERT = compile_late(
+    r"\bINSERT\s+(?:OR\s+\w+\s+)?INTO\s+todos\s*\(([^)]{1,300})\)\s*VALUES\s*", re.IGNORECASE
+)
+_UPDATE = compile_late(
+    r"\bUPDATE\s+todos\s+SET\s+([^;]{0,600}?)\bWHERE\s+id\s*(?:=|IN)\s*([^;]{1,2000})",
+    re.IGNORECASE,
+)
+_DELETE = compile_late(
+    r"\bDELETE\s+FROM\s+todos\s+WHERE\s+id\s*(?:=|IN)\s*([^;]{1,2000})", re.IGNORECASE
+)
+_SQL_ROW = compile_late(r"\s*\(((?:[^()']|'[^']*'){1,4000})\)\s*(,?)")
+_SQL_PIECE = compile_late(r"'[^']*'|,|[^',]{1,400}")
+_SQL_STATUS = compile_late(r"\bstatus\s*=\s*'(\w{1,40})'", re.IGNORECASE)
+_SQL_TEXT = compile_late(r"(?:'[^']*')+")
+
+
+class TaskChange(NamedTuple):
+    """An item as a tool call states it."""
+
+    key: str  # by which later calls name it
+    text: str  # '' if the call does not repeat it
+    state: str  # '' if the call does not change it
+
+
+def read_task_call(
+    tool: str, arguments: Fields, call: str | None
+) -> tuple[list[TaskChange], bool] | None:
+    """Return the items that a task tool states, and True if they are the whole list; else None."""
+    name = "".join(filter(str.isalpha, tool.lower()))
+    if name == "taskcreate":
+        return [TaskChange(call or "", _as_task(arguments), "open")], False
+    if name == "taskupdate":
+        state = as_state(arguments.text("status")) if arguments.text("status") else ""
+        key = str(arguments.get("taskId") or arguments.get("id") or "")
+        return [TaskChange(key, _as_task(arguments, ("subject",)), state)], False
+    if name == "sql":
+        return _read_queries(arguments.text("query")[:_TASK_QUERY]), False
+    if name not in _LISTS:
+        return None
+    found: object = next((arguments[one] for one in _LIST_FIELDS if arguments.get(one)), [])
+    if isinstance(found, str):
+        boxes = _BOX.findall(found[:_TASK_QUERY])
+        return [TaskChange(text, text, _BOXES.get(box, "open")) for box, text in boxes], True
+    items = [as_fields(one) for one in found] if isinstance(found, list) else []
+    changes = [
+        TaskChange(str(one.get("id") or text), text, as_state(one.text("status")))
+        for one in items
+        if (text := _as_task(one)) or one.get("id")
+    ]
+    return changes, arguments.get("merge") is not True
+
+
+def find_created(output: str) -> str:
+    """The id that a host gave to a new item, '' if its answer has none."""
+    found = _CREATED.match(output)
+    return found[1] if found else ""
+
+
+def as_state(status: str) -> str:
+    return _STATES.get(status.lower(), "open")
+
+
+def _as_task(item: Fields, keys: Iterable[str] = tuple(_ITEM_FIELDS)) -> str:
+    text = next((text for key in keys if (text := item.text(key).strip())), "")
+    return " ".join(clean(text).split())[:_TASK_LENGTH]
+
+
+def _read_queries(query: str) -> list[TaskChange]:
+    """Return the changes that SQL makes to the table `todos`."""
+    found: list[tuple[int, TaskChange]] = []
+    for insert in _INSERT.finditer(query):
+        columns = [one.strip(' "`').lower() for one in insert[1].split(",")]
+        row = _SQL_ROW.match(query, insert.end())
+        while row:
+            item = Fields(zip(columns, _split_row(row[1]), strict=False))
+            text = _as_task(item, ("title", "description"))
+            state = as_state(item.text("status"))
+            found.append((insert.start(), TaskChange(item.text("id") or text, text, state)))
+            row = _SQL_ROW.match(query, row.end()) if row[2] else None
+    for update in _UPDATE.finditer(query):
+        if status := _SQL_STATUS.search(update[1]):
+            state, ids = as_state(status[1]), map(_unquote, _SQL_TEXT.findall(update[2]))
+            found += [(update.start(), TaskChange(id, "", state)) for id in ids]
+    for delete in _DELETE.finditer(query):
+        ids = map(_unquote, _SQL_TEXT.findall(delete[1]))
+        found += [(delete.start(), TaskChange(id, "", "dropped")) for id in ids]
+    return [change for _, change in sorted(found, key=lambda one: one[0])]
+
+
+def _split_row(row: str) -> list[str]:
+    """Return the values between the commas of a row of SQL."""
+    values = [""]
+    for piece in _SQL_PIECE.findall(row):
+        values = [*values, ""] if piece == "," else [*values[:-1], values[-1] + piece]
+    return [_unquote(one) for one in values]
+
+
+def _unquote(value: str) -> str:
+    value = value.strip()
+    return value[1:-1].replace("''", "'") if value.startswith("'") else value
+
+
 # Speech in a message
 
 
@@ -420,6 +577,17 @@ def extract_speech(text: str) -> Speech:
     by_host = MACHINE if wrapped or notice else NO_SPEECH
     reason = "injected by Bethink" if recalled else by_host
     return Speech("" if notice else text, reason, recalled)
+
+
+def extract_summary(text: str) -> str:
+    """Return a host's summary without its words above and below, and without what the model only thought."""
+    text = remove_blocks(text, ("analysis",))[0]
+    text = find_block(text, "summary") or text
+    above = _ABOVE_SUMMARY.match(text)
+    text = text[above.end() :] if above else text
+    for below in _BELOW_SUMMARY:
+        text = text.partition(below)[0]
+    return text.strip()
 
 
 def is_notice(text: str) -> bool:

@@ -13,6 +13,7 @@ from bethink.agents.agent import (
     PermissionRules,
     TranscriptFiles,
     nest_context,
+    nest_denial,
 )
 from bethink.model import Values
 
@@ -78,9 +79,11 @@ AGENT = Agent(
         events={
             **USUAL_EVENTS,
             "SubagentStart": "subagent-start",
+            "PreToolUse": "tool-before",
             "PostToolUseFailure": "tool-failure",
             "PostToolBatch": "tool",
         },
+        deny=nest_denial,
         has_failed=has_failed,
         project_variables=("CLAUDE_PROJECT_DIR",),
         is_borrowed=is_borrowed,
@@ -91,7 +94,10 @@ AGENT = Agent(
         server={"type": "stdio", "command": "$program", "args": "$args"},
         hooks="settings.json",
         hook={"type": "command", "command": "$program", "args": "$args", "timeout": 10},
-        matchers={"tool-failure": "Bash"},
+        matchers={
+            "tool-before": "Bash|Edit|MultiEdit|Write|NotebookEdit",
+            "tool-failure": "Bash",
+        },
         warm={
             "type": "mcp_tool",
             "server": "bethink",

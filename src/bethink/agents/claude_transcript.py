@@ -28,6 +28,8 @@ from typing import Any
 from bethink.agents.base import (
     MACHINE,
     NO_SPEECH,
+    RECAP,
+    SUMMARY,
     Fields,
     Taken,
     as_time,
@@ -92,7 +94,7 @@ class ClaudeTranscript(LineTranscript):
             self.follow_queue(entry)
         if type == "system" and entry.get("subtype") == "away_summary":
             text = entry.text("content").removesuffix("(disable recaps in /config)")
-            return self.say(entry, "assistant", [text], summary=True)
+            return self.say(entry, RECAP, [text])
         if type == "memory-mode":
             off, at = entry.get("mode") == "off", entry.time()
             self.switch_memory(off, at, session or self.session)
@@ -134,7 +136,7 @@ class ClaudeTranscript(LineTranscript):
             failed = item.get("is_error") is True
             self.add_result(item.get("tool_use_id"), output, failed, at=entry.time())
         if entry.get("isCompactSummary") is True:
-            return self.say(entry, "assistant", texts, summary=True)
+            return self.say(entry, SUMMARY, texts)
         if is_made_by_machine(entry):
             return MACHINE
         if self.agent and "Warmup" in map(str.strip, texts):

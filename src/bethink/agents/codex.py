@@ -12,6 +12,7 @@ from bethink.agents.agent import (
     PermissionRules,
     TranscriptFiles,
     nest_context,
+    nest_denial,
 )
 from bethink.model import Values
 
@@ -74,7 +75,13 @@ AGENT = Agent(
     ),
     hooks=HookDialect(
         answer,
-        events={**USUAL_EVENTS, "SubagentStart": "subagent-start", "PostToolUse": "tool"},
+        events={
+            **USUAL_EVENTS,
+            "SubagentStart": "subagent-start",
+            "PreToolUse": "tool-before",
+            "PostToolUse": "tool",
+        },
+        deny=nest_denial,
         has_failed=has_failed,
         project_variables=("CLAUDE_PROJECT_DIR",),
     ),
@@ -83,7 +90,7 @@ AGENT = Agent(
         server_path=("mcp_servers", "bethink"),
         hooks="hooks.json",
         hook={"type": "command", "command": "$line", "timeout": 10},
-        matchers={"tool": "Bash|apply_patch"},
+        matchers={"tool-before": "Bash|apply_patch", "tool": "Bash|apply_patch"},
         last={"timeout": 3},  # the longest that Codex allows at the end of a session
         strict=("hooks.json",),
         permission=PermissionRules(

@@ -16,6 +16,7 @@ from typing import Any
 
 from bethink.agents.base import (
     NO_SPEECH,
+    SUMMARY,
     Fact,
     Fields,
     Reason,
@@ -66,7 +67,7 @@ class CodexTranscript(LineTranscript):
             self.locate(payload.get("cwd"))
         if type == "compacted":
             text = payload.text("message")
-            return self.make_turn(None, "assistant", text, entry.time(), summary=True)
+            return self.make_turn(None, SUMMARY, text, entry.time())
         return NO_SPEECH
 
     def take_head(self, payload: Fields) -> Reason:

@@ -34,6 +34,10 @@ def answer(event: str, context: str) -> Values | None:
     return {"additionalContext": context} if event in _CONTEXT else None
 
 
+def deny(reason: str) -> Values:
+    return {"permissionDecision": "deny", "permissionDecisionReason": reason}
+
+
 def has_failed(fields: Values, id: str, output: str) -> bool | None:
     """Tell a failed command by the trailer of its output: its result type says success."""
     status = re.search(r"exit code (-?\d{1,5})>\s*\Z", output)
@@ -75,6 +79,7 @@ AGENT = Agent(
             "SessionStart": "session-start",
             "UserPromptSubmit": "prompt",
             "SubagentStart": "subagent-start",
+            "PreToolUse": "tool-before",
             "PostToolUse": "tool",
             "PostToolUseFailure": "tool-failure",
             "Stop": "stop",
@@ -85,6 +90,7 @@ AGENT = Agent(
         session=("session_id", "sessionId"),
         transcript=("transcript_path", "transcriptPath"),
         subagent=("agent_type", "agentName"),
+        deny=deny,
         has_failed=has_failed,
         names_transcript=False,
         project_variables=("COPILOT_PROJECT_DIR", "CLAUDE_PROJECT_DIR"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from bethink.agents.base import MACHINE, NO_SPEECH, Fields, Taken
+from bethink.agents.base import MACHINE, NO_SPEECH, SUMMARY, Fields, Taken
 from bethink.agents.transcript import LineTranscript
 
 _EXITED = re.compile(
@@ -47,7 +47,7 @@ class CopilotTranscript(LineTranscript):
             self.set_title(data.get("title"))
         if type == "session.compaction_complete":
             text = data.text("summaryContent")
-            return self.make_turn(id, "assistant", text, at, summary=True)
+            return self.make_turn(id, SUMMARY, text, at)
         return NO_SPEECH
 
 

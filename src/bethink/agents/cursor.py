@@ -38,6 +38,10 @@ def answer(event: str, context: str) -> Values | None:
     return {"additional_context": context} if event in CONTEXT else None
 
 
+def deny(reason: str) -> Values:
+    return {"permission": "deny", "user_message": reason, "agent_message": reason}
+
+
 def has_failed(fields: Values, id: str, output: str) -> bool | None:
     status = fields.get("exit_code", fields.get("exitCode"))
     return status != 0 if isinstance(status, int) else None
@@ -56,6 +60,7 @@ AGENT = Agent(
         events={
             "sessionStart": "session-start",
             "beforeSubmitPrompt": "prompt",
+            "preToolUse": "tool-before",
             "postToolUse": "tool",
             "postToolUseFailure": "tool-failure",
             "stop": "stop",
@@ -66,6 +71,7 @@ AGENT = Agent(
         session=("session_id", "conversation_id"),
         directory=("cwd", "workspace_roots"),
         subagent=("agent_type", "subagent_type"),
+        deny=deny,
         has_failed=has_failed,
         names_transcript=False,
         project_variables=("CURSOR_PROJECT_DIR", "CLAUDE_PROJECT_DIR"),

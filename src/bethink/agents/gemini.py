@@ -47,6 +47,10 @@ def answer(event: str, context: str) -> Values | None:
     return nest_context(CONTEXT[event], context) if event in CONTEXT else None
 
 
+def deny(reason: str) -> Values:
+    return {"decision": "deny", "reason": reason}
+
+
 def has_failed(fields: Values, id: str, output: str) -> bool | None:
     """Tell a failed command by the line with its exit code, which is missing if that is 0."""
     status = re.search(r"^Exit Code: (-?\d{1,5})\s*$", output, re.MULTILINE)
@@ -64,18 +68,23 @@ AGENT = Agent(
         events={
             "SessionStart": "session-start",
             "BeforeAgent": "prompt",
+            "BeforeTool": "tool-before",
             "AfterTool": "tool",
             "AfterAgent": "stop",
             "PreCompress": "pre-compact",
             "SessionEnd": "session-end",
         },
+        deny=deny,
         has_failed=has_failed,
         project_variables=("GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR"),
     ),
     install=InstallFiles(
         servers=("settings.json",),
         hooks="settings.json",
-        matchers={"tool": "run_shell_command|read_file|replace|write_file"},
+        matchers={
+            "tool-before": "run_shell_command|replace|write_file",
+            "tool": "run_shell_command|read_file|replace|write_file",
+        },
         hook={"type": "command", "name": "$name", "command": "$line", "timeout": 10_000},
         permission=PermissionRules(file="policies/bethink.toml", text=POLICY),
     ),

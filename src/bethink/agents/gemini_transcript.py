@@ -10,7 +10,16 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from bethink.agents.base import MACHINE, NO_SPEECH, Fields, Taken, Turn, texts_of
+from bethink.agents.base import (
+    MACHINE,
+    NO_SPEECH,
+    SUMMARY,
+    Fields,
+    Taken,
+    Turn,
+    find_block,
+    texts_of,
+)
 from bethink.agents.transcript import LineTranscript
 from bethink.model import Json, Values
 
@@ -67,10 +76,10 @@ class GeminiTranscript(LineTranscript):
                 self.add_result(call.get("id"), output, failed, at=fields.time())
         if text == ACKNOWLEDGED or (type == "user" and self.agent):
             return MACHINE
-        summary = text.lstrip().startswith(SNAPSHOT)
-        role = "user" if type == "user" and not summary else "assistant"
-        id, at = fields.name("id"), fields.time()
-        return self.make_turn(id, role, text, at, summary=summary)
+        role = "user" if type == "user" else "assistant"
+        if text.lstrip().startswith(SNAPSHOT):
+            role, text = SUMMARY, find_block(text, "state_snapshot") or text
+        return self.make_turn(fields.name("id"), role, text, fields.time())
 
 
 def find_output(call: Fields) -> str:

@@ -1,11 +1,13 @@
 // Bethink in opencode, which has no command hooks: this plugin calls `bethink hook` when something happens, and passes on what
 // it answers. Written by `bethink install --opencode`, and replaced by the next install. BETHINK_HOOKS=off switches it off.
 import { spawn } from "node:child_process"
+import { existsSync } from "node:fs"
 import { homedir } from "node:os"
 import { isAbsolute, join } from "node:path"
 
 const COMMAND = ["bethink"]
 const TOOLS = ["bash", "read", "edit", "write"] // after which the hook runs
+const READS = TOOLS[1] // changes nothing, so that no rule forbids it
 const LIMIT = 8000 // milliseconds; the hook keeps to a shorter one of its own
 
 const data = join(process.env.XDG_DATA_HOME || join(homedir(), ".local", "share"), "opencode")
@@ -43,13 +45,19 @@ function hook(event, input, directory, wait) {
   })
 }
 
-async function told(event, input, directory) {
+async function told(event, input, directory, member = "context") {
   try {
-    const context = JSON.parse((await hook(event, input, directory, true)) || "{}").context
-    return typeof context === "string" ? context : ""
+    const text = JSON.parse((await hook(event, input, directory, true)) || "{}")[member]
+    return typeof text === "string" ? text : ""
   } catch {
     return ""
   }
+}
+
+// The file of enforced rules: without it no call can be denied, and no process is started before one.
+function enforced() {
+  const base = process.env.XDG_DATA_HOME || join(homedir(), ".local", "share")
+  return existsSync(join(process.env.BETHINK_HOME || join(base, "bethink"), "enforced.json"))
 }
 
 export const Bethink = async ({ directory }) => {
@@ -89,6 +97,13 @@ export const Bethink = async ({ directory }) => {
         const id = `${parts[parts.length - 1]?.id ?? "prt_bethink"}r${at}`
         parts.push({ id, sessionID, messageID: message.id, type: "text", text, synthetic: true })
       })
+    },
+
+    "tool.execute.before": async ({ tool, sessionID, callID }, output) => {
+      if (!TOOLS.includes(tool) || tool === READS || !enforced()) return
+      const call = { tool_name: tool, tool_input: output?.args, tool_use_id: callID }
+      const reason = await told("tool-before", { session_id: sessionID, ...call }, directory, "deny")
+      if (reason) throw new Error(reason)
     },
 
     // The one place where opencode lets us speak after a tool: what is added to its output. The exit code is not in the output.

@@ -40,6 +40,10 @@ def answer(event: str, context: str) -> Values | None:
     return {"context": context} if event in CONTEXT else None
 
 
+def deny(reason: str) -> Values:
+    return {"deny": reason}
+
+
 def has_failed(fields: Values, id: str, output: str) -> bool | None:
     status = fields.get("exit")
     return status != 0 if isinstance(status, int) else None
@@ -76,6 +80,7 @@ AGENT = Agent(
         events=NOTHING,
         session=("session_id", "sessionID"),
         directory=("cwd", "directory"),
+        deny=deny,
         has_failed=has_failed,
     ),
     install=InstallFiles(

@@ -23,6 +23,7 @@ from typing import Any
 from bethink.agents.base import (
     MACHINE,
     NO_SPEECH,
+    SUMMARY,
     Fields,
     Position,
     Reason,
@@ -123,9 +124,10 @@ class OpencodeTranscript(Transcript):
         self.agent = message.name("agent") or self.session if parent else None
         text = part.text("text") if role == "assistant" else unquote(part.text("text"))
         at = part.object("time").time("start") or message.object("time").time("created")
-        summary = role == "assistant" and message.get("summary") is True
+        if role == "assistant" and message.get("summary") is True:
+            role = SUMMARY
         own, session = part.name("id") or id, parent or self.session
-        return self.make_turn(own, role, text, at, session=session, summary=summary)
+        return self.make_turn(own, role, text, at, session=session)
 
     def take_tool(self, part: Fields, call: object) -> Reason:
         state = part.object("state")

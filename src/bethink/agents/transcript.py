@@ -37,6 +37,7 @@ from bethink.agents.base import (
     Fields,
     Position,
     Taken,
+    Task,
     TranscriptPage,
     Turn,
     as_name,
@@ -53,6 +54,7 @@ from bethink.text import TAG
 # How much is remembered: tools, files and work of a turn, switches of memory, threads with tools, calls under way.
 _TOOLS, _FILES, _WORK, _SWITCHES, _THREADS, _CALLS = 32, 64, 24, 64, 16, 32
 _EVENTS = 48  # commands and edits between two turns
+_TASKS = 64  # items of a task list
 # Limits for recalled text: lines, words of a line, characters of one recall.
 _RECALLED, _RECALLED_WORDS, _RECALLED_LENGTH = 24, 40, 20_000
 # One of our skills, called by name, if the host records it as typed: `/remember why …`, `$remember`.
@@ -145,7 +147,7 @@ class Transcript:
     # What a position keeps of a reading, and how each begins. JSON, and nothing that was said.
     kept: ClassVar[Json] = {
         **{"session": "", "project": None, "cwd": None, "branch": None, "used": {}, "calls": {}},
-        **{"runs": {}, "events": {}},
+        **{"runs": {}, "events": {}, "tasks": {}, "changed_tasks": {}, "marked": {}},
         **{"off": [], "private": [], "hiding": [], "stamps": [], "told": []},
     }
     session: str
@@ -163,6 +165,9 @@ class Transcript:
         str, list[Any]
     ]  # without an outcome: the thread of each command or edit, then its event
     events: dict[str, list[Any]]  # of each thread: its commands and edits since its last turn
+    tasks: dict[str, dict[str, list[str]]]  # of each thread: its task list, key → text and state
+    changed_tasks: dict[str, dict[str, str]]  # of each thread, since its last turn: text → state
+    marked: dict[str, list[str]]  # of each thread: what the user did since its last turn
 
     def __init__(self, path: Path, position: Position = START) -> None:
         self.path, self.position = path, position
@@ -248,10 +253,51 @@ class Transcript:
             return
         self.add_used([name], base.find_paths(name, fields))
         self.add_run(base.expect_event(name, fields), call)
+        self.change_tasks(name, fields, as_name(call))
         expected, id = base.expect_work(name, fields), as_name(call)
         if expected and id:
             self.calls[id] = [self.channel, *map(list, expected)]
             drop_oldest(self.calls, _CALLS)
+
+    def change_tasks(self, tool: str, arguments: Fields, call: str | None) -> None:
+        """Follow the agent's task list. An open item that is missing in a new list is dropped."""
+        stated = base.read_task_call(tool, arguments, call)
+        if stated is None or self.rename(self.session) in self.off:
+            return
+        changes, whole = stated
+        known = self.tasks.pop(self.channel, {})
+        now = {} if whole else dict(known)
+        news = self.changed_tasks.pop(self.channel, {})
+        for key, text, state in changes:
+            before, was = now.get(key) or known.get(key) or ["", ""]
+            text, state = text or before, state or was
+            if not text or not state:
+                continue
+            now[key] = [text, state]
+            if [text, state] != [before, was]:
+                news.pop(text, None)
+                news[text] = state
+        listed = {text for text, _ in now.values()}
+        for text, state in known.values():
+            if whole and text not in listed and state in ("open", "doing"):
+                news[text] = "dropped"
+        drop_oldest(now, _TASKS)
+        drop_oldest(news, _TASKS)
+        self.tasks[self.channel], self.changed_tasks[self.channel] = now, news
+        drop_oldest(self.tasks, _THREADS)
+        drop_oldest(self.changed_tasks, _THREADS)
+
+    def name_task(self, call: str, output: str) -> None:
+        """Note the id of a new item, by which later calls name it."""
+        for known in self.tasks.values():
+            if call in known and (id := base.find_created(output)):
+                known[id] = known.pop(call)
+
+    def mark(self, what: str) -> None:
+        """Keep what the user did for the next turn of its thread."""
+        marks = self.marked.pop(self.channel, [])
+        self.marked[self.channel] = list(dict.fromkeys([*marks, what]))
+        drop_oldest(self.marked, _THREADS)
 
     def add_run(self, event: ToolEvent | None, call: object) -> None:
         """Keep a command or an edit until its outcome is known."""
@@ -283,6 +329,7 @@ class Transcript:
     ) -> None:
         """Keep the outcome of a tool call for the next turn. Not `certain`: the host does not report failures."""
         self.note_recalled(output)
+        self.name_task(as_name(call) or "", output)
         self.end_run(call, output, failed if certain else None, at)
         thread, *expected = self.calls.pop(as_name(call) or "", [""])
         if expected:
@@ -322,28 +369,30 @@ class Transcript:
         at: datetime | None,
         *,
         session: str | None = None,
-        summary: bool = False,
         plan: bool = False,
         asked: tuple[str, ...] = (),
     ) -> Taken:
         """The turn, or the reason why there is none. All turns of all hosts come through here."""
         if role == "user" and text.lstrip().startswith(PLAN):
             text, plan = text.partition(BEHIND_PLAN)[0], True
-        if role == "user" and not summary and text.lstrip().startswith(base.CONTINUED):
+        if role == "user" and text.lstrip().startswith(base.CONTINUED):
             return base.MACHINE
+        summary = role in base.ABOUT
+        if summary:
+            text = base.extract_summary(text)
         session = self.rename(session or self.session or self.path.name.partition(".")[0])
         speech = base.extract_speech(text)
-        if not speech.text or role not in self.speakers:
+        if not speech.text or role not in (*self.speakers, *base.ABOUT):
             return speech.reason
         if speech.recalled:
             self.note_recalled(text)
             self.skipped["injected by Bethink"] += 1
         text, opens_private = speech.text, False
-        if role == "user" and not summary:
+        if role == "user":
             text, opens_private = self.obey_user(text, at, session)
         if self.is_off(at, session, summary):
-            self.used.pop(self.channel, None)
-            self.events.pop(self.channel, None)
+            for kept in (self.used, self.events, self.changed_tasks, self.marked):
+                kept.pop(self.channel, None)
             return OFF
         if not text:
             return NO_SPEECH
@@ -356,14 +405,23 @@ class Transcript:
             self.hiding.append(session)
             self.switch_memory(True, at, session)
         nothing: list[Any] = [[], []]
-        tools, files, *work = nothing if summary else self.used.pop(self.channel, nothing)
-        place = self.number, self.cwd, self.branch, tuple(tools), tuple(files), self.agent
-        done = tuple(Fact(*fact) for fact in work)
-        ran = [] if summary else self.events.pop(self.channel, [])
-        events = tuple(ToolEvent(*event) for event in ran)
-        recalled = tuple(self.told)
+        taken: Json = {}
+        if not summary:  # it reports on nothing that happened since the turn before
+            since = ("used", "events", "changed_tasks", "marked")
+            taken = {name: getattr(self, name).pop(self.channel, None) for name in since}
+        tools, files, *work = taken.get("used") or nothing
         return Turn(
-            id, session, role, text, at, *place, summary, plan, done, recalled, asked, events
+            *(id, session, role, text, at, self.number, self.cwd, self.branch),
+            tools=tuple(tools),
+            files=tuple(files),
+            agent=self.agent,
+            plan=plan,
+            work=tuple(Fact(*fact) for fact in work),
+            recalled=tuple(self.told),
+            asked=asked,
+            events=tuple(ToolEvent(*event) for event in taken.get("events") or ()),
+            tasks=tuple(Task(*one) for one in (taken.get("changed_tasks") or {}).items()),
+            marks=tuple(taken.get("marked") or ()),
         )
 
     def obey_user(self, text: str, at: datetime | None, session: str) -> tuple[str, bool]:

@@ -40,7 +40,8 @@ def _read_call(event: str, dialect: HookDialect, row: Fields, fields: Values) ->
     files = [] if command else find_paths(tool, arguments)
     output = next((text for name in _OUTPUTS if (text := _as_text(row.get(name)))), "")
     id = row.name("tool_use_id", "toolUseId", "tool_call_id", "callID") or ""
-    failed = True if event == "tool-failure" else dialect.has_failed(fields, id, output)
+    failed = None if event == "tool-before" else dialect.has_failed(fields, id, output)
+    failed = True if event == "tool-failure" else failed
     if len(output) > LONGEST:
         output = f"{output[: LONGEST // 2]}\n{output[-LONGEST // 2 :]}"
     changes = tool.lower().startswith(EDITS)

@@ -140,6 +140,8 @@ def run(event: str, host: str, data: bytes, limit: Limit | None = None) -> str:
         config = config._replace(database=locate_database(config, project))
         if limit:
             limit.seconds = config.hook_seconds
+        if hook.event == "tool-before":
+            return _deny(hook, project, config, closing=limit is None)
         if hook.event in _NOTED:
             return _note(hook, project, config)
         return _tell(hook, project, config, closing=limit is None)
@@ -174,6 +176,17 @@ def find_project(hook: Hook, began: str = "") -> Project:
     return found
 
 
+def _deny(hook: Hook, project: Project, config: Config, closing: bool) -> str:
+    """Deny a call that an enforced rule forbids. A pause of memory does not lift a rule."""
+    from bethink.hooks import enforce
+
+    matches = enforce.find_matches(hook, project)
+    if not matches or not _exists(config):
+        return ""
+    with _open(hook, project, config, closing) as memory:
+        return enforce.render_denial(hook, matches, memory)
+
+
 def _note(hook: Hook, project: Project, config: Config) -> str:
     """Note that a transcript grew, and wake the worker that reads it."""
     spool.note(hook, config.database, project)
@@ -183,9 +196,13 @@ def _note(hook: Hook, project: Project, config: Config) -> str:
     return state.render_answer(hook, KEEP)
 
 
+def _exists(config: Config) -> bool:
+    return "://" in config.database or Path(config.database).exists()
+
+
 def _tell(hook: Hook, project: Project, config: Config, closing: bool) -> str:
     """Return the context for a session, even if the work beside it fails."""
-    exists = "://" in config.database or Path(config.database).exists()
+    exists = _exists(config)
     if hook.event == "prompt" and hook.source in state.PEOPLE:
         note_turn(hook, project, config.database)
         if exists and is_phrase(hook.prompt):

@@ -15,7 +15,38 @@ PROGRAMS = frozenset(
     "hadolint buf protoc sqlc prisma drizzle-kit supabase firebase vercel netlify fly flyctl aws gcloud az".split()
 )
 # Words behind which the command that counts begins.
-_WRAPPERS = frozenset("sudo time command exec nice nohup env timeout stdbuf xvfb-run".split())
+PREFIXES = frozenset("sudo time command exec nice nohup env timeout stdbuf xvfb-run".split())
+# Words by which a runner starts another program.
+RUNNERS = tuple(
+    tuple(one.split())
+    for one in (
+        "npx",
+        "pnpx",
+        "bunx",
+        "uvx",
+        "pnpm exec",
+        "pnpm dlx",
+        "yarn dlx",
+        "yarn exec",
+        "npm exec",
+        "bun x",
+        "uv run",
+        "uv tool run",
+        "poetry run",
+        "pdm run",
+        "hatch run",
+        "pipx run",
+        "pipenv run",
+        "rye run",
+        "bundle exec",
+        "mise exec",
+        "mise x",
+        "dotenv",
+        "corepack",
+        "direnv exec .",
+        "nix develop -c",
+    )
+)
 _KEYWORDS = re.compile(
     r"(?:for|while|until|if|case|select|function|\{|\(|!|trap|eval|wait)(?:\s|$)|\w+\s*\(\)"
 )
@@ -102,7 +133,7 @@ def strip_command(command: str) -> str:
         assignment = _ASSIGNMENT.match(text)
         shorter = text[assignment.end() :] if assignment else text
         first, _, rest = shorter.partition(" ")
-        if first in _WRAPPERS and rest.strip():
+        if first in PREFIXES and rest.strip():
             shorter = re.sub(r"^(?:-\S+\s+|\d+\w?\s+)+", "", rest.strip())
         if shorter == text:
             return text

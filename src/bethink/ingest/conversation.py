@@ -232,11 +232,14 @@ def _read_turns(recipe: Recipe) -> tuple[list[NewTurn], int]:
 
 
 def _without_named_secrets(turn: Turn) -> Turn:
-    """Redact names of branch, folder, agent and tools; drop files and work that are named like a secret."""
+    """Redact names and tasks of a turn; drop files and work that are named like a secret."""
     cwd, branch, agent, tools = redact_value((turn.cwd, turn.branch, turn.agent, turn.tools))[0]
     files = tuple(filter(_is_harmless, turn.files))
     work = tuple(fact for fact in turn.work if _is_harmless(fact.name))
-    return turn._replace(cwd=cwd, branch=branch, agent=agent, tools=tools, files=files, work=work)
+    tasks = tuple(one._replace(text=redact(one.text).text) for one in turn.tasks)
+    return turn._replace(
+        cwd=cwd, branch=branch, agent=agent, tools=tools, files=files, work=work, tasks=tasks
+    )
 
 
 @lru_cache(4096)  # the same few names again and again
@@ -256,6 +259,7 @@ def _keep_turn(recipe: Recipe, turn: Turn, text: str, position: int) -> Memory:
         "agent": turn.agent,
         "branch": turn.branch,
         "tools": list(turn.tools[:16]),
+        "marks": list(turn.marks),
         "origin": "plan" if turn.plan else "pasted" if pasted else None,
     }
     first_line = next((line for line in text.splitlines() if any(map(str.isalnum, line))), text)

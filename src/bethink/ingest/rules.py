@@ -60,13 +60,27 @@ def find_subjects(text: str) -> Subjects:
     if binds(text):
         for code in _CODE.findall(text):
             program = name_program(code)
-            if program in PROGRAMS and not _is_file(code):
+            if program in PROGRAMS and not _FILE.fullmatch(code):
                 commands.append(name_family(code))
         for program, verb in _PLAIN.findall(_CODE.sub(" ", text)):
             if program in PROGRAMS and program not in _WORDS:
                 commands.append(f"{program} {verb}" if verb in _VERBS else program)
     found = Subjects(tuple(files), tuple(dict.fromkeys(commands)))
     return found if len(found.files) + len(found.commands) <= MOST else Subjects()
+
+
+def list_quoted(text: str) -> tuple[list[str], list[str]]:
+    """Return the commands and files that a statement names, for a person to choose from."""
+    files = [name for name in dict.fromkeys(_FILE.findall(text)) if _is_file(name)]
+    quoted = [code.strip() for code in _CODE.findall(text)]
+    commands = [
+        code for code in quoted if name_program(code) in PROGRAMS and not _FILE.fullmatch(code)
+    ]
+    plain = _PLAIN.findall(_CODE.sub(" ", text))
+    for program, verb in plain:
+        if program in PROGRAMS and program not in _WORDS:
+            commands.append(f"{program} {verb}" if verb in _VERBS else program)
+    return list(dict.fromkeys(commands)), files
 
 
 def _is_file(name: str) -> bool:

@@ -68,7 +68,7 @@ AllHosts = Annotated[bool, Arg("all of these")]
 @operation(
     "Agents",
     agents="append",
-    person_with=("force",),
+    person_with=("force", "no_hooks", "no_tool_hooks"),
     examples=(
         "bethink install",
         "bethink install --claude --codex --dry-run",

@@ -201,6 +201,11 @@ COMMANDS = {
         "cli.settings",
         "Answer an agent's hook",
     ),
+    "enforce": (
+        "Agents",
+        "cli.rules",
+        "Deny tool calls that break a rule of yours",
+    ),
     "install": (
         "Agents",
         "cli.connect",

@@ -67,7 +67,7 @@ from bethink.app.results import (
     Version,
 )
 from bethink.errors import InvalidInput, Overtaken
-from bethink.features import browse, conversations, promotion
+from bethink.features import browse, conversations, enforcing, promotion
 from bethink.features import inbox as queues
 from bethink.features.failures import KnownFailure
 from bethink.features.sync import StorePeer, check_bundle
@@ -521,6 +521,22 @@ class FailureList(NamedTuple):
 @presents(overview.failures)
 def show_failures(memory: View, found: overview.Failures) -> FailureList:
     return FailureList(found.failures)
+
+
+class EnforcedList(NamedTuple):
+    """Rules of people that deny tool calls on the server's machine."""
+
+    items: Sequence[enforcing.EnforcedMemory]
+
+
+@route("GET /enforced", "Browse")
+def enforced(memory: View) -> EnforcedList:
+    """List the rules that deny tool calls on this machine.
+
+    Only `bethink enforce` sets and lifts them.
+    """
+    visible = enforcing.list_enforced(memory)
+    return EnforcedList([one for one in visible if one.content])
 
 
 @route("GET /graph", "Browse", "meaning")

@@ -413,7 +413,8 @@ def show_failures(visit: Visit) -> Response:
     unsolved = visit.parameter("show") == "unsolved"
     found = visit.ask("failures", open=unsolved, limit=_FAILURES)
     full = len(found["items"]) == _FAILURES
-    return visit.show("failures.html", **found, unsolved=unsolved, full=full)
+    rules = visit.ask("enforced")["items"]
+    return visit.show("failures.html", **found, unsolved=unsolved, full=full, rules=rules)
 
 
 # The graph around a focus: drawn by a script, and listed for everybody else. `/graph/data` is what the script asks for.

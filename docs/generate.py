@@ -557,7 +557,7 @@ def _written(here: Stage) -> Iterator[str]:
     added, changed, *_ = [here.run(*words) for words in NOTES]
     yield "## add"
     yield (
-        "`status` is `added`, `duplicate` (the same text) or `near_duplicate`. For the last two, `id` and `duplicate_of` name the memory"
+        "`status` is `added`, `duplicate` (the same text), `near_duplicate`, or `reworded` (an idea of a conversation has these words now). For all but the first, `id` and `duplicate_of` name the memory"
         " that is known already, and nothing was stored. `similarity` is the cosine, 1 for the same text. `supersedes` lists the memories"
         " that this one replaced. `redactions` counts private and secret parts that were taken out. Keys without a value are left out."
     )

@@ -46,6 +46,7 @@ CONVERSATION_SCOPE = (
     "said_in"  # key in the metadata of a personal memory: the scope of its conversation
 )
 PUT_OFF = "put_off"  # key in the metadata of a to-do: it was postponed
+READ_BY = "read_by"  # key in the metadata of an idea that a language model found: its name
 TEAM = "team"  # scope that all members of a PostgreSQL tenant see, in every project
 
 # Trust in a memory's text. Tool output, imports and pasted text rank below the words of a person or their agent: they never
@@ -671,7 +672,7 @@ class Outcome(NamedTuple):
     """Result for one passage."""
 
     id: str
-    status: str  # added, duplicate, near_duplicate, purged; of a source read again: kept, forgotten, refused, known
+    status: str  # added, duplicate, near_duplicate, reworded, purged; of a source read again: kept, forgotten, refused, known
     duplicate_of: str | None = None
     similarity: float | None = None
     supersedes: Strings = ()

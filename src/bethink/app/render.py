@@ -550,6 +550,8 @@ def _outcome_lines(
     lines = [f"already stored as {name_memory(id)}"]
     if outcome.status == "near_duplicate":
         lines = [f"same as {name_memory(id)}", "these words are kept as a version of it"]
+    if outcome.status == "reworded":
+        lines = [f"same as {name_memory(id)}, which has these words now"]
     if outcome.status == "added":
         lines = [f"added {name_memory(id, f' {found[id].kind}', '  ')}"]
     lines += [f"replaces {name_memory(old)}" for old in outcome.supersedes]

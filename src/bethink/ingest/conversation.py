@@ -33,6 +33,7 @@ from bethink.ingest.pipeline import (
     Vectors,
     clean_passage,
     embed,
+    embed_reworded,
     fold_changes,
     make_entries,
     make_memory,
@@ -526,7 +527,7 @@ def _add_compared(
     vectors, fresh = recipe.make_vectors(own)
     together = [tellings[one.id] for one in own]
     compared = compare(own, vectors, options, recipe.store, recipe.embedder, tellings=together)
-    return batch._replace(
+    return embed_reworded(batch, own, vectors, compared)._replace(
         add=(*batch.add, *make_entries(own, vectors, compared, options, recipe.store)),
         change=(*batch.change, *compared.change),
         relate=(*batch.relate, *compared.relate),

@@ -21,7 +21,7 @@ from bethink.errors import InvalidInput
 from bethink.ingest.compare import Comparison, WriteOptions, compare
 from bethink.ingest.extract import extract, find_label, keywords
 from bethink.ingest.kinds import choose_kind
-from bethink.ingest.reconcile import REPEATED, STATED, holds_one_statement
+from bethink.ingest.reconcile import REPEATED, REWORDED, STATED, holds_one_statement
 from bethink.ingest.redact import redact, redact_value
 from bethink.judge import Judge, asks, describe_place
 from bethink.model import (
@@ -117,6 +117,7 @@ def ingest(
         vectors={one.id: new for one, new in zip(resectioned, anew, strict=True) if len(new)},
         made_of={one.id: embedded_text(one) for one in resectioned},
     )
+    batch = embed_reworded(batch, memories, own, found)
     receipt = store.write(_keep_stored(batch, read))
     outcomes = _list_outcomes(read, memories, found, iter(receipt.outcomes))
     return Receipt(tuple(outcomes), retired=receipt.retired)
@@ -372,11 +373,27 @@ def make_entries(
     )
 
 
+def embed_reworded(
+    batch: Batch, memories: Sequence[Memory], vectors: Sequence[Any], found: Comparison
+) -> Batch:
+    """Give known memories that got the words of a new one its vectors as well."""
+    reworded = {change.id for change in found.change if change.action == REWORDED}
+    made = {
+        verdict.duplicate.memory.id: (own, embedded_text(memory))
+        for memory, own, verdict in zip(memories, vectors, found.verdicts, strict=True)
+        if verdict.duplicate and verdict.duplicate.memory.id in reworded and len(own)
+    }
+    return batch._replace(
+        vectors={**batch.vectors, **{id: own for id, (own, _) in made.items()}},
+        made_of={**batch.made_of, **{id: text for id, (_, text) in made.items()}},
+    )
+
+
 def fold_changes(batch: Batch) -> Batch:
     """Apply the changes of a batch to its own new memories: their successors and answers came with them."""
     new = {entry.memory.id for entry in batch.add}
     fields: dict[str, dict[str, Any]] = {id: {} for id in new}
-    later = [change for change in batch.change if change.action == REPEATED]
+    later = [change for change in batch.change if change.action in (REPEATED, REWORDED)]
     for change in batch.change:
         if change.id in new and change not in later:
             fields[change.id].update(change.fields)
@@ -407,6 +424,8 @@ def _list_outcomes(
         else:
             known, similarity, _ = verdict.duplicate
             status, near = "near_duplicate", round(similarity, 4)
+            if any(one.id == known.id and one.action == REWORDED for one in found.change):
+                status = "reworded"
             if known.content_hash == memory.content_hash:
                 status, near = "duplicate", 1.0
             outcome = Outcome(known.id, status, known.id, near)

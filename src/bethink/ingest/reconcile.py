@@ -34,6 +34,7 @@ from bethink.language.hedging import is_tentative
 from bethink.language.reports import REPORTS_WORK
 from bethink.model import (
     OPEN_KINDS,
+    READ_BY,
     TRUST,
     Change,
     Memory,
@@ -75,6 +76,7 @@ OPEN = tuple(kind for kind in OPEN_KINDS if kind != "failure")
 LESS_TRUSTED, OLDER, UNSURE = "less trusted", "older", "not sure"  # reasons for a proposal
 BELIEVED = "believe"  # action in history: a memory is trusted more than before
 REPEATED = "repeat"  # action in history: the same statement in other words, kept as a version
+REWORDED = "reword"  # action in history: a better reader's words for the same statement
 
 
 class Neighbour(NamedTuple):
@@ -401,6 +403,42 @@ def are_of_one_session(one: Memory, other: Memory) -> bool:
     return one.session is not None and one.session == other.session
 
 
+# Whose words stay
+
+
+def rate_reader(memory: Memory) -> int:
+    """Return how well the author of a wording understood it: offline reader, language model, or a note."""
+    return 2 if memory.source_type == "note" else int(READ_BY in memory.metadata)
+
+
+def _words_better(new: Memory, old: Memory) -> bool:
+    """Return True if a better reader says exactly what an idea of a conversation says, in other words."""
+    return (
+        new.content != old.content
+        and new.trust == old.trust
+        and old.source_type == "transcript"
+        and not is_evidence(old)
+        and rate_reader(new) > rate_reader(old)
+        and adds_nothing(old.content, new.content)
+    )
+
+
+def _take_words(new: Memory, old: Memory) -> dict[str, object]:
+    """Return the fields of an idea that come with new words. It goes on citing its turn."""
+    fields: dict[str, object] = {
+        "content": new.content,
+        "content_hash": new.content_hash,
+        "summary": new.summary,
+        "keywords": new.keywords,
+        "entities": tuple(dict.fromkeys((*new.entities, *old.entities))),
+        "importance": max(new.importance, old.importance),
+        "confidence": max(new.confidence, old.confidence),
+    }
+    if new.kind in STATED and old.kind in STATED:
+        fields["kind"] = new.kind
+    return fields
+
+
 # The parts of a batch
 
 
@@ -416,7 +454,9 @@ def apply_verdict(new: Memory, verdict: Verdict, waiting: Sequence[Memory] = ())
             changes.append(Change(remains.id, BELIEVED, {"trust": new.trust}))
             remains = remains._replace(trust=new.trust)
             gone += [old.id for old in waiting if not why_not(remains, old)]
-        if new.content != remains.content:
+        if _words_better(new, remains):
+            changes.append(Change(remains.id, REWORDED, _take_words(new, remains)))
+        elif new.content != remains.content:
             changes.append(Change(remains.id, REPEATED, {"content": new.content}))
     disputed = [
         Relation(remains.id, one.id, type)

@@ -39,7 +39,7 @@ def show_added(console: Console, memory: Bethink, added: Added) -> Result:
     if console.format == "text" and not console.run_by and has_terminal():
         outcome = decide_proposals(memory, outcome)
     known = hidden = ""
-    if outcome.status == "near_duplicate":
+    if outcome.status in ("near_duplicate", "reworded"):
         known = "Add --no-dedup to store it as a separate memory."
     if outcome.redactions:
         hidden = f"{many(outcome.redactions, 'private or secret part')} removed before storing."

@@ -126,7 +126,7 @@ def test_a_lasting_statement_is_kept_with_its_kind(reader, said, kind):
             ],
             [
                 ("todo", "Rotate the keys of the gateway"),
-                ("fact", "Root cause: the lock is per connection."),
+                ("conclusion", "Root cause: the lock is per connection."),
                 ("decision", "Decision: we keep SQLite."),
             ],
             id="assistant",

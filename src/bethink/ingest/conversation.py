@@ -460,7 +460,9 @@ def _find_ideas(
     ideas = [
         idea._replace(
             turn=idea.turn - first,
-            text=name_picks(turns[idea.turn][0], idea.text, turns[: idea.turn]),
+            text=idea.text
+            if idea.completed
+            else name_picks(turns[idea.turn][0], idea.text, turns[: idea.turn]),
         )
         for idea in found
         if not _is_echo(idea.text, spoken[idea.turn - first].turn)

@@ -86,6 +86,7 @@ class Idea(NamedTuple):
     )
     put_off: bool = False  # a to-do for another time: what is said next does not do it
     closed: bool = False  # a question answered, or a problem mended, right in what was said next
+    completed: bool = False  # a reply with what it answers
 
 
 class PlacedStatement(NamedTuple):
@@ -152,6 +153,7 @@ def read_ideas(
             round(chance, 2),
             entities(each.text),
             put_off=kind == "todo" and _is_put_off(each),
+            completed=bool(each.statement.completed),
             closed=_is_answered(each) if kind == "question" else (kind, each.turn) in mended,
         )
         for chance, kind, each in kept
@@ -264,7 +266,7 @@ def _list_telling(own: Sequence[Statement], speaker: str) -> list[int]:
     return [
         at
         for at, each in enumerate(own)
-        if _says_something(each) and not (speaker == "working" and _is_passing(each))
+        if _says_something(each, speaker) and not (speaker == "working" and _is_passing(each))
     ]
 
 
@@ -290,10 +292,15 @@ def _grow(own: Sequence[Statement], at: int) -> str:
     return text if len(text) + len(after.core) >= LONGEST_STATEMENT else f"{text} {after.core}"
 
 
-def _says_something(statement: Statement) -> bool:
+def _says_something(statement: Statement, speaker: str = "") -> bool:
+    """Return True unless it has no words of content, or announces a step: a user's "let's start" is an order."""
     if statement.completed:
         return True
-    idle = ANNOUNCES_STEP.holds(statement.core) and not statement.core.endswith("?")
+    idle = (
+        speaker != "user"
+        and ANNOUNCES_STEP.holds(statement.core)
+        and not statement.core.endswith("?")
+    )
     return statement.label != "none" and not idle and len(content_words(statement.text)) > 1
 
 
@@ -317,6 +324,10 @@ def _name_kind(
         return "decision", LABELLED_CHANCE
     rule = user and STANDING.holds(statement.text)
     waiting = None if rule else _name_waiting(each, reading)
+    if waiting == "todo" and user and not _says_to_do(statement):
+        # An order lasts or not, whether or not it is carried out at once.
+        lasting = _name_users_kind(each, unheard)
+        return lasting if lasting[1] else (waiting, LABELLED_CHANCE)
     if waiting in ("question", "todo"):
         return waiting, LABELLED_CHANCE
     if user:
@@ -403,6 +414,12 @@ def _name_likeliest(statement: Statement, reading: StatementReading, put_off: bo
         return "none" if likeliest == "todo" else likeliest
     asked = asks(statement.text) and ASKS_LEAVE.holds(statement.core)
     return "question" if asked else "todo"
+
+
+def _says_to_do(statement: Statement) -> bool:
+    """Return True if a user calls something work that waits: "TODO: …", "later", "we still need to …"."""
+    said = statement.label == "todo" or puts_off(statement.text)
+    return said or NEEDS_DOING.holds(statement.core)
 
 
 def _is_put_off(each: PlacedStatement) -> bool:

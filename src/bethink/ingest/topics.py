@@ -67,7 +67,9 @@ ASKED_CHARACTERS, ANSWERED_CHARACTERS = 2000, 1200  # of a turn that are read
 BAG_WORDS, COMMON_WORDS_KEPT = 120, 400  # words that are kept
 FILES_KEPT = 40
 TELLING_WORDS = 2  # of a short turn after a pause that may begin a topic
-ENOUGH_WORDS = 14  # different words of two exchanges from which few shared ones tell two topics apart
+ENOUGH_WORDS = (
+    14  # different words of two exchanges from which few shared ones tell two topics apart
+)
 
 
 class TopicTurn(NamedTuple):

@@ -48,7 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
     home = tempfile.mkdtemp(prefix="bethink-home-")
     config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))
     os.environ["HOME"] = home
-    for variable in ELSEWHERE.split():
+    for variable in (*ELSEWHERE.split(), "COLUMNS", "LINES"):  # xdist gives its workers a width
         os.environ.pop(variable, None)
 
 

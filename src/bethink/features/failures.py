@@ -7,7 +7,7 @@ import re
 from typing import NamedTuple
 
 from bethink.api import Bethink
-from bethink.ingest.commands import name_family
+from bethink.ingest.commands import name_job
 from bethink.ingest.failures import CODE, FLAKY, Failure, as_count, find_files
 from bethink.model import TRUST, Memory
 
@@ -70,14 +70,21 @@ def fits(known: KnownFailure, failure: Failure) -> bool:
         return posixpath.basename(failure.place.rstrip("/")) == folder.partition(" ")[0]
     if known.cause == FLAKY:
         return bool(_PASSING.search(failure.error)) or known.held > 1
-    if known.fix.endswith(" instead") and name_family(known.command) != name_family(
-        failure.command
+    if known.fix.endswith(" instead") and (
+        name_job(known.command) != name_job(failure.command) or _is_done(known, failure)
     ):
         return False
     if known.cause in CODE and known.fix.startswith("edited "):
         files = find_files(known.error)
         return known.held > 1 or bool(files and files == find_files(failure.error))
     return True
+
+
+def _is_done(known: KnownFailure, failure: Failure) -> bool:
+    """Return True if a command has all words already that the known fix put into it."""
+    fix = known.fix.removeprefix("ran `").removesuffix("` instead")
+    added = set(fix.split()) - set(known.command.split())
+    return bool(added) and added <= set(failure.command.split())
 
 
 def as_failure(one: Memory) -> KnownFailure:

@@ -6,6 +6,7 @@ small file. An error is named without opening anything, and looked up by its sig
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from bethink.agents.agent import ToolCall
@@ -78,6 +79,8 @@ def _find_fix(hook: Hook, call: ToolCall, memory: Bethink) -> tuple[str, str] | 
     known = find_fix(memory, failure) if failure else None
     if known is None or known.id in state.read_deliveries(hook).ids:
         return None
+    if any(command in call.command for command in re.findall(r"`([^`]+)`", known.fix)):
+        return None  # this call did so already
     where = f", session {known.session[:8]}" if known.session else ""
     return known.id, f"This error was fixed before ({known.last[:10]}{where}): {known.fix}"
 

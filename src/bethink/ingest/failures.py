@@ -413,16 +413,17 @@ _ABOUT_FILE = compile_late(
     r"no such file|permission denied$|cannot access|can't open file|does not exist|is a directory|not a directory|\bcd: |ENOENT",
     re.IGNORECASE,
 )
+_SHELL = compile_late(r"^(?:/\S{0,40}/)?(?:ba|z|da)?sh: (?:line \d+: |\d+: )?")
 _FILE_NAME = compile_late(r"[\w.@+/-]{0,200}[/.][\w.@+/-]{1,200}|(?<=cd: )[\w.@+/-]{1,200}")
 
 _NORMAL: Sequence[tuple[re.Pattern[str], str]] = [
     (compile_late(pattern, re.IGNORECASE), by)
     for pattern, by in (
         (r"\x1b\[[0-9;?]{0,20}[A-Za-z]", ""),
+        (r"^(?:sh|dash): (?:\d+: )?([\w./@-]{1,60}): not found$", r"\1: command not found"),
         (r"^.{0,60}?:?\s?line \d+: ", ""),
         (r"^(?:/usr)?/bin/(?:ba|z|da)?sh: |^\(eval\):\d+: |^(?:ba|z)?sh: ", ""),
         (r"command not found: ([\w./@-]{1,60})", r"\1: command not found"),
-        (r"^(?:sh|dash): (?:\d+: )?([\w./@-]{1,60}): not found$", r"\1: command not found"),
         (r"^(?:npm )?(?:err!|error|fatal|\[error\]):? (?=\S{1,80} \S)", ""),
         (r"\bfailed to execute goal \S{1,200}(?: \S{1,80})? on project \S{1,100}:", "failed goal:"),
         (
@@ -432,6 +433,7 @@ _NORMAL: Sequence[tuple[re.Pattern[str], str]] = [
         (r"\b\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\b", "<time>"),
         (r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "<id>"),
         (r"\b[a-z]{3,8}://[^\s'\"<>)]{1,400}", "<url>"),
+        (r"^(diff in) \S.*", r"\1"),
         (r"\b0x[0-9a-f]{2,16}\b", "<address>"),
         (
             r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b|\blocalhost:\d{1,5}\b|(?<![\w])\[?::1?\]?:\d{1,5}\b",
@@ -479,7 +481,8 @@ def sign_error(command: str, error: str) -> str:
     """Return the signature of an error. A vague one counts only for the same kind of command."""
     normal = normalise_error(error)
     if _ABOUT_FILE.search(error) and "pathspec" not in normal:
-        named = (posixpath.basename(name) for name in _FILE_NAME.findall(error))
+        plain = _SHELL.sub("", error)
+        named = (posixpath.basename(name) for name in _FILE_NAME.findall(plain))
         normal = " ".join([normal, *sorted(set(named))]).lower()
     words = re.findall(r"[^\W\d_]{3,}", re.sub(r"<\w+>", "", normal))
     basis = normal if len(words) >= 3 else f"{name_job(command)}\0{normal}"

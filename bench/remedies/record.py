@@ -122,12 +122,23 @@ def record(script: Script) -> dict:
         first = play(script, home / "one" / "shop", script.setup, script.first)
         later = [
             [
-                play(script, home / f"{kind}{at}" / "work" / "tree", script.later or script.setup, (one,))[0]
+                play(
+                    script,
+                    home / f"{kind}{at}" / "work" / "tree",
+                    script.later or script.setup,
+                    (one,),
+                )[0]
                 for at, one in enumerate(commands)
             ]
             for kind, commands in (("again", script.again), ("silent", script.silent))
         ]
-    return {"name": script.name, "first": first, "again": later[0], "fix": script.fix, "silent": later[1]}
+    return {
+        "name": script.name,
+        "first": first,
+        "again": later[0],
+        "fix": script.fix,
+        "silent": later[1],
+    }
 
 
 def main() -> None:
@@ -136,7 +147,9 @@ def main() -> None:
     Path(sys.argv[1]).write_text(text)
     failing = [row for row in rows if not any(step.get("failed") for step in row["first"])]
     print(f"{len(rows)} of {len(SCRIPTS)} scripts recorded", file=sys.stderr)
-    print(f"nothing failed in: {', '.join(row['name'] for row in failing) or 'none'}", file=sys.stderr)
+    print(
+        f"nothing failed in: {', '.join(row['name'] for row in failing) or 'none'}", file=sys.stderr
+    )
 
 
 if __name__ == "__main__":

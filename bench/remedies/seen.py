@@ -302,7 +302,10 @@ CASES = (
                 "pip install -e .",
                 "ERROR: Package 'api' requires a different Python: 3.9.18 not in '>=3.11'",
             ),
-            runs("python3.11 -m venv .venv && .venv/bin/pip install -e .", "Successfully installed api-0.3.0"),
+            runs(
+                "python3.11 -m venv .venv && .venv/bin/pip install -e .",
+                "Successfully installed api-0.3.0",
+            ),
         ),
         (
             fails(
@@ -607,15 +610,18 @@ CASES = (
         (
             fails(
                 "terraform plan",
-                "╷\n│ Error: Backend initialization required, please run \"terraform init\"\n│ \n│ Reason: Initial configuration of the requested backend \"s3\"\n╵",
+                '╷\n│ Error: Backend initialization required, please run "terraform init"\n│ \n│ Reason: Initial configuration of the requested backend "s3"\n╵',
             ),
-            runs("terraform init -backend-config=env/dev.hcl", "Terraform has been successfully initialized!"),
+            runs(
+                "terraform init -backend-config=env/dev.hcl",
+                "Terraform has been successfully initialized!",
+            ),
             runs("terraform plan", "No changes."),
         ),
         (
             fails(
                 "terraform apply -auto-approve",
-                "╷\n│ Error: Backend initialization required, please run \"terraform init\"\n│ \n│ Reason: Initial configuration of the requested backend \"s3\"\n╵",
+                '╷\n│ Error: Backend initialization required, please run "terraform init"\n│ \n│ Reason: Initial configuration of the requested backend "s3"\n╵',
             ),
         ),
         "-backend-config=env/dev.hcl",
@@ -643,33 +649,51 @@ CASES = (
     Case(
         "a folder that the command needs",
         (
-            fails("npm run build", "npm error code ENOENT\nnpm error syscall open\nnpm error path /home/ada/shop/package.json\nnpm error enoent Could not read package.json: Error: ENOENT: no such file or directory, open '/home/ada/shop/package.json'"),
+            fails(
+                "npm run build",
+                "npm error code ENOENT\nnpm error syscall open\nnpm error path /home/ada/shop/package.json\nnpm error enoent Could not read package.json: Error: ENOENT: no such file or directory, open '/home/ada/shop/package.json'",
+            ),
             runs("cd web && npm run build", "built in 2.1s"),
         ),
         (
-            fails("npm run build", "npm error code ENOENT\nnpm error syscall open\nnpm error path /work/trees/x/package.json\nnpm error enoent Could not read package.json: Error: ENOENT: no such file or directory, open '/work/trees/x/package.json'"),
+            fails(
+                "npm run build",
+                "npm error code ENOENT\nnpm error syscall open\nnpm error path /work/trees/x/package.json\nnpm error enoent Could not read package.json: Error: ENOENT: no such file or directory, open '/work/trees/x/package.json'",
+            ),
         ),
         "web",
     ),
     Case(
         "a failed check that an edit of configuration mends",
         (
-            fails("npm run build", "> shop@1.4.0 build\n> vite build\n\nerror during build:\n[vite]: Rollup failed to resolve import \"@/cart\" from \"/home/ada/shop/src/main.ts\"."),
+            fails(
+                "npm run build",
+                '> shop@1.4.0 build\n> vite build\n\nerror during build:\n[vite]: Rollup failed to resolve import "@/cart" from "/home/ada/shop/src/main.ts".',
+            ),
             edits("vite.config.ts", "resolve: {} → resolve: { alias: { '@': '/src' } }"),
             runs("npm run build", "✓ built in 2.31s"),
         ),
         (
-            fails("npm run build", "> shop@1.5.0 build\n> vite build\n\nerror during build:\n[vite]: Rollup failed to resolve import \"@/cart\" from \"/home/ada/shop/src/checkout.ts\"."),
+            fails(
+                "npm run build",
+                '> shop@1.5.0 build\n> vite build\n\nerror during build:\n[vite]: Rollup failed to resolve import "@/cart" from "/home/ada/shop/src/checkout.ts".',
+            ),
         ),
         "vite.config.ts",
         (
-            fails("npm run build", "> shop@1.5.0 build\n> vite build\n\nerror during build:\n[vite]: Rollup failed to resolve import \"lodash\" from \"/home/ada/shop/src/checkout.ts\"."),
+            fails(
+                "npm run build",
+                '> shop@1.5.0 build\n> vite build\n\nerror during build:\n[vite]: Rollup failed to resolve import "lodash" from "/home/ada/shop/src/checkout.ts".',
+            ),
         ),
     ),
     Case(
         "flaky by nature",
         (
-            fails("npm run e2e", "Error: page.goto: net::ERR_CONNECTION_RESET at http://localhost:3000/cart\n1 failed"),
+            fails(
+                "npm run e2e",
+                "Error: page.goto: net::ERR_CONNECTION_RESET at http://localhost:3000/cart\n1 failed",
+            ),
             runs("npm run e2e", "14 passed (31.2s)"),
         ),
         (fails("npm run e2e", "Error: expect(locator).toBeVisible() failed\n1 failed"),),
@@ -678,11 +702,19 @@ CASES = (
     Case(
         "an edit of code that mends a test says nothing about the next",
         (
-            fails("pytest -q", "E   AssertionError: assert 3 == 4\nFAILED tests/test_cart.py::test_total - AssertionError: assert 3 == 4\n1 failed, 20 passed in 0.52s"),
+            fails(
+                "pytest -q",
+                "E   AssertionError: assert 3 == 4\nFAILED tests/test_cart.py::test_total - AssertionError: assert 3 == 4\n1 failed, 20 passed in 0.52s",
+            ),
             edits("src/cart.py", "a + b → a + b + 1"),
             runs("pytest -q", "21 passed in 0.50s"),
         ),
-        (fails("pytest -q", "E   AssertionError: assert 3 == 4\nFAILED tests/test_login.py::test_name - AssertionError: assert 3 == 4\n1 failed, 20 passed in 0.52s"),),
+        (
+            fails(
+                "pytest -q",
+                "E   AssertionError: assert 3 == 4\nFAILED tests/test_login.py::test_name - AssertionError: assert 3 == 4\n1 failed, 20 passed in 0.52s",
+            ),
+        ),
         "",
     ),
 )

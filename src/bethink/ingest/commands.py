@@ -177,7 +177,9 @@ def name_job(command: str) -> str:
     if len(words) > 2 and words[0].startswith("python") and words[1] == "-m":
         words = words[2:]
     program, _, rest = name_family(" ".join(words)).partition(" ")
-    return f"npm {rest}".strip() if program in ("pnpm", "yarn", "bun") else f"{program} {rest}".strip()
+    return (
+        f"npm {rest}".strip() if program in ("pnpm", "yarn", "bun") else f"{program} {rest}".strip()
+    )
 
 
 def name_program(command: str) -> str:

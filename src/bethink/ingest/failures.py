@@ -64,7 +64,7 @@ _NOISE = compile_late(
     r"(?:npm (?:ERR!|error) (?:code|errno|syscall|path|command|A complete log|Lifecycle|workspace|location|Exit status|signal|at |\s*$)"
     r"|\s*ELIFECYCLE|.*(?:command failed with exit code|exit status \d+$|exited with (?:code )?\d+|exited \(\d+\)|Command failed)"
     r"|make(?:\[\d+\])?: \*\*\* (?!No rule)|error Command failed|.{0,40}ERR_PNPM_RECURSIVE(?!.{0,80}not found)|✖ \d+ |.{0,20}\b\d+ (?:failed|failing|errors?)\b|undefined$|(?:FAIL|ok)\s+\S{1,200}\s+(?:\[|\(cached|[\d.]+s)|FAIL$|.{0,4}Build failed in|\s*at .{1,200}:\d+|\s*File \".{1,200}\", line \d+"
-    r"|\[.{1,40}\] ERROR task failed|error: could not compile .{0,80} due to|.*\bwarning\b|For more information"
+    r"|_{3,} .{1,200} _{3,}$|={3,} .{0,200} ={3,}$|\[.{1,40}\] ERROR task failed|error: could not compile .{0,80} due to|.*\bwarning\b|For more information"
     r"|.{0,40}(?:0 errors?\b|0 fail|no errors)|hint:|Error: Process completed|> |\$ |Waiting |.{0,60}Deprecation|.*DEPRECATED|.*DEPRECATION)",
     re.IGNORECASE,
 )
@@ -171,7 +171,7 @@ _NO_TARGET = compile_late(
 _SYNONYMS = tuple(
     frozenset(words.split())
     for words in (
-        "test tests check checks verify unit spec",
+        "test tests unit spec",
         "lint fmt format style fix prettier",
         "build compile bundle dist package",
         "dev start serve run watch",
@@ -407,7 +407,9 @@ def _shorten(text: str, length: int = _TEXT) -> str:
     return plain if len(plain) <= length else f"{plain[: length - 1].rstrip()}…"
 
 
-_SOURCE_FILE = compile_late(r"(?:[\w./@+-]{1,200}\.[a-z]{1,6}|\b[Mm]akefile|\bDockerfile)(?=[:(]\d)")
+_SOURCE_FILE = compile_late(
+    r"(?:[\w./@+-]{1,200}\.[a-z]{1,6}|\b[Mm]akefile|\bDockerfile)(?=[:(]\d)"
+)
 # Errors that mean one file: with another file it is another error.
 _ABOUT_FILE = compile_late(
     r"no such file|permission denied$|cannot access|can't open file|does not exist|is a directory|not a directory|\bcd: |ENOENT",
@@ -464,6 +466,8 @@ _NORMAL: Sequence[tuple[re.Pattern[str], str]] = [
         (r"\bpathspec '[^']{1,300}'", "pathspec <path>"),
         (r"\bunexpected argument '(?!-)[^']{1,300}'", "unexpected argument <value>"),
         (r"\b(branch|tag|worktree) '[^']{1,200}'", r"\1 <name>"),
+        (r"\b(current branch) \S{1,200} (?=has |is )", r"\1 <name> "),
+        (r" \(did you mean [^)]{1,200}\)", ""),
         (r"\] +\S{1,200} -> \S{1,200}", "] <ref>"),
         (r"\s{1,20}", " "),
     )
@@ -653,6 +657,7 @@ def _is_namesake(failure: Failure, command: str) -> bool:
         return False
     old, new = (set(re.findall(r"[a-z]{3,}", one.lower())) for one in other[0])
     alike = any(a.startswith(b) or b.startswith(a) for a in old for b in new)
+    alike = alike or (before[0] == "make" and "check" in new and bool(old & {"test", "tests"}))
     return alike or any(old & group and new & group for group in _SYNONYMS)
 
 
@@ -751,8 +756,9 @@ def describe_fix(failure: Failure, changes: Sequence[Sequence[str]]) -> str:
     if 0 < len(edits) <= _FILES:
         return "edited " + " and ".join(_describe_edit(*one) for one in edits.items())
     others = [command for command in commands if not command.startswith("cd ")]
-    if len(others) == 1 and len(commands) == len(changes):
-        return f"ran `{show_command(others[0])}`"
+    one_job = len({name_job(command) for command in others}) == 1 and len(others) <= _FILES
+    if one_job and len(commands) == len(changes):
+        return "ran " + " and ".join(f"`{show_command(command)}`" for command in others)
     return ""
 
 
@@ -804,6 +810,9 @@ def _is_variant(failure: Failure, new: str) -> bool:
     shared = len(before & after) / max(1, len(before | after))
     arguments = old.split()[1:]
     moved = bool(arguments) and new.split()[-len(arguments) :] == arguments
+    moved = moved or [*map(posixpath.basename, old.split())] == [
+        *map(posixpath.basename, new.split())
+    ]
     kept = not targets or len(targets & after) > len(targets) / 2
     return moved or (kept and shared >= (0.4 if same else 0.6))
 

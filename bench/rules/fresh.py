@@ -27,4 +27,9 @@ RULES = (
     RuleCase("I prefer merge commits, never rebase shared branches", ("git rebase main", "git pull --rebase"), ("git merge main",)),
     RuleCase("Only Ada releases: never run npm publish", ("npm publish", "npm publish --tag next"), ("npm pack", "npm run build"), "decision"),
     RuleCase("Keep functions short and names plain", (), ("Edit: src/cart.ts", "git commit -m x")),
+    RuleCase("docker build fails on ARM machines of the office now and then", (), ("docker build .",), "gotcha"),
+    RuleCase("Ada added mypy after the release in May", (), ("mypy src",), "decision"),
+    RuleCase("The lock file was regenerated in PR 41", (), ("npm ls",), "gotcha"),
+    RuleCase("terraform plan is not slow any more", (), ("terraform plan",), "gotcha"),
+    RuleCase("We have not decided between bun and deno", (), ("bun install",), "decision"),
 )  # fmt: skip

@@ -4,7 +4,7 @@
     python bench/rules/measure.py --fresh    rules kept for final runs
     python bench/rules/measure.py --words    a control: without the judge
 
-All rules of a set are in one memory, stored as the user's word. Each call comes in a session of its own, as the message of a hook.
+Each rule is in a memory of its own, stored as the user's word. Each call comes in a session of its own, as the message of a hook.
 """
 
 import argparse
@@ -40,60 +40,45 @@ def main() -> None:
     from seen import RULES as SEEN
 
     cases = FRESH if args.fresh else SEEN
+    os.environ |= {"BETHINK_OFFLINE": "1", "BETHINK_EMBEDDING": "none", "CLAUDECODE": "1"}
+    os.environ["BETHINK_HOOKS"] = "on"
+    from bethink.api import Bethink
+    from bethink.hooks import rules, spool
+    from bethink.hooks.run import run
+    from bethink.judge import Judge
+
+    spool.wake = lambda *_: None
+    judge = Judge(2)
+    if args.words:
+        rules.BAR = rules.DIRECTED_BAR = 0.0
+    about = shown = lines = wrong = asked = 0
     with tempfile.TemporaryDirectory(prefix="bethink-rules-") as name:
-        project = Path(name) / "shop"
-        project.mkdir()
-        os.environ |= {"HOME": name, "BETHINK_HOME": f"{name}/bethink", "BETHINK_HOOKS": "on"}
-        os.environ |= {"BETHINK_OFFLINE": "1", "BETHINK_EMBEDDING": "none", "CLAUDECODE": "1"}
-        from bethink.api import Bethink
-        from bethink.hooks import rules, spool
-        from bethink.hooks.run import run
-
-        spool.wake = lambda *_: None
-        with Bethink(directory=project, actor="user") as memory:
-            for case in cases:
+        for number, case in enumerate(cases):
+            project = Path(name) / str(number) / "shop"
+            project.mkdir(parents=True)
+            os.environ |= {"HOME": name, "BETHINK_HOME": f"{project}-home"}
+            with Bethink(directory=project, actor="user") as memory:
                 memory.add(case.text, kind=case.kind)
-            if args.words:
-                rules.BAR = 0.0
-            rules.refresh(memory)
-        asked = 0
-
-        def ask(text: str) -> str:
-            nonlocal asked
-            asked += 1
-            call = {**make_call(text, project), "tool_use_id": "t1", "tool_response": "ok"}
-            message = {"session_id": f"s{asked}", "cwd": str(project), "tool_calls": [call]}
-            answer = run("tool", "claude", json.dumps(message).encode())
-            return read_line(answer) if answer else ""
-
-        about = shown = lines = wrong = 0
-        for case in cases:
-            for text in case.about:
-                line = ask(text)
-                good = case.text[:60] in line
-                about, shown, lines = about + 1, shown + good, lines + bool(line)
-                others = [one for one in cases if one is not case and text in one.about]
-                fits = any(one.text[:60] in line for one in others)
-                wrong += bool(line) and not good and not fits
-                if not good and not fits and not args.quiet:
-                    print(f"{'WRONG' if line else 'missed'}  {text!r} · {case.text} · {line}")
-            for text in case.other:
-                line = ask(text)
-                own = case.text[:60] in line
-                lines, wrong = lines + bool(line and own), wrong + own
-                if own and not args.quiet:
-                    print(f"WRONG  {text!r} · {line}")
-        for text in UNRELATED:
-            line = ask(text)
-            lines, wrong = lines + bool(line), wrong + bool(line)
-            if line and not args.quiet:
-                print(f"WRONG  {text!r} · {line}")
-        table(
-            [
-                ["rules", "calls about one", "shown", "lines", "wrong"],
-                [len(cases), about, shown, lines, wrong],
-            ]
-        )
+                memory.judge = judge
+                rules.refresh(memory)
+            labelled = [(text, True) for text in case.about]
+            labelled += [(text, False) for text in (*case.other, *UNRELATED)]
+            for text, wanted in labelled:
+                asked += 1
+                call = {**make_call(text, project), "tool_use_id": "t1", "tool_response": "ok"}
+                message = {"session_id": f"s{asked}", "cwd": str(project), "tool_calls": [call]}
+                answer = run("tool", "claude", json.dumps(message).encode())
+                line = read_line(answer) if answer else ""
+                about, shown = about + wanted, shown + bool(wanted and line)
+                lines, wrong = lines + bool(line), wrong + bool(line and not wanted)
+                if bool(line) != wanted and not args.quiet:
+                    print(f"{'WRONG' if line else 'missed'}  {text!r} · {case.text}")
+    table(
+        [
+            ["rules", "calls", "about the rule", "shown", "lines", "wrong"],
+            [len(cases), asked, about, shown, lines, wrong],
+        ]
+    )
 
 
 if __name__ == "__main__":

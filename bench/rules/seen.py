@@ -27,4 +27,9 @@ RULES = (
     RuleCase("The user prefers rebase over merge", ("git merge main", "git pull --no-rebase"), ("git rebase main",)),
     RuleCase("We deploy on Fridays only after Bo has said yes", ("npm run deploy", "make deploy"), ("make build",), "decision"),
     RuleCase("Answers should be short and in English", (), ("git commit -m x", "npm test")),
+    RuleCase("The npm install step of CI took four minutes last week", (), ("npm install zod",), "gotcha"),
+    RuleCase("jest was slow before we moved to vitest", (), ("npx jest",), "gotcha"),
+    RuleCase("git push over HTTPS needs no key here", (), ("git push",), "gotcha"),
+    RuleCase("Bo wrote deploy/prod.yml in March", (), ("Edit: deploy/other.yml",), "gotcha"),
+    RuleCase("We do not know yet whether poetry or uv is better", (), ("poetry lock",), "decision"),
 )  # fmt: skip

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
 # One random seed for all searches of a process, so that pages fit together.
 SEED = int.from_bytes(os.urandom(4))
-_WIDER = 4  # times the limit that is searched, so that one source does not fill an answer
+# Hits that are searched at least, and times the limit, so that one source does not fill an answer.
+LEAST_SEARCHED, WIDER = 40, 2
 IN_FULL = 8000  # tokens of memories in full
 _OVERVIEW = 1000  # tokens of the briefing in an overview
 SESSIONS, TALKED = 4, 400  # sessions in an overview, and tokens of their topics
@@ -173,7 +174,7 @@ def search_memories(
     look: Look = DEFAULT_LOOK,
     reason_for_search: Annotated[str, Arg()] = "",
     filters: Filters = NO_FILTERS,
-    limit: Annotated[int, Arg(low=1, high=50)] = 10,
+    limit: Annotated[int | None, Arg(low=1, high=50)] = None,
     offset: Annotated[int, Arg(low=0)] = 0,
     max_tokens: MaxTokens = None,
 ) -> ToolReply:
@@ -182,7 +183,7 @@ def search_memories(
     """
     import logging
 
-    from bethink.app.operations.find import build_filter
+    from bethink.app.operations.find import build_filter, count_lines
     from bethink.app.render import quote_items, show_list
     from bethink.ingest.redact import redact
     from bethink.recall.shape import tokens
@@ -192,6 +193,7 @@ def search_memories(
     if reason_for_search and log.isEnabledFor(logging.DEBUG):
         log.debug("search_memories: %s", redact(reason_for_search[:500]).text)
     budget = max_tokens or memory.config.max_tokens
+    limit = limit or count_lines(budget)
     if query.strip():
         # The reason is the context of a mere "why?".
         how = {"mode": look.mode, "profile": look.intent, "context": reason_for_search}
@@ -222,8 +224,9 @@ def find_spread(memory: "Bethink", query: str, limit: int, offset: int = 0, **ho
     """
     from bethink.text import CAP, spread
 
-    how |= {"seed": SEED, "rerank": True, "limit": limit * _WIDER}
-    if offset >= limit * _WIDER:
+    searched = max(LEAST_SEARCHED, WIDER * limit)
+    how |= {"seed": SEED, "rerank": True, "limit": searched}
+    if offset >= searched:
         answer = memory.search(query, offset=offset, **how)
         return answer._replace(hits=answer.hits[:limit])
     answer = memory.search(query, **how)

@@ -235,6 +235,8 @@ def measure(
         half = "unseen" if place % 2 else "tune"
         if args.half not in (half, "both"):
             continue
+        if args.ready and not (folder / history.name / "done").exists():
+            continue
         started = time.process_time()
         with open_history(history, folder / history.name) as memory:
             print(f"{history.name}: ready, {time.process_time() - started:.0f} s", file=sys.stderr)
@@ -290,6 +292,7 @@ def main() -> None:
     parser.add_argument("--later", type=int, nargs="*", default=LATER)
     parser.add_argument("--systems", nargs="*", default=("bethink", *CONTROLS))
     parser.add_argument("--index", action="store_true", help="only read the histories in")
+    parser.add_argument("--ready", action="store_true", help="only histories that are read in")
     parser.add_argument("--types", action="store_true", help="also by type of question")
     parser.add_argument("--show", action="store_true", help="questions whose evidence is missing")
     parser.add_argument("--text", action="store_true", help="with --show, the answers too")

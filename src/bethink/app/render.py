@@ -347,11 +347,12 @@ class Arranged(NamedTuple):
 
 
 class ShownMemories(NamedTuple):
-    """Memories to show, notes about them, and the offset of the next page, if there is one."""
+    """Memories to show, notes about them, the offset of the next page if there is one, and the texts as JSON values."""
 
     items: Items
     notes: list[str]
     following: int | None = None
+    details: Sequence[Json] = ()
 
 
 class Form(NamedTuple):

@@ -83,17 +83,18 @@ ASKS_SET = Pattern(
     ),
     rejects=("what is the timeout", "which database do we use", "how many days ago did we deploy"),
 )
+_ASKING = r"(?:ask|talk|mention|bring up|speak|discuss|request|want|inquire|say|write)(?:s|ed|ing)?"
 TRIGGER = Pattern(
     "the condition of a standing rule",
-    r"\b(?:when(?:ever)?|if|every time|each time|any ?time|before|after)\s+(?:(?:i|we|you|the user|someone|anyone|a user)\s+)?"
-    r"(?:(?:ask(?:s|ed|ing)?|talk(?:s|ing)?|mention(?:s|ed|ing)?|bring(?:s|ing)? up|speak(?:s|ing)?|quer(?:y|ies)|discuss(?:es|ing)?|want(?:s)?)\s+)?"
-    r"(?:(?:you|me|us)\s+)?(?:for|about|of|on|to)?\s*(?P<clause>[^.;,\n]{3,120})",
+    rf"\b(?:when(?:ever)?|if|every time|each time|any ?time) (?:i|we|you|the user|someone|anyone|users?) {_ASKING}\b"
+    r"(?: (?:you|me|us))?(?: (?:for|about|of|on|to))? (?P<clause>[^.;,\n]{3,120})"
+    r"|\b(?:whenever|every time|each time|any ?time|always when) (?:(?:i|we|you|the user) )?(?P<event>[^.;,\n]{3,120})",
     matches=(
         "always confirm allergies when I ask about snacks",
         "Whenever we deploy, run the smoke tests",
-        "before releasing a version, update the changelog",
+        "If I ask you for a summary, keep it to three lines",
     ),
-    rejects=("we deploy from main", "snacks are in the kitchen"),
+    rejects=("we deploy from main", "tag a release before we deploy it", "when it rains it pours"),
 )
 
 

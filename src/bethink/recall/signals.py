@@ -185,7 +185,8 @@ def fit_trigger(rule: str, asked: Set[str]) -> float:
     found = TRIGGER.find(rule[:LONGEST_RULE])
     if found is None:
         return 0.0
-    clause = [word for word in found["clause"].split() if word.strip(",.;:") not in STOP_WORDS]
+    condition = found["clause"] or found["event"]
+    clause = [word for word in condition.split() if word.strip(",.;:") not in STOP_WORDS]
     wanted = set(tokenize(" ".join(clause)))
     share = len(wanted & asked) / len(wanted) if wanted else 0.0
     return share if share >= LEAST_TRIGGER else 0.0

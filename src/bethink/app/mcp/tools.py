@@ -194,26 +194,49 @@ def search_memories(
         log.debug("search_memories: %s", redact(reason_for_search[:500]).text)
     budget = max_tokens or memory.config.max_tokens
     limit = limit or count_lines(budget)
+    matches: Json = {"query": query}
     if query.strip():
         # The reason is the context of a mere "why?".
         how = {"mode": look.mode, "profile": look.intent, "context": reason_for_search}
         answer = find_spread(memory, query, limit, offset, filter=wanted, **how)
         total, shown = answer.total, arrange(memory, answer, budget, offset)
+        matches = list_matches(answer, shown)
     else:
         total = memory.store.count(wanted)
         found = memory.list(filter=wanted, limit=limit, offset=offset)
         shown = show_list(memory, found, total, budget, offset)
+        index = [{"id": one.id, "kind": one.kind, "summary": one.summary} for one in found]
+        matches |= {"index": index, "details": []}
     text = quote_items(shown.items, shown.notes, budget)
     following = {} if shown.following is None else {"next_offset": shown.following}
     numbers = {"total_count": total, "has_more": bool(following), **following}
-    return ToolReply(text, {**numbers, "tokens_used": tokens(text)})
+    return ToolReply(text, {**matches, **numbers, "tokens_used": tokens(text)})
+
+
+def list_matches(answer: Answer, shown: "ShownMemories") -> Json:
+    """Describe an answer for programs: every match by id, and the texts that are shown."""
+    from bethink.recall.shape import citation, iso
+
+    texts = {one["id"]: one["content"] for one in shown.details}
+    index, details = [], []
+    for memory, score, *_ in answer.hits:
+        line: Json = {"id": memory.id, "kind": memory.kind, "score": round(score, 3)}
+        if memory.id in texts:
+            place = {"source": citation(memory), "created_at": iso(memory.created_at)}
+            about = {"id": memory.id, **place, "trust": memory.trust}
+            details.append({**about, "content": texts[memory.id]})
+        else:
+            line["summary"] = memory.summary
+        index.append(line)
+    return {"query": answer.query.raw, "index": index, "details": details}
 
 
 def arrange(memory: "Bethink", answer: Answer, budget: int, offset: int = 0) -> "ShownMemories":
     from bethink.app.render import WHOLE_TEXTS, Form, ShownMemories, arrange_answer
 
     arranged = arrange_answer(memory, answer, budget, Form(quoted=True, more=WHOLE_TEXTS), offset)
-    return ShownMemories(arranged.items, arranged.notes, arranged.both.next)
+    both = arranged.both
+    return ShownMemories(arranged.items, arranged.notes, both.next, both.details)
 
 
 def find_spread(memory: "Bethink", query: str, limit: int, offset: int = 0, **how: Any) -> Answer:

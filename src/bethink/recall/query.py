@@ -15,7 +15,14 @@ from itertools import dropwhile, groupby, pairwise
 from typing import Any, NamedTuple
 
 from bethink.language.pattern import fold_case
-from bethink.language.questions import ABOUT_CODE, DATING_EVENT, KIND_CUES, PAST_STATE
+from bethink.language.questions import (
+    ABOUT_CODE,
+    ABOUT_LATEST,
+    ASKS_SET,
+    DATING_EVENT,
+    KIND_CUES,
+    PAST_STATE,
+)
 from bethink.language.times import NUMERIC_DATE, find_period
 from bethink.language.words import STOP_WORDS, WORD_LISTS
 from bethink.model import KIND_ALIASES, KINDS, Expression, Filter, Query, Strings, Term
@@ -124,6 +131,8 @@ def parse(raw: str, now: datetime) -> Query:
         and "·" not in beside
         and _only_asks(beside, ASKING_WORDS | WORD_LISTS["doings"]),
         about_code=ABOUT_CODE.holds(prose),
+        about_latest=ABOUT_LATEST.holds(prose),
+        asks_set=ASKS_SET.holds(prose),
     )
 
 

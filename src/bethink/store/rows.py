@@ -76,6 +76,7 @@ SESSION = (
 SPAN = f"{_select(Span, 'p', _JOINED)} FROM spans p JOIN scopes s ON s.id = p.scope"
 RELATION = f"{_select(Relation, 'relations', more='actor')} FROM relations"
 EVENT = f"{_select(Event, 'h', more='h.memory')} FROM history h"
+EVENT_OF = f"{_select(Event, 'h', more='m.id')} FROM history h"
 
 # Condition for memories that an ordinary search hides, exactly as in the index `memories_hidden`.
 HIDDEN = (

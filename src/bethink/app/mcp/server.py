@@ -2,8 +2,8 @@
 
 The SDK speaks both versions of the protocol: the stateless one of 2026-07-28, and those that begin with `initialize`.
 
-An answer is text. A search also returns its numbers as structured content, with the text in it, except to agents that would
-show the model both or nothing else. The list of tools and the handshake need neither the store nor a model; everything else runs in
+An answer is text. A search also returns its matches as structured content, except to agents that would show the model both or
+nothing else. The list of tools and the handshake need neither the store nor a model; everything else runs in
 the keeper's threads.
 """
 
@@ -230,7 +230,7 @@ def tool_result(
     text: Block, failed: bool = False, numbers: Values | None = None
 ) -> types.CallToolResult:
     content = _as_content(text)
-    structured = clear_value({"answer": text, **numbers}) if numbers else None
+    structured = clear_value(numbers) if numbers else None
     return types.CallToolResult(content=[content], is_error=failed, structured_content=structured)
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 COLLECTION = "transcripts"
 _OPEN = 8  # sessions of one file whose open topic is kept: one database may contain thousands of sessions
 SUFFIXES = ".jsonl .zst .md .markdown .txt .db".split()
-# Turns that decide the project of a transcript; those of sub-agents do not count.
+# Turns that decide the project of a transcript; those of sub-agents do not count. By hand.
 _FIRST = 20
 
 

@@ -11,13 +11,14 @@ from bethink.ingest.commands import name_job, name_program
 from bethink.ingest.failures import CODE, FLAKY, Failure, as_count, find_files
 from bethink.model import TRUST, Memory
 
-_SURE = 0.5  # least confidence of a fix that is shown: below, it failed as often as it helped
+# Least confidence of a fix that is shown: below, it failed as often as it helped. By hand.
+_SURE = 0.5
 # Errors that pass by themselves.
 _PASSING = re.compile(
     r"timed? ?out|ETIMEDOUT|ECONNRESET|socket hang up|temporar|too many requests|rate limit|HTTP 5\d\d|\b50[234]\b|index\.lock|EBUSY|connection reset",
     re.IGNORECASE,
 )
-_LOOKED = 500  # newest failures that a list reads
+_LOOKED = 500  # newest failures that a list reads; a bound
 
 
 class KnownFailure(NamedTuple):

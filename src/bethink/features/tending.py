@@ -33,9 +33,9 @@ from bethink.store.transfer import split_pages
 
 COMPARED = STATEMENTS
 _READ = ("markdown", "repomap", "analysis")  # files of a project: each describes its own part
-ALIKE = 0.55  # least nearness of statements to compare when time is short
-JUDGED = 0.4  # least nearness to ask the judge: one in ten duplicates is below (pairs of 2026-11)
-_NEAREST = 8  # neighbours of a statement
+ALIKE = 0.55  # least nearness of statements to compare when time is short; by hand
+JUDGED = 0.4  # least nearness to ask the judge: one in ten duplicates is below (measured on pairs, 2026-11)
+_NEAREST = 8  # neighbours of a statement; by hand
 SAYS_THE_SAME, MARKED_CONTRADICTING, MAY_REPLACE = (
     "says the same",
     "marked as contradicting",

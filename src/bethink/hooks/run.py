@@ -44,7 +44,8 @@ _SECONDS = 5.0  # until the settings are read, which may say otherwise
 _LOOK = 0.05  # seconds between two looks at the clock
 COUNTING = 0.3  # seconds that counting a failure may take
 _BUSY = 1.0  # seconds to wait for a lock of another process
-HELPER_SHARE = 0.6  # part of `hook_seconds` for the helper; the rest is for doing without it
+# Part of `hook_seconds` for the helper; the rest is for doing without it. By hand.
+HELPER_SHARE = 0.6
 MOST_OPENED = 4  # memories that a helper keeps open
 _NOTED = ("stop", "subagent-stop", "pre-compact", "post-compact", "session-end")
 SUBAGENT_TOKENS = 300  # of a sub-agent's briefing: its task says what it needs; set by hand

@@ -183,10 +183,11 @@ JOINT = " && "
 _SETTINGS = compile_late(
     r"\.(?:json|jsonc|toml|ya?ml|ini|cfg|conf|env|lock|properties|gradle|mod|xml)$|/\.[\w.-]+$|file$"
 )
-_REMEMBERED = 12  # changes since a failure
-_PENDING = 12  # failures of a session that wait for their fix
-_NEAR = 4  # commands behind a failure among which another form of it counts as its correction
-_FILES = 2  # edited files that can be named as the fix
+_REMEMBERED = 12  # changes since a failure; a bound
+_PENDING = 12  # failures of a session that wait for their fix; a bound
+# Commands behind a failure among which another form of it counts as its correction. By hand.
+_NEAR = 4
+_FILES = 2  # edited files that can be named as the fix; by hand
 _TEXT = 160  # characters of a command, an error or a changed line
 _ERROR_LENGTH = 600  # characters of an error that its signature is made of
 

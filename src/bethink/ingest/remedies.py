@@ -29,8 +29,8 @@ from bethink.store.places import content_hash
 if TYPE_CHECKING:
     from bethink.ingest.conversation import NewTurn, Recipe
 
-PER_PAGE, PER_SESSION = 4, 10  # new memories
-WAITING = 6  # failures of a thread that wait for their fix across pages
+PER_PAGE, PER_SESSION = 4, 10  # new memories; by hand
+WAITING = 6  # failures of a thread that wait for their fix across pages; by hand
 # Confidence of a failure without a fix, with one, and what the same fix adds when it helps again; by hand.
 UNSOLVED, SOLVED, AGAIN, SUREST = 0.5, 0.6, 0.15, 0.95
 FAILED_AGAIN = 0.2  # what a fix loses when the same error came again after it; by hand

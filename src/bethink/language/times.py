@@ -26,7 +26,8 @@ NUMBER_WORDS = {
     for word in words.split("/")
 }
 CLOCK_UNITS = {"minute": 60, "hour": 3600}
-SEASONS = {"winter": 12, "spring": 3, "summer": 6, "autumn": 9, "fall": 9}  # first months; northern
+# First months, in the north; by definition.
+SEASONS = {"winter": 12, "spring": 3, "summer": 6, "autumn": 9, "fall": 9}
 ORDINALS = {
     word: number
     for number, word in enumerate(

@@ -18,7 +18,7 @@ def _read_words() -> dict[str, frozenset[str]]:
 
 WORD_LISTS = _read_words()
 STOP_WORDS, COMMON_WORDS = WORD_LISTS["stop"], WORD_LISTS["common"]
-NON_LATIN_SHARE = 0.3  # share of letters beyond Latin from which a text is not English
+NON_LATIN_SHARE = 0.3  # share of letters beyond Latin from which a text is not English; by hand
 SAMPLE_CHARACTERS = 2_000  # beginning of a text by which its language is judged
 
 

@@ -33,9 +33,9 @@ TEXT_LIMIT = 8_000  # characters that are embedded
 TERM_LIMIT = 64
 
 OPERATORS = {"AND": "and", "OR": "or", "NOT": "not"}
-# Side by side binds tightest, then NOT, AND and OR, as in SQLite's full-text language.
+# Side by side binds tightest, then NOT, AND and OR, as in SQLite's full-text language. By definition.
 BINDING = {"close": 0, "or": 1, "and": 2, "not": 3}
-SIDE_BY_SIDE = 4
+SIDE_BY_SIDE = 4  # by definition
 
 _LISTED = "decision conclusion question problem solution todo gotcha preference handoff fact pattern failure".split()
 LIST_NOUNS = {f"{kind}s": kind for kind in _LISTED} | {
@@ -376,7 +376,7 @@ _SIDES = (
     "until",
     "prior to",
 )  # one of them is in every text that `EVENT` matches
-EVENT_FIT = 0.52  # how well a memory must fit the event to tell its time
+EVENT_FIT = 0.52  # how well a memory must fit the event to tell its time; by hand
 INSTANT = timedelta(milliseconds=1)
 
 

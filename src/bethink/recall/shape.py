@@ -37,11 +37,11 @@ _BREAK = re.compile(r"[.!?]\s|\n")
 TITLE = 80  # characters of a signature in a title
 OVERHEAD = 12  # tokens of punctuation and labels around one item
 SESSION_CHARACTERS = 8  # of the id of a session in a citation
-# Characters of a text that an answer shows at first, and share of its budget for hits on a line.
+# Characters of a text that an answer shows at first, and share of its budget for hits on a line. By hand.
 OWN_ROOM, OTHER_ROOM, SET_ROOM, LINES_SHARE = 420, 300, 240, 0.1
 GAP = " … "
 # Worth of a sentence beside a chosen one, behind it and before it, against that of one word of the question; of a word that is shown
-# already; and of the first sentence.
+# already; and of the first sentence. By hand.
 BESIDE, BEFORE, AGAIN, OPENING = 0.5, 0.25, 0.3, 0.2
 _MOST_SENTENCES = 400  # of a text; a bound on time
 _LEAST = 20  # tokens of a text that is worth showing

@@ -61,7 +61,7 @@ WEAK_RELATIONS = (
     "builds_on",
     "relates_to",
 )  # they order only two hits that are ahead of the rest together
-# Lead of two hits over the next: with 1.1 the answer is first .858 and new before old .867, without .851 and .893 (25 histories).
+# Lead of two hits over the next: with 1.1 the answer is first .858 and new before old .867, without .851 and .893 (bench/LOG.md, 2026-11-18).
 OUTSTANDING = 1.1
 # Share of the older statement's score that a newer one needs to come before it; the second where the older makes several claims, of which
 # the question may be about another. At most two come before one, so that a wrong mark never pushes the answer out of the first three.

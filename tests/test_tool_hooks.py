@@ -4,6 +4,7 @@ import json
 
 import pytest
 from test_failures import FIXED, MISSING, backfill, session
+from transcripts import claude_says, written
 
 from bethink.api import Bethink
 from bethink.hooks import rules
@@ -291,3 +292,122 @@ def test_a_sub_agent_gets_a_briefing(cli):
     cli.ok("add", "We keep sessions in Valkey", "--kind", "decision")
     answer = json.loads(say(cli, "subagent-start", agent_type="Explore"))
     assert "Valkey" in answer["hookSpecificOutput"]["additionalContext"]
+
+
+# Other tools
+
+
+def call_of(tool, output, failed=False, **arguments):
+    return (tool, arguments, output, failed)
+
+
+def backfill_calls(cli, tmp_path, *calls, session="s1"):
+    """Read a session of calls of tools that are no shells."""
+    lines = []
+    for number, (tool, arguments, output, failed) in enumerate(calls):
+        use = {"type": "tool_use", "id": f"t{number}", "name": tool, "input": arguments}
+        result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": output}
+        result["is_error"] = failed
+        lines += [claude_says([use], "assistant", session, cwd=str(cli.project))]
+        lines += [claude_says([result], "user", session, cwd=str(cli.project))]
+    lines.append(claude_says("Done.", "assistant", session, cwd=str(cli.project)))
+    path = written(tmp_path / f"{session}.jsonl", *lines)
+    cli.ok("backfill", str(path))
+
+
+def failed_call(tool, output, **arguments):
+    call = {"tool_name": tool, "tool_input": arguments, "tool_use_id": "t7"}
+    return {"tool_calls": [{**call, "tool_response": f"<tool_use_error>{output}</tool_use_error>"}]}
+
+
+NO_FILE = "File does not exist."
+
+
+@pytest.fixture
+def moved(cli, tmp_path):
+    (cli.project / "lib").mkdir()
+    (cli.project / "lib" / "auth.ts").write_text("")
+    root = cli.project
+    backfill_calls(
+        cli,
+        tmp_path,
+        call_of("Read", NO_FILE, True, file_path=f"{root}/src/auth.ts"),
+        call_of("Read", "export const a = 1", file_path=f"{root}/lib/auth.ts"),
+    )
+    return cli
+
+
+def test_a_file_that_is_elsewhere_is_named_at_the_next_attempt(moved):
+    fields = failed_call("Read", NO_FILE, file_path=f"{moved.project}/src/auth.ts")
+    assert "it is at `lib/auth.ts`" in say(moved, **fields)
+
+
+def test_another_missing_file_gets_nothing(moved):
+    fields = failed_call("Read", NO_FILE, file_path=f"{moved.project}/src/cart.ts")
+    assert say(moved, **fields) == ""
+
+
+def test_the_place_of_a_file_that_is_gone_is_not_named(moved):
+    (moved.project / "lib" / "auth.ts").unlink()
+    fields = failed_call("Read", NO_FILE, file_path=f"{moved.project}/src/auth.ts")
+    assert say(moved, **fields) == ""
+
+
+def test_the_argument_that_an_mcp_tool_takes_is_shown(cli, tmp_path):
+    error = "unknown project 'shop-web' for this key"
+    backfill_calls(
+        cli,
+        tmp_path,
+        call_of("mcp__tracker__list_bugs", error, True, project="shop-web", state="open"),
+        call_of("mcp__tracker__list_bugs", "[]", project="SHOP", state="open"),
+    )
+    call = {"tool_name": "mcp__tracker__list_bugs", "tool_input": {"project": "shop-web"}}
+    shown = say(cli, "tool-failure", error=error, **call)
+    assert "called it with `project=SHOP`" in shown
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        pytest.param(
+            (
+                call_of("Edit", "File has not been read yet.", True, file_path="a.ts"),
+                call_of("Edit", "ok", file_path="a.ts"),
+            ),
+            id="an edit before a read",
+        ),
+        pytest.param(
+            (
+                call_of("Edit", "String to replace not found in file.", True, file_path="a.ts"),
+                call_of("Edit", "ok", file_path="a.ts"),
+            ),
+            id="an edit that matched at the second attempt",
+        ),
+        pytest.param(
+            (
+                call_of("Read", NO_FILE, True, file_path="a.ts"),
+                call_of("Read", "x", file_path="b.ts"),
+            ),
+            id="another file that was read next",
+        ),
+        pytest.param(
+            (
+                call_of("mcp__t__q", "server is busy", True, query="a"),
+                call_of("mcp__t__q", "[]", query="b"),
+            ),
+            id="another question to the same tool",
+        ),
+    ],
+)
+def test_a_failure_of_a_tool_that_says_nothing_new_is_not_kept(cli, tmp_path, calls):
+    backfill_calls(cli, tmp_path, *calls)
+    assert cli.json("failures") == []
+
+
+def test_a_file_that_only_another_tool_could_change_says_so(cli, tmp_path):
+    conflict = call_of("Edit", "String to replace not found in file.", True, file_path="a.ts")
+    backfill_calls(
+        cli, tmp_path, conflict, conflict, call_of("Write", "ok", file_path="a.ts", content="x")
+    )
+    fields = failed_call("Edit", "String to replace not found in file.", file_path="a.ts")
+    assert "changed it with Write instead of Edit" in say(cli, **fields)

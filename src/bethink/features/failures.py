@@ -9,6 +9,7 @@ from typing import NamedTuple
 from bethink.api import Bethink
 from bethink.ingest.commands import name_job, name_program
 from bethink.ingest.failures import CODE, FLAKY, Failure, as_count, find_files
+from bethink.ingest.tools import EDIT_CONFLICT, TOOL_KINDS
 from bethink.model import TRUST, Memory
 
 _SURE = 0.5  # least confidence of a fix that is shown: below, it failed as often as it helped
@@ -68,6 +69,8 @@ def fits(known: KnownFailure, failure: Failure) -> bool:
         return posixpath.basename(failure.place.rstrip("/")) != folder
     if (folder := known.fix.removeprefix("the shell was in ")) != known.fix:
         return posixpath.basename(failure.place.rstrip("/")) == folder.partition(" ")[0]
+    if known.cause in TOOL_KINDS:
+        return known.cause != EDIT_CONFLICT or known.times > 1
     if known.cause == FLAKY:
         return bool(_PASSING.search(failure.error)) or known.held > 1
     if known.fix.endswith(" instead"):

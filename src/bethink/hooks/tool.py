@@ -33,6 +33,8 @@ _TOKENS = 60  # of the line, without the marks around it
 
 def find_failure(hook: Hook, call: ToolCall) -> Failure | None:
     """Return the failure of a call, if its outcome is certain and its error can be named."""
+    if not call.command and call.failed:
+        return _read_tool_failure(hook, call)
     if not call.command or (not call.failed and not shows_failure(call.output)):
         return None
     from bethink.ingest.failures import read_failure, read_runs
@@ -42,6 +44,19 @@ def find_failure(hook: Hook, call: ToolCall) -> Failure | None:
     event = finish_event(event, call.output, call.failed)
     failed = [run for run in read_runs(event) if run.passed is False]
     return read_failure(failed[0], event) if failed else None
+
+
+def _read_tool_failure(hook: Hook, call: ToolCall) -> Failure | None:
+    from bethink.ingest.failures import read_tool_failure
+
+    event = ToolEvent(
+        tool=call.tool,
+        arguments=clean(call.arguments),
+        directory=hook.directory,
+        changes=call.changes,
+    )
+    event = finish_event(event, call.output, failed=True)
+    return read_tool_failure(event) if event.failed else None
 
 
 def is_wanted(hook: Hook, database: str, project: Project) -> bool:
@@ -80,7 +95,7 @@ def _find_fix(hook: Hook, call: ToolCall, memory: Bethink) -> tuple[str, str] | 
     known = find_fix(memory, failure) if failure else None
     if known is None or known.id in state.read_deliveries(hook).ids:
         return None
-    if _runs_fix(call.command, known.fix):
+    if _runs_fix(call.command, known.fix) or _is_gone(memory, known.fix):
         return None
     where = f", session {known.session[:8]}" if known.session else ""
     return known.id, f"This error was fixed before ({known.last[:10]}{where}): {known.fix}"
@@ -90,6 +105,12 @@ def _runs_fix(line: str, fix: str) -> bool:
     """Return True if a shell line runs the command of a fix already."""
     steps = {clean_command(one) for _, members in split_line(line) or () for one in members}
     return bool(steps.intersection(re.findall(r"`([^`]+)`", fix)))
+
+
+def _is_gone(memory: Bethink, fix: str) -> bool:
+    """Return True if a fix names the place of a file that is not there any more."""
+    place = re.fullmatch(r"it is at `([^`]+)`", fix)
+    return bool(place) and not (memory.project.worktree / place[1]).exists()
 
 
 def _find_rule(hook: Hook, call: ToolCall, memory: Bethink) -> tuple[str, str] | None:

@@ -122,9 +122,11 @@ def _is_source(text: str, name: str) -> bool:
 
 def _find_folders(text: str) -> list[str]:
     found = [name for name in _FOLDER.findall(text) if not _is_source(text, name)]
-    for match in _NAMED_FOLDER.finditer(text):
-        if IN_FOLDER.holds(text[: match.start()]):
-            found.append(f"{match[1]}/")
+    found += [
+        f"{match[1]}/"
+        for match in _NAMED_FOLDER.finditer(text)
+        if IN_FOLDER.holds(text[: match.start()])
+    ]
     return list(
         dict.fromkeys(name.removeprefix("./") for name in found if name not in ("./", "../"))
     )

@@ -1,6 +1,7 @@
 """Hooks at tool calls: the fix of a known failure, or a rule about the very file or command, in every agent's dialect."""
 
 import json
+import subprocess
 
 import pytest
 from test_failures import FIXED, MISSING, backfill, session
@@ -411,3 +412,80 @@ def test_a_file_that_only_another_tool_could_change_says_so(cli, tmp_path):
     )
     fields = failed_call("Edit", "String to replace not found in file.", file_path="a.ts")
     assert "changed it with Write instead of Edit" in say(cli, **fields)
+
+
+# Symbols, commands and places
+
+
+def commit(cli, message="x"):
+    git = ["git", "-C", str(cli.project), "-c", "user.name=Ada", "-c", "user.email=a@b.example"]
+    subprocess.run([*git, "add", "-A"], check=True)
+    subprocess.run([*git, "commit", "-qm", message], check=True)
+
+
+@pytest.fixture
+def code(cli):
+    """A repository in which a function and a file had other names."""
+    subprocess.run(["git", "init", "-q", str(cli.project)], check=True)
+    (cli.project / "src").mkdir()
+    (cli.project / "src" / "cart.py").write_text("def load_cart():\n    return 1\n\n\nX = 1\n")
+    (cli.project / "Makefile").write_text("check:\n\techo\n")
+    commit(cli)
+    subprocess.run(
+        ["git", "-C", str(cli.project), "mv", "src/cart.py", "src/basket.py"], check=True
+    )
+    (cli.project / "src" / "basket.py").write_text("def open_cart():\n    return 1\n\n\nX = 1\n")
+    commit(cli)
+    return cli
+
+
+def citations(cli):
+    return [one["message"] for one in cli.json("doctor") if one["check"] == "citation"]
+
+
+def test_doctor_lists_memories_that_name_a_symbol_which_is_gone(code):
+    code.ok("add", "Always go through `load_cart()` for totals", "--kind", "decision")
+    assert "names load_cart, which no longer exists" in citations(code)[0]
+
+
+def test_doctor_is_silent_about_a_symbol_that_the_code_never_had(code):
+    code.ok("add", "Always go through `parse_args()` of the library", "--kind", "decision")
+    assert citations(code) == []
+
+
+def test_doctor_lists_memories_that_name_a_task_which_is_gone(code):
+    code.ok("add", "Run `make verify` before every push", "--kind", "decision")
+    assert "names make verify, which no longer exists" in citations(code)[0]
+
+
+def test_doctor_is_silent_about_a_task_that_exists(code):
+    code.ok("add", "Run `make check` before every push", "--kind", "decision")
+    assert citations(code) == []
+
+
+def test_doctor_names_the_place_of_a_renamed_file(code):
+    code.ok("add", "src/cart.py must stay free of imports", "--kind", "decision")
+    assert "there is src/basket.py now" in citations(code)[0]
+
+
+def test_consolidate_brings_the_place_of_a_renamed_file_up_to_date(code):
+    code.ok("add", "src/cart.py must stay free of imports", "--kind", "decision")
+    code.ok("consolidate", "--yes")
+    (one,) = code.json("list", "--kind", "decision")
+    assert one["content"] == "src/basket.py must stay free of imports"
+
+
+def test_a_place_that_consolidate_changed_can_be_restored(code):
+    code.ok("add", "src/cart.py must stay free of imports", "--kind", "decision")
+    code.ok("consolidate", "--yes")
+    (one,) = code.json("list", "--kind", "decision")
+    code.ok("restore", one["id"], "--to", "1")
+    (one,) = code.json("list", "--kind", "decision")
+    assert one["content"] == "src/cart.py must stay free of imports"
+
+
+def test_a_rule_that_names_a_symbol_which_is_gone_says_so(code):
+    remember(
+        code, "src/basket.py is generated: never edit it by hand, change `load_cart()`", "gotcha"
+    )
+    assert "load_cart no longer exists" in say(code, **edit(f"{code.project}/src/basket.py"))

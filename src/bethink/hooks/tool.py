@@ -20,8 +20,6 @@ from bethink.model import ToolEvent
 from bethink.text.shell import shorten_command
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bethink.api import Bethink
     from bethink.hooks.prompt import Context
     from bethink.ingest.failures import Failure
@@ -115,7 +113,6 @@ def _is_gone(memory: Bethink, fix: str) -> bool:
 
 def _find_rule(hook: Hook, call: ToolCall, memory: Bethink) -> tuple[str, str] | None:
     """A statement about the file or the command of a call, with its source."""
-    from bethink.features.citations import find_missing
     from bethink.hooks.prompt import drop_disputed, is_in_every_context, is_own
 
     touched = find_touched(call.file, call.command)
@@ -129,11 +126,11 @@ def _find_rule(hook: Hook, call: ToolCall, memory: Bethink) -> tuple[str, str] |
         own = is_own(hook, one) and not shown.emptied
         about = is_about(find_subjects(one.content[: rules.READ]), touched)
         if about and not own and not one.newer and not is_in_every_context(one):
-            return one.id, _describe_rule(one, find_missing(one.content, memory.project.worktree))
+            return one.id, _describe_rule(one, rules.find_gone(index, one, memory.project.worktree))
     return None
 
 
-def _describe_rule(one: Memory, missing: Sequence[str]) -> str:
+def _describe_rule(one: Memory, missing: str) -> str:
     where = f", session {one.session[:8]}" if one.session else ""
-    gone = f"; {missing[0]} no longer exists" if missing else ""
+    gone = f"; {missing} no longer exists" if missing else ""
     return f"{one.kind.capitalize()} ({one.created_at:%Y-%m-%d}{where}{gone}): {one.content}"

@@ -489,3 +489,25 @@ def test_a_rule_that_names_a_symbol_which_is_gone_says_so(code):
         code, "src/basket.py is generated: never edit it by hand, change `load_cart()`", "gotcha"
     )
     assert "load_cart no longer exists" in say(code, **edit(f"{code.project}/src/basket.py"))
+
+
+# Two agents' hooks for one event
+
+
+@pytest.mark.parametrize(
+    ("event", "fields"),
+    [
+        pytest.param("session-start", {"source": "startup"}, id="briefing"),
+        pytest.param("subagent-start", {"agent_type": "Explore"}, id="briefing of a sub-agent"),
+    ],
+)
+def test_two_agents_hooks_for_one_event_brief_once(cli, event, fields):
+    cli.ok("add", "We keep sessions in Valkey", "--kind", "decision")
+    assert say(cli, event, "claude", **fields)
+    assert say(cli, event, "copilot", **fields) == ""
+
+
+def test_another_session_is_briefed_by_another_agent(cli):
+    cli.ok("add", "We keep sessions in Valkey", "--kind", "decision")
+    assert say(cli, "session-start", "claude", "s1", source="startup")
+    assert say(cli, "session-start", "copilot", "s2", source="startup")

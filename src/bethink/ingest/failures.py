@@ -516,6 +516,11 @@ def name_kind(command: str, error: str) -> str:
     return "type or lint rule" if _CHECKS.search(command[:300]) else "other"
 
 
+def is_check(command: str) -> bool:
+    """Return True for a command that tests, builds or lints."""
+    return bool(_TESTS.search(command[:300]) or _CHECKS.search(command[:300]))
+
+
 def read_failure(run: Run, event: ToolEvent) -> Failure | None:
     """The failure of a run, where its error can be named and it is worth keeping."""
     line = _find_error_line(event.output)

@@ -37,6 +37,8 @@ class KnownFailure(NamedTuple):
     source: str
     lines: tuple[int, int] | None
     scope: str
+    open: bool = False  # unsolved, and nobody closed it
+    did_not_help: int = 0  # how often the same error came again after the fix
 
 
 def list_failures(
@@ -45,12 +47,12 @@ def list_failures(
     limit: int = 20,
     all_projects: bool = False,
 ) -> list[KnownFailure]:
-    """Failures of this project, most recent first; with `unsolved` those without a fix."""
+    """Failures of this project: open ones, then the others, each most recent first; with `unsolved` the open ones alone."""
     answered = False if unsolved else None
     scopes = memory.every_scope() if all_projects else memory.named_scopes
     wanted = memory.filter(kinds=("failure",), answered=answered, scopes=scopes)
     found = [as_failure(one) for one in memory.list(filter=wanted, limit=max(limit, _LOOKED))]
-    return sorted(found, key=lambda one: one.last, reverse=True)[:limit]
+    return sorted(found, key=lambda one: (one.open, one.last), reverse=True)[:limit]
 
 
 def find_fix(memory: Bethink, failure: Failure) -> KnownFailure | None:
@@ -118,4 +120,6 @@ def as_failure(one: Memory) -> KnownFailure:
         one.source,
         one.lines,
         one.scope,
+        not one.answered,
+        as_count(metadata.get("did_not_help")),
     )

@@ -302,10 +302,11 @@ def read_object(data: object) -> Fields | None:
     return Fields(value) if isinstance(value, dict) else None
 
 
-def as_name(value: Any, length: int = 200) -> str | None:
+def as_name(value: object, length: int = 200) -> str | None:
     """A short string that can be shown and stored (an id, a path, a branch), or nothing."""
-    short = isinstance(value, str) and len(value) < 2 * length
-    return _clean_name(value.strip(), length) if short else None
+    if not isinstance(value, str) or len(value) >= 2 * length:
+        return None
+    return _clean_name(value.strip(), length)
 
 
 @lru_cache(maxsize=1 << 12)  # every line of a transcript names the same few again

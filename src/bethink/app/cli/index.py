@@ -36,6 +36,11 @@ COMMANDS = {
         "cli.write",
         "Hide memories, or with --purge remove every trace of them",
     ),
+    "undo": (
+        "Everyday",
+        "cli.write",
+        "Undo your last change",
+    ),
     "search": (
         "Everyday",
         "operations.find",
@@ -173,7 +178,7 @@ COMMANDS = {
     ),
     "demo": (
         "Browse",
-        "cli.shell",
+        "cli.story",
         "Show the product on a temporary database",
     ),
     "ui": (

@@ -363,7 +363,7 @@ def is_our_tool(tool: str, arguments: Fields) -> bool:
 
 
 def expect_event(tool: str, arguments: Fields) -> ToolEvent | None:
-    """Return the event of a tool call, before its outcome is known; None for tools whose failures help nobody."""
+    """Return the event of a tool call before its outcome is known; None for tools not worth keeping."""
     if command := find_command(arguments).strip():
         directory = arguments.name("workdir", "dir_path", length=1000) or ""
         escalated = (
@@ -374,9 +374,9 @@ def expect_event(tool: str, arguments: Fields) -> ToolEvent | None:
             command=clean(shorten_command(command)), directory=directory, escalated=escalated
         )
     if tool.lower().startswith(_EDITS) and (paths := find_paths(tool, arguments)):
-        given = describe_arguments({"path": paths[0]})
+        place = describe_arguments({"path": paths[0]})
         change = describe_change(arguments)
-        return ToolEvent(file=paths[0], change=change, tool=tool, arguments=given, changes=True)
+        return ToolEvent(file=paths[0], change=change, tool=tool, arguments=place, changes=True)
     if not is_kept(tool):
         return None
     return ToolEvent(tool=tool, arguments=clean(describe_arguments(arguments)))

@@ -1,4 +1,4 @@
-"""Stale citations: statements of a project that name a file, a symbol or a command which no longer exists.
+"""Stale citations: statements that name a file, a symbol or a command which no longer exists.
 
 A name counts only where it is sure that something of this project was meant: a file below a folder that exists, a command of a task file
 that exists, a symbol that an earlier version of the code had.
@@ -192,7 +192,7 @@ def find_stale(memory: Bethink) -> list[StaleCitation]:
 
 
 def find_moved(root: Path, names: set[str]) -> dict[str, str]:
-    """Where missing files are now: by the renames in git, or else by the only file of that name."""
+    """Places of missing files now: by the renames in git, or else by the only file of that name."""
     from bethink.ingest.files import Found, walk
     from bethink.ingest.git import list_renames
 

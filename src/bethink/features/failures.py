@@ -47,7 +47,7 @@ def list_failures(
     limit: int = 20,
     all_projects: bool = False,
 ) -> list[KnownFailure]:
-    """Failures of this project: open ones, then the others, each most recent first; with `unsolved` the open ones alone."""
+    """Failures of this project, open ones first, then by time; with `unsolved` the open ones alone."""
     answered = False if unsolved else None
     scopes = memory.every_scope() if all_projects else memory.named_scopes
     wanted = memory.filter(kinds=("failure",), answered=answered, scopes=scopes)

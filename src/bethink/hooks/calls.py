@@ -52,10 +52,10 @@ def _read_call(event: str, dialect: HookDialect, row: Fields, fields: Values) ->
     if len(output) > _LONGEST:
         output = f"{output[: _LONGEST // 2]}\n{output[-_LONGEST // 2 :]}"
     changes = tool.lower().startswith(EDITS)
-    given = ""
+    named = ""
     if failed and not command:
-        given = describe_arguments({"path": files[0]} if changes and files else arguments)
-    return ToolCall(tool, command, files[0] if files else "", output, failed, changes, id, given)
+        named = describe_arguments({"path": files[0]} if changes and files else arguments)
+    return ToolCall(tool, command, files[0] if files else "", output, failed, changes, id, named)
 
 
 def _as_object(value: object) -> Fields:

@@ -97,7 +97,7 @@ def _list_gone(memory: Bethink, statements: Sequence[Memory]) -> list[str]:
 
 
 def find_gone(index: Mapping[str, Any], one: Memory, root: Path) -> str:
-    """The first file, command or symbol that a statement names and that no longer exists; '' if there is none."""
+    """The first file, command or symbol of a statement that no longer exists; '' if all do."""
     from bethink.features.citations import find_missing, find_symbols
 
     hashes = set(index.get("gone") or ())

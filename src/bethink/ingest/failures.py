@@ -541,8 +541,8 @@ def follow_events(
     pending, fixed = list(waiting), []
     for event in events:
         if event.tool:
-            done, pending = _follow_tool(pending, event)
-            fixed += done
+            ended, pending = _follow_tool(pending, event)
+            fixed += ended
         if event.file or event.tool:
             if event.file and event.failed is not True:
                 _note_change(pending, [event.file, event.change])

@@ -1,4 +1,4 @@
-"""Facts about the work of a session, from its tool events: files that were changed, and the last outcome of each check."""
+"""Facts about the work of a session: changed files, and the last outcome of each check."""
 
 from __future__ import annotations
 

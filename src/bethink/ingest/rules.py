@@ -134,7 +134,10 @@ def _find_folders(text: str) -> list[str]:
 
 
 def _find_commands(text: str, has_place: bool) -> tuple[list[str], list[tuple[str, ...]], str]:
-    """The commands that a statement is about, and the words that they need: those that it forbids, else the work it names."""
+    """The commands that a statement is about, the words that they need, and the work in words.
+
+    Commands that it forbids come first, then the work that it names, then any command.
+    """
     commands: list[str] = []
     needs: list[tuple[str, ...]] = []
     call = ""

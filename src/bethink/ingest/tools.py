@@ -1,5 +1,6 @@
-"""Failures of tools other than shells: a missing file that is elsewhere, an edit that another tool made, a call with another argument.
+"""Failures of tools other than shells, and the later calls that got past them.
 
+These are a missing file that is elsewhere, an edit that another tool made, and a call with another argument.
 Only a later call of the same session that got past the failure makes a fix. What is generic, such as reading a file again before an edit,
 is not kept. Everything here is pure.
 """
@@ -44,7 +45,7 @@ def describe_call(event: ToolEvent) -> str:
 def read_tool_error(
     event: ToolEvent, normalise: Callable[[str], str]
 ) -> tuple[str, str, str] | None:
-    """Return the kind of a failed call, its error in a line and its signature; None if it is not worth keeping."""
+    """Return the kind of a failed call, its error and its signature; None if it is not worth keeping."""
     lines = [_TAGS.sub("", line).strip() for line in event.output.splitlines()]
     error = next((line for line in lines if any(map(str.isalpha, line))), "")
     if not error or not is_kept(event.tool) or _PASSING.search(event.output[:1000]):
@@ -71,7 +72,7 @@ def find_path(call: str) -> str:
 
 
 def find_tool_fix(kind: str, failed: str, error: str, event: ToolEvent) -> str | None:
-    """Return the fix that a passing call shows, '' if the failure is over for an unknown reason, None if it is not over."""
+    """Return the fix that a passing call shows; '' if it is over without one, None if it is not over."""
     call = describe_call(event)
     tool, path = failed.partition("(")[0], find_path(failed)
     if kind == MISSING_FILE:
@@ -93,7 +94,7 @@ def find_tool_fix(kind: str, failed: str, error: str, event: ToolEvent) -> str |
 
 
 def _compare(before: Mapping[str, str], after: Mapping[str, str], error: str) -> str | None:
-    """Return the arguments in which a call differs from one that failed, where the error names one of them."""
+    """Return the arguments in which a call differs from a failed one, if the error names one of them."""
     changed = [name for name in after if after[name] != before.get(name)]
     dropped = [name for name in before if name not in after]
     if not changed and not dropped:

@@ -31,6 +31,7 @@ from bethink.text import sha256
 OLD_NOTE = "bethink-project"  # file in a git directory: the id of a project until version 0.18
 _LONGEST = 100_000  # bytes read from a file: the relevant files of git are far smaller
 _ID = re.compile(r"[0-9a-f]{16}")
+SHARED_FOLDER = ".bethink/shared"  # of a checkout, with what `bethink share` wrote
 EVERYWHERE = "everywhere"  # scope of a pause in every project
 
 

@@ -358,7 +358,8 @@ def answer(hook: Hook, memory: Bethink, meaning: bool = True) -> str:
 
         room = min(SUBAGENT_TOKENS, memory.config.briefing_tokens)
         # The sub-agent gets it, not the session, so it is not recorded as shown.
-        return state.render_answer(hook, render_briefing(hook, memory, room).text)
+        text = render_briefing(hook, memory, room).text
+        return state.render_answer(hook, text) if text and state.claim_event(hook) else ""
     elif hook.event.startswith("tool"):
         from bethink.hooks.tool import recall_for_calls
 
@@ -368,6 +369,8 @@ def answer(hook: Hook, memory: Bethink, meaning: bool = True) -> str:
 
         context = recall_for_prompt(hook, memory, meaning)
     output = state.render_answer(hook, context.text)
+    if output and not state.claim_event(hook):
+        return ""
     if output:
         state.note_delivery(hook, context.ids, context.digest, memory.project.scope)
     return output

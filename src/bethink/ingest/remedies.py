@@ -23,6 +23,7 @@ from bethink.ingest.failures import (
 )
 from bethink.ingest.pipeline import clean_passage, make_memory
 from bethink.ingest.redact import redact, redact_value
+from bethink.ingest.tools import TOOL_KINDS
 from bethink.model import FAILURES, TRUST, Change, Entry, Filter, Memory, Passage
 from bethink.store.places import content_hash
 
@@ -122,6 +123,8 @@ def _follow_threads(
 
 def is_open_item(failure: Failure) -> bool:
     """Return True if a failure without a fix is worth keeping: of the environment, or a repeated one."""
+    if failure.kind in TOOL_KINDS:
+        return False
     return failure.kind not in (*CODE, "other", FLAKY) or failure.times > 1
 
 

@@ -404,16 +404,16 @@ def examine_shared(memory: Bethink) -> Iterator[DoctorFinding]:
 
 
 def list_stale_citations(memory: Bethink) -> Iterator[DoctorFinding]:
-    """Memories that name a file which no longer exists; nothing is wrong with the installation."""
+    """Memories that name a file, command or symbol that is gone; nothing is wrong with the installation."""
     from bethink.features.citations import find_stale
 
     stale = find_stale(memory)
     short = memory.store.abbreviate([one.id for one in stale])
     for one in stale[:_STALE]:
         moved = f"; there is {one.moved} now" if one.moved else ""
-        yield report("citation", f"{short[one.id]} names {one.file}, which no longer exists{moved}")
+        yield report("citation", f"{short[one.id]} names {one.name}, which no longer exists{moved}")
     if len(stale) > _STALE:
-        yield report("citation", f"{len(stale) - _STALE} more memories name missing files")
+        yield report("citation", f"{len(stale) - _STALE} more memories name what no longer exists")
 
 
 def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:

@@ -66,7 +66,7 @@ def detect(path: Path) -> str | None:
 
     head = read_head(path, PEEK)
     every = plugins.AGENTS.all()
-    own = [agent for agent in every if agent.folder]
+    own = [agent for agent in every if agent.folder or agent.transcripts.project_patterns]
     if host := _first(own, lambda agent: agent.transcripts.owns_file(path, head)):
         return host
     # Plain chats come last: they have no fixed location, and anything with a role looks like one.
@@ -96,6 +96,16 @@ def locate(host: str, environment: Mapping[str, str], home: Path) -> list[Path]:
             if path.name not in agent.transcripts.ignored:
                 found[path] = path.stat().st_mtime
     return sorted(found, key=lambda path: (-found[path], path))
+
+
+def locate_in(folder: Path) -> list[tuple[str, Path]]:
+    """Return the transcripts that agents keep in a project's folder, each with its agent."""
+    found = []
+    for agent in plugins.AGENTS.all():
+        for pattern in agent.transcripts.project_patterns:
+            with suppress(OSError):
+                found += [(agent.name, path) for path in sorted(folder.glob(pattern))]
+    return [(name, path) for name, path in found if path.is_file()]
 
 
 def is_kept(host: str, path: Path, environment: Mapping[str, str], home: Path) -> bool:

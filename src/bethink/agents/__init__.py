@@ -52,6 +52,10 @@ def read(path: Path, position: Position | None = None, host: str | None = None) 
 
     name = host or detect(path)
     if not name:
+        if not path.stat().st_size:
+            raise InvalidInput(
+                f"{path} is empty.", "Give another file, or a folder of transcripts."
+            )
         raise InvalidInput(
             f"{path} is not a transcript of a known agent.",
             f"Name the agent with --host {'|'.join(names())}, or import a document with `bethink import`.",
@@ -62,9 +66,13 @@ def read(path: Path, position: Position | None = None, host: str | None = None) 
 def detect(path: Path) -> str | None:
     """Return the name of the agent that wrote a transcript, by the first lines of the file."""
     from bethink.agents.base import read_object
-    from bethink.agents.transcript import read_head
+    from bethink.agents.transcript import open_transcript, read_line
 
-    head = read_head(path, PEEK)
+    with open_transcript(path) as file:
+        head = file.read(PEEK)
+        if len(head) == PEEK and b"\n" not in head:  # an image in the first message
+            file.seek(0)
+            head = read_line(file)[0] or head
     every = plugins.AGENTS.all()
     own = [agent for agent in every if agent.folder or agent.transcripts.project_patterns]
     if host := _first(own, lambda agent: agent.transcripts.owns_file(path, head)):

@@ -35,7 +35,8 @@ def read(path: Path, position: "Position") -> "Transcript":
     from bethink.agents.gemini_transcript import GeminiDocument, GeminiTranscript
     from bethink.agents.transcript import is_document, read_head
 
-    document = is_document(read_head(path, PEEK))
+    head = read_head(path, PEEK)
+    document = path.suffix == ".json" or (b'"messages"' in head and is_document(head))
     return (GeminiDocument if document else GeminiTranscript)(path, position)
 
 

@@ -255,6 +255,7 @@ class Transcript:
     def add_call(self, tool: object, arguments: object = None, call: object = None) -> None:
         """Keep a tool call for the next turn of its thread. `add_result` adds its outcome."""
         name, fields = as_name(tool), base.as_fields(arguments)
+        self.note_answer()
         if not name or base.is_our_tool(name, fields):
             return
         self.add_used([name], base.find_paths(name, fields))
@@ -439,11 +440,15 @@ class Transcript:
             marks=tuple(taken.get("marked") or ()),
         )
 
+    def note_answer(self) -> None:
+        """Note that the agent spoke or acted since the last prompt."""
+        if self.channel in self.prompts:
+            self.prompts[self.channel][1] = True
+
     def is_sent_again(self, role: str, text: str) -> bool:
         """Return True for a prompt that was interrupted, or not answered, and sent once more."""
-        if role == "assistant" and self.channel in self.prompts:
-            self.prompts[self.channel][1] = True
         if role != "user":
+            self.note_answer()
             return False
         known, answered = self.prompts.pop(self.channel, ["", True])
         interrupted = "interrupted" in self.marked.get(self.channel, [])

@@ -22,7 +22,7 @@ from bethink.agents.base import (
     texts_of,
 )
 from bethink.agents.database import Row, read_rows
-from bethink.agents.transcript import Transcript
+from bethink.agents.transcript import LONGEST_LINE, Transcript
 
 _MESSAGES = """
 SELECT m.id, m.session_id, m.role, m.content_json, m.created_timestamp, s.*
@@ -44,7 +44,7 @@ class GooseTranscript(Transcript):
         last = self.position
         if last.offset and self.rows(_LAST, last.offset) != [(last.tail,)]:
             self.restart()
-        columns = [str(name) for (name,) in self.rows(_COLUMNS, 0)]
+        columns = [str(name) for (name,) in self.rows(_COLUMNS, 0, LONGEST_LINE)]
         while rows := self.rows(_MESSAGES, self.position.offset):
             for row in rows:
                 self.keep(self.take_row(row, Fields(zip(columns, row[5:], strict=False))))
@@ -52,10 +52,10 @@ class GooseTranscript(Transcript):
                 Position(self.host, rows[-1][0], rows[-1][0], rows[-1][1], self.state())
             )
 
-    def rows(self, query: str, row: int) -> list[Row]:
+    def rows(self, query: str, row: int, most_bytes: int | None = None) -> list[Row]:
         values = {"row": row, "most": self.page_turns}
         used = {name: value for name, value in values.items() if f":{name}" in query}
-        return read_rows(self.path, query, used, self.page_bytes, "Goose")
+        return read_rows(self.path, query, used, most_bytes or self.page_bytes, "Goose")
 
     def take_row(self, row: Row, session: Fields) -> Taken:
         self.lines += 1

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -156,12 +156,10 @@ def find_speakers(text_lines: list[str]) -> list[tuple[int, str, str]]:
             fence = "" if fence else opening[1]
         if fence or len(line) > _LONGEST_LINE:
             continue
-        for found, pattern in (*zip(marks, STYLES, strict=True), *zip(people, PEOPLE, strict=True)):
-            if match := pattern.match(line):
-                name, rest = match["name"], match.groupdict().get("rest") or ""
-                found.append(Speaker(number, name, ROLES.get(name.lower(), ""), rest))
-                if found in marks:
-                    break
+        if speaker := match_speaker(line, STYLES, number):
+            marks[speaker[0]].append(speaker[1])
+        if speaker := match_speaker(line, PEOPLE, number):
+            people[speaker[0]].append(speaker[1])
     spoken = [found if "user" in {one.role for one in found} else [] for found in marks]
     if not any(len(found) > 1 for found in spoken):
         talk = next(filter(None, (name_people(found, text_lines) for found in people)), [])
@@ -169,6 +167,17 @@ def find_speakers(text_lines: list[str]) -> list[tuple[int, str, str]]:
     # Under a heading there may be a single message without a reply.
     best = next((found for found in spoken if len(found) > 1), spoken[0])
     return [(one.line, one.role, one.rest) for one in best]
+
+
+def match_speaker(
+    line: str, styles: Sequence[re.Pattern[str]], number: int
+) -> tuple[int, Speaker] | None:
+    """Return the speaker that a line names, with the style in which it does."""
+    for style, pattern in enumerate(styles):
+        if match := pattern.match(line):
+            name, rest = match["name"], match.groupdict().get("rest") or ""
+            return style, Speaker(number, name, ROLES.get(name.lower(), ""), rest)
+    return None
 
 
 def name_people(found: list[Speaker], text_lines: list[str]) -> list[Speaker]:

@@ -63,6 +63,7 @@ OWN_COMMAND = re.compile(rf"[/$](?:bethink:)?(?:{'|'.join(NAMES)})(?:\s|$)")
 PLAN = "Implement the following plan:"
 BEHIND_PLAN = "\n\nIf you need specific details from before exiting plan mode"
 
+_TOOL = re.compile(r"[\w.:-]{1,60}")  # a name that can be shown
 LONGEST_FILE = 128 << 20  # bytes of a file that is read whole
 LONGEST_LINE = 8 << 20  # bytes of a line; the longest that a host was seen to write has 7 MB
 _PIECE = 1 << 16  # bytes that are passed over at once
@@ -305,7 +306,8 @@ class Transcript:
 
     def decline(self, call: object) -> None:
         """Note that the user did not let the agent make a call."""
-        self.mark(f"declined: {self.named.get(as_name(call) or '', 'tool')}")
+        tool = self.named.get(as_name(call) or "", "")
+        self.mark(f"declined: {tool if _TOOL.fullmatch(tool) else 'tool'}")
 
     def mark(self, what: str) -> None:
         """Keep what the user did for the next turn of its thread."""

@@ -16,6 +16,7 @@ from bethink.agents.base import (
     Position,
     Taken,
     TranscriptPage,
+    as_fields,
     as_name,
     as_time,
     digest,
@@ -81,9 +82,11 @@ class ZedTranscript(Transcript):
         named = trees[0].get("worktree_path") if trees else None
         self.locate(named or str(folders or "").split("\n")[0])
         self.set_title(summary)
-        for self.number, message in enumerate(thread.objects("messages"), 1):
+        for number, message in enumerate(thread.array("messages"), 1):
             self.lines += 1
-            yield self.take_message(str(id), message)
+            self.number = number
+            unmarked = isinstance(message, str) and message in _SILENT
+            yield NO_SPEECH if unmarked else self.take_message(str(id), as_fields(message))
 
     def take_message(self, thread: str, message: Fields) -> Taken:
         kind = next((one for one in ("User", "Agent") if one in message), "")

@@ -242,6 +242,8 @@ def aider(folder: Path) -> Path:
         "#### not a prompt",
         "````",
         "",
+        "> Tokens: 7.7k sent, 41 received.  ",
+        "",
         "#### Add file to the chat? (Y)es/(N)o/(A)ll [Yes]: all  ",
         "",
         "> Applied edit to queue.py  ",

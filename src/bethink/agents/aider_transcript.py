@@ -4,8 +4,9 @@
     #### the user's words                           each line of them, with two blanks at its end
     > Applied edit to shop.py                       the program's own words, and what it ran
 
-Everything else is the answer of the model. Answers may contain headings of the same level and code with fences of any depth; only the two
-blanks and the empty line above tell a prompt. What the user chose in a question of the program is no prompt. Identity is the
+Everything else is the answer of the model. Answers may contain headings of the same level and code with fences of any depth. A prompt has the
+two blanks and an empty line above, and the program, which counts tokens behind each answer, spoke since the answer before. Behind an
+answer that the user cut short there are two empty lines instead. What the user chose in a question of the program is no prompt. Identity is the
 time at which the chat began, the number of the message in it and its text.
 """
 
@@ -50,8 +51,11 @@ class AiderTranscript(WholeTranscript):
         answer: list[str] = []
         start = 0
         before = ""
+        ended = True  # the program spoke since the last words of the model
         for number, line in enumerate(lines, 1):
-            words = find_prompt(line, marked) if prompt or not before.strip() else None
+            cut = number > 2 and not before.strip() and not lines[number - 3].strip()
+            free = prompt or cut or (ended and not before.strip())
+            words = find_prompt(line, marked) if free else None
             if prompt and words is None:
                 yield self.say(start, "user", prompt)
                 prompt, start = [], number
@@ -64,10 +68,13 @@ class AiderTranscript(WholeTranscript):
                 yield from self.end_answer(start, answer)
                 answer, start = [], number + 1
                 self.begin_chat(begun[1])
+                ended = True
             elif line.startswith(">"):
                 self.note(line)
+                ended = ended or line.endswith("  ")
             else:
                 answer.append(line)
+                ended = ended and not line.strip()
             before = line
         if prompt:
             yield self.say(start, "user", prompt)

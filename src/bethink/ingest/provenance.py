@@ -115,8 +115,9 @@ def find_own(turn: str, asked: tuple[str, ...] = ()) -> OwnWords:
         return _read_answers(turn, asked)
     if command := compile_pattern(_COMMAND).match(turn):
         # What follows the name of a command is read as if it began the turn: it may be pasted, too.
-        own = find_own(turn[command.end() :])
-        return own._replace(text=f"{command[0]}{own.text}" if own.text else "")
+        own_words = find_own(turn[command.end() :])
+        behind = own_words.text
+        return own_words._replace(text=f"{command[0]}{behind}" if behind else "")
     lines, rest = _read_lines(turn)
     if rest == SIGNED_BY_ANOTHER:
         return OwnWords()

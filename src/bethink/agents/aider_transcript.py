@@ -16,12 +16,12 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from bethink.agents.aider import HISTORY
 from bethink.agents.base import NO_SPEECH, Fact, Taken, make_id, remove_blocks
 from bethink.agents.plain_transcript import split_lines
 from bethink.agents.transcript import WholeTranscript
 from bethink.model import ToolEvent, Values
 
+HISTORY = ".aider.chat.history.md"
 _BEGUN = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*$")
 _PROMPT = re.compile(r"####(?: (.*?))? {2,}$|####$")
 _CHOICE = re.compile(r"\(Y\)es/\(N\)o")
@@ -118,7 +118,7 @@ class AiderTranscript(WholeTranscript):
 
 
 def find_prompt(line: str, marked: bool) -> str | None:
-    """Return the user's words on a line, None if it has none. `marked` means that the file still has its blanks."""
+    """Return the user's words on a line, or None. `marked`: the file still has its blanks."""
     if found := _PROMPT.match(line):
         return found[1] or ""
     return line[5:] if not marked and line.startswith("#### ") else None

@@ -1,4 +1,4 @@
-"""Amp: threads that it keeps on this machine, `~/.local/share/amp/threads/T-<id>.json`. Only these are read."""
+"""Amp: threads on this machine, `~/.local/share/amp/threads/T-<id>.json`. Only these are read."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

@@ -1,4 +1,7 @@
-"""Antigravity CLI: `brain/<id>/.system_generated/logs/transcript_full.jsonl`. Only its transcripts are read."""
+"""Antigravity CLI: `brain/<id>/.system_generated/logs/transcript_full.jsonl`.
+
+Only its transcripts are read.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Cline, Roo Code and the older extension of Kilo Code: `tasks/<id>/ui_messages.json` in the editor's global storage.
+"""Cline, Roo Code and the older extension of Kilo Code: `tasks/<id>/ui_messages.json`.
 
 Only their transcripts are read. VS Code, its variants and its server keep global storage in different folders.
 """

@@ -24,7 +24,7 @@ from bethink.agents.transcript import LONGEST_LINE, JsonTranscript
 _FOLDER = re.compile(
     rb"# Current (?:Working|Workspace) Directory \(([^)\"\n]{1,400})\) Files|Current Working Directory: ([^\"\\\n]{1,400})"
 )
-_SAID = {"user_feedback": "user", "text": "assistant", "completion_result": "assistant"}
+_SPOKEN = {"user_feedback": "user", "text": "assistant", "completion_result": "assistant"}
 _ASKED = {
     **dict.fromkeys(("followup", "plan_mode_respond", "completion_result"), "assistant"),
     **dict.fromkeys(("act_mode_respond",), "assistant"),
@@ -57,7 +57,7 @@ class ClineTranscript(JsonTranscript):
         at = message.time("ts")
         if kind in ("tool", "command", "command_output"):
             return [self.take_tool(kind, text, message)]
-        role = (_SAID if "say" in message else _ASKED).get(str(kind), "")
+        role = (_SPOKEN if "say" in message else _ASKED).get(str(kind), "")
         if kind in ("text", "task") and not self.began:
             role = "user"
         if not role:

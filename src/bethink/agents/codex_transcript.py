@@ -7,7 +7,7 @@ their identity; only a fork of a fork is counted anew.
 A rollout has every text twice, as `response_item` and as `event_msg`. Only the former is read. Of the messages with the role `user`,
 only those marked `user.text` are a person's; in files without such marks, those that do not begin with one of the blocks Codex adds.
 A review and other sub-agents have machine-made prompts and answer in separate threads. A thread of a sub-agent that names no parent is a
-conversation: its first prompt is machine-made, and whoever goes on in it is a person.
+conversation: its first prompt is machine-made, and a person goes on in it.
 
 Answers to questions of the agent are the output of its call `request_user_input`. The questions are read again from their line, because a
 position keeps nothing that was said.
@@ -75,12 +75,12 @@ class CodexTranscript(LineTranscript):
     host = "codex"
     kept = LineTranscript.kept | {
         **{"agent": None, "thread": "", "messages": 0},
-        **{"questions": {}, "given": False},
+        **{"questions": {}, "task_next": False},
     }
     thread: str  # what identities of messages without one are counted in
     messages: int
     questions: dict[str, int]  # where the line of each call begins that asks the user
-    given: bool  # the next prompt was given to a sub-agent
+    task_next: bool  # the next prompt is the task of a sub-agent
 
     def take(self, entry: Fields) -> Taken:
         type, payload = entry.text("type"), entry.object("payload")
@@ -106,7 +106,7 @@ class CodexTranscript(LineTranscript):
             self.thread = payload.name("forked_from_id") or id
             self.session = parent or payload.name("session_id") or id
             aside = payload.get("thread_source") == "subagent"
-            self.given = aside and not parent
+            self.task_next = aside and not parent
             if parent:
                 self.agent = payload.name("agent_nickname", "agent_role") or id
         if payload.get("memory_mode") in ("off", "disabled"):
@@ -155,12 +155,12 @@ class CodexTranscript(LineTranscript):
         asked = read_object(line.object("payload").get("arguments")) or Fields()
         found: dict[str, str] = {}
         for question in asked.objects("questions"):
-            given = texts_of(answers.object(question.text("id")).get("answers"))
-            notes = [one.removeprefix(_NOTE) for one in given if one.startswith(_NOTE)]
-            chosen = [one for one in given if not one.startswith(_NOTE)]
-            words = [*(chosen if not notes or chosen != [_NOTHING] else []), *notes]
-            if words:
-                found[question.text("question")] = ", ".join(words)
+            words = texts_of(answers.object(question.text("id")).get("answers"))
+            notes = [one.removeprefix(_NOTE) for one in words if one.startswith(_NOTE)]
+            chosen = [one for one in words if not one.startswith(_NOTE)]
+            answer = [*(chosen if not notes or chosen != [_NOTHING] else []), *notes]
+            if answer:
+                found[question.text("question")] = ", ".join(answer)
         text = "\n\n".join(f"{question}\n{answer}" for question, answer in found.items())
         id = make_id(self.thread, "answers", call)
         return self.make_turn(id, "user", text, at, asked=tuple(found))
@@ -173,8 +173,8 @@ class CodexTranscript(LineTranscript):
             texts = find_typed(texts, marks.array("content_item_kinds"))
         text = "\n\n".join(texts)
         id = payload.name("id") or make_id(self.thread, self.messages, role, text)
-        if role == "user" and self.given and text.strip():
-            self.given = False
+        if role == "user" and self.task_next and text.strip():
+            self.task_next = False
             return MACHINE
         return self.make_turn(id, role, text, entry.time())
 

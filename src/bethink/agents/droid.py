@@ -20,8 +20,8 @@ def owns_line(entry: "Fields") -> bool:
     if entry.get("type") == "session_start":
         return "id" in entry
     message = entry.object("message")
-    said = entry.get("type") == "message" and {"role", "content"} <= message.keys()
-    return said and "timestamp" not in message
+    is_message = entry.get("type") == "message" and {"role", "content"} <= message.keys()
+    return is_message and "timestamp" not in message
 
 
 AGENT = Agent(

@@ -1,6 +1,6 @@
-"""Droid: a line per message, with the blocks of Claude Code in it; the first line is the head of the session.
+"""Droid: a line per message, with the blocks of Claude Code in it, behind a line about the session.
 
-A sub-agent has a session of its own, whose title begins with a fixed phrase; its prompt is machine-made.
+A sub-agent has a separate session, whose title begins with a fixed phrase; its prompt is machine-made.
 """
 
 from __future__ import annotations

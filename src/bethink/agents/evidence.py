@@ -1,4 +1,4 @@
-"""What tools showed in a conversation, against which a report of the agent can be checked.
+"""Results of tools in a conversation, against which a report of the agent can be checked.
 
 `gather_evidence` reads the tool events and the work of turns, in their order. The last outcome counts: a check that failed and then passed
 passed, and a command that failed is open until it passes. The values are facts of the host's records, never words of anybody.

@@ -1,4 +1,4 @@
-"""Goose: one database for all sessions, `sessions/sessions.db` in its data folder. Only its transcripts are read."""
+"""Goose: one database for all sessions, `sessions/sessions.db`. Only its transcripts are read."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

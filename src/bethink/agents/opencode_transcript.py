@@ -1,4 +1,4 @@
-"""opencode: one SQLite database for all sessions and projects; and the output of `opencode export`, one session as JSON.
+"""opencode: one SQLite database for all sessions and projects; or the output of `opencode export`.
 
 The JSON files of versions before 2026 are not read. An export has the same parts under the same ids as the database.
 

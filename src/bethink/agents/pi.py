@@ -1,4 +1,4 @@
-"""Pi: `~/.pi/agent/sessions/--<path>--/<time>_<id>.jsonl`. Only its transcripts are read; it has no hooks of ours."""
+"""Pi: `~/.pi/agent/sessions/--<path>--/<time>_<id>.jsonl`. Only its transcripts are read."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

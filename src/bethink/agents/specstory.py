@@ -1,6 +1,6 @@
-"""SpecStory: conversations of Cursor, Claude Code and Codex as Markdown, `.specstory/history/` in each project.
+"""SpecStory: conversations as Markdown in each project, `.specstory/history/`.
 
-The files lie in a project, often in its repository, which may come from anybody: they are read as an import unless their owner
+It exports those of Cursor, Claude Code and Codex. The files lie in a project, often in its repository, which may come from anybody: they are read as an import unless their owner
 names them.
 """
 

@@ -1,4 +1,4 @@
-"""SpecStory's Markdown: a line with the speaker, an empty line, the words; messages of different speakers are parted by `---`.
+"""SpecStory's Markdown: a line with the speaker, an empty line, the words, and `---` at the end.
 
     _**User (2026-02-20 21:04:48Z)**_
     _**Agent (model 2026-02-20 21:04:55Z)**_

@@ -1,4 +1,4 @@
-"""GitHub Copilot Chat in VS Code: transcripts in the workspace storage, with the events of Copilot CLI."""
+"""GitHub Copilot Chat in VS Code: transcripts in the workspace storage, as Copilot CLI writes them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Zed: threads of its own agent, in `threads.db`. Agents that it runs from outside keep their own transcripts."""
+"""Zed: threads of its agent, in `threads.db`. Other agents in Zed keep separate transcripts."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

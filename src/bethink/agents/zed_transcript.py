@@ -90,22 +90,22 @@ class ZedTranscript(Transcript):
 
     def take_message(self, thread: str, message: Fields) -> Taken:
         kind = next((one for one in ("User", "Agent") if one in message), "")
-        said = message.object(kind) if kind else message
-        role = {"User": "user", "Agent": "assistant"}.get(kind) or said.text("role")
+        body = message.object(kind) if kind else message
+        role = {"User": "user", "Agent": "assistant"}.get(kind) or body.text("role")
         if role not in ("user", "assistant"):
             name = next(iter(message), "")
             return NO_SPEECH if name in _SILENT or role in _SILENT else name_unknown(name)
-        for one in said.objects("content"):
+        for one in body.objects("content"):
             if call := one.object("ToolUse"):
                 self.add_call(call.get("name"), call.get("input"), call.get("id"))
-        for call_id, result in said.object("tool_results").items():
+        for call_id, result in body.object("tool_results").items():
             stated = Fields(result if isinstance(result, dict) else {})
             output = stated.object("content").text("Text") or stated.text("content")
             self.add_result(call_id, output, stated.get("is_error") is True)
-        parts = [one.text("Text") for one in said.objects("content")]
-        parts += [one.text("text") for one in said.objects("segments") if one.get("type") == "text"]
+        parts = [one.text("Text") for one in body.objects("content")]
+        parts += [one.text("text") for one in body.objects("segments") if one.get("type") == "text"]
         text = "\n\n".join(filter(str.strip, parts))
-        own = said.get("id")
+        own = body.get("id")
         turn = make_id(thread, own if isinstance(own, str | int) else self.number, role)
         return self.make_turn(turn, role, text, self.at)
 

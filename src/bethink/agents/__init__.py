@@ -52,7 +52,9 @@ def read(path: Path, position: Position | None = None, host: str | None = None) 
 
     name = host or detect(path)
     if not name:
-        if not path.stat().st_size:
+        from bethink.agents.transcript import read_head
+
+        if not read_head(path, PEEK).strip(BLANK):
             raise InvalidInput(
                 f"{path} is empty.", "Give another file, or a folder of transcripts."
             )

@@ -30,6 +30,7 @@ from bethink.agents.base import (
     Taken,
     TranscriptPage,
     as_name,
+    make_id,
     name_unknown,
     read_object,
 )
@@ -45,6 +46,7 @@ FROM part p LEFT JOIN message m ON m.id = p.message_id LEFT JOIN session s ON s.
 """
 
 
+_PART = "prt_"  # how the id of a part begins
 # Parts that are no speech.
 _SILENT = frozenset(
     "step-start step-finish reasoning file patch agent subtask retry compaction snapshot".split()
@@ -149,7 +151,9 @@ class OpencodeExport(OpencodeParts, JsonTranscript):
         about = message.object("info")
         self.locate(about.object("path").get("cwd"))
         taken: list[Taken] = []
-        for part in message.objects("parts"):
+        for place, part in enumerate(message.objects("parts")):
+            if not part.text("id").startswith(_PART):  # masked before it was shared
+                part = Fields(part, id=make_id(self.session, self.number, place))
             if is_finished(about, part):
                 taken.append(self.take_part(part, about, part.text("id"), self.parent))
             else:

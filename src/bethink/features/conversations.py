@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink import agents
 from bethink import project as projects
-from bethink.agents.base import NAMED, OFF, Position, make_id
+from bethink.agents.base import LOST, NAMED, OFF, Position, make_id
 from bethink.api import Bethink
-from bethink.errors import BethinkError, NotFound, Overtaken
+from bethink.errors import BethinkError, InvalidInput, NotFound, Overtaken
 from bethink.features import language
 from bethink.ingest.redact import redact_name, redact_value
 from bethink.model import NOTHING, TRUST, Batch, Memory, Session, Source, Span
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 COLLECTION = "transcripts"
 _OPEN = 8  # sessions of one file whose open topic is kept: one database may contain thousands of sessions
-SUFFIXES = ".jsonl .zst .md .markdown .txt .db".split()
+SUFFIXES = ".jsonl .json .zst .md .markdown .txt .db".split()
 # Turns that decide the project of a transcript; those of sub-agents do not count. By hand.
 _FIRST = 20
 
@@ -72,17 +72,22 @@ COUNTED = Indexed._fields[:9]
 
 
 def find(
-    path: Path | None, host: str | None, since: datetime | None = None
+    path: Path | None,
+    host: str | None,
+    since: datetime | None = None,
+    project: Path | None = None,
 ) -> list[tuple[str, Path]]:
     """List the transcripts to read, oldest first, so that the latest decisions are read last.
 
-    By default those in the agents' own folders; or the named file, whatever it is; or the files of
-    a folder that look like transcripts.
+    By default those in the agents' own folders, and those that agents keep in the folder of the
+    project; or the named file, whatever it is; or the files of a folder that look like transcripts.
     """
     if path is None:
         names = [host] if host else agents.names()
         home = Path.home()
         found = [(name, file) for name in names for file in agents.locate(name, os.environ, home)]
+        inside = agents.locate_in(project) if project else []
+        found += [(name, file) for name, file in inside if name in names]
     elif path.is_file():
         found = [(host or _detect(path), path)]
     elif path.exists():
@@ -129,16 +134,21 @@ def backfill(
     embed: bool = True,
     strict: bool = False,
     trusted: bool = False,
+    named: bool = True,
 ) -> Indexed:
     """Read transcripts from where each was left. Unreadable ones are skipped, unless `strict`.
 
-    With `trusted` the user vouches that they are their own conversations, wherever the files are.
+    With `trusted` the user vouches that they are their own conversations, wherever the files are;
+    `named` means that they named the file or its folder.
     """
     done = Indexed()
     for host, path in transcripts:
         try:
-            for part in read_on(memory, path, host, embed=embed, trusted=trusted):
+            before = done
+            for part in read_on(memory, path, host, embed=embed, trusted=trusted, named=named):
                 done = done.plus(part)
+            if strict and (done.turns, done.repeated) == (before.turns, before.repeated):
+                _check_understood(path, done)
         except Overtaken:
             continue  # another process is reading it
         except (OSError, BethinkError) as error:
@@ -147,6 +157,22 @@ def backfill(
             reason = getattr(error, "message", str(error))
             done = done.plus(Indexed(failed=((str(path), reason),)))
     return done
+
+
+def _check_understood(path: Path, done: Indexed) -> None:
+    """Raise an error for a file of which nothing was understood."""
+    lost = count_lost(done.skipped)
+    if done.lines and sum(lost.values()) >= done.lines:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in lost.items())
+        raise InvalidInput(
+            f"Nothing in {path} was understood: {reasons}.",
+            "Leave out --host, so that the agent is recognised, or name the right one.",
+        )
+
+
+def count_lost(skipped: Mapping[str, int]) -> dict[str, int]:
+    """Return how many entries may have said something and were not understood, by reason."""
+    return {reason: count for reason, count in skipped.items() if reason.startswith(LOST)}
 
 
 def read_on(

@@ -40,7 +40,7 @@ TITLE = 80  # characters of a signature in a title
 OVERHEAD = 12  # tokens of punctuation and labels around one item
 SESSION_CHARACTERS = 8  # of the id of a session in a citation
 # Characters of a text that an answer shows at first, and share of its budget for hits on a line.
-OWN_ROOM, OTHER_ROOM, BEST_ROOM, BEST_HITS, LINES_SHARE = 420, 240, 480, 3, 0.1
+OWN_ROOM, OTHER_ROOM, BEST_ROOM, BEST_HITS, LINES_SHARE = 420, 320, 480, 3, 0.05
 GAP = " … "
 WEIGHED_CHARACTERS = 2_000  # of each hit that are looked at to weigh words; a bound on time
 _LIST_MARK = re.compile(

@@ -765,14 +765,18 @@ class Term(NamedTuple):
     column: str | None = None
 
 
+# A word, or ("and" | "or" | "not", left, right).
+Expression = Term | tuple[str, "Expression", "Expression"]
+
+
 class Query(NamedTuple):
     """Analysed question. `text` is embedded; `terms` are searched by word."""
 
     raw: str
     text: str
     terms: tuple[Term, ...] = ()
-    # ("and" | "or" | "not", left, right) over Terms when operators were used, else None
-    expression: Any = None
+    # what operators form, else None
+    expression: Expression | None = None
     kinds: Strings = ()
     entities: Strings = ()
     since: datetime | None = None

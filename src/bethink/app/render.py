@@ -654,7 +654,14 @@ def talk_lines(
 # Items, and their two forms
 
 
-def quote_memory(memory: Memory, names: Names, text: str | None = None, **more: Any) -> Quote:
+def quote_memory(
+    memory: Memory,
+    names: Names,
+    text: str | None = None,
+    *,
+    brief: bool = False,
+    beside: tuple[str, ...] = (),
+) -> Quote:
     """A memory as an item, with what keeps it from being believed, if anything does."""
     closed = {"todo": "done", "problem": "solved"}.get(memory.kind, "answered")
     state = closed if memory.answered else ""
@@ -673,7 +680,8 @@ def quote_memory(memory: Memory, names: Names, text: str | None = None, **more: 
         memory.created_at,
         memory.content if text is None else text,
         ", ".join(filter(None, [state, project])),
-        **more,
+        brief,
+        beside,
     )
 
 

@@ -27,7 +27,7 @@ from bethink.language.questions import (
 )
 from bethink.language.times import NUMERIC_DATE, find_period
 from bethink.language.words import STOP_WORDS, WORD_LISTS
-from bethink.model import KIND_ALIASES, KINDS, Filter, Query, Strings, Term
+from bethink.model import KIND_ALIASES, KINDS, Expression, Filter, Query, Strings, Term
 from bethink.store.words import find_leaves, space_out
 
 SYNTAX_LIMIT = 2_000  # characters that are analysed; a longer question is pasted text, whose start says what it is about
@@ -100,7 +100,6 @@ class Token(NamedTuple):
     literal: bool = False  # quoted, or syntax: its words are no cue for times and kinds
 
 
-Node = Term | tuple[str, Any, Any]
 Tokens = list[Token]
 
 
@@ -150,7 +149,7 @@ def _cut_between_words(whole: str) -> str:
     return whole if len(whole) <= SYNTAX_LIMIT else whole[:SYNTAX_LIMIT].rsplit(" ", 1)[0]
 
 
-def _choose_terms(tokens: Tokens) -> tuple[Tokens, list[Term], Node | None]:
+def _choose_terms(tokens: Tokens) -> tuple[Tokens, list[Term], Expression | None]:
     """Return the wanted tokens, their terms, and the expression that operators form.
 
     Stop words become terms if there are no others.
@@ -262,7 +261,7 @@ def _is_identifier(word: str) -> bool:
 # Operators
 
 
-def _parse_expression(tokens: Tokens) -> Node | None:
+def _parse_expression(tokens: Tokens) -> Expression | None:
     """Return the expression that the tokens form, or None if it is malformed or has no operator."""
     rest = _drop_stops(tokens)[::-1]
     if sum(token.type == "open" for token in rest) > TERM_LIMIT:
@@ -274,7 +273,7 @@ def _parse_expression(tokens: Tokens) -> Node | None:
     return node if not rest and sum(map(len, find_leaves(node))) <= TERM_LIMIT else None
 
 
-def _take_expression(rest: Tokens, binding: int) -> Node:
+def _take_expression(rest: Tokens, binding: int) -> Expression:
     """Take the next expression of operators that bind at least this tightly from the reversed tokens."""
     token = rest.pop()
     if token.type == "open":
@@ -304,7 +303,7 @@ def _drop_stops(tokens: Tokens) -> Tokens:
     return [token for token in tokens if token.type != "operand" or token.terms]
 
 
-def _make_operand(token: Token) -> Node:
+def _make_operand(token: Token) -> Expression:
     """Turn a token into a node: all of its words, each in any of its columns. An operator has none."""
     if token.type != "operand":
         raise IndexError
@@ -312,7 +311,7 @@ def _make_operand(token: Token) -> Node:
     return _chain("and", (_chain("or", columns) for _, columns in words))
 
 
-def _chain(operator: str, nodes: Iterable[Node]) -> Node:
+def _chain(operator: str, nodes: Iterable[Expression]) -> Expression:
     return reduce(lambda left, right: (operator, left, right), nodes)
 
 

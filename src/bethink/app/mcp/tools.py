@@ -7,6 +7,7 @@ function imports what it needs. All text leaves through `bethink.outgoing`: stor
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
 from bethink.app.operation import (
@@ -27,7 +28,7 @@ from bethink.app.operations.fields import (
 )
 from bethink.app.operations.requests import DEFAULT_LOOK, NO_FILTERS, Filters, Look
 from bethink.errors import InvalidInput, NeedsPerson
-from bethink.model import AUTOMATIC, KINDS, NOTHING, Answer, Json, Outcome, Strings, Values
+from bethink.model import AUTOMATIC, KINDS, NOTHING, Answer, Filter, Json, Outcome, Strings, Values
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
@@ -197,8 +198,16 @@ def search_memories(
     matches: Json = {"query": query}
     if query.strip():
         # The reason is the context of a mere "why?".
-        how = {"mode": look.mode, "profile": look.intent, "context": reason_for_search}
-        answer = find_spread(memory, query, limit, offset, filter=wanted, **how)
+        answer = find_spread(
+            memory,
+            query,
+            limit,
+            offset,
+            filter=wanted,
+            mode=look.mode,
+            profile=look.intent,
+            context=reason_for_search,
+        )
         total, shown = answer.total, arrange(memory, answer, budget, offset)
         matches = list_matches(answer, shown)
     else:
@@ -239,7 +248,17 @@ def arrange(memory: "Bethink", answer: Answer, budget: int, offset: int = 0) -> 
     return ShownMemories(arranged.items, arranged.notes, both.next, both.details)
 
 
-def find_spread(memory: "Bethink", query: str, limit: int, offset: int = 0, **how: Any) -> Answer:
+def find_spread(
+    memory: "Bethink",
+    query: str,
+    limit: int,
+    offset: int = 0,
+    *,
+    filter: Filter | None = None,
+    mode: str | None = None,
+    profile: str | None = None,
+    context: str = "",
+) -> Answer:
     """Search so that no imported document crowds out the rest.
 
     Passages of a document beyond its share come after the first hits, on later pages. All pages are cut from one order, so each hit is on
@@ -248,11 +267,21 @@ def find_spread(memory: "Bethink", query: str, limit: int, offset: int = 0, **ho
     from bethink.text import CAP, spread
 
     searched = max(LEAST_SEARCHED, WIDER * limit)
-    how |= {"seed": SEED, "rerank": True, "limit": searched}
+    search = partial(
+        memory.search,
+        query,
+        filter=filter,
+        mode=mode,
+        profile=profile,
+        context=context,
+        limit=searched,
+        seed=SEED,
+        rerank=True,
+    )
     if offset >= searched:
-        answer = memory.search(query, offset=offset, **how)
+        answer = search(offset=offset)
         return answer._replace(hits=answer.hits[:limit])
-    answer = memory.search(query, **how)
+    answer = search()
     ordered = spread(answer.hits, max(CAP, limit // 3))
     return answer._replace(hits=tuple(ordered[offset : offset + limit]))
 

@@ -327,7 +327,7 @@ _BRIEF = 40  # a memory without a summary
 DONE = 20  # work done
 METADATA = 200
 _RELATED, RELATED_WORDS = 3, 18  # relations that a hit shows, and words of each
-# Best hits of which a topic needs two for a heading, and that show all their relations; and those that others show.
+# Best hits of which a topic needs two for a heading, unless there are few; those that show all their relations; and what others show.
 HEADED_HITS, CONNECTED_HITS = 20, 5
 CHANGING_RELATIONS = ("supersedes", "contradicts", "may_replace", "answers")
 WHOLE_TEXTS = "get_memories gives whole texts."
@@ -382,10 +382,11 @@ def arrange_answer(
     names = _name_hits(memory, answer.hits)
     spans = _find_spans(memory, answer.hits)
     together = Counter(hit.memory.span for hit in answer.hits[:HEADED_HITS])
+    alone = 1 if len(answer.hits) <= CONNECTED_HITS else 2
     headings = {
         id: _head_topic(span)
         for id, span in spans.items()
-        if span.name and together[id] > 1 and not answer.query.asks_set
+        if span.name and together[id] >= alone and not answer.query.asks_set
     }
     wholes = [_quote_whole(hit, names, place) for place, hit in enumerate(answer.hits)]
     notes: list[str] = []

@@ -350,7 +350,7 @@ class Arranged(NamedTuple):
 
 
 class ShownMemories(NamedTuple):
-    """Memories to show, notes about them, the offset of the next page if there is one, and the texts as JSON values."""
+    """Memories to show, notes about them, the offset of the next page and the texts as JSON."""
 
     items: Items
     notes: list[str]
@@ -766,7 +766,10 @@ def _name_hits(memory: "Bethink", hits: Sequence[Hit]) -> Names:
 
 
 def _quote_whole(hit: Hit, names: Names, place: int) -> Quote:
-    """A hit in full, with what its author added and what it is connected to; beyond the best, only with what changed it."""
+    """A hit in full, with what its author added and what it is connected to.
+
+    Beyond the best hits, only relations that change it are shown.
+    """
     added = _quote_metadata(hit.memory)
     facts = [f"metadata: {added}"] if added else []
     related = hit.related

@@ -139,7 +139,10 @@ def parse(raw: str, now: datetime) -> Query:
 
 
 def _asks(text: str) -> bool:
-    """Return True for a question. A prompt, the subject of a commit or keywords are mostly about the work at hand."""
+    """Return True for a question.
+
+    A prompt, the subject of a commit or keywords are mostly about the work at hand.
+    """
     text = text.strip()
     return text.endswith(("?", "？")) or ASKS_MEMORY.holds(text) or QUESTION_START.holds(text)
 

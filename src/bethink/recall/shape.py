@@ -244,25 +244,25 @@ def dual(
 
 
 def find_room(memory: Memory, place: int) -> int:
-    """Return the characters of a hit that an answer shows at first: more of the user's own words and of the best hits."""
+    """Return the characters of a hit to show at first: more of the user's words and of the best."""
     room = OWN_ROOM if memory.trust >= TRUST["user"] else OTHER_ROOM
     return max(room, BEST_ROOM) if place < BEST_HITS else room
 
 
 def weigh_sought(wanted: Sought, hits: Sequence[Hit]) -> Sought:
     """Weigh the words of a question by how few of the hits hold them."""
-    held = Counter(
+    counts = Counter(
         word
         for hit in hits
         for word in _find_words(hit.memory.content[:WEIGHED_CHARACTERS], wanted)
     )
     return wanted._replace(
-        worth={word: math.log(1 + len(hits) / count) for word, count in held.items()}
+        worth={word: math.log(1 + len(hits) / count) for word, count in counts.items()}
     )
 
 
 def show_evidence(memory: Memory, sought: Sought, room: int) -> str:
-    """Return the sentences of a memory that a question is about, gaps marked; the whole text if it is short."""
+    """Return the sentences of a memory that a question is about, gaps marked; all if it is short."""
     text = memory.content
     places = choose_sentences(text, sought, room)
     shown = GAP.join(text[start:end].strip() for start, end in places)
@@ -365,7 +365,7 @@ def choose_excerpt(text: str, wanted: Sought | None, room: int) -> Place:
 
 
 def choose_sentences(text: str, wanted: Sought, room: int) -> list[Place]:
-    """Return the places of the sentences with most different words of the question, in order, adjacent ones as one."""
+    """Return the places of the sentences with most words of the question, adjacent ones joined."""
     if len(text) <= room:
         return [(0, len(text))]
     breaks = [match.end() for match in islice(_BREAK.finditer(text[:_LONGEST]), _MOST_SENTENCES)]

@@ -67,6 +67,7 @@ FEATURES = {
     "reread": "raised or lowered by the second reading",
     "fits": "how well it answers, read together with the question; only comparable with other hits",
     "moved": "places it rose by the second reading, or fell",
+    "referred": "raised to come behind a hit that refers to it",
     "newer": "raised to come before the older statement that it may replace or amend",
     "answers": "raised to come before the question that it answers",
     "disputes": "raised to come before a less trusted or older one that it contradicts",

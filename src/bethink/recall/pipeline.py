@@ -7,6 +7,7 @@ from bethink.model import Answer, Candidate, Filter, Hit, Query, Strings
 from bethink.recall.candidates import Search, apply_syntax
 from bethink.recall.expand import expand
 from bethink.recall.features import choose_signals, complete_profile, describe, explain
+from bethink.recall.hop import follow_reference
 from bethink.recall.period import NOTHING_THEN, list_period
 from bethink.recall.query import EVENT_FIT, find_event, parse, resolve_as_of
 from bethink.recall.question import complete_question, no_meaning, prepare_ahead, start_embedding
@@ -116,6 +117,15 @@ def recall(
         spread_sessions(shortlist)
         shortlist = rank([one[1:] for one in shortlist], profile, _newest_entry)
     total = len(ranked) - (len(window) - len(shortlist))
+    if ask.rerank and not (ask.looking_up or query.strict):
+
+        def look_up(words: str) -> Answer:
+            """Search for what a hit refers to, in the same places."""
+            aside = ask._replace(limit=3, offset=0, looking_up=True, rerank=False, related=False)
+            return recall(words, aside, store, embedder, now)
+
+        followed = follow_reference(shortlist, look_up, ask.filter, store)
+        shortlist = rank([one[1:] for one in followed], profile, _newest_entry)
     shortlist, total, hints = _leave_unrelated(shortlist, total, query, ask, embedder)
     if ask.related and not (valid_then or ask.filter.as_of):  # the question is about the present
         shortlist = lift_related(shortlist, query, judge, store, now, ask.limit)

@@ -552,8 +552,9 @@ def reindex(
     write: Callable[..., Any],
     full: bool,
     progress: Callable[[int, int], None] | None,
+    keep: Embedder | None = None,
 ) -> int:
-    """Embed the memories and topics that have no vector of this model, and drop the vectors of others.
+    """Embed the memories and topics that have no vector of this model, and drop the vectors of others but `keep`.
 
     With `full` everything derived is made anew. Returns the number of memories embedded. Each page is a separate write, so it can be
     interrupted and resumed. A memory that is changed while its old text is being embedded is left alone, and comes again if the change
@@ -576,6 +577,6 @@ def reindex(
         one_each = {id: vectors[:1] for id, vectors in parts["span_vectors"].items()}
         write(**parts | {"span_vectors": one_each})
     for model in store.models():
-        if model != embedder.model:
+        if model not in (embedder.model, keep.model if keep else ""):
             store.drop_vectors(model)
     return done

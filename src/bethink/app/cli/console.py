@@ -31,7 +31,7 @@ from bethink.app.render import (
 )
 from bethink.config import Config
 from bethink.errors import BethinkError, NeedsPerson, NotFound, UsageError
-from bethink.language.words import is_english
+from bethink.language.detect import is_english
 from bethink.model import NOTHING, Strings, Values
 from bethink.outgoing import Quote, clear_line, clear_value, encode, fence_text, join
 from bethink.project import Project

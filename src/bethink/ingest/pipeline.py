@@ -24,6 +24,7 @@ from bethink.ingest.kinds import choose_kind
 from bethink.ingest.reconcile import REPEATED, REWORDED, STATED, holds_one_statement
 from bethink.ingest.redact import redact, redact_value
 from bethink.judge import Judge, asks, describe_place
+from bethink.language.detect import is_english
 from bethink.model import (
     NOTHING,
     Batch,
@@ -168,6 +169,7 @@ def _needs_kind(one: Read) -> bool:
         one.source.type == "note"
         and one.passage.kind is None
         and holds_one_statement(text)
+        and is_english(text)
         and not find_label(text)
         and not asks(text)
     )

@@ -6,12 +6,10 @@ English does not have. Code, paths and names say nothing, so a text of nothing e
 """
 
 import re
-import tomllib
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
-from bethink.language.words import COMMON_WORDS, STOP_WORDS
+from bethink.language.words import COMMON_WORDS, STOP_WORDS, read_lists
 
 ENGLISH = "en"
 OTHER = "other"  # a language that this module has no name for
@@ -61,17 +59,14 @@ class SmallWords(NamedTuple):
 
 @cache
 def _read_small_words() -> dict[str, SmallWords]:
-    found = tomllib.loads(Path(__file__).with_name("languages.toml").read_text("utf-8"))
     ours = STOP_WORDS | COMMON_WORDS
-    return {
-        language: SmallWords(listed - ours, listed & ours)
-        for language, words in found.items()
-        for listed in (frozenset(words.split()),)
-    }
+    found = read_lists("languages.txt")
+    return {name: SmallWords(listed - ours, listed & ours) for name, listed in found.items()}
 
 
 @cache
-def _list_small_words() -> frozenset[str]:
+def list_small_words() -> frozenset[str]:
+    """Return the small words of all languages but English."""
     return frozenset().union(*(words.own for words in _read_small_words().values()))
 
 
@@ -79,7 +74,7 @@ def find_language(text: str) -> str:
     """Return the code of a text's language (`en`, `de`, `zh` …), or `other`."""
     text = text[:SAMPLE_CHARACTERS]
     if text.isascii():
-        foreign = _list_small_words()
+        foreign = list_small_words()
         words = _find_words(text)
         if not any(word in foreign for word in words):
             return ENGLISH
@@ -121,7 +116,7 @@ def _find_by_script(text: str) -> str:
 
 def _weigh_words(words: list[str], foreign_marks: bool = False) -> str:
     """Return the language of words in Latin letters."""
-    small, foreign = _read_small_words(), _list_small_words()
+    small, foreign = _read_small_words(), list_small_words()
     # A single letter is a variable or a label where no longer word of the language is with it.
     scores = {
         name: float(len(found)) if any(len(word) > 1 for word in found) else 0.0

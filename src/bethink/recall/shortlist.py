@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from bethink.language.questions import QUESTION_START
 from bethink.language.detect import is_english
+from bethink.language.questions import QUESTION_START
 from bethink.language.words import STOP_WORDS
 from bethink.model import (
     IDEAS,

@@ -36,7 +36,6 @@ from bethink.ingest.reconcile import (
 )
 from bethink.judge import Judge
 from bethink.language.change import find_change
-from bethink.language.detect import is_english
 from bethink.language.waiting import TODO_LABEL
 from bethink.model import NOTHING, STATEMENTS, Change, Filter, Memory, Relation
 from bethink.store.base import Store
@@ -361,10 +360,8 @@ def weigh_neighbours(
 ) -> dict[str, Effect]:
     """Return the effects between a memory and its neighbours, later on earlier, by the neighbour's id.
 
-    A neighbour that the judge need not read is left out: it has none. So is one that it cannot read: it knows English alone.
+    A neighbour that the judge need not read is left out: it has none.
     """
-    if not is_english(memory.content):
-        return {}
     pairs = [sorted((one.memory, memory), key=lambda each: each.created_at) for one in near]
     sides = [(_make_side(old), _make_side(new)) for old, new in pairs]
     positions = find_positions(near, last)
@@ -372,7 +369,7 @@ def weigh_neighbours(
         collect_words(old, new, position)
         for (old, new), position in zip(sides, positions, strict=True)
     ]
-    chosen = [at for at in choose_judged(words) if is_english(near[at].memory.content)]
+    chosen = choose_judged(words)
     judged = judge.relate([(sides[at][0].text, sides[at][1].text) for at in chosen])
     return {
         near[at].memory.id: {

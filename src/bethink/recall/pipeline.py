@@ -115,9 +115,10 @@ def recall(
     shortlist, total, hints = _leave_unrelated(shortlist, total, query, ask, embedder)
     if ask.related and not (valid_then or ask.filter.as_of):  # the question is about the present
         shortlist = lift_related(shortlist, query, judge, store, now, ask.limit)
-        found = len(shortlist)
-        shortlist = follow_topics(shortlist, store, apply_syntax(ask.filter, query))
-        total += len(shortlist) - found
+        if not query.kinds:  # a question that says which kind it wants gets that
+            found = len(shortlist)
+            shortlist = follow_topics(shortlist, store, apply_syntax(ask.filter, query))
+            total += len(shortlist) - found
 
     # Rank
     shortlist = rank([one[1:] for one in shortlist], profile, lambda one: _newest(one.candidate))

@@ -28,10 +28,10 @@ from bethink.hooks.prompt import (
 )
 from bethink.hooks.state import Hook
 from bethink.language.pointing import NEEDS_CONTEXT, POINTS_BACK_EARLY
-from bethink.language.reports import DELIVERS
-from bethink.model import PERSONAL, PUT_OFF, TRUST, turn_of
+from bethink.model import PERSONAL, TRUST
 from bethink.outgoing import Quote, fence_items, join, new_marker
 from bethink.recall.rank import Features, Profile, rank
+from bethink.recall.resume import keep_open
 from bethink.recall.shape import cut, digest_lines, tokens
 from bethink.store.words import tokenize
 
@@ -50,11 +50,10 @@ BRIEFED_KEPT = (
 PASSING_KINDS = ("solution", "conclusion", "discovery")  # found on the way: the digest has them
 STANDING_KINDS = ("preference", "pattern", "architecture")
 FEW_TELLING = 4  # words of a sentence that points back and says nothing by itself; on the decisions of 132 sessions, by hand
-# Until when an agent's to-do and a statement of a conversation are shown: orders of weeks ago were stale in ten briefings that were read line by line
+# Until when a statement of a conversation is shown: orders of weeks ago were stale in ten briefings that were read line by line
 # (bench/LOG.md, 2026-11-17).
-OPEN_FOR, STATED_FOR = timedelta(days=30), timedelta(days=21)
+STATED_FOR = timedelta(days=21)
 NEWEST_OF_KIND = 30  # memories of each kind that are ranked; a bound on time
-LAST_TURNS = 12  # of a conversation, among which its last exchange is looked for; a bound on time
 MOST_OPEN, MOST_KEPT = (
     3,
     8,
@@ -202,7 +201,8 @@ def _show_handoff(memory: Bethink, room: int) -> Section:
 def _list_sections(hook: Hook, memory: Bethink, now: Present) -> list[Section]:
     """Return the sections of open items and of decisions, without the to-dos that the digest has."""
     digest = "\n".join(now.digest)
-    open_ = _keep_open(memory, _rank_kinds(hook, memory, BRIEFED_OPEN, now), now)
+    present = memory.filter()._replace(now=now.time)
+    open_ = keep_open(_rank_kinds(hook, memory, BRIEFED_OPEN, now), memory.store, present)
     questions = [one for one in open_ if one.kind == "question"][:MOST_OPEN]
     todos = [one for one in open_ if one.kind == "todo" and one.content.rstrip(".") not in digest]
     kept = _choose_kept(_rank_kinds(hook, memory, BRIEFED_KEPT, now))
@@ -234,37 +234,6 @@ def _choose_kept(found: Sequence[Memory]) -> list[Memory]:
     kept = [one for one in found if one not in of_agents[MOST_OF_AGENTS:]][:MOST_KEPT]
     first = {one.session or one.id: at for at, one in reversed([*enumerate(kept)])}
     return sorted(kept, key=lambda one: (first[one.session or one.id], one.position or 0))
-
-
-def _keep_open(memory: Bethink, found: Sequence[Memory], now: Present) -> list[Memory]:
-    """Leave out items that their conversation may have settled later. Notes and deferred items stay."""
-    ends: dict[str, list[Memory]] = {}
-    kept = []
-    for one in found:
-        if one.session and one.source_type == "transcript" and PUT_OFF not in one.metadata:
-            if one.session not in ends:
-                turns = memory.filter(scopes=(one.scope,), session=one.session, kinds=("context",))
-                ends[one.session] = memory.list(filter=turns, limit=LAST_TURNS)
-            if _is_stale(one, now) or not _ends_with(ends[one.session], one):
-                continue
-        kept.append(one)
-    return kept
-
-
-def _is_stale(one: Memory, now: Present) -> bool:
-    """Return True for an agent's old to-do or step of delivery: it may well be done by now."""
-    old = now.time - one.created_at > OPEN_FOR or DELIVERS.holds(one.content)
-    return bool(old) and one.metadata.get("role") != "user"
-
-
-def _ends_with(turns: Sequence[Memory], idea: Memory) -> bool:
-    """Return True if a conversation ended with this item: no later turn could have settled it."""
-    spoken = [one for one in turns if "agent" not in one.metadata]
-    asked = [one.position for one in spoken if one.metadata.get("role") == "user"]
-    place = turn_of(idea.position)
-    if idea.metadata.get("role") == "user":
-        return bool(spoken) and place >= max(one.position for one in spoken)
-    return place >= max(asked, default=0)
 
 
 def _make_line(one: Memory, short: dict[str, str], disputed: dict[str, str]) -> BriefingLine:

@@ -11,6 +11,7 @@ from bethink.recall.period import NOTHING_THEN, list_period
 from bethink.recall.query import EVENT_FIT, find_event, parse, resolve_as_of
 from bethink.recall.question import complete_question, no_meaning, prepare_ahead, start_embedding
 from bethink.recall.rank import PROFILES, Profile, rank
+from bethink.recall.resume import resume
 from bethink.recall.settled import follow_topics
 from bethink.recall.shape import find_sought, title_code
 from bethink.recall.shortlist import (
@@ -84,6 +85,10 @@ def recall(
     if not (query.since or query.until or ask.looking_up):
         query = _date_by_event(question, query, ask, store, embedder, now)
     past = resolve_as_of(query, ask.filter, question, now)
+    if not ask.looking_up and (resumed := resume(question, query, ask.filter, store)):
+        page = tuple(resumed.hits[ask.offset : ask.offset + ask.limit])
+        hints = (*resumed.hints, *ask.hints)
+        return Answer(query, page, len(resumed.hits), ask.mode, ask.profile, hints)
     if query.recap and not ask.looking_up:
         listed, total = list_period(query, ask.filter, ask.limit, ask.offset, store)
         if total:

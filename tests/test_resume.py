@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from transcripts import transcript
+from transcripts import claude_call, claude_says, transcript, written
 
 from bethink.app.mcp import tools
 from bethink.features import conversations
@@ -132,3 +132,32 @@ def test_the_command_line_prints_what_is_left(cli, tmp_path):
     cli.ok("add", "Rename the orders table", "--kind", "todo")
     found = json.loads(cli.ok("--json", "search", "what is left?"))
     assert "Rename the orders table" in json.dumps(found)
+
+
+def test_a_check_that_passed_in_another_form_is_not_left(shop):
+    cwd = str(shop.project)
+    lines = [
+        claude_says("Please make the tests run with the environment", "user", cwd=cwd),
+        *claude_call("bun run test", "1 fail", failed=True, cwd=cwd),
+        *claude_call("bun run test:env", "80 pass", cwd=cwd),
+        claude_says("The tests run with the environment now.", cwd=cwd),
+    ]
+    file = written(shop.project / "s1.jsonl", *lines)
+    with shop.memory() as memory:
+        conversations.backfill(memory, [("claude", file)], trusted=True)
+        (session,) = conversations.sessions(memory)
+    assert "fails" not in session.digest["left"]
+
+
+def test_a_check_that_fails_at_the_end_is_left(shop):
+    cwd = str(shop.project)
+    lines = [
+        claude_says("Please make the tests run with the environment", "user", cwd=cwd),
+        *claude_call("bun run test", "1 fail", failed=True, cwd=cwd),
+        claude_says("The tests cannot run here.", cwd=cwd),
+    ]
+    file = written(shop.project / "s1.jsonl", *lines)
+    with shop.memory() as memory:
+        conversations.backfill(memory, [("claude", file)], trusted=True)
+        (session,) = conversations.sessions(memory)
+    assert "bun run test fails" in session.digest["left"]

@@ -162,7 +162,9 @@ def read_on(
     advised: bool = True,
     environment: Mapping[str, str] = os.environ,
 ) -> Iterator[Indexed]:
-    """Ingest the new part of one transcript, page by page; with `advised` a language model helps, if one is set.
+    """Ingest the new part of one transcript, page by page.
+
+    With `advised` a language model helps, if one is set.
 
     Turns from a time when memory was paused are skipped; with `silent` also turns without a time.
     `environment` locates the agents' own folders. `named` means that a person named the file,

@@ -42,7 +42,7 @@ SAMPLED = 10  # recent sessions by which the cost of one is estimated
 
 
 class Reading(NamedTuple):
-    """What a model made of a session."""
+    """Result of reading a session with a model."""
 
     session: str
     statements: int = 0
@@ -50,7 +50,7 @@ class Reading(NamedTuple):
 
 
 def read_ended(memory: Bethink, ended: Sequence[str] = ()) -> list[Reading]:
-    """Let the configured model read sessions that ended: those named, and recent ones that were never closed."""
+    """Let the configured model read sessions that ended, named or recent."""
     if not memory.config.llm or memory.config.llm == "none":
         return []
     now, done = memory.clock(), list[Reading]()
@@ -143,7 +143,7 @@ def _is_unread(memory: Bethink, session: Session) -> bool:
 
 
 def estimate_cost(memory: Bethink) -> tuple[int, int]:
-    """Return the tokens that a session would take, by the last ones of all projects, and how many were looked at."""
+    """Return the tokens a session may take, by the last ones, and the number of those."""
     sessions = memory.store.sessions(tuple(memory.store.scopes()), SAMPLED)
     costs = []
     for session in sessions:

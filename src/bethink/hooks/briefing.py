@@ -41,6 +41,7 @@ from bethink.recall.rank import Features, Profile, rank
 from bethink.recall.resume import keep_open
 from bethink.recall.settled import find_refused
 from bethink.recall.shape import cut, digest_lines, tokens
+from bethink.skills import WHEN_TO_STORE
 from bethink.store.words import tokenize
 
 if TYPE_CHECKING:
@@ -109,7 +110,9 @@ def render_briefing(hook: Hook, memory: Bethink, room: int | None = None) -> Con
         return Context()
     marker = new_marker()
     frame = tokens(fence_items([], marker))
-    left = budget - frame - tokens(ASK_FOR_MORE) - 2
+    # A sub-agent reports to its caller, who knows what was settled.
+    closing = ASK_FOR_MORE if hook.event == "subagent-start" else f"{ASK_FOR_MORE} {WHEN_TO_STORE}"
+    left = budget - frame - tokens(closing) - 2
     now = _find_present(hook, memory)
     handoff = _show_handoff(memory, int(left * HANDOFF_SHARE))
     sections = [_show_session(now), handoff, *_list_sections(hook, memory, now)]
@@ -130,7 +133,7 @@ def render_briefing(hook: Hook, memory: Bethink, room: int | None = None) -> Con
         return Context()
     whole = tuple(line.whole for chosen in taken for line in chosen if line.whole)
     digest = state.digest(fence_items(items, ""))
-    return Context(join([fence_items(items, marker), ASK_FOR_MORE]), whole, digest)
+    return Context(join([fence_items(items, marker), closing]), whole, digest)
 
 
 class BriefingLine(NamedTuple):

@@ -152,7 +152,7 @@ def _add_work(course: Course, facts: Sequence[Fact]) -> Course:
 
 
 def name_check(command: str) -> str:
-    """Return what a command checks: tests, types, style or a build; the command itself if that is not plain."""
+    """Return the kind of check a command runs, or the command itself if that is unclear."""
     words = {word for word in re.split(r"[^a-z]+", command.lower()) if word}
     for kind, names in CHECK_KINDS.items():
         if words & names:

@@ -16,7 +16,7 @@ SCHEMA_SHOWN = "\n\nThe form of the answer, as a JSON Schema: {}"
 
 
 class GeminiCli(ProgramModel):
-    """`gemini`, headless. It keeps its conversations, so readers know them by the beginning of the request."""
+    """`gemini`, headless. It keeps conversations, which readers know by the request's first words."""
 
     PROGRAM, TITLE, LOGIN = "gemini", "Gemini CLI", "gemini"
 

@@ -1,4 +1,7 @@
-"""The base of language models behind an agent's own program. A provider sends once; `Model` redacts and checks."""
+"""Base of language models behind an agent's own program.
+
+A provider sends once; `Model` redacts and checks.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ SIGNED_OUT = (
 
 
 class Printed(NamedTuple):
-    """What a program left when it ended."""
+    """Exit code and output of a program."""
 
     code: int
     output: str
@@ -83,14 +86,18 @@ class ProgramModel:
 
     def _run(self, command: Sequence[str], question: str, folder: str) -> Printed:
         # Files and no pipes: a process that it leaves behind would hold these open.
-        with TemporaryFile() as given, TemporaryFile() as output, TemporaryFile() as complaint:
-            given.write(question.encode("utf-8", "replace"))
-            given.seek(0)
+        with (
+            TemporaryFile() as question_file,
+            TemporaryFile() as output,
+            TemporaryFile() as complaint,
+        ):
+            question_file.write(question.encode("utf-8", "replace"))
+            question_file.seek(0)
             process = subprocess.Popen(
                 command,
                 cwd=folder,
                 env={**os.environ, "BETHINK_HOOKS": "off"},
-                stdin=given,
+                stdin=question_file,
                 stdout=output,
                 stderr=complaint,
                 start_new_session=True,

@@ -45,7 +45,7 @@ class Settlement(NamedTuple):
 
 
 def find_settlements(hits: Sequence[Memory], store: Store) -> list[Settlement]:
-    """Return the settlements that hits lead to, in the order of their hits; an amendment replaces what it amends."""
+    """Return the settlements that hits lead to, in their order; an amendment replaces older ones."""
     found: dict[str, Settlement] = {}
     for one in hits:
         settled = _find_settled(one, store)
@@ -105,7 +105,7 @@ def _settles(turn: Memory, following: Memory | None) -> bool:
 
 
 def _is_about(settled: Memory, one: Memory, turns: Sequence[Memory]) -> bool:
-    """Return True if a settlement is of the topic of a hit, or shares words with it or with what followed it."""
+    """Return True if a settlement is of the topic of a hit, or shares words with its exchange."""
     if settled.id == one.id or (settled.span and settled.span == one.span):
         return True
     words = _find_words(one.content, *(turn.content for turn in turns[:3]))

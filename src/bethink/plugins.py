@@ -233,6 +233,8 @@ LANGUAGE_MODELS: "Registry[LanguageModelProvider]" = Registry(
     anthropic = bethink.llm.anthropic:PROVIDER
     openai = bethink.llm.openai:PROVIDER
     claude = bethink.llm.claude:PROVIDER
+    codex = bethink.llm.codex:PROVIDER
+    gemini = bethink.llm.gemini:PROVIDER
     """,
 )
 READERS: "Registry[Reader]" = Registry(

@@ -27,6 +27,7 @@ from bethink.api import Bethink
 from bethink.errors import BethinkError, InvalidInput, NotFound, Overtaken
 from bethink.features import language
 from bethink.ingest.redact import redact_name, redact_value
+from bethink.llm.base import READER_REQUEST
 from bethink.model import NOTHING, TRUST, Batch, Memory, Session, Source, Span
 from bethink.project import Pause, is_covered, read_pauses
 from bethink.store.places import turn_identity
@@ -185,9 +186,12 @@ def read_on(
     silent: bool = False,
     trusted: bool = False,
     named: bool = True,
+    advised: bool = True,
     environment: Mapping[str, str] = os.environ,
 ) -> Iterator[Indexed]:
     """Ingest the new part of one transcript, page by page.
+
+    With `advised` a language model helps, if one is set.
 
     Turns from a time when memory was paused are skipped; with `silent` also turns without a time.
     `environment` locates the agents' own folders. `named` means that a person named the file,
@@ -204,7 +208,9 @@ def read_on(
     transcript = agents.read(path, Position(**left) if left else Position(), host or None)
     transcript.rename = redact_name
     named = named and memory.trust >= TRUST["user"]
-    reading = OpenTranscript(memory, transcript, states, read_pauses(), silent, embed, own, named)
+    reading = OpenTranscript(
+        memory, transcript, states, read_pauses(), silent, embed, own, named, advised
+    )
     expected, pages = source.position, 0
     for pages, page in enumerate(transcript.pages(), 1):  # noqa: B007
         place = Source(uri, "transcript", position=page.position.offset)
@@ -226,6 +232,7 @@ class OpenTranscript(NamedTuple):
     embed: bool
     own: bool  # whether the file is in the agent's own folder, or the user vouches for it
     named: bool  # whether a person named the file
+    advised: bool  # whether a language model helps
 
     def is_paused(self, turn: Turn, scope: str) -> bool:
         if turn.at is None:
@@ -243,6 +250,10 @@ def _take(
     by_session: dict[str, list[Turn]] = {}
     for turn in page.turns:
         by_session.setdefault(turn.session, []).append(turn)
+    # What Bethink asked an agent's program as its language model is nobody's conversation.
+    asked = [one for one, turns in by_session.items() if READER_REQUEST in turns[0].text]
+    for session in asked:
+        del by_session[session]
     for session, turns in by_session.items():
         made, part = _take_session(reading, session, turns, place)
         batch, total = _together(batch, made), total.plus(part)
@@ -311,7 +322,8 @@ def _take_session(
         name, trust = f"{session}-{mark}", TRUST["import"]
         remembered = _mark_stranger(reading, remembered, scope, mark)
     embedder = memory.embedder if reading.embed else None
-    model = language.open_language_model(memory) if memory.config.llm else None
+    asks = memory.config.llm and reading.advised
+    model = language.open_language_model(memory) if asks else None
     page = name, transcript.host, place, remembered, title, before, options
     made = prepare(Recipe(*page, memory.store, embedder, memory.recent, model, trust))
     reading.states[session] = made.state | kept

@@ -71,6 +71,8 @@ FEATURES = {
     "newer": "raised to come before the older statement that it may replace or amend",
     "answers": "raised to come before the question that it answers",
     "disputes": "raised to come before a less trusted or older one that it contradicts",
+    "settles": "raised to the turn whose topic it settles",
+    "refused": "lowered because the user refused it in the next turn",
     "in_time": "of the time asked for",
     "confidence": "how sure it is",
     "chance": "the dice of an intent, from -1 to 1",

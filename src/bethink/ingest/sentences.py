@@ -76,6 +76,7 @@ class Statement(NamedTuple):
     # The kind that a heading, a label or a box says outright; "none" for a box that is ticked.
     label: str | None = None
     position: int = 0
+    completed: str = ""  # a reply with what it answers; the rest says only what the user said
 
 
 class ProseBlock(NamedTuple):

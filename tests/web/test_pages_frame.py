@@ -22,7 +22,7 @@ def test_home_tells_digests_changes_of_mind_what_is_open_and_what_waits(page):
     expect(changed.locator("> a")).to_have_text(f"{carts} seven days, no longer three")
     expect(changed.locator("del")).to_have_text(f"{carts} three days")
     expect(page.locator(".rows li", has_text="Renew the certificate")).to_contain_text("todo")
-    waiting = page.locator(".rows li", has_text="Open items")
+    waiting = page.locator(".rows li", has_text="Unverified")
     assert int(waiting.locator(".badge").inner_text()) >= 1
     waiting.get_by_role("link").click()
     expect(page.locator("h1")).to_have_text("Inbox")

@@ -72,15 +72,15 @@ def test_a_replaced_memory_says_by_what_and_can_be_brought_back(page, world):
     page.goto(f"/memory/{world.id('old')}")
     press(page, "Restore", "Restored")
     press(page, "Undo", "Linked.")
-    expect(page.get_by_text("Replaced by a newer memory")).to_be_visible()
-    relation = page.locator(".relations li", has_text="superseded by")  # of the other one to this
+    expect(page.get_by_text("Replaced by Carts are kept")).to_be_visible()
+    relation = page.locator(".relations li", has_text="replaced by")  # of the other one to this
     relation.get_by_role("button").click()
     expect(page.get_by_role("status")).to_contain_text("Link removed.")
     press(page, "Undo", "Linked.")
-    expect(page.get_by_text("Replaced by a newer memory")).to_be_visible()
-    page.get_by_role("link", name="a newer memory").click()
+    expect(page.get_by_text("Replaced by Carts are kept")).to_be_visible()
+    page.locator(".notice.warn").get_by_role("link").click()
     expect_title(page, "seven days")
-    expect(page.locator(".relations")).to_contain_text("supersedes")
+    expect(page.locator(".relations")).to_contain_text("replaces")
 
 
 def test_a_relation_can_be_undone(page, world, fresh):

@@ -167,8 +167,9 @@ class Projects(Keeper):
 
     def list_folders(self, caller: Caller) -> dict[str, str]:
         """The folder of each project, for the owner of the machine."""
-        store = self.store_of(caller)
-        return store.scope_paths() if caller.owner and not caller.tenant else {}
+        if not caller.owner or caller.tenant:
+            return {}
+        return {self.home.scope: str(self.home.root), **self.store_of(caller).scope_paths()}
 
     def store_of(self, caller: Caller) -> Store:
         """The store as a caller sees it."""

@@ -685,7 +685,7 @@ USUAL = 80
 @page("/graph", "Graph", "g")
 def show_graph(visit: Visit) -> Response:
     asked = _read_graph(visit)
-    found = visit.ask("graph", **asked)
+    found = _drop_isolated(visit.ask("graph", **asked))
     nodes = _list_nodes(found)
     return visit.show("graph.html", **{**found, "nodes": nodes}, asked=asked, sizes=SIZES)
 
@@ -696,7 +696,7 @@ def send_graph(visit: Visit) -> Response:
     asked = _read_graph(visit)
     if opened := visit.query.get("open"):
         asked = {"focus": opened, "limit": visit.parameter("limit"), "depth": 1}
-    found = visit.ask("graph", **asked)
+    found = _drop_isolated(visit.ask("graph", **asked))
     for node in found["nodes"]:
         node["label"] = spell_unseen(" ".join(node["label"].split()))
     return Response(api.encode(found), media_type=api.JSON)
@@ -706,6 +706,13 @@ def _read_graph(visit: Visit) -> Json:
     """Focus and size of the graph."""
     size = next((size for size in SIZES if str(size) == visit.query.get("size")), USUAL)
     return {**visit.parameters("focus", "query"), "limit": size, "depth": SIZES[size]}
+
+
+def _drop_isolated(found: Json) -> Json:
+    """Leave out nodes that nothing is connected to, if any other is: they belong to no subject."""
+    tied = {end for edge in found["edges"] for end in (edge["source"], edge["target"])}
+    kept = [node for node in found["nodes"] if node["id"] in tied or node["id"] in found["focus"]]
+    return {**found, "nodes": kept if tied else found["nodes"]}
 
 
 def _list_nodes(found: Values) -> list[Json]:

@@ -51,7 +51,18 @@ def _environment() -> Environment:
         auto_reload=False,
     )
     filters: tuple[Callable[..., Any], ...] = (
-        *(show_unseen, highlight, cut_excerpt, format_text, format_line, cut_lines, moment, cite),
+        *(
+            show_unseen,
+            highlight,
+            cut_excerpt,
+            format_text,
+            format_line,
+            format_code,
+            headline,
+            cut_lines,
+            moment,
+            cite,
+        ),
         *(size, as_words, spell_unseen, diff, place, name_relation, name_month),
     )
     environment.filters |= {one.__name__: one for one in filters}
@@ -93,11 +104,24 @@ def highlight(text: str, sought: Sought | None) -> Markup:
     return Markup("").join([*parts, show_unseen(text[at:])])
 
 
+_SHORT = 320  # characters of a text that is its own headline
+
+
+def headline(memory: Values) -> str:
+    """A text for lists: all of a short statement, or the summary of a long one."""
+    content, summary = str(memory["content"]).strip(), str(memory["summary"])
+    is_short = len(content) <= _SHORT and "\n" not in content and memory["kind"] != "code"
+    starts = content.startswith(summary.rstrip("…. "))
+    return content if is_short and starts else summary
+
+
 def cut_excerpt(text: str, sought: Sought | None, room: int = 320) -> Markup:
     """The part of a text that says most about what was looked for, as rendered Markdown."""
     start, end = choose_excerpt(text, sought, room)
-    before, after = "… " if start else "", " …" if end < len(text) else ""
-    return Markup("{}{}{}").format(before, format_text(text[start:end].strip(), sought), after)
+    part = text[start:end].strip()
+    is_block = _ITEM.match(part) or _HEADING.match(part) or part.startswith(("```", "|", ">"))
+    before, after = "… " if start and not is_block else "", " …" if end < len(text) else ""
+    return format_text(f"{before}{part}{after}", sought)
 
 
 _LONGEST_LINE = 2_000  # characters in which Markdown is looked for
@@ -106,6 +130,7 @@ _BOX = re.compile(r"\[([ xX])\] ")
 _HEADING = re.compile(r"#{1,6}\s+(?=\S)")
 _RULE = re.compile(r"\s*(?:-{3,}|\*{3,}|_{3,})\s*")
 _DIVIDER = re.compile(r"[\s|:-]+")
+_CODE = re.compile(r"`(?P<code>[^`\n]+)`")
 _INLINE = re.compile(
     r"`(?P<code>[^`\n]+)`|\*\*(?P<bold>[^*\s](?:[^*\n]*[^*\s])?)\*\*|(?<![\w*])\*(?P<em>[^*\s](?:[^*\n]*[^*\s])?)\*(?![\w*])"
     r"|~~(?P<gone>[^~\n]+)~~|!?\[(?P<name>[^\]\n]{1,300})\]\((?P<to>[^)\s]{1,500})\)"
@@ -215,10 +240,19 @@ def _format_quote(lines: list[str], sought: Sought | None) -> Markup:
 
 def format_line(text: str, sought: Sought | None = None) -> Markup:
     """Render the Markdown inside a line: code, bold, emphasis, and the name and address of a link."""
+    return _format_pieces(text, sought, _INLINE)
+
+
+def format_code(text: str) -> Markup:
+    """Render only the code inside a line, for texts that are commands for the most part."""
+    return _format_pieces(text, None, _CODE)
+
+
+def _format_pieces(text: str, sought: Sought | None, pattern: re.Pattern[str]) -> Markup:
     if len(text) > _LONGEST_LINE:
         return highlight(text, sought)
     parts, at = [], 0
-    for found in _INLINE.finditer(text):
+    for found in pattern.finditer(text):
         parts += [highlight(text[at : found.start()], sought), _format_piece(found, sought)]
         at = found.end()
     return Markup("").join([*parts, highlight(text[at:], sought)])
@@ -227,7 +261,7 @@ def format_line(text: str, sought: Sought | None = None) -> Markup:
 def _format_piece(found: re.Match[str], sought: Sought | None) -> Markup:
     if code := found["code"]:
         return Markup("<code>{}</code>").format(highlight(code, sought))
-    if name := found["name"]:
+    if "name" in found.re.groupindex and (name := found["name"]):
         address = show_unseen(found["to"])
         shown = Markup('{} <span class="address">({})</span>')
         return shown.format(highlight(name, sought), address)
@@ -288,7 +322,7 @@ def shorten_path(path: str) -> str:
     with suppress(ValueError, RuntimeError):
         path = f"~/{Path(path).relative_to(Path.home()).as_posix()}"
     parts = path.split("/")
-    return path if len(parts) <= 4 else f"…/{'/'.join(parts[-3:])}"
+    return path if len(parts) <= 3 else f"…/{'/'.join(parts[-2:])}"
 
 
 # Plainer than the names of the relations.

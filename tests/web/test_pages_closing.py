@@ -167,7 +167,7 @@ def test_the_last_change_is_undone_by_key_on_any_page(page, world, make):
     page.goto("/sessions")
     page.keyboard.press("Control+z")
     expect(page.get_by_role("status")).to_contain_text("Undone: reopened")
-    assert is_closed(world, id) is False
+    assert not is_closed(world, id)
 
 
 @pytest.mark.parametrize("address", ["/", "/todos", "/memory/{id}"])

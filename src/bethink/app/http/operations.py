@@ -26,6 +26,7 @@ from bethink.app.operations.fields import (
 from bethink.app.operations.requests import NO_FILTERS, Filters, Id, Look
 from bethink.app.records import version_records
 from bethink.app.results import (
+    About,
     Added,
     Bundled,
     Condition,
@@ -68,7 +69,7 @@ from bethink.app.results import (
     Version,
 )
 from bethink.errors import InvalidInput, Overtaken
-from bethink.features import browse, conversations, enforcing, promotion
+from bethink.features import browse, conversations, enforcing, explain, promotion
 from bethink.features import inbox as queues
 from bethink.features.failures import KnownFailure
 from bethink.features.sync import StorePeer, check_bundle
@@ -524,6 +525,19 @@ def facets(memory: View, filters: Filters = NO_FILTERS) -> browse.Facets:
 def versions(memory: View, id: Id) -> Memories:
     """Show how a statement changed: what it replaced and what replaced it, oldest first."""
     return Memories(browse.trace_versions(memory, id))
+
+
+class Reason(NamedTuple):
+    """The reason for a statement, as far as anybody gave one."""
+
+    because: str | None
+    memory: Annotated[Memory | None, About("what gives the reason, if it is another memory")]
+
+
+@route("GET /memories/{id}/reason", "Everyday")
+def reason(memory: View, id: Id) -> Reason:
+    """Say why something was decided: the reason in the statement, or in the turns beside it."""
+    return Reason(*explain.find_why(memory, memory.one(id)))
 
 
 @route("GET /sessions/{id}/turns", "Browse")

@@ -698,7 +698,7 @@ def send_graph(visit: Visit) -> Response:
         asked = {"focus": opened, "limit": visit.parameter("limit"), "depth": 1}
     found = _drop_isolated(visit.ask("graph", **asked))
     for node in found["nodes"]:
-        node["label"] = spell_unseen(" ".join(node["label"].split()))
+        node["label"] = spell_unseen(" ".join(node["label"].replace("`", "").split()))
     return Response(api.encode(found), media_type=api.JSON)
 
 
@@ -793,6 +793,7 @@ def show_memory(visit: Visit, wrong: str = "", status: int = 200) -> Response:
         memory=memory,
         events=visit.ask("history", id=id)["items"],
         chain=visit.ask("versions", id=id)["items"],
+        reason=visit.ask("reason", id=id),
         around=visit.ask("around", id=id, turns=BESIDE)["items"],
         newer=visit.find_newer([memory]),
         effects=_load_effects(visit),

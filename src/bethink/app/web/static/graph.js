@@ -110,11 +110,11 @@ async function settle(fitting) {
   const tall = box().height > box().width;
   simulation
     .nodes(list)
-    .force("link", window.d3.forceLink([...edges.values()]).distance((edge) => (edge.type === "mentions" ? 70 : 50)).strength(pull))
-    .force("charge", window.d3.forceManyBody().strength(many > CROWD ? -70 : -170).distanceMax(400))
+    .force("link", window.d3.forceLink([...edges.values()]).distance((edge) => (edge.type === "mentions" ? 70 : 50)).strength((edge) => (timed ? 0.3 : 1) * pull(edge)))
+    .force("charge", window.d3.forceManyBody().strength(many > CROWD ? -70 : timed ? -320 : -170).distanceMax(400))
     .force("collide", window.d3.forceCollide((node) => radius(node) + (many > CROWD ? 6 : 12)))
     .force("x", timed ? window.d3.forceX((node) => when(node)).strength((node) => (node.at ? 0.9 : 0.03)) : window.d3.forceX().strength(tall ? 0.08 : 0.035))
-    .force("y", window.d3.forceY().strength(tall ? 0.035 : 0.08))
+    .force("y", window.d3.forceY().strength(timed ? 0.02 : tall ? 0.035 : 0.08))
     .alpha(fitting ? 1 : 0.45)
     .alphaDecay(many > 200 ? 0.035 : 0.025);
   figure.dataset.state = "moving";
@@ -147,7 +147,7 @@ function place(named = true) {
 // By time: memories at their day, from the oldest at the left to the newest at the right
 
 const known = () => [...nodes.values()].filter((node) => node.at).map((node) => Date.parse(node.at)).sort((a, b) => a - b);
-const STEP = 46; // between two memories that follow each other
+const [LEAST, MOST_APART] = [16, 90]; // between two memories that follow each other
 
 // Places by order, not by distance: a quiet year takes no more room than a busy day.
 function when(node) {
@@ -158,7 +158,8 @@ let rank = new Map();
 
 function arrange() {
   const times = known();
-  rank = new Map(times.map((time, at) => [time, (at - times.length / 2) * STEP]));
+  const step = Math.min(MOST_APART, Math.max(LEAST, (0.9 * box().width) / Math.max(1, times.length)));
+  rank = new Map(times.map((time, at) => [time, (at - times.length / 2) * step]));
   dates.replaceChildren();
   if (!timed || !times.length) return;
   let last = "";

@@ -393,7 +393,7 @@ if (helper && help) {
   helper.addEventListener("click", () => help.showModal());
   find("[data-close]", help).addEventListener("click", () => help.close());
 }
-const filters = find(".filters[open]");
+const filters = find(".filters");
 if (filters && !find(".state", filters) && !matchMedia("(min-width: 46rem)").matches) filters.open = false;
 
 let going = -SEQUENCE; // when g was pressed
@@ -431,12 +431,34 @@ function escape(event) {
   else location.assign(root);
 }
 
+// Keys about the hit that has the focus, or the first one: why it was found, and its source; and the filters.
+function about(key) {
+  const hit = document.activeElement.closest?.(".hit, .item, .event") ?? find(".hit");
+  const target = { w: hit && find(".why summary", hit), s: hit && find("a.source", hit) }[key];
+  if (key === "f" && filters) {
+    filters.open = true;
+    find("select", filters).focus();
+    return true;
+  }
+  target?.click();
+  return Boolean(target);
+}
+
+// The tab at the left or at the right of the current one.
+function turn(by) {
+  const tabs = all(".tabs a");
+  const tab = tabs[tabs.findIndex((one) => one.hasAttribute("aria-current")) + by];
+  if (tab) location.assign(tab.href);
+  return Boolean(tab);
+}
+
 function press(key) {
   if (performance.now() - going < SEQUENCE && go(key)) return true;
   if (key === "g") { going = performance.now(); return true; }
   if (key === "?" && help) { help.showModal(); return true; }
   if (key === "n" && adding) { openAdd(); return true; }
   const acts = { j: () => step(1), k: () => step(-1), x: tick };
+  if (about(key)) return true;
   const inside = items().length && current();
   if (inside && acts[key]) { acts[key](); return true; }
   const selector = `[data-key="${CSS.escape(key)}"]`;
@@ -466,9 +488,12 @@ document.addEventListener("keydown", (event) => {
   const inField = typing(event.target);
   if (event.key === "/" && !inField) {
     event.preventDefault();
-    if (input) { input.focus(); input.select(); } else location.assign(`${root}search`);
+    const search = find("main [type=search]");
+    if (search) { search.focus(); search.select(); } else location.assign(searchAddress(""));
   } else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && (!inField || event.target === input)) {
     if (!(event.target === input && event.key === "ArrowUp") && move(event.key === "ArrowDown" ? 1 : -1)) event.preventDefault();
+  } else if ((event.key === "ArrowLeft" || event.key === "ArrowRight") && !inField && !event.target.closest("svg, [tabindex='0']")) {
+    if (turn(event.key === "ArrowRight" ? 1 : -1)) event.preventDefault();
   } else if (event.key === "Escape") escape(event);
   else if (event.key.length === 1 && !inField && !event.repeat && press(event.key)) event.preventDefault();
 });

@@ -131,6 +131,34 @@ def test_sessions_show_days_and_topics_and_lead_to_the_turns(page):
     expect(page.get_by_text("No sessions here")).to_be_visible()
 
 
+def test_the_timeline_of_a_subject_strikes_what_was_replaced_and_names_the_successor(page):
+    page.goto("/timeline?q=carts+kept+in+redis")
+    past = page.locator(".event.past", has_text="for three days")
+    expect(past.locator("del")).to_have_text("Carts are kept in Redis for three days")
+    expect(past.locator(".arrow")).to_contain_text("replaced by Carts are kept in Redis for seven")
+
+
+def test_a_subject_of_the_timeline_shows_its_statements_oldest_first(page):
+    page.goto("/timeline")
+    page.locator(".chips a", has_text="Redis").click()
+    expect(page.locator("h1")).to_have_text("How “Redis” changed")
+    times = page.locator(".event .origin time").evaluate_all("all => all.map(one => one.dateTime)")
+    assert times == sorted(times)
+
+
+def test_the_oldest_memory_of_a_graph_by_time_is_at_the_left(page):
+    page.goto("/graph?focus=about:Redis")
+    page.wait_for_selector(STILL)
+    page.locator("[data-do=time]").click()
+    page.wait_for_selector("#graph[data-state=moving]")
+    page.wait_for_selector(STILL)
+    left = {
+        text: page.locator(".node", has_text=text).first.bounding_box()["x"]
+        for text in ("keeps sessions", "seven days, no")
+    }
+    assert left["keeps sessions"] < left["seven days, no"]
+
+
 def test_a_conversation_of_hundreds_of_topics_names_some_and_never_scrolls_sideways(page, world):
     with Bethink(directory=world.story.project, container="long") as memory:
         telling.long_talk(memory, "endless", 1, [f"Topic of number {n}" for n in range(220)], 1)

@@ -150,7 +150,6 @@ def test_the_oldest_memory_of_a_graph_by_time_is_at_the_left(page):
     page.goto("/graph?focus=about:Redis")
     page.wait_for_selector(STILL)
     page.locator("[data-do=time]").click()
-    page.wait_for_selector("#graph[data-state=moving]")
     page.wait_for_selector(STILL)
     left = {
         text: page.locator(".node", has_text=text).first.bounding_box()["x"]

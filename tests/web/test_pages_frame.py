@@ -67,14 +67,15 @@ def test_the_project_is_named_and_switched_in_the_header(page):
     expect(chosen).to_have_text("lighthouse")
 
 
-def test_projects_with_the_same_name_are_told_apart_by_their_folders(page, world, tmp_path):
-    (tmp_path / "forks" / "lighthouse").mkdir(parents=True)
-    with Bethink(directory=tmp_path / "forks" / "lighthouse") as memory:
-        memory.add("The fork keeps the old lamps")
+def test_projects_with_the_same_name_are_told_apart_by_their_folders(page, tmp_path):
+    for folder in ("north", "south"):
+        (tmp_path / folder / "quay").mkdir(parents=True)
+        with Bethink(directory=tmp_path / folder / "quay") as memory:
+            memory.add(f"The {folder} quay is closed")
     page.goto("/sessions")
     page.locator("#projects summary").click()
-    places = page.locator("#projects a", has_text="lighthouse").locator(".where")
-    expect(places).to_contain_text(["/lighthouse", "forks/lighthouse"])
+    places = page.locator("#projects a", has_text="quay").locator(".where").all_inner_texts()
+    assert sorted(places) == ["…/north/quay", "…/south/quay"]
 
 
 def test_home_says_which_memories_agents_were_shown_and_used(page, world):

@@ -147,7 +147,8 @@ def test_a_memory_shows_how_it_changed(page, world):
 
 def test_the_arrow_of_a_relation_points_at_what_was_replaced(page, world):
     page.goto(f"/memory/{world.id('new')}")
-    expect(page.locator(".relations li").first).to_contain_text("→ replaces Carts are kept")
+    relation = page.locator(".relations li", has_text="replaces")
+    expect(relation).to_contain_text("→ replaces Carts are kept")
 
 
 def test_an_unverified_memory_is_trusted_by_key(page, world, unverified):

@@ -141,7 +141,7 @@ def list_shown(memory: Bethink, scopes: Sequence[str]) -> ShownMemories:
 
 # Facets
 
-MOST_COUNTED = 2000  # newest memories
+MOST_COUNTED = 1000  # newest memories
 FACET_VALUES = 12  # of one facet
 PERIODS = {"1d": 1, "7d": 7, "30d": 30, "365d": 365}  # → days
 

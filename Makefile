@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEMO := $(VENV)/.installed
 
-.PHONY: help demo test test-all lint format bench benchmarks attacks mutants docs plugin browser screenshots clean
+.PHONY: help demo test test-all lint format bench benchmarks attacks mutants docs plugin browser recording screenshots clean
 
 help:
 	@echo "make demo      set up and play two agents with one memory, on a throw-away database"
@@ -17,6 +17,7 @@ help:
 	@echo "make attacks   thousands of generated attacks on a user's decisions, and their rates"
 	@echo "make mutants   break each guard in a copy of the tree, and see that a test notices"
 	@echo "make docs      generate docs/reference anew"
+	@echo "make recording  the demo as an asciinema cast and an SVG into docs/images"
 	@echo "make screenshots  pictures of every web page into docs/images"
 	@echo "make plugin    render skills, hooks and the version into plugins/"
 
@@ -50,6 +51,9 @@ browser:
 	fi; \
 	apt-get update -qq && \
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-liberation >/dev/null
+
+recording: $(READY)
+	FORCE_COLOR=1 $(BIN)/python bench/recording.py
 
 screenshots: $(READY) browser
 	$(BIN)/python bench/screens.py

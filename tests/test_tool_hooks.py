@@ -167,6 +167,61 @@ def test_a_rule_about_a_command_is_shown_when_it_runs(cli):
 
 
 @pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        pytest.param(
+            "Never use grep on JSON, use jq", "grep version package.json", id="a type of files"
+        ),
+        pytest.param(
+            "Never open PRs against release", "gh pr create --base release", id="a branch"
+        ),
+        pytest.param("Run the formatter before committing", "git commit -m x", id="work in words"),
+        pytest.param("Never force-push to main", "git push -f", id="an option"),
+        pytest.param("pip is not allowed here, use uv", "pip3 install rich", id="another spelling"),
+        pytest.param("Never run terraform apply alone", "terraform apply", id="a verb"),
+    ],
+)
+def test_a_rule_is_shown_at_the_command_that_it_means(cli, text, command):
+    remember(cli, text, "preference")
+    assert text in say(cli, **claude_batch(command, "ok"))
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        pytest.param(
+            "Never use grep on JSON, use jq", "grep -rn total src", id="another type of files"
+        ),
+        pytest.param("Never use grep on JSON, use jq", "jq . package.json", id="the better tool"),
+        pytest.param(
+            "Never open PRs against release", "gh pr create --base main", id="another branch"
+        ),
+        pytest.param("Never force-push to main", "git push", id="without the option"),
+        pytest.param("Use pnpm, not npm", "pnpm install zod", id="the preferred program"),
+        pytest.param("Run the formatter before committing", "git commit --help", id="only help"),
+        pytest.param("The npm install step took four minutes", "npm install", id="a report"),
+    ],
+)
+def test_a_rule_is_silent_at_a_command_that_keeps_it(cli, text, command):
+    remember(cli, text, "preference")
+    assert say(cli, **claude_batch(command, "ok")) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "file"),
+    [
+        pytest.param("Don't edit generated files under gen/", "gen/api/a.ts", id="a folder"),
+        pytest.param("*.pb.go files are generated, never edit them", "api/cart.pb.go", id="a glob"),
+        pytest.param("Never touch the lock file by hand", "package-lock.json", id="a lock file"),
+        pytest.param("Never commit .env files", ".env", id="a name without a stem"),
+    ],
+)
+def test_a_rule_about_a_place_is_shown_at_its_files(cli, text, file):
+    remember(cli, text, "preference")
+    assert text in say(cli, **edit(f"{cli.project}/{file}"))
+
+
+@pytest.mark.parametrize(
     "fields",
     [
         pytest.param(edit("deploy/test.yml"), id="another file"),

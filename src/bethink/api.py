@@ -389,11 +389,12 @@ class Bethink:
         alive: Callable[[str], bool] = lambda uri: True,
         progress: Callable[[int], None] | None = None,
         dry_run: bool = False,
+        trust: int = TRUST["import"],
     ) -> Synced:
         """Update the memories of a collection of sources to what its reader finds now (`ingest/sync.py`).
 
         A dry run only reports which sources would change."""
-        options = self.write_options(self.scope, unique=False, trust=TRUST["import"], lenient=True)
+        options = self.write_options(self.scope, unique=False, trust=trust, lenient=True)
 
         def write(steps: Sequence[SourceUpdate]) -> Receipt:
             groups = [(step.source, step.passages) for step in steps]

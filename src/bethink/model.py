@@ -765,14 +765,18 @@ class Term(NamedTuple):
     column: str | None = None
 
 
+# A word, or ("and" | "or" | "not", left, right).
+Expression = Term | tuple[str, "Expression", "Expression"]
+
+
 class Query(NamedTuple):
     """Analysed question. `text` is embedded; `terms` are searched by word."""
 
     raw: str
     text: str
     terms: tuple[Term, ...] = ()
-    # ("and" | "or" | "not", left, right) over Terms when operators were used, else None
-    expression: Any = None
+    # what operators form, else None
+    expression: Expression | None = None
     kinds: Strings = ()
     entities: Strings = ()
     since: datetime | None = None
@@ -784,6 +788,8 @@ class Query(NamedTuple):
     kinds_meant: bool = False  # asks only for a kind, as in "what did we decide?"
     recap: bool = False  # asks only about a time, as in "what did we do last week?"
     about_code: bool = False  # "where is", "which function": code may come before notes
+    about_latest: bool = False  # "what did we just do?": the clock says most
+    asks_set: bool = False  # "how many", "in what order": answered by many sessions together
 
     @property
     def strict(self) -> bool:

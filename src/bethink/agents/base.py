@@ -65,7 +65,7 @@ _VERDICT = compile_late(
     r"^test result: FAILED|^error: (?:could not compile|test failed)|^error\[E\d{4}\]|^\S{1,200}: error TS\d{1,5}:|^Found [1-9]\d{0,4} errors? in \d"
     r"|^=+ .{0,100}\b[1-9]\d{0,5} failed\b.{0,100} =+$|^FAILED \S{1,200}::|^FAIL\t\S{1,200}|^--- FAIL: |^\s{0,4}Tests?:?\s{1,8}[1-9]\d{0,5} failed"
     r"|^\s{1,8}[1-9]\d{0,5} failing$|^npm (?:ERR!|error) (?!code)|^\s?ELIFECYCLE|^make(?:\[\d\])?: \*\*\* |^✖ [1-9]\d{0,5} problems? \([1-9]"
-    r"|^BUILD FAILED|^FAILURE: Build failed|^\S{0,60}:? ?(?:line \d{1,5}: )?\S{1,60}: command not found$|^fatal: ",
+    r"|^error during build:|^error: externally-managed|^ERROR: (?:Could not|No matching|Package ')|^Traceback \(most recent call last\):\n(?:[ \t].{0,400}\n){1,200}\w[\w.]{0,80}(?:Error|Exception|Exit)\b|^BUILD FAILED|^FAILURE: Build failed|^\S{0,60}:? ?(?:line \d{1,5}: )?\S{1,60}: command not found$|^sh: \d{1,4}: \S{1,60}: not found$|^fatal: ",
     re.MULTILINE,
 )
 _OUTPUT = 8_000  # characters of a tool's output that are looked at, at either end
@@ -295,10 +295,11 @@ def read_object(data: object) -> Fields | None:
     return Fields(value) if isinstance(value, dict) else None
 
 
-def as_name(value: Any, length: int = 200) -> str | None:
+def as_name(value: object, length: int = 200) -> str | None:
     """A short string that can be shown and stored (an id, a path, a branch), or nothing."""
-    short = isinstance(value, str) and len(value) < 2 * length
-    return _clean_name(value.strip(), length) if short else None
+    if not isinstance(value, str) or len(value) >= 2 * length:
+        return None
+    return _clean_name(value.strip(), length)
 
 
 @lru_cache(maxsize=1 << 12)  # every line of a transcript names the same few again

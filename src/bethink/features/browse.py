@@ -368,7 +368,7 @@ def _count_captures(memory: Bethink) -> list[Json]:
     """Count sessions, captures, waiting transcripts and failures of every known agent."""
     sessions = memory.store.sessions(memory.every_scope(), _MOST_SESSIONS)
     captured = {host: datetime.fromtimestamp(at, UTC) for host, at in spool.read_captures().items()}
-    waiting = Counter(entry.host for entry in spool.list_waiting())
+    waiting = Counter(entry.host for entry in spool.list_waiting() if entry.host)
     failed = Counter[str]()
     for failure in state.read_failures():
         failed[failure.host] += failure.count

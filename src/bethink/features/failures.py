@@ -7,7 +7,7 @@ import re
 from typing import NamedTuple
 
 from bethink.api import Bethink
-from bethink.ingest.commands import name_family
+from bethink.ingest.commands import name_job, name_program
 from bethink.ingest.failures import CODE, FLAKY, Failure, as_count, find_files
 from bethink.model import TRUST, Memory
 
@@ -70,14 +70,33 @@ def fits(known: KnownFailure, failure: Failure) -> bool:
         return posixpath.basename(failure.place.rstrip("/")) == folder.partition(" ")[0]
     if known.cause == FLAKY:
         return bool(_PASSING.search(failure.error)) or known.held > 1
-    if known.fix.endswith(" instead") and name_family(known.command) != name_family(
-        failure.command
-    ):
-        return False
+    if known.fix.endswith(" instead"):
+        return _is_same_correction(known, failure)
     if known.cause in CODE and known.fix.startswith("edited "):
         files = find_files(known.error)
         return known.held > 1 or bool(files and files == find_files(failure.error))
     return True
+
+
+def _is_same_correction(known: KnownFailure, failure: Failure) -> bool:
+    """Return True if another wording of a command, which helped before, may help this command too.
+
+    It must do the same work, lack what the fix put in, and have what the error complained of.
+    """
+    fix = known.fix.removeprefix("ran `").removesuffix("` instead")
+    if fix.endswith(f" {known.command}"):  # a variable in front
+        same = name_program(known.command) == name_program(failure.command)
+    else:
+        same = name_job(known.command) == name_job(failure.command)
+    before, after, now = (set(one.split()) for one in (known.command, fix, failure.command))
+    blamed = {word for word in before - after if _is_named(word, known.error)}
+    added = after - before
+    done = bool(added) and added <= now
+    return same and not done and all(_is_named(word, failure.error) for word in blamed)
+
+
+def _is_named(word: str, error: str) -> bool:
+    return len(word) > 2 and bool(re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", error))
 
 
 def as_failure(one: Memory) -> KnownFailure:

@@ -231,6 +231,7 @@ def _tell(hook: Hook, project: Project, config: Config, closing: bool) -> str:
 
             helper.warm_up()
         state.remove_old_deliveries()
+        spool.note_shared(project, config.database)
         with _counting(hook):
             spool.wake(config.database, config)
     return text

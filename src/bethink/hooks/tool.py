@@ -6,6 +6,7 @@ small file. An error is named without opening anything, and looked up by its sig
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from bethink.agents.agent import ToolCall
@@ -13,6 +14,7 @@ from bethink.agents.base import clean, finish_event, shows_failure
 from bethink.config import locate_database
 from bethink.hooks import rules, spool, state
 from bethink.hooks.state import Hook
+from bethink.ingest.commands import clean_command, split_line
 from bethink.ingest.rules import find_subjects, find_touched, is_about
 from bethink.model import ToolEvent
 from bethink.text.shell import shorten_command
@@ -78,8 +80,16 @@ def _find_fix(hook: Hook, call: ToolCall, memory: Bethink) -> tuple[str, str] | 
     known = find_fix(memory, failure) if failure else None
     if known is None or known.id in state.read_deliveries(hook).ids:
         return None
+    if _runs_fix(call.command, known.fix):
+        return None
     where = f", session {known.session[:8]}" if known.session else ""
     return known.id, f"This error was fixed before ({known.last[:10]}{where}): {known.fix}"
+
+
+def _runs_fix(line: str, fix: str) -> bool:
+    """Return True if a shell line runs the command of a fix already."""
+    steps = {clean_command(one) for _, members in split_line(line) or () for one in members}
+    return bool(steps.intersection(re.findall(r"`([^`]+)`", fix)))
 
 
 def _find_rule(hook: Hook, call: ToolCall, memory: Bethink) -> tuple[str, str] | None:

@@ -36,7 +36,7 @@ from bethink.ingest.symbols import (
     shorten,
 )
 from bethink.ingest.sync import Document, Skipped
-from bethink.model import Entity, Passage
+from bethink.model import Entity, Lines, Passage
 from bethink.text import refuse_constant, replace_broken
 
 SMALL = 600  # characters up to which neighbours share a passage
@@ -252,7 +252,11 @@ def _make_passage(
     content: Iterable[str],
     names: Sequence[str],
     entities: Iterable[str],
-    **fields: Any,
+    *,
+    section: str,
+    lines: Lines | None,
+    summary: str | None = None,
+    embed: bool = True,
 ) -> Passage:
     """Make a passage that names its file, its symbols and the first of its entities."""
     named = (Entity(name, "symbol") for name in islice(filter(None, entities), ENTITIES))
@@ -261,7 +265,10 @@ def _make_passage(
         kind="code",
         entities=(Entity(entry.path, "file"), *named),
         metadata={"path": entry.path, "language": entry.language, "symbols": list(names[:100])},
-        **fields,
+        section=section,
+        lines=lines,
+        summary=summary,
+        embed=embed,
     )
 
 

@@ -6,7 +6,7 @@ longer than a statement. Nothing here writes, and nothing runs inside a transact
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -209,7 +209,7 @@ def _load_proposed(verdict: Verdict, memory: Memory, store: Store) -> list[Memor
 
 def _neighbours(
     memory: Memory,
-    own: Any,
+    own: Sequence[Collection[float]],
     options: WriteOptions,
     store: Store,
     embedder: Embedder | None,
@@ -238,7 +238,7 @@ def _neighbours(
 
 
 def nearest(
-    vector: object,
+    vector: Collection[float],
     filter: Filter,
     store: Store,
     embedder: Embedder,
@@ -260,7 +260,7 @@ def _load(items: Sequence[tuple[int, float]], store: Store, embedder: Embedder) 
 
 
 def _nearest_by_name(
-    memory: Memory, vector: object, filter: Filter, store: Store, embedder: Embedder
+    memory: Memory, vector: Collection[float], filter: Filter, store: Store, embedder: Embedder
 ) -> list[Neighbour]:
     """Return a few memories that name the same things."""
     if not memory.entities:

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 from bethink.language.openers import OPENING_WORDS
@@ -99,10 +99,11 @@ class OpenTopic(NamedTuple):
     files: Sequence[str] = ()  # of the open topic
 
 
-def resume_state(kept: Any) -> OpenTopic | None:
+def resume_state(kept: object) -> OpenTopic | None:
     """Return the state that was stored as JSON; None if another version stored it: then a topic begins."""
-    known = isinstance(kept, Mapping) and set(kept) == set(OpenTopic._fields)
-    return OpenTopic(**kept) if known else None
+    if not isinstance(kept, Mapping) or set(kept) != set(OpenTopic._fields):
+        return None
+    return OpenTopic(**kept)
 
 
 class Topic(NamedTuple):

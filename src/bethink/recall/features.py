@@ -63,6 +63,7 @@ FEATURES = {
     "preferred": "raised or lowered by the question's words about time, or for being a question or only a turn",
     "standing": "3: of the kind asked for, 2: valid at the time asked about, 0: code where nobody asked for code",
     "yields": "lowered to come behind a statement that fits about as well",
+    "again": "lowered to come behind other sessions, where a question asks for all of something",
     "reread": "raised or lowered by the second reading",
     "fits": "how well it answers, read together with the question; only comparable with other hits",
     "moved": "places it rose by the second reading, or fell",

@@ -816,14 +816,16 @@ class Store(Reader):
         """Embed a question, or return the cached vector of the same question."""
         return embedder.query(text)
 
-    def nearest(self, vector: object, model: str, filter: Filter, limit: int) -> Ranking:
+    def nearest(self, vector: Collection[float], model: str, filter: Filter, limit: int) -> Ranking:
         """Memories nearest to a vector."""
         raise NotImplementedError
 
-    def nearest_spans(self, vector: object, model: str, scopes: Scopes, limit: int) -> Scores:
+    def nearest_spans(
+        self, vector: Collection[float], model: str, scopes: Scopes, limit: int
+    ) -> Scores:
         raise NotImplementedError
 
-    def cosines(self, keys: Keys, vector: object, model: str, scopes: Scopes) -> Cosines:
+    def cosines(self, keys: Keys, vector: Collection[float], model: str, scopes: Scopes) -> Cosines:
         """Cosine of each of these memories with the vector, and the mean over all scopes."""
         raise NotImplementedError
 

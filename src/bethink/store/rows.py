@@ -245,7 +245,7 @@ def _read_json(text: str) -> Any:
     return json.loads(text) if text else {}
 
 
-def _read_entities(stored: Any) -> tuple[Entity, ...]:
+def _read_entities(stored: str | Iterable[Iterable[str]] | None) -> tuple[Entity, ...]:
     """Read entities from JSON, or from the pairs that history keeps."""
     pairs = json.loads(stored or "[]") if isinstance(stored, str | None) else stored
     return tuple(Entity(*map(str, pair)) for pair in pairs)

@@ -364,6 +364,7 @@ def examine_memory(console: Console, deep: bool, fix: bool) -> Iterator[DoctorFi
             lost = () if memory.reader else LOST
             yield report("reader", "finds ideas in conversations", *lost)
             yield from list_stale_citations(memory)
+            yield from examine_shared(memory)
     except BethinkError as error:
         yield report(part, "", error.message, error.hint or "")
 
@@ -386,6 +387,20 @@ def find_folders(memory: Bethink) -> dict[str, Path]:
     ours = folder == config.data_directory() or folder.name == ".bethink"
     found = {"hooks folder": state.folder(), **({"folder": folder} if ours else {})}
     return {name: path for name, path in found.items() if path.is_dir()}
+
+
+def examine_shared(memory: Bethink) -> Iterator[DoctorFinding]:
+    """Report if the shared folder is accepted; it is no problem if it is not."""
+    from bethink.features import share
+    from bethink.project import SHARED_FOLDER
+
+    root = memory.project.worktree
+    if not (root / SHARED_FOLDER).is_dir():
+        return
+    step = "read as your team's word"
+    if not share.is_accepted(root):
+        step = "read as documents; `bethink share --accept` takes them as your team's word"
+    yield report("shared memories", f"{SHARED_FOLDER}: {step}")
 
 
 def list_stale_citations(memory: Bethink) -> Iterator[DoctorFinding]:

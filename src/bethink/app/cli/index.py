@@ -136,6 +136,11 @@ COMMANDS = {
         "cli.rules",
         "Remove a memory from the rules",
     ),
+    "share": (
+        "Import and index",
+        "cli.share",
+        "Share memories with colleagues through git",
+    ),
     "export": (
         "Browse",
         "cli.transfer",

@@ -30,6 +30,7 @@ from bethink.hooks.matching import (
 )
 from bethink.hooks.state import PEOPLE, Hook
 from bethink.ingest.redact import PRIVATE, redact
+from bethink.language.detect import is_english
 from bethink.language.implied import find_implied_work
 from bethink.language.requests import SMALL_EDIT
 from bethink.model import (
@@ -137,7 +138,7 @@ def choose(
     hits = [hit for hit in answer.hits if hit.memory.id not in refused]
     by_words = [(hit.memory, _match_hit(prompt, hit)) for hit in hits if is_news(hit.memory)]
     by_words = _follow_topics(memory, prompt, hits, by_words, is_news)
-    judge = _find_judge(memory) if meaning else None
+    judge = _find_judge(memory) if meaning and is_english(text) else None
     judged: Described = []
     if judge:
         judged = _match_by_judge(memory, judge, spell_out(text), prompt.asks, by_words, is_news)
@@ -262,14 +263,15 @@ def _match_by_judge(
     is_news: Callable[[Memory], bool],
 ) -> Described:
     """Match statements by the judge, all else by words; nothing where no model could say anything in time."""
-    worded = [pair for pair in by_words if pair[0].kind in STATEMENTS][:READ_BY_WORDS]
+    readable = [pair for pair in by_words if _is_readable(pair[0])]
+    worded = readable[:READ_BY_WORDS]
     first = [one for one, _ in worded]
     first = first or memory.list(filter=memory.filter(kinds=STATEMENTS), limit=1)
     readings = _ask_judge(memory, judge, text, first, is_news) if first else []
     if not readings:
         return []
     answers = {one.id: score_match(features) for one, features in worded} if asks else {}
-    others = [pair for pair in by_words if pair[0].kind not in STATEMENTS]
+    others = [pair for pair in by_words if not _is_readable(pair[0])]
     small = SMALL_EDIT.holds(text)
     read = [(one, match_judge(chance, answers.get(one.id, 0.0), small)) for one, chance in readings]
     return [*others, *read]
@@ -318,7 +320,12 @@ def _find_near(memory: Bethink, text: str) -> list[Memory]:
         return []
     vector = turn_prompt(embedder.query(text), embedder.model)
     found = store.nearest(vector, embedder.model, memory.filter(kinds=STATEMENTS), READ_NEAREST)
-    return list(store.load(dict(found)).values())
+    return [one for one in store.load(dict(found)).values() if is_english(one.content)]
+
+
+def _is_readable(one: Memory) -> bool:
+    """Return True for what the judge was trained for: statements, in English."""
+    return one.kind in STATEMENTS and is_english(one.content)
 
 
 def is_in_every_context(one: Memory) -> bool:

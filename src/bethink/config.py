@@ -277,17 +277,17 @@ def _check_switch(value: object) -> bool:
     return found
 
 
-def _check_number(kind: type, value: Any, setting: Setting) -> Any:
+def _check_number(kind: type, value: object, setting: Setting) -> float:
     try:
-        number = float("" if isinstance(value, bool) else value)
-    except (TypeError, ValueError, OverflowError):
+        number = float(value) if isinstance(value, str | int | float) else math.nan
+    except (ValueError, OverflowError):
         number = math.nan
-    if number != number or (kind is int and not number.is_integer()):
+    if number != number or isinstance(value, bool) or (kind is int and not number.is_integer()):
         raise ValueError("expected a whole number" if kind is int else "expected a number")
     low, high = setting.low, setting.high
     if low is not None and high is not None and not low <= number <= high:
         raise ValueError(f"expected a number from {low:g} to {high:g}")
-    return kind(number)
+    return int(number) if kind is int else number
 
 
 def check_setting(key: str, value: object, place: str = "") -> Any:

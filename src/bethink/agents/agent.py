@@ -62,6 +62,7 @@ class ToolCall(NamedTuple):
     failed: bool | None = None
     changes: bool = False  # whether it changes the file
     id: str = ""
+    arguments: str = ""  # of a tool that is no shell and failed, the short ones
 
 
 class TranscriptFiles(NamedTuple):

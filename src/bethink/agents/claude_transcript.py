@@ -102,13 +102,22 @@ class ClaudeTranscript(LineTranscript):
             self.set_title(entry.get(TITLES[type]), session)
         return NO_SPEECH
 
-    def say(self, entry: Fields, role: str, texts: list[str], **what: Any) -> Taken:
+    def say(
+        self,
+        entry: Fields,
+        role: str,
+        texts: list[str],
+        *,
+        plan: bool = False,
+        asked: tuple[str, ...] = (),
+    ) -> Taken:
         session = entry.name("sessionId") or self.session
         if self.agent and session and session not in self.parents:
             self.parents.add(session)
             self.obey_parent(session)
         text, at = "\n\n".join(texts), entry.time()
-        return self.make_turn(entry.name("uuid"), role, text, at, session=session, **what)
+        id = entry.name("uuid")
+        return self.make_turn(id, role, text, at, session=session, plan=plan, asked=asked)
 
     def take_assistant(self, entry: Fields) -> Taken:
         message = entry.object("message")

@@ -54,6 +54,7 @@ from bethink.text import TAG
 # How much is remembered: tools, files and work of a turn, switches of memory, threads with tools, calls under way.
 _TOOLS, _FILES, _WORK, _SWITCHES, _THREADS, _CALLS = 32, 64, 24, 64, 16, 32
 _EVENTS = 48  # commands and edits between two turns
+_AFTER = 6  # calls of another tool that are kept after its failure
 _TASKS = 64  # items of a task list
 # Limits for recalled text: lines, words of a line, characters of one recall.
 _RECALLED, _RECALLED_WORDS, _RECALLED_LENGTH = 24, 40, 20_000
@@ -147,7 +148,7 @@ class Transcript:
     # What a position keeps of a reading, and how each begins. JSON, and nothing that was said.
     kept: ClassVar[Json] = {
         **{"session": "", "project": None, "cwd": None, "branch": None, "used": {}, "calls": {}},
-        **{"runs": {}, "events": {}, "tasks": {}, "changed_tasks": {}, "marked": {}},
+        **{"runs": {}, "events": {}, "tripped": {}, "tasks": {}, "changed_tasks": {}, "marked": {}},
         **{"off": [], "private": [], "hiding": [], "stamps": [], "told": []},
     }
     session: str
@@ -165,6 +166,7 @@ class Transcript:
         str, list[Any]
     ]  # without an outcome: the thread of each command or edit, then its event
     events: dict[str, list[Any]]  # of each thread: its commands and edits since its last turn
+    tripped: dict[str, int]  # of each other tool that failed: how many more calls are kept
     tasks: dict[str, dict[str, list[str]]]  # of each thread: its task list, key → text and state
     changed_tasks: dict[str, dict[str, str]]  # of each thread, since its last turn: text → state
     marked: dict[str, list[str]]  # of each thread: what the user did since its last turn
@@ -315,8 +317,16 @@ class Transcript:
         if values and self.rename(self.session) not in self.off:
             event = base.finish_event(ToolEvent(*values), output, failed)
             event = event._replace(line=self.number, at=at.isoformat() if at else "")
+            if event.tool and not event.file and not self.is_telling(event):
+                return
             self.events[thread] = [*self.events.pop(thread, []), list(event)][-_EVENTS:]
             drop_oldest(self.events, _THREADS)
+
+    def is_telling(self, event: ToolEvent) -> bool:
+        """Return True for the failure of a tool that is no shell, and for its next few calls."""
+        left = _AFTER if event.failed else self.tripped.get(event.tool, 0)
+        self.tripped[event.tool] = left - 1
+        return event.failed is not None and left > 0
 
     def add_result(
         self,

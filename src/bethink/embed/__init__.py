@@ -30,7 +30,7 @@ else:
 
 Result = TypeVar("Result")
 _DEFAULT = Config().embedding
-# The cosine that hosted models usually give unrelated texts. It matters only in scopes of a few memories.
+# The cosine that hosted models usually give unrelated texts. It matters only in scopes of a few memories. By hand.
 USUAL_BASELINE = 0.15
 PULL_AGAIN = 3600  # seconds until a fetch of the model that failed is tried again by itself
 # Seconds until a model that failed at its work is asked again. Set by hand: an endpoint that restarts is back within a minute,

@@ -57,8 +57,8 @@ def list_turns(
 
 # What happened
 
-_LOOKED = 200  # newest statements that are searched for changes of mind
-WEEKS = 26  # of the calendar
+_LOOKED = 200  # newest statements that are searched for changes of mind; by hand
+WEEKS = 26  # of the calendar; a bound
 MOST_RECENT = 12  # conversations, statements, open items
 
 
@@ -99,9 +99,9 @@ def _find_changes(
 
 _ABOUT = "about:"  # prefix for the name of an entity, where the id of a memory is possible
 MENTIONS = "mentions"  # edge from a memory to an entity it is about
-THINGS = 8  # entities of one memory
-BEST = 5  # results of a question that count as its focus
-LEAST_SHARE = 12  # memories that one entity may add, even in a small graph
+THINGS = 8  # entities of one memory; by hand
+BEST = 5  # results of a question that count as its focus; by hand
+LEAST_SHARE = 12  # memories that one entity may add, even in a small graph; by hand
 
 
 class GraphNode(NamedTuple):
@@ -231,7 +231,7 @@ class _GraphBuilder:
 # Statistics. Counting takes a moment, so a server counts in the background and shows the latest result
 # (`app/http/projects.py`).
 
-GROWTH_WEEKS = 12
+GROWTH_WEEKS = 12  # a bound
 
 
 def examine(memory: Bethink) -> Json:
@@ -259,7 +259,7 @@ def _count_captures(memory: Bethink) -> list[Json]:
     """Count sessions, captures, waiting transcripts and failures of every known agent."""
     sessions = memory.store.sessions(memory.every_scope(), _MOST_SESSIONS)
     captured = {host: datetime.fromtimestamp(at, UTC) for host, at in spool.read_captures().items()}
-    waiting = Counter(entry.host for entry in spool.list_waiting())
+    waiting = Counter(entry.host for entry in spool.list_waiting() if entry.host)
     failed = Counter[str]()
     for failure in state.read_failures():
         failed[failure.host] += failure.count

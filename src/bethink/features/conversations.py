@@ -39,7 +39,7 @@ COLLECTION = "transcripts"
 COMPLETED_WITH_PAGE = 2_000  # memories that a page gives a vector for other languages: 4 seconds
 _OPEN = 8  # sessions of one file whose open topic is kept: one database may contain thousands of sessions
 SUFFIXES = ".jsonl .zst .md .markdown .txt .db".split()
-# Turns that decide the project of a transcript; those of sub-agents do not count.
+# Turns that decide the project of a transcript; those of sub-agents do not count. By hand.
 _FIRST = 20
 
 

@@ -81,7 +81,7 @@ BRIEFING = Profile(
     doubt=0.0,
 )
 FADE_DAYS = 3 * 86400.0  # seconds after which a third of `recent` is left
-# A decision or a gotcha changes what an agent does next; a solution rarely comes up again.
+# A decision or a gotcha changes what an agent does next; a solution rarely comes up again. By hand.
 KIND_WORTH = {
     "decision": 0.4,
     "gotcha": 0.5,

@@ -49,7 +49,7 @@ PROMPT = Profile(
     doubt=0.0,
 )
 # Share of texts about software with a telling and with a common word, and the memories' worth of belief in that: matters where a scope has few
-# memories. Fixed with the weights above.
+# memories. Fixed with the weights above (bench/LOG.md, 2026-11-15).
 USUAL_SHARE, USUAL_SHARE_COMMON, BELIEF = 0.003, 0.1, 1000
 # Of one word, a typing mistake at worst; and of all common words together: two of them. A cap of 5 adds .01 on both sets (bench/LOG.md, 2026-11-15).
 MOST_WORTH, MOST_COMMON = 5.0, 4.6

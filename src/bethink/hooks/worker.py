@@ -26,7 +26,7 @@ from bethink.errors import (
     NotFound,
     StoreError,
 )
-from bethink.features import conversations
+from bethink.features import conversations, share
 from bethink.hooks import rules, spool, state
 from bethink.hooks.spool import SpoolEntry
 
@@ -94,7 +94,10 @@ def _work(database: str, path: Path, until: float) -> bool:
         if entry.attempts > ATTEMPTS:
             raise BethinkError(f"It was begun {ATTEMPTS} times and never got anywhere.")
         with _open(database, entry.directory) as memory:
-            if not _read(memory, path, entry, until):
+            if entry.event == spool.SHARED:
+                if share.has_changed(memory.project.worktree):
+                    share.read_shared(memory)
+            elif not _read(memory, path, entry, until):
                 return False
             # Memories from before the project had texts in another language.
             memory.complete_languages(

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
         reconcile,
         redact,
         sync,
+        undo,
     )
 
 STAGES = """
-analyze code compare edit git ideas languages pipeline reconcile redact sync
+analyze code compare edit git ideas languages pipeline reconcile redact sync undo
 """.split()
 
 

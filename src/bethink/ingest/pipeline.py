@@ -444,7 +444,7 @@ def _list_outcomes(
 
 # Vectors: through two levels of cache, so that the same text is never embedded twice for a model
 
-_PAGE = 64  # memories that are embedded anew in one write
+_PAGE = 64  # memories that are embedded anew in one write; a bound
 RECENT_TEXTS = 2048  # texts whose vectors a process keeps at hand
 
 Vectors = tuple[list[Any], dict[str, Any]]  # of each text, and those made just now by hex hash

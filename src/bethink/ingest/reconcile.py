@@ -57,7 +57,7 @@ ANSWERS = 0.5  # of a question that it names or follows: precision .93, recall .
 COMPLETES = 0.7  # of a to-do that it names: precision .93, recall .77
 CONTRADICTS = 0.8  # replaces or changes, to list the pair for a person: precision .92
 BUILDS_ON = 0.75  # the judge alone, for a relation that changes nothing: set by hand
-ALWAYS, NEVER = 0.0, 1.01
+ALWAYS, NEVER = 0.0, 1.01  # by definition
 REDACTED = "[REDACTED:"
 # Characters of one statement. Of the pairs that the judge learned 99.9 % are shorter.
 LONGEST = 320

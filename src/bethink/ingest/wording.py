@@ -47,9 +47,8 @@ _TELLING = frozenset(
     "after all any before both can could down few may might more most must off on only over same should since some under until up while".split()
 )
 _INFLECTION = re.compile(r"(?<=\w{3})(?:ies|ied|es|(?<!s)s|ed|ing|e|(?<![aeiou])y)$")
-FEWEST_TELLING_WORDS = (
-    3  # telling words of what may be the beginning of another text that says the same
-)
+# Telling words of what may be the beginning of another text that says the same. By hand.
+FEWEST_TELLING_WORDS = 3
 
 
 def say_the_same(one: str, other: str) -> bool:
@@ -203,7 +202,7 @@ import,imports | export,exports
 reader,readers | writer,writers""".splitlines()
 ]
 _NAMED = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-ZÄÖÜ][\w-]*|(?<!\w)\w+[_/][\w./-]+")
-_ALIKE = 0.65  # share of words in order from which what differs is more telling than what is shared
+_ALIKE = 0.65  # share of words in order from which what differs is more telling than what is shared; by hand
 
 
 def tell_apart(one: str, other: str) -> bool:
@@ -271,7 +270,7 @@ _UNITS = {
         "twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2
     )
 }
-_MULTIPLES = {"hundred": 100, "thousand": 1000, "million": 1_000_000}
+_MULTIPLES = {"hundred": 100, "thousand": 1000, "million": 1_000_000}  # by definition
 
 
 def find_quantities(text: str) -> set[str]:

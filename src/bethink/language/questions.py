@@ -50,6 +50,52 @@ DATING_EVENT = Pattern(
     matches=("what did we use before we moved to Kafka?", "since the migration"),
     rejects=("before Monday", "after lunch"),
 )
+ABOUT_LATEST = Pattern(
+    "asks for the latest work",
+    r"\b(?:did|have|had|were|was|are) (?:we|i|you) just\b|\bwe (?:were|are|'re) (?:just )?(?:doing|at|working on|in the middle of)\b"
+    r"|\b(?:were|are) (?:we|you|i) (?:currently |just )?(?:doing|at|working on|in the middle of)\b"
+    r"|\b(?:leave|left) off\b|\blast (?:session|conversation|time)\b|\bpick(?:ing)? up where\b|\b(?:carry|keep) on from\b"
+    r"|\bmost recent(?:ly)?\b|\bso far today\b",
+    matches=(
+        "what did we just do?",
+        "where did we leave off",
+        "what were we working on",
+        "what happened in the last session",
+    ),
+    rejects=("what did we decide", "what is the last step", "just use Redis"),
+)
+ASKS_SET = Pattern(
+    "asks for all of a kind, for a count, an order, a summary or a change",
+    r"\bhow many\b(?! (?:\w+ ){0,3}ago\b)|\bhow (?:much|often)\b.{0,60}\b(?:total|altogether|overall|all)\b|\b(?:in total|altogether)\b"
+    r"|\btotal (?:number|amount|cost|time|count|price|distance)\b|\bnumber of\b"
+    r"|\b(?:list|name|show(?: me)?|give me) (?:me )?(?:all|every|each|the different)\b|\bwhich of (?:all|the|my|our|these|those)\b"
+    r"|\bin (?:what|which) order\b|\b(?:the )?order (?:of|in which)\b|\bfrom (?:first|earliest|oldest) to (?:last|latest|newest)\b"
+    r"|\b(?:chronological|timeline)\b|\bsummar(?:y|i[sz]e)\b|\b(?:history|evolution) of\b"
+    r"|\bwhat (?:has |have )?changed\b.{0,80}\b(?:between|since|from)\b|\bhow (?:did|has|have) .{1,80}\b(?:change|changed|evolve|evolved|develop|developed)\b"
+    r"|\b(?:what|which) (?:\w+ ){0,3}(?:are|were|have|has|did|does|do) .{0,60}\b(?:all|so far|each)\b|\ball (?:the |of the |my |our )?(?:times|places|things|events|decisions)\b",
+    matches=(
+        "How many weddings did I attend?",
+        "which of all databases is fastest",
+        "list every decision about caching",
+        "In what order did we migrate the services?",
+        "summarise the work on billing",
+        "what changed between March and May?",
+    ),
+    rejects=("what is the timeout", "which database do we use", "how many days ago did we deploy"),
+)
+_ASKING = r"(?:ask|talk|mention|bring up|speak|discuss|request|want|inquire|say|write)(?:s|ed|ing)?"
+TRIGGER = Pattern(
+    "the condition of a standing rule",
+    rf"\b(?:when(?:ever)?|if|every time|each time|any ?time) (?:i|we|you|the user|someone|anyone|users?) {_ASKING}\b"
+    r"(?: (?:you|me|us))?(?: (?:for|about|of|on|to))? (?P<clause>[^.;,\n]{3,120})"
+    r"|\b(?:whenever|every time|each time|any ?time|always when) (?:(?:i|we|you|the user) )?(?P<event>[^.;,\n]{3,120})",
+    matches=(
+        "always confirm allergies when I ask about snacks",
+        "Whenever we deploy, run the smoke tests",
+        "If I ask you for a summary, keep it to three lines",
+    ),
+    rejects=("we deploy from main", "tag a release before we deploy it", "when it rains it pours"),
+)
 
 
 class KindCue(NamedTuple):

@@ -15,12 +15,14 @@ from bethink.recall.rank import PROFILES, Profile, rank
 from bethink.recall.shape import find_sought, title_code
 from bethink.recall.shortlist import (
     SPARE,
+    Entry,
     Shortlist,
     drop_restated,
     is_question,
     lift_related,
     load_shortlist,
     read_again,
+    spread_sessions,
 )
 from bethink.recall.signals import Signal
 from bethink.recall.unrelated import (
@@ -115,13 +117,16 @@ def recall(
     # From the first on: a turn that repeats one of an earlier page is left out, and what comes first there stays there.
     window = ranked[: ask.offset + ask.limit + SPARE]
     shortlist = load_shortlist(window, store)
+    if query.asks_set:
+        spread_sessions(shortlist)
+        shortlist = rank([one[1:] for one in shortlist], profile, _newest_entry)
     total = len(ranked) - (len(window) - len(shortlist))
     shortlist, total, hints = _leave_unrelated(shortlist, total, query, ask, reading_model)
     if ask.related and not (valid_then or ask.filter.as_of):  # the question is about the present
         shortlist = lift_related(shortlist, query, judge, store, now, ask.limit)
 
     # Rank
-    shortlist = rank([one[1:] for one in shortlist], profile, lambda one: _newest(one.candidate))
+    shortlist = rank([one[1:] for one in shortlist], profile, _newest_entry)
 
     # Expand and answer
     sought = find_sought(query)
@@ -139,6 +144,10 @@ def recall(
 def _newest(candidate: Candidate) -> tuple[float, int]:
     """Order candidates with the same key."""
     return -candidate.created_at, candidate.key
+
+
+def _newest_entry(entry: Entry) -> tuple[float, int]:
+    return _newest(entry.candidate)
 
 
 def _date_by_event(

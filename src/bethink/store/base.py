@@ -194,6 +194,15 @@ class Store(Reader):
         sql = f"{rows.EVENT} JOIN memories m ON m.key = h.memory WHERE m.id = ? ORDER BY h.number"
         return self._read(Event, sql, id)
 
+    def list_events(self, scopes: Scopes, limit: int) -> list[tuple[str, Event]]:
+        """Newest changes of memories in these scopes with their ids, without those that reading a source made."""
+        seen = self._within("m.scope", scopes)
+        sql = (
+            f"{rows.EVENT_OF} JOIN memories m ON m.key = h.memory WHERE {seen}"
+            f" AND ({rows.IS_NOTE} OR h.action NOT IN {rows.READING}) ORDER BY h.number DESC LIMIT ?"
+        )
+        return [(row[-1], rows.read(Event, row)) for row in self.run(sql, limit)]
+
     def relations(self, ids: Ids) -> list[Relation]:
         ends = (f"{rows.RELATION} WHERE {end} = ANY(?)" for end in ("source", "target"))
         return self._read(
@@ -813,14 +822,16 @@ class Store(Reader):
         """Embed a question, or return the cached vector of the same question."""
         return embedder.query(text)
 
-    def nearest(self, vector: object, model: str, filter: Filter, limit: int) -> Ranking:
+    def nearest(self, vector: Collection[float], model: str, filter: Filter, limit: int) -> Ranking:
         """Memories nearest to a vector."""
         raise NotImplementedError
 
-    def nearest_spans(self, vector: object, model: str, scopes: Scopes, limit: int) -> Scores:
+    def nearest_spans(
+        self, vector: Collection[float], model: str, scopes: Scopes, limit: int
+    ) -> Scores:
         raise NotImplementedError
 
-    def cosines(self, keys: Keys, vector: object, model: str, scopes: Scopes) -> Cosines:
+    def cosines(self, keys: Keys, vector: Collection[float], model: str, scopes: Scopes) -> Cosines:
         """Cosine of each of these memories with the vector, and the mean over all scopes."""
         raise NotImplementedError
 

@@ -19,6 +19,7 @@ class ReadStore:
         self.find_successors = store.find_successors
         self.get = store.get
         self.history = store.history
+        self.list_events = store.list_events
         self.relations = store.relations
         self.resolve = store.resolve
         self.touch = store.touch

@@ -364,6 +364,7 @@ def examine_memory(console: Console, deep: bool, fix: bool) -> Iterator[DoctorFi
             lost = () if memory.reader else LOST
             yield report("reader", "finds ideas in conversations", *lost)
             yield from list_stale_citations(memory)
+            yield from examine_shared(memory)
     except BethinkError as error:
         yield report(part, "", error.message, error.hint or "")
 
@@ -388,17 +389,31 @@ def find_folders(memory: Bethink) -> dict[str, Path]:
     return {name: path for name, path in found.items() if path.is_dir()}
 
 
+def examine_shared(memory: Bethink) -> Iterator[DoctorFinding]:
+    """Report if the shared folder is accepted; it is no problem if it is not."""
+    from bethink.features import share
+    from bethink.project import SHARED_FOLDER
+
+    root = memory.project.worktree
+    if not (root / SHARED_FOLDER).is_dir():
+        return
+    step = "read as your team's word"
+    if not share.is_accepted(root):
+        step = "read as documents; `bethink share --accept` takes them as your team's word"
+    yield report("shared memories", f"{SHARED_FOLDER}: {step}")
+
+
 def list_stale_citations(memory: Bethink) -> Iterator[DoctorFinding]:
-    """Memories that name a file which no longer exists; nothing is wrong with the installation."""
+    """Memories that name a file, command or symbol that is gone; nothing is wrong with the installation."""
     from bethink.features.citations import find_stale
 
     stale = find_stale(memory)
     short = memory.store.abbreviate([one.id for one in stale])
     for one in stale[:_STALE]:
         moved = f"; there is {one.moved} now" if one.moved else ""
-        yield report("citation", f"{short[one.id]} names {one.file}, which no longer exists{moved}")
+        yield report("citation", f"{short[one.id]} names {one.name}, which no longer exists{moved}")
     if len(stale) > _STALE:
-        yield report("citation", f"{len(stale) - _STALE} more memories name missing files")
+        yield report("citation", f"{len(stale) - _STALE} more memories name what no longer exists")
 
 
 def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:

@@ -25,12 +25,13 @@ from bethink.text import textfile
 @operation(
     "Maintenance",
     agents="read",
-    person_with=("value",),
+    person_with=("value", "unset"),
     lists=("settings", "setting"),
     examples=(
         "bethink config",
         "bethink config mode keyword",
         "bethink config limit 5 --project-file",
+        "bethink config limit --unset",
     ),
 )
 def config(
@@ -40,16 +41,23 @@ def config(
     ] = None,
     value: Annotated[str | None, Arg("the new value", positional=True)] = None,
     project_file: Annotated[bool, Arg("change the project's file instead of yours")] = False,
+    unset: Annotated[
+        bool, Arg("remove the setting from the file, so that its default counts")
+    ] = False,
 ) -> Result:
     """Show or change settings.
 
-    Shows every setting with its value and origin, or one of them; with a value changes it in your settings file. Later layers win:
-    defaults, your file, the project's file, the environment (BETHINK_LIMIT=5), the command line.
+    Shows every setting with its value and origin, or one of them; with a value changes it in your settings file, and with --unset
+    removes it there. Later layers win: defaults, your file, the project's file, the environment (BETHINK_LIMIT=5), the command line.
     """
+    if unset and (not key or value is not None):
+        raise UsageError("Give --unset one setting and no value.", "bethink config limit --unset")
     if key and key not in configuration.SETTINGS:
         raise ConfigError(f"There is no setting '{key}'.", configuration.suggest_setting(key))
     if key and value is not None:
         return change_setting(console, key, value, project_file)
+    if key and unset:
+        return unset_setting(console, key, project_file)
     found = configuration.explain(console.load_settings())
     if not key:
         return Result(found)
@@ -86,16 +94,31 @@ def change_setting(console: Console, key: str, text: str, in_project: bool) -> R
     return Result(row, lines, warnings=warnings) if lines else Result(row, warnings=warnings)
 
 
-def edit_file(path: Path, key: str, value: object, root: Path | None) -> None:
-    """Change one setting in a file and leave all other lines as they are.
+def unset_setting(console: Console, key: str, in_project: bool) -> Result:
+    """Remove a setting from a file, and show the value that counts now."""
+    root = locate(console.directory).root if in_project else None
+    path = configuration.project_file(root) if root else configuration.user_file()
+    removed = edit_file(path, key, None, root)
+    now = console.load_settings()
+    value, origin = getattr(now, key), now.origins.get(key, "default")
+    row = {"key": key, "value": configuration.mask_password(value), "origin": origin}
+    first = f"removed from {path}" if removed else f"{path} does not set {key}"
+    return Result(row, [first, f"{key} = {as_typed(value)} ({origin})"])
 
-    A link is followed, but a project's link may not lead out of its `root`. A new file is readable by its owner alone.
+
+def edit_file(path: Path, key: str, value: object, root: Path | None) -> bool:
+    """Change one setting in a file, or remove it for None, and keep all other lines.
+
+    Returns whether the file changed. A link is followed, but a project's link may not lead out of its `root`. A new file is readable by its owner alone.
     """
     try:
         real = textfile.inside(root, path) if root else textfile.resolve(path)
         was = textfile.read(real)
         wanted = edit.parse(was or "", toml=True)
-        wanted[key] = list(value) if isinstance(value, tuple) else value
+        if value is None:
+            wanted.pop(key, None)
+        else:
+            wanted[key] = list(value) if isinstance(value, tuple) else value
         text = edit.rewrite_toml(was or "", wanted)
     except InvalidInput as error:
         raise ConfigError(
@@ -103,6 +126,7 @@ def edit_file(path: Path, key: str, value: object, root: Path | None) -> None:
         ) from None
     if text != was and not textfile.write(real, text, was, 0o600):
         raise BethinkError(f"{path} changed meanwhile.", "Try again.")
+    return text != (was or "")
 
 
 def as_typed(value: object) -> str:

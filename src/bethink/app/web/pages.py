@@ -599,16 +599,16 @@ def _fill_form(memory: Values) -> dict[str, str]:
     return {info.argument: _write_value(memory[info.name], info) for info in list_form_fields()}
 
 
-def _write_value(value: Any, info: FieldInfo) -> str:
+def _write_value(value: object, info: FieldInfo) -> str:
     if value is None:
         return ""
-    if info.shape in ("number", "whole"):
+    if isinstance(value, int | float) and info.shape in ("number", "whole"):
         return f"{value:g}"
     if info.shape == "time":
         return str(value)[:10]
-    if info.shape == "texts":
+    if isinstance(value, list) and info.shape == "texts":
         return ", ".join(value)
-    if info.shape == "entities":
+    if isinstance(value, list) and info.shape == "entities":
         return ", ".join(f"{one['type']}:{one['name']}" for one in value)
     return str(value).lower() if info.shape == "switch" else str(value)
 

@@ -161,6 +161,7 @@ VARYING = {
     r"\d+\.\d+ ?(?:kB|MB|GB)": "SIZE",
     r"-?\d+(?:\.\d+)+": "NUMBER",
     r"snowflake-arctic-embed-s@\w+(?:/w\d+)?|hashing-\d+": "MODEL",
+    r"\bchat-[0-9a-f]{3,16}\b": "CHAT",
     r"/(?:tmp|home|private|var)[\w./-]*": "PATH",
     r"(project:|container:|chat-)[0-9a-f]{16}": r"\1HASH",
 }

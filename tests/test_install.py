@@ -413,7 +413,7 @@ def test_the_users_own_claude_is_offered_with_its_cost_a_day(
     asked = cli("install", "--claude", *words, stdin=answer or "", terminal=answer is not None)
     said = [line for line in asked.err.splitlines() if OFFER in line]
     assert len(said) == offered
-    by_command = "`bethink config llm claude`" in "".join(said)
+    by_command = "`bethink config reader claude`" in "".join(said)
     assert by_command == (offered and (answer is None or "--dry-run" in words))
     assert cli.json("config", "llm")["value"] == chosen
     if chosen == "claude":

@@ -791,7 +791,7 @@ class Query(NamedTuple):
     kinds_meant: bool = False  # asks only for a kind, as in "what did we decide?"
     recap: bool = False  # asks only about a time, as in "what did we do last week?"
     about_code: bool = False  # "where is", "which function": code may come before notes
-    about_latest: bool = False  # "what did we just do?": the clock says most
+    about_latest: bool = False  # "what did we just do?", or no question: the clock says much
     asks_set: bool = False  # "how many", "in what order": answered by many sessions together
 
     @property

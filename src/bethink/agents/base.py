@@ -32,6 +32,11 @@ Reason = str
 NO_SPEECH: Reason = "no speech"
 OFF: Reason = "memory off"
 MACHINE: Reason = "machine-made prompt"
+UNKNOWN: Reason = "not understood"  # before the kind of an entry that no reader knows
+BROKEN: Reason = "broken line"
+TOO_LONG: Reason = "too long"
+# Reasons that a person should hear about: something may have been said there.
+LOST = (UNKNOWN, BROKEN, TOO_LONG)
 
 # Of a state: names of places, files and tools. The rest are ids, hashes and numbers.
 NAMED = ("project", "cwd", "branch", "used", "calls", "runs", "events", "tasks", "changed_tasks")
@@ -85,6 +90,7 @@ _NO_OUTCOME = compile_late(
     r"|\[Request interrupted|Request interrupted|Permission to use |This command requires approval|InputValidationError"
     r"|Hook PreToolUse|PreToolUse|The user forbade this call: |Command (?:was )?(?:running in|moved to) (?:the )?background|Command timed out|User rejected|Claude requested permissions)"
 )
+_KIND = compile_late(r"[A-Za-z][\w.-]{0,30}")  # of an entry, as it can be shown
 _WORD = compile_late(r"[^\W_]{2,40}|\d")
 _CONTROL = compile_late(r"[\x00-\x1f\x7f]")
 _ESCAPE = compile_late(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
@@ -105,7 +111,7 @@ BLOCKS = (
         "ide_diagnostics new-diagnostics environment_context user_instructions collaboration_mode "
         "turn_aborted user_shell_command skills_instructions current_datetime session_context "
         "hook_context system_instruction system-instruction heartbeat agent-message "
-        "recommended_plugins available_skills"
+        "recommended_plugins available_skills oai-mem-citation"
     ).split(),
     "permissions instructions",
 )
@@ -196,7 +202,7 @@ class Turn(NamedTuple):
     events: tuple[ToolEvent, ...] = ()  # commands and edits since the turn before, in their order
     # Items of the agent's task list that were added or changed state since the turn before, each as it is now.
     tasks: tuple[Task, ...] = ()
-    # What the host records that the user did since the turn before: "interrupted" the agent, "rejected" a tool call.
+    # Actions of the user since the turn before that are no words: "interrupted", "declined: Bash", "declined: plan", "approved: plan".
     marks: tuple[str, ...] = ()
 
     @property
@@ -287,8 +293,8 @@ def as_fields(value: object) -> Fields:
 _DECODER = json.JSONDecoder(strict=False)
 
 
-def read_object(data: object) -> Fields | None:
-    """Parse the JSON object of one line; None if it is none.
+def read_value(data: object) -> Any:
+    """Parse a JSON value; None if it is none.
 
     Invalid UTF-8 becomes U+FFFD; raw tabs and line breaks inside strings are accepted.
     """
@@ -296,10 +302,20 @@ def read_object(data: object) -> Fields | None:
     if not isinstance(text, str):
         return None
     try:
-        value = _DECODER.decode(text.strip("\ufeff\0 \t\r\n"))
+        return _DECODER.decode(text.strip("\ufeff\0 \t\r\n"))
     except (ValueError, RecursionError):
         return None
+
+
+def read_object(data: object) -> Fields | None:
+    """Parse the JSON object of one line; None if it is none."""
+    value = read_value(data)
     return Fields(value) if isinstance(value, dict) else None
+
+
+def name_unknown(kind: object) -> Reason:
+    """Return the reason for an entry of a kind that the reader does not know."""
+    return f"{UNKNOWN}: {kind}" if isinstance(kind, str) and _KIND.fullmatch(kind) else UNKNOWN
 
 
 def as_name(value: object, length: int = 200) -> str | None:

@@ -71,6 +71,18 @@ def explain(memory: Bethink, subject: str) -> Explanation | None:
     )
 
 
+def find_why(memory: Bethink, decision: Memory) -> tuple[str | None, Memory | None]:
+    """Find the reason for a statement, in its words or in a turn beside it. Returns that turn."""
+    if because := find_reason(decision.content):
+        return because, None
+    if not decision.session or decision.kind not in SETTLED:
+        return None, None
+    around = memory.store.around(decision.id, _NEAR, _NEAR)
+    turns = [one for one in around if one.kind == "context"]
+    turns.sort(key=lambda turn: turn.lines != decision.lines)
+    return next(_find_near(decision, turns), (None, None))
+
+
 def _find_statements(memory: Bethink, subject: str, kinds: Sequence[str]) -> list[Hit]:
     """Find memories of some kinds that fit a subject by their own text, not only by their relations."""
     filter = memory.filter(kinds=tuple(kinds))

@@ -271,6 +271,18 @@ def is_briefed(scope: str) -> bool:
     return False
 
 
+def list_deliveries() -> list[tuple[float, Deliveries]]:
+    """Return what each session has, with the time of its last delivery."""
+    found = []
+    with suppress(OSError):
+        for path in (folder() / "given").glob("*.json"):
+            kept: Any = read_json(path)
+            with suppress(OSError, TypeError, KeyError):
+                known = Deliveries(**{**kept, "ids": tuple(kept["ids"])})
+                found.append((path.stat().st_mtime, known))
+    return found
+
+
 def note_delivery(hook: Hook, ids: Iterable[str], briefing: str = "", scope: str = "") -> None:
     """Record the memories that a session sees now, beside the earlier ones."""
     before = read_deliveries(hook)

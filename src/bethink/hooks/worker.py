@@ -26,7 +26,7 @@ from bethink.errors import (
     NotFound,
     StoreError,
 )
-from bethink.features import conversations, share
+from bethink.features import conversations, reading, share
 from bethink.hooks import rules, spool, state
 from bethink.hooks.spool import SpoolEntry
 
@@ -105,6 +105,8 @@ def _work(database: str, path: Path, until: float) -> bool:
             )
             with suppress(JudgeError):  # the index of rules waits for a judge
                 rules.refresh(memory)
+            if memory.config.llm:
+                reading.read_ended(memory, [entry.session] if entry.event == "session-end" else [])
         if _may_go_on(entry):
             spool.write(path, entry._replace(attempts=0))
             return False
@@ -148,6 +150,7 @@ def _read(memory: Bethink, path: Path, entry: SpoolEntry, until: float) -> bool:
                 embed=embed,
                 silent=silent,
                 named=False,
+                advised=False,  # a language model reads the session when it is over
                 environment={**os.environ, **entry.places},
             )
             for number, _ in enumerate(parts):

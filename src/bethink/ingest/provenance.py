@@ -75,6 +75,7 @@ _FOREIGN = (
     r"|https?://\S+\s*$|https?://\S+\s+[A-Z\u2e80-\U0003ffff]|(?:Re|RE|Aw|AW|Fwd|FWD|Fw|FW|Wg|WG): "
     r")"
 )
+_COMMAND = r"\s{0,8}/[\w:.-]{1,80}[ \t]{1,8}(?=\S)"  # a slash command in front of its arguments
 _LABEL = r"\s*[*_]{0,2}(\w[^\s:]*(?: [^\s:]+){0,3}?)\s?[*_]{0,2}[:：][*_]{0,2}(?:\s|$|(?<=：))"
 _SIGNED = r"[ \t.!?。][—–~-]{1,2} ?@?[A-Z][\w.-]{1,30}(?: [A-Z][\w.-]{1,30})?[ \t]{0,4}$"
 # "Use X. (Eve in #billing)", "… ^ this is from the wiki"
@@ -113,6 +114,11 @@ def find_own(turn: str, asked: tuple[str, ...] = ()) -> OwnWords:
     """
     if any(f"{question}\n" in turn for question in asked):
         return _read_answers(turn, asked)
+    if command := compile_pattern(_COMMAND).match(turn):
+        # What follows the name of a command is read as if it began the turn: it may be pasted, too.
+        own_words = find_own(turn[command.end() :])
+        behind = own_words.text
+        return own_words._replace(text=f"{command[0]}{behind}" if behind else "")
     lines, rest = _read_lines(turn)
     if rest == SIGNED_BY_ANOTHER:
         return OwnWords()

@@ -38,8 +38,8 @@ _FENCE = r"\s{0,12}(`{3,}|~{3,})([^`]*)$"
 LIST_ITEM = r"\s*(?:[-*+•]|\(?\d{1,3}[.)])\s+(?:\[([ xX])\]\s+)?(\S.*)$"
 _HEADING = r"\s{0,3}#{1,6}\s+(\S.*)$"
 # A line, or the end of a paragraph, that says what comes next: "**Next steps:**", "Next steps:", "Here is what is left:".
-_LEAD = r"\s*(?:(\*\*|__)([^*_\n]{2,80}?):?\1:?|([A-Za-z][^\n:.?!]{1,80}):)\s*$"
-_LED = r"(?:^|[.!?] )([^.!?\n]{2,100}):\s*$"
+_LEAD = r"\s*(?:(\*\*|__)([^*_\n]{2,80}?):?\1:?|([^\W\d_][^\n:：.?!。]{1,80})[:：])\s*$"
+_LED = r"(?:^|[.!?] |[。！？])([^.!?。！？\n]{2,100})[:：]\s*$"
 # "Root cause: …", "**Fix:** …", "Decision — …", "[decision] …"
 _LABELLED = (
     r"\s*(?:(?:\*\*|__)([A-Za-z][^*_\n:]{1,40}?)(?::\s?(?:\*\*|__)|(?:\*\*|__)\s?(?::|[-–—]\s))"
@@ -76,6 +76,7 @@ class Statement(NamedTuple):
     # The kind that a heading, a label or a box says outright; "none" for a box that is ticked.
     label: str | None = None
     position: int = 0
+    completed: str = ""  # a reply with what it answers; the rest says only what the user said
 
 
 class ProseBlock(NamedTuple):

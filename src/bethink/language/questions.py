@@ -83,6 +83,19 @@ ASKS_SET = Pattern(
     ),
     rejects=("what is the timeout", "which database do we use", "how many days ago did we deploy"),
 )
+REFERS = Pattern(
+    "refers to something that was said or decided elsewhere",
+    r"\b(?:the|that|those|your|our|my) (?P<thing>(?:[\w'-]+ ){1,4}?(?:that )?(?:you|we|i|he|she|they|[a-z]+) (?:\w+ )?"
+    r"(?:recommended|suggested|mentioned|proposed|described|agreed on|decided on|settled on|chose|picked|talked about|discussed|told \w+ about)\b)"
+    r"|\bas (?:\w+ )?(?P<outcome>(?:decided|agreed|discussed|settled|described|proposed|planned|recommended|suggested) (?:in|at|on|during|with|by) [^.;,\n]{3,80})"
+    r"|\b(?:see|per|according to|following) the (?P<place>(?:[\w'-]+ ){0,3}(?:decision|review|note|discussion|plan|handoff|ticket|agreement)\b(?: (?:about|on|from|of) [^.;,\n]{3,60})?)",
+    matches=(
+        "I finished the book you recommended",
+        "We do it as decided in the review of the parser",
+        "See the decision about retries",
+    ),
+    rejects=("I finished the book", "we decided on Redis", "the review is open"),
+)
 _ASKING = r"(?:ask|talk|mention|bring up|speak|discuss|request|want|inquire|say|write)(?:s|ed|ing)?"
 TRIGGER = Pattern(
     "the condition of a standing rule",

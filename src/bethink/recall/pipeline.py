@@ -7,11 +7,14 @@ from bethink.model import Answer, Candidate, Filter, Hit, Query, Strings
 from bethink.recall.candidates import Search, apply_syntax
 from bethink.recall.expand import expand
 from bethink.recall.features import choose_signals, complete_profile, describe, explain
+from bethink.recall.hop import follow_reference
 from bethink.recall.meaning import choose_reader, read_question
 from bethink.recall.period import NOTHING_THEN, list_period
 from bethink.recall.query import EVENT_FIT, find_event, parse, resolve_as_of
 from bethink.recall.question import complete_question, no_meaning, prepare_ahead, start_embedding
 from bethink.recall.rank import PROFILES, Profile, rank
+from bethink.recall.resume import resume
+from bethink.recall.settled import follow_topics
 from bethink.recall.shape import find_sought, title_code
 from bethink.recall.shortlist import (
     SPARE,
@@ -90,6 +93,10 @@ def recall(
     if not (query.since or query.until or ask.looking_up):
         query = _date_by_event(question, query, ask, store, embedder, now)
     past = resolve_as_of(query, ask.filter, question, now)
+    if not ask.looking_up and (resumed := resume(question, query, ask.filter, store)):
+        page = tuple(resumed.hits[ask.offset : ask.offset + ask.limit])
+        hints = (*resumed.hints, *ask.hints)
+        return Answer(query, page, len(resumed.hits), ask.mode, ask.profile, hints)
     if query.recap and not ask.looking_up:
         listed, total = list_period(query, ask.filter, ask.limit, ask.offset, store)
         if total:
@@ -121,9 +128,22 @@ def recall(
         spread_sessions(shortlist)
         shortlist = rank([one[1:] for one in shortlist], profile, _newest_entry)
     total = len(ranked) - (len(window) - len(shortlist))
+    if ask.rerank and not (ask.looking_up or query.strict):
+
+        def look_up(words: str) -> Answer:
+            """Search for what a hit refers to, in the same places."""
+            aside = ask._replace(limit=3, offset=0, looking_up=True, rerank=False, related=False)
+            return recall(words, aside, store, embedder, now)
+
+        followed = follow_reference(shortlist, look_up, ask.filter, store)
+        shortlist = rank([one[1:] for one in followed], profile, _newest_entry)
     shortlist, total, hints = _leave_unrelated(shortlist, total, query, ask, reading_model)
     if ask.related and not (valid_then or ask.filter.as_of):  # the question is about the present
         shortlist = lift_related(shortlist, query, judge, store, now, ask.limit)
+        if not query.kinds:  # a question that says which kind it wants gets that
+            found = len(shortlist)
+            shortlist = follow_topics(shortlist, store, apply_syntax(ask.filter, query))
+            total += len(shortlist) - found
 
     # Rank
     shortlist = rank([one[1:] for one in shortlist], profile, _newest_entry)

@@ -191,7 +191,7 @@ def _mix(score: float, fit: float) -> float:
 
 
 def spread_sessions(shortlist: Shortlist) -> None:
-    """Lower further hits of a session behind the first hits of others, for a question that needs many sessions."""
+    """Lower further hits of a session behind the first hits of others."""
     seen: Counter[str] = Counter()
     for one in shortlist:
         place = one.item.memory.session or one.item.memory.source

@@ -227,7 +227,8 @@ def lift_neighbours(candidates: Candidates, values: Sequence[float]) -> list[flo
 def measure_recent(pool: Pool, described: Sequence[Features]) -> list[float]:
     """Measure what being recent adds: by weeks to all, by hours to turns of conversations.
 
-    It breaks ties between what answers about equally well. Only a question about the latest work puts the clock first."""
+    For a question it breaks ties between what answers about equally well, unless it asks for the latest work. Other text, such as a
+    prompt or the subject of a commit, is mostly about the work at hand."""
     # Turns that follow others are a conversation, though no topics were found in it.
     talks = {one.source for one in pool.candidates if one.position and one.kind == "context"}
     gains = [

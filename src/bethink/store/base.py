@@ -567,6 +567,10 @@ class Store(Reader):
         """Map every scope to its display name."""
         return dict(self.run("SELECT key, name FROM scopes ORDER BY key"))
 
+    def scope_paths(self) -> dict[str, str]:
+        """Map every scope to the folder of its project, as far as it is known."""
+        return dict(self.run("SELECT key, path FROM scopes WHERE path <> ''"))
+
     def overview(self, scopes: Scopes | None = None) -> Overview:
         """Count everything in the database, from indexes plus the few rows of hidden memories."""
         inside = self._within("m.scope", scopes)

@@ -72,3 +72,4 @@ class ReadStore:
         self.overview = store.overview
         self.read_note = store.read_note
         self.scopes = store.scopes
+        self.scope_paths = store.scope_paths

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from importlib import util
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -25,6 +26,7 @@ from bethink.agents.edit import PROMPT_TOOL
 from bethink.agents.install import FileOutcome, InstallPlace, find_connectable, list_connectable
 from bethink.api import Bethink
 from bethink.app.cli.console import (
+    LOCAL,
     Bar,
     Console,
     Result,
@@ -37,6 +39,7 @@ from bethink.app.operation import Arg, Members, Parameter, operation
 from bethink.app.render import many, plain, span, style
 from bethink.embed import find_provider, open_embedder
 from bethink.errors import Ambiguous, BethinkError, EmbeddingError, NotFound
+from bethink.features import language
 from bethink.hooks import spool, state
 from bethink.ingest.redact import redact, redact_name
 from bethink.llm.base import end_process
@@ -195,7 +198,7 @@ def offer_model(console: Console, may_ask: bool, where: InstallPlace, notes: lis
         return
     cost = f"at most {settings.llm_daily_tokens:,} tokens of your plan a day"
     question = f"Let Claude help to understand conversations, for {cost}, without secrets?"
-    if ask_or_tell(may_ask, notes, question, "bethink config llm claude"):
+    if ask_or_tell(may_ask, notes, question, "bethink config reader claude"):
         edit_file(config.user_file(), "llm", "claude", None)
 
 
@@ -326,6 +329,23 @@ def doctor(
     return Result(findings, lines, notes=[note], code=int(problems > 0))
 
 
+def check_language_model(memory: Bethink) -> Iterator[DoctorFinding]:
+    """Report whether the model that reads sessions answers, and what it used today."""
+    part, name = "language model", memory.config.llm
+    if name in ("", "none"):
+        return
+    usage = language.report_usage(memory)
+    failing = language.read_failing(memory)
+    used = f"{name}: {usage['today']:,} of {usage['ceiling']:,} tokens used today"
+    if failing is None:
+        yield report(part, used)
+        return
+    since = f"{failing.message} It failed {many(failing.failures, 'time')} in a row, last on"
+    seen = f"{since} {datetime.fromtimestamp(failing.at, LOCAL):%Y-%m-%d at %H:%M}."
+    step = f"{failing.hint} Then `bethink config reader {name}` tries it again.".strip()
+    yield report(part, used, seen, step)
+
+
 def examine_memory(console: Console, deep: bool, fix: bool) -> Iterator[DoctorFinding]:
     found = ".".join(map(str, sys.version_info[:3]))
     yield report("python", f"Python {found}, Bethink {__version__}")
@@ -363,6 +383,7 @@ def examine_memory(console: Console, deep: bool, fix: bool) -> Iterator[DoctorFi
             yield from check_model(memory, deep)
             lost = () if memory.reader else LOST
             yield report("reader", "finds ideas in conversations", *lost)
+            yield from check_language_model(memory)
             yield from list_stale_citations(memory)
             yield from examine_shared(memory)
     except BethinkError as error:

@@ -181,6 +181,12 @@ class Projects(Keeper):
             known.setdefault(scope, Grant(scope, "", name or scope))
         return [one for one in known.values() if one.scope != PERSONAL and caller.sees(one.scope)]
 
+    def list_folders(self, caller: Caller) -> dict[str, str]:
+        """The folder of each project, for the owner of the machine."""
+        if not caller.owner or caller.tenant:
+            return {}
+        return {self.home.scope: str(self.home.root), **self.store_of(caller).scope_paths()}
+
     def store_of(self, caller: Caller) -> Store:
         """The store as a caller sees it."""
         return self._store_for(caller.tenant, caller.person) if self.shared else self.base.store

@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DEMO := $(VENV)/.installed
 
-.PHONY: help demo test test-all lint format bench benchmarks attacks mutants docs plugin browser screenshots clean
+.PHONY: help demo test test-all lint format bench benchmarks attacks mutants docs plugin browser recording screenshots clean
 
 help:
-	@echo "make demo      set up and show the product on a throw-away database"
+	@echo "make demo      set up and play two agents with one memory, on a throw-away database"
 	@echo "make test      set up and run the tests"
 	@echo "make test-all  the tests on Python 3.11, 3.12 and 3.13, where installed"
 	@echo "make lint      ruff and mypy"
@@ -16,20 +17,32 @@ help:
 	@echo "make attacks   thousands of generated attacks on a user's decisions, and their rates"
 	@echo "make mutants   break each guard in a copy of the tree, and see that a test notices"
 	@echo "make docs      generate docs/reference anew"
+	@echo "make recording  the demo as an asciinema cast and an SVG into docs/images"
 	@echo "make screenshots  pictures of every web page into docs/images"
 	@echo "make plugin    render skills, hooks and the version into plugins/"
 
+CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit("Bethink needs Python 3.11 or newer; this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+
 $(READY): pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit("Bethink needs Python 3.11 or newer; this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	@$(CHECK_PYTHON)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
-demo: $(READY)
+# The product alone, without the tools of a contributor.
+$(DEMO): pyproject.toml
+	@$(CHECK_PYTHON)
+	@if [ ! -x $(BIN)/bethink ]; then $(PYTHON) -m venv $(VENV) && \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -e .; fi
+	@touch $@
+
+demo: $(DEMO)
 	$(BIN)/bethink demo
 
+# JOBS=0 runs the tests in one process, as plain pytest does.
+JOBS ?= auto
 test: $(READY) browser
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --maxprocesses 4 --dist worksteal
 
 # The pages are tested in a real Chromium: the system's own, or the one that CHROMIUM names.
 browser:
@@ -40,6 +53,9 @@ browser:
 	fi; \
 	apt-get update -qq && \
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-liberation >/dev/null
+
+recording: $(READY)
+	FORCE_COLOR=1 $(BIN)/python bench/recording.py
 
 screenshots: $(READY) browser
 	$(BIN)/python bench/screens.py

@@ -179,8 +179,11 @@ def pages(focus: str) -> dict[str, str]:
     found = {
         "newest": "/?",
         "memory": f"/memory/{focus}?",
+        "to-dos": "/todos?",
+        "sessions": "/sessions?",
+        "sessions, one agent": "/sessions?host=codex&",
         "timeline": "/timeline?",
-        "timeline, one host": "/timeline?host=codex&",
+        "timeline of a subject": "/timeline?entity=PostgreSQL&",
         "conversation": "/session/talk-0007?",
         "graph, newest": "/graph?",
         "graph around a memory": f"/graph?focus={focus}&",

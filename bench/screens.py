@@ -35,21 +35,29 @@ def send_events(connection, broker):
 '''
 # name → (what it shows, address, what to press or to click before)
 PICTURES = {
-    "home": ("Home: everything new since your last visit, and open items", "/?since=30d", ""),
+    "home": ("Home: what is new, and open items", "/?since=30d", ""),
     "search": (
-        "Search: code shown as code, and the parts of a score",
+        "Search: notes before files, facets, and the parts of a score",
         "/search?q=outbox+broker+confirm",
         "click .why summary",
     ),
-    "memory": ("A memory: its source and history", "/memory/{redis fact}", ""),
-    "timeline": ("Conversations by day, with their topics", "/timeline", ""),
+    "memory": ("A memory: its source, and how it changed", "/memory/{new}", ""),
+    "todos": ("To-dos: open items of all sessions", "/todos", ""),
+    "sessions": ("Sessions by day, with their topics", "/sessions", ""),
     "session": (
         "A conversation, with the memories from each turn",
         "/session/a1000000-0000-4000-8000-000000000001",
         "",
     ),
     "failures": ("Failed commands and what fixed them", "/failures", ""),
+    "timeline": ("Timeline: how a subject changed", "/timeline?entity=Redis", ""),
     "graph": ("Graph: memories related to a subject", "/graph?query=broker+outbox+redis", ""),
+    "graph-time": (
+        "Graph by time",
+        "/graph?query=broker+outbox+redis",
+        "click [data-do=time]",
+    ),
+    "keys": ("Keyboard shortcuts", "/todos", "press ?"),
     "inbox": (
         "Inbox: decide about several items at once",
         "/inbox?queue=doubtful",
@@ -169,7 +177,7 @@ def take(folder: Path, into: Path, names: list[str], all_forms: bool) -> None:
 def prepare(page: Any, name: str, before: str) -> None:
     """Waits until a page is whole, and does what the picture wants to be done before."""
     page.wait_for_load_state("load" if name == "signin" else "networkidle")
-    if name == "graph":
+    if name.startswith("graph"):
         page.wait_for_selector("#graph[data-state=still]")
     if name == "health":
         page.wait_for_selector(".findings li", timeout=120_000)
@@ -178,6 +186,8 @@ def prepare(page: Any, name: str, before: str) -> None:
         page.locator(rest).first.click()
     elif verb == "press":
         page.keyboard.press(rest)
+    if name == "graph-time":
+        page.wait_for_selector("#graph[data-state=still]")
 
 
 def shrink(page: Any, picture: bytes) -> bytes:

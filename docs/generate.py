@@ -93,7 +93,15 @@ EXIT_CODES = {
 MODULES = (
     *("operations.write", "cli.write", "operations.find", "cli.edit", "cli.handoff"),
     *("cli.knowledge", "cli.transfer", "cli.rules", "operations.overview", "cli.tend"),
-    *("cli.shell", "cli.agents", "cli.serve", "cli.settings", "cli.connect"),
+    *(
+        "cli.share",
+        "cli.shell",
+        "cli.story",
+        "cli.agents",
+        "cli.serve",
+        "cli.settings",
+        "cli.connect",
+    ),
 )
 GROUPS = ("Everyday", "Import and index", "Browse", "Serve", "Agents", "Maintenance")
 

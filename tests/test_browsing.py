@@ -13,6 +13,7 @@ from bethink import Bethink
 from bethink import model as kept
 from bethink.features import inbox, tending
 from bethink.features.inbox import ACTS, QUEUES
+from bethink.hooks import state
 from bethink.model import TRUST, Batch, Entry, Memory, Passage, Source, Span
 from bethink.text import new_id
 
@@ -149,6 +150,64 @@ def test_turns_come_in_pages(place):
     place.fails("GET /sessions/nothing/turns", 404)
 
 
+def test_memories_that_agents_were_shown_come_with_their_sessions(place):
+    id = place.add("The crane is inspected in March")
+    for session in ("one", "two"):
+        state.note_delivery(state.Hook("prompt", "claude", session=session), [id])
+    found = place("GET /shown")
+    assert [(one["memory"]["id"], one["sessions"]) for one in found["items"]] == [(id, 2)]
+
+
+def test_nothing_shown_elsewhere_is_listed(place):
+    state.note_delivery(state.Hook("prompt", "claude", session="other"), [new_id()])
+    assert place("GET /shown")["items"] == []
+
+
+def test_facets_count_the_values_of_each_field(place):
+    place.add("Orders are kept in PostgreSQL", kind="decision", entities=POSTGRES, tags=["db"])
+    place.add("The queue is kept in PostgreSQL", kind="fact", entities=POSTGRES)
+    found = place("GET /facets")
+    assert (found["kind"], found["tag"]) == ({"decision": 1, "fact": 1}, {"db": 1})
+    assert (found["entity"], found["since"]["1d"]) == ({"PostgreSQL": 2}, 2)
+
+
+def test_facets_count_inside_the_filters(place):
+    place.add("Orders are kept in PostgreSQL", kind="decision")
+    place.add("The quay is closed", kind="fact")
+    assert place("GET /facets", kind="fact")["kind"] == {"fact": 1}
+
+
+def test_the_versions_of_a_statement_come_oldest_first(place):
+    first = place.add("The crew meets at seven")
+    second = place.add("The crew meets at eight", supersedes=[first])
+    third = place.add("The crew meets at nine", supersedes=[second])
+    found = place(f"GET /memories/{second}/versions")["items"]
+    assert [one["id"] for one in found] == [first, second, third]
+
+
+def test_a_statement_alone_has_one_version(place):
+    id = place.add("The crew meets at seven")
+    assert [one["id"] for one in place(f"GET /memories/{id}/versions")["items"]] == [id]
+
+
+def test_the_reason_of_a_decision_is_found_in_its_words(place):
+    id = place.add("We use pnpm because npm left stale locks", kind="decision")
+    found = place(f"GET /memories/{id}/reason")
+    assert (found["because"], found["memory"]) == ("npm left stale locks", None)
+
+
+def test_a_statement_without_a_reason_has_none(place):
+    id = place.add("The crew meets at seven")
+    assert place(f"GET /memories/{id}/reason")["because"] is None
+
+
+def test_the_last_change_is_undone(place):
+    id = place.add("Oil the winch", kind="todo")
+    place(f"PATCH /memories/{id}", answered=True)
+    (step,) = place("POST /undo")["items"]
+    assert (step["id"], step["effect"], step["answered"]) == (id, "reopened", None)
+
+
 POSTGRES = ["technology:PostgreSQL"]
 
 
@@ -247,6 +306,12 @@ def test_doubtful_memories_are_listed_with_a_reason(place):
     assert "vendor/" in reasons["The vendor says that the sandbox takes any card"]
     assert len(reasons) == 2
     assert place("GET /inbox/counts")["queues"]["doubtful"] == {"number": 2, "more": False}
+
+
+def test_facts_from_the_files_of_a_project_wait_for_nobody(place):
+    facts = Source("analysis:Makefile", "analysis")
+    place.memory.ingest([(facts, [Passage("Tests run with make test", kind="pattern")])])
+    assert place.queue("doubtful") == []
 
 
 def test_a_decision_about_doubtful_memories_can_be_undone(place):

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import bethink
 from bethink.app import render as layout
-from bethink.app.cli import COMMANDS, console, parser, shell
+from bethink.app.cli import COMMANDS, EVERYDAY, OTHER_NAMES, console, parser, shell, story
 from bethink.app.cli.console import Bar
 from bethink.app.cli.main import find_command
 from bethink.embed import models
@@ -35,11 +35,28 @@ numpy onnxruntime tokenizers huggingface_hub mcp hypothesis urllib.request http.
 WRITING = {"hashlib", "tomlkit", "yaml", "bethink.ingest.redact", "bethink.judge"}
 
 
-def test_help_lists_every_command(cli):
-    shown = cli.ok("--help")
-    for name, (_, _, about) in COMMANDS.items():
-        assert re.search(rf"^  {name} +{re.escape(about)}$", shown, re.MULTILINE)
-    assert cli.ok("help") == cli.ok("-h") == shown
+def listed(shown):
+    """The commands of an overview with their help."""
+    return dict(re.findall(r"^  ([a-z]+)  +(\S.*)$", shown.partition("\nOptions")[0], re.MULTILINE))
+
+
+def test_help_all_lists_every_command(cli):
+    shown = listed(cli.ok("help", "--all"))
+    assert shown == {name: about for name, (_, _, about) in COMMANDS.items()}
+
+
+def test_help_lists_everyday_commands(cli):
+    assert list(listed(cli.ok("--help"))) == " ".join(EVERYDAY.values()).split()
+
+
+@pytest.mark.parametrize("argv", [["help"], ["-h"]])
+def test_every_form_of_help_prints_the_overview(cli, argv):
+    assert cli.ok(*argv) == cli.ok("--help")
+
+
+@pytest.mark.parametrize(("name", "command"), OTHER_NAMES.items())
+def test_a_name_that_other_programs_use_runs_the_command(cli, name, command):
+    assert cli.ok(name, "--help") == cli.ok(command, "--help")
 
 
 @pytest.mark.parametrize(
@@ -350,6 +367,32 @@ PROMISES = {
 }
 
 
+@pytest.fixture
+def played(cli, with_model, tmp_path, monkeypatch):
+    """The parts of the demo's story, by name."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    return {part["part"]: part for part in cli.json("demo")}
+
+
+def test_the_story_is_told_from_memory(cli, played):
+    fix = "ran `pnpm install --no-frozen-lockfile`"
+    found = [
+        any("NATS" in text for text in played["record"]["memories"]),
+        "NATS" in played["brief"]["shown"],
+        "NATS" in played["recall"]["shown"],
+        fix in played["failure"]["shown"],
+        "newer" in played["add"]["output"] or "replaces" in played["add"]["output"],
+        played["undo"]["output"].startswith("removed "),
+    ]
+    assert found == [True] * 6, played
+
+
+def test_the_story_leaves_nothing_behind(cli, played, tmp_path):
+    assert list(tmp_path.glob("bethink-demo-*")) == []
+    assert not (cli.home / "memory.db").exists()
+
+
 @pytest.mark.parametrize("embedding", ["none", "hashing"])
 def test_the_demo_keeps_every_promise_that_it_makes(cli, tmp_path, monkeypatch, embedding):
     monkeypatch.setenv("BETHINK_EMBEDDING", embedding)
@@ -374,8 +417,8 @@ def check_promises(cli, tmp_path, monkeypatch, by_meaning):
         kept.append(b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file()))
         return steps
 
-    monkeypatch.setattr(shell, "play", look)
-    shown = cli.ok("demo")
+    monkeypatch.setattr(story, "play", look)
+    shown = cli.ok("demo", "--tour")
     sentences = re.findall(r"^# (.+)$", shown, re.MULTILINE)
     parts = dict(zip(sentences, re.split(r"^# .+$", shown, flags=re.MULTILINE)[1:], strict=True))
     for sentence, part in parts.items():

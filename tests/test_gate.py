@@ -235,7 +235,7 @@ def test_no_tool_resource_or_prompt_shows_hostile_text(place, cli, era):
 
 NOT_READ = set(
     # They serve, connect, wait for somebody, move whole databases or print what is ours alone.
-    "mcp serve ui demo install uninstall bench completion model migrate sync audit open edit token hook init backfill".split()
+    "mcp serve ui demo undo share install uninstall bench completion model migrate sync audit open edit token hook init backfill".split()
 )
 READ: dict[str, list[list[str]]] = {
     "search": [["harbour"], ["harbour", "--dual"], ["harbour", "--explain"], ["HOSTILE"]],
@@ -248,6 +248,7 @@ READ: dict[str, list[list[str]]] = {
     "handoff": [[]],
     "stats": [[]],
     "failures": [[], ["--open"]],
+    "enforce": [["--list"]],
     "todo": [[]],
     "sessions": [[], ["HOSTILE"]],
     "topics": [[], ["--tree"]],

@@ -216,7 +216,7 @@ def test_a_single_pair_has_no_rival():
     assert find_rivals([judged(replaces=0.9)]) == [0.0]
 
 
-def test_a_turned_prompt_finds_more_of_what_applies_to_it(model_or_pull):
+def test_a_turned_prompt_finds_more_of_what_applies_to_it(with_model):
     """Of a project on which the matrix was not made."""
     rows = [json.loads(line) for line in HELD.read_text(encoding="utf-8").splitlines()]
     memories = [row for row in rows if row["type"] == "memory"]

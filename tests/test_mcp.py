@@ -439,13 +439,27 @@ def read_pages(talk, pattern, total, **asked):
     offset = 0
     while offset is not None:
         result = talk("call_tool", "search_memories", asked | {"offset": offset})
-        told = result.structured_content
-        assert (told["total_count"], told["answer"]) == (total, result.content[0].text)
-        assert told["tokens_used"] == tokens(told["answer"]) <= asked["max_tokens"]
+        told, text = result.structured_content, result.content[0].text
+        assert told["total_count"] == total
+        assert told["tokens_used"] == tokens(text) <= asked["max_tokens"]
         assert told["has_more"] == ("next_offset" in told)
-        assert extract_speech(told["answer"]).recalled == 1, "closed, however short"
-        yield re.findall(pattern, told["answer"])
+        assert extract_speech(text).recalled == 1, "closed, however short"
+        yield re.findall(pattern, text)
         offset = told.get("next_offset")
+
+
+def test_structured_content_lists_every_match_and_repeats_no_text(talk):
+    heron = [f"The heron of pond {number} stands in reed {number}" for number in range(12)]
+    talk.store_memories(memories=[{"content": text, "tags": ["heron"]} for text in heron])
+    asked = {"query": "heron pond", "tags": ["heron"], "mode": "keyword", "max_tokens": 300}
+    found = talk("call_tool", "search_memories", asked).structured_content
+    assert list(found) == [
+        *("query", "index", "details", "total_count", "has_more", "next_offset", "tokens_used")
+    ]
+    assert len(found["index"]) == found["total_count"] == 12
+    shown = [one["content"] for one in found["details"]]
+    listed = [one["summary"] for one in found["index"] if "summary" in one]
+    assert sorted([*shown, *listed]) == sorted(heron)
 
 
 def test_memories_are_listed_in_pages(talk):

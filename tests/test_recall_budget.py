@@ -105,10 +105,12 @@ def test_no_answer_of_the_tool_is_cut_or_over_its_budget(memory, budget, offset)
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_the_numbers_below_an_answer_are_those_of_what_is_shown(memory, budget):
     text = call(memory, query=QUESTION, max_tokens=budget).text
-    full = len(re.findall(r"(?m)^> Otter", text))
+    shown = len(re.findall(r"(?m)^> Otter", text))
     lines = len(re.findall(r"(?m)^\[01.*: Otter", text))
-    assert f"\n{full} in full, {lines} as a line, {NOTES} found." in text
-    assert (f"The next begin at offset {full + lines}." in text) == (full + lines < NOTES)
+    said = re.search(r"\n(\d+) in full,(?: (\d+) as an excerpt,)? (\d+) as a line, 26 found", text)
+    full, excerpts, as_lines = (int(number or 0) for number in said.groups())
+    assert (full + excerpts, as_lines) == (shown, lines)
+    assert (f"The next begin at offset {shown + lines}." in text) == (shown + lines < NOTES)
 
 
 @pytest.mark.parametrize("budget", BUDGETS)

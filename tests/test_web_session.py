@@ -24,7 +24,7 @@ from bethink.app.http import security
 from bethink.app.http.security import Tokens
 from bethink.app.web import Sessions, load_key, note_visit
 from bethink.app.web.pages import PAGES
-from bethink.app.web.render import diff
+from bethink.app.web.render import diff, format_text
 from bethink.errors import ConfigError
 from bethink.schema import argument_fields
 
@@ -469,3 +469,30 @@ def test_the_form_of_a_memory_offers_every_field_that_the_model_shows_in_forms(s
     page = client.get(f"/memory/{id}").text
     shown = {info.argument for info in argument_fields("update").values() if info.is_shown("form")}
     assert {name for name in shown if f'name="{name}"' not in page} == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "markup"),
+    [
+        pytest.param(
+            "**bold** and `code`", "<p><strong>bold</strong> and <code>code</code></p>", id="inline"
+        ),
+        pytest.param("# Title", '<p class="heading">Title</p>', id="heading"),
+        pytest.param("2 * 3 * 4", "<p>2 * 3 * 4</p>", id="stars"),
+        pytest.param("> quoted", "<blockquote>quoted</blockquote>", id="quote"),
+        pytest.param("```py\na < b\n```", "<pre class=code>a &lt; b</pre>", id="code"),
+        pytest.param("**<b>**", "<p><strong>&lt;b&gt;</strong></p>", id="markup"),
+        pytest.param(
+            "[here](javascript:x)",
+            '<p>here <span class="address">(javascript:x)</span></p>',
+            id="link",
+        ),
+    ],
+)
+def test_markdown_becomes_safe_markup(text, markup):
+    assert format_text(text) == markup
+
+
+def test_a_table_becomes_rows_with_a_head():
+    shown = format_text("| a | b |\n|---|---|\n| 1 | 2 |")
+    assert "<tr><th scope=col>a</th><th scope=col>b</th></tr><tr><td>1</td><td>2</td></tr>" in shown

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bethink.agents.base import as_time
 from bethink.api import Bethink
@@ -299,7 +300,7 @@ def order_by_recipe(pool: Sequence[LabelledHit], recipe: str) -> list[LabelledHi
     return [pool[at] for at in np.argsort(-weights, kind="stable")]
 
 
-def _weigh_ranks(values: Any) -> Any:
+def _weigh_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """1 / (k + rank) of each value, the first as 1; nothing for what a signal did not find."""
     ranks = np.argsort(-values, kind="stable").argsort()
     return np.where(values > 0, (_RRF_K + 1) / (_RRF_K + 1 + ranks), 0.0)

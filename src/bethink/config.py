@@ -21,6 +21,7 @@ from bethink.text import suggest
 if TYPE_CHECKING:
     from bethink.project import Project
 
+LANGUAGES = ("auto", "all", "none")
 FUSIONS = ("adaptive", "rrf")
 WEIGHTS = ("relevance", "recency", "utility", "importance", "frequency")
 
@@ -76,6 +77,10 @@ SETTINGS = {
     "embedding_model": Setting("Model to request from that endpoint."),
     "model_timeout": Setting(
         "Seconds to wait for an embedding endpoint or a language model.", low=0.1, high=600
+    ),
+    "languages": Setting(
+        "Second embedding model for other languages than English, if `bethink[languages]` is installed: for projects that have such texts (`auto`), for every memory (`all`), or not at all (`none`).",
+        LANGUAGES,
     ),
     "mode": Setting(
         "Search by meaning and words (`hybrid`), by meaning only, or by words only.", MODES
@@ -163,6 +168,7 @@ class Config(NamedTuple):
     embedding_url: str = "https://api.openai.com/v1"
     embedding_model: str = "text-embedding-3-small"
     model_timeout: float = 60.0
+    languages: str = "auto"
     mode: str = "hybrid"
     fusion: str = "adaptive"
     signals: Strings = ()
@@ -271,17 +277,17 @@ def _check_switch(value: object) -> bool:
     return found
 
 
-def _check_number(kind: type, value: Any, setting: Setting) -> Any:
+def _check_number(kind: type, value: object, setting: Setting) -> float:
     try:
-        number = float("" if isinstance(value, bool) else value)
-    except (TypeError, ValueError, OverflowError):
+        number = float(value) if isinstance(value, str | int | float) else math.nan
+    except (ValueError, OverflowError):
         number = math.nan
-    if number != number or (kind is int and not number.is_integer()):
+    if number != number or isinstance(value, bool) or (kind is int and not number.is_integer()):
         raise ValueError("expected a whole number" if kind is int else "expected a number")
     low, high = setting.low, setting.high
     if low is not None and high is not None and not low <= number <= high:
         raise ValueError(f"expected a number from {low:g} to {high:g}")
-    return kind(number)
+    return int(number) if kind is int else number
 
 
 def check_setting(key: str, value: object, place: str = "") -> Any:

@@ -8,11 +8,11 @@ import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bethink import folders
 from bethink.errors import BethinkError
-from bethink.model import PERSONAL, Json, Strings
+from bethink.model import PERSONAL, Json, Strings, Values
 from bethink.text import textfile
 
 _LONGEST = 1_000_000  # bytes of the file
@@ -47,7 +47,7 @@ def read_rules(strict: bool = True) -> list[EnforcedRule]:
         ) from None
 
 
-def _read_rule(row: Any) -> EnforcedRule:
+def _read_rule(row: Values) -> EnforcedRule:
     commands, paths = (tuple(map(str, row[name])) for name in ("commands", "paths"))
     text = str(row.get("instead", ""))
     return EnforcedRule(str(row["id"]), str(row["scope"]), commands, paths, text, row["since"])

@@ -20,16 +20,18 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bethink import registry
 from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput
+from bethink.model import Values
 from bethink.text import sha256
 
 OLD_NOTE = "bethink-project"  # file in a git directory: the id of a project until version 0.18
 _LONGEST = 100_000  # bytes read from a file: the relevant files of git are far smaller
 _ID = re.compile(r"[0-9a-f]{16}")
+SHARED_FOLDER = ".bethink/shared"  # of a checkout, with what `bethink share` wrote
 EVERYWHERE = "everywhere"  # scope of a pause in every project
 
 
@@ -334,7 +336,7 @@ def read_pauses() -> list[Pause]:
         ) from None
 
 
-def _read_pause(row: Any) -> Pause:
+def _read_pause(row: Values) -> Pause:
     until = None if row["until"] is None else float(row["until"])
     return Pause(str(row["scope"]), float(row["since"]), until, str(row.get("name", "")))
 

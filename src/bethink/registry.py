@@ -17,12 +17,12 @@ the database still knows its project (`project.recognise`).
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bethink.config import data_directory
 from bethink.text import sha256, textfile
@@ -234,7 +234,7 @@ def _parse(data: bytes) -> Entry | None:
         return None
 
 
-def _parse_record(value: Any) -> Record:
+def _parse_record(value: Mapping[str, object]) -> Record:
     id, mark, team = (str(value.get(name, "")) for name in ("id", "mark", "team"))
     if len(id) != ID_LENGTH or not _HEX.issuperset(id + mark):
         raise ValueError(f"{id!r} is not an id")

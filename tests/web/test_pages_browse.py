@@ -20,7 +20,7 @@ from bethink.llm.base import Usage
 from bethink.model import Passage, Source
 
 PAGES = """
-    /?since=365d /search?q=redis /add /timeline /session/several /failures?project=all /graph /inbox
+    /?since=365d /search?q=redis /add /todos /sessions /session/several /timeline?q=redis /failures?project=all /graph /inbox
     /inbox?queue=doubtful /health /projects
 """.split()
 STILL = "#graph[data-state=still]"
@@ -62,7 +62,9 @@ def test_every_page_fits_and_is_accessible_narrow_in_the_dark_and_wide_in_the_li
 
 EVERY_PAGE_CAN_BE_READ = [
     ("/?since=30d", "Carts are kept in Redis for three days"),
-    ("/timeline", "Talk about broker and outbox"),
+    ("/todos", "Renew the certificate"),
+    ("/sessions", "Talk about broker and outbox"),
+    ("/timeline?q=carts+in+redis", "Carts are kept in Redis for three days"),
     ("/session/several?topic=several-1", "user on Port search, number 0"),
     ("/failures?project=all", "Cannot find module 'zod'"),
     ("/graph?focus=about:RabbitMQ", "The broker's memory alarm"),
@@ -82,7 +84,9 @@ def test_every_page_can_be_read_without_scripts(browser, world):
 EMPTY = [
     ("/", "No memories yet"),
     ("/search?q=anything", "Nothing found"),
-    ("/timeline", "bethink backfill --all"),
+    ("/todos", "Nothing is open"),
+    ("/sessions", "bethink backfill --all"),
+    ("/timeline", "Nothing here yet"),
     ("/failures", "bethink backfill"),
     ("/graph", "Nothing to draw"),
     ("/inbox", "Nothing to decide"),
@@ -106,8 +110,8 @@ def test_where_nothing_is_remembered_every_page_says_so(browser, tmp_path):
             assert axe(opened.page) == [], address
 
 
-def test_the_timeline_shows_days_and_topics_and_leads_to_the_turns(page):
-    page.goto("/timeline")
+def test_sessions_show_days_and_topics_and_lead_to_the_turns(page):
+    page.goto("/sessions")
     days = page.locator(".day h2 time").all_inner_texts()
     assert days == sorted(days, reverse=True) and len(days) == 4
     session = page.locator(".session", has_text="Talk about broker")
@@ -119,12 +123,39 @@ def test_the_timeline_shows_days_and_topics_and_leads_to_the_turns(page):
     expect(page.locator("h2#turns-title")).to_have_text("Port search")
     expect(page.locator(".turn")).to_have_count(4)
     expect(page.locator(".turn").first).to_contain_text("user on Port search, number 0")
-    page.goto("/timeline?project=all")
-    page.get_by_label("Host").select_option("codex")
+    page.goto("/sessions?project=all")
+    page.get_by_label("Agent").select_option("codex")
     expect(page.locator(".session")).to_have_count(1)
     expect(page.locator(".session .origin").first).to_contain_text("harbour")
-    page.goto("/timeline?host=gemini")
-    expect(page.get_by_text("No conversations here")).to_be_visible()
+    page.goto("/sessions?host=gemini")
+    expect(page.get_by_text("No sessions here")).to_be_visible()
+
+
+def test_the_timeline_of_a_subject_strikes_what_was_replaced_and_names_the_successor(page):
+    page.goto("/timeline?q=carts+kept+in+redis")
+    past = page.locator(".event.past", has_text="for three days")
+    expect(past.locator("del")).to_have_text("Carts are kept in Redis for three days")
+    expect(past.locator(".arrow")).to_contain_text("replaced by Carts are kept in Redis for seven")
+
+
+def test_a_subject_of_the_timeline_shows_its_statements_oldest_first(page):
+    page.goto("/timeline")
+    page.locator(".chips a", has_text="Redis").click()
+    expect(page.locator("h1")).to_have_text("How “Redis” changed")
+    times = page.locator(".event .origin time").evaluate_all("all => all.map(one => one.dateTime)")
+    assert times == sorted(times)
+
+
+def test_the_oldest_memory_of_a_graph_by_time_is_at_the_left(page):
+    page.goto("/graph?focus=about:Redis")
+    page.wait_for_selector(STILL)
+    page.locator("[data-do=time]").click()
+    page.wait_for_selector(STILL)
+    left = {
+        text: page.locator(".node", has_text=text).first.bounding_box()["x"]
+        for text in ("keeps sessions", "seven days, no")
+    }
+    assert left["keeps sessions"] < left["seven days, no"]
 
 
 def test_a_conversation_of_hundreds_of_topics_names_some_and_never_scrolls_sideways(page, world):
@@ -132,7 +163,7 @@ def test_a_conversation_of_hundreds_of_topics_names_some_and_never_scrolls_sidew
         telling.long_talk(memory, "endless", 1, [f"Topic of number {n}" for n in range(220)], 1)
     for size in (WIDE, NARROW):
         page.set_viewport_size(size)
-        page.goto("/timeline?container=long")
+        page.goto("/sessions?container=long")
         assert not sticks_out(page)
         expect(page.locator(".band rect")).to_have_count(220)
         names = page.locator(".bands li")
@@ -176,7 +207,7 @@ def test_a_graph_has_a_legend_says_that_there_is_more_and_its_labels_do_not_over
     page.goto("/graph?container=crowd&focus=about:Crowd&size=40")
     page.wait_for_selector(STILL)
     expect(page.locator("#left-out")).to_contain_text("there are more")
-    expect(page.locator(".legend li")).to_have_count(10)
+    expect(page.locator(".legend li")).to_have_count(11)
     page.goto("/graph?container=crowd&query=crowd&size=500")
     page.wait_for_selector(STILL)
     assert page.locator(".node").count() > 300

@@ -123,28 +123,54 @@ def test_an_item_of_another_project_is_closed_where_all_projects_are_shown(page,
         assert memory.one(id).answered
 
 
-def test_a_todo_is_closed_in_the_inbox(page, world, make):
+def test_a_key_closes_an_item_of_the_ledger(page, world, make):
     text, id = make()
-    page.goto("/inbox?queue=questions")
-    item = page.locator("#items > .item", has_text=text)
-    item.get_by_role("button", name="Close").click()
-    expect(page.get_by_role("status").filter(has_text="Closed.")).to_be_visible()
-    expect(item).to_have_count(0)
+    page.goto("/todos")
+    page.locator("#items .item", has_text=text).focus()
+    page.keyboard.press("d")
+    expect(page.get_by_role("status")).to_contain_text(f"Marked as done: {text}")
     assert is_closed(world, id)
 
 
-def test_closing_in_the_inbox_can_be_undone(page, world, make):
-    text, id = make()
-    page.goto("/inbox?queue=questions")
-    page.locator("#items > .item", has_text=text).focus()
-    page.keyboard.press("c")
-    expect(page.get_by_role("status").filter(has_text="Closed.")).to_be_visible()
+def test_closing_in_the_ledger_can_be_undone_by_key(page, world, make):
+    text, id = make("question")
+    page.goto("/todos?kind=question")
+    page.get_by_role("button", name=f"Mark as answered: {text}").click()
+    expect(page.get_by_role("status")).to_contain_text("Marked as answered")
     page.keyboard.press("u")
-    expect(page.locator("#items > .item", has_text=text)).to_be_visible()
+    expect(row(page, text)).to_be_visible()
     assert is_closed(world, id) is False
 
 
-@pytest.mark.parametrize("address", ["/", "/memory/{id}"])
+def test_a_closed_item_is_listed_as_closed_and_reopened_there(page, world, make):
+    text, id = make()
+    world.server.owner.patch(f"/api/v1/memories/{id}", json={"answered": True})
+    page.goto("/todos?show=done")
+    page.get_by_role("button", name=f"Reopen: {text}").click()
+    expect(page.get_by_role("status")).to_contain_text("Reopened")
+    assert is_closed(world, id) is False
+
+
+def test_a_to_do_is_added_on_its_page(page):
+    page.goto("/todos")
+    text = f"Item {next(_numbers)}: oil the winch of the pilot boat"
+    page.get_by_label("New todo").fill(text)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_contain_text(f"Added: {text}")
+    expect(row(page, text)).to_be_visible()
+
+
+def test_the_last_change_is_undone_by_key_on_any_page(page, world, make):
+    _, id = make()
+    page.goto(f"/memory/{id}")
+    press(page, "Mark as done", "Marked as done.")
+    page.goto("/sessions")
+    page.keyboard.press("Control+z")
+    expect(page.get_by_role("status")).to_contain_text("Undone: reopened")
+    assert not is_closed(world, id)
+
+
+@pytest.mark.parametrize("address", ["/", "/todos", "/memory/{id}"])
 def test_an_item_is_reopened_without_scripts(browser, world, make, address):
     _, id = make()
     with window(browser, world, java_script_enabled=False) as opened:

@@ -38,16 +38,16 @@ def failure(page, text=""):
 def test_a_failure_is_shown_with_its_error_cause_count_last_day_and_fix(page):
     page.goto("/failures")
     expect(failure(page, "pnpm test").locator("dd")).to_contain_text(
-        ["Cannot find module 'zod'", "ran `pnpm install` (helped 2 times)"]
+        ["Cannot find module 'zod'", "ran pnpm install (helped 2 times)"]
     )
     expect(failure(page, "pnpm test").locator(".origin")).to_have_text(
-        "missing dependency · 2 times · last 2026-05-05"
+        "missing dependency · 2 times · last 2026-05-05 · session"
     )
 
 
 def test_a_failure_leads_to_its_memory(page):
     page.goto("/failures")
-    failure(page, "docker compose").get_by_role("link").click()
+    failure(page, "docker compose").locator("a.open").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("docker compose up -d broker")
 
 

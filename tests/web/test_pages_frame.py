@@ -4,9 +4,15 @@ typed that gets lost, signing in with a token; and what happened since somebody 
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime, timedelta
 
-from conftest import NARROW, axe, expect_alert, find_small, press, sticks_out, window
+from conftest import NARROW, World, axe, expect_alert, find_small, press, sticks_out, window
+from http_server import home_at, running
 from playwright.sync_api import expect
+from story import Story
+
+from bethink.api import Bethink
+from bethink.hooks import state
 
 
 def come_back(page):
@@ -22,7 +28,7 @@ def test_home_tells_digests_changes_of_mind_what_is_open_and_what_waits(page):
     expect(changed.locator("> a")).to_have_text(f"{carts} seven days, no longer three")
     expect(changed.locator("del")).to_have_text(f"{carts} three days")
     expect(page.locator(".rows li", has_text="Renew the certificate")).to_contain_text("todo")
-    waiting = page.locator(".rows li", has_text="Open items")
+    waiting = page.locator(".rows li", has_text="Unverified")
     assert int(waiting.locator(".badge").inner_text()) >= 1
     waiting.get_by_role("link").click()
     expect(page.locator("h1")).to_have_text("Inbox")
@@ -59,6 +65,43 @@ def test_the_project_is_named_and_switched_in_the_header(page):
     page.keyboard.press("Escape")
     expect(page.locator("#projects li").first).to_be_hidden()
     expect(chosen).to_have_text("lighthouse")
+
+
+def test_projects_with_the_same_name_are_told_apart_by_their_folders(page, tmp_path):
+    for folder in ("north", "south"):
+        (tmp_path / folder / "quay").mkdir(parents=True)
+        with Bethink(directory=tmp_path / folder / "quay") as memory:
+            memory.add(f"The {folder} quay is closed")
+    page.goto("/sessions")
+    page.locator("#projects summary").click()
+    places = page.locator("#projects a", has_text="quay").locator(".where").all_inner_texts()
+    assert sorted(places) == ["…/north/quay", "…/south/quay"]
+
+
+def test_home_says_which_memories_agents_were_shown_and_used(page, world):
+    used, unused = (world.server.add(f"Beacon {n} is lit", dedup=False) for n in (1, 2))
+    state.note_delivery(state.Hook("prompt", "claude", session="beacons"), [used, unused])
+    world.server.owner.get(f"/api/v1/memories/{used}")
+    page.goto("/?shown=unused")
+    shown = page.locator("section", has=page.get_by_role("heading", name="Shown to agents"))
+    expect(shown.locator(".rows li", has_text="Beacon 2")).to_contain_text("never used")
+    expect(shown.locator(".rows li", has_text="Beacon 1")).to_have_count(0)
+
+
+def test_home_shows_the_latest_after_a_first_import_of_old_sessions(browser, tmp_path):
+    project = tmp_path / "old"
+    project.mkdir()
+    long_ago = datetime.now(UTC) - timedelta(days=200)
+    with home_at(tmp_path) as home:
+        with Bethink(directory=project, clock=lambda: long_ago) as memory:
+            memory.add("The old lamp burns oil")
+        here = World(None, Story(project, project, {}), home)
+        with (
+            running(home, project) as server,
+            window(browser, here._replace(server=server)) as opened,
+        ):
+            opened.page.goto("/")
+            expect(opened.page.locator(".hit")).to_contain_text("The old lamp burns oil")
 
 
 def test_the_palette_leads_to_pages_finds_and_adds(page):

@@ -57,7 +57,7 @@ QUESTIONS = ("%00", "\ud83d", "a" * 9000, "'; DROP TABLE memories; --", "../../e
 SHOWN = {"bidi": ("U+202E", "U+202C"), "unseen": ("U+200B", "U+FEFF", "U+E0041")}
 PAGES = """
     / /search /search?q=script /search?q=window.hacked /search?q=elsewhere+example&project=all
-    /timeline /graph /inbox /health /projects
+    /todos /sessions /timeline /timeline?q=script /graph /inbox /health /projects
 """.split()
 # Elements and attributes that no page of ours has inside its content.
 FOREIGN = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from conftest import expect_title, text_box
+from conftest import axe, expect_title, text_box
 from playwright.sync_api import expect
 
 
@@ -57,3 +57,23 @@ def test_ctrl_enter_submits_the_edit_form(page, world):
     text_box(page).fill("The slipway is closed on Tuesdays")
     page.keyboard.press("Control+Enter")
     expect_title(page, "closed on Tuesdays")
+
+
+def test_a_key_shows_all_keys(page):
+    page.goto("/sessions")
+    page.keyboard.press("?")
+    expect(page.locator("#help")).to_contain_text("undo your last change")
+    assert axe(page) == []
+
+
+def test_two_keys_open_a_page(page):
+    page.goto("/sessions")
+    page.keyboard.press("g")
+    page.keyboard.press("t")
+    expect_title(page, "To-dos")
+
+
+def test_an_arrow_opens_the_next_tab(page):
+    page.goto("/todos")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".tabs [aria-current]")).to_contain_text("To-dos")

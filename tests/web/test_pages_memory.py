@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+from itertools import count
 
 import pytest
 from conftest import expect_alert, expect_title, press, text_box, window
 from playwright.sync_api import expect
 
+from bethink.api import Bethink
+from bethink.model import Passage, Source
+
+_numbers = count(1)
 NINE = "The ferry to Tallinn leaves at nine"
 
 
@@ -17,6 +22,16 @@ def fresh(world):
     id = world.server.add(NINE, dedup=False, force=True)
     yield id
     world.server.owner.delete(f"/api/v1/memories/{id}?purge=true")
+
+
+@pytest.fixture
+def unverified(world):
+    """An imported memory."""
+    name = f"vendor/{next(_numbers)}.txt"
+    with Bethink(directory=world.story.project) as memory:
+        memory.ingest([(Source(name, "import"), [Passage(f"Line of {name}", kind="fact")])])
+        (found,) = memory.list(filter=memory.filter(sources=(name,)), limit=1)
+    return found.id
 
 
 def stored(world, id):
@@ -72,15 +87,15 @@ def test_a_replaced_memory_says_by_what_and_can_be_brought_back(page, world):
     page.goto(f"/memory/{world.id('old')}")
     press(page, "Restore", "Restored")
     press(page, "Undo", "Linked.")
-    expect(page.get_by_text("Replaced by a newer memory")).to_be_visible()
-    relation = page.locator(".relations li", has_text="superseded by")  # of the other one to this
+    expect(page.locator(".notice.warn")).to_contain_text("Replaced by Carts are kept")
+    relation = page.locator(".relations li", has_text="replaced by")  # of the other one to this
     relation.get_by_role("button").click()
     expect(page.get_by_role("status")).to_contain_text("Link removed.")
     press(page, "Undo", "Linked.")
-    expect(page.get_by_text("Replaced by a newer memory")).to_be_visible()
-    page.get_by_role("link", name="a newer memory").click()
+    expect(page.locator(".notice.warn")).to_contain_text("Replaced by Carts are kept")
+    page.locator(".notice.warn").get_by_role("link").click()
     expect_title(page, "seven days")
-    expect(page.locator(".relations")).to_contain_text("supersedes")
+    expect(page.locator(".relations")).to_contain_text("replaces")
 
 
 def test_a_relation_can_be_undone(page, world, fresh):
@@ -121,3 +136,36 @@ def test_everything_can_be_done_without_scripts(browser, world, fresh):
         press(page, "Forget", "Forgotten")
         press(page, "Undo", "Restored")
         assert stored(world, fresh)["deleted_at"] is None
+
+
+def test_a_memory_shows_how_it_changed(page, world):
+    page.goto(f"/memory/{world.id('new')}")
+    chain = page.locator(".chain li")
+    expect(chain).to_contain_text(["Carts are kept in Redis for three days", "seven"])
+    expect(chain.nth(1).locator("del")).to_have_text("three")
+
+
+def test_the_arrow_of_a_relation_points_at_what_was_replaced(page, world):
+    page.goto(f"/memory/{world.id('new')}")
+    relation = page.locator(".relations li", has_text="replaces")
+    expect(relation).to_contain_text("→ replaces Carts are kept")
+
+
+def test_an_unverified_memory_is_trusted_by_key(page, world, unverified):
+    page.goto(f"/memory/{unverified}")
+    page.keyboard.press("t")
+    expect(page.get_by_role("status")).to_contain_text("Trusted")
+    assert stored(world, unverified)["trust"] == 3
+
+
+def test_trusting_a_memory_can_be_undone(page, world, unverified):
+    page.goto(f"/memory/{unverified}")
+    press(page, "Trust", "Trusted")
+    press(page, "Undo", "earlier trust")
+    assert stored(world, unverified)["trust"] == 1
+
+
+def test_the_reason_of_a_decision_is_shown(page, world):
+    text = "The dredger moors at pier two because pier one silts up"
+    page.goto(f"/memory/{world.server.add(text, dedup=False)}")
+    expect(page.locator(".because")).to_contain_text("pier one silts up")

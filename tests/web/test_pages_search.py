@@ -163,3 +163,51 @@ def test_a_slow_answer_never_replaces_a_newer_one(page):
     assert page.locator("#late").count() == 0
     expect(page.locator(".hit a.open").first).to_contain_text("Webhooks")
     page.wait_for_url(lambda url: "q=webhooks" in url)
+
+
+def test_notes_come_before_passages_from_files(page):
+    page.goto("/search?q=outbox+broker+confirm")
+    groups = page.locator("h2.group").all_inner_texts()
+    assert [group.rstrip("0123456789 ") for group in groups] == [
+        "Notes, decisions and sessions",
+        "From files",
+    ]
+
+
+def test_a_facet_narrows_the_results_to_its_number(page):
+    page.goto("/search")
+    facet = page.locator(".facet a", has_text="gotcha")
+    number = facet.locator(".number").inner_text()
+    facet.click()
+    expect(page.locator(".count")).to_contain_text(f"{number} memor")
+    expect(page.locator(".facet a[aria-current]")).to_contain_text("gotcha")
+
+
+def test_a_chosen_facet_is_removed_again(page):
+    page.goto("/search?kind=gotcha")
+    page.locator(".facet a[aria-current]").click()
+    expect(page.locator(".facet a[aria-current]")).to_have_count(0)
+
+
+def test_a_key_leads_to_the_filters(page):
+    page.goto("/search?q=redis")
+    page.locator("#q").press("Escape")
+    page.keyboard.press("f")
+    assert focused(page) == "kind"
+
+
+def test_a_key_opens_the_reasons_of_the_hit_with_the_focus(page):
+    page.goto("/search?q=redis")
+    page.locator("#q").press("ArrowDown")
+    page.keyboard.press("w")
+    expect(page.locator(".hit .value").first).to_be_visible()
+
+
+def test_markdown_in_a_snippet_is_rendered(page, world):
+    text = "# Mooring\n\nUse **two** lines:\n\n- bow line\n- stern line"
+    told = {"memories": [{"content": text, "kind": "fact"}], "dedup": False}
+    body(world.server.owner.post("/api/v1/memories?container=moored", json=told), 201)
+    page.goto("/search?container=moored&q=mooring+lines")
+    snippet = page.locator(".hit .text")
+    expect(snippet.locator("strong")).to_have_text("two")
+    expect(snippet.locator(".points li")).to_have_count(2)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, MutableMapping, Sequence
 from copy import deepcopy
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -153,9 +153,9 @@ def _put_entry(document: object, entry: HostEntry, host: str, force: bool) -> st
     return ""
 
 
-def _make_holder(document: Any, path: tuple[str, ...], kind: type) -> Any:
+def _make_holder(document: object, path: tuple[str, ...], kind: type) -> Any:
     """The object or list at a path, made with all that leads to it."""
-    here = document
+    here: Any = document
     for length, wanted in enumerate([dict] * len(path) + [kind]):
         if length:
             here = here.setdefault(path[length - 1], wanted())
@@ -169,7 +169,9 @@ def _make_holder(document: Any, path: tuple[str, ...], kind: type) -> Any:
     return here
 
 
-def _take_entry(document: Any, entry: HostEntry, host: str, before: Any) -> bool:
+def _take_entry(
+    document: object, entry: HostEntry, host: str, before: Sequence[object] | None
+) -> bool:
     """Remove one entry, restore the value before it, and return True if it was there."""
     there = value_at(document, entry.path)
     if entry.kind in ("server", "rule"):
@@ -197,13 +199,13 @@ def _remove_empty(document: object, path: Path, before: object) -> None:
         path = path[:-1]
 
 
-def _without_hook(element: Any, host: str) -> Any:
+def _without_hook(element: object, host: str) -> object:
     """Remove our hook from an element of an event's list. A group without another hook goes too."""
     handlers = handlers_of(element)
     rest = [one for one in handlers if not is_hook_of(one, host)]
     if rest == handlers:
         return element
-    return {**element, "hooks": rest} if rest else None
+    return {**element, "hooks": rest} if rest and isinstance(element, dict) else None
 
 
 # Reading
@@ -300,12 +302,12 @@ def rewrite_json(text: str, value: object) -> str:
     raise InvalidInput(UNLIKE, _REFUSED)
 
 
-def _change_once(text: str, path: Path, was: Any, value: Any) -> str:
+def _change_once(text: str, path: Path, was: object, value: object) -> str:
     """The text with the first difference between what it says and what it should say taken out of it."""
     in_object = isinstance(was, dict) and isinstance(value, dict)
-    if not in_object and not (isinstance(was, list) and isinstance(value, list)):
+    old, new = _index_items(was), _index_items(value)
+    if old is None or new is None or type(was) is not type(value):
         return _replace(text, path, value)
-    old, new = (one if in_object else dict(enumerate(one)) for one in (was, value))
     shifted = not in_object and len(old) > len(new)  # an item went, and those behind it moved up
     for key in old:
         if key not in new or (shifted and old[key] != new[key]):
@@ -314,6 +316,13 @@ def _change_once(text: str, path: Path, was: Any, value: Any) -> str:
     if key in old:
         return _change_once(text, (*path, key), old[key], new[key])
     return _insert(text, path, new[key], key if in_object else None)
+
+
+def _index_items(value: object) -> dict[Any, object] | None:
+    """The members of an object by name, or the items of a list by position; None for any other value."""
+    if isinstance(value, list):
+        return dict(enumerate(value))
+    return value if isinstance(value, dict) else None
 
 
 def _write(value: object, indent: str | None, text: str) -> str:
@@ -385,7 +394,7 @@ def _remove(text: str, path: Path, key: str | int) -> str:
     return before + behind
 
 
-def rewrite_toml(text: str, value: Any) -> str:
+def rewrite_toml(text: str, value: Values) -> str:
     """Change a text by tomlkit to this value. New tables go to the end; line endings stay the same."""
     import tomlkit
 
@@ -412,7 +421,7 @@ def _cut_table(text: str) -> str:
     return text
 
 
-def _change_tables(tree: Any, was: Values, value: Values) -> None:
+def _change_tables(tree: MutableMapping[str, Any], was: Values, value: Values) -> None:
     """Change only the values of a table that differ."""
     for key in was.keys() - value.keys():
         del tree[key]

@@ -327,6 +327,9 @@ _BRIEF = 40  # a memory without a summary
 DONE = 20  # work done
 METADATA = 200
 _RELATED, RELATED_WORDS = 3, 18  # relations that a hit shows, and words of each
+# Best hits of which a topic needs two for a heading, unless there are few; those that show all their relations; and what others show.
+HEADED_HITS, CONNECTED_HITS = 20, 5
+CHANGING_RELATIONS = ("supersedes", "contradicts", "may_replace", "answers")
 WHOLE_TEXTS = "get_memories gives whole texts."
 _SHORTEST = 200  # characters: no answer is cut below the marks and a word or two
 
@@ -347,11 +350,12 @@ class Arranged(NamedTuple):
 
 
 class ShownMemories(NamedTuple):
-    """Memories to show, notes about them, and the offset of the next page, if there is one."""
+    """Memories to show, notes about them, the offset of the next page and the texts as JSON."""
 
     items: Items
     notes: list[str]
     following: int | None = None
+    details: Sequence[Json] = ()
 
 
 class Form(NamedTuple):
@@ -377,8 +381,14 @@ def arrange_answer(
     """Choose what of an answer is shown within a token budget, everything counted that its form shows."""
     names = _name_hits(memory, answer.hits)
     spans = _find_spans(memory, answer.hits)
-    headings = {id: _head_topic(span) for id, span in spans.items() if span.name}
-    wholes = [_quote_whole(hit, names) for hit in answer.hits]
+    together = Counter(hit.memory.span for hit in answer.hits[:HEADED_HITS])
+    alone = 1 if len(answer.hits) <= CONNECTED_HITS else 2
+    headings = {
+        id: _head_topic(span)
+        for id, span in spans.items()
+        if span.name and together[id] >= alone and not answer.query.asks_set
+    }
+    wholes = [_quote_whole(hit, names, place) for place, hit in enumerate(answer.hits)]
     notes: list[str] = []
     if form.quoted:
         hints = note_lines(split_hints(answer)[1])
@@ -397,21 +407,27 @@ def arrange_answer(
         else sum(map(form.measure, lines))
         for id, lines in headings.items()
     }
-    both = dual(answer, budget, Costs(costs, topics, form.measure_text), offset)
+    sought = find_sought(answer.query)
+    both = dual(answer, budget, Costs(costs, topics, form.measure_text), offset, sought)
     texts = {shaped["id"]: shaped["content"] for shaped in both.details}
     listed = answer.hits[: len(both.index)]
     groups = by_topic([hit for hit in listed if hit.memory.id in texts], spans)
     rest = [hit for hit in listed if hit.memory.id not in texts]
     quoted = {hit.memory.id: whole for hit, whole in zip(listed, wholes, strict=False)}
     items: Items = []
-    for span, together in groups:
+    if answer.query.asks_set and len(texts) > 1:  # a list, whose order is that of time
+        in_order = sorted((hit for _, hits in groups for hit in hits), key=_made_at)
+        groups = [(None, in_order)]
+        items.append(_head_set(in_order))
+    for span, members in groups:
         items += headings.get(span.id, []) if span else []
-        items += [quoted[hit.memory.id]._replace(text=texts[hit.memory.id]) for hit in together]
+        items += [quoted[hit.memory.id]._replace(text=texts[hit.memory.id]) for hit in members]
     summaries = {line["id"]: line["summary"] for line in both.index}
     lines = [quote_line(hit.memory, names, summaries[hit.memory.id]) for hit in rest]
     if lines:
         items += [_head_rest(len(lines), bool(texts)), *lines]
-    shown = _say_shown(answer, len(texts), len(lines), form.more, offset)
+    cut_short = sum("truncated" in shaped for shaped in both.details)
+    shown = _say_shown(answer, len(texts), len(lines), form.more, offset, cut_short)
     return Arranged(answer, both, groups, rest, items, [shown, *notes])
 
 
@@ -442,6 +458,16 @@ def _head_topic(span: Span) -> list[str]:
     return [f"Topic: {span.name}", *(cut_to(line, DONE) for line in done)]
 
 
+def _made_at(hit: Hit) -> datetime:
+    return hit.memory.created_at
+
+
+def _head_set(hits: Sequence[Hit]) -> str:
+    """The heading of an answer to a question for all of something."""
+    places = {hit.memory.session or hit.memory.id for hit in hits}
+    return f"Oldest first ({len(hits)} from {many(len(places), 'place')}):"
+
+
 def _head_rest(number: int, behind: bool) -> str:
     return f"Also ({number}):" if behind else f"Matches ({number}):"
 
@@ -450,19 +476,24 @@ def _say_most(answer: Answer, form: Form, offset: int) -> str:
     """The longest that may be said of the numbers of an answer, with the heading of its index."""
     number = len(answer.hits)
     after = f"{_head_rest(number, False)}\n"
-    return after + _say_shown(answer._replace(total=10**9), number, number, form.more, offset)
+    return after + _say_shown(
+        answer._replace(total=10**9), number, number, form.more, offset, number
+    )
 
 
-def _say_shown(answer: Answer, full: int, lines: int, more: str, offset: int) -> str:
+def _say_shown(
+    answer: Answer, texts: int, lines: int, more: str, offset: int, excerpts: int
+) -> str:
     """Summarize how many matches are shown, and where the next page begins."""
     if not answer.hits:
         known = answer.total or split_hints(answer)[0]
         other = "" if known else " Try other words, another mode, or no filters."
         return say_none(answer) + other
-    summary = f"{full} in full, {lines} as a line, {answer.total:,} found."
-    if lines and more:
+    parts = f" {excerpts} as an excerpt," if excerpts else ""
+    summary = f"{texts - excerpts} in full,{parts} {lines} as a line, {answer.total:,} found."
+    if (lines or excerpts) and more:
         summary += f" {more}"
-    return _say_next(summary, offset + full + lines, answer.total)
+    return _say_next(summary, offset + texts + lines, answer.total)
 
 
 def _say_next(summary: str, after: int, total: int) -> str:
@@ -624,7 +655,14 @@ def talk_lines(
 # Items, and their two forms
 
 
-def quote_memory(memory: Memory, names: Names, text: str | None = None, **more: Any) -> Quote:
+def quote_memory(
+    memory: Memory,
+    names: Names,
+    text: str | None = None,
+    *,
+    brief: bool = False,
+    beside: tuple[str, ...] = (),
+) -> Quote:
     """A memory as an item, with what keeps it from being believed, if anything does."""
     closed = {"todo": "done", "problem": "solved"}.get(memory.kind, "answered")
     state = closed if memory.answered else ""
@@ -643,7 +681,8 @@ def quote_memory(memory: Memory, names: Names, text: str | None = None, **more: 
         memory.created_at,
         memory.content if text is None else text,
         ", ".join(filter(None, [state, project])),
-        **more,
+        brief,
+        beside,
     )
 
 
@@ -726,11 +765,17 @@ def _name_hits(memory: "Bethink", hits: Sequence[Hit]) -> Names:
     return short_ids(memory, [hit.memory for hit in hits], related)
 
 
-def _quote_whole(hit: Hit, names: Names) -> Quote:
-    """A hit in full, with what its author added and what it is connected to."""
+def _quote_whole(hit: Hit, names: Names, place: int) -> Quote:
+    """A hit in full, with what its author added and what it is connected to.
+
+    Beyond the best hits, only relations that change it are shown.
+    """
     added = _quote_metadata(hit.memory)
     facts = [f"metadata: {added}"] if added else []
-    beside = (*facts, *_quote_relations(hit.memory, hit.related, names))
+    related = hit.related
+    if place >= CONNECTED_HITS:
+        related = tuple(pair for pair in related if pair[0].type in CHANGING_RELATIONS)
+    beside = (*facts, *_quote_relations(hit.memory, related, names))
     return quote_memory(hit.memory, names, beside=beside)
 
 

@@ -8,7 +8,7 @@ of the database, and the cost of a language model.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ from bethink.features import language
 from bethink.hooks import spool, state
 from bethink.ingest.reconcile import OPEN
 from bethink.llm import DAYS_REPORTED, open_budget
-from bethink.model import KINDS, STATEMENTS, Json, Memory, Session, Span
+from bethink.model import FILES, KINDS, STATEMENTS, TRUST, Filter, Json, Memory, Session, Span
 
 _MOST_SESSIONS = 5000  # counted by agent
 MOST_IDEAS = 1000
@@ -57,8 +57,8 @@ def list_turns(
 
 # What happened
 
-_LOOKED = 200  # newest statements that are searched for changes of mind
-WEEKS = 26  # of the calendar
+_LOOKED = 200  # newest statements that are searched for changes of mind; by hand
+WEEKS = 26  # of the calendar; a bound
 MOST_RECENT = 12  # conversations, statements, open items
 
 
@@ -75,11 +75,16 @@ def catch_up(memory: Bethink, scopes: tuple[str, ...], since: datetime) -> Json:
         "told": store.count(statements),
         "sessions": [one for one in sessions if (one.ended_at or one.started_at or since) > since],
         "changes": _find_changes(memory, scopes, found),
-        "newest": found[:MOST_RECENT],
+        # Notes and statements from conversations before those from files and imports.
+        "newest": sorted(found, key=_is_from_elsewhere)[:MOST_RECENT],
         # To-dos, questions and problems of any age.
         "open": memory.list(filter=undone, limit=MOST_RECENT),
         "days": {day.isoformat(): days[day] for day in sorted(days)},  # of the calendar
     }
+
+
+def _is_from_elsewhere(one: Memory) -> bool:
+    return one.source_type in FILES or one.trust < TRUST["agent"]
 
 
 def _find_changes(
@@ -95,13 +100,111 @@ def _find_changes(
     return [{"new": new[source], "old": old[target]} for source, target in pairs[:MOST_RECENT]]
 
 
+# What agents were shown
+
+MOST_SHOWN = 500  # memories that are looked up
+
+
+class ShownMemory(NamedTuple):
+    """A memory that a hook put into an agent's context, and whether the agent then used it."""
+
+    memory: Memory
+    sessions: int  # that got it
+    last: datetime
+
+
+class ShownMemories(NamedTuple):
+    """Memories that agents on this machine were shown, the latest first."""
+
+    sessions: int  # that were shown anything
+    items: Sequence[ShownMemory]
+
+
+def list_shown(memory: Bethink, scopes: Sequence[str]) -> ShownMemories:
+    """List what hooks showed to agents on this machine, as far as it is in these scopes."""
+    last: dict[str, float] = {}
+    times, sessions = Counter[str](), []
+    for at, delivery in state.list_deliveries():
+        ids = {str(id) for id in delivery.ids}
+        times.update(ids)
+        last.update({id: max(at, last.get(id, at)) for id in ids})
+        sessions.append(ids)
+    latest = sorted(last, key=lambda id: -last[id])[:MOST_SHOWN]
+    seen = {one.id: one for one in memory.store.get(latest) if one.scope in scopes}
+    items = [
+        ShownMemory(seen[id], times[id], datetime.fromtimestamp(last[id], UTC))
+        for id in latest
+        if id in seen and not seen[id].deleted_at
+    ]
+    return ShownMemories(sum(bool(ids & seen.keys()) for ids in sessions), items)
+
+
+# Facets
+
+MOST_COUNTED = 1000  # newest memories
+FACET_VALUES = 12  # of one facet
+PERIODS = {"1d": 1, "7d": 7, "30d": 30, "365d": 365}  # → days
+
+
+class Facets(NamedTuple):
+    """Numbers of memories by value: for each facet the values that most of them have."""
+
+    counted: int  # memories
+    more: bool  # whether there are older ones
+    kind: Mapping[str, int]
+    since: Mapping[str, int]
+    host: Mapping[str, int]
+    tag: Mapping[str, int]
+    entity: Mapping[str, int]
+    source: Mapping[str, int]
+
+
+def count_facets(memory: Bethink, filter: Filter) -> Facets:
+    """Count the newest memories of a filter by each facet."""
+    found = memory.list(filter=filter, limit=MOST_COUNTED + 1)
+    counted, now = found[:MOST_COUNTED], memory.clock()
+    ages = [(now - one.created_at).days for one in counted]
+
+    def count(values: Iterable[object]) -> dict[str, int]:
+        numbers = Counter(str(value) for value in values if value)
+        return dict(numbers.most_common(FACET_VALUES))
+
+    return Facets(
+        len(counted),
+        len(found) > len(counted),
+        dict(Counter(one.kind for one in counted).most_common()),
+        {name: sum(age < days for age in ages) for name, days in PERIODS.items()},
+        count(one.metadata.get("host") for one in counted),
+        count(tag for one in counted for tag in one.tags),
+        count(entity.name for one in counted for entity in one.entities),
+        count(one.path for one in counted if not one.session),
+    )
+
+
+# How a statement changed
+
+MOST_STEPS = 20  # of a chain of replacements
+
+
+def trace_versions(memory: Bethink, id: str) -> list[Memory]:
+    """List the statements that a memory replaced and those that replaced it, oldest first."""
+    chain, edge = {memory.one(id).id}, [memory.one(id).id]
+    while edge and len(chain) < MOST_STEPS:
+        relations = memory.store.relations(edge)
+        ends = {end for one in relations if one.type == "supersedes" for end in one[:2]}
+        edge = sorted(ends - chain)
+        chain |= ends
+    found = [one for one in memory.store.get(sorted(chain)) if one.scope in memory.scopes]
+    return sorted(found, key=lambda one: (one.created_at, one.id))
+
+
 # Graphs
 
 _ABOUT = "about:"  # prefix for the name of an entity, where the id of a memory is possible
 MENTIONS = "mentions"  # edge from a memory to an entity it is about
-THINGS = 8  # entities of one memory
-BEST = 5  # results of a question that count as its focus
-LEAST_SHARE = 12  # memories that one entity may add, even in a small graph
+THINGS = 8  # entities of one memory; by hand
+BEST = 5  # results of a question that count as its focus; by hand
+LEAST_SHARE = 12  # memories that one entity may add, even in a small graph; by hand
 
 
 class GraphNode(NamedTuple):
@@ -110,6 +213,8 @@ class GraphNode(NamedTuple):
     type: str  # a kind of memory, or a type of entity
     scope: str = ""  # of a memory
     distance: int = 0  # steps from the focus
+    at: datetime | None = None  # when a memory was recorded
+    replaced: bool = False  # by a newer memory
 
 
 class GraphEdge(NamedTuple):
@@ -167,7 +272,11 @@ class _GraphBuilder:
 
     def add_memories(self, found: Iterable[Memory], distance: int) -> None:
         for one in found:
-            self._add(GraphNode(one.id, one.summary, one.kind, one.scope, distance))
+            replaced = one.superseded_by is not None
+            node = GraphNode(
+                one.id, one.summary, one.kind, one.scope, distance, one.created_at, replaced
+            )
+            self._add(node)
             if one.id in self._nodes:
                 self._memories[one.id] = one
 
@@ -231,7 +340,7 @@ class _GraphBuilder:
 # Statistics. Counting takes a moment, so a server counts in the background and shows the latest result
 # (`app/http/projects.py`).
 
-GROWTH_WEEKS = 12
+GROWTH_WEEKS = 12  # a bound
 
 
 def examine(memory: Bethink) -> Json:
@@ -259,7 +368,7 @@ def _count_captures(memory: Bethink) -> list[Json]:
     """Count sessions, captures, waiting transcripts and failures of every known agent."""
     sessions = memory.store.sessions(memory.every_scope(), _MOST_SESSIONS)
     captured = {host: datetime.fromtimestamp(at, UTC) for host, at in spool.read_captures().items()}
-    waiting = Counter(entry.host for entry in spool.list_waiting())
+    waiting = Counter(entry.host for entry in spool.list_waiting() if entry.host)
     failed = Counter[str]()
     for failure in state.read_failures():
         failed[failure.host] += failure.count

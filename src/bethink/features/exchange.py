@@ -258,7 +258,7 @@ def _read_whole(file: Path) -> bytes:
     return raw
 
 
-def _read_memory(value: Any, number: int, file: Path) -> Incoming:
+def _read_memory(value: JsonObject, number: int, file: Path) -> Incoming:
     """Read a memory of an export. The export of a server has fewer fields."""
     try:
         read = "transcript" if value.get("session") else "markdown"

@@ -21,6 +21,7 @@ from bethink.features import promotion, tending
 from bethink.features.tending import COMPARED, Pair
 from bethink.ingest.reconcile import BELIEVED, OPEN
 from bethink.model import (
+    FILES,
     PERSONAL,
     TRUST,
     Change,
@@ -30,7 +31,6 @@ from bethink.model import (
     fields_of,
     make_passage,
 )
-from bethink.recall.shape import citation
 from bethink.store.transfer import split_pages
 from bethink.text import check_choice
 
@@ -38,8 +38,9 @@ QUEUES = tuple("contradictions duplicates doubtful questions preferences promoti
 PAIRS = ("contradictions", "duplicates")
 _SECONDS = 0.06  # time limit for comparing pairs: a few searches' worth
 MOST_COUNTED = 99
-AT_ONCE = 8  # statements that are read, and embedded if necessary, together
-_NEAREST = 24  # neighbours of a statement, including turns and passages
+_LISTED_AT_ONCE, _MOST_LISTED = 500, 10_000
+AT_ONCE = 8  # statements that are read, and embedded if necessary, together; a bound
+_NEAREST = 24  # neighbours of a statement, including turns and passages; by hand
 # Fields that a memory keeps when it is bound to one project. Its metadata describes how the personal one was read.
 _BOUND_FIELDS = [
     name for name, info in fields_of(Memory).items() if info.addable and name != "metadata"
@@ -111,7 +112,7 @@ def _singles(memory: Bethink, queue: str, limit: int, start: int) -> Iterator[tu
     if queue == "promotions":
         found = promotion.candidates(memory, most)
     else:
-        listed = memory.list(filter=memory.filter(**FILTERS[queue]), limit=most)
+        listed = _list_matching(memory, queue, most)
         found = [(one, _why(queue, one)) for one in listed]
         if queue == "doubtful":
             requested = _find_requested(memory)
@@ -123,6 +124,19 @@ def _singles(memory: Bethink, queue: str, limit: int, start: int) -> Iterator[tu
         for one, reason in found[start:]
         if one.id in ids or queue not in _read_kept(one)
     )
+
+
+def _list_matching(memory: Bethink, queue: str, most: int) -> list[Memory]:
+    """Memories of a queue, newest first, without facts that were read from the project's files."""
+    wanted, found = memory.filter(**FILTERS[queue]), list[Memory]()
+    for offset in range(0, _MOST_LISTED, _LISTED_AT_ONCE):
+        page = memory.list(filter=wanted, limit=_LISTED_AT_ONCE, offset=offset)
+        found += (
+            one for one in page if one.source_type not in FILES or one.trust == TRUST["quarantined"]
+        )
+        if len(found) >= most or len(page) < _LISTED_AT_ONCE:
+            break
+    return found[:most]
 
 
 def _find_requested(memory: Bethink) -> list[tuple[Memory, str]]:
@@ -145,10 +159,10 @@ def _why(queue: str, one: Memory) -> str:
     if queue == "questions":
         return "still open"
     if queue == "preferences":
-        return f"applies in every project; from a conversation: {citation(one)}"
+        return "from a conversation; applies in every project"
     if one.trust == TRUST["quarantined"]:
         return "quarantined: searches do not show it"
-    return f"not confirmed by anyone: read from {one.source}"
+    return f"unverified: read from {one.source}"
 
 
 # Pairs

@@ -116,11 +116,13 @@ def _sync_markdown(
     collection: str,
     cut: tuple[str, int, int],
     progress: Progress,
-    **how: object,
+    looked: Callable[[str], bool] = lambda uri: True,
+    dry_run: bool = False,
 ) -> Synced:
     warnings: list[str] = []
     documents = markdown.documents(found, *cut, warnings)
-    synced = _sync(memory, documents, collection, "markdown", len(found), progress, **how)
+    total = len(found)
+    synced = _sync(memory, documents, collection, "markdown", total, progress, looked, dry_run)
     return synced._replace(hints=(*synced.hints, *warnings))
 
 
@@ -208,7 +210,8 @@ def _sync(
     type: str,
     total: int = 0,
     progress: Progress = None,
-    **how: Any,
+    looked: Callable[[str], bool] = lambda uri: True,
+    dry_run: bool = False,
 ) -> Synced:
     """Synchronise a collection. A reader may report a few more items than the total, such as broken links."""
     return memory.sync(
@@ -217,7 +220,8 @@ def _sync(
         type=type,
         alive=lambda uri: (memory.project.worktree / path_of(uri)).exists(),
         progress=progress and (lambda done: progress(min(done, total), total)),
-        **how,
+        looked=looked,
+        dry_run=dry_run,
     )
 
 

@@ -730,11 +730,13 @@ def _to_switch(value: object) -> bool:
     return value not in (0, False, "0", "false", "")
 
 
-def _to_number(value: Any, most: float, least: float = 0.0) -> float | None:
+def _to_number(value: object, most: float, least: float = 0.0) -> float | None:
     """Convert a value to a number within bounds."""
+    if not isinstance(value, str | int | float):
+        return None
     try:
         number = float(value)
-    except (TypeError, ValueError, OverflowError):
+    except (ValueError, OverflowError):
         return None
     return None if isnan(number) else max(least, min(number, most))
 

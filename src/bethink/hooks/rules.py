@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from bethink.config import locate_database
 from bethink.hooks import state
-from bethink.ingest.rules import RULE_KINDS, Subjects, describe_calls, find_subjects, make_keys
-from bethink.language.rules import binds, reports
+from bethink.ingest.rules import RULE_KINDS, Subjects, describe_calls, find_subjects, list_keys
+from bethink.language.rules import binds, directs, reports
 from bethink.model import TRUST, is_inferred, is_untrusted_import
 
 if TYPE_CHECKING:
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from bethink.model import Memory
 
 BAR = 0.6  # chance of the judge from which a statement is shown (bench/LOG.md, 2026-11-18)
+DIRECTED_BAR = (
+    0.35  # of a user's statement that requires or forbids something (bench/LOG.md, 2026-11-18)
+)
 READ = 280  # characters of a statement that the judge reads, as at prompts
 _MOST = 2000  # statements of a project, the newest
 _CHECK_INTERVAL = 60.0  # seconds between two looks at whether the index is still right
@@ -44,7 +47,7 @@ def read_index(database: str, scope: str) -> Mapping[str, Any]:
 def find_marked(index: Mapping[str, Any], touched: Subjects) -> list[str]:
     """Ids of the statements that may apply to a call, the surest first."""
     rows: Mapping[str, Any] = index.get("keys") or {}
-    keys = [hash_key(key) for key in make_keys(touched)] if rows else []
+    keys = [hash_key(key) for key in list_keys(touched)] if rows else []
     found = [row for key in keys for row in rows.get(key, ())]
     return list(dict.fromkeys(id for id, _ in sorted(found, key=lambda row: -row[1])))
 
@@ -80,16 +83,33 @@ def refresh(memory: Bethink) -> int:
     )
     if known.get("print") != print_of:
         keys = judge_statements(memory, statements)
-        known = {"keys": keys, "print": print_of}
+        known = {"keys": keys, "print": print_of, "gone": _list_gone(memory, statements)}
     state.write_json(find_file(database, scope), {**known, "stamp": stamp, "looked": looked})
     return len({id for rows in known["keys"].values() for id, _ in rows})
+
+
+def _list_gone(memory: Bethink, statements: Sequence[Memory]) -> list[str]:
+    """Hashes of the symbols that statements name and that the code has no more."""
+    from bethink.features.citations import find_gone_symbols
+
+    gone = find_gone_symbols(memory, statements)
+    return sorted({hash_key(f"symbol {name}") for names in gone.values() for name in names})
+
+
+def find_gone(index: Mapping[str, Any], one: Memory, root: Path) -> str:
+    """The first file, command or symbol of a statement that no longer exists; '' if all do."""
+    from bethink.features.citations import find_missing, find_symbols
+
+    hashes = set(index.get("gone") or ())
+    symbols = (name for name in find_symbols(one.content) if hash_key(f"symbol {name}") in hashes)
+    return next(iter(find_missing(one.content, root)), "") or next(symbols, "")
 
 
 def list_statements(memory: Bethink) -> list[Memory]:
     """List the statements of a project that name a file or a command and are trusted enough."""
     wanted = memory.filter(kinds=RULE_KINDS, min_trust=TRUST["agent"])
     found = memory.list(filter=wanted, limit=_MOST)
-    return [one for one in found if any(find_subjects(one.content[:READ])) and _is_rule(one)]
+    return [one for one in found if find_subjects(one.content[:READ]).named and _is_rule(one)]
 
 
 def _is_rule(one: Memory) -> bool:
@@ -97,6 +117,8 @@ def _is_rule(one: Memory) -> bool:
     if one.newer or is_untrusted_import(one):
         return False
     noticed = is_inferred(one) and one.trust < TRUST["user"]
+    if reports(one.content[:READ]) and not binds(one.content[:READ]):
+        return False
     return not noticed or (binds(one.content[:READ]) and not reports(one.content[:READ]))
 
 
@@ -106,15 +128,22 @@ def judge_statements(memory: Bethink, statements: Sequence[Memory]) -> dict[str,
 
     judge = memory.judge or (Judge(memory.config.threads) if memory.config.judge else None)
     asked = [
-        (one.id, key, (call, one.content[:READ]))
+        (one.id, key, (call, one.content[:READ]), _find_bar(one))
         for one in statements
         for key, call in describe_calls(find_subjects(one.content[:READ]))
     ]
     keys: dict[str, list[Any]] = {}
     if judge is None or not asked:
         return keys
-    chances = judge.apply([pair for _, _, pair in asked])
-    for (id, key, _), chance in zip(asked, chances, strict=True):
-        if chance >= BAR:
+    pairs = list(dict.fromkeys(pair for _, _, pair, _ in asked))  # several keys ask the same
+    chances = dict(zip(pairs, judge.apply(pairs), strict=True))
+    for id, key, pair, bar in asked:
+        if (chance := chances[pair]) >= bar:
             keys.setdefault(hash_key(key), []).append([id, round(chance, 3)])
     return keys
+
+
+def _find_bar(one: Memory) -> float:
+    """Return the chance from which a statement is shown: lower where a user requires or forbids something."""
+    directed = one.trust >= TRUST["user"] and directs(one.content[:READ])
+    return DIRECTED_BAR if directed else BAR

@@ -26,7 +26,7 @@ from bethink.errors import BethinkError
 from bethink.hooks import state
 from bethink.hooks.state import Hook
 from bethink.model import NOTHING
-from bethink.project import is_paused
+from bethink.project import SHARED_FOLDER, is_paused
 from bethink.text import sha256
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 NEW, TAKEN = ".json", ".taken"
 UNDER_WAY = ("prompt", "pre-compact", "post-compact")  # events after which a turn goes on
 NICE = 10
+SHARED = "shared"  # the event of a folder that colleagues share
 DEFAULTS = Config()
 LOCK = 3  # the file descriptor under which a worker inherits its lock
 
@@ -99,6 +100,16 @@ def note(hook: Hook, database: str, project: "Project | None" = None) -> None:
     # The worker may have been started by a session with other values.
     places = {name: os.environ[name] for name in agent.variables if name in os.environ}
     write(path, entry._replace(places=places))
+
+
+def note_shared(project: "Project", database: str) -> None:
+    """Note that a project has files that colleagues shared, if there is a folder of them."""
+    shared = project.worktree / SHARED_FOLDER
+    if not shared.is_dir() or is_paused(str(project.worktree), project.scope):
+        return
+    path = folder() / f"{key_of(database)}-{_hash(str(shared))}{NEW}"
+    where = str(project.worktree)
+    write(path, SpoolEntry("", str(shared), "", where, SHARED, time.time(), full_name(database)))
 
 
 def write(path: Path, entry: SpoolEntry) -> None:

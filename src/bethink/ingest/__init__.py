@@ -15,14 +15,16 @@ if TYPE_CHECKING:
         edit,
         git,
         ideas,
+        languages,
         pipeline,
         reconcile,
         redact,
         sync,
+        undo,
     )
 
 STAGES = """
-analyze code compare edit git ideas pipeline reconcile redact sync
+analyze code compare edit git ideas languages pipeline reconcile redact sync undo
 """.split()
 
 

@@ -36,7 +36,7 @@ from bethink.ingest.symbols import (
     shorten,
 )
 from bethink.ingest.sync import Document, Skipped
-from bethink.model import Entity, Passage
+from bethink.model import Entity, Lines, Passage
 from bethink.text import refuse_constant, replace_broken
 
 SMALL = 600  # characters up to which neighbours share a passage
@@ -45,8 +45,8 @@ _FIELDS = 400  # characters of the fields of a type
 _NAMES = 500  # characters of the names in a file's own passage
 _SPOKEN = 200  # characters that a body lends to a function without documentation
 _READ = 20_000  # characters of a body that are looked at
-ENTITIES = 8
-_SUMMARY_WORDS = 20  # words
+ENTITIES = 8  # by hand
+_SUMMARY_WORDS = 20  # words; a bound
 _VALUES = frozenset("constant field variable property".split())
 _VERSION = 4  # of how files become passages; a new one reads every file again
 _LARGEST = 2_000_000  # bytes of a source file
@@ -252,7 +252,11 @@ def _make_passage(
     content: Iterable[str],
     names: Sequence[str],
     entities: Iterable[str],
-    **fields: Any,
+    *,
+    section: str,
+    lines: Lines | None,
+    summary: str | None = None,
+    embed: bool = True,
 ) -> Passage:
     """Make a passage that names its file, its symbols and the first of its entities."""
     named = (Entity(name, "symbol") for name in islice(filter(None, entities), ENTITIES))
@@ -261,7 +265,10 @@ def _make_passage(
         kind="code",
         entities=(Entity(entry.path, "file"), *named),
         metadata={"path": entry.path, "language": entry.language, "symbols": list(names[:100])},
-        **fields,
+        section=section,
+        lines=lines,
+        summary=summary,
+        embed=embed,
     )
 
 

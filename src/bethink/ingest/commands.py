@@ -47,6 +47,8 @@ RUNNERS = tuple(
         "nix develop -c",
     )
 )
+_INTERPRETERS = ("python", "python3", "node", "ruby", "php", "bash", "sh")
+_ARGUMENT = re.compile(r"[/.=\\*\d'\"]")
 _KEYWORDS = re.compile(
     r"(?:for|while|until|if|case|select|function|\{|\(|!|trap|eval|wait)(?:\s|$)|\w+\s*\(\)"
 )
@@ -159,8 +161,25 @@ def name_family(command: str) -> str:
         ["x"],
     ):
         return " ".join([program, *rest[:2]])
+    if program not in _INTERPRETERS:  # what follows is a file or a value, not a verb
+        rest = [word for word in rest[:2] if not _ARGUMENT.search(word)] + rest[2:]
     deep = program in ("gh", "glab", "docker", "aws", "gcloud")
     return " ".join([program, *rest[: 2 if deep else 1]]) if program in PROGRAMS else program
+
+
+def name_job(command: str) -> str:
+    """The work of a command under any runner: `pytest` for `uv run pytest`."""
+    words = strip_command(command).split()
+    for runner in RUNNERS:
+        if words[: len(runner)] == list(runner) and len(words) > len(runner):
+            words = words[len(runner) :]
+            break
+    if len(words) > 2 and words[0].startswith("python") and words[1] == "-m":
+        words = words[2:]
+    program, _, rest = name_family(" ".join(words)).partition(" ")
+    return (
+        f"npm {rest}".strip() if program in ("pnpm", "yarn", "bun") else f"{program} {rest}".strip()
+    )
 
 
 def name_program(command: str) -> str:

@@ -6,7 +6,7 @@ longer than a statement. Nothing here writes, and nothing runs inside a transact
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -41,14 +41,15 @@ from bethink.model import NOTHING, STATEMENTS, Change, Filter, Memory, Relation
 from bethink.store.base import Store
 
 MOST_KNOWN = 12  # known statements that a new one is compared with
-_BY_NAME, MOST_WAITING = 3, 4  # of them that only share a name with it, and that wait for an answer
+# Of them that only share a name with it, and that wait for an answer. By hand.
+_BY_NAME, MOST_WAITING = 3, 4
 # Nearness below which two statements are about something else: of 60 that replace another none is below .17. An answer need not
 # resemble its question at all (half are below .16), so the nearest that wait are asked about in any case, and so are the few
 # nearest of all, which may say it in another language (pairs of 2026-11).
 _NEAR, _NEAREST = 0.15, 3
 MOST_PAIRS = 512  # that the judge is asked about in one write: some seconds of one core
-FEWEST_WORDS = 2  # words of what can be a statement
-# Nearness from which a text that states a change is compared with a known one, where no judge is at hand.
+FEWEST_WORDS = 2  # words of what can be a statement; by hand
+# Nearness from which a text that states a change is compared with a known one, where no judge is at hand. By hand.
 SUBJECT = 0.25
 SPOKEN_SOURCES = ("note", "transcript")  # sources in which one thing replies to another
 
@@ -209,7 +210,7 @@ def _load_proposed(verdict: Verdict, memory: Memory, store: Store) -> list[Memor
 
 def _neighbours(
     memory: Memory,
-    own: Any,
+    own: Sequence[Collection[float]],
     options: WriteOptions,
     store: Store,
     embedder: Embedder | None,
@@ -238,7 +239,7 @@ def _neighbours(
 
 
 def nearest(
-    vector: object,
+    vector: Collection[float],
     filter: Filter,
     store: Store,
     embedder: Embedder,
@@ -260,7 +261,7 @@ def _load(items: Sequence[tuple[int, float]], store: Store, embedder: Embedder) 
 
 
 def _nearest_by_name(
-    memory: Memory, vector: object, filter: Filter, store: Store, embedder: Embedder
+    memory: Memory, vector: Collection[float], filter: Filter, store: Store, embedder: Embedder
 ) -> list[Neighbour]:
     """Return a few memories that name the same things."""
     if not memory.entities:

@@ -19,9 +19,18 @@ from bethink.ingest.commands import (
     PROGRAMS,
     clean_command,
     name_family,
+    name_job,
     name_program,
     split_line,
     strip_command,
+)
+from bethink.ingest.tools import (
+    EDIT_CONFLICT,
+    NEAR,
+    TOOL_KINDS,
+    describe_call,
+    find_tool_fix,
+    read_tool_error,
 )
 from bethink.model import COMMAND_LENGTH, ToolEvent
 from bethink.text import blake2b, compile_late
@@ -62,8 +71,8 @@ _EXIT_LINE = compile_late(r"(?:Error: )?Exit code:? \d+")
 _NOISE = compile_late(
     r"(?:npm (?:ERR!|error) (?:code|errno|syscall|path|command|A complete log|Lifecycle|workspace|location|Exit status|signal|at |\s*$)"
     r"|\s*ELIFECYCLE|.*(?:command failed with exit code|exit status \d+$|exited with (?:code )?\d+|exited \(\d+\)|Command failed)"
-    r"|make(?:\[\d+\])?: \*\*\* |error Command failed|.{0,40}ERR_PNPM_RECURSIVE(?!.{0,80}not found)|✖ \d+ |.{0,20}\b\d+ (?:failed|failing|errors?)\b|undefined$|(?:FAIL|ok)\s+\S{1,200}\s+(?:\[|\(cached|[\d.]+s)|FAIL$|.{0,4}Build failed in|\s*at .{1,200}:\d+|\s*File \".{1,200}\", line \d+"
-    r"|\[.{1,40}\] ERROR task failed|error: could not compile .{0,80} due to|.*\bwarning\b|For more information"
+    r"|make(?:\[\d+\])?: \*\*\* (?!No rule)|error Command failed|.{0,40}ERR_PNPM_RECURSIVE(?!.{0,80}not found)|✖ \d+ |.{0,20}\b\d+ (?:failed|failing|errors?)\b|undefined$|(?:FAIL|ok)\s+\S{1,200}\s+(?:\[|\(cached|[\d.]+s)|FAIL$|.{0,4}Build failed in|\s*at .{1,200}:\d+|\s*File \".{1,200}\", line \d+"
+    r"|_{3,} .{1,200} _{3,}$|={3,} .{0,200} ={3,}$|\[.{1,40}\] ERROR task failed|error: could not compile .{0,80} due to|.*\bwarning\b|For more information"
     r"|.{0,40}(?:0 errors?\b|0 fail|no errors)|hint:|Error: Process completed|> |\$ |Waiting |.{0,60}Deprecation|.*DEPRECATED|.*DEPRECATION)",
     re.IGNORECASE,
 )
@@ -71,11 +80,11 @@ _STRONG = compile_late(
     r"\.(?:go|rs|c|cc|cpp|h|java|kt|swift|zig):\d+:\d+: |(?:^|[\s:(\]])(?:fatal:|error:|error\[|error\s+TS\d|error \w+:|ERROR\b|panic:|panicked at|npm (?:ERR!|error) |Traceback|\w{0,60}(?:Error|Exception)(?::| \[)"
     r"|AssertionError|FAIL\b|FAILED\b|✖|✗|✘|× |E\s{3,}\w)|command not found|: not found$|No such file or directory|Permission denied"
     r"|unknown (?:flag|option|command|shorthand|json field)|Unknown JSON field|(?:un)?recognized (?:argument|option)|is not recognized|address already in use|refused"
-    r"|\[(?:remote )?rejected\]|^CONFLICT|did not match any|is (?:not|already) |cannot |can't |could not |couldn't |unable to |not found\b|is required"
+    r"|\[(?:remote )?rejected\]|^CONFLICT|did not match any|^Diff in |[Ww]ould reformat|Code style issues|No rule to make target|is (?:not|already) |cannot |can't |could not |couldn't |unable to |not found\b|is required"
 )
 _GO_CAUSE = compile_late(r"\w{1,100}_test\.go:\d+: \S")
 _WEAK = compile_late(
-    r"\b(?:error|failed|failure|fails|invalid|missing|denied|unexpected|undefined|unknown|ignored|unsupported|expected|no such|must|not)\b",
+    r"\b(?:error|failed|failure|fails|invalid|missing|denied|unexpected|undefined|unknown|ignored|unsupported|expected|no such|must|not|please run|to get started)\b",
     re.IGNORECASE,
 )
 _PASSED = compile_late(
@@ -103,11 +112,12 @@ KINDS: Mapping[str, re.Pattern[str]] = {
         r"|no required module provides|missing go\.sum entry|node_modules .{0,20}missing|unresolved import|can't find crate|couldn't exec process"
         r"|executable doesn't exist|not in your package\.json|could not find a version that satisfies|ERR_MODULE_NOT_FOUND|failed to resolve import",
         "version": r"requires? (?:go|node|python|rust|ruby|java|a different)\b|unsupported engine|EBADENGINE|version mismatch|incompatible (?:version|with)"
-        r"|exec format error|bad CPU type|requires .{1,30}>=|is not supported (?:by|with) |rust-version|lockfile .{0,40}(?:not up to date|out of date|outdated)|frozen.lockfile|needs to be updated but|ERESOLVE|override for .{1,60} conflicts|peer dep",
+        r"|exec format error|bad CPU type|requires .{1,30}>=|is not supported (?:by|with) |rust-version|requires rustc|not supported by the following package|invalid target release|class file version|lockfile .{0,40}(?:not up to date|out of date|outdated)|frozen.lockfile|needs to be updated but|ERESOLVE|override for .{1,60} conflicts|peer dep",
         "permission": r"permission denied|EACCES|EPERM|operation not permitted|access denied|not authorized|unauthorized|authentication failed"
         r"|HTTP 40[13]\b|403 forbidden|could not read Username|must be root|resource not accessible|publickey|gh auth login|GH_TOKEN",
         "environment variable": r"(?:environment )?variable .{0,60}(?:not set|required|missing|undefined|unset)|unbound variable|\b[A-Z][A-Z0-9]+_[A-Z0-9_]+\b.{0,30}"
-        r"(?:is (?:not set|required|missing)|not set|must be set)|missing required environment|missing .{0,20}api key",
+        r"(?:is (?:not set|required|missing)|not set|must be set)|missing required environment|missing .{0,20}api key"
+        r"|(?:defin|sett|export|set)(?:e|ing)? (?:the )?(?:environment variable )?(?-i:[A-Z][A-Z0-9]+_[A-Z0-9_]+)\b",
         "conflict": r"\[(?:remote )?rejected\]|non-fast-forward|^CONFLICT|merge conflict|not fully merged|would be overwritten|unrelated histories|divergent branches"
         r"|upstream branch|fetch first|protected branch|needs merge|unmerged|already exists|already checked out|used by worktree|nothing to commit|cannot rebase"
         r"|index\.lock|not possible to fast-forward|cannot lock ref|no commits between|refusing to merge|ignored by one of your",
@@ -161,15 +171,33 @@ _REMEDIES = {
     ),
     "wrong directory": compile_late(r"\b(?:cd|mkdir|cp|mv|git|touch|init)\b"),
 }
+# A runner that lacks a target or a script, and words that name the same work there.
+_NO_TARGET = compile_late(
+    r"no rule to make target|missing script|unknown (?:script|command|task|target)|no task|no such (?:command|task)|command .{1,60} not found",
+    re.IGNORECASE,
+)
+_SYNONYMS = tuple(
+    frozenset(words.split())
+    for words in (
+        "test tests unit spec",
+        "lint fmt format style fix prettier",
+        "build compile bundle dist package",
+        "dev start serve run watch",
+        "type types typecheck tsc mypy typing",
+        "migrate migration migrations upgrade",
+    )
+)
 JOINT = " && "
 _SETTINGS = compile_late(
     r"\.(?:json|jsonc|toml|ya?ml|ini|cfg|conf|env|lock|properties|gradle|mod|xml)$|/\.[\w.-]+$|file$"
 )
-_REMEMBERED = 12  # changes since a failure
-_PENDING = 12  # failures of a session that wait for their fix
-_NEAR = 4  # commands behind a failure among which another form of it counts as its correction
-_FILES = 2  # edited files that can be named as the fix
+_REMEMBERED = 12  # changes since a failure; a bound
+_PENDING = 12  # failures of a session that wait for their fix; a bound
+# Commands behind a failure among which another form of it counts as its correction. By hand.
+_NEAR = 4
+_FILES = 2  # edited files that can be named as the fix; by hand
 _TEXT = 160  # characters of a command, an error or a changed line
+_ERROR_LENGTH = 600  # characters of an error that its signature is made of
 
 
 class Run(NamedTuple):
@@ -355,7 +383,11 @@ def is_relevant(command: str, kind: str, error: str) -> bool:
 
 
 def find_error(output: str) -> str:
-    """The line of an output that says what went wrong, '' where none does."""
+    """The line of an output that says what went wrong, short; '' where none does."""
+    return _shorten(_find_error_line(output))
+
+
+def _find_error_line(output: str) -> str:
     # Gemini CLI puts a label before what was printed.
     lines = [
         _ESCAPES.sub("", line).strip().removeprefix("Output: ") for line in output.splitlines()
@@ -367,11 +399,11 @@ def find_error(output: str) -> str:
             if pattern.search(line) and not line.startswith("Traceback"):
                 following = telling[at + 1] if at + 1 < len(telling) else ""
                 if line.startswith("--- FAIL") and _GO_CAUSE.match(following):
-                    return _shorten(following)
+                    return following
                 bare = len(re.findall(r"\w+", line)) < 3 or line.endswith(":")
                 more = following if bare else ""
-                return _shorten(f"{line} {more}".strip())
-    return _shorten(telling[0]) if len(telling) == 1 else ""
+                return f"{line} {more}".strip()[:_ERROR_LENGTH]
+    return telling[0][:_ERROR_LENGTH] if len(telling) == 1 else ""
 
 
 def show_command(command: str) -> str:
@@ -384,21 +416,27 @@ def _shorten(text: str, length: int = _TEXT) -> str:
     return plain if len(plain) <= length else f"{plain[: length - 1].rstrip()}…"
 
 
-_SOURCE_FILE = compile_late(r"[\w./@+-]{1,200}\.[a-z]{1,6}(?=[:(]\d)")
+_SOURCE_FILE = compile_late(
+    r"(?:[\w./@+-]{1,200}\.[a-z]{1,6}|\b[Mm]akefile|\bDockerfile)(?=[:(]\d)"
+)
 # Errors that mean one file: with another file it is another error.
 _ABOUT_FILE = compile_late(
-    r"no such file|cannot access|can't open file|does not exist|is a directory|not a directory|\bcd: |ENOENT",
+    r"no such file|permission denied$|cannot access|can't open file|does not exist|is a directory|not a directory|\bcd: |ENOENT",
     re.IGNORECASE,
 )
+_SHELL = compile_late(r"^(?:/\S{0,40}/)?(?:ba|z|da)?sh: (?:line \d+: |\d+: )?")
 _FILE_NAME = compile_late(r"[\w.@+/-]{0,200}[/.][\w.@+/-]{1,200}|(?<=cd: )[\w.@+/-]{1,200}")
 
 _NORMAL: Sequence[tuple[re.Pattern[str], str]] = [
     (compile_late(pattern, re.IGNORECASE), by)
     for pattern, by in (
         (r"\x1b\[[0-9;?]{0,20}[A-Za-z]", ""),
+        (r"^(?:sh|dash): (?:\d+: )?([\w./@-]{1,60}): not found$", r"\1: command not found"),
         (r"^.{0,60}?:?\s?line \d+: ", ""),
         (r"^(?:/usr)?/bin/(?:ba|z|da)?sh: |^\(eval\):\d+: |^(?:ba|z)?sh: ", ""),
         (r"command not found: ([\w./@-]{1,60})", r"\1: command not found"),
+        (r"^(?:npm )?(?:err!|error|fatal|\[error\]):? (?=\S{1,80} \S)", ""),
+        (r"\bfailed to execute goal \S{1,200}(?: \S{1,80})? on project \S{1,100}:", "failed goal:"),
         (
             r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?",
             "<time>",
@@ -406,6 +444,7 @@ _NORMAL: Sequence[tuple[re.Pattern[str], str]] = [
         (r"\b\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\b", "<time>"),
         (r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "<id>"),
         (r"\b[a-z]{3,8}://[^\s'\"<>)]{1,400}", "<url>"),
+        (r"^(diff in) \S.*", r"\1"),
         (r"\b0x[0-9a-f]{2,16}\b", "<address>"),
         (
             r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b|\blocalhost:\d{1,5}\b|(?<![\w])\[?::1?\]?:\d{1,5}\b",
@@ -431,10 +470,13 @@ _NORMAL: Sequence[tuple[re.Pattern[str], str]] = [
             "<amount>",
         ),
         (r"(?<![A-Za-z\d])v?\d{1,9}(?:\.\d{1,9})*(?![\w])", "#"),
+        (r"(?<=[\s:'\"@(])[\^~*<>=]{1,3}(?=[\s#'\")]|$)#?", "#"),
         (r"[`'\"“”‘’]", "'"),
         (r"\bpathspec '[^']{1,300}'", "pathspec <path>"),
         (r"\bunexpected argument '(?!-)[^']{1,300}'", "unexpected argument <value>"),
         (r"\b(branch|tag|worktree) '[^']{1,200}'", r"\1 <name>"),
+        (r"\b(current branch) \S{1,200} (?=has |is )", r"\1 <name> "),
+        (r" \(did you mean [^)]{1,200}\)", ""),
         (r"\] +\S{1,200} -> \S{1,200}", "] <ref>"),
         (r"\s{1,20}", " "),
     )
@@ -452,10 +494,11 @@ def sign_error(command: str, error: str) -> str:
     """Return the signature of an error. A vague one counts only for the same kind of command."""
     normal = normalise_error(error)
     if _ABOUT_FILE.search(error) and "pathspec" not in normal:
-        named = (posixpath.basename(name) for name in _FILE_NAME.findall(error))
+        plain = _SHELL.sub("", error)
+        named = (posixpath.basename(name) for name in _FILE_NAME.findall(plain))
         normal = " ".join([normal, *sorted(set(named))]).lower()
     words = re.findall(r"[^\W\d_]{3,}", re.sub(r"<\w+>", "", normal))
-    basis = normal if len(words) >= 3 else f"{name_family(command)}\0{normal}"
+    basis = normal if len(words) >= 3 else f"{name_job(command)}\0{normal}"
     return blake2b(basis.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
@@ -474,14 +517,19 @@ def name_kind(command: str, error: str) -> str:
     return "type or lint rule" if _CHECKS.search(command[:300]) else "other"
 
 
+def is_check(command: str) -> bool:
+    """Return True for a command that tests, builds or lints."""
+    return bool(_TESTS.search(command[:300]) or _CHECKS.search(command[:300]))
+
+
 def read_failure(run: Run, event: ToolEvent) -> Failure | None:
     """The failure of a run, where its error can be named and it is worth keeping."""
-    error = find_error(event.output)
-    kind = name_kind(run.command, error) if error else ""
-    if not error or not is_relevant(run.command, kind, error):
+    line = _find_error_line(event.output)
+    kind = name_kind(run.command, line) if line else ""
+    if not line or not is_relevant(run.command, kind, line):
         return None
-    own = sign_error(run.command, error)
-    return Failure(run.command, run.place, error, own, kind, event.line, event.at)
+    own = sign_error(run.command, line)
+    return Failure(run.command, run.place, _shorten(line), own, kind, event.line, event.at)
 
 
 # From a failure to its fix
@@ -493,9 +541,16 @@ def follow_events(
     """The failures that were fixed, and those that still wait, each with the changes since."""
     pending, fixed = list(waiting), []
     for event in events:
-        if event.file:
-            if event.failed is not True:
+        if event.tool:
+            ended, pending = _follow_tool(pending, event)
+            fixed += ended
+        if event.file or event.tool:
+            if event.file and event.failed is not True:
                 _note_change(pending, [event.file, event.change])
+            pending = [
+                one._replace(commands=one.commands + 1) if one.failure.kind in TOOL_KINDS else one
+                for one in pending
+            ]
             continue
         for run in read_runs(event):
             if run.passed is False:
@@ -519,6 +574,34 @@ def follow_events(
                 _note_change(pending, ["", run.command])
         pending = [one._replace(commands=one.commands + 1) for one in pending]
     return fixed, pending[-_PENDING:]
+
+
+def _follow_tool(pending: list[Pending], event: ToolEvent) -> tuple[list[Failure], list[Pending]]:
+    """The failures of tools that a call fixed, and those that still wait, its own included."""
+    if event.failed:
+        failure = read_tool_failure(event)
+        return [], _take_failure(pending, failure)
+    fixed: list[Failure] = []
+    kept: list[Pending] = []
+    for one in pending:
+        failure, fix = one.failure, None
+        if failure.kind in TOOL_KINDS and one.commands < NEAR:
+            fix = find_tool_fix(failure.kind, failure.command, failure.error, event)
+        if fix is None:
+            kept.append(one)
+        elif fix and (failure.kind != EDIT_CONFLICT or failure.times > 1):
+            fixed.append(failure._replace(fix=fix, fixed_line=event.line))
+    return fixed, kept
+
+
+def read_tool_failure(event: ToolEvent) -> Failure | None:
+    """The failure of a tool that is no shell, where it is worth keeping."""
+    found = read_tool_error(event, normalise_error)
+    if found is None:
+        return None
+    kind, error, own = found
+    call = describe_call(event)
+    return Failure(call, event.directory, _shorten(error), own, kind, event.line, event.at)
 
 
 def _note_change(pending: Sequence[Pending], change: list[str]) -> None:
@@ -578,10 +661,19 @@ def _find_fix(one: Pending, run: Run, event: ToolEvent) -> Failure | None:
         if not changes and one.cleared is None:
             failure = failure._replace(kind=FLAKY)
             fix = "passed when run again" if one.commands <= _NEAR else ""
-    elif _is_substitute(failure, run.command) and one.commands < _NEAR:
+    elif one.commands < _NEAR and (
+        _is_substitute(failure, run.command)
+        or _is_other_environment(failure.command, run.command)
+        or _is_namesake(failure, run.command)
+    ):
         fix = f"ran `{show_command(run.command)}` instead"
+    elif one.commands < _NEAR and _is_relocated(failure.command, run.command):
+        fix = _describe_relocation(one, run)
     elif failure.kind not in _NOT_BY_WORDING and one.commands < _NEAR:
         fix = _describe_correction(one, run)
+    if fix is None and failure.kind != "wrong directory" and _is_same_job(failure, run.command):
+        ran = _find_remedies(one)
+        fix = f"ran `{show_command(ran[-1])}`" if ran else None
     return None if fix is None else failure._replace(fix=fix, fixed_line=event.line)
 
 
@@ -591,6 +683,53 @@ def _is_substitute(failure: Failure, command: str) -> bool:
     missing = failure.kind == "missing dependency" and "command not found" in failure.error
     works = set(_WORKS.findall(program)) & set(_WORKS.findall(command))
     return missing and program in failure.error and bool(works) and program not in command
+
+
+def _is_same_job(failure: Failure, command: str) -> bool:
+    return name_job(command) == name_job(failure.command)
+
+
+def _is_other_environment(old: str, new: str) -> bool:
+    """Return True if a command is the same with a variable set in front of it."""
+    return new != old and new.endswith(old) and strip_command(new) == strip_command(old)
+
+
+def _is_namesake(failure: Failure, command: str) -> bool:
+    """Return True if a command names a target or script that a runner has, in place of one that it lacks."""
+    before, after = (strip_command(one).split() for one in (failure.command, command))
+    if failure.kind != "wrong flag" or not _NO_TARGET.search(failure.error):
+        return False
+    if len(before) != len(after) or not before or before[0] != after[0]:
+        return False
+    other = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
+    if len(other) != 1 or other[0][0] not in failure.error:
+        return False
+    old, new = (set(re.findall(r"[a-z]{3,}", one.lower())) for one in other[0])
+    alike = any(a.startswith(b) or b.startswith(a) for a in old for b in new)
+    alike = alike or (before[0] == "make" and "check" in new and bool(old & {"test", "tests"}))
+    return alike or any(old & group and new & group for group in _SYNONYMS)
+
+
+def _is_relocated(old: str, new: str) -> bool:
+    """Return True if a command is the same by another copy of its program: `.venv/bin/pip install x`."""
+    before, after = (strip_command(one).split() for one in (old, new))
+    names = [one[0].rpartition("/")[2] for one in (before, after) if one]
+    return before != after and len(set(names)) == 1 and before[1:] == after[1:]
+
+
+def _describe_relocation(one: Pending, run: Run) -> str | None:
+    made = [command for file, command in one.changes if not file and command != run.command]
+    if len(made) > 1 or any(file for file, _ in one.changes):
+        return None
+    first = f"ran `{show_command(made[0])}`, then " if made else "ran "
+    return f"{first}`{show_command(run.command)}`" + ("" if made else " instead")
+
+
+def _find_remedies(one: Pending) -> list[str]:
+    """The commands since a failure that may mend its kind."""
+    remedy = _REMEDIES.get(one.failure.kind)
+    changes = one.changes if one.cleared is None else one.cleared
+    return [command for file, command in changes if remedy and not file and remedy.search(command)]
 
 
 def _find_further(one: Pending, run: Run, new: Failure | None, event: ToolEvent) -> Failure | None:
@@ -666,8 +805,9 @@ def describe_fix(failure: Failure, changes: Sequence[Sequence[str]]) -> str:
     if 0 < len(edits) <= _FILES:
         return "edited " + " and ".join(_describe_edit(*one) for one in edits.items())
     others = [command for command in commands if not command.startswith("cd ")]
-    if len(others) == 1 and len(commands) == len(changes):
-        return f"ran `{show_command(others[0])}`"
+    one_job = len({name_job(command) for command in others}) == 1 and len(others) <= _FILES
+    if one_job and len(commands) == len(changes):
+        return "ran " + " and ".join(f"`{show_command(command)}`" for command in others)
     return ""
 
 
@@ -711,10 +851,17 @@ def _is_variant(failure: Failure, new: str) -> bool:
     family = name_family(steps[-1])
     same = family == name_family(new.split(JOINT)[-1])
     plain = {word for word in before - {"&&", *family.split()} if not word.startswith("-")}
-    targets = {word for word in plain if word not in failure.error}
+    targets = {
+        word
+        for word in plain
+        if not any(part in failure.error for part in re.split(r"[,=]", word) if len(part) > 2)
+    }
     shared = len(before & after) / max(1, len(before | after))
     arguments = old.split()[1:]
     moved = bool(arguments) and new.split()[-len(arguments) :] == arguments
+    moved = moved or [*map(posixpath.basename, old.split())] == [
+        *map(posixpath.basename, new.split())
+    ]
     kept = not targets or len(targets & after) > len(targets) / 2
     return moved or (kept and shared >= (0.4 if same else 0.6))
 

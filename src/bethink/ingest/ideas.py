@@ -54,19 +54,19 @@ WORTH_KEEPING = {"assistant": 0.14, "working": 0.18}
 USER_LASTS = 0.25
 SPEAKERS = ("user", "assistant")
 LASTING_KINDS = ("decision", "preference", "gotcha", "fact", "problem", "solution", "pattern")
-PLAIN_CHANCE = 0.5  # least chance of a kind that the first words of a statement say
-LABELLED_CHANCE = 0.8  # chance of a kind that a label or a heading says outright
-FIRM_CHANCE = 0.75  # chance from which what an assistant says is firm
-# Ideas of one turn, by who speaks; items of what is to do.
+PLAIN_CHANCE = 0.5  # least chance of a kind that the first words of a statement say; by hand
+LABELLED_CHANCE = 0.8  # chance of a kind that a label or a heading says outright; by hand
+FIRM_CHANCE = 0.75  # chance from which what an assistant says is firm; by hand
+# Ideas of one turn, by who speaks; items of what is to do. By hand.
 IDEAS_PER_TURN = {"user": 8, "assistant": 3, "working": 3}
 TODOS_PER_TURN = 12
 PUT_OFF_TODO = 0.3  # chance of a to-do from which what a user puts off is one; set by hand
-STILL_OPEN = 0.5  # chance from which a request that nobody took up is something to do
-PLAIN_CUE = (
-    3.0  # of the lexicon's cues: "watch out" is a gotcha, "always" and "I prefer" a preference
-)
+STILL_OPEN = 0.5  # chance from which a request that nobody took up is something to do; by hand
+# Of the lexicon's cues: "watch out" is a gotcha, "always" and "I prefer" a preference. By hand.
+PLAIN_CUE = 3.0
 CUE_BEGINNING = 40  # characters of a sentence in which a cue says what all of it is; set by hand
-SHARED_MOST = 0.6  # share of the shorter text's words from which two texts may say the same
+# Share of the shorter text's words from which two texts may say the same. By hand.
+SHARED_MOST = 0.6
 # Words of the context of a statement that the judge sees, as in its training.
 HEADING_WORDS, ABOVE_WORDS, BELOW_WORDS, ASKED_WORDS, REPLY_WORDS = 8, 20, 14, 20, 16
 

@@ -8,18 +8,29 @@ from __future__ import annotations
 
 import posixpath
 import re
+from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from bethink.ingest.commands import PROGRAMS, name_family, name_program, split_line
-from bethink.language.rules import binds
+from bethink.ingest.commands import PROGRAMS, name_family, name_job, name_program, split_line
+from bethink.language.rules import (
+    ACTIONS,
+    FORBIDDEN,
+    IN_FOLDER,
+    IS_FORBIDDEN,
+    ON_BRANCH,
+    ON_TYPE,
+    SOURCE_OF,
+    directs,
+)
+from bethink.text import compile_late
 
 RULE_KINDS = ("decision", "preference", "gotcha", "pattern")
 _MOST = 6  # subjects of one statement: one that names more is an overview
-_FILE = re.compile(
-    r"(?<![\w/.@-])(?:[\w@.+-]{1,80}/){0,8}(?:[\w@+-][\w.@+-]{0,80}\.[A-Za-z][A-Za-z0-9]{0,7}|Makefile|Dockerfile|Justfile|Gemfile|Procfile|Rakefile)(?![\w/])"
+_FILE = compile_late(
+    r"(?<![\w/.@-])(?:[\w@.+-]{1,80}/){0,8}(?:[\w@+-][\w.@+-]{0,80}\.[A-Za-z][A-Za-z0-9]{0,7}|Makefile|Dockerfile|Justfile|Gemfile|Procfile|Rakefile|\.env(?:\.[a-z]{1,20})?)(?![\w/])"
 )
 # Words that only look like files: versions, hosts, abbreviations, names of products and members of objects.
-_NO_FILE = re.compile(
+_NO_FILE = compile_late(
     r"(?i)(?:e\.g|i\.e|etc|vs|node\.js|next\.js|vue\.js|express\.js|three\.js|d3\.js|chart\.js|asp\.net|.{0,60}\.(?:com|org|io|dev|net|ai|app))$"
 )
 _SUFFIXES = frozenset(
@@ -42,31 +53,144 @@ _VERBS = frozenset(
 )
 # Programs by which an agent without a tool for it reads or changes a file.
 _READERS = frozenset("cat head tail sed less bat nl vi vim nano code".split())
-_CODE = re.compile(r"`([^`\n]{2,200})`")
-_PLAIN = re.compile(r"(?<![\w/.-])([a-z][a-z0-9-]{1,20})(?=(?: ([a-z][a-z0-9:-]{1,20}))?)")
+_HARMLESS = frozenset(("--help", "-h", "--dry-run", "--version"))
+_CHANGERS = frozenset("rm mv cp tee touch chmod add".split())
+# Programs outside of `PROGRAMS` that a rule may forbid, where it says "use grep" or marks it as code.
+_TOOLS = frozenset(
+    "grep egrep rg sed awk curl wget rm cat find kill ssh scp chmod sudo perl jq cp mv telnet xargs".split()
+)
+_LOCKS = tuple(
+    "package-lock.json pnpm-lock.yaml yarn.lock bun.lock Cargo.lock poetry.lock uv.lock go.sum Gemfile.lock composer.lock".split()
+)
+_LOCK_FILES = compile_late(r"\block ?-?files?\b", re.IGNORECASE)
+_TYPES = {
+    "yaml": ("*.yml", "*.yaml"),
+    "markdown": ("*.md",),
+    **{name: (f"*.{name}",) for name in "json toml xml csv sql html css".split()},
+}
+_FOLDER = compile_late(r"(?<![\w/.:@*-])((?:[\w.@-]{1,60}/){1,8})(?![\w*.])")
+_NAMED_FOLDER = compile_late(r"(?<![\w/.:@*-])((?:[\w-]{1,60}/){1,8}[\w-]{1,60})(?![\w/.*])")
+_GLOB = compile_late(r"(?<![\w/])(?:[\w.-]{1,60}/){0,8}\*{1,2}(?:/\*)?\.[\w.]{1,40}(?<!\.)")
+_OPTION = compile_late(r"(?<![\w-])--[a-z][a-z-]{2,30}(?![\w=])")
+_USED = compile_late(
+    r"(?:^|\b(?:use|using|run|running|call|with|no|not|than|of|over|old|never|avoid|the)) $"
+)
+_CODE = compile_late(r"`([^`\n]{2,200})`")
+_PLAIN = compile_late(r"(?<![\w/.-])([a-z][a-z0-9-]{1,20})(?=(?: ([a-z][a-z0-9:-]{1,20}))?)")
 
 
 class Subjects(NamedTuple):
     """The files and commands that a statement names, or that a call touches."""
 
     files: tuple[str, ...] = ()
-    commands: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()  # families, `* verb` for any program, and long options
+    folders: tuple[str, ...] = ()  # each ends with a slash
+    globs: tuple[str, ...] = ()
+    needs: tuple[tuple[str, ...], ...] = ()  # words or globs; a command has to hold one of each
+    call: str = ""  # the work of the commands in words, where the statement names it so
+    line: str = ""  # of a call
+
+    @property
+    def named(self) -> bool:
+        return bool(self.files or self.commands or self.folders or self.globs)
 
 
 def find_subjects(text: str) -> Subjects:
     """Return the files and commands that a statement is about; none if it names many."""
     files = [name for name in dict.fromkeys(_FILE.findall(text)) if _is_file(name)]
+    files = [name for name in files if len(files) < 2 or not _is_source(text, name)]
+    files += _LOCKS if _LOCK_FILES.search(text) and not files else ()
+    globs = [name for name in _GLOB.findall(text) if not _is_source(text, name)]
+    folders = _find_folders(text)
+    has_place = bool(files or folders or globs)
+    commands, needs, call = _find_commands(text, has_place) if directs(text) else ([], [], "")
+    many = len([name for name in files if name not in _LOCKS]) + len(folders) > _MOST
+    if many:
+        return Subjects()
+    return Subjects(
+        tuple(files),
+        tuple(dict.fromkeys(commands)),
+        tuple(folders),
+        tuple(globs),
+        tuple(needs),
+        call,
+    )
+
+
+def _is_source(text: str, name: str) -> bool:
+    return SOURCE_OF.holds(text[: text.find(name)])
+
+
+def _find_folders(text: str) -> list[str]:
+    found = [name for name in _FOLDER.findall(text) if not _is_source(text, name)]
+    found += [
+        f"{match[1]}/"
+        for match in _NAMED_FOLDER.finditer(text)
+        if IN_FOLDER.holds(text[: match.start()])
+    ]
+    return list(
+        dict.fromkeys(name.removeprefix("./") for name in found if name not in ("./", "../"))
+    )
+
+
+def _find_commands(text: str, has_place: bool) -> tuple[list[str], list[tuple[str, ...]], str]:
+    """The commands that a statement is about, the words that they need, and the work in words.
+
+    Commands that it forbids come first, then the work that it names, then any command.
+    """
     commands: list[str] = []
-    if binds(text):
-        for code in _CODE.findall(text):
-            program = name_program(code)
-            if program in PROGRAMS and not _FILE.fullmatch(code):
-                commands.append(name_family(code))
-        for program, verb in _PLAIN.findall(_CODE.sub(" ", text)):
-            if program in PROGRAMS and program not in _WORDS:
-                commands.append(f"{program} {verb}" if verb in _VERBS else program)
-    found = Subjects(tuple(files), tuple(dict.fromkeys(commands)))
-    return found if len(found.files) + len(found.commands) <= _MOST else Subjects()
+    needs: list[tuple[str, ...]] = []
+    call = ""
+    spans = [match[1] for match in FORBIDDEN.finditer(text)]
+    spans += [match[1] for match in IS_FORBIDDEN.finditer(text)]
+    for span in spans:
+        if not (has_place and _FOLDER.search(span)):
+            found, options = _name_commands(span)
+            commands += found
+            needs += options
+    if commands and (on := ON_TYPE.find(text)):
+        needs.append(_TYPES[on[1]])
+    for action in ACTIONS if not commands else ():
+        if not action.pattern.holds(text) or (has_place and "before" not in text.lower()):
+            continue
+        commands += action.commands
+        call = call or action.call
+        needs += [action.needs] if action.needs else []
+        branch = next((on for span in [*spans, text] if (on := ON_BRANCH.find(span))), None)
+        forbids = any(ON_BRANCH.holds(span) for span in spans)
+        if branch and forbids and not needs:
+            needs.append((branch[1],))
+        if action.needs:
+            break
+    if not commands and not has_place:
+        commands, needs = _name_commands(text)
+    return commands, needs, call
+
+
+def _name_commands(text: str) -> tuple[list[str], list[tuple[str, ...]]]:
+    """The commands of a part of a statement, and their options."""
+    commands: list[str] = []
+    needs: list[tuple[str, ...]] = []
+    for code in _CODE.findall(text):
+        program = name_program(code)
+        if (program in PROGRAMS or program in _TOOLS) and not _FILE.fullmatch(code):
+            commands.append(name_family(code) if program in PROGRAMS else program)
+            options = [word for word in code.split()[1:] if word.startswith("-")]
+            needs += [(option,) for option in options]
+    plain = _CODE.sub(" ", text)
+    for match in _PLAIN.finditer(plain):
+        program, verb = match[1], match[2] or ""
+        used = (
+            _USED.search(plain[: match.start()].lower() or " ")
+            or not plain[: match.start()].strip()
+        )
+        if program in PROGRAMS and (program not in _WORDS or used):
+            commands.append(f"{program} {verb}" if verb in _VERBS else program)
+        elif program in _TOOLS and used:
+            commands.append(program)
+    if not commands:
+        commands += _OPTION.findall(text)
+    return commands, needs
 
 
 def list_quoted(text: str) -> tuple[list[str], list[str]]:
@@ -95,33 +219,83 @@ def find_touched(file: str, command: str) -> Subjects:
     families: list[str] = []
     files = [file.replace("\\", "/")] if file else []
     for _, members in split_line(command) or () if command else ():
-        for member in members[:1]:
-            family = name_family(member)
-            if name_program(member) in PROGRAMS:
-                families += [family, family.partition(" ")[0]]
-            if name_program(member) in _READERS:
-                files += [word for word in member.split()[1:] if _FILE.fullmatch(word)]
-    return Subjects(tuple(files[:_MOST]), tuple(dict.fromkeys(families)))
+        for member in members:
+            family, program = name_family(member), name_program(member)
+            words = member.split()
+            if _HARMLESS.intersection(words):
+                continue
+            if program in PROGRAMS or program in _TOOLS:
+                families += [family, family.partition(" ")[0], name_job(member)]
+                families += [one.replace("pip3", "pip", 1) for one in families if "pip3" in one]
+                verb = family.rpartition(" ")[2]
+                families += [f"* {verb}"] if " " in family else []
+                families += [word for word in words if _OPTION.fullmatch(word)]
+            if program in _READERS or program in _CHANGERS or family == "git add":
+                files += [word for word in words[1:] if _FILE.fullmatch(word) or "/" in word]
+    return Subjects(tuple(files[:_MOST]), tuple(dict.fromkeys(families)), line=command)
 
 
 def make_keys(subjects: Subjects) -> list[str]:
     """Return the keys under which a statement about these is found."""
-    files = [f"file {posixpath.basename(name).lower()}" for name in subjects.files]
-    return [*files, *(f"command {name}" for name in subjects.commands)]
+    return [key for key, _ in describe_calls(subjects)]
+
+
+def list_keys(touched: Subjects) -> list[str]:
+    """Return the keys of all statements that may be about a call."""
+    keys: list[str] = []
+    for file in touched.files:
+        *folders, base = file.lower().split("/")
+        keys.append(f"file {base}")
+        keys += [f"folder {name}" for name in folders if name]
+        keys += [f"glob {base[at:]}" for at, char in enumerate(base) if char == "."]
+    return list(dict.fromkeys([*keys, *(f"command {name}" for name in touched.commands)]))
 
 
 def is_about(named: Subjects, touched: Subjects) -> bool:
     """Return True if a statement names what a call touches: the file with its folders, or the command."""
-    for name in named.files:
-        ending = f"/{name.lower().removeprefix('./')}"
-        if any(f"/{file.lower()}".endswith(ending) for file in touched.files):
+    for file in touched.files:
+        place = f"/{file.lower()}"
+        if any(place.endswith(f"/{name.lower().removeprefix('./')}") for name in named.files):
             return True
-    return bool(set(named.commands) & set(touched.commands))
+        if any(f"/{name.lower()}" in place for name in named.folders):
+            return True
+        if any(
+            fnmatchcase(place, f"*/{name.lower().lstrip('*/')}")
+            or fnmatchcase(place, f"*{name.lower().rpartition('/')[2].lstrip('*')}")
+            for name in named.globs
+        ):
+            return True
+    if not set(named.commands) & set(touched.commands):
+        return False
+    words = [
+        part.strip("'\"")
+        for word in touched.line.split()
+        for part in (word, word.partition("=")[2])
+    ]
+    return all(
+        any(fnmatchcase(word, one) for word in words for one in need) for need in named.needs
+    )
 
 
 def describe_calls(named: Subjects) -> list[tuple[str, str]]:
     """Return a call for each subject, with its key: the judge is asked if the statement applies to it."""
+    locks = named.files == _LOCKS
     pairs = [
-        (key, f"Edit {name}") for key, name in zip(make_keys(named), named.files, strict=False)
+        (
+            f"file {posixpath.basename(name).lower()}",
+            "Update the lock file by hand" if locks else f"Edit {name}",
+        )
+        for name in named.files
     ]
-    return [*pairs, *((f"command {name}", name) for name in named.commands)]
+    pairs += [
+        (f"folder {name.rstrip('/').rpartition('/')[2].lower()}", f"Edit {name}index")
+        for name in named.folders
+    ]
+    pairs += [
+        (f"glob {name.rpartition('*')[2].lower()}", f"Edit {name.replace('*', 'index')}")
+        for name in named.globs
+    ]
+    needs = " ".join(one[0].replace("*", "data") for one in named.needs)
+    for name in named.commands:
+        pairs.append((f"command {name}", f"{named.call or name} {needs}".strip()))
+    return pairs

@@ -50,6 +50,65 @@ DATING_EVENT = Pattern(
     matches=("what did we use before we moved to Kafka?", "since the migration"),
     rejects=("before Monday", "after lunch"),
 )
+ABOUT_LATEST = Pattern(
+    "asks for the latest work",
+    r"\b(?:did|have|had|were|was|are) (?:we|i|you) just\b|\bwe (?:were|are|'re) (?:just )?(?:doing|at|working on|in the middle of)\b"
+    r"|\b(?:were|are) (?:we|you|i) (?:currently |just )?(?:doing|at|working on|in the middle of)\b"
+    r"|\b(?:leave|left) off\b|\blast (?:session|conversation|time)\b|\bpick(?:ing)? up where\b|\b(?:carry|keep) on from\b"
+    r"|\bmost recent(?:ly)?\b|\bso far today\b",
+    matches=(
+        "what did we just do?",
+        "where did we leave off",
+        "what were we working on",
+        "what happened in the last session",
+    ),
+    rejects=("what did we decide", "what is the last step", "just use Redis"),
+)
+ASKS_SET = Pattern(
+    "asks for all of a kind, for a count, an order, a summary or a change",
+    r"\bhow many\b(?! (?:\w+ ){0,3}ago\b)|\bhow (?:much|often)\b.{0,60}\b(?:total|altogether|overall|all)\b|\b(?:in total|altogether)\b"
+    r"|\btotal (?:number|amount|cost|time|count|price|distance)\b|\bnumber of\b"
+    r"|\b(?:list|name|show(?: me)?|give me) (?:me )?(?:all|every|each|the different)\b|\bwhich of (?:all|the|my|our|these|those)\b"
+    r"|\bin (?:what|which) order\b|\b(?:the )?order (?:of|in which)\b|\bfrom (?:first|earliest|oldest) to (?:last|latest|newest)\b"
+    r"|\b(?:chronological|timeline)\b|\bsummar(?:y|i[sz]e)\b|\b(?:history|evolution) of\b"
+    r"|\bwhat (?:has |have )?changed\b.{0,80}\b(?:between|since|from)\b|\bhow (?:did|has|have) .{1,80}\b(?:change|changed|evolve|evolved|develop|developed)\b"
+    r"|\b(?:what|which) (?:\w+ ){0,3}(?:are|were|have|has|did|does|do) .{0,60}\b(?:all|so far|each)\b|\ball (?:the |of the |my |our )?(?:times|places|things|events|decisions)\b",
+    matches=(
+        "How many weddings did I attend?",
+        "which of all databases is fastest",
+        "list every decision about caching",
+        "In what order did we migrate the services?",
+        "summarise the work on billing",
+        "what changed between March and May?",
+    ),
+    rejects=("what is the timeout", "which database do we use", "how many days ago did we deploy"),
+)
+REFERS = Pattern(
+    "refers to something that was said or decided elsewhere",
+    r"\b(?:the|that|those|your|our|my) (?P<thing>(?:[\w'-]+ ){1,4}?(?:that )?(?:you|we|i|he|she|they|[a-z]+) (?:\w+ )?"
+    r"(?:recommended|suggested|mentioned|proposed|described|agreed on|decided on|settled on|chose|picked|talked about|discussed|told \w+ about)\b)"
+    r"|\bas (?:\w+ )?(?P<outcome>(?:decided|agreed|discussed|settled|described|proposed|planned|recommended|suggested) (?:in|at|on|during|with|by) [^.;,\n]{3,80})"
+    r"|\b(?:see|per|according to|following) the (?P<place>(?:[\w'-]+ ){0,3}(?:decision|review|note|discussion|plan|handoff|ticket|agreement)\b(?: (?:about|on|from|of) [^.;,\n]{3,60})?)",
+    matches=(
+        "I finished the book you recommended",
+        "We do it as decided in the review of the parser",
+        "See the decision about retries",
+    ),
+    rejects=("I finished the book", "we decided on Redis", "the review is open"),
+)
+_ASKING = r"(?:ask|talk|mention|bring up|speak|discuss|request|want|inquire|say|write)(?:s|ed|ing)?"
+TRIGGER = Pattern(
+    "the condition of a standing rule",
+    rf"\b(?:when(?:ever)?|if|every time|each time|any ?time) (?:i|we|you|the user|someone|anyone|users?) {_ASKING}\b"
+    r"(?: (?:you|me|us))?(?: (?:for|about|of|on|to))? (?P<clause>[^.;,\n]{3,120})"
+    r"|\b(?:whenever|every time|each time|any ?time|always when) (?:(?:i|we|you|the user) )?(?P<event>[^.;,\n]{3,120})",
+    matches=(
+        "always confirm allergies when I ask about snacks",
+        "Whenever we deploy, run the smoke tests",
+        "If I ask you for a summary, keep it to three lines",
+    ),
+    rejects=("we deploy from main", "tag a release before we deploy it", "when it rains it pours"),
+)
 
 
 class KindCue(NamedTuple):
@@ -102,6 +161,63 @@ KIND_CUES = (
             ),
             rejects=("a decision tree", "why is it undecided"),
         ),
+    ),
+    KindCue(
+        ("decision",),
+        ("ents", "beschl", "déci", "deci", "реш", "决定", "決", "결정"),
+        Pattern(
+            "asks for decisions, in other languages",
+            r"\bwas (?:haben|hatten) wir\b[^?]{0,80}\b(?:entschieden|beschlossen)\b|\b(?:welche|unsere) entscheidungen?\b"
+            r"|\bqu'(?:avons-nous|a-t-on) décidé\b|\bquelles? décisions?\b|\bqué (?:decidimos|hemos decidido)\b|\bqué decision(?:es)?\b"
+            r"|\bo que (?:nós )?decidimos\b|\b(?:que|quais) decisões\b|\bчто мы решили\b|\bкакие решения\b"
+            r"|(?:做了|有)(?:什么|哪些)决定|(?:我们|团队)[^？?]{0,20}决定了什么|何を決め|どんな決定|決定事項",
+            matches=(
+                "was haben wir zum Cache entschieden?",
+                "welche Entscheidungen gibt es?",
+                "qu'avons-nous décidé ?",
+                "¿qué decidimos sobre la caché?",
+                "o que decidimos sobre o cache?",
+                "что мы решили про кэш?",
+                "关于缓存我们做了什么决定？",
+                "キャッシュについて何を決めましたか？",
+            ),
+            rejects=("Entscheidungsbaum", "我们用什么缓存", "la décision de cache est lente"),
+        ),
+    ),
+    KindCue(
+        _WAITING,
+        (
+            "offen",
+            "ouvert",
+            "abiert",
+            "pendient",
+            "abert",
+            "pendent",
+            "открыт",
+            "остал",
+            "待办",
+            "未解决",
+            "未対応",
+            "残って",
+        ),
+        Pattern(
+            "asks for what is open, in other languages",
+            r"\bwas ist (?:noch |alles )?offen\b|\boffene (?:fragen|aufgaben|punkte)\b|\b(?:questions|points|tâches) (?:ouverte?s|en suspens)\b"
+            r"|\bqué (?:queda|está) pendiente\b|\b(?:preguntas|tareas) (?:abiertas|pendientes)\b|\bo que (?:está|ficou) pendente\b"
+            r"|\b(?:questões|tarefas) (?:em aberto|abertas|pendentes)\b|\bоткрыты[ех] (?:вопрос|задач)\w*|\bчто осталось сделать\b"
+            r"|(?:有|还有)哪些(?:待办|未解决)|未対応の|残っている(?:課題|タスク|作業)",
+            matches=(
+                "was ist noch offen?",
+                "questions ouvertes",
+                "¿qué queda pendiente?",
+                "o que está pendente?",
+                "какие открытые вопросы есть",
+                "还有哪些待办？",
+                "残っているタスクは？",
+            ),
+            rejects=("offene Ports", "la porte est ouverte", "待办表的结构"),
+        ),
+        open_only=True,
     ),
     KindCue(
         ("solution",),

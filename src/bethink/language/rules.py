@@ -1,4 +1,8 @@
-"""Binding statements: wordings that require or forbid something, and wordings that only report."""
+"""Binding statements, statements that only report, and the work that they name."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
 
 from bethink.language.pattern import Pattern
 
@@ -18,6 +22,188 @@ TELLS_WHAT_HAPPENED = Pattern(
     matches=("I fixed the parser", "The root cause is a race", "It seems slow"),
     rejects=("Never edit the lock file",),
 )
+
+DIRECTS = Pattern(
+    "prefers or rejects a tool or a way of working",
+    r"\b(?:prefer(?:s|red)?|use|uses|using|not|no|ask|dead|deprecated|banned|every|each|against|gone)\b",
+    matches=("Use pnpm, not npm", "Poetry is dead here", "Bo prefers rebase over merge"),
+    rejects=("The build takes five minutes",),
+)
+FORBIDDEN = Pattern(
+    "the part of a statement that names what not to use",
+    r"\b(?:never|not|don't|do not|no|avoid|instead of|rather than|over|stop|no longer|mustn't|isn't)\b"
+    r"((?:(?!\bbut\b|\binstead\b(?! of)|\bwithout\b|\buntil\b|\bbefore\b|\bunless\b|[,;:!?(]|\. |\.$).){1,80})",
+    matches=("Use pnpm, not npm", "Use rg rather than grep", "Never run terraform apply"),
+    rejects=("Use uv", "Run the tests"),
+)
+IS_FORBIDDEN = Pattern(
+    "a name, and that it is not to be used",
+    r"([a-z][\w-]{1,30}(?: [a-z][\w-]{1,20})?) (?:is|are) (?:not allowed|forbidden|dead|deprecated|banned|gone|obsolete|off limits)\b",
+    matches=("pip is not allowed", "kubectl apply is forbidden"),
+    rejects=("pip is fine",),
+)
+ON_TYPE = Pattern(
+    "the type of files that a command works on",
+    r"\b(?:on|in|for|to (?:change|edit|read|parse|search|query)|change|edit|parse|read)\s+(?:the )?(json|yaml|toml|xml|csv|sql|markdown|html|css)\b",
+    matches=("Never use grep on JSON", "use sed to change YAML"),
+    rejects=("We like JSON",),
+)
+ON_BRANCH = Pattern(
+    "the branch that a pull request or a push goes to",
+    r"\b(?:against|to|into|targeting|on|onto) (?:the )?((?:main|master|release|develop|dev|staging|production|stable|next|trunk|v\d+)(?:[/-][\w.*-]{1,40})?)\b",
+    matches=("Never open PRs against release", "Never force-push to main"),
+    rejects=("Push it to me",),
+)
+SOURCE_OF = Pattern(
+    "words before a name that is a source or a tool, not the subject",
+    r"\b(?:from|with|by|using|use|via|through|see|run)\s+(?:the |a )?[`'\"]?$",
+    matches=("generated from ", "only updated with "),
+    rejects=("never edit ",),
+)
+IN_FOLDER = Pattern(
+    "words before the name of a folder",
+    r"\b(?:in|under|inside|below|within|of|touch|edit|modify|change|to)\s+(?:the )?[`'\"]?$",
+    matches=("Migrations in ", "generated files under "),
+    rejects=("and ",),
+)
+
+
+class Action(NamedTuple):
+    """Work that a statement names without its command."""
+
+    pattern: Pattern
+    call: str  # the same work in the words of a prompt, for the judge
+    commands: tuple[str, ...]
+    needs: tuple[str, ...] = ()  # one of which the command has to hold
+
+
+_WHEN = r"\b(?:before|after|when(?:ever)?|every|each|never|don't|do not|ask(?: \w{1,12}){0,3}|must(?: not)?|until|unless|without)\s+(?:you |we |i |the agent |a |an |the |each |every |to |it )*"
+_INSTALLS = ("npm install", "npm i", "npm add", "pnpm add", "pnpm install", "yarn add", "bun add")
+ACTIONS = (
+    Action(
+        Pattern(
+            "a commit",
+            rf"{_WHEN}commit(?:s|ting|ted)?\b(?! hash)|\bcommit(?:s' | message| messages)|\bevery commit\b",
+            matches=("Run the formatter before committing", "Commit messages are in English"),
+            rejects=("Cargo.lock is committed",),
+        ),
+        "Commit the changes",
+        ("git commit",),
+    ),
+    Action(
+        Pattern(
+            "a forced push",
+            r"\bforce[- ]?push",
+            matches=("Never force-push to main",),
+            rejects=("Never push",),
+        ),
+        "Force-push the branch",
+        ("git push",),
+        ("-f", "--force", "--force-with-lease"),
+    ),
+    Action(
+        Pattern(
+            "a push",
+            rf"{_WHEN}push(?:es|ing)?\b",
+            matches=("Ask me before you push", "Don't push on Fridays"),
+            rejects=("The button is pushed", "Never force-push"),
+        ),
+        "Push the branch",
+        ("git push",),
+    ),
+    Action(
+        Pattern(
+            "a new pull request",
+            r"\b(?:open|creat|mak|send|rais|fil|submit)\w{0,4}\b.{0,20}\b(?:prs?|pull requests?|merge requests?)\b"
+            r"|^(?:all )?(?:prs?|pull requests?) (?:go|must|should|are|target|always|need)\b",
+            matches=("Never open PRs against release", "PRs go against develop"),
+            rejects=("The PR is red",),
+        ),
+        "Open a pull request",
+        ("gh pr create", "glab mr create"),
+    ),
+    Action(
+        Pattern(
+            "a merge of a pull request",
+            rf"{_WHEN}merg(?:e|es|ing)\b(?:.{{0,20}}\b(?:prs?|pull requests?)\b)?",
+            matches=("Squash before merging a pull request", "Never merge a PR yourself"),
+            rejects=("It was merged",),
+        ),
+        "Merge the pull request",
+        ("gh pr merge", "git merge"),
+    ),
+    Action(
+        Pattern(
+            "a merge instead of a rebase",
+            r"\brebas(?:e|es|ing)\b.{0,12}\b(?:over|not|instead of|rather than|never)\b.{0,8}\bmerg(?:e|es|ing)\b|\b(?:never|don't|do not) (?:use )?merge commits",
+            matches=("Bo prefers rebase over merge",),
+            rejects=("Merge, never rebase",),
+        ),
+        "Merge the branch with git merge",
+        ("git merge", "--no-rebase"),
+    ),
+    Action(
+        Pattern(
+            "a rebase",
+            r"\b(?:never|don't|do not|no|not|over|instead of|rather than) (?:a )?(?:rebas(?:e|es|ing))\b",
+            matches=("Merge, never rebase shared branches",),
+            rejects=("Always rebase",),
+        ),
+        "Rebase the branch",
+        ("git rebase", "--rebase"),
+    ),
+    Action(
+        Pattern(
+            "a global installation",
+            r"\binstall\w{0,6}\b.{0,24}\bglobally\b|\bglobal(?:ly)? install",
+            matches=("Don't install packages globally",),
+            rejects=("Install it",),
+        ),
+        "Install a package globally",
+        (*_INSTALLS, "yarn global"),
+        ("-g", "--global", "global"),
+    ),
+    Action(
+        Pattern(
+            "a new dependency",
+            r"\b(?:add|install|introduc|new)\w{0,4}\b.{0,16}\b(?:dependenc(?:y|ies)|packages?|librar(?:y|ies))\b(?! globally)",
+            matches=("Never add dependencies without asking",),
+            rejects=("The dependency is old",),
+        ),
+        "Add a new dependency",
+        (
+            *_INSTALLS,
+            *"cargo add|pip install|uv add|poetry add|go get|gem install|composer require".split(
+                "|"
+            ),
+        ),
+    ),
+    Action(
+        Pattern(
+            "a deployment",
+            rf"{_WHEN}deploy(?:s|ing|ment)?\b|\b(?:we|only|always|may|to) (?:only )?deploy(?:s|ing)?\b",
+            matches=("We deploy on Fridays only", "Ask before you deploy"),
+            rejects=("The deployment is old",),
+        ),
+        "Deploy it",
+        ("* deploy",),
+    ),
+    Action(
+        Pattern(
+            "a release",
+            rf"{_WHEN}(?:publish|releas)(?:e|es|ing)?\b(?! branch)",
+            matches=("Never publish without a tag", "before releasing"),
+            rejects=("The release branch",),
+        ),
+        "Publish a release",
+        ("* publish", "* release"),
+    ),
+)
+
+
+def directs(text: str) -> bool:
+    """Return True if a statement requires, forbids or prefers something."""
+    return BINDS.holds(text) or DIRECTS.holds(text)
 
 
 def binds(text: str) -> bool:

@@ -5,15 +5,19 @@
 content, so the caller decides whether it filters or only favours. Words that could be a name, a number or a verb ("Monday meeting",
 "2024", "it may fail") count only after a word that introduces a time: "on Monday", "in 2024", "since May".
 
-English only. Days are those of the time zone of `now`; nothing here reads the clock.
+Dates and forms are English; `times.txt` adds the usual words of other languages ("gestern", "la semana pasada"). Days are those of the time zone of `now`; nothing here reads the clock.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 from bethink.errors import InvalidInput
+from bethink.language.detect import find_language, is_english
+from bethink.language.pattern import fold_case
 
 WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
 MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
@@ -26,6 +30,22 @@ NUMBER_WORDS = {
     for word in words.split("/")
 }
 CLOCK_UNITS = {"minute": 60, "hour": 3600}
+# First months, in the north; by definition.
+SEASONS = {"winter": 12, "spring": 3, "summer": 6, "autumn": 9, "fall": 9}
+ORDINALS = {
+    word: number
+    for number, word in enumerate(
+        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth"
+        " sixteenth seventeenth eighteenth nineteenth twentieth".split(),
+        start=1,
+    )
+}
+# Parts of a month with their first day and the day after the last; 32 is its end.
+MONTH_PARTS = {
+    **dict.fromkeys(("early", "beginning", "start"), (1, 11)),
+    **dict.fromkeys(("mid", "middle"), (10, 21)),
+    **dict.fromkeys(("late", "end"), (20, 32)),
+}
 UNIT_SECONDS = {**CLOCK_UNITS, "day": 86400, "week": 7 * 86400}
 UNIT_MONTHS = {"month": 1, "quarter": 3, "year": 12}
 RECENT_DAYS = 14  # days
@@ -47,6 +67,8 @@ _MONTH = (
 _YEAR = r"(?:19|20)\d\d"
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _COUNT = r"(?:\d{1,4}|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
+_ORDINAL = rf"(?:{'|'.join(ORDINALS)})"
+_SEASON = f"(?:{'|'.join(SEASONS)})"
 _WEEKDAY = f"(?:{'|'.join(WEEKDAYS)})"
 # The ways to name a time, tried in this order at each place. What a form means is read from its words, so the
 # patterns need to say nothing but where a form begins and ends.
@@ -54,6 +76,11 @@ FORMS = {
     "ago": rf"(?:{_COUNT}|an?|one|(?:a\s+)?couple(?:\s+of)?)\s+(?:minute|hour|day|week|month|year)s?\s+ago",
     "rolling": rf"(?:last|past|previous)\s+(?:{_COUNT}|few|couple(?:\s+of)?)\s+(?:minute|hour|day|week|month|quarter|year)s",
     "relative": r"(?:the\s+)?(?:(?:this|last|past|previous|next)\s+(?:week|weekend|month|quarter|year)|(?:last|past)\s+hour|past\s+day)",
+    "week_of": rf"(?:the\s+)?week\s+of\s+(?:the\s+)?(?:\d{{4}}-\d\d-\d\d|{_DAY}\s+(?:of\s+)?{_MONTH}(?:,?\s+{_YEAR})?"
+    rf"|{_MONTH}\s+(?:the\s+)?{_DAY}(?:,?\s+{_YEAR})?)",
+    "month_part": rf"(?:(?:early|mid|late)[\s-]+|(?:the\s+)?(?:beginning|start|middle|end)\s+of\s+){_MONTH}(?:,?\s+(?:of\s+)?{_YEAR})?",
+    "season": rf"(?:this|last|past)\s+{_SEASON}|{_SEASON}\s+(?:of\s+)?{_YEAR}",
+    "ordinal": rf"(?:the\s+)?{_ORDINAL}\s+of\s+{_MONTH}(?:(?:,\s*|\s+){_YEAR})?",
     "named": rf"(?:this|last|next)\s+{_WEEKDAY}|last\s+{_MONTH}(?!\s+\d)",
     "day": r"(?:the\s+)?day\s+before\s+yesterday|yesterday|today|tomorrow|tonight|this\s+(?:morning|afternoon|evening)",
     "recent": r"(?<!most )(?<!least )recently(?!\s+used)|lately",
@@ -89,6 +116,7 @@ UNSURE_FORMS = ("weekday", "month", "day_month", "month_day", "quarter", "year")
 TIME_HINTS = (
     *"day week month quarter year hour minute night this recently lately".split(),
     *MONTHS,
+    *"spring summer autumn winter".split(),
 )
 # The guards keep out `today()`, `date.today`, "2024.1", 'yesterday' in quotes, parts of file names, and of what follows a time "yesterday's
 # date in Python", "the last quarter of the file", "after 2000 ms". "The week before 9 June" is not all the time before it.
@@ -172,6 +200,10 @@ def find_period(
     lowered = text.lower()
     hinted = any(hint in lowered for hint in TIME_HINTS) or re.search(r"\d", text)
     now = now if now.tzinfo else now.replace(tzinfo=UTC)
+    if (abroad := _find_abroad(text)) is not None:
+        english, span = abroad
+        since, until, _ = find_period(english, now)
+        return since, until, span if since or until else None
     moments = _find_moments(text) if hinted else []
     dated = _date_moments(moments, now) if len(moments) <= MOST_MOMENTS else []
     since, until = _merge([found for _, found in dated])
@@ -179,6 +211,46 @@ def find_period(
     if not (since or until) or (since and (since > now or (until and since >= until))):
         return None, None, None
     return since, until, (dated[0][0].start, dated[-1][0].end)
+
+
+@cache
+def _read_abroad() -> dict[str, tuple[re.Pattern[str], dict[str, str]]]:
+    """Return for each language the pattern of its words for times, and the English of each."""
+    meanings: dict[str, dict[str, str]] = {}
+    for line in Path(__file__).with_name("times.txt").read_text("utf-8").splitlines():
+        language, _, rest = line.partition(": ")
+        english, equals, words = rest.partition(" = ")
+        if equals and not line.startswith("# "):
+            meanings.setdefault(language, {}).update(dict.fromkeys(words.split(", "), english))
+    return {language: (_compile_abroad(own), own) for language, own in meanings.items()}
+
+
+def _compile_abroad(words: Iterable[str]) -> re.Pattern[str]:
+    longest_first = sorted(words, key=len, reverse=True)
+    # A word in letters with spaces between words is no part of another; "昨天" may be anywhere.
+    forms = (
+        re.escape(word).replace(re.escape("#"), r"\d{1,3}")
+        if word[-1] >= "\u0e00"
+        else rf"(?<!\w){re.escape(word).replace(re.escape('#'), chr(92) + 'd{1,3}')}(?!\w)"
+        for word in longest_first
+    )
+    return re.compile("|".join(forms))
+
+
+def _find_abroad(text: str) -> tuple[str, tuple[int, int]] | None:
+    """Return the English of the first word for a time in another language, and its position."""
+    if is_english(text):
+        return None
+    known = _read_abroad().get(find_language(text))
+    found = known and known[0].search(fold_case(text))
+    if not known or not found:
+        return None
+    form = re.sub(r"\d+", "#", found[0])
+    number = re.search(r"\d+", found[0])
+    english = known[1].get(form)
+    if english is None:
+        return None
+    return english.replace("#", number[0] if number else ""), found.span()
 
 
 def _find_moments(text: str) -> list[Moment]:
@@ -256,6 +328,8 @@ def _read_period(form: str, words: list[str], now: datetime, future: bool = Fals
         return _make_period(_shift(today, "day", days), "day")
     if form in ("rolling", "relative"):
         return _read_relative(form, words, which, now)
+    if form == "season":
+        return _read_season(words, now)
     if words[-1] in WEEKDAYS:
         days = WEEKDAYS.index(words[-1]) - today.weekday()
         if which != "this":
@@ -282,12 +356,28 @@ def _read_relative(form: str, words: list[str], which: str, now: datetime) -> Pe
     return _make_period(_shift(_floor(now, unit), unit, count), unit)
 
 
+def _read_season(words: list[str], now: datetime) -> Period:
+    """Read a season of the northern half: with a year, this one, or the last that is over."""
+    month = next(SEASONS[word] for word in words if word in SEASONS)
+    numbers = [int(word) for word in words if word.isdigit()]
+    if numbers:
+        return _make_period(datetime(numbers[0], month, 1), "quarter")
+    start = datetime(now.year + 1, month, 1)
+    while start > now or (words[0] != "this" and _shift(start, "quarter", 1) > now):
+        start = _shift(start, "year", -1)
+    return _make_period(start, "quarter")
+
+
 def _read_date(form: str, words: list[str], which: str, now: datetime) -> Period:
     """Return a date, month, quarter or year. Without a year it is the latest one that is not after now.
 
     "Last March" in March is the one a year ago.
     """
     numbers = [int(word) for word in words if word.isdigit()]
+    if form == "week_of":
+        by_name = any(word[:3] in MONTHS for word in words)
+        named, _ = _read_date("month_day" if by_name else "date", words, which, now)
+        return _make_period(_floor(named, "week"), "week")
     if form == "date":
         return _make_period(datetime(*order_date(numbers[:3])), "day")
     if form in ("year", "year_month"):
@@ -300,8 +390,14 @@ def _read_date(form: str, words: list[str], which: str, now: datetime) -> Period
         month = next(MONTHS.index(word[:3]) + 1 for word in words if word[:3] in MONTHS)
     if form in ("day_month", "month_day"):
         day, unit = numbers.pop(0), "day"
+    elif form == "ordinal":
+        day, unit = next(ORDINALS[word] for word in words if word in ORDINALS), "day"
     passed = (month, day) > (now.month, now.day) or (which == "last" and month == now.month)
     year = numbers[0] if numbers else now.year - passed
+    if form == "month_part":
+        first, after = next(MONTH_PARTS[word] for word in words if word in MONTH_PARTS)
+        start, end = _make_period(datetime(year, month, 1), "month")
+        return datetime(year, month, first), min(start + timedelta(days=after - 1), end or start)
     return _make_period(datetime(year, month, day), unit)
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bethink.config import Config
 from bethink.llm.base import LanguageModelProvider, ModelRequest
 from bethink.llm.http import HttpProvider, Reply, Request, read_usage
+from bethink.model import Values
 
 INPUTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
@@ -26,12 +25,12 @@ class AnthropicModel(HttpProvider):
             "output_config": {"format": {"type": "json_schema", "schema": ask.schema}},
         }
 
-    def _read(self, answer: Any) -> Reply:
+    def _read(self, answer: Values) -> Reply:
         """Thinking, and calls of tools that nobody offered, are passed over."""
         usage = read_usage(answer.get("usage"), INPUTS, "output_tokens")
         stopped = {"refusal": "declined", "max_tokens": "cut off"}
         parts = [part["text"] for part in answer["content"] if part["type"] == "text"]
-        return "".join(map(str, parts)), usage, stopped.get(answer.get("stop_reason"), "")
+        return "".join(map(str, parts)), usage, stopped.get(answer.get("stop_reason", ""), "")
 
 
 def open_model(config: Config) -> AnthropicModel:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from bethink import post
 from bethink.errors import ConfigError
 from bethink.llm.base import ModelError, ModelRequest, RawAnswer, Usage
-from bethink.model import Json
+from bethink.model import Json, Values
 
 Request = tuple[dict[str, str], Json]  # headers and body
 Reply = tuple[str, Usage | None, str]  # words, what they cost, and why there are none, if so
@@ -56,6 +56,6 @@ class HttpProvider:
     def _make_request(self, ask: ModelRequest) -> Request:
         raise NotImplementedError
 
-    def _read(self, answer: object) -> Reply:
+    def _read(self, answer: Values) -> Reply:
         """Return the words of an answer; one without words was declined or cut off."""
         raise NotImplementedError

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from bethink.config import Config
 from bethink.llm.base import LanguageModelProvider, ModelRequest
 from bethink.llm.http import HttpProvider, Reply, Request, read_usage
-from bethink.model import Json
+from bethink.model import Json, Values
 
 SCHEMA_SHOWN = "\n\nThe form of the answer, as a JSON Schema: {}"
 
@@ -39,7 +38,7 @@ class OpenAiModel(HttpProvider):
             **({"max_completion_tokens": ask.tokens} if own else limits),
         }
 
-    def _read(self, answer: Any) -> Reply:
+    def _read(self, answer: Values) -> Reply:
         usage = read_usage(answer.get("usage"), ("prompt_tokens",), "completion_tokens")
         choice = answer["choices"][0]
         stopped = {"length": "cut off", "content_filter": "declined"}

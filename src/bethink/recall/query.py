@@ -15,10 +15,19 @@ from itertools import dropwhile, groupby, pairwise
 from typing import Any, NamedTuple
 
 from bethink.language.pattern import fold_case
-from bethink.language.questions import ABOUT_CODE, DATING_EVENT, KIND_CUES, PAST_STATE
+from bethink.language.questions import (
+    ABOUT_CODE,
+    ABOUT_LATEST,
+    ASKS_MEMORY,
+    ASKS_SET,
+    DATING_EVENT,
+    KIND_CUES,
+    PAST_STATE,
+    QUESTION_START,
+)
 from bethink.language.times import NUMERIC_DATE, find_period
 from bethink.language.words import STOP_WORDS, WORD_LISTS
-from bethink.model import KIND_ALIASES, KINDS, Filter, Query, Strings, Term
+from bethink.model import KIND_ALIASES, KINDS, Expression, Filter, Query, Strings, Term
 from bethink.store.words import find_leaves, space_out
 
 SYNTAX_LIMIT = 2_000  # characters that are analysed; a longer question is pasted text, whose start says what it is about
@@ -26,9 +35,9 @@ TEXT_LIMIT = 8_000  # characters that are embedded
 TERM_LIMIT = 64
 
 OPERATORS = {"AND": "and", "OR": "or", "NOT": "not"}
-# Side by side binds tightest, then NOT, AND and OR, as in SQLite's full-text language.
+# Side by side binds tightest, then NOT, AND and OR, as in SQLite's full-text language. By definition.
 BINDING = {"close": 0, "or": 1, "and": 2, "not": 3}
-SIDE_BY_SIDE = 4
+SIDE_BY_SIDE = 4  # by definition
 
 _LISTED = "decision conclusion question problem solution todo gotcha preference handoff fact pattern failure".split()
 LIST_NOUNS = {f"{kind}s": kind for kind in _LISTED} | {
@@ -91,7 +100,6 @@ class Token(NamedTuple):
     literal: bool = False  # quoted, or syntax: its words are no cue for times and kinds
 
 
-Node = Term | tuple[str, Any, Any]
 Tokens = list[Token]
 
 
@@ -125,7 +133,18 @@ def parse(raw: str, now: datetime) -> Query:
         and "·" not in beside
         and _only_asks(beside, ASKING_WORDS | WORD_LISTS["doings"]),
         about_code=ABOUT_CODE.holds(prose),
+        about_latest=ABOUT_LATEST.holds(prose) or not _asks(head),
+        asks_set=ASKS_SET.holds(prose),
     )
+
+
+def _asks(text: str) -> bool:
+    """Return True for a question.
+
+    A prompt, the subject of a commit or keywords are mostly about the work at hand.
+    """
+    text = text.strip()
+    return text.endswith(("?", "？")) or ASKS_MEMORY.holds(text) or QUESTION_START.holds(text)
 
 
 def _cut_between_words(whole: str) -> str:
@@ -133,7 +152,7 @@ def _cut_between_words(whole: str) -> str:
     return whole if len(whole) <= SYNTAX_LIMIT else whole[:SYNTAX_LIMIT].rsplit(" ", 1)[0]
 
 
-def _choose_terms(tokens: Tokens) -> tuple[Tokens, list[Term], Node | None]:
+def _choose_terms(tokens: Tokens) -> tuple[Tokens, list[Term], Expression | None]:
     """Return the wanted tokens, their terms, and the expression that operators form.
 
     Stop words become terms if there are no others.
@@ -245,7 +264,7 @@ def _is_identifier(word: str) -> bool:
 # Operators
 
 
-def _parse_expression(tokens: Tokens) -> Node | None:
+def _parse_expression(tokens: Tokens) -> Expression | None:
     """Return the expression that the tokens form, or None if it is malformed or has no operator."""
     rest = _drop_stops(tokens)[::-1]
     if sum(token.type == "open" for token in rest) > TERM_LIMIT:
@@ -257,7 +276,7 @@ def _parse_expression(tokens: Tokens) -> Node | None:
     return node if not rest and sum(map(len, find_leaves(node))) <= TERM_LIMIT else None
 
 
-def _take_expression(rest: Tokens, binding: int) -> Node:
+def _take_expression(rest: Tokens, binding: int) -> Expression:
     """Take the next expression of operators that bind at least this tightly from the reversed tokens."""
     token = rest.pop()
     if token.type == "open":
@@ -287,7 +306,7 @@ def _drop_stops(tokens: Tokens) -> Tokens:
     return [token for token in tokens if token.type != "operand" or token.terms]
 
 
-def _make_operand(token: Token) -> Node:
+def _make_operand(token: Token) -> Expression:
     """Turn a token into a node: all of its words, each in any of its columns. An operator has none."""
     if token.type != "operand":
         raise IndexError
@@ -295,7 +314,7 @@ def _make_operand(token: Token) -> Node:
     return _chain("and", (_chain("or", columns) for _, columns in words))
 
 
-def _chain(operator: str, nodes: Iterable[Node]) -> Node:
+def _chain(operator: str, nodes: Iterable[Expression]) -> Expression:
     return reduce(lambda left, right: (operator, left, right), nodes)
 
 
@@ -368,7 +387,7 @@ _SIDES = (
     "until",
     "prior to",
 )  # one of them is in every text that `EVENT` matches
-EVENT_FIT = 0.52  # how well a memory must fit the event to tell its time
+EVENT_FIT = 0.52  # how well a memory must fit the event to tell its time; by hand
 INSTANT = timedelta(milliseconds=1)
 
 

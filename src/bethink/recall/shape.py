@@ -1,12 +1,15 @@
 """Answer → the form its reader wants. Pure: values in, values out; the surfaces print them.
 
-`to_json` writes every JSON answer, `plain` the stable object of a memory. `dual` is the index-and-details form: the full text of the best
-and a line for each of the others within a token budget. `choose_excerpt` selects the part of a text to show, and `find_places` finds the
-words of the question in it: it uses the words of the index, so what is marked is what was found.
+`to_json` writes every JSON answer, `plain` the stable object of a memory. `dual` is the index-and-details form: the sentences of each match
+that the question is about, and a line for each of the others, within a token budget. `choose_excerpt` selects the part of a text to show,
+`choose_sentences` several of its sentences, and `find_places` finds the words of the question in it: it uses the words of the index, so
+what is marked is what was found.
 """
 
+import math
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -16,6 +19,7 @@ from typing import Any, NamedTuple
 from bethink.language.words import STOP_WORDS
 from bethink.model import (
     NOTHING,
+    TRUST,
     Answer,
     Hit,
     Json,
@@ -34,6 +38,18 @@ _WORD = re.compile(r"[^\W_]{1,200}")
 _BREAK = re.compile(r"[.!?]\s|\n")
 TITLE = 80  # characters of a signature in a title
 OVERHEAD = 12  # tokens of punctuation and labels around one item
+SESSION_CHARACTERS = 8  # of the id of a session in a citation
+# Characters of a text that an answer shows at first, and share of its budget for hits on a line. By hand.
+OWN_ROOM, OTHER_ROOM, BEST_ROOM, BEST_HITS, LINES_SHARE = 420, 320, 480, 3, 0.05
+GAP = " … "
+WEIGHED_CHARACTERS = 2_000  # of each hit that are looked at to weigh words; a bound on time
+_LIST_MARK = re.compile(
+    r"\W*(?:\d{1,3}|\w)?\W*"
+)  # a piece that is no sentence, such as the number of a list item
+# Worth of a sentence beside a chosen one, behind it and before it, against that of one word of the question; of a word that is shown
+# already; and of the first sentence. By hand.
+BESIDE, BEFORE, AGAIN, OPENING = 0.5, 0.25, 0.3, 0.2
+_MOST_SENTENCES = 400  # of a text; a bound on time
 _LEAST = 20  # tokens of a text that is worth showing
 # Hints of an empty answer to a question for what is open: of nothing at all, and of one kind.
 NOTHING_OPEN = "Nothing is open."
@@ -43,6 +59,14 @@ NONE_OPEN = {
     "problem": "No problem is open.",
 }
 Place = tuple[int, int]  # start and end in a text
+
+
+class Sought(NamedTuple):
+    """Words that a question looks for, as the index knows them."""
+
+    lexemes: frozenset[str]
+    prefixes: Strings = ()
+    worth: Mapping[str, float] = NOTHING  # how telling each is among the hits; 1 if it is not known
 
 
 class Dual(NamedTuple):
@@ -69,8 +93,10 @@ def iso(moment: datetime | None) -> str | None:
 
 
 def citation(memory: Memory) -> str:
-    """Origin of a memory, for people: `docs/auth.md:12-40`, `session abc:7`, or its author."""
+    """Origin of a memory, for people: `docs/auth.md:12-40`, `session 68029492:52`, or its author."""
     place = memory.path or memory.source
+    if memory.session and memory.source_type == "transcript":
+        place = f"session {memory.session[:SESSION_CHARACTERS]}"
     if memory.lines:
         first, last = memory.lines
         return f"{place}:{first}" if first == last else f"{place}:{first}-{last}"
@@ -156,48 +182,111 @@ def _plain_cost(hit: Hit) -> Cost:
     return Cost(tokens(hit.memory.summary) + OVERHEAD, frame)
 
 
-def dual(answer: Answer, max_tokens: int, costs: Costs | None = None, offset: int = 0) -> Dual:
-    """Show the best hits in full and a line for each of the others, within a token budget.
+def dual(
+    answer: Answer,
+    max_tokens: int,
+    costs: Costs | None = None,
+    offset: int = 0,
+    sought: Sought | None = None,
+) -> Dual:
+    """Show excerpts of the best hits and a line for each of the others, within a token budget.
 
-    Lines may take half of the budget, texts the rest, and more lines what is left after that. A line costs nothing if its text is shown;
-    the first text is cut rather than omitted. The index holds the first hits without a gap; the rest begins the next page. `offset` is the
-    position of the first hit.
+    Texts come first, each as the sentences that the question is about, and leave a share of the budget to lines. What is left
+    lengthens the excerpts, the best first. A line costs nothing if its text is shown. The index holds the first hits without a gap;
+    the rest begins the next page. `offset` is the position of the first hit.
     """
     hits = answer.hits
     costs = costs or plain_costs(hits)
+    sought = weigh_sought(sought or find_sought(answer.query), hits)
     summaries = [hit.memory.summary for hit in hits]
     lines = [cost.line for cost in costs.hits]
     if hits and lines[0] > max_tokens:
         summaries[0] = cut(summaries[0], max_tokens - lines[0] + tokens(summaries[0]))
         lines[0] += tokens(summaries[0]) - tokens(hits[0].memory.summary)
-    listed = _count_fitting(lines, max_tokens // 2) or min(1, len(hits))
-    used = sum(lines[:listed])
-    details: list[Json] = []
+    kept = int(LINES_SHARE * max_tokens)
+    kept = sum(lines[: _count_fitting(lines, kept)])
+    used = listed = 0
+    texts: dict[int, str] = {}
     headed: set[str] = set()
-    for hit, cost, line in zip(hits, costs.hits, lines[:listed], strict=False):
-        text, frame = hit.memory.content, cost.frame
-        if cost.topic not in headed:
-            frame += costs.topics.get(cost.topic, 0)
-        room = max_tokens - used + line - frame
-        shaped = plain_hit(hit)
-        if costs.measure(text) > room:
-            if details or room < _LEAST:
-                continue
-            shaped |= {"content": (text := cut_to(text, room, costs.measure)), "truncated": True}
-        used += costs.measure(text) + frame - line
-        headed.add(cost.topic)
-        details.append(shaped)
-    more = _count_fitting(lines[listed:], max_tokens - used)
-    used += sum(lines[listed : listed + more])
+    for at, (hit, cost) in enumerate(zip(hits, costs.hits, strict=True)):
+        frame = cost.frame + (0 if cost.topic in headed else costs.topics.get(cost.topic, 0))
+        room = max_tokens - used - frame - (kept if texts else 0)
+        text = show_evidence(hit.memory, sought, find_room(hit.memory, at))
+        if costs.measure(text) > room and not texts and room >= _LEAST:
+            text = cut_to(text, room, costs.measure)
+        if costs.measure(text) <= room:
+            texts[at] = text
+            headed.add(cost.topic)
+            used += frame + costs.measure(text)
+        elif used + lines[at] <= max_tokens:
+            used += lines[at]
+        else:
+            break
+        listed += 1
+    for at, text in texts.items():
+        left = max_tokens - used + costs.measure(text)
+        texts[at] = _lengthen(hits[at].memory, text, sought, left, costs.measure)
+        used += costs.measure(texts[at]) - costs.measure(text)
+    details = [
+        plain_hit(hits[at])
+        | ({} if text == hits[at].memory.content else {"content": text, "truncated": True})
+        for at, text in texts.items()
+    ]
     index = tuple(
         {"id": one.id, "summary": summary, "kind": one.kind, "score": round(score, 3)}
-        for (one, score, *_), summary in zip(hits[: listed + more], summaries, strict=False)
+        for (one, score, *_), summary in zip(hits[:listed], summaries, strict=False)
     )
     after = offset + len(index)
     left = bool(index) and answer.total > after
     query, hints = answer.query.raw, answer.hints
     following = after if left else None
     return Dual(index, tuple(details), answer.total, left, used, query, hints, following)
+
+
+def find_room(memory: Memory, place: int) -> int:
+    """Return the characters of a hit to show at first: more of the user's words and of the best."""
+    room = OWN_ROOM if memory.trust >= TRUST["user"] else OTHER_ROOM
+    return max(room, BEST_ROOM) if place < BEST_HITS else room
+
+
+def weigh_sought(wanted: Sought, hits: Sequence[Hit]) -> Sought:
+    """Weigh the words of a question by how few of the hits hold them."""
+    counts = Counter(
+        word
+        for hit in hits
+        for word in _find_words(hit.memory.content[:WEIGHED_CHARACTERS], wanted)
+    )
+    return wanted._replace(
+        worth={word: math.log(1 + len(hits) / count) for word, count in counts.items()}
+    )
+
+
+def show_evidence(memory: Memory, sought: Sought, room: int) -> str:
+    """Return the sentences of a memory that a question is about, gaps marked; all if it is short."""
+    text = memory.content
+    places = choose_sentences(text, sought, room)
+    shown = GAP.join(text[start:end].strip() for start, end in places)
+    if not places or places == [(0, len(text))]:
+        return text
+    before = "" if places[0][0] == 0 else GAP.lstrip()
+    return before + shown + ("" if places[-1][1] == len(text) else GAP.rstrip())
+
+
+def _lengthen(
+    memory: Memory, text: str, sought: Sought, left: int, measure: Callable[[str], int]
+) -> str:
+    """Return the longest excerpt of a memory that takes up to so many tokens."""
+    if text == memory.content or left - measure(text) < _LEAST:
+        return text
+    if measure(memory.content) <= left:
+        return memory.content
+    room = left * 4
+    while room > len(text):
+        longer = show_evidence(memory, sought, room)
+        if measure(longer) <= left:
+            return longer if len(longer) > len(text) else text
+        room = room * 9 // 10
+    return text
 
 
 def _count_fitting(costs: Sequence[int], room: int) -> int:
@@ -233,13 +322,6 @@ def cut_to(text: str, room: int, measure: Callable[[str], int] = tokens) -> str:
 
 
 # Words of a question in a text
-
-
-class Sought(NamedTuple):
-    """Words that a question looks for, as the index knows them."""
-
-    lexemes: frozenset[str]
-    prefixes: Strings = ()
 
 
 def find_sought(query: Query) -> Sought:
@@ -280,6 +362,60 @@ def choose_excerpt(text: str, wanted: Sought | None, room: int) -> Place:
     end = min(len(text), start + room)
     gap = text.rfind(" ", end - 30, end) if end < len(text) else -1
     return start, gap if gap > start else end
+
+
+def choose_sentences(text: str, wanted: Sought, room: int) -> list[Place]:
+    """Return the places of the sentences with most words of the question, adjacent ones joined."""
+    if len(text) <= room:
+        return [(0, len(text))]
+    breaks = [match.end() for match in islice(_BREAK.finditer(text[:_LONGEST]), _MOST_SENTENCES)]
+    sentences: list[Place] = []
+    start = 0
+    for end in (*breaks, len(text)):
+        if not _LIST_MARK.fullmatch(text, start, end):
+            sentences.append((start, end))
+            start = end
+    words = [_find_words(text[start:end], wanted) for start, end in sentences]
+    chosen: set[int] = set()
+    shown: set[str] = set()
+    left = room
+
+    def find_worth(at: int) -> float:
+        own = sum(
+            wanted.worth.get(word, 1.0) * (AGAIN if word in shown else 1.0) for word in words[at]
+        )
+        near = BESIDE * (at - 1 in chosen) + BEFORE * (at + 1 in chosen)
+        return own + near + OPENING * (at == 0)
+
+    while left > 0 and len(chosen) < len(sentences):
+        waiting = [at for at in range(len(sentences)) if at not in chosen]
+        fitting = [at for at in waiting if sentences[at][1] - sentences[at][0] <= left]
+        best = max(waiting if not chosen else fitting, key=find_worth, default=None)
+        if best is None or (chosen and not find_worth(best)):
+            break
+        if best not in fitting:  # the first one, and too long
+            start, end = sentences[best]
+            first, last = choose_excerpt(text[start:end], wanted, room)
+            return [(start + first, start + last)]
+        chosen.add(best)
+        shown |= words[best]
+        left -= sentences[best][1] - sentences[best][0] + len(GAP) * (best - 1 not in chosen)
+    places: list[Place] = []
+    for at in sorted(chosen):
+        start, end = sentences[at]
+        if places and places[-1][1] == start:
+            start = places.pop()[0]
+        places.append((start, end))
+    return places
+
+
+def _find_words(text: str, wanted: Sought) -> set[str]:
+    """Return the words of a question that a text holds, as the index knows them."""
+    found: set[str] = set()
+    for word in _WORD.findall(text):
+        found |= wanted.lexemes & _lexemes(word)
+        found.update(prefix for prefix in wanted.prefixes if word.casefold().startswith(prefix))
+    return found
 
 
 def choose_sentence(text: str, question: str, other: str) -> str:

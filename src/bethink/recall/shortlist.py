@@ -6,12 +6,14 @@ They are features like all others: each names a lift, and the one sort by `rank`
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from bethink.language.detect import is_english
 from bethink.language.questions import QUESTION_START
-from bethink.language.words import STOP_WORDS, is_english
+from bethink.language.words import STOP_WORDS
 from bethink.model import (
     IDEAS,
     PERSONAL,
@@ -60,12 +62,14 @@ WEAK_RELATIONS = (
     "builds_on",
     "relates_to",
 )  # they order only two hits that are ahead of the rest together
-# Lead of two hits over the next: with 1.1 the answer is first .858 and new before old .867, without .851 and .893 (25 histories).
+# Lead of two hits over the next: with 1.1 the answer is first .858 and new before old .867, without .851 and .893 (bench/LOG.md, 2026-11-18).
 OUTSTANDING = 1.1
 # Share of the older statement's score that a newer one needs to come before it; the second where the older makes several claims, of which
 # the question may be about another. At most two come before one, so that a wrong mark never pushes the answer out of the first three.
 # On 25 histories: answer first .856, new before old .893; at .35/.35 .841 and .893, at .35/.7 .861 and .813 (bench/LOG.md, 2026-11-18).
 AS_FITTING, PARTLY_FITTING, MOST_BEFORE = 0.35, 0.5, 2
+# Share of its score that each further hit of a session loses, and hits after which it loses no more, where many sessions are asked for.
+AGAIN_LOSS, MOST_AGAIN = 0.1, 3
 STEP = 1e-9  # by which one score comes before another
 # Two clauses of two words or more: "Okay, we use MySQL" is one.
 _SEVERAL_CLAIMS = re.compile(r"\S\s+[^\s,;.!?]+(?:[,;]|[.!?](?=\s))\s*\S+\s+\S")
@@ -181,6 +185,19 @@ def _mix(score: float, fit: float) -> float:
     """Add both as log-odds: if the judge sees no difference, or one hit is far ahead, nothing moves."""
     score = min(max(score, 0.001), 0.999)
     return math.log(score / (1 - score)) + READ_WEIGHT * fit
+
+
+# Questions for all of something
+
+
+def spread_sessions(shortlist: Shortlist) -> None:
+    """Lower further hits of a session behind the first hits of others."""
+    seen: Counter[str] = Counter()
+    for one in shortlist:
+        place = one.item.memory.session or one.item.memory.source
+        if one.item.memory.session and seen[place]:
+            one.features["again"] = -AGAIN_LOSS * min(seen[place], MOST_AGAIN) * one.key.score
+        seen[place] += 1
 
 
 # Hits that come before others because of a relation

@@ -10,14 +10,17 @@ small by themselves, and the other signals decide. `--explain` shows every value
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from itertools import compress
 from typing import NamedTuple
 
+from bethink.language.questions import TRIGGER
+from bethink.language.words import STOP_WORDS
 from bethink.model import KINDS, Candidates, Memory, Query
 from bethink.recall.pool import Pool
 from bethink.recall.rank import Features, add_evidence
 from bethink.store.base import Statistics
+from bethink.store.words import tokenize
 
 Measure = Callable[[Pool, Sequence[Features]], Sequence[float]]
 
@@ -51,11 +54,17 @@ NEIGHBOUR_PLACES = ((-1, 1.0), (1, 1.0), (-2, 0.5), (2, 0.5))
 # are about the work at hand. git-sync any@5 .908 → .966 (bench/LOG.md, 2026-11-15).
 RECENT_WEEKS, FADE_WEEKS = 0.1, 21 * 86400.0
 RECENT_HOURS, FADE_HOURS = 0.25, 24 * 3600.0
+# Share of it that is left unless a question is about the latest work, for what answers best; none for the average candidate. By hand.
+RECENT_TIE = 0.5
 # What a turn said after the question loses, and seconds by which clocks may differ: cipher-box hit@1 .752 → .802 (bench/LOG.md, 2026-11-15).
 LATER_LOSS, CLOCK_SKEW = 0.1, 60.0
 TOPIC_WEIGHT = 0.15  # best of 0 to .4 on two sets read as conversations (bench/LOG.md, 2026-11-16)
 # Memories' worth of belief in the model's usual mean cosine. By hand, for scopes of a few memories, which no set has.
 PRIOR_MEMORIES = 8
+# Kinds of statements that may be standing rules, how many of them are read, characters of each, and the least share of the condition
+# that the question has to hold: bounds, by hand.
+RULE_KINDS = frozenset(("preference", "decision", "gotcha", "pattern"))
+MOST_RULES, LONGEST_RULE, LEAST_TRIGGER = 40, 600, 0.5
 RRF_K = 60  # the constant of the method's authors
 # Share of the lender's question words by which another memory is about the same thing, and the least step by which one comes behind another.
 # By hand: from 0 to 1 no figure of 25 histories moves.
@@ -161,6 +170,28 @@ def measure_topic(pool: Pool, described: Sequence[Features]) -> list[float]:
     return [TOPIC_WEIGHT * topics.get(one.span or "", 0.0) for one in pool.candidates]
 
 
+def measure_trigger(pool: Pool, described: Sequence[Features]) -> list[float]:
+    """Measure whether the question is what a standing rule waits for ("… when I ask about snacks")."""
+    asked = set(pool.words.lexemes)
+    rules = [one.key for one in pool.candidates if one.kind in RULE_KINDS][:MOST_RULES]
+    if not (asked and rules and pool.load):
+        return [0.0] * len(described)
+    fit = {key: fit_trigger(one.content, asked) for key, one in pool.load(rules).items()}
+    return [fit.get(one.key, 0.0) for one in pool.candidates]
+
+
+def fit_trigger(rule: str, asked: Set[str]) -> float:
+    """Return the share of a rule's condition that a question holds; 0 if it has none, or less than half."""
+    found = TRIGGER.find(rule[:LONGEST_RULE])
+    if found is None:
+        return 0.0
+    condition = found["clause"] or found["event"]
+    clause = [word for word in condition.split() if word.strip(",.;:") not in STOP_WORDS]
+    wanted = set(tokenize(" ".join(clause)))
+    share = len(wanted & asked) / len(wanted) if wanted else 0.0
+    return share if share >= LEAST_TRIGGER else 0.0
+
+
 def measure_neighbours(pool: Pool, described: Sequence[Features]) -> list[float]:
     """Measure how well the turns before and after fit: answers are next to their questions."""
     weights = weigh_signals(pool, SIGNALS)
@@ -194,15 +225,28 @@ def lift_neighbours(candidates: Candidates, values: Sequence[float]) -> list[flo
 
 
 def measure_recent(pool: Pool, described: Sequence[Features]) -> list[float]:
-    """Measure what being recent adds: by weeks to all, by hours to turns of conversations."""
+    """Measure what being recent adds: by weeks to all, by hours to turns of conversations.
+
+    For a question it breaks ties between what answers about equally well, unless it asks for the latest work. Other text, such as a
+    prompt or the subject of a commit, is mostly about the work at hand."""
     # Turns that follow others are a conversation, though no topics were found in it.
     talks = {one.source for one in pool.candidates if one.position and one.kind == "context"}
-    return [
+    gains = [
         _measure_age(
             pool.now - one.created_at,
             one.span is not None or (one.kind == "context" and one.source in talks),
         )
         for one in pool.candidates
+    ]
+    if pool.query.about_latest:
+        return gains
+    weights = weigh_signals(pool, SIGNALS)
+    values = [add_evidence(one, weights) for one in described]
+    middle = sorted(values)[len(values) // 2] if values else 0.0
+    span = max(values, default=0.0) - middle
+    return [
+        gain if gain < 0 or span <= 0 else gain * RECENT_TIE * max(0.0, (value - middle) / span)
+        for gain, value in zip(gains, values, strict=True)
     ]
 
 
@@ -247,6 +291,9 @@ PAIRS_SIGNAL = Signal(
 )
 # The last three are in units of evidence, as JSON has had them since 0.2.
 TOPIC_SIGNAL = Signal("topic", "lift from the topic of the conversation", 1.0, measure_topic)
+TRIGGER_SIGNAL = Signal(
+    "trigger", "the condition of a standing rule that the question meets", 0.5, measure_trigger
+)
 NEIGHBOURS_SIGNAL = Signal("neighbours", "lift from passages beside it", 1.0, measure_neighbours)
 RECENT_SIGNAL = Signal("recent", "lift for being recent", 1.0, measure_recent)
 RANKS_SIGNAL = Signal("ranks", "ranks by words and by meaning, fused", 1.0, measure_ranks)
@@ -257,6 +304,7 @@ SIGNALS = (
     PAIRS_SIGNAL,
     TOPIC_SIGNAL,
     NEIGHBOURS_SIGNAL,
+    TRIGGER_SIGNAL,
     RECENT_SIGNAL,
 )
 # With `fusion = "rrf"`. It falls below its better half wherever the halves differ in strength (bench/LOG.md, 2026-11-15).

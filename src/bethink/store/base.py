@@ -194,6 +194,15 @@ class Store(Reader):
         sql = f"{rows.EVENT} JOIN memories m ON m.key = h.memory WHERE m.id = ? ORDER BY h.number"
         return self._read(Event, sql, id)
 
+    def list_events(self, scopes: Scopes, limit: int) -> list[tuple[str, Event]]:
+        """Newest changes of memories in these scopes with their ids, without those that reading a source made."""
+        seen = self._within("m.scope", scopes)
+        sql = (
+            f"{rows.EVENT_OF} JOIN memories m ON m.key = h.memory WHERE {seen}"
+            f" AND ({rows.IS_NOTE} OR h.action NOT IN {rows.READING}) ORDER BY h.number DESC LIMIT ?"
+        )
+        return [(row[-1], rows.read(Event, row)) for row in self.run(sql, limit)]
+
     def relations(self, ids: Ids) -> list[Relation]:
         ends = (f"{rows.RELATION} WHERE {end} = ANY(?)" for end in ("source", "target"))
         return self._read(
@@ -527,19 +536,29 @@ class Store(Reader):
             if len(data) % (size := encoded_size(dimensions)) == 0
         }
 
-    def list_unembedded(self, model: str, limit: int) -> Memories:
-        """Memories that need a vector of this model and have none, oldest first."""
-        bare = f"{rows.BARE_OF} AND NOT ({rows.UNWANTED}) ORDER BY m.key LIMIT ?"
+    def has_vectors(self, model: str, scopes: Scopes) -> bool:
+        """Return True if any memory of these scopes has a vector of this model."""
+        known = self._within("scope", scopes)
+        sql = f"SELECT 1 FROM vectors WHERE model = ? AND {known} LIMIT 1"
+        return bool(self.run(sql, self._model_id(model)))
+
+    def list_unembedded(self, model: str, limit: int, scopes: Scopes | None = None) -> Memories:
+        """Memories that need a vector of this model and have none: oldest first, of some scopes newest first."""
+        seen, order = self._within("m.scope", scopes), "m.key" if scopes is None else "m.key DESC"
+        bare = f"{rows.BARE_OF} AND NOT ({rows.UNWANTED}) AND {seen} ORDER BY {order} LIMIT ?"
         return self._memories(bare, self._model_id(model), limit)
 
-    def count_unembedded(self, model: str) -> int:
-        id, bare = self._model_id(model), f"SELECT count(*) FROM memories m WHERE {rows.BARE_OF}"
+    def count_unembedded(self, model: str, scopes: Scopes | None = None) -> int:
+        seen = self._within("m.scope", scopes)
+        bare = f"SELECT count(*) FROM memories m WHERE {rows.BARE_OF} AND {seen}"
+        id = self._model_id(model)
         return int(self.column(f"SELECT ({bare}) - ({bare} AND {rows.UNWANTED})", id, id)[0])
 
-    def list_unembedded_spans(self, model: str, limit: int) -> Spans:
+    def list_unembedded_spans(self, model: str, limit: int, scopes: Scopes | None = None) -> Spans:
         """Topics that need a vector of this model and have none; purged topics need none."""
         missing = "NOT EXISTS (SELECT 1 FROM span_vectors v WHERE v.span = p.key AND v.model = ?)"
-        sql = f"{rows.SPAN} WHERE (p.name <> '' OR p.summary <> '') AND {missing} ORDER BY p.key LIMIT ?"
+        seen = self._within("p.scope", scopes)
+        sql = f"{rows.SPAN} WHERE (p.name <> '' OR p.summary <> '') AND {missing} AND {seen} ORDER BY p.key LIMIT ?"
         return self._read(Span, sql, self._model_id(model), limit)
 
     # Care
@@ -547,6 +566,10 @@ class Store(Reader):
     def scopes(self) -> dict[str, str]:
         """Map every scope to its display name."""
         return dict(self.run("SELECT key, name FROM scopes ORDER BY key"))
+
+    def scope_paths(self) -> dict[str, str]:
+        """Map every scope to the folder of its project, as far as it is known."""
+        return dict(self.run("SELECT key, path FROM scopes WHERE path <> ''"))
 
     def overview(self, scopes: Scopes | None = None) -> Overview:
         """Count everything in the database, from indexes plus the few rows of hidden memories."""
@@ -803,14 +826,16 @@ class Store(Reader):
         """Embed a question, or return the cached vector of the same question."""
         return embedder.query(text)
 
-    def nearest(self, vector: object, model: str, filter: Filter, limit: int) -> Ranking:
+    def nearest(self, vector: Collection[float], model: str, filter: Filter, limit: int) -> Ranking:
         """Memories nearest to a vector."""
         raise NotImplementedError
 
-    def nearest_spans(self, vector: object, model: str, scopes: Scopes, limit: int) -> Scores:
+    def nearest_spans(
+        self, vector: Collection[float], model: str, scopes: Scopes, limit: int
+    ) -> Scores:
         raise NotImplementedError
 
-    def cosines(self, keys: Keys, vector: object, model: str, scopes: Scopes) -> Cosines:
+    def cosines(self, keys: Keys, vector: Collection[float], model: str, scopes: Scopes) -> Cosines:
         """Cosine of each of these memories with the vector, and the mean over all scopes."""
         raise NotImplementedError
 

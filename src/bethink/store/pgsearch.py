@@ -8,10 +8,9 @@ per text and 256 per word; words beyond that are found, but not as neighbours in
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from bethink.model import Query, Term
 from bethink.store import words
@@ -119,9 +118,9 @@ SQL = dict(part.split("\n", 1) for part in _FILE.split("\n-- name: ")[1:])
 # the partition is asked, with a recall@10 of .995 on real texts (bench/LOG.md, 2026-11-15).
 SCANNED_WHOLE = 8_000
 ALL_ROWS = 1 << 62
-INDEXED = (384, 768, 1024, 1536, 3072)  # sizes of vectors that the migration made an index for
+INDEXED = (384, 512, 768, 1024, 1536, 3072)  # sizes of vectors that a migration made an index for
 
 
-def vector_text(vector: Any) -> str:
+def vector_text(vector: Collection[float]) -> str:
     """A vector as pgvector reads it, to the last bit of its 32-bit floats."""
     return json.dumps([float(value) for value in vector])

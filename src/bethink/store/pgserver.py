@@ -22,6 +22,7 @@ from psycopg.sql import SQL
 
 from bethink.config import mask_password
 from bethink.errors import StoreBusy, StoreError, StoreTooNew, translate_error, unstorable
+from bethink.model import Json
 
 Result = TypeVar("Result")
 Connection = psycopg.Connection[Any]
@@ -132,7 +133,7 @@ class Database:
         patience = str(round(self.timeout * 1000))
         return str(who.tenant or ""), who.person, self.path, patience
 
-    def read(self, who: Who, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+    def read(self, who: Who, sql: str, values: Sequence[object] | Json = ()) -> list[Any]:
         """Return the rows of one statement, in one round trip: a pipeline is one transaction."""
 
         def once() -> list[Any]:

@@ -263,7 +263,7 @@ vectors | reindex | {{}} vectors are damaged. | SELECT count(*) FROM vectors v J
             return writer.run(sql, *values)
         return self._ask(sql.replace("?", "%s"), adapt(values))
 
-    def _ask(self, sql: str, values: Any) -> Rows:
+    def _ask(self, sql: str, values: Sequence[object] | Json) -> Rows:
         found = self.database.read(self.who, sql, values)
         if not found and not self.database.read(self.who, "SELECT 1 FROM tenants"):
             raise tenant_gone()
@@ -361,12 +361,12 @@ vectors | reindex | {{}} vectors are damaged. | SELECT count(*) FROM vectors v J
         asked = self._question(keep_topic_terms(query), self._scopes(scopes))
         return self._search("topics", **asked, limit=limit) if asked["query"] else []
 
-    def _near(self, vector: object, model: str, scopes: Scopes) -> Json:
+    def _near(self, vector: Collection[float], model: str, scopes: Scopes) -> Json:
         """Parameters of a statement for a vector."""
         text = search.vector_text(vector)
         return {"vector": text, "model": self._model_id(model), "scopes": self._scopes(scopes)}
 
-    def nearest(self, vector: Any, model: str, filter: Filter, limit: int) -> Ranking:
+    def nearest(self, vector: Collection[float], model: str, filter: Filter, limit: int) -> Ranking:
         asked, size = self._near(vector, model, filter.scopes), len(vector)
         where, indexed, ways = self._where(filter), "", [search.ALL_ROWS]
         if size in search.INDEXED:
@@ -382,10 +382,12 @@ vectors | reindex | {{}} vectors are damaged. | SELECT count(*) FROM vectors v J
                 break
         return tuple((key, cosine) for key, cosine, _ in found)
 
-    def nearest_spans(self, vector: object, model: str, scopes: Scopes, limit: int) -> Scores:
+    def nearest_spans(
+        self, vector: Collection[float], model: str, scopes: Scopes, limit: int
+    ) -> Scores:
         return self._search("nearest_topics", **self._near(vector, model, scopes), limit=limit)
 
-    def cosines(self, keys: Keys, vector: object, model: str, scopes: Scopes) -> Cosines:
+    def cosines(self, keys: Keys, vector: Collection[float], model: str, scopes: Scopes) -> Cosines:
         asked = self._near(vector, model, scopes)
         found = dict(self._search("cosines", **asked, keys=list(keys)))
         return found, float(found.pop(None, None) or 0.0)

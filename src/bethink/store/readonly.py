@@ -19,6 +19,7 @@ class ReadStore:
         self.find_successors = store.find_successors
         self.get = store.get
         self.history = store.history
+        self.list_events = store.list_events
         self.relations = store.relations
         self.resolve = store.resolve
         self.touch = store.touch
@@ -55,6 +56,7 @@ class ReadStore:
         self.statistics = store.statistics
         # Vectors
         self.count_unembedded = store.count_unembedded
+        self.has_vectors = store.has_vectors
         self.list_unembedded = store.list_unembedded
         self.list_unembedded_spans = store.list_unembedded_spans
         self.models = store.models
@@ -70,3 +72,4 @@ class ReadStore:
         self.overview = store.overview
         self.read_note = store.read_note
         self.scopes = store.scopes
+        self.scope_paths = store.scope_paths

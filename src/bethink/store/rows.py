@@ -76,6 +76,7 @@ SESSION = (
 SPAN = f"{_select(Span, 'p', _JOINED)} FROM spans p JOIN scopes s ON s.id = p.scope"
 RELATION = f"{_select(Relation, 'relations', more='actor')} FROM relations"
 EVENT = f"{_select(Event, 'h', more='h.memory')} FROM history h"
+EVENT_OF = f"{_select(Event, 'h', more='m.id')} FROM history h"
 
 # Condition for memories that an ordinary search hides, exactly as in the index `memories_hidden`.
 HIDDEN = (
@@ -244,7 +245,7 @@ def _read_json(text: str) -> Any:
     return json.loads(text) if text else {}
 
 
-def _read_entities(stored: Any) -> tuple[Entity, ...]:
+def _read_entities(stored: str | Iterable[Iterable[str]] | None) -> tuple[Entity, ...]:
     """Read entities from JSON, or from the pairs that history keeps."""
     pairs = json.loads(stored or "[]") if isinstance(stored, str | None) else stored
     return tuple(Entity(*map(str, pair)) for pair in pairs)

@@ -18,7 +18,7 @@ import time
 from _thread import _local, allocate_lock  # `threading` and `weakref` take 0.7 ms of a search
 from _weakrefset import WeakSet
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -315,7 +315,7 @@ full-text index | rebuild | {} spans, but {} are indexed. | SELECT a.n, b.n FROM
 
         return ask_once(codes_folder(self.path), text, embedder)
 
-    def nearest(self, vector: object, model: str, filter: Filter, limit: int) -> Ranking:
+    def nearest(self, vector: Collection[float], model: str, filter: Filter, limit: int) -> Ranking:
         scopes = self._scopes(filter.scopes)
         vectors = self._vectors()
         narrow = rows.is_narrow(filter)
@@ -332,13 +332,15 @@ full-text index | rebuild | {} spans, but {} are indexed. | SELECT a.n, b.n FROM
         allowed = self.column(f"SELECT m.key FROM memories m WHERE {sql}", *values)
         return vectors.search(vector, model, scopes, limit, allowed)
 
-    def nearest_spans(self, vector: object, model: str, scopes: Scopes, limit: int) -> Scores:
+    def nearest_spans(
+        self, vector: Collection[float], model: str, scopes: Scopes, limit: int
+    ) -> Scores:
         found = self._vectors(TOPICS).search(vector, model, self._scopes(scopes), limit)
         sql = "SELECT key, id FROM spans WHERE key = ANY(?)"
         ids = dict(self.run(sql, [key for key, _ in found]))
         return [(ids[key], cosine) for key, cosine in found if key in ids]
 
-    def cosines(self, keys: Keys, vector: object, model: str, scopes: Scopes) -> Cosines:
+    def cosines(self, keys: Keys, vector: Collection[float], model: str, scopes: Scopes) -> Cosines:
         return self._vectors().cosines(vector, model, self._scopes(scopes), keys)
 
     # Care

@@ -30,6 +30,7 @@ from bethink.model import (
     Source,
     Span,
     Strings,
+    Values,
     fields_of,
 )
 from bethink.store.places import content_hash, embedded_text
@@ -89,9 +90,9 @@ def rename_scope(item: Any, names: Mapping[str, str]) -> Any:
     return getattr(item, "_make", tuple)((rename_scope(item[0], names), *item[1:]))
 
 
-def digest(part: str, item: Any) -> bytes:
+def digest(part: str, item: object) -> bytes:
     """Digest of an item, the same in every store: numbers assigned by a store are ignored."""
-    if part == "records":
+    if isinstance(item, Record):
         events = [event[:5] for event in item.events]
         item = (_list_values(item.memory), item.unique, events, item.vectors)
     return _hash(item)
@@ -147,7 +148,7 @@ def _hash(value: object) -> bytes:
     return hash_text(text)
 
 
-def _make_plain(value: Any) -> Any:
+def _make_plain(value: datetime | Values | bytes | memoryview) -> object:
     if isinstance(value, datetime):
         return stamp(value)
     return dict(value) if isinstance(value, Mapping) else bytes(value).hex()

@@ -21,7 +21,7 @@ from typing import Any
 from zlib import crc32
 
 from bethink.language.words import STOP_WORDS
-from bethink.model import Query, Term, Words
+from bethink.model import Expression, Query, Term, Words
 
 # Han, kana, Hangul, Thai, Lao, Myanmar, Khmer: no spaces between words, or (Hangul) particles glued to them.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
@@ -213,7 +213,7 @@ def write_question(query: Query, write_term: Callable[[Term], str], signs: Signs
     return signs["or"].join(dict.fromkeys(filter(None, map(write_term, query.terms))))
 
 
-def _write_node(node: Any, write_term: Callable[[Term], str], signs: Signs) -> str:
+def _write_node(node: Expression, write_term: Callable[[Term], str], signs: Signs) -> str:
     if isinstance(node, Term):
         return write_term(node)
     operator, left, right = node
@@ -286,7 +286,7 @@ def query_words(query: Query) -> Words:
     )
 
 
-def find_leaves(node: Any) -> tuple[list[Term], list[Term]]:
+def find_leaves(node: Expression) -> tuple[list[Term], list[Term]]:
     """Collect the terms of an expression that are wanted, and those that are excluded."""
     if isinstance(node, Term):
         return [node], []

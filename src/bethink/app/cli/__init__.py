@@ -11,6 +11,23 @@ from bethink.app.cli.index import COMMANDS as COMMANDS
 # Common options that take a value: needed to find the command behind them.
 VALUED = ("--database", "--project", "--container", "--format")
 
+# Commands of `bethink --help`, in this order; `bethink help --all` lists all of them.
+EVERYDAY = {
+    "Everyday": "add search recall why today todo done edit forget undo sessions ui",
+    "Set up": "init install doctor config",
+}
+# Names that other programs use for a command.
+OTHER_NAMES = {
+    "remember": "add",
+    "delete": "forget",
+    "rm": "forget",
+    "find": "search",
+    "show": "get",
+}
+
+_MORE = """
+Run `bethink help --all` for every command, and `bethink COMMAND --help` for one.
+"""
 _OVERVIEW = """
 Options before or after the command:
   --database PATH    database to use
@@ -34,17 +51,23 @@ def version() -> str:
     return f"bethink {__version__}\n"
 
 
-def render_overview(commands: dict[str, tuple[str, str, str]] = COMMANDS) -> str:
-    """The text of `bethink --help`."""
-    width = max(map(len, commands)) + 2
+def render_overview(
+    everything: bool = False, commands: dict[str, tuple[str, str, str]] = COMMANDS
+) -> str:
+    """The text of `bethink --help`, or of `bethink help --all`."""
+    groups: dict[str, list[str]] = {}
+    if everything:
+        for name, (group, _, _) in commands.items():
+            groups.setdefault(group, []).append(name)
+    else:
+        groups = {title: names.split() for title, names in EVERYDAY.items()}
+    width = max(len(name) for names in groups.values() for name in names) + 2
     lines = [
         "usage: bethink COMMAND [options]",
         "",
         "One long-term memory for coding agents and the people who work with them.",
     ]
-    last = ""
-    for name, (group, _, help) in commands.items():
-        lines += ["", f"{group}:"] if group != last else []
-        lines.append(f"  {name:<{width}}{help}")
-        last = group
-    return "\n".join([*lines, _OVERVIEW])
+    for title, names in groups.items():
+        lines += ["", f"{title}:", *(f"  {name:<{width}}{commands[name][2]}" for name in names)]
+    more = "" if everything else _MORE
+    return "\n".join([*lines, more + _OVERVIEW])

@@ -36,6 +36,11 @@ COMMANDS = {
         "cli.write",
         "Hide memories, or with --purge remove every trace of them",
     ),
+    "undo": (
+        "Everyday",
+        "cli.write",
+        "Undo your last change",
+    ),
     "search": (
         "Everyday",
         "operations.find",
@@ -131,6 +136,11 @@ COMMANDS = {
         "cli.rules",
         "Remove a memory from the rules",
     ),
+    "share": (
+        "Import and index",
+        "cli.share",
+        "Share memories with colleagues through git",
+    ),
     "export": (
         "Browse",
         "cli.transfer",
@@ -173,7 +183,7 @@ COMMANDS = {
     ),
     "demo": (
         "Browse",
-        "cli.shell",
+        "cli.story",
         "Show the product on a temporary database",
     ),
     "ui": (

@@ -16,11 +16,12 @@ from bethink.app.records import sync_record
 from bethink.app.render import brief, describe_value, many, one_line, pick
 from bethink.errors import NotFound, UsageError
 from bethink.features import conversations, knowledge
+from bethink.features import share as share_feature
 from bethink.features.knowledge import FileStep, PartReport
 from bethink.ingest.sync import Synced
 from bethink.language.times import moment
 from bethink.model import NOTHING, Json, Strings, Values
-from bethink.project import Project, read_pauses
+from bethink.project import SHARED_FOLDER, Project, read_pauses
 
 
 def run_sync(
@@ -30,6 +31,22 @@ def run_sync(
     with Bar(console, label, "files") as bar:
         bar(0)
         return synced_result(sync(*values, progress=bar, **how))
+
+
+def report_shared(console: Console, root: Path, shared: Synced) -> None:
+    """Name what changed in the shared folder, and how to vouch for it."""
+    number = len(shared.added) + len(shared.changed) + len(shared.moved)
+    if number or shared.vanished:
+        gone = f", {many(len(shared.vanished), 'file')} gone" if shared.vanished else ""
+        console.note(f"read {many(number, 'shared memory')} from {SHARED_FOLDER}{gone}")
+    for uri, reason in shared.skipped:
+        console.warn(f"{uri} was not read: {reason}.")
+    if number and not share_feature.is_accepted(root):
+        console.note(
+            "They count as documents until `bethink share --accept` takes them as your team's word."
+        )
+    for hint in shared.hints:
+        console.note(hint)
 
 
 def synced_result(synced: Synced) -> Result:
@@ -52,9 +69,15 @@ def index(console: Console, memory: Bethink) -> Result:
 
     Reads new files, skips unchanged ones, replaces the memories of changed ones and retires those of deleted ones. Reads
     .claude/knowledge, the README and folders such as docs, or what the setting `knowledge` names: Markdown, reStructuredText,
-    AsciiDoc and notebooks. Skips files that git ignores or that say `index: false`.
+    AsciiDoc and notebooks. Skips files that git ignores or that say `index: false`. Also reads what colleagues shared with `bethink share`.
     """
-    if not knowledge.find_folders(memory.project.worktree, memory.config):
+    root = memory.project.worktree
+    shared = share_feature.read_shared(memory) if share_feature.is_used(memory) else None
+    if shared:
+        report_shared(console, root, shared)
+    if not knowledge.find_folders(root, memory.config):
+        if shared:
+            return synced_result(shared)
         folders = ", ".join(memory.config.knowledge)
         raise NotFound(
             f"None of the knowledge folders of {memory.project.name} exists: {folders}.",
@@ -158,7 +181,7 @@ def backfill(
     start = moment(since, memory.clock()) if since else None
     place = Path(path).expanduser() if path else None
     if place or all:
-        found = conversations.find(place, host, start)
+        found = conversations.find(place, host, start, memory.project.worktree)
     else:
         found = [conversations.find_newest(memory, host, start)]
         place = found[0][1]
@@ -179,7 +202,12 @@ def backfill(
         # A fault in the one file that was asked for is an error.
         strict = place in [file for _, file in found]
         done = conversations.backfill(
-            memory, watch(), embed=not no_embed, strict=strict, trusted=trusted
+            memory,
+            watch(),
+            embed=not no_embed,
+            strict=strict,
+            trusted=trusted,
+            named=place is not None,
         )
     value = {
         "transcripts": len(found),
@@ -193,13 +221,35 @@ def backfill(
         "imported": done.imported,
         "failed": [{"file": file, "reason": reason} for file, reason in done.failed],
     }
+    if not found:
+        console.warn(_describe_nothing(place, host, start))
+    if lost := conversations.count_lost(done.skipped):
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in lost.items())
+        console.warn(
+            f"Left out, because they could not be read: {reasons}. They may have said something."
+        )
     hints = [*memory.hints]
     if done.imported:
         hints.append(
-            f"{many(done.imported, 'conversation')} may be someone else's: no agent keeps the file here, and it is about another"
-            f" project. Imported into {memory.project.name} as untrusted text; use --trusted for your own conversations."
+            f"{many(done.imported, 'conversation')} may be someone else's: the file is not in an agent's folder and was not named, or is about"
+            f" another project. Imported into {memory.project.name} as untrusted text; use --trusted for your own conversations."
         )
     return Result(value, hints=hints)
+
+
+def _describe_nothing(place: Path | None, host: str | None, since: object) -> str:
+    """Say that there is nothing to read, with the next step."""
+    of = f" of {host}" if host else ""
+    changed = " that changed since then" if since else ""
+    if place is None:
+        return (
+            f"The agents on this machine keep no transcripts{of}{changed}."
+            " Give a file or a folder: `bethink backfill PATH`."
+        )
+    return (
+        f"There are no transcripts{of}{changed} in {place}. `bethink backfill --all` reads those that agents keep on this machine;"
+        " a file that is not recognised can be named with `--host plain`."
+    )
 
 
 # Setting a project up in one step

@@ -10,8 +10,7 @@ import gc
 import os
 import sys
 
-from bethink import folders
-from bethink.app.cli import VALUED, render_overview, version
+from bethink.app.cli import OTHER_NAMES, VALUED, render_overview, version
 
 _VERSION, HELP = {"--version", "-V"}, {"--help", "-h"}
 _STAYING = {"mcp", "serve", "ui"}  # which end their threads themselves
@@ -25,8 +24,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     # Loading modules makes no garbage; looking for it takes 7 % of a search.
     gc.set_threshold(50_000)
-    if argv is None and words[:2] == ["hook", "tool-before"] and not folders.is_enforcing():
-        os._exit(0)  # most users enforce no rule, and an agent waits for this at every call
+    if argv is None and words[:2] == ["hook", "tool-before"]:
+        from bethink import folders
+
+        if not folders.is_enforcing():
+            os._exit(0)  # most users enforce no rule, and an agent waits for this at every call
     if argv is None and words[:1] == ["hook"]:
         from bethink.hooks.run import run_alone
 
@@ -52,14 +54,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 def run(words: list[str]) -> int:
     name, rest = find_command(words)
     if name == "help":
-        name, rest = rest[0] if rest else None, ["--help"]
+        name, _ = find_command(rest)
+        rest = ["--help", *(word for word in rest if word == "--all" and name is None)]
     if name is None and (text := describe_itself(rest)):
         (sys.stdout if rest else sys.stderr).write(text)
         return 0 if rest else 2
     from bethink.app.cli import console, parser  # not needed above
 
     console.prepare()
-    operation = console.load_operation(name or rest[0])
+    operation = console.load_operation(OTHER_NAMES.get(name or "", name or rest[0]))
     parsed = parser.parse(operation, rest)
     if parsed.common.help or parsed.common.version:
         sys.stdout.write(parser.render_help(operation) if parsed.common.help else version())
@@ -84,7 +87,7 @@ def describe_itself(rest: Sequence[str]) -> str:
     """The version or the overview, if the words ask for one or are empty."""
     if not _VERSION.isdisjoint(rest):
         return version()
-    return render_overview() if not rest or not HELP.isdisjoint(rest) else ""
+    return render_overview("--all" in rest) if not rest or not HELP.isdisjoint(rest) else ""
 
 
 def wants_json(words: Sequence[str]) -> bool:

@@ -1,8 +1,7 @@
-"""`completion` and `demo`: completions for shells, and the product on a temporary database."""
+"""`completion`: completions for shells; and the tour of `demo`, commands on a temporary database."""
 
 import io
 import shlex
-import tempfile
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
@@ -150,23 +149,6 @@ DEMO = (
     Step("# Seven memories are stored: no duplicates, and the replaced one stays in the history."),
     Step("stats"),
 )
-
-
-@operation(
-    "Browse",
-    agents="read",
-    examples=("bethink demo", "BETHINK_EMBEDDING=none bethink demo", "bethink demo --json"),
-)
-def demo(console: Console) -> Result:
-    """Show the product on a temporary database.
-
-    Adds memories, finds duplicates, searches in three ways and with an intent, replaces a decision, redacts and explains. Your own
-    memories are not touched.
-    """
-    with tempfile.TemporaryDirectory(prefix="bethink-demo-") as folder:
-        steps = play(console, Path(folder))
-    end = "\nAll of this was on a temporary database, which is deleted. Next: bethink add"
-    return Result(steps, [end])
 
 
 def play(console: Console, folder: Path) -> list[dict[str, object]]:

@@ -147,6 +147,37 @@ def forget(
     )
 
 
+_MANY = 20  # changes that are undone without asking
+
+
+@operation(
+    "Everyday",
+    agents="person",
+    opens="read",
+    examples=("bethink undo", "bethink undo --yes", "bethink undo --json"),
+)
+def undo(
+    console: Console,
+    memory: Bethink,
+    yes: Annotated[bool, Arg("do not ask before undoing many changes", short="-y")] = False,
+) -> Result:
+    """Undo your last change.
+
+    Takes back what the last command changed: a note with what it replaced or closed, an edit, a vote, a forgotten or closed memory.
+    Run it again to go further back. What agents stored, an index and a purge are not undone.
+    """
+    change = memory.find_last_change()
+    if (number := len(change.ids)) > _MANY:
+        console.confirm(f"This undoes changes of {many(number, 'memory')}.", yes)
+    steps = memory.undo(change)
+    lines = [f"{step.effect} {label_memory(memory, step.memory)}" for step in steps]
+    rows = [{"id": step.memory.id, "undone": step.action} for step in steps]
+    at = f"{change.events[0].event.at.astimezone():%Y-%m-%d %H:%M}"
+    return Result(
+        rows, lines, hints=[f"The change was made on {at}. `bethink undo` goes further back."]
+    )
+
+
 def find_requested(memory: Bethink, ids: Sequence[str], purge: bool) -> list[Memory]:
     """The memories of an agent's request, if a person gave its code in place of an id."""
     if not memory.is_person or len(ids) > 1:

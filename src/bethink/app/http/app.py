@@ -29,6 +29,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
 
 from bethink.app.http import api
 from bethink.app.http.api import LARGEST_BODY, receive_whole, respond
@@ -263,8 +264,8 @@ class Door(socket.socket):
     answering a request. It counts sockets as they are accepted: a client that never finishes the TLS handshake counts too.
     """
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def __init__(self, family: int, type: int, protocol: int) -> None:
+        super().__init__(family, type, protocol)
         self.protocols: dict[int, BoundedProtocol] = {}  # by the number of the socket
         self._accepted: dict[int, tuple[str, socket.socket]] = {}  # by the same, oldest first
 
@@ -307,8 +308,15 @@ class BoundedProtocol(H11Protocol):
     _head_due: asyncio.TimerHandle | None = None
     _number = -1
 
-    def __init__(self, door: Door, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
+    def __init__(
+        self,
+        door: Door,
+        config: uvicorn.Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
         self._door = door
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]

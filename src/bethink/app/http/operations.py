@@ -26,6 +26,7 @@ from bethink.app.operations.fields import (
 from bethink.app.operations.requests import NO_FILTERS, Filters, Id, Look
 from bethink.app.records import version_records
 from bethink.app.results import (
+    About,
     Added,
     Bundled,
     Condition,
@@ -41,6 +42,7 @@ from bethink.app.results import (
     InboxCounts,
     InboxItem,
     IndexLine,
+    Inline,
     Link,
     Memories,
     MemoryPage,
@@ -67,7 +69,7 @@ from bethink.app.results import (
     Version,
 )
 from bethink.errors import InvalidInput, Overtaken
-from bethink.features import browse, conversations, enforcing, promotion
+from bethink.features import browse, conversations, enforcing, explain, promotion
 from bethink.features import inbox as queues
 from bethink.features.failures import KnownFailure
 from bethink.features.sync import StorePeer, check_bundle
@@ -431,6 +433,27 @@ def unlink(memory: View, id: Id, target: Target, type: RelationType = "relates_t
     return Link(removed.source, removed.type, removed.target, "removed")
 
 
+class UndoneStep(NamedTuple):
+    """A change that was undone, and its effect on the memory."""
+
+    memory: Annotated[Memory, Inline]
+    action: str
+    effect: str
+
+
+class Undone(NamedTuple):
+    items: Sequence[UndoneStep]
+
+
+@route("POST /undo", "Everyday", "meaning")
+def undo(memory: View) -> Undone:
+    """Undo your last change: everything that one call wrote.
+
+    Called again, it goes one change further back.
+    """
+    return Undone([UndoneStep(*step) for step in memory.undo()])
+
+
 # Conversations
 
 
@@ -478,6 +501,43 @@ def recent(
     scopes = memory.every_scope() if all_projects else memory.scopes
     found = browse.catch_up(memory, scopes, moment(since, memory.clock()))
     return Recent(**{**found, "sessions": list(map(summarize_session, found["sessions"]))})
+
+
+@route("GET /shown", "Browse")
+def shown(memory: View, all_projects: AllProjects = False) -> browse.ShownMemories:
+    """List memories that hooks showed to agents on the server's machine, the latest first.
+
+    `access_count` says whether an agent then used one. Empty for all but the owner.
+    """
+    if not memory.caller.owner:
+        return browse.ShownMemories(0, [])
+    scopes = memory.every_scope() if all_projects else memory.scopes
+    return browse.list_shown(memory, scopes)
+
+
+@route("GET /facets", "Browse")
+def facets(memory: View, filters: Filters = NO_FILTERS) -> browse.Facets:
+    """Count the newest memories by kind, time, agent, tag, entity and file."""
+    return browse.count_facets(memory, find.build_filter(memory, filters))
+
+
+@route("GET /memories/{id}/versions", "Everyday")
+def versions(memory: View, id: Id) -> Memories:
+    """Show how a statement changed: what it replaced and what replaced it, oldest first."""
+    return Memories(browse.trace_versions(memory, id))
+
+
+class Reason(NamedTuple):
+    """The reason for a statement, as far as anybody gave one."""
+
+    because: str | None
+    memory: Annotated[Memory | None, About("what gives the reason, if it is another memory")]
+
+
+@route("GET /memories/{id}/reason", "Everyday")
+def reason(memory: View, id: Id) -> Reason:
+    """Say why something was decided: the reason in the statement, or in the turns beside it."""
+    return Reason(*explain.find_why(memory, memory.one(id)))
 
 
 @route("GET /sessions/{id}/turns", "Browse")

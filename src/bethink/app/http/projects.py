@@ -16,7 +16,7 @@ from concurrent.futures import Future
 from contextvars import ContextVar, copy_context
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from bethink import config as configuration
 from bethink import project as projects
@@ -75,11 +75,27 @@ class View(Bethink):
         return (*own, EVERYBODY) if self.shared else own
 
     def add_many(
-        self, passages: Sequence[Passage], *, personal: bool = False, **how: Any
+        self,
+        passages: Sequence[Passage],
+        *,
+        personal: bool = False,
+        team: bool = False,
+        source: str | None = None,
+        dedup: bool | None = None,
+        automatic: str | None = None,
+        allow_purged: bool = False,
     ) -> Receipt:
         if personal and not self.caller.personal:
             raise refuse("personal")
-        return super().add_many(passages, personal=personal, **how)
+        return super().add_many(
+            passages,
+            personal=personal,
+            team=team,
+            source=source,
+            dedup=dedup,
+            automatic=automatic,
+            allow_purged=allow_purged,
+        )
 
     def filter(self, **wanted: object) -> Filter:
         if wanted.get("scopes") == (PERSONAL,) and not self.caller.personal:
@@ -164,6 +180,12 @@ class Projects(Keeper):
         for scope, name in store.scopes().items():
             known.setdefault(scope, Grant(scope, "", name or scope))
         return [one for one in known.values() if one.scope != PERSONAL and caller.sees(one.scope)]
+
+    def list_folders(self, caller: Caller) -> dict[str, str]:
+        """The folder of each project, for the owner of the machine."""
+        if not caller.owner or caller.tenant:
+            return {}
+        return {self.home.scope: str(self.home.root), **self.store_of(caller).scope_paths()}
 
     def store_of(self, caller: Caller) -> Store:
         """The store as a caller sees it."""

@@ -2,8 +2,8 @@
 
 The SDK speaks both versions of the protocol: the stateless one of 2026-07-28, and those that begin with `initialize`.
 
-An answer is text. A search also returns its numbers as structured content, with the text in it, except to agents that would
-show the model both or nothing else. The list of tools and the handshake need neither the store nor a model; everything else runs in
+An answer is text. A search also returns its matches as structured content, except to agents that would show the model both or
+nothing else. The list of tools and the handshake need neither the store nor a model; everything else runs in
 the keeper's threads.
 """
 
@@ -14,10 +14,10 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import anyio
@@ -27,7 +27,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from bethink.agents import copilot
 from bethink.app.mcp import CACHED, ENDS, HOOK, LISTS, SERVER, WELCOME, Wire, resources, tools
@@ -46,6 +46,9 @@ TEXT_ONLY = re.compile(r"claude|codex|copilot", re.IGNORECASE)
 
 Context = ServerRequestContext[Any, Any]
 log = logging.getLogger("bethink")
+
+
+Listed = TypeVar("Listed", bound=BaseModel)
 
 
 def build(keeper: Keeper, ask_roots: bool = False) -> Server[Any]:
@@ -79,10 +82,12 @@ class Handlers:
         self._keeper, self._asks_roots = keeper, ask_roots
         self._roots: list[Path] | None = None  # None: the client was not asked yet
 
-    def offer(self, kind: Any, method: str) -> Callable[[Context, Any], Awaitable[Any]]:
+    def offer(
+        self, kind: type[Listed], method: str
+    ) -> Callable[[Context, object], Awaitable[Listed]]:
         """Answer a request for a list from the table alone."""
 
-        async def answer(context: Context, params: Any) -> Any:
+        async def answer(context: Context, params: object) -> Listed:
             asyncio.get_running_loop().call_later(WARM_AFTER, self._keeper.warm_up)
             return kind.model_validate(LISTS[method])
 
@@ -172,7 +177,7 @@ class Handlers:
         self._roots = None
 
 
-def _codex_workspaces(meta: Any) -> list[Path]:
+def _codex_workspaces(meta: Mapping[str, object] | None) -> list[Path]:
     """The directories that Codex names with every call."""
     turn = (meta or {}).get("x-codex-turn-metadata")
     return list(map(Path, turn.get("workspaces") or ())) if isinstance(turn, dict) else []
@@ -225,7 +230,7 @@ def tool_result(
     text: Block, failed: bool = False, numbers: Values | None = None
 ) -> types.CallToolResult:
     content = _as_content(text)
-    structured = clear_value({"answer": text, **numbers}) if numbers else None
+    structured = clear_value(numbers) if numbers else None
     return types.CallToolResult(content=[content], is_error=failed, structured_content=structured)
 
 

@@ -7,6 +7,7 @@ function imports what it needs. All text leaves through `bethink.outgoing`: stor
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
 from bethink.app.operation import (
@@ -27,7 +28,7 @@ from bethink.app.operations.fields import (
 )
 from bethink.app.operations.requests import DEFAULT_LOOK, NO_FILTERS, Filters, Look
 from bethink.errors import InvalidInput, NeedsPerson
-from bethink.model import AUTOMATIC, KINDS, NOTHING, Answer, Json, Outcome, Strings, Values
+from bethink.model import AUTOMATIC, KINDS, NOTHING, Answer, Filter, Json, Outcome, Strings, Values
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
 
 # One random seed for all searches of a process, so that pages fit together.
 SEED = int.from_bytes(os.urandom(4))
-_WIDER = 4  # times the limit that is searched, so that one source does not fill an answer
+# Hits that are searched at least, and times the limit, so that one source does not fill an answer.
+LEAST_SEARCHED, WIDER = 40, 2
 IN_FULL = 8000  # tokens of memories in full
 _OVERVIEW = 1000  # tokens of the briefing in an overview
 SESSIONS, TALKED = 4, 400  # sessions in an overview, and tokens of their topics
@@ -173,7 +175,7 @@ def search_memories(
     look: Look = DEFAULT_LOOK,
     reason_for_search: Annotated[str, Arg()] = "",
     filters: Filters = NO_FILTERS,
-    limit: Annotated[int, Arg(low=1, high=50)] = 10,
+    limit: Annotated[int | None, Arg(low=1, high=50)] = None,
     offset: Annotated[int, Arg(low=0)] = 0,
     max_tokens: MaxTokens = None,
 ) -> ToolReply:
@@ -182,7 +184,7 @@ def search_memories(
     """
     import logging
 
-    from bethink.app.operations.find import build_filter
+    from bethink.app.operations.find import build_filter, count_lines
     from bethink.app.render import quote_items, show_list
     from bethink.ingest.redact import redact
     from bethink.recall.shape import tokens
@@ -192,29 +194,71 @@ def search_memories(
     if reason_for_search and log.isEnabledFor(logging.DEBUG):
         log.debug("search_memories: %s", redact(reason_for_search[:500]).text)
     budget = max_tokens or memory.config.max_tokens
+    limit = limit or count_lines(budget)
+    matches: Json = {"query": query}
     if query.strip():
         # The reason is the context of a mere "why?".
-        how = {"mode": look.mode, "profile": look.intent, "context": reason_for_search}
-        answer = find_spread(memory, query, limit, offset, filter=wanted, **how)
+        answer = find_spread(
+            memory,
+            query,
+            limit,
+            offset,
+            filter=wanted,
+            mode=look.mode,
+            profile=look.intent,
+            context=reason_for_search,
+        )
         total, shown = answer.total, arrange(memory, answer, budget, offset)
+        matches = list_matches(answer, shown)
     else:
         total = memory.store.count(wanted)
         found = memory.list(filter=wanted, limit=limit, offset=offset)
         shown = show_list(memory, found, total, budget, offset)
+        index = [{"id": one.id, "kind": one.kind, "summary": one.summary} for one in found]
+        matches |= {"index": index, "details": []}
     text = quote_items(shown.items, shown.notes, budget)
     following = {} if shown.following is None else {"next_offset": shown.following}
     numbers = {"total_count": total, "has_more": bool(following), **following}
-    return ToolReply(text, {**numbers, "tokens_used": tokens(text)})
+    return ToolReply(text, {**matches, **numbers, "tokens_used": tokens(text)})
+
+
+def list_matches(answer: Answer, shown: "ShownMemories") -> Json:
+    """Describe an answer for programs: every match by id, and the texts that are shown."""
+    from bethink.recall.shape import citation, iso
+
+    texts = {one["id"]: one["content"] for one in shown.details}
+    index, details = [], []
+    for memory, score, *_ in answer.hits:
+        line: Json = {"id": memory.id, "kind": memory.kind, "score": round(score, 3)}
+        if memory.id in texts:
+            place = {"source": citation(memory), "created_at": iso(memory.created_at)}
+            about = {"id": memory.id, **place, "trust": memory.trust}
+            details.append({**about, "content": texts[memory.id]})
+        else:
+            line["summary"] = memory.summary
+        index.append(line)
+    return {"query": answer.query.raw, "index": index, "details": details}
 
 
 def arrange(memory: "Bethink", answer: Answer, budget: int, offset: int = 0) -> "ShownMemories":
     from bethink.app.render import WHOLE_TEXTS, Form, ShownMemories, arrange_answer
 
     arranged = arrange_answer(memory, answer, budget, Form(quoted=True, more=WHOLE_TEXTS), offset)
-    return ShownMemories(arranged.items, arranged.notes, arranged.both.next)
+    both = arranged.both
+    return ShownMemories(arranged.items, arranged.notes, both.next, both.details)
 
 
-def find_spread(memory: "Bethink", query: str, limit: int, offset: int = 0, **how: Any) -> Answer:
+def find_spread(
+    memory: "Bethink",
+    query: str,
+    limit: int,
+    offset: int = 0,
+    *,
+    filter: Filter | None = None,
+    mode: str | None = None,
+    profile: str | None = None,
+    context: str = "",
+) -> Answer:
     """Search so that no imported document crowds out the rest.
 
     Passages of a document beyond its share come after the first hits, on later pages. All pages are cut from one order, so each hit is on
@@ -222,11 +266,22 @@ def find_spread(memory: "Bethink", query: str, limit: int, offset: int = 0, **ho
     """
     from bethink.text import CAP, spread
 
-    how |= {"seed": SEED, "rerank": True, "limit": limit * _WIDER}
-    if offset >= limit * _WIDER:
-        answer = memory.search(query, offset=offset, **how)
+    searched = max(LEAST_SEARCHED, WIDER * limit)
+    search = partial(
+        memory.search,
+        query,
+        filter=filter,
+        mode=mode,
+        profile=profile,
+        context=context,
+        limit=searched,
+        seed=SEED,
+        rerank=True,
+    )
+    if offset >= searched:
+        answer = search(offset=offset)
         return answer._replace(hits=answer.hits[:limit])
-    answer = memory.search(query, **how)
+    answer = search()
     ordered = spread(answer.hits, max(CAP, limit // 3))
     return answer._replace(hits=tuple(ordered[offset : offset + limit]))
 
@@ -240,8 +295,8 @@ def store_memories(
         Literal["files", "git"] | None, Arg("instead: read files or commits")
     ] = None,
 ) -> str | list[str]:
-    """Remember lasting decisions with reasons, facts, preferences, gotchas, solutions: one
-    self-contained statement each. No secrets, nothing passing.
+    """Remember what was settled, at once: "USER chose A over B, because C"; rules; traps with their
+    remedy; work left. Several in one call, each understood alone. No secrets, nothing passing.
     """
     from bethink.app.render import describe_outcomes, many, note_lines, quote_items
 

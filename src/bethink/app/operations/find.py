@@ -74,6 +74,11 @@ class Shown(NamedTuple):
     around: Mapping[str, Sequence[Memory]] | None = None
 
 
+def count_lines(budget: int) -> int:
+    """Return how many matches to ask for, so that they fill a token budget."""
+    return max(FEWEST_LINES, min(_MOST_LINES, budget // TOKENS_PER_LINE))
+
+
 def build_filter(memory: "Bethink", filters: Filters, **more: object) -> Filter:
     """Resolve filters into those of the store. `more` overrides them."""
     from bethink.language.times import moment
@@ -205,13 +210,12 @@ def recall(
     Each match comes with its source, its confidence and the memories that it replaced. The whole answer fits a token budget.
     """
     budget = max_tokens or memory.config.max_tokens
-    lines = max(FEWEST_LINES, min(_MOST_LINES, budget // TOKENS_PER_LINE))
     answer = ask(
         memory,
         query,
         look,
         filters,
-        limit=limit or lines,
+        limit=limit or count_lines(budget),
         offset=offset,
         rerank=rerank is not False,
     )

@@ -4,12 +4,14 @@ A page is a function of a visit, which runs in a thread. It gets its data throug
 checks, the same limits, the same objects as over REST. Presentation is in the templates.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import groupby
 from math import ceil, log1p
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -19,13 +21,13 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from bethink.api import Bethink
 from bethink.app.http import api
 from bethink.app.http.projects import Projects
-from bethink.app.http.security import Caller
+from bethink.app.http.security import Caller, Grant
 from bethink.app.operation import Parameter, parse_text
 from bethink.app.render import pick
 from bethink.app.web import WebSession
-from bethink.app.web.render import place, render_page, spell_unseen
+from bethink.app.web.render import place, render_page, shorten_path, spell_unseen
 from bethink.errors import InvalidInput, NotFound, Overtaken, UsageError
-from bethink.features.browse import MENTIONS, WEEKS
+from bethink.features.browse import FACET_VALUES, MENTIONS, PERIODS, WEEKS
 from bethink.features.inbox import ACTS, PAIRS, QUEUES
 from bethink.model import EVERYTHING, NOTHING, FieldInfo, Json, Memory, Values
 from bethink.recall.query import parse
@@ -63,10 +65,10 @@ class Visit(NamedTuple):
         return {name: value for name in names if (value := self.parameter(name))}
 
     @property
-    def navigation(self) -> dict[str, str]:
-        """The menu: path → name. Health is about the whole database."""
+    def navigation(self) -> "dict[str, MenuItem]":
+        """The menu, by path. Health is about the whole database."""
         sees_all = self.caller.projects is None and not self.caller.tenant
-        return {path: name for path, name in NAVIGATION.items() if sees_all or name != "Health"}
+        return {path: item for path, item in NAVIGATION.items() if sees_all or path != "/health"}
 
     @property
     def where(self) -> Json:
@@ -128,9 +130,41 @@ class Visit(NamedTuple):
         """The page that a template makes of values."""
         listed = self.projects.list_visible(self.caller)
         every = self.query.get("project") == _ALL
-        names = {one.scope: one.name for one in listed if every}
-        frame = {"visit": self, "room": self.room, "projects": listed, "scope_names": names}
+        hints = self._tell_apart(listed)
+        names = {
+            one.scope: " ".join(filter(None, (one.name, hints.get(one.scope, ""))))
+            for one in listed
+            if every
+        }
+        frame = {
+            "visit": self,
+            "room": self.room,
+            "projects": listed,
+            "scope_names": names,
+            "project_hints": hints,
+            "changed": self._find_changed(),
+        }
         return HTMLResponse(render_page(template, **frame, **values), status)
+
+    def _tell_apart(self, listed: Sequence[Grant]) -> dict[str, str]:
+        """For projects with the same name: the folder of each, or the beginning of its id."""
+        counts = Counter(one.name for one in listed)
+        same = [one for one in listed if counts[one.name] > 1]
+        folders = self.projects.list_folders(self.caller) if same else {}
+        short = {one.scope: one.scope.partition(":")[2][:6] for one in same}
+        return {
+            one.scope: shorten_path(folders.get(one.scope, "")) or short[one.scope] for one in same
+        }
+
+    def _find_changed(self) -> Json | None:
+        """The change that was just made from this page, if the memory is still there."""
+        id, done = self.parameter("of"), self.parameter("done")
+        if not id or not done or self.address not in NAVIGATION:
+            return None
+        with suppress(UsageError):
+            memory = self.ask("get", id=id, count=False, **place(self.parameter("scope")))
+            return {"memory": memory, "done": done, "effect": self.parameter("effect")[:40]}
+        return None
 
     def go(self, address: str, /, **more: str | int | None) -> Response:
         """Redirect to another page after a change, so that a reload repeats nothing."""
@@ -157,17 +191,22 @@ class PageRoute(NamedTuple):
     run: Page
 
 
+class MenuItem(NamedTuple):
+    name: str
+    key: str  # after g
+
+
 PAGES: list[PageRoute] = []  # in the order in which addresses are matched
-NAVIGATION: dict[str, str] = {}  # path → name, of the pages that the menu lists
+NAVIGATION: dict[str, MenuItem] = {}  # path → item, of the pages that the menu lists
 
 
-def page(path: str, name: str = "") -> Callable[[AnyPage], AnyPage]:
-    """Register a page. With a name it is listed in the menu."""
+def page(path: str, name: str = "", key: str = "") -> Callable[[AnyPage], AnyPage]:
+    """Register a page. With a name it is listed in the menu, and opened by `g` and its key."""
 
     def register(run: AnyPage) -> AnyPage:
         PAGES.append(PageRoute("GET", path, run))
         if name:
-            NAVIGATION[path] = name
+            NAVIGATION[path] = MenuItem(name, key)
         return run
 
     return register
@@ -213,35 +252,65 @@ def send_form(run: Page, shown_on: ShownOn, visit: Visit) -> Response:
         return shown_on(visit, error.told, 422)
 
 
-# Home: changes since the last visit, and items that wait for a decision.
+# Home: changes since the last visit, open items, and what agents were shown.
 
 _FIRST = "7d"  # period shown on the first visit
+_WIDER_PERIODS = ("30d", "365d", "3650d")  # if nothing is new
 _LEVELS = 4  # of colour in the calendar
+_SHOWN = 6  # memories that agents were shown
 
 
-@page("/", "Home")
-def show_home(visit: Visit) -> Response:
+@page("/", "Home", "h")
+def show_home(visit: Visit, wrong: str = "", status: int = 200) -> Response:
     last = visit.last_visit.isoformat() if visit.last_visit else _FIRST
-    found = visit.ask("recent", since=visit.parameter("since") or last)
+    since, wider = visit.parameter("since") or last, ""
+    found = visit.ask("recent", since=since)
     empty = not found["days"] and not visit.ask("list", limit=1)["total"]
+    if not visit.parameter("since") and not empty:
+        # After a first import everything is older than a week.
+        periods = iter(_WIDER_PERIODS)
+        while not found["newest"] and not found["sessions"] and (wider := next(periods, "")):
+            found = visit.ask("recent", since=wider)
     return visit.show(
         "home.html",
+        status,
         **found,
+        wider=wider,
         empty=empty,
-        waiting=visit.ask("inbox-counts")["queues"],
+        waiting=_count_waiting(visit),
         calendar=_draw_calendar(found["days"], visit.projects.base.clock()),
         newer=visit.find_newer([*found["newest"], *found["open"]]),
-        changed=_find_changed(visit),
+        shown=_sum_up_shown(visit),
+        open_total=_count_open(visit)[""],
+        wrong=wrong,
     )
 
 
-def _find_changed(visit: Visit) -> Json | None:
-    """The memory that was just closed or reopened from this page, if it is still there."""
-    with suppress(UsageError):
-        if id := visit.parameter("of"):
-            scope = place(visit.parameter("scope"))
-            return dict(visit.ask("get", id=id, count=False, **scope))
-    return None
+def _count_waiting(visit: Visit) -> dict[str, Json]:
+    """Number of items in each queue of the inbox page."""
+    found = visit.ask("inbox-counts")["queues"]
+    return {name: size for name, size in found.items() if name in SHOWN_QUEUES}
+
+
+def _sum_up_shown(visit: Visit) -> Json:
+    """Memories that agents were shown: how many were used, and some of each sort."""
+    found = visit.ask("shown")
+    used = [one for one in found["items"] if one["memory"]["access_count"]]
+    unused = [one for one in found["items"] if not one["memory"]["access_count"]]
+    which = visit.parameter("shown")
+    listed = {"used": used, "unused": unused}.get(which, found["items"])
+    numbers = {"all": len(found["items"]), "used": len(used), "unused": len(unused)}
+    items = listed if which else listed[:_SHOWN]
+    return {"sessions": found["sessions"], "numbers": numbers, "items": items, "which": which}
+
+
+@form("/undo", show_home)
+def undo(visit: Visit) -> Response:
+    """Undo the visitor's last change."""
+    steps = visit.ask("undo")["items"]
+    last = steps[-1] if steps else {"id": "", "scope": "", "effect": ""}
+    outcome = {"done": "undone", "of": last["id"], "scope": last["scope"], "effect": last["effect"]}
+    return visit.go_back(**outcome) or visit.go("/", **outcome)
 
 
 def _draw_calendar(days: Mapping[str, int], now: datetime) -> list[Json]:
@@ -275,8 +344,11 @@ def add(visit: Visit) -> Response:
     outcome = answer["outcomes"][0]
     if outcome["status"] == "purged":
         raise InvalidInput("This text was purged earlier, so it is not stored again.")
+    id, is_new = outcome.get("duplicate_of") or outcome["id"], outcome["status"] == "added"
+    if here := visit.go_back(of=id, done="added" if is_new else "duplicate"):
+        return here
     return visit.go(
-        f"/memory/{outcome.get('duplicate_of') or outcome['id']}",
+        f"/memory/{id}",
         done=outcome["status"],
         redactions=outcome.get("redactions"),
         effects=",".join(f"{name}:{id}" for name, id in list_effects(outcome)),
@@ -341,18 +413,29 @@ def send_state(visit: Visit) -> Response:
     return Response(f"{found['total']} {newest}", media_type="text/plain")
 
 
-# Search: results while one types, filters, marked words, and why each was found. Without a question, what is newest.
+# Search: results while one types, facets with numbers, marked words, and why each was found. Without a question, what is newest.
 
 HITS = 20  # on a page
+_RANKED = 100  # hits of a question that are counted by facet; the most that the API gives
+_PASSAGES = ("document", "code")  # kinds that come after notes, decisions and sessions
+_FEW_PASSAGES = 8  # on the first page
 _SURE = 3  # hits that are shown however weak they are
 WEAK = 0.45  # of the best score: what is below is shown on demand; set by hand
 FILTERS = ("kind", "entity", "source", "host", "tag", "since", "until", "session")
+FACETS = {  # parameter of the address → label
+    "kind": "Kind",
+    "since": "Time",
+    "host": "Agent",
+    "tag": "Tag",
+    "entity": "About",
+    "source": "File",
+}
 
 
-@page("/search", "Search")
+@page("/search", "Search", "s")
 def show_search(visit: Visit) -> Response:
     question = visit.parameter("q")
-    values: Json = {"question": question, "sought": None, "wrong": "", "weaker": 0}
+    values: Json = {"question": question, "sought": None, "wrong": "", "weaker": 0, "facets": {}}
     values["narrowed"] = bool(visit.parameters("hidden", *FILTERS))
     try:
         values |= _search(visit, question)
@@ -363,20 +446,57 @@ def show_search(visit: Visit) -> Response:
         values["wrong"] = error.told
     part = visit.query.get("part") == "results"
     template = "results.html" if part else "search.html"
-    return visit.show(template, 422 if values["wrong"] else 200, **values)
+    return visit.show(template, 422 if values["wrong"] else 200, facet_labels=FACETS, **values)
 
 
 def _search(visit: Visit, question: str) -> Json:
-    """Search or list. For a question, strong matches come first, with the number of weaker ones."""
-    wanted = {**visit.parameters("offset", *FILTERS), "limit": HITS}
+    """Search or list, with facets.
+
+    For a question strong matches come first, with the number of weaker ones, and passages of files after everything else.
+    """
+    wanted: Json = visit.parameters("offset", *FILTERS)
     wanted |= EVERYTHING if visit.query.get("hidden") else {}
     if not question:
-        return {"hints": [], **visit.ask("list", **wanted)}
-    found: Json = visit.ask("search", query=question, explain=True, **wanted)
+        narrowed = {name: value for name, value in wanted.items() if name != "offset"}
+        counts = visit.ask("facets", **narrowed)
+        listed = visit.ask("list", **wanted, limit=HITS)
+        return {"hints": [], "facets": counts, "sections": [("", listed["items"], 0)], **listed}
+    found: Json = visit.ask("search", query=question, explain=True, **wanted, limit=_RANKED)
+    facets = count_facets(found["items"], visit.projects.base.clock())
     strong = count_strong([hit["score"] for hit in found["items"]])
-    if strong == len(found["items"]) or visit.parameters("rest", "offset"):
-        return found
-    return {**found, "items": found["items"][:strong], "weaker": found["total"] - strong}
+    weaker = found["total"] - strong
+    if visit.parameters("rest", "offset"):
+        strong, weaker = len(found["items"]), 0
+    items = found["items"][:strong]
+    return {**found, "weaker": weaker, "facets": facets, "items": items, **_divide(visit, items)}
+
+
+def _divide(visit: Visit, items: Sequence[Json]) -> Json:
+    """Sections of hits: title, hits, and the number of those left out."""
+    notes = [hit for hit in items if hit["kind"] not in _PASSAGES]
+    passages = [hit for hit in items if hit["kind"] in _PASSAGES]
+    if not notes or not passages:
+        return {"sections": [("", items, 0)]}
+    most = len(passages) if visit.parameters("rest", "offset") else _FEW_PASSAGES
+    few, left = passages[:most], max(0, len(passages) - most)
+    return {"sections": [("Notes, decisions and sessions", notes, 0), ("From files", few, left)]}
+
+
+def count_facets(items: Sequence[Json], now: datetime) -> Json:
+    """Count hits by each facet."""
+    ages = [(now - datetime.fromisoformat(hit["created_at"])).days for hit in items]
+
+    def count(values: Iterable[object]) -> dict[str, int]:
+        return dict(Counter(str(value) for value in values if value).most_common(FACET_VALUES))
+
+    return {
+        "kind": count(hit["kind"] for hit in items),
+        "since": {name: sum(age < days for age in ages) for name, days in PERIODS.items()},
+        "host": count(hit["metadata"].get("host") for hit in items),
+        "tag": count(tag for hit in items for tag in hit["tags"]),
+        "entity": count(entity["name"] for hit in items for entity in hit["entities"]),
+        "source": count(hit["path"] for hit in items if not hit["session"]),
+    }
 
 
 def count_strong(scores: Sequence[float]) -> int:
@@ -386,13 +506,56 @@ def count_strong(scores: Sequence[float]) -> int:
     return max(last, min(_SURE, len(scores)))
 
 
-# The timeline: conversations by day with their topics as bands; and one conversation, turn by turn, with what was taken from it.
+# To-dos: the open items of all sessions, with a box that closes each.
+
+LEDGER = ("todo", "question", "problem")
+_TODOS = 100  # on a page
+_AGES = {"Today": 1, "This week": 7, "This month": 30, "Older": 100_000}  # → days
 
 
-@page("/timeline", "Timeline")
-def show_timeline(visit: Visit) -> Response:
+@page("/todos", "To-dos", "t")
+def show_todos(visit: Visit, wrong: str = "", status: int = 200) -> Response:
+    kind, is_done = visit.parameter("kind"), visit.parameter("show") == "done"
+    kinds = kind if kind in LEDGER else ",".join(LEDGER)
+    order = "updated" if is_done else "created"
+    wanted = {"kind": kinds, "answered": is_done, "order": order, "limit": _TODOS}
+    found = visit.ask("list", **wanted, **visit.parameters("offset"))
+    now = visit.projects.base.clock()
+    groups = [
+        (name, list(group)) for name, group in groupby(found["items"], partial(_name_age, now))
+    ]
     return visit.show(
-        "timeline.html", **visit.ask("timeline", **visit.parameters("host", "offset"))
+        "todos.html",
+        status,
+        **found,
+        groups=[("", found["items"])] if is_done else groups,
+        is_done=is_done,
+        kind=kind if kind in LEDGER else "",
+        numbers=_count_open(visit),
+        newer=visit.find_newer(found["items"]),
+        wrong=wrong,
+    )
+
+
+def _name_age(now: datetime, memory: Values) -> str:
+    days = (now - datetime.fromisoformat(memory["created_at"])).days
+    return next(name for name, most in _AGES.items() if days < most)
+
+
+def _count_open(visit: Visit) -> dict[str, int]:
+    """Number of open items of each kind, and under "" of all."""
+    open = {"answered": False, "limit": 1}
+    found = {kind: visit.ask("list", kind=kind, **open)["total"] for kind in LEDGER}
+    return {"": sum(found.values()), **found}
+
+
+# Sessions by day with their topics as bands; and one of them, turn by turn, with what was taken from it.
+
+
+@page("/sessions", "Sessions", "c")
+def show_sessions(visit: Visit) -> Response:
+    return visit.show(
+        "sessions.html", **visit.ask("timeline", **visit.parameters("host", "offset"))
     )
 
 
@@ -408,13 +571,109 @@ def show_session(visit: Visit) -> Response:
 _FAILURES = 100  # on the page
 
 
-@page("/failures", "Failures")
+@page("/failures", "Failures", "f")
 def show_failures(visit: Visit) -> Response:
     unsolved = visit.parameter("show") == "unsolved"
+    fixed = visit.parameter("show") == "fixed"
     found = visit.ask("failures", open=unsolved, limit=_FAILURES)
     full = len(found["items"]) == _FAILURES
+    if fixed:
+        found = {"items": [one for one in found["items"] if one["fix"]]}
     rules = visit.ask("enforced")["items"]
-    return visit.show("failures.html", **found, unsolved=unsolved, full=full, rules=rules)
+    return visit.show(
+        "failures.html", **found, unsolved=unsolved, fixed=fixed, full=full, rules=rules
+    )
+
+
+# The inbox: items that need a decision, a key for each decision, and a way to undo it.
+
+DECISIONS, _LINES = 10, 50  # pairs on a page, and single memories
+SHOWN_QUEUES = tuple(name for name in QUEUES if name != "questions")  # these have a separate page
+
+
+@page("/inbox", "Inbox", "i")
+def show_inbox(visit: Visit, wrong: str = "", status: int = 200) -> Response:
+    asked = visit.parameter("queue")
+    waiting = _count_waiting(visit)
+    first = next((name for name, size in waiting.items() if size["number"]), SHOWN_QUEUES[0])
+    queue = asked if asked in SHOWN_QUEUES else first
+    limit = DECISIONS if queue in PAIRS else _LINES
+    found = visit.ask("inbox", queue=queue, limit=limit, **visit.parameters("start"))
+    single = [] if queue in PAIRS else [item["memories"][0] for item in found["items"]]
+    return visit.show(
+        "inbox.html",
+        status,
+        **found,
+        newer=visit.find_newer(single),
+        waiting=waiting,
+        acts=ACTS,
+        wrong=wrong,
+    )
+
+
+@form("/inbox", show_inbox)
+def decide(visit: Visit) -> Response:
+    act = visit.form.get("act", "")
+    done = visit.ask("decide", act=act, ids=visit.form.get("ids", ""))
+    here = visit.parameters("queue", "start")
+    return visit.go("/inbox", **here, done=act, undo=done["undo"], ids=",".join(done["ids"]))
+
+
+# The timeline: how the statements about a subject changed.
+
+STATED = (
+    *("decision", "conclusion", "preference", "architecture", "pattern", "gotcha"),
+    *("discovery", "solution", "fact"),
+)
+_EVENTS = 60  # statements on a page
+_SUBJECTS = 14  # offered
+
+
+@page("/timeline", "Timeline", "l")
+def show_timeline(visit: Visit) -> Response:
+    question, thing = visit.parameter("q"), visit.parameter("entity")
+    asked = visit.parameter("kind")
+    wanted: Json = {"kind": asked if asked in STATED else ",".join(STATED)}
+    everything = {**wanted, "include_superseded": True, "limit": _EVENTS}
+    offset = visit.parameters("offset")
+    values: Json = {"wrong": "", "next": None, "items": [], "total": 0}
+    try:
+        if question:
+            found = visit.ask("search", query=question, **everything)
+            hits = found["items"][: count_strong([hit["score"] for hit in found["items"]])]
+            values |= {"items": hits, "total": len(hits)}
+        else:
+            values |= visit.ask("list", **everything, **visit.parameters("entity"), **offset)
+    except UsageError as error:
+        values["wrong"] = error.told
+    # How a subject changed is read forwards, the news backwards.
+    is_about = bool(question or thing)
+    items = sorted(values["items"], key=itemgetter("created_at"), reverse=not is_about)
+    months = [
+        (name, list(group)) for name, group in groupby(items, lambda one: one["created_at"][:7])
+    ]
+    subjects = visit.ask("facets", **wanted)["entity"]
+    return visit.show(
+        "timeline.html",
+        422 if values["wrong"] else 200,
+        **{**values, "items": items},
+        months=months,
+        by_id={one["id"]: one for one in items},
+        replaced=_find_replaced(items),
+        question=question,
+        thing=thing,
+        kinds_stated=STATED,
+        subjects=list(subjects)[:_SUBJECTS],
+    )
+
+
+def _find_replaced(items: Sequence[Json]) -> dict[str, list[Json]]:
+    """Those of these statements that each of them replaced."""
+    found: dict[str, list[Json]] = {}
+    for one in items:
+        if one["superseded_by"]:
+            found.setdefault(one["superseded_by"], []).append(one)
+    return found
 
 
 # The graph around a focus: drawn by a script, and listed for everybody else. `/graph/data` is what the script asks for.
@@ -423,10 +682,10 @@ SIZES = {40: 2, 80: 2, 200: 3, 500: 4}  # nodes at most → steps outwards
 USUAL = 80
 
 
-@page("/graph", "Graph")
+@page("/graph", "Graph", "g")
 def show_graph(visit: Visit) -> Response:
     asked = _read_graph(visit)
-    found = visit.ask("graph", **asked)
+    found = _drop_isolated(visit.ask("graph", **asked))
     nodes = _list_nodes(found)
     return visit.show("graph.html", **{**found, "nodes": nodes}, asked=asked, sizes=SIZES)
 
@@ -437,9 +696,9 @@ def send_graph(visit: Visit) -> Response:
     asked = _read_graph(visit)
     if opened := visit.query.get("open"):
         asked = {"focus": opened, "limit": visit.parameter("limit"), "depth": 1}
-    found = visit.ask("graph", **asked)
+    found = _drop_isolated(visit.ask("graph", **asked))
     for node in found["nodes"]:
-        node["label"] = spell_unseen(" ".join(node["label"].split()))
+        node["label"] = spell_unseen(" ".join(node["label"].replace("`", "").split()))
     return Response(api.encode(found), media_type=api.JSON)
 
 
@@ -447,6 +706,13 @@ def _read_graph(visit: Visit) -> Json:
     """Focus and size of the graph."""
     size = next((size for size in SIZES if str(size) == visit.query.get("size")), USUAL)
     return {**visit.parameters("focus", "query"), "limit": size, "depth": SIZES[size]}
+
+
+def _drop_isolated(found: Json) -> Json:
+    """Leave out nodes that nothing is connected to, if any other is: they belong to no subject."""
+    tied = {end for edge in found["edges"] for end in (edge["source"], edge["target"])}
+    kept = [node for node in found["nodes"] if node["id"] in tied or node["id"] in found["focus"]]
+    return {**found, "nodes": kept if tied else found["nodes"]}
 
 
 def _list_nodes(found: Values) -> list[Json]:
@@ -461,41 +727,10 @@ def _list_nodes(found: Values) -> list[Json]:
     return sorted(nodes.values(), key=lambda node: (node["id"] not in focus, -len(node["ties"])))
 
 
-# The inbox: items that need a decision, a key for each decision, and a way to undo it.
-
-DECISIONS, _LINES = 10, 50  # pairs on a page, and single memories
-
-
-@page("/inbox", "Inbox")
-def show_inbox(visit: Visit, wrong: str = "", status: int = 200) -> Response:
-    asked = visit.parameter("queue")
-    queue = asked if asked in QUEUES else QUEUES[0]
-    limit = DECISIONS if queue in PAIRS else _LINES
-    found = visit.ask("inbox", queue=queue, limit=limit, **visit.parameters("start"))
-    single = [] if queue in PAIRS else [item["memories"][0] for item in found["items"]]
-    return visit.show(
-        "inbox.html",
-        status,
-        **found,
-        newer=visit.find_newer(single),
-        waiting=visit.ask("inbox-counts")["queues"],
-        acts=ACTS,
-        wrong=wrong,
-    )
-
-
-@form("/inbox", show_inbox)
-def decide(visit: Visit) -> Response:
-    act = visit.form.get("act", "")
-    done = visit.ask("decide", act=act, ids=visit.form.get("ids", ""))
-    here = visit.parameters("queue", "start")
-    return visit.go("/inbox", **here, done=act, undo=done["undo"], ids=",".join(done["ids"]))
-
-
 # Health: what the agents brought in, what waits, size and growth, cost, speed, and what `bethink doctor` says.
 
 
-@page("/health", "Health")
+@page("/health", "Health", "d")
 def show_health(visit: Visit) -> Response:
     return visit.show("health.html", **visit.ask("condition"))
 
@@ -557,6 +792,8 @@ def show_memory(visit: Visit, wrong: str = "", status: int = 200) -> Response:
         status,
         memory=memory,
         events=visit.ask("history", id=id)["items"],
+        chain=visit.ask("versions", id=id)["items"],
+        reason=visit.ask("reason", id=id),
         around=visit.ask("around", id=id, turns=BESIDE)["items"],
         newer=visit.find_newer([memory]),
         effects=_load_effects(visit),
@@ -599,16 +836,16 @@ def _fill_form(memory: Values) -> dict[str, str]:
     return {info.argument: _write_value(memory[info.name], info) for info in list_form_fields()}
 
 
-def _write_value(value: Any, info: FieldInfo) -> str:
+def _write_value(value: object, info: FieldInfo) -> str:
     if value is None:
         return ""
-    if info.shape in ("number", "whole"):
+    if isinstance(value, int | float) and info.shape in ("number", "whole"):
         return f"{value:g}"
     if info.shape == "time":
         return str(value)[:10]
-    if info.shape == "texts":
+    if isinstance(value, list) and info.shape == "texts":
         return ", ".join(value)
-    if info.shape == "entities":
+    if isinstance(value, list) and info.shape == "entities":
         return ", ".join(f"{one['type']}:{one['name']}" for one in value)
     return str(value).lower() if info.shape == "switch" else str(value)
 
@@ -633,11 +870,13 @@ def edit(visit: Visit) -> Response:
 def undo_add(visit: Visit) -> Response:
     """Forget a new note, and restore what it replaced or closed."""
     id = visit.path["id"]
+    scope = visit.ask("get", id=id, count=False)["scope"]
     for effect, other in _read_effects(visit.form.get("effects", "")):
         if effect.made:
             visit.ask("unlink", id=id, target=other, type=effect.made)
     answer = visit.ask("forget", id=id)
-    return visit.go(f"/memory/{id}", done=answer["status"])
+    here = visit.go_back(done=answer["status"], of=id, scope=scope)
+    return here or visit.go(f"/memory/{id}", done=answer["status"])
 
 
 def _clean(text: str) -> str:
@@ -659,6 +898,8 @@ ACTIONS = {
     "link": Action("link", ("target", "type")),
     "unlink": Action("unlink", ("target", "type")),
     "close": Action("update", values={"answered": True}),
+    "trust": Action("decide", values={"act": "trust"}),
+    "distrust": Action("decide", values={"act": "undo-trust"}),
     "reopen": Action("update", values={"answered": False}),
 }
 
@@ -673,7 +914,8 @@ def change(visit: Visit) -> Response:
     values = ((field, _clean(visit.form.get(field, ""))) for field in action.takes)
     fields = {field: value for field, value in values if value}
     source = visit.form.get("of", id)
-    answer = visit.ask(action.operation, id=source, **fields, **action.values)
+    target = {"ids": source} if action.operation == "decide" else {"id": source}
+    answer = visit.ask(action.operation, **target, **fields, **action.values)
     done = "saved" if "version" in fields else answer.get("status", name)
     here = visit.go(f"/memory/{id}", done=done, of=source if source != id else "", **fields)
     return visit.go_back(done=done, of=id, scope=answer.get("scope", "")) or here

@@ -7,6 +7,7 @@ store and no request.
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from difflib import SequenceMatcher
 from functools import cache
@@ -50,8 +51,19 @@ def _environment() -> Environment:
         auto_reload=False,
     )
     filters: tuple[Callable[..., Any], ...] = (
-        *(show_unseen, highlight, cut_excerpt, format_text, cut_lines, moment, cite),
-        *(size, as_words, spell_unseen, diff, place, name_relation),
+        *(
+            show_unseen,
+            highlight,
+            cut_excerpt,
+            format_text,
+            format_line,
+            format_code,
+            headline,
+            cut_lines,
+            moment,
+            cite,
+        ),
+        *(size, as_words, spell_unseen, diff, place, name_relation, name_month),
     )
     environment.filters |= {one.__name__: one for one in filters}
     environment.filters["number"] = "{:,.0f}".format
@@ -61,6 +73,8 @@ def _environment() -> Environment:
         "room": "",
         "projects": (),
         "scope_names": {},
+        "project_hints": {},
+        "changed": None,
         "newer": {},
         "closed": CLOSED,
         "version": __version__,
@@ -90,27 +104,174 @@ def highlight(text: str, sought: Sought | None) -> Markup:
     return Markup("").join([*parts, show_unseen(text[at:])])
 
 
+_SHORT = 320  # characters of a text that is its own headline
+
+
+def headline(memory: Values) -> str:
+    """A text for lists: all of a short statement, or the summary of a long one."""
+    content, summary = str(memory["content"]).strip(), str(memory["summary"])
+    is_short = len(content) <= _SHORT and "\n" not in content and memory["kind"] != "code"
+    starts = content.startswith(summary.rstrip("…. "))
+    return content if is_short and starts else summary
+
+
 def cut_excerpt(text: str, sought: Sought | None, room: int = 320) -> Markup:
-    """The part of a text that says most about what was looked for, marked."""
+    """The part of a text that says most about what was looked for, as rendered Markdown."""
     start, end = choose_excerpt(text, sought, room)
-    before, after = "… " if start else "", " …" if end < len(text) else ""
-    return Markup("{}{}{}").format(before, format_text(text[start:end].strip(), sought), after)
+    part = text[start:end].strip()
+    is_block = _ITEM.match(part) or _HEADING.match(part) or part.startswith(("```", "|", ">"))
+    before, after = "… " if start and not is_block else "", " …" if end < len(text) else ""
+    return format_text(f"{before}{part}{after}", sought)
+
+
+_LONGEST_LINE = 2_000  # characters in which Markdown is looked for
+_ITEM = re.compile(r"\s{0,12}(?:[-*+]|\d{1,3}[.)])\s+(?=\S)")
+_BOX = re.compile(r"\[([ xX])\] ")
+_HEADING = re.compile(r"#{1,6}\s+(?=\S)")
+_RULE = re.compile(r"\s*(?:-{3,}|\*{3,}|_{3,})\s*")
+_DIVIDER = re.compile(r"[\s|:-]+")
+_CODE = re.compile(r"`(?P<code>[^`\n]+)`")
+_INLINE = re.compile(
+    r"`(?P<code>[^`\n]+)`|\*\*(?P<bold>[^*\s](?:[^*\n]*[^*\s])?)\*\*|(?<![\w*])\*(?P<em>[^*\s](?:[^*\n]*[^*\s])?)\*(?![\w*])"
+    r"|~~(?P<gone>[^~\n]+)~~|!?\[(?P<name>[^\]\n]{1,300})\]\((?P<to>[^)\s]{1,500})\)"
+)
 
 
 def format_text(text: str, sought: Sought | None = None) -> Markup:
-    """Mark code in a text: fenced blocks, and words in paired backticks."""
+    """Render the Markdown of a text: paragraphs, headings, lists, quotes, tables, code.
+
+    Everything else is escaped. Links keep their address as text: a page leads nowhere else.
+    """
+    lines = text.replace("\r\n", "\n").split("\n")
     parts: list[Markup] = []
-    for at, block in enumerate(text.split("```")):
-        if at % 2:
-            parts.append(Markup("<pre class=code>{}</pre>").format(highlight(block, sought)))
-            continue
-        pieces = block.split("`")
-        if len(pieces) % 2 == 0:  # one has no other
-            pieces = [block]
-        for number, piece in enumerate(pieces):
-            shown = highlight(piece, sought)
-            parts.append(Markup("<code>{}</code>").format(shown) if number % 2 else shown)
+    at = 0
+    while at < len(lines):
+        end, part = _format_block(lines, at, sought)
+        parts.append(part)
+        at = end
     return Markup("").join(parts)
+
+
+def _format_block(lines: list[str], at: int, sought: Sought | None) -> tuple[int, Markup]:
+    """Render the block that begins at a line. Returns the line after it."""
+    line = lines[at]
+    if line.lstrip().startswith("```"):
+        end = next(
+            (n for n in range(at + 1, len(lines)) if lines[n].lstrip().startswith("```")),
+            len(lines),
+        )
+        code = highlight("\n".join(lines[at + 1 : end]), sought)
+        return end + 1, Markup("<pre class=code>{}</pre>").format(code)
+    if not line.strip():
+        return at + 1, Markup("")
+    if found := _HEADING.match(line):
+        heading = format_line(line[found.end() :].rstrip("# "), sought)
+        return at + 1, Markup('<p class="heading">{}</p>').format(heading)
+    if _RULE.fullmatch(line):
+        return at + 1, Markup("<hr>")
+    for is_of, show in (
+        (_is_row, _format_table),
+        (_ITEM.match, _format_list),
+        (_is_quote, _format_quote),
+    ):
+        if is_of(line):
+            end = _find_end(lines, at, is_of)
+            return end, show(lines[at:end], sought)
+    end = _find_end(lines, at, _is_plain)
+    paragraph = Markup("\n").join(format_line(one, sought) for one in lines[at:end])
+    return end, Markup("<p>{}</p>").format(paragraph)
+
+
+def _find_end(lines: list[str], at: int, is_of: Callable[[str], object]) -> int:
+    """The line after a block, whose first line belongs to it."""
+    return next((n for n in range(at + 1, len(lines)) if not is_of(lines[n])), len(lines))
+
+
+def _is_row(line: str) -> bool:
+    bare = line.strip()
+    return len(bare) > 2 and bare.startswith("|") and bare.endswith("|")
+
+
+def _is_quote(line: str) -> bool:
+    return line.startswith(">")
+
+
+def _is_plain(line: str) -> bool:
+    special = (_HEADING.match, _ITEM.match, _RULE.fullmatch, _is_row, _is_quote)
+    code = line.lstrip().startswith("```")
+    return bool(line.strip()) and not code and not any(is_of(line) for is_of in special)
+
+
+def _format_table(lines: list[str], sought: Sought | None) -> Markup:
+    """Render rows between bars. The first one is the head if a divider follows."""
+    is_headed = len(lines) > 1 and _DIVIDER.fullmatch(lines[1]) is not None
+    rows = []
+    for number, line in enumerate(lines):
+        if _DIVIDER.fullmatch(line):
+            continue
+        cell = Markup("<th scope=col>{}</th>" if is_headed and not number else "<td>{}</td>")
+        cells = (format_line(one.strip(), sought) for one in line.strip()[1:-1].split("|"))
+        rows.append(Markup("<tr>{}</tr>").format(Markup("").join(map(cell.format, cells))))
+    return Markup("<div class=scroll tabindex=0><table>{}</table></div>").format(
+        Markup("").join(rows)
+    )
+
+
+def _format_list(lines: list[str], sought: Sought | None) -> Markup:
+    """Render the items of a list, however deep, each with its number if it has one."""
+    items = []
+    for line in lines:
+        found = _ITEM.match(line)
+        start = found.end() if found else 0
+        rest, mark = line[start:], line[:start].strip()
+        if box := _BOX.match(rest):
+            rest, mark = rest[box.end() :], "☐" if box[1] == " " else "☑"
+        mark = "•" if mark in ("-", "*", "+") else mark
+        depth = min((len(line) - len(line.lstrip())) // 2, 3)
+        shown = Markup('<li class="depth-{}"><span>{}</span> <span>{}</span></li>')
+        items.append(shown.format(depth, mark, format_line(rest, sought)))
+    return Markup('<ul class="points">{}</ul>').format(Markup("").join(items))
+
+
+def _format_quote(lines: list[str], sought: Sought | None) -> Markup:
+    quoted = (format_line(line.lstrip("> "), sought) for line in lines)
+    return Markup("<blockquote>{}</blockquote>").format(Markup("\n").join(quoted))
+
+
+def format_line(text: str, sought: Sought | None = None) -> Markup:
+    """Render the Markdown inside a line: code, bold, emphasis, and the name and address of a link."""
+    return _format_pieces(text, sought, _INLINE)
+
+
+def format_code(text: str) -> Markup:
+    """Render only the code inside a line, for texts that are commands for the most part."""
+    return _format_pieces(text, None, _CODE)
+
+
+def _format_pieces(text: str, sought: Sought | None, pattern: re.Pattern[str]) -> Markup:
+    if len(text) > _LONGEST_LINE:
+        return highlight(text, sought)
+    parts, at = [], 0
+    for found in pattern.finditer(text):
+        parts += [highlight(text[at : found.start()], sought), _format_piece(found, sought)]
+        at = found.end()
+    return Markup("").join([*parts, highlight(text[at:], sought)])
+
+
+def _format_piece(found: re.Match[str], sought: Sought | None) -> Markup:
+    if code := found["code"]:
+        return Markup("<code>{}</code>").format(highlight(code, sought))
+    if "name" in found.re.groupindex and (name := found["name"]):
+        address = show_unseen(found["to"])
+        shown = Markup('{} <span class="address">({})</span>')
+        return shown.format(highlight(name, sought), address)
+    tag, text = next(
+        (tag, found[group])
+        for tag, group in (("strong", "bold"), ("em", "em"), ("s", "gone"))
+        if found[group]
+    )
+    # Code may be inside.
+    return Markup(f"<{tag}>{{}}</{tag}>").format(format_line(text, sought))
 
 
 def cut_lines(text: str, sought: Sought | None) -> Markup:
@@ -154,15 +315,39 @@ def place(scope: str) -> dict[str, str]:
     return {"project": scope} if kind == "project" else {}
 
 
+def shorten_path(path: str) -> str:
+    """The last parts of a folder's path, with `~` for the home folder."""
+    if not path:
+        return ""
+    with suppress(ValueError, RuntimeError):
+        path = f"~/{Path(path).relative_to(Path.home()).as_posix()}"
+    parts = path.split("/")
+    return path if len(parts) <= 3 else f"…/{'/'.join(parts[-2:])}"
+
+
+# Plainer than the names of the relations.
+_RELATION_WORDS = {
+    "supersedes": ("replaces", "replaced by"),
+    "may_replace": ("may replace", "may be replaced by"),
+}
+
+
 def name_relation(type: str, direction: str) -> str:
-    """Name a relation as one of its ends sees it: `supersedes`, or `superseded by`."""
-    forward, backward = RELATION_WORDS[type]
+    """Name a relation as one of its ends sees it: `replaces`, or `replaced by`."""
+    forward, backward = _RELATION_WORDS.get(type) or RELATION_WORDS[type]
     return forward if direction == "out" else backward
 
 
 def cite(memory: Values) -> str:
     """Source of a memory: `docs/auth.md:12-40`, or who added it."""
-    return citation(cast(Memory, SimpleNamespace(**memory)))
+    # Only a memory from a transcript cites its turn.
+    kind = "transcript" if memory["metadata"].get("turn") else "note"
+    return citation(cast(Memory, SimpleNamespace(**{"source_type": kind, **memory})))
+
+
+def name_month(month: str) -> str:
+    """`2026-03` as people write it."""
+    return f"{datetime.fromisoformat(f'{month}-01'):%B %Y}"
 
 
 def as_words(value: object) -> str:

@@ -147,7 +147,7 @@ def _find_facts(value: object, text: str, places: Sequence[str]) -> Iterator[str
             yield f"{lead} {fact}".strip() if fact else ""
 
 
-def _find_keys(value: Any, path: str, star: str = "") -> Iterator[tuple[str, Any]]:
+def _find_keys(value: object, path: str, star: str = "") -> Iterator[tuple[str, Any]]:
     """Return the values at a path of keys, with the key that a `*` stood for."""
     key, _, rest = path.partition("/")
     if not key:
@@ -156,7 +156,7 @@ def _find_keys(value: Any, path: str, star: str = "") -> Iterator[tuple[str, Any
         for name, inner in as_table(value).items():
             yield from _find_keys(inner, rest, name)
     elif key in as_table(value):
-        yield from _find_keys(value[key], rest, star)
+        yield from _find_keys(as_table(value)[key], rest, star)
 
 
 def _find_dependencies(value: object, places: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -9,6 +9,7 @@ const EXPANDED = 30; // nodes that opening one of them brings
 const MOST = 500; // nodes that are drawn
 const SHOWN = 6; // relations of the chosen node that are listed
 const CROWD = 120; // nodes from which only the things are named, until one looks closer
+const WORDS = { supersedes: "replaces", "← supersedes": "replaced by", may_replace: "may replace", "← may_replace": "may be replaced by" };
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
 const figure = document.getElementById("graph");
@@ -21,6 +22,7 @@ let view = { x: 0, y: 0, scale: 1 };
 let selected = null;
 let hovered = null;
 let focus = new Set();
+let timed = false; // whether the oldest is at the left
 let run = 0; // number of the layout that is under way
 
 function made(name, attributes = {}, parent = null) {
@@ -30,7 +32,14 @@ function made(name, attributes = {}, parent = null) {
   return element;
 }
 
+const DIRECTED = ["supersedes", "answers", "builds_on", "may_replace"];
+const defs = made("defs", {}, drawing);
+for (const type of ["strong", "supersedes"]) {
+  const marker = made("marker", { id: `arrow-${type}`, class: `head ${type}`, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, markerUnits: "userSpaceOnUse", orient: "auto" }, defs);
+  made("path", { d: "M0 0 8 4 0 8z" }, marker);
+}
 const camera = made("g", {}, drawing);
+const dates = made("g", { class: "dates" }, camera);
 const lines = made("g", { class: "edges" }, camera);
 const dots = made("g", { class: "dots" }, camera);
 const names = made("g", { class: "names" }, camera); // above everything, so that no dot covers one
@@ -55,6 +64,7 @@ function take(found, near = null) {
     if (edges.has(key) || !nodes.has(given.source) || !nodes.has(given.target)) continue;
     const edge = { source: nodes.get(given.source), target: nodes.get(given.target), type: given.type };
     edge.line = made("line", { class: given.type === "mentions" ? "edge" : `edge strong ${given.type}` }, lines);
+    if (DIRECTED.includes(given.type)) edge.line.setAttribute("marker-end", `url(#arrow-${given.type === "supersedes" ? "supersedes" : "strong"})`);
     made("title", {}, edge.line).textContent = given.type.replaceAll("_", " ");
     edge.source.degree += 1;
     edge.target.degree += 1;
@@ -66,6 +76,7 @@ function take(found, near = null) {
 
 function draw(node) {
   node.group = made("g", { class: isThing(node.id) ? "node thing" : `node kind-${node.type}` }, dots);
+  node.group.classList.toggle("past", Boolean(node.replaced));
   node.mark = made(isThing(node.id) ? "rect" : "circle", {}, node.group);
   node.text = made("text", {}, names);
   node.text.textContent = node.label.length > LONGEST ? `${node.label.slice(0, LONGEST - 1)}…` : node.label;
@@ -92,17 +103,18 @@ const simulation = window.d3.forceSimulation().stop();
 const pull = (edge) => (edge.type === "mentions" ? Math.min(0.5, 3 / Math.max(edge.source.degree, edge.target.degree) ** 1.3) : 0.25);
 
 async function settle(fitting) {
+  arrange();
   const mine = ++run;
   const list = [...nodes.values()];
   const many = list.length;
   const tall = box().height > box().width;
   simulation
     .nodes(list)
-    .force("link", window.d3.forceLink([...edges.values()]).distance((edge) => (edge.type === "mentions" ? 70 : 50)).strength(pull))
-    .force("charge", window.d3.forceManyBody().strength(many > CROWD ? -70 : -170).distanceMax(400))
+    .force("link", window.d3.forceLink([...edges.values()]).distance((edge) => (edge.type === "mentions" ? 70 : 50)).strength((edge) => (timed ? 0.3 : 1) * pull(edge)))
+    .force("charge", window.d3.forceManyBody().strength(many > CROWD ? -70 : timed ? -320 : -170).distanceMax(400))
     .force("collide", window.d3.forceCollide((node) => radius(node) + (many > CROWD ? 6 : 12)))
-    .force("x", window.d3.forceX().strength(tall ? 0.08 : 0.035))
-    .force("y", window.d3.forceY().strength(tall ? 0.035 : 0.08))
+    .force("x", timed ? window.d3.forceX((node) => when(node)).strength((node) => (node.at ? 0.9 : 0.03)) : window.d3.forceX().strength(tall ? 0.08 : 0.035))
+    .force("y", window.d3.forceY().strength(timed ? 0.02 : tall ? 0.035 : 0.08))
     .alpha(fitting ? 1 : 0.45)
     .alphaDecay(many > 200 ? 0.035 : 0.025);
   figure.dataset.state = "moving";
@@ -121,13 +133,63 @@ async function settle(fitting) {
 
 function place(named = true) {
   for (const { line, source, target } of edges.values()) {
+    const [right, down] = [target.x - source.x, target.y - source.y];
+    const short = (radius(target) + 2) / Math.max(1, Math.hypot(right, down)); // an arrow ends where the node begins
     line.setAttribute("x1", source.x.toFixed(1));
     line.setAttribute("y1", source.y.toFixed(1));
-    line.setAttribute("x2", target.x.toFixed(1));
-    line.setAttribute("y2", target.y.toFixed(1));
+    line.setAttribute("x2", (target.x - right * short).toFixed(1));
+    line.setAttribute("y2", (target.y - down * short).toFixed(1));
   }
   for (const node of nodes.values()) node.group.setAttribute("transform", `translate(${node.x.toFixed(1)} ${node.y.toFixed(1)})`);
   look(named);
+}
+
+// By time: memories at their day, from the oldest at the left to the newest at the right
+
+const known = () => [...nodes.values()].filter((node) => node.at).map((node) => Date.parse(node.at)).sort((a, b) => a - b);
+const [LEAST, MOST_APART] = [16, 90]; // between two memories that follow each other
+
+// Places by order, not by distance: a quiet year takes no more room than a busy day.
+function when(node) {
+  return node.at ? (rank.get(Date.parse(node.at)) ?? 0) : 0;
+}
+
+let rank = new Map();
+
+function arrange() {
+  const times = known();
+  const step = Math.min(MOST_APART, Math.max(LEAST, (0.9 * box().width) / Math.max(1, times.length)));
+  rank = new Map(times.map((time, at) => [time, (at - times.length / 2) * step]));
+  dates.replaceChildren();
+  if (!timed || !times.length) return;
+  let last = "";
+  for (const time of times) {
+    const day = new Date(time).toISOString().slice(0, 10);
+    if (day === last) continue;
+    const text = made("text", { class: "date" }, dates);
+    text.textContent = day;
+    text.dataset.x = rank.get(time);
+    last = day;
+  }
+}
+
+// Dates stay at the bottom of the drawing, and none covers another.
+function mark() {
+  const bottom = box().height - 8;
+  let free = -Infinity;
+  for (const text of dates.children) {
+    const x = Number(text.dataset.x);
+    const right = view.x + x * view.scale;
+    text.setAttribute("transform", `translate(${x.toFixed(1)} ${((bottom - view.y) / view.scale).toFixed(1)}) scale(${(1 / view.scale).toFixed(3)})`);
+    text.classList.toggle("off", right < free);
+    if (right >= free) free = right + 84;
+  }
+}
+
+function byTime() {
+  timed = !timed;
+  figure.querySelector("[data-do=time]").setAttribute("aria-pressed", timed);
+  settle(true);
 }
 
 // The view
@@ -137,6 +199,7 @@ const box = () => drawing.getBoundingClientRect();
 function look(named = true) {
   camera.setAttribute("transform", `translate(${view.x.toFixed(1)} ${view.y.toFixed(1)}) scale(${view.scale.toFixed(3)})`);
   names.classList.toggle("off", !named);
+  mark();
   if (named) label();
 }
 
@@ -227,7 +290,7 @@ function tell(node) {
   const line = document.createElement("p");
   const kind = document.createElement("span");
   kind.className = "quiet";
-  kind.textContent = `${node.type} · ${node.degree} connection${node.degree === 1 ? "" : "s"} `;
+  kind.textContent = `${node.type}${node.at ? ` · ${node.at.slice(0, 10)}` : ""}${node.replaced ? " · replaced" : ""} · ${node.degree} connection${node.degree === 1 ? "" : "s"} `;
   const text = document.createElement("bdi");
   text.textContent = node.label;
   line.append(kind, text);
@@ -251,7 +314,7 @@ function related(node) {
     const item = document.createElement("li");
     const how = document.createElement("span");
     how.className = "relation";
-    how.textContent = `${type.replaceAll("_", " ")} `;
+    how.textContent = `${WORDS[type] ?? type.replaceAll("_", " ")} `;
     const text = document.createElement("bdi");
     text.textContent = other.label;
     item.append(how, text);
@@ -349,6 +412,7 @@ drawing.addEventListener("keydown", (event) => {
   const acts = {
     Enter: () => selected && expand(selected),
     o: () => selected && location.assign(page(selected)),
+    t: byTime,
     "+": () => zoom(1.25),
     "-": () => zoom(0.8),
     0: () => { fit(); look(); },
@@ -360,7 +424,7 @@ drawing.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
-const BUTTONS = { in: () => zoom(1.25), out: () => zoom(0.8), fit: () => { fit(); look(); } };
+const BUTTONS = { time: byTime, in: () => zoom(1.25), out: () => zoom(0.8), fit: () => { fit(); look(); } };
 for (const button of figure.querySelectorAll("[data-do]")) button.addEventListener("click", BUTTONS[button.dataset.do]);
 new ResizeObserver(() => { if (nodes.size) { fit(); look(); } }).observe(drawing);
 

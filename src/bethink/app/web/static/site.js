@@ -6,6 +6,7 @@ const GONE = 2000; // and while it is not there
 const TYPING = 120; // milliseconds without a key before a search is sent
 const CHOICES = 6; // hits in the palette
 const MOST_LOOKS = 200; // that an inbox goes back by itself
+const SEQUENCE = 1500; // milliseconds between g and the key of a page
 const DRAFT = "draft"; // what was typed and not sent, until this tab is closed
 
 const gone = document.getElementById("gone");
@@ -258,6 +259,9 @@ function offer() {
   const fixed = [...all(".top nav a").map(leads("page")), ...all("#projects a").map(leads("project"))].filter(fits);
   const more = [];
   if (typed) more.push({ label: `Search for “${typed}”`, hint: "search", act: () => location.assign(searchAddress(typed)) });
+  const undo = document.getElementById("undo");
+  const commands = [undo && { label: "Undo the last change", hint: "Ctrl Z", act: () => undo.requestSubmit() }, help && { label: "Keyboard shortcuts", hint: "?", act: () => help.showModal() }];
+  fixed.push(...commands.filter((one) => one && fits(one)));
   if (adding) more.push({ label: typed ? `Add “${typed}”` : "Add a note", hint: "add", act: () => openAdd(typed) });
   looking += 1; // results of an earlier text are not shown any more
   show(typed ? [...fixed.slice(0, 4), ...more] : [...fixed, ...more]);
@@ -380,6 +384,27 @@ if (document.getElementById("running")) setTimeout(recount, 1000);
 
 // Keys
 
+// A help overlay, and a menu that is closed where there is little room
+
+const help = document.getElementById("help");
+const helper = document.getElementById("open-help");
+if (helper && help) {
+  helper.hidden = false;
+  helper.addEventListener("click", () => help.showModal());
+  find("[data-close]", help).addEventListener("click", () => help.close());
+}
+const filters = find(".filters");
+if (filters && !find(".state", filters) && !matchMedia("(min-width: 46rem)").matches) filters.open = false;
+
+let going = -SEQUENCE; // when g was pressed
+
+function go(key) {
+  const link = find(`.top nav [data-go="${CSS.escape(key)}"]`);
+  going = -SEQUENCE;
+  if (link) location.assign(link.href);
+  return Boolean(link);
+}
+
 const typing = (target) => target.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable]");
 
 function move(by) {
@@ -406,9 +431,34 @@ function escape(event) {
   else location.assign(root);
 }
 
+// Keys about the hit that has the focus, or the first one: why it was found, and its source; and the filters.
+function about(key) {
+  const hit = document.activeElement.closest?.(".hit, .item, .event") ?? find(".hit");
+  const target = { w: hit && find(".why summary", hit), s: hit && find("a.source", hit) }[key];
+  if (key === "f" && filters) {
+    filters.open = true;
+    find("select", filters).focus();
+    return true;
+  }
+  target?.click();
+  return Boolean(target);
+}
+
+// The tab at the left or at the right of the current one.
+function turn(by) {
+  const tabs = all(".tabs a");
+  const tab = tabs[tabs.findIndex((one) => one.hasAttribute("aria-current")) + by];
+  if (tab) location.assign(tab.href);
+  return Boolean(tab);
+}
+
 function press(key) {
+  if (performance.now() - going < SEQUENCE && go(key)) return true;
+  if (key === "g") { going = performance.now(); return true; }
+  if (key === "?" && help) { help.showModal(); return true; }
   if (key === "n" && adding) { openAdd(); return true; }
   const acts = { j: () => step(1), k: () => step(-1), x: tick };
+  if (about(key)) return true;
   const inside = items().length && current();
   if (inside && acts[key]) { acts[key](); return true; }
   const selector = `[data-key="${CSS.escape(key)}"]`;
@@ -432,13 +482,18 @@ function submitWithKey(event) {
 document.addEventListener("keydown", (event) => {
   if (submitWithKey(event)) return;
   if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey) && palette) { event.preventDefault(); openPalette(); return; }
+  const undo = document.getElementById("undo");
+  if (undo && event.key === "z" && (event.ctrlKey || event.metaKey) && !event.shiftKey && !typing(event.target) && !find("dialog[open]")) { event.preventDefault(); undo.requestSubmit(); return; }
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || event.isComposing || find("dialog[open]")) return;
   const inField = typing(event.target);
   if (event.key === "/" && !inField) {
     event.preventDefault();
-    if (input) { input.focus(); input.select(); } else location.assign(`${root}search`);
+    const search = find("main [type=search]");
+    if (search) { search.focus(); search.select(); } else location.assign(searchAddress(""));
   } else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && (!inField || event.target === input)) {
     if (!(event.target === input && event.key === "ArrowUp") && move(event.key === "ArrowDown" ? 1 : -1)) event.preventDefault();
+  } else if ((event.key === "ArrowLeft" || event.key === "ArrowRight") && !inField && !event.target.closest("svg, [tabindex='0']")) {
+    if (turn(event.key === "ArrowRight" ? 1 : -1)) event.preventDefault();
   } else if (event.key === "Escape") escape(event);
   else if (event.key.length === 1 && !inField && !event.repeat && press(event.key)) event.preventDefault();
 });

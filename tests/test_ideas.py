@@ -439,7 +439,12 @@ def test_ideas_use_the_words_of_their_turns(reader, turns):
     assert len({idea.text for idea in found}) == len(found)
     for idea in found:
         role, text = turns[idea.turn]
-        assert role in ("user", "assistant") and idea.kind in (*LASTING_KINDS, "question", "todo")
+        assert role in ("user", "assistant") and idea.kind in (
+            *LASTING_KINDS,
+            "conclusion",
+            "question",
+            "todo",
+        )
         assert len(idea.text) <= 400
         assert set(re.findall(r"\w+", idea.text)) <= set(re.findall(r"\w+", text))
 

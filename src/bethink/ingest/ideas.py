@@ -161,7 +161,7 @@ def read_ideas(
 
 
 def _is_answered(each: PlacedStatement) -> bool:
-    """Return True if the reply to a user's question says something of its subject, and does not leave it open."""
+    """Return True if the reply to a question is about its subject and does not leave it open."""
     asked = each.statement.core
     named = count_shared_words(asked, each.reply)
     return bool(named) and not asks(each.reply) and not LEAVES_OPEN.holds(each.reply)
@@ -293,7 +293,7 @@ def _grow(own: Sequence[Statement], at: int) -> str:
 
 
 def _says_something(statement: Statement, speaker: str = "") -> bool:
-    """Return True unless it has no words of content, or announces a step: a user's "let's start" is an order."""
+    """Return True if it has content and announces no step; a user's "let's start" is an order."""
     if statement.completed:
         return True
     idle = (
@@ -418,8 +418,8 @@ def _name_likeliest(statement: Statement, reading: StatementReading, put_off: bo
 
 def _says_to_do(statement: Statement) -> bool:
     """Return True if a user calls something work that waits: "TODO: …", "later", "we still need to …"."""
-    said = statement.label == "todo" or puts_off(statement.text)
-    return said or NEEDS_DOING.holds(statement.core)
+    called = statement.label == "todo" or puts_off(statement.text)
+    return called or NEEDS_DOING.holds(statement.core)
 
 
 def _is_put_off(each: PlacedStatement) -> bool:

@@ -1,4 +1,4 @@
-"""Replies that say little alone, completed from what they answer: "B", "yes", "the second one", an answer to an agent's question.
+"""Replies that say little alone ("B", "yes", "the second one"), completed from what they answer.
 
 A completed reply begins with the user's words, or with the option that they pick, and quotes what was asked: "Option C: publish the
 CLI as `kit` (asked: Where do we publish?)". What is quoted is text of the agent's last turn, as it is there. A reply that nothing
@@ -164,7 +164,7 @@ def _find_offer(text: str) -> str:
 
 
 def _find_named(text: str, before: str) -> str:
-    """Return the agent's last question if a short reply names something in it: "do 0.54.0", "Postgres then"."""
+    """Return the agent's last question if a short reply names something in it: "do 0.54.0"."""
     question = _find_question(before) if len(text.split()) <= LITTLE else ""
     names = compile_pattern(_NAME)
     named = {one for one in names.findall(text.lower()) if not ASKS_NEXT_STEP.holds(one)}
@@ -181,7 +181,7 @@ def _with_subject(sentences: Sequence[str], at: int) -> str:
 
 
 def _find_subject(text: str, before: str) -> Reply | None:
-    """Return a reply with the sentence that it speaks of: the one that shares most words with it, or the last."""
+    """Return a reply with the sentence that shares most words with it, or the last."""
     sentences = _last_sentences(before)
     if not sentences:
         return None

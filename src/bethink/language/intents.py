@@ -1,4 +1,4 @@
-"""Plain statements of intent: what was concluded, what is wrong, what mended it, what needs doing, and what works or passes."""
+"""Plain statements of conclusions, problems, fixes, work to do, and of what works or passes."""
 
 from bethink.language.openers import LEAD
 from bethink.language.pattern import Pattern

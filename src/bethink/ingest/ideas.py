@@ -42,6 +42,7 @@ from bethink.language.pattern import compile_pattern, fold_case
 from bethink.language.pointing import POINTS_BACK
 from bethink.language.questions import ASKS_LEAVE
 from bethink.language.reports import ANNOUNCES_STEP, OF_THE_MOMENT, REPORTS_OWN_WORK
+from bethink.language.requests import REQUEST_AS_QUESTION
 from bethink.language.vocabulary import weak_words
 from bethink.language.waiting import ANOTHER_TIME, BACKLOG_HEADING, SAYS_PUT_OFF
 from bethink.model import Entity
@@ -346,7 +347,9 @@ def _name_kind(
 def _name_users_kind(each: PlacedStatement, reading: StatementReading) -> tuple[str, float]:
     """Return the kind of what a user says, if it lasts, and the probability that it does."""
     statement = each.statement
-    passing = is_tentative(statement.core) or CHANGED_MIND.holds(statement.core)
+    text = statement.text
+    doubts = asks(text) and not REQUEST_AS_QUESTION.holds(text)
+    passing = doubts or is_tentative(statement.core) or CHANGED_MIND.holds(statement.core)
     chance = 0.0 if passing else weigh_lasting(_make_form(each), reading, user=True)
     intent = "" if passing else find_intent(statement.core)
     if chance < USER_LASTS and not intent:

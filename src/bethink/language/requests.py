@@ -1,5 +1,7 @@
 """Requests: what asks for work, and what opens a new piece of it."""
 
+import re
+
 from bethink.language.openers import LEAD
 from bethink.language.pattern import Pattern
 
@@ -56,4 +58,13 @@ SMALL_EDIT = Pattern(
         "move billing to the new queue",
         "add a comment field to the order form",
     ),
+)
+REQUEST_AS_QUESTION = Pattern(
+    "a request put as a question, which asks about no claim",
+    r"(?!.*\b(?:whether|if|true|right|correct|check|confirm|verify|ask|know|tell|say|said|says|think|agree|believe|explain|why|what|who|how)\b)"
+    r".{0,200}?\b(?:can|could|would|will|should|shall) (?:you|we|i|it)\b",
+    start=True,
+    flags=re.DOTALL,
+    matches=("Could we instead just run cargo package?", "ok, can you add the push to the script?"),
+    rejects=("Can you double check with Eve whether we use X?", "Should we ask Eve?", "Is X gone?"),
 )

@@ -32,6 +32,7 @@ from bethink.language.intents import (
     CONCLUDES,
     CONFIRMS_MENDED,
     LEAVES_OPEN,
+    NAMES_FIX,
     NEEDS_DOING,
     SAYS_MENDED,
     STATES_PROBLEM,
@@ -376,7 +377,7 @@ def _make_form(each: PlacedStatement) -> Form:
 
 def find_intent(core: str) -> str:
     """Return the kind that a statement is by its plain wording: "The key insight is …", "Fixed by …"."""
-    if SAYS_MENDED.holds(core):
+    if SAYS_MENDED.holds(core) or (STATES_PROBLEM.holds(core) and NAMES_FIX.holds(core)):
         return "solution"
     if STATES_PROBLEM.holds(core):
         return "problem"

@@ -35,6 +35,12 @@ SAYS_MENDED = Pattern(
     ),
     rejects=("Fixed the test", "It was broken by the update"),
 )
+NAMES_FIX = Pattern(
+    "names the fix beside the problem",
+    r"\b(?:the (?:fix|solution|workaround) (?:is|was)|(?:is|was|are|got) (?:now )?(?:fixed|solved|resolved)|(?:fixed|solved|resolved) by)\b",
+    matches=("The problem was a lock; the fix was a queue",),
+    rejects=("The problem is a lock",),
+)
 NEEDS_DOING = Pattern(
     "says what needs doing",
     rf"{LEAD}(?:(?:we|you) )?(?:still |also )?needs? to (?!see|check|look|understand|find|know|read|be\b)\w{{3,}}",

@@ -39,7 +39,8 @@ def open_language_model(memory: Bethink) -> Model | None:
 
 def check_model(memory: Bethink, settings: Mapping[str, str]) -> CheckedModel:
     """Ask the model of these settings a tiny question. Raises ModelError if it cannot answer."""
-    config = memory.config._replace(**settings)
+    wanted: dict[str, Any] = dict(settings)
+    config = memory.config._replace(**wanted)
     budget = open_budget(config)
     budget.clear_failing()  # the user may have signed in since
     model = open_model(config, lambda text: redact(text).text)

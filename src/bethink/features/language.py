@@ -39,8 +39,7 @@ def open_language_model(memory: Bethink) -> Model | None:
 
 def check_model(memory: Bethink, settings: Mapping[str, str]) -> CheckedModel:
     """Ask the model of these settings a tiny question. Raises ModelError if it cannot answer."""
-    wanted: dict[str, Any] = dict(settings)
-    config = memory.config._replace(**wanted)
+    config = memory.config._replace(**dict[str, Any](settings))
     budget = open_budget(config)
     budget.clear_failing()  # the user may have signed in since
     model = open_model(config, lambda text: redact(text).text)

@@ -239,7 +239,8 @@ def _list_sections(hook: Hook, memory: Bethink, now: Present) -> list[Section]:
     refused = find_refused(found[: 2 * MOST_KEPT], memory.store)
     news = _drop_repeated(
         [one for one in found if one.id not in refused],
-        [*now.digest, *(one.content for one in todos)],
+        # A question names the options, and the decision says which.
+        [*(line for line in now.digest if not line.endswith("?")), *(one.content for one in todos)],
     )
     kept = _choose_kept(news)
     count = f" ({MOST_OPEN} of {len(todos)})" if len(todos) > MOST_OPEN else ""

@@ -8,7 +8,6 @@ and its reading in, a probability out. Nothing about the reply to it is counted.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple

@@ -54,7 +54,8 @@ def find_settlements(hits: Sequence[Memory], store: Store) -> list[Settlement]:
             from_ids = (*(known.from_ids if known else ()), one.id)
             found[settled.id] = Settlement(settled, from_ids)
     settlements = [*found.values()]
-    newer = [other for one in settlements[:MOST_AMENDED] for other in _find_amendments(one, store)]
+    first = settlements[:MOST_AMENDED]
+    newer = [other for one in first for other in _find_amendments(one, store)]
     return _put_amendments_first(settlements, newer)
 
 

@@ -39,8 +39,10 @@ $(DEMO): pyproject.toml
 demo: $(DEMO)
 	$(BIN)/bethink demo
 
+# JOBS=0 runs the tests in one process, as plain pytest does.
+JOBS ?= auto
 test: $(READY) browser
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --maxprocesses 4 --dist worksteal
 
 # The pages are tested in a real Chromium: the system's own, or the one that CHROMIUM names.
 browser:

@@ -10,8 +10,12 @@ The source is read and never run. Each count is a plain rule over the syntax tre
 - A regular expression counts as natural language if it spells out at least two function words of English ("the", "we", "not") or
   words of conversation ("okay", "yes", "thanks"). A file of patterns that is read at run time counts line by line. Modules that
   read logs, shells or queries do not count: their words are those of a format.
-- A tuned constant is a name in capitals on module level whose value is a number, or a tuple or mapping of numbers. It names its
-  measurement if a comment beside it says what was measured.
+- A constant is a name in capitals on module level whose value is a number, or a tuple or mapping of numbers. It is a limit if it
+  bounds a size or a time or belongs to a format, which changes no order, verdict or choice: if it is a whole number that
+  (a) is in a module that only stores, shows or transports (STORING); (b) has a name of a limit, such as MOST_ or _SECONDS;
+  (c) has a comment that begins with a unit of size or time, or calls it a bound, a limit or a definition; or (d) is 1,000 or more. A
+  number that is not whole is a limit only if it is a time in seconds, or as good as 0 or 1. Every other constant is tuned. It has an origin if a comment beside it, or
+  above its group of lines, says what was measured, or that it was set by hand.
 - A constant name has two meanings if two modules export it with different values. A name that its value's class ends in is the
   declaration that each plugin makes (`AGENT = Agent(…)`), and has one.
 """
@@ -42,10 +46,33 @@ CALLS = frozenset(
     "compile compile_pattern Pattern pattern search match fullmatch sub subn findall finditer split".split()
 )
 MEASURED = re.compile(
-    r"measur|bench|LOG\.md|label|nDCG|MRR|recall@|precision|trained|fitted|calibrat|percentile|quantile"
-    r"|\b(?:on|of|in|for|over) [\d.,]+ |\d ?(?:%|ms\b|of \d)|sessions|conversations that",
+    r"measur|bench|LOG\.md|label|nDCG|MRR|recall@|precision|train(?:ed|ing)|published|authors|fitted|calibrat|percentile|quantile"
+    r"|\b(?:on|of|in|for|over) [\d.,]+ |\d ?(?:%|ms\b|of \d|right\b)|sessions|conversations that",
     re.IGNORECASE,
 )
+BY_HAND = re.compile(r"\bby hand\b|\ba design\b", re.IGNORECASE)
+# Packages and modules whose whole numbers bound what is stored, shown or sent; they rank and judge nothing.
+STORING = ("agents/", "app/", "embed/", "llm/", "store/", "features/readers", "features/exchange")
+STORING += ("features/sync", "hooks/run", "hooks/state", "hooks/spool", "hooks/helper")
+STORING += (
+    "bench.py",
+    "hooks/worker",
+    "model.py",
+    "post.py",
+    "registry.py",
+    "consent.py",
+    "outgoing.py",
+)
+LIMIT_NAME = re.compile(
+    r"(?:^|_)(?:MOST|LONGEST|LARGEST|DEEPEST|LIMIT|VERSION|SECONDS|BYTES|CHARACTERS|LENGTH|WIDTH|TOKENS|ROOM|UNITS|MONTHS|LINES)(?:_|$)"
+)
+LIMIT_COMMENT = re.compile(
+    r"\bbounds?\b|\blimits?\b|\bby definition\b"
+    r"|^\s*#?\s*(?:at most |of |up to )?(?:milliseconds|seconds|days|weeks|bytes|characters|tokens|columns|pixels|lines)\b",
+    re.IGNORECASE,
+)
+TIME_NAME = re.compile(r"(?:^|_)(?:SECONDS|PAUSE|REST|GRACE)$")
+TIME_COMMENT = re.compile(r"^\W*(?:seconds|time)\b", re.IGNORECASE)
 
 
 class Place(NamedTuple):
@@ -182,28 +209,60 @@ def find_opener_lists(root: Path) -> list[Place]:
 # Constants
 
 
-def find_constants(root: Path) -> list[Place]:
+class Constant(NamedTuple):
+    place: Place
+    is_tuned: bool
+    comment: str  # beside it, or else above its group of lines
+
+
+@cache
+def list_constants(root: Path) -> list[Constant]:
     return [
-        Place(source.file, node.lineno, f"{', '.join(names)} = {ast.unparse(node.value)}")
+        Constant(
+            Place(source.file, node.lineno, f"{', '.join(names)} = {ast.unparse(node.value)}"),
+            any(_is_tuned(source.file, name, node.value, own) for name in names),
+            own if MEASURED.search(own) or BY_HAND.search(own) else f"{above} {own}",
+        )
         for source in read_sources(root, "src")
         for node, names in _list_assignments(source)
         if _is_number(node.value)
+        for own, above in [_read_comments(source, node)]
         for _ in names
     ]
+
+
+def _is_tuned(file: str, name: str, value: ast.expr, comment: str) -> bool:
+    """Return True if a number changes an order, a verdict or a choice, and False if it is a limit."""
+    numbers = [
+        part.value
+        for part in ast.walk(value)
+        if isinstance(part, ast.Constant) and isinstance(part.value, int | float)
+    ]
+    if any(number != int(number) for number in numbers):
+        guards = all(min(number, abs(1 - number)) <= 0.001 for number in numbers)
+        is_time = TIME_NAME.search(name) or TIME_COMMENT.search(comment)
+        return not (guards or is_time or "by definition" in comment)
+    return not (
+        file.removeprefix("src/bethink/").startswith(STORING)
+        or LIMIT_NAME.search(name)
+        or LIMIT_COMMENT.search(comment)
+        or all(number >= 1000 for number in numbers)
+    )
 
 
 def find_unmeasured_constants(root: Path) -> list[Place]:
     return [
-        Place(source.file, node.lineno, f"{', '.join(names)} = {ast.unparse(node.value)}")
-        for source in read_sources(root, "src")
-        for node, names in _list_assignments(source)
-        if _is_number(node.value) and not MEASURED.search(_read_comment(source, node))
-        for _ in names
+        one.place
+        for one in list_constants(root)
+        if one.is_tuned and not MEASURED.search(one.comment) and not BY_HAND.search(one.comment)
     ]
 
 
 def describe_constants(places: list[Place], root: Path) -> str:
-    return f"{len(places)} of {len(find_constants(root))}"
+    tuned = [one.comment for one in list_constants(root) if one.is_tuned]
+    by_hand = sum(1 for one in tuned if BY_HAND.search(one) and not MEASURED.search(one))
+    limits = len(list_constants(root)) - len(tuned)
+    return f"{len(places)} of {len(tuned)} ({by_hand} set by hand; {limits} limits not counted)"
 
 
 def _list_assignments(source: Source) -> Iterator[tuple[ast.Assign, list[str]]]:
@@ -233,14 +292,19 @@ def _is_number(node: ast.expr) -> bool:
     return False
 
 
-def _read_comment(source: Source, node: ast.Assign) -> str:
-    """Return the comments in an assignment and directly above it."""
+def _read_comments(source: Source, node: ast.Assign) -> tuple[str, str]:
+    """Return the comment of an assignment, and the block of comments that heads its group of lines."""
     first, last = node.lineno - 1, node.end_lineno or node.lineno
-    beside = [line.partition("#")[2] for line in source.lines[first:last]]
-    while first > 0 and source.lines[first - 1].startswith("#"):
-        first -= 1
-        beside.insert(0, source.lines[first])
-    return " ".join(beside)
+    own = " ".join(line.partition("#")[2] for line in source.lines[first:last])
+    lines = source.lines[:first]
+    above: list[str] = []
+    is_next = bool(lines) and lines[-1].startswith("#")
+    while lines and lines[-1] and not lines[-1].startswith("#"):
+        lines.pop()
+    while lines and lines[-1].startswith("#"):
+        above.insert(0, lines.pop().removeprefix("#"))
+    text = " ".join(above)
+    return (f"{text} {own}", "") if is_next else (own, text)
 
 
 def find_ambiguous_names(root: Path) -> list[Place]:
@@ -337,7 +401,7 @@ MEASURES = (
     Measure("openers", "patterns that list openers (`ok|okay|…`)", find_opener_lists),
     Measure(
         "constants",
-        "tuned constants without a named measurement",
+        "tuned constants without an origin",
         find_unmeasured_constants,
         describe_constants,
     ),

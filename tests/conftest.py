@@ -7,15 +7,17 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Self
 
 import pytest
 from hypothesis import settings
 
-from bethink import registry
+from bethink import judge, registry
 from bethink.config import data_directory
-from bethink.embed import models
+from bethink.embed import base, models
+from bethink.embed import local as local_models
 from bethink.embed.local import LocalEmbedder
 from bethink.errors import EmbeddingError
 from bethink.store.base import Store
@@ -48,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
     home = tempfile.mkdtemp(prefix="bethink-home-")
     config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))
     os.environ["HOME"] = home
-    for variable in ELSEWHERE.split():
+    for variable in (*ELSEWHERE.split(), "COLUMNS", "LINES"):  # xdist gives its workers a width
         os.environ.pop(variable, None)
 
 
@@ -129,6 +131,28 @@ def no_registry_of_the_users(tmp_path_factory: pytest.TempPathFactory) -> Iterat
             registry, "folder", lambda: usual() if os.environ.get("BETHINK_HOME") else instead
         )
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def models_open_once() -> Iterator[None]:
+    """Opens a model once per process of tests: commands that run in it would each read it again, and keep its memory."""
+
+    @cache
+    def open_once(model: Path, written: int) -> object:
+        return base.open_session(model, data_directory())
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (judge, local_models):
+            patch.setattr(
+                module, "open_session", lambda model, _: open_once(model, model.stat().st_mtime_ns)
+            )
+        yield
+
+
+@pytest.fixture
+def models_open_anew(models_open_once: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (judge, local_models):
+        monkeypatch.setattr(module, "open_session", base.open_session)
 
 
 @pytest.fixture

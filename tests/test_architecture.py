@@ -61,8 +61,8 @@ def test_modules_do_not_import_in_circles() -> None:
 @pytest.mark.parametrize(
     ("driver", "allowed"),
     [
-        # agents.opencode reads a database of that host.
-        pytest.param("import apsw", ("store", "app.cli.connect", "agents.opencode"), id="apsw"),
+        # agents.database reads the databases of other programs.
+        pytest.param("import apsw", ("store", "app.cli.connect", "agents.database"), id="apsw"),
         pytest.param(r"(import|from) psycopg", ("store.p",), id="psycopg"),
         pytest.param("import sqlite3", (), id="sqlite3"),
     ],

@@ -505,7 +505,7 @@ def test_get_shows_the_turns_around_an_idea(cli, tmp_path):
     listed = ("list", "--all", "--include-superseded", "--kind", "decision", "--session", "3f2a9")
     id = cli.json(*listed)[0]["id"]
     shown = cli.ok("get", id, "--source")
-    assert "\nAround " in shown and "3f2a91c0.jsonl" in shown
+    assert "\nAround " in shown and "session 3f2a91c0:" in shown
     assert len(cli.json("get", id, "--source")[0]["around"]) > 1
     assert "Topic:" in cli.ok("recall", "which database do we use for orders?")
 
@@ -1011,7 +1011,7 @@ def test_a_personal_preference_can_be_bound_to_a_project(memory, tmp_path):
         assert way in render_briefing(Hook("session-start", "claude"), other).text
         assert "Jest" not in render_briefing(Hook("session-start", "claude"), other).text
         (item,) = inbox.list_queue(other, "preferences").items
-        assert str(own.source) in item.reason
+        assert own.session and f"session {own.session[:8]}" in item.reason
         done = inbox.decide(other, "bind", [own.id])
         assert way not in [one.content for one in memory.list()]
         assert way in [one.content for one in other.list()]

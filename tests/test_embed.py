@@ -284,6 +284,7 @@ def test_the_runtime_of_the_model_leaves_nothing_behind(tmp_path, model_or_pull)
     assert [path.parent.name for path in left] == [".optimised"]
 
 
+@pytest.mark.usefixtures("models_open_anew")
 def test_a_copy_that_opens_faster_may_be_lost_or_damaged(home, model_or_pull):
     def embed():
         return LocalEmbedder(MODEL, model_or_pull, 1).query("Who deploys?")

@@ -688,3 +688,26 @@ def test_unknown_words_weigh_little_in_a_small_memory():
     # Unknown words say little where little is known.
     asked = "valkey cluster replica, quantum chromodynamics lattices"
     assert sure(asked, memories=5000) < 0.5 <= sure(asked, memories=30)
+
+
+def test_a_briefing_lists_what_we_decided_that(shop):
+    shop.hear_turn("s7", "user", "decision", "We decided that carts expire after a day")
+    assert "carts expire" in shop.start()
+
+
+def test_a_briefing_lists_a_wish_of_the_user(shop):
+    shop.hear_turn("s7", "user", "preference", "I want small commits, one per file")
+    assert "small commits" in shop.start()
+
+
+def test_a_briefing_leaves_out_a_failure_that_the_agent_worked_on(shop):
+    shop.add("We deploy from main", "decision")
+    shop.hear_turn("s7", "assistant", "gotcha", "Root cause: the mailer's queue is not durable")
+    assert "not durable" not in shop.start()
+
+
+def test_a_briefing_says_nothing_twice(shop):
+    text = "The Valkey cluster of the cart service needs three replicas in Frankfurt"
+    shop.hear_turn("s7", "user", "decision", text)
+    shop.hear_turn("s8", "user", "decision", f"Yes, {text[0].lower()}{text[1:]}")
+    assert shop.start().count("three replicas") == 1

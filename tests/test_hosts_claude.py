@@ -167,7 +167,7 @@ def test_a_memory_mode_line_hides_turns_by_time(tmp_path):
         ),
         pytest.param(
             "<command-name>/review</command-name><command-args>  #12 for speed </command-args>",
-            "#12 for speed",
+            "/review #12 for speed",
             id="command-name-review-command-name-command",
         ),
         pytest.param(

@@ -184,7 +184,8 @@ def test_a_lasting_statement_is_kept_with_its_kind(reader, said, kind):
                 (
                     "decision",
                     "We will keep sessions in Valkey instead of Redis, because Redis changed its licence.",
-                )
+                ),
+                ("decision", "Please add the client to requirements.txt."),
             ],
             id="user-let-s-settle-where-sessions-live-will",
         ),
@@ -248,7 +249,7 @@ def test_a_lasting_statement_is_kept_with_its_kind(reader, said, kind):
                     "The page has a filter for the status now. I added an index on the status column.",
                 ),
             ],
-            [],
+            [("preference", "Add a filter to the backlog page.")],
             id="user-will-removed-next-month-add-filter",
         ),
         pytest.param(
@@ -274,7 +275,7 @@ def test_a_lasting_statement_is_kept_with_its_kind(reader, said, kind):
         ),
     ],
 )
-def test_talk_of_the_moment_leaves_no_idea(reader, turns, expected):
+def test_only_what_lasts_becomes_an_idea(reader, turns, expected):
     assert kinds(reader, *turns) == expected
 
 

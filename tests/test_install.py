@@ -107,11 +107,11 @@ def test_the_prompt_hook_is_an_mcp_tool_only_if_warm(cli, home):
     assert tree(home) == {}
 
 
-def test_claude_code_reports_failed_shell_calls(cli, home):
+def test_claude_code_reports_failed_calls_of_shells_reads_and_mcp_tools(cli, home):
     cli.ok("install", "--claude")
     settings = json.loads((home / ".claude/settings.json").read_text())
     (group,) = settings["hooks"]["PostToolUseFailure"]
-    assert group["matcher"] == "Bash"
+    assert group["matcher"] == "Bash|Read|mcp__.*"
     assert group["hooks"][0]["args"] == ["hook", "tool-failure", "--host", "claude"]
 
 
@@ -413,7 +413,7 @@ def test_the_users_own_claude_is_offered_with_its_cost_a_day(
     asked = cli("install", "--claude", *words, stdin=answer or "", terminal=answer is not None)
     said = [line for line in asked.err.splitlines() if OFFER in line]
     assert len(said) == offered
-    by_command = "`bethink config llm claude`" in "".join(said)
+    by_command = "`bethink config reader claude`" in "".join(said)
     assert by_command == (offered and (answer is None or "--dry-run" in words))
     assert cli.json("config", "llm")["value"] == chosen
     if chosen == "claude":

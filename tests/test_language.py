@@ -134,7 +134,7 @@ def test_a_supposed_answer_helps_to_search(asked, model):
 
 def test_a_hypothetical_answer_needs_a_model(cli):
     refused = cli.fails("search", "anything", "--hyde", code=2)
-    assert "bethink config llm" in refused and "--hyde" not in refused  # said over HTTP, too
+    assert "bethink config reader" in refused and "--hyde" not in refused  # said over HTTP, too
 
 
 def test_a_project_may_not_choose_the_model(cli):

@@ -186,7 +186,8 @@ def test_an_unusable_answer_is_counted_as_a_failure(program, body, reason):
     assert failing(reason).message
     report = open_budget(SETTINGS).report()
     assert report["failures"] == {reason: 1}
-    assert report["tokens"] > 100  # it may have been paid for
+    # It may have been paid for, unless nobody was signed in.
+    assert (report["tokens"] > 100) == (reason != "key")
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked up in /proc")

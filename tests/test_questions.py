@@ -8,7 +8,7 @@ from memories import texts
 
 from bethink.api import Bethink
 from bethink.embed.hashing import HashingEmbedder
-from bethink.language.words import is_english
+from bethink.language.detect import is_english
 from bethink.model import Passage, Source
 from bethink.recall.query import find_event
 

@@ -16,6 +16,7 @@ from bethink.recall.signals import (
     NEIGHBOUR_WEIGHT,
     PRIOR_MEMORIES,
     RECENT_HOURS,
+    RECENT_TIE,
     RECENT_WEEKS,
     STRETCH,
 )
@@ -157,7 +158,7 @@ def test_rank_fusion_knows_neither_neighbours_nor_recency():
     pool = make_pool(first, second, matching(3, 0, 0, source=1, position=9))
     adaptive, ranks = fuse(pool), fuse(pool, "rrf")
     assert adaptive[2]["neighbours"] > 0
-    assert adaptive[1]["recent"] == RECENT_WEEKS
+    assert adaptive[1]["recent"] == RECENT_WEEKS * RECENT_TIE
     assert not {"neighbours", "recent"} & (ranks[1].keys() | ranks[2].keys())
 
 

@@ -610,3 +610,24 @@ def test_a_failure_is_found_by_the_signature_of_its_error(store):
     tell(store, "a note with a signature", metadata={"signature": "a1"})
     found = store.find_failures(["a1", "c3"], seen())
     assert [one.content for one in found] == ["`npm test` failed"]
+
+
+def test_only_scopes_with_a_vector_of_a_model_have_vectors(store):
+    tell(store, "embedded", scope=HERE)
+    assert [store.has_vectors(MODEL, (scope,)) for scope in (HERE, OTHER)] == [True, False]
+
+
+def test_memories_without_a_vector_are_listed_for_some_scopes_newest_first(store):
+    old, other, new = make("a"), make("b", scope=OTHER), make("c")
+    put(store, old, other, new)
+    assert [one.id for one in store.list_unembedded("third", 9, (HERE,))] == [new.id, old.id]
+
+
+def test_memories_without_a_vector_are_counted_for_some_scopes(store):
+    put(store, make("a"), make("b", scope=OTHER), make("c"))
+    assert store.count_unembedded("third", (HERE,)) == 2
+
+
+def test_topics_without_a_vector_are_listed_for_some_scopes(store):
+    put_spans(store, topic("t", "Owls at night"))
+    assert [len(store.list_unembedded_spans("third", 9, (one,))) for one in (HERE, OTHER)] == [1, 0]

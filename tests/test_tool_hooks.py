@@ -1,9 +1,11 @@
 """Hooks at tool calls: the fix of a known failure, or a rule about the very file or command, in every agent's dialect."""
 
 import json
+import subprocess
 
 import pytest
 from test_failures import FIXED, MISSING, backfill, session
+from transcripts import claude_says, written
 
 from bethink.api import Bethink
 from bethink.hooks import rules
@@ -291,3 +293,221 @@ def test_a_sub_agent_gets_a_briefing(cli):
     cli.ok("add", "We keep sessions in Valkey", "--kind", "decision")
     answer = json.loads(say(cli, "subagent-start", agent_type="Explore"))
     assert "Valkey" in answer["hookSpecificOutput"]["additionalContext"]
+
+
+# Other tools
+
+
+def call_of(tool, output, failed=False, **arguments):
+    return (tool, arguments, output, failed)
+
+
+def backfill_calls(cli, tmp_path, *calls, session="s1"):
+    """Read a session of calls of tools that are no shells."""
+    lines = []
+    for number, (tool, arguments, output, failed) in enumerate(calls):
+        use = {"type": "tool_use", "id": f"t{number}", "name": tool, "input": arguments}
+        result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": output}
+        result["is_error"] = failed
+        lines += [claude_says([use], "assistant", session, cwd=str(cli.project))]
+        lines += [claude_says([result], "user", session, cwd=str(cli.project))]
+    lines.append(claude_says("Done.", "assistant", session, cwd=str(cli.project)))
+    path = written(tmp_path / f"{session}.jsonl", *lines)
+    cli.ok("backfill", str(path))
+
+
+def failed_call(tool, output, **arguments):
+    call = {"tool_name": tool, "tool_input": arguments, "tool_use_id": "t7"}
+    return {"tool_calls": [{**call, "tool_response": f"<tool_use_error>{output}</tool_use_error>"}]}
+
+
+NO_FILE = "File does not exist."
+
+
+@pytest.fixture
+def moved(cli, tmp_path):
+    (cli.project / "lib").mkdir()
+    (cli.project / "lib" / "auth.ts").write_text("")
+    root = cli.project
+    backfill_calls(
+        cli,
+        tmp_path,
+        call_of("Read", NO_FILE, True, file_path=f"{root}/src/auth.ts"),
+        call_of("Read", "export const a = 1", file_path=f"{root}/lib/auth.ts"),
+    )
+    return cli
+
+
+def test_a_file_that_is_elsewhere_is_named_at_the_next_attempt(moved):
+    fields = failed_call("Read", NO_FILE, file_path=f"{moved.project}/src/auth.ts")
+    assert "it is at `lib/auth.ts`" in say(moved, **fields)
+
+
+def test_another_missing_file_gets_nothing(moved):
+    fields = failed_call("Read", NO_FILE, file_path=f"{moved.project}/src/cart.ts")
+    assert say(moved, **fields) == ""
+
+
+def test_the_place_of_a_file_that_is_gone_is_not_named(moved):
+    (moved.project / "lib" / "auth.ts").unlink()
+    fields = failed_call("Read", NO_FILE, file_path=f"{moved.project}/src/auth.ts")
+    assert say(moved, **fields) == ""
+
+
+def test_the_argument_that_an_mcp_tool_takes_is_shown(cli, tmp_path):
+    error = "unknown project 'shop-web' for this key"
+    backfill_calls(
+        cli,
+        tmp_path,
+        call_of("mcp__tracker__list_bugs", error, True, project="shop-web", state="open"),
+        call_of("mcp__tracker__list_bugs", "[]", project="SHOP", state="open"),
+    )
+    call = {"tool_name": "mcp__tracker__list_bugs", "tool_input": {"project": "shop-web"}}
+    shown = say(cli, "tool-failure", error=error, **call)
+    assert "called it with `project=SHOP`" in shown
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        pytest.param(
+            (
+                call_of("Edit", "File has not been read yet.", True, file_path="a.ts"),
+                call_of("Edit", "ok", file_path="a.ts"),
+            ),
+            id="an edit before a read",
+        ),
+        pytest.param(
+            (
+                call_of("Edit", "String to replace not found in file.", True, file_path="a.ts"),
+                call_of("Edit", "ok", file_path="a.ts"),
+            ),
+            id="an edit that matched at the second attempt",
+        ),
+        pytest.param(
+            (
+                call_of("Read", NO_FILE, True, file_path="a.ts"),
+                call_of("Read", "x", file_path="b.ts"),
+            ),
+            id="another file that was read next",
+        ),
+        pytest.param(
+            (
+                call_of("mcp__t__q", "server is busy", True, query="a"),
+                call_of("mcp__t__q", "[]", query="b"),
+            ),
+            id="another question to the same tool",
+        ),
+    ],
+)
+def test_a_failure_of_a_tool_that_says_nothing_new_is_not_kept(cli, tmp_path, calls):
+    backfill_calls(cli, tmp_path, *calls)
+    assert cli.json("failures") == []
+
+
+def test_a_file_that_only_another_tool_could_change_says_so(cli, tmp_path):
+    conflict = call_of("Edit", "String to replace not found in file.", True, file_path="a.ts")
+    backfill_calls(
+        cli, tmp_path, conflict, conflict, call_of("Write", "ok", file_path="a.ts", content="x")
+    )
+    fields = failed_call("Edit", "String to replace not found in file.", file_path="a.ts")
+    assert "changed it with Write instead of Edit" in say(cli, **fields)
+
+
+# Symbols, commands and places
+
+
+def commit(cli, message="x"):
+    git = ["git", "-C", str(cli.project), "-c", "user.name=Ada", "-c", "user.email=a@b.example"]
+    subprocess.run([*git, "add", "-A"], check=True)
+    subprocess.run([*git, "commit", "-qm", message], check=True)
+
+
+@pytest.fixture
+def code(cli):
+    """A repository in which a function and a file had other names."""
+    subprocess.run(["git", "init", "-q", str(cli.project)], check=True)
+    (cli.project / "src").mkdir()
+    (cli.project / "src" / "cart.py").write_text("def load_cart():\n    return 1\n\n\nX = 1\n")
+    (cli.project / "Makefile").write_text("check:\n\techo\n")
+    commit(cli)
+    subprocess.run(
+        ["git", "-C", str(cli.project), "mv", "src/cart.py", "src/basket.py"], check=True
+    )
+    (cli.project / "src" / "basket.py").write_text("def open_cart():\n    return 1\n\n\nX = 1\n")
+    commit(cli)
+    return cli
+
+
+def citations(cli):
+    return [one["message"] for one in cli.json("doctor") if one["check"] == "citation"]
+
+
+def test_doctor_lists_memories_that_name_a_symbol_which_is_gone(code):
+    code.ok("add", "Always go through `load_cart()` for totals", "--kind", "decision")
+    assert "names load_cart, which no longer exists" in citations(code)[0]
+
+
+def test_doctor_is_silent_about_a_symbol_that_the_code_never_had(code):
+    code.ok("add", "Always go through `parse_args()` of the library", "--kind", "decision")
+    assert citations(code) == []
+
+
+def test_doctor_lists_memories_that_name_a_task_which_is_gone(code):
+    code.ok("add", "Run `make verify` before every push", "--kind", "decision")
+    assert "names make verify, which no longer exists" in citations(code)[0]
+
+
+def test_doctor_is_silent_about_a_task_that_exists(code):
+    code.ok("add", "Run `make check` before every push", "--kind", "decision")
+    assert citations(code) == []
+
+
+def test_doctor_names_the_place_of_a_renamed_file(code):
+    code.ok("add", "src/cart.py must stay free of imports", "--kind", "decision")
+    assert "there is src/basket.py now" in citations(code)[0]
+
+
+def test_consolidate_brings_the_place_of_a_renamed_file_up_to_date(code):
+    code.ok("add", "src/cart.py must stay free of imports", "--kind", "decision")
+    code.ok("consolidate", "--yes")
+    (one,) = code.json("list", "--kind", "decision")
+    assert one["content"] == "src/basket.py must stay free of imports"
+
+
+def test_a_place_that_consolidate_changed_can_be_restored(code):
+    code.ok("add", "src/cart.py must stay free of imports", "--kind", "decision")
+    code.ok("consolidate", "--yes")
+    (one,) = code.json("list", "--kind", "decision")
+    code.ok("restore", one["id"], "--to", "1")
+    (one,) = code.json("list", "--kind", "decision")
+    assert one["content"] == "src/cart.py must stay free of imports"
+
+
+def test_a_rule_that_names_a_symbol_which_is_gone_says_so(code):
+    remember(
+        code, "src/basket.py is generated: never edit it by hand, change `load_cart()`", "gotcha"
+    )
+    assert "load_cart no longer exists" in say(code, **edit(f"{code.project}/src/basket.py"))
+
+
+# Two agents' hooks for one event
+
+
+@pytest.mark.parametrize(
+    ("event", "fields"),
+    [
+        pytest.param("session-start", {"source": "startup"}, id="briefing"),
+        pytest.param("subagent-start", {"agent_type": "Explore"}, id="briefing of a sub-agent"),
+    ],
+)
+def test_two_agents_hooks_for_one_event_brief_once(cli, event, fields):
+    cli.ok("add", "We keep sessions in Valkey", "--kind", "decision")
+    assert say(cli, event, "claude", **fields)
+    assert say(cli, event, "copilot", **fields) == ""
+
+
+def test_another_session_is_briefed_by_another_agent(cli):
+    cli.ok("add", "We keep sessions in Valkey", "--kind", "decision")
+    assert say(cli, "session-start", "claude", "s1", source="startup")
+    assert say(cli, "session-start", "copilot", "s2", source="startup")

@@ -78,7 +78,11 @@ class Project:
             at = f"2026-05-{1 + self.sessions % 27:02}T09:{number:02}:00.000Z"
             common = {"sessionId": session, "cwd": self.place(step), "timestamp": at}
             id = f"t{session[:8]}-{number}"
-            use = {"type": "tool_use", "id": id, **dict(zip(("name", "input"), name_call(step)))}
+            use = {
+                "type": "tool_use",
+                "id": id,
+                **dict(zip(("name", "input"), name_call(step), strict=True)),
+            }
             said = [{"type": "text", "text": "Next."}, use]
             yield {"type": "assistant", "uuid": f"a{id}", **common, "message": {"role": "assistant", "content": said}}  # fmt: skip
             output = self.localise(step)

@@ -44,14 +44,14 @@ CASES = (
         (
             fails(
                 "npm install zod",
-                'npm error code EUNSUPPORTEDPROTOCOL\nnpm error Unsupported URL Type "workspace:": workspace:^\nnpm error A complete log of this run can be found in: /root/.npm/_logs/2026-05-19T10_00_00_000Z-debug-0.log',
+                'npm error code EUNSUPPORTEDPROTOCOL\nnpm error Unsupported URL Type "workspace:": workspace:^\nnpm error A complete log of this run can be found in: /home/bo/.npm/_logs/2026-05-19T10_00_00_000Z-debug-0.log',
             ),
         ),
         "pnpm install",
         (
             fails(
                 "npm install zodd",
-                "npm error code E404\nnpm error 404 Not Found - GET https://registry.example.org/zodd - Not found",
+                "npm error code E404\nnpm error 404 Not Found - GET https://example.org/zodd - Not found",
             ),
         ),
     ),
@@ -111,7 +111,7 @@ CASES = (
         (
             fails(
                 "npm run e2e -- --grep cart",
-                "Error: STRIPE_KEY is not set. Tests need a test key.\n    at setup (/work/trees/cart/e2e/setup.ts:16:11)",
+                "Error: STRIPE_KEY is not set. Tests need a test key.\n    at setup (/srv/trees/cart/e2e/setup.ts:16:11)",
             ),
         ),
         "cp .env.example .env",
@@ -194,7 +194,7 @@ CASES = (
         (
             fails(
                 "python -m pytest tests/test_login.py -q",
-                "ImportError while importing test module '/work/trees/login/tests/test_login.py'.\nE   ModuleNotFoundError: No module named 'jwt'\n=========== 1 error in 0.52s ===========",
+                "ImportError while importing test module '/srv/trees/login/tests/test_login.py'.\nE   ModuleNotFoundError: No module named 'jwt'\n=========== 1 error in 0.52s ===========",
             ),
         ),
         "pip install -e '.[dev]'",
@@ -393,7 +393,7 @@ CASES = (
         (
             fails(
                 "cargo test",
-                "error: failed to run custom build command for `openssl-sys v0.9.109`\n\nCaused by:\n  process didn't exit successfully: `/work/shop/target/debug/build/openssl-sys-17d/build-script-main` (exit status: 101)\n  Could not find directory of OpenSSL installation",
+                "error: failed to run custom build command for `openssl-sys v0.9.109`\n\nCaused by:\n  process didn't exit successfully: `/srv/shop/target/debug/build/openssl-sys-17d/build-script-main` (exit status: 101)\n  Could not find directory of OpenSSL installation",
             ),
         ),
         "libssl-dev",
@@ -417,7 +417,7 @@ CASES = (
         (
             fails(
                 "cargo fmt --all -- --check",
-                "Diff in /work/trees/x/src/login.rs:3:\n-    let b=1;\n+    let b = 1;",
+                "Diff in /srv/trees/x/src/login.rs:3:\n-    let b=1;\n+    let b = 1;",
             ),
         ),
         "cargo fmt",
@@ -658,7 +658,7 @@ CASES = (
         (
             fails(
                 "npm run build",
-                "npm error code ENOENT\nnpm error syscall open\nnpm error path /work/trees/x/package.json\nnpm error enoent Could not read package.json: Error: ENOENT: no such file or directory, open '/work/trees/x/package.json'",
+                "npm error code ENOENT\nnpm error syscall open\nnpm error path /srv/trees/x/package.json\nnpm error enoent Could not read package.json: Error: ENOENT: no such file or directory, open '/srv/trees/x/package.json'",
             ),
         ),
         "web",

@@ -14,7 +14,7 @@ from bethink import config as configuration
 from bethink import ingest, plugins
 from bethink import project as projects
 from bethink.config import Config, locate_database
-from bethink.embed import LazyModel, compares_statements, without_vectors
+from bethink.embed import LazyModel, compares_statements, open_other, without_vectors
 from bethink.errors import (
     Ambiguous,
     BethinkError,
@@ -77,6 +77,8 @@ if TYPE_CHECKING:
 Done = TypeVar("Done")
 EMBEDDED_FIELDS = {"content", "metadata"}  # what vectors are made of
 PERSON_HINT = "The user does it in their own terminal, or on the web page: bethink ui"
+# Memories that a write gives a vector for other languages, its own first: half a second. The worker and `reindex` have no such limit.
+COMPLETED_AT_ONCE = 256
 CANDIDATES = 5  # sessions that are named at most where a prefix fits several
 
 
@@ -153,6 +155,7 @@ class Bethink:
         self.store: Store = store or open_store(self.config, self.project)
         self.project = self.recognise(self.project)
         self._model = LazyModel(self.config, embedder, on_pull)
+        self._other: Embedder | None = None
         self._judge = judge
 
     def recognise(self, project: projects.Project) -> projects.Project:
@@ -234,6 +237,33 @@ class Bethink:
         """Return the model if it is installed and runs in this process: hooks send no prompt anywhere."""
         return self._model.local
 
+    @property
+    def other_embedder(self) -> Embedder | None:
+        """Return the model for texts that are not in English; None if there is none, or the first one reads them."""
+        if self._other is None and (main := self.embedder) is not None:
+            self._other = open_other(self.config, main)
+        return self._other
+
+    def complete_languages(
+        self,
+        scopes: Sequence[str],
+        texts: Iterable[str] = (),
+        most: int | None = COMPLETED_AT_ONCE,
+        goes_on: Callable[[], bool] = lambda: True,
+    ) -> int:
+        """Make vectors for other languages where these scopes, or new texts in them, need some. Return their number."""
+        other, always = self.other_embedder, self.config.languages == "all"
+        if other is None or not scopes:
+            return 0
+        try:
+            if not ingest.languages.is_needed(texts, scopes, other, self.store, always):
+                return 0
+            return ingest.languages.complete(
+                scopes, other, self.writer, self.clock(), self.actor, most, goes_on
+            )
+        except EmbeddingError:  # `doctor` says how many are missing
+            return 0
+
     @cached_property
     def judge(self) -> Judge | None:
         """Return the model that relates a new statement to a known one; None where there is none."""
@@ -267,7 +297,9 @@ class Bethink:
             raise self._model.explain_missing()
         if embedder is None:
             return None, self.hints
-        others = [model for model in self.store.models() if model != embedder.model]
+        other = self.other_embedder
+        used = (embedder.model, other.model if other else "")
+        others = [model for model in self.store.models() if model not in used]
         if not others:
             return embedder, ()
         return embedder, (
@@ -455,6 +487,9 @@ class Bethink:
                 groups, options, self.writer, embedder, self.recent, replace_sources, moved
             )
         )
+        self.complete_languages(
+            [options.scope], [one.content for _, passages in groups for one in passages]
+        )
         return receipt._replace(hints=(*receipt.hints, *self.hints))
 
     def _do_with_model(self, work: Callable[[Embedder | None], Done]) -> Done:
@@ -497,7 +532,10 @@ class Bethink:
         new = memory._replace(**{name: changes[name] for name in changes.keys() & EMBEDDED_FIELDS})
         vectors = self.vectors_of([new]) if embedded_text(new) != embedded_text(memory) else {}
         change = (*first, Change(memory.id, "update", changes))
-        return self._write_to(memory, change=change, unchanged=unchanged, **vectors)
+        written = self._write_to(memory, change=change, unchanged=unchanged, **vectors)
+        if vectors:
+            self.complete_languages([written.scope], [written.content])
+        return written
 
     def _write_to(self, memory: Memory, **parts: object) -> Memory:
         """Write the parts of a batch, and return the memory as it is then."""
@@ -801,9 +839,10 @@ class Bethink:
             rerank=rerank and by_relevance,
         )
         judge = self.judge if ask.mode != "keyword" else None
+        other = self.other_embedder if ask.mode != "keyword" else None
         try:
             rng = make_rng(weights, seed)
-            return recall(query, ask, self.store, embedder, self.clock(), rng, judge)
+            return recall(query, ask, self.store, embedder, self.clock(), rng, judge, other)
         except EmbeddingError as error:
             if mode == "vector":
                 raise
@@ -855,14 +894,29 @@ class Bethink:
         if embedder is None:
             raise self._model.explain_missing()
         try:
-            return ingest.pipeline.reindex(
-                self.writer, embedder, self.recent, self.write, full, progress
+            done = ingest.pipeline.reindex(
+                self.writer,
+                embedder,
+                self.recent,
+                self.write,
+                full,
+                progress,
+                keep=self.other_embedder,
             )
+            return done + self._reindex_languages()
         except EmbeddingError as error:
             self._model.rest(error)
             raise EmbeddingError(
                 without_vectors(error), "`bethink reindex` goes on from here."
             ) from error
+
+    def _reindex_languages(self) -> int:
+        """Make the missing vectors for other languages in every scope that has such texts."""
+        done = 0
+        for scope in self.every_scope() if self.other_embedder else ():
+            texts = (one.content for one in self.store.scan(self.filter(scopes=(scope,))))
+            done += self.complete_languages([scope], texts, most=None)
+        return done
 
     def check(self, deep: bool = False) -> builtins.list[Problem]:
         """Return problems of the database; `deep` reads every page and every row."""

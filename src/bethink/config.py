@@ -21,6 +21,7 @@ from bethink.text import suggest
 if TYPE_CHECKING:
     from bethink.project import Project
 
+LANGUAGES = ("auto", "all", "none")
 FUSIONS = ("adaptive", "rrf")
 WEIGHTS = ("relevance", "recency", "utility", "importance", "frequency")
 
@@ -76,6 +77,10 @@ SETTINGS = {
     "embedding_model": Setting("Model to request from that endpoint."),
     "model_timeout": Setting(
         "Seconds to wait for an embedding endpoint or a language model.", low=0.1, high=600
+    ),
+    "languages": Setting(
+        "Second embedding model for other languages than English, if `bethink[languages]` is installed: for projects that have such texts (`auto`), for every memory (`all`), or not at all (`none`).",
+        LANGUAGES,
     ),
     "mode": Setting(
         "Search by meaning and words (`hybrid`), by meaning only, or by words only.", MODES
@@ -163,6 +168,7 @@ class Config(NamedTuple):
     embedding_url: str = "https://api.openai.com/v1"
     embedding_model: str = "text-embedding-3-small"
     model_timeout: float = 60.0
+    languages: str = "auto"
     mode: str = "hybrid"
     fusion: str = "adaptive"
     signals: Strings = ()

@@ -533,7 +533,7 @@ COMMAND_LENGTH = 1_000  # characters of a command that an event keeps
 
 
 class ToolEvent(NamedTuple):
-    """Run of a shell command, or change of a file.
+    """Run of a shell command, change of a file, or call of another tool that failed or got past a failure.
 
     It can be written as JSON: a position keeps those that no turn has used yet.
     """
@@ -547,6 +547,9 @@ class ToolEvent(NamedTuple):
     at: str = ""  # ISO
     directory: str = ""
     escalated: bool = False  # whether it ran outside of the agent's sandbox
+    tool: str = ""  # of a call that is no command; a change of a file may have one too
+    arguments: str = ""  # of that call, the short ones: `base=main; draft=true`
+    changes: bool = False  # whether that call changes a file
 
 
 class Session(NamedTuple):
@@ -788,7 +791,7 @@ class Query(NamedTuple):
     kinds_meant: bool = False  # asks only for a kind, as in "what did we decide?"
     recap: bool = False  # asks only about a time, as in "what did we do last week?"
     about_code: bool = False  # "where is", "which function": code may come before notes
-    about_latest: bool = False  # "what did we just do?": the clock says most
+    about_latest: bool = False  # "what did we just do?", or no question: the clock says much
     asks_set: bool = False  # "how many", "in what order": answered by many sessions together
 
     @property

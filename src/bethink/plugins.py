@@ -190,6 +190,17 @@ AGENTS: "Registry[Agent]" = Registry(
     gemini = bethink.agents.gemini:AGENT
     opencode = bethink.agents.opencode:AGENT
     cursor = bethink.agents.cursor:AGENT
+    vscode = bethink.agents.vscode:AGENT
+    antigravity = bethink.agents.antigravity:AGENT
+    pi = bethink.agents.pi:AGENT
+    kilo = bethink.agents.kilo:AGENT
+    droid = bethink.agents.droid:AGENT
+    amp = bethink.agents.amp:AGENT
+    goose = bethink.agents.goose:AGENT
+    zed = bethink.agents.zed:AGENT
+    cline = bethink.agents.cline:AGENT
+    aider = bethink.agents.aider:AGENT
+    specstory = bethink.agents.specstory:AGENT
     plain = bethink.agents.plain:AGENT
     """,
 )
@@ -201,6 +212,7 @@ EMBEDDERS: "Registry[EmbeddingProvider]" = Registry(
     local = bethink.embed:LOCAL_MODELS
     http = bethink.embed.http:PROVIDER
     hashing = bethink.embed.hashing:PROVIDER
+    multilingual = bethink.embed.multilingual:PROVIDER
     """,
 )
 IMPORTERS: "Registry[Importer]" = Registry(
@@ -221,6 +233,8 @@ LANGUAGE_MODELS: "Registry[LanguageModelProvider]" = Registry(
     anthropic = bethink.llm.anthropic:PROVIDER
     openai = bethink.llm.openai:PROVIDER
     claude = bethink.llm.claude:PROVIDER
+    codex = bethink.llm.codex:PROVIDER
+    gemini = bethink.llm.gemini:PROVIDER
     """,
 )
 READERS: "Registry[Reader]" = Registry(

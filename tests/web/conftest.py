@@ -57,8 +57,9 @@ class Window(NamedTuple):
     wrong: list[str]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
+    """A browser for the tests of a file. Until it is closed, no other test of this process can call `asyncio.run`."""
     assert CHROMIUM, "There is no Chromium: `apt-get install chromium`, or name one in CHROMIUM."
     with sync_playwright() as playwright:
         # Root, as in a container, has no sandbox to start in.

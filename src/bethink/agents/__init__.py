@@ -52,6 +52,12 @@ def read(path: Path, position: Position | None = None, host: str | None = None) 
 
     name = host or detect(path)
     if not name:
+        from bethink.agents.transcript import read_head
+
+        if not read_head(path, PEEK).strip(BLANK):
+            raise InvalidInput(
+                f"{path} is empty.", "Give another file, or a folder of transcripts."
+            )
         raise InvalidInput(
             f"{path} is not a transcript of a known agent.",
             f"Name the agent with --host {'|'.join(names())}, or import a document with `bethink import`.",
@@ -62,11 +68,15 @@ def read(path: Path, position: Position | None = None, host: str | None = None) 
 def detect(path: Path) -> str | None:
     """Return the name of the agent that wrote a transcript, by the first lines of the file."""
     from bethink.agents.base import read_object
-    from bethink.agents.transcript import read_head
+    from bethink.agents.transcript import open_transcript, read_line
 
-    head = read_head(path, PEEK)
+    with open_transcript(path) as file:
+        head = file.read(PEEK)
+        if len(head) == PEEK and b"\n" not in head:  # an image in the first message
+            file.seek(0)
+            head = read_line(file)[0] or head
     every = plugins.AGENTS.all()
-    own = [agent for agent in every if agent.folder]
+    own = [agent for agent in every if agent.folder or agent.transcripts.project_patterns]
     if host := _first(own, lambda agent: agent.transcripts.owns_file(path, head)):
         return host
     # Plain chats come last: they have no fixed location, and anything with a role looks like one.
@@ -96,6 +106,16 @@ def locate(host: str, environment: Mapping[str, str], home: Path) -> list[Path]:
             if path.name not in agent.transcripts.ignored:
                 found[path] = path.stat().st_mtime
     return sorted(found, key=lambda path: (-found[path], path))
+
+
+def locate_in(folder: Path) -> list[tuple[str, Path]]:
+    """Return the transcripts that agents keep in a project's folder, each with its agent."""
+    found = []
+    for agent in plugins.AGENTS.all():
+        for pattern in agent.transcripts.project_patterns:
+            with suppress(OSError):
+                found += [(agent.name, path) for path in sorted(folder.glob(pattern))]
+    return [(name, path) for name, path in found if path.is_file()]
 
 
 def is_kept(host: str, path: Path, environment: Mapping[str, str], home: Path) -> bool:

@@ -62,6 +62,7 @@ class ToolCall(NamedTuple):
     failed: bool | None = None
     changes: bool = False  # whether it changes the file
     id: str = ""
+    arguments: str = ""  # of a tool that is no shell and failed, the short ones
 
 
 class TranscriptFiles(NamedTuple):
@@ -72,6 +73,7 @@ class TranscriptFiles(NamedTuple):
     owns_file: OwnsFile = lambda path, head: False  # the same by name and first bytes
     folder: str = ""  # if it is not the agent's own
     patterns: Strings = ()  # of paths below the folder
+    project_patterns: Strings = ()  # of paths below a project's folder, where anybody may have put them
     ignored: Strings = ()  # names of files that match a pattern and are no transcripts
     variable: str = ""  # environment variable that names one more file
     timed: bool = True  # turns carry the time at which they were said

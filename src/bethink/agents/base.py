@@ -32,6 +32,11 @@ Reason = str
 NO_SPEECH: Reason = "no speech"
 OFF: Reason = "memory off"
 MACHINE: Reason = "machine-made prompt"
+UNKNOWN: Reason = "not understood"  # before the kind of an entry that no reader knows
+BROKEN: Reason = "broken line"
+TOO_LONG: Reason = "too long"
+# Reasons that a person should hear about: something may have been said there.
+LOST = (UNKNOWN, BROKEN, TOO_LONG)
 
 # Of a state: names of places, files and tools. The rest are ids, hashes and numbers.
 NAMED = ("project", "cwd", "branch", "used", "calls", "runs", "events", "tasks", "changed_tasks")
@@ -72,12 +77,20 @@ _OUTPUT = 8_000  # characters of a tool's output that are looked at, at either e
 # Characters of a command's output that an event keeps: where it failed, the beginning and the end; where it passed, the end.
 _FAILED_OUTPUT, _PASSED_OUTPUT = 1_500, 300
 _CHANGED = 120  # characters of a changed line
+_ARGUMENT = 160  # characters of an argument of another tool
+# Tools of agents whose failures help nobody: searches, questions, plans, other agents, the web.
+_UNKEPT = compile_late(
+    r"(?:glob|grep|search|find|ls|list|web|fetch|task|agent|todo|plan|ask|skill|kill|exit|enter|wait|bashoutput|taskoutput|update_plan"
+    r"|view_image|schedule|notebookread|read_bash|write_bash|stop_bash|report_intent)",
+    re.IGNORECASE,
+)
 # How hosts say that a call was not carried out, or that its outcome is not known: no failure of the command.
 _NO_OUTCOME = compile_late(
     r"\s*(?:<tool_use_error>)?(?:Sibling tool call errored|Cancelled: parallel tool call|The user doesn't want to proceed"
     r"|\[Request interrupted|Request interrupted|Permission to use |This command requires approval|InputValidationError"
     r"|Hook PreToolUse|PreToolUse|The user forbade this call: |Command (?:was )?(?:running in|moved to) (?:the )?background|Command timed out|User rejected|Claude requested permissions)"
 )
+_KIND = compile_late(r"[A-Za-z][\w.-]{0,30}")  # of an entry, as it can be shown
 _WORD = compile_late(r"[^\W_]{2,40}|\d")
 _CONTROL = compile_late(r"[\x00-\x1f\x7f]")
 _ESCAPE = compile_late(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
@@ -98,7 +111,7 @@ BLOCKS = (
         "ide_diagnostics new-diagnostics environment_context user_instructions collaboration_mode "
         "turn_aborted user_shell_command skills_instructions current_datetime session_context "
         "hook_context system_instruction system-instruction heartbeat agent-message "
-        "recommended_plugins available_skills"
+        "recommended_plugins available_skills oai-mem-citation"
     ).split(),
     "permissions instructions",
 )
@@ -189,7 +202,7 @@ class Turn(NamedTuple):
     events: tuple[ToolEvent, ...] = ()  # commands and edits since the turn before, in their order
     # Items of the agent's task list that were added or changed state since the turn before, each as it is now.
     tasks: tuple[Task, ...] = ()
-    # What the host records that the user did since the turn before: "interrupted" the agent, "rejected" a tool call.
+    # Actions of the user since the turn before that are no words: "interrupted", "declined: Bash", "declined: plan", "approved: plan".
     marks: tuple[str, ...] = ()
 
     @property
@@ -280,8 +293,8 @@ def as_fields(value: object) -> Fields:
 _DECODER = json.JSONDecoder(strict=False)
 
 
-def read_object(data: object) -> Fields | None:
-    """Parse the JSON object of one line; None if it is none.
+def read_value(data: object) -> Any:
+    """Parse a JSON value; None if it is none.
 
     Invalid UTF-8 becomes U+FFFD; raw tabs and line breaks inside strings are accepted.
     """
@@ -289,10 +302,20 @@ def read_object(data: object) -> Fields | None:
     if not isinstance(text, str):
         return None
     try:
-        value = _DECODER.decode(text.strip("\ufeff\0 \t\r\n"))
+        return _DECODER.decode(text.strip("\ufeff\0 \t\r\n"))
     except (ValueError, RecursionError):
         return None
+
+
+def read_object(data: object) -> Fields | None:
+    """Parse the JSON object of one line; None if it is none."""
+    value = read_value(data)
     return Fields(value) if isinstance(value, dict) else None
+
+
+def name_unknown(kind: object) -> Reason:
+    """Return the reason for an entry of a kind that the reader does not know."""
+    return f"{UNKNOWN}: {kind}" if isinstance(kind, str) and _KIND.fullmatch(kind) else UNKNOWN
 
 
 def as_name(value: object, length: int = 200) -> str | None:
@@ -356,7 +379,7 @@ def is_our_tool(tool: str, arguments: Fields) -> bool:
 
 
 def expect_event(tool: str, arguments: Fields) -> ToolEvent | None:
-    """Return the event of a shell call or file edit, before its outcome is known; None for other tools."""
+    """Return the event of a tool call before its outcome is known; None for tools not worth keeping."""
     if command := find_command(arguments).strip():
         directory = arguments.name("workdir", "dir_path", length=1000) or ""
         escalated = (
@@ -367,8 +390,28 @@ def expect_event(tool: str, arguments: Fields) -> ToolEvent | None:
             command=clean(shorten_command(command)), directory=directory, escalated=escalated
         )
     if tool.lower().startswith(_EDITS) and (paths := find_paths(tool, arguments)):
-        return ToolEvent(file=paths[0], change=describe_change(arguments))
-    return None
+        place = describe_arguments({"path": paths[0]})
+        change = describe_change(arguments)
+        return ToolEvent(file=paths[0], change=change, tool=tool, arguments=place, changes=True)
+    if not is_kept(tool):
+        return None
+    return ToolEvent(tool=tool, arguments=clean(describe_arguments(arguments)))
+
+
+def is_kept(tool: str) -> bool:
+    """Return True if the failures of a tool may be worth keeping."""
+    return not _UNKEPT.match(tool)
+
+
+def describe_arguments(arguments: Values) -> str:
+    """The short arguments of a call: `base=main; draft=true`."""
+    plain = (
+        (name, str(value).lower() if isinstance(value, bool) else str(value))
+        for name, value in arguments.items()
+        if isinstance(value, str | int | float)
+    )
+    kept = (f"{name}={' '.join(value.split())}" for name, value in plain if len(value) <= _ARGUMENT)
+    return "; ".join(sorted(kept))
 
 
 def describe_change(arguments: Fields) -> str:
@@ -389,7 +432,7 @@ def finish_event(event: ToolEvent, output: str, failed: bool | None) -> ToolEven
     if _NO_OUTCOME.match(output) or output.startswith("Exit code 143"):
         failed = None
     if not event.command:
-        return event._replace(failed=failed)
+        return event._replace(failed=failed, output=output[:_PASSED_OUTPUT] if failed else "")
     if not failed and not shows_failure(output):
         return event._replace(failed=failed, output=output[-_PASSED_OUTPUT:])
     if len(output) > 2 * _FAILED_OUTPUT:

@@ -96,7 +96,7 @@ AGENT = Agent(
         hook={"type": "command", "command": "$program", "args": "$args", "timeout": 10},
         matchers={
             "tool-before": "Bash|Edit|MultiEdit|Write|NotebookEdit",
-            "tool-failure": "Bash",
+            "tool-failure": "Bash|Read|mcp__.*",
         },
         warm={
             "type": "mcp_tool",

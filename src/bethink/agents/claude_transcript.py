@@ -4,8 +4,9 @@ Identity is the `uuid` of the line. A fork copies lines into a new file under th
 compaction leaves everything before it where it was; its summary is marked as such. One answer of the model is several lines, one per
 content block, each with its own uuid: each text among them is one turn.
 
-Some words of the user are not in a `user` line with text: prompts typed while the agent was busy, arguments of slash commands, and, inside
-tool results, answers to the agent's questions and reasons for refusing a tool call. A plan presented for approval is the agent's, though
+Some words of the user are not in a `user` line with text: prompts typed while the agent was busy, slash commands, which are kept as typed,
+and, inside tool results, answers to the agent's questions and reasons for refusing a tool call. What the user did without words is marked
+at the next turn: interruptions, refused calls, and whether a plan was approved. A plan presented for approval is the agent's, though
 it is written as a tool call, and so is the plan that a fresh context has to implement. The prompt of a sub-agent is machine-made; only the
 sub-agent's answers are turns.
 
@@ -32,9 +33,11 @@ from bethink.agents.base import (
     SUMMARY,
     Fields,
     Taken,
+    as_name,
     as_time,
     find_block,
     is_notice,
+    name_unknown,
     read_object,
     remove_blocks,
     texts_of,
@@ -47,7 +50,7 @@ from bethink.text import TAG
 TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
 # Our skill that answers from memory, in a separate sub-agent: its words are known already, and must not confirm themselves.
 RECALLING = ("remember", "bethink:remember")
-# Commands whose arguments set something up and say nothing.
+# Commands that set something up or show something, and ask the agent for nothing.
 _SETTINGS = frozenset(
     "add-dir agents clear compact config context copy cost doctor effort exit export fast feedback help hooks ide init install-github-app "
     "keybindings login logout mcp memory mobile model output-style permissions plugin plugins privacy-settings quit release-notes "
@@ -58,7 +61,17 @@ _SETTINGS = frozenset(
 REPORT, COMMAND = re.compile(r"<(?!/?private)[a-z]"), re.compile(r"\s*/[\w:-]{1,80}(?:\s|$)")
 QUEUED, DEQUEUED = 32, -1
 PLANS = ("exitplanmode", "exit_plan_mode")
-_REFUSED = "The user doesn't want to proceed with this tool use."
+# Lines that are no speech though they may have texts; and where a line of a kind that is not known would have them.
+_SILENT = frozenset(
+    "system progress attachment queue-operation summary file-history-snapshot file-history-delta last-prompt started result hook".split()
+)
+_SPOKEN = frozenset(("message", "content", "text"))
+_REFUSED = (
+    "The user doesn't want to proceed with this",
+    "The user doesn't want to take this action",
+)
+_APPROVED = "User has approved your plan"
+_INTERRUPTED = "[Request interrupted by user"
 _REASONS = ("the user said:\n", "The user provided the following reason for the rejection:")
 _NOTE = "\n\nNote: The user's next message may contain a correction or preference."
 
@@ -100,6 +113,8 @@ class ClaudeTranscript(LineTranscript):
             self.switch_memory(off, at, session or self.session)
         elif type in TITLES:
             self.set_title(entry.get(TITLES[type]), session)
+        elif type not in _SILENT and entry.keys() & _SPOKEN:
+            return name_unknown(type)
         return NO_SPEECH
 
     def say(
@@ -143,7 +158,10 @@ class ClaudeTranscript(LineTranscript):
         for item in results:
             output = "\n".join(texts_of(item.get("content")))
             failed = item.get("is_error") is True
+            self.mark_decision(item.get("tool_use_id"), output)
             self.add_result(item.get("tool_use_id"), output, failed, at=entry.time())
+        if any(text.lstrip().startswith(_INTERRUPTED) for text in texts):
+            self.mark("interrupted")
         if entry.get("isCompactSummary") is True:
             return self.say(entry, SUMMARY, texts)
         if is_made_by_machine(entry):
@@ -158,6 +176,14 @@ class ClaudeTranscript(LineTranscript):
         if texts and planned and not texts[0].startswith(PLAN):
             texts = [f"{PLAN}\n\n{planned}"]
         return self.say(entry, "user", texts, asked=find_questions(result))
+
+    def mark_decision(self, call: object, output: str) -> None:
+        """Note what the user decided about a call: declined it, or approved the plan that it shows."""
+        plan = self.named.get(as_name(call) or "", "").lower() in PLANS
+        if output.startswith(_REFUSED):
+            self.mark("declined: plan") if plan else self.decline(call)
+        elif output.startswith(_APPROVED):
+            self.mark("approved: plan")
 
     def take_attachment(self, entry: Fields) -> Taken:
         attachment = entry.object("attachment")
@@ -258,24 +284,26 @@ def is_made_by_machine(entry: Fields) -> bool:
 
 
 def find_typed(texts: list[str]) -> list[str]:
-    """Return what a person typed: slash commands become their arguments."""
+    """Return what a person typed, slash commands as they were typed."""
     found: list[str] = []
     for text in texts:
         start = text.lstrip()
         if start.startswith("<user-memory-input>"):
             found.append(find_block(text, "user-memory-input") or "")
         elif start.startswith(("<command-name>", "<command-message>")):
-            found.append(find_argument(text))
+            found.append(find_slash_command(text))
         elif not is_notice(text):
             found.append(remove_blocks(text)[0] if "<" in text else text)
     return [text for text in found if text.strip()]
 
 
-def find_argument(text: str) -> str:
-    """Return the arguments of a slash command, '' for those that configure something or are ours."""
-    plugin, _, name = (find_block(text, "command-name") or "").lstrip("/").rpartition(":")
-    silent = name in OWN_COMMANDS or "bethink" in plugin or name in _SETTINGS
-    return "" if silent else find_block(text, "command-args") or ""
+def find_slash_command(text: str) -> str:
+    """Return a slash command as it was typed, '' for those that configure something or are ours."""
+    command = (find_block(text, "command-name") or "").lstrip("/")
+    plugin, _, name = command.rpartition(":")
+    if not name or name in OWN_COMMANDS or "bethink" in plugin or name in _SETTINGS:
+        return ""
+    return f"/{command} {find_block(text, 'command-args') or ''}".strip()
 
 
 def find_questions(result: Fields) -> tuple[str, ...]:

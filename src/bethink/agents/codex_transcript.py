@@ -6,15 +6,21 @@ their identity; only a fork of a fork is counted anew.
 
 A rollout has every text twice, as `response_item` and as `event_msg`. Only the former is read. Of the messages with the role `user`,
 only those marked `user.text` are a person's; in files without such marks, those that do not begin with one of the blocks Codex adds.
-A review and other sub-agents have machine-made prompts and answer in separate threads.
+A review and other sub-agents have machine-made prompts and answer in separate threads. A thread of a sub-agent that names no parent is a
+conversation: its first prompt is machine-made, and a person goes on in it.
+
+Answers to questions of the agent are the output of its call `request_user_input`. The questions are read again from their line, because a
+position keeps nothing that was said.
 """
 
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import Any
 
 from bethink.agents.base import (
+    MACHINE,
     NO_SPEECH,
     SUMMARY,
     Fact,
@@ -24,17 +30,33 @@ from bethink.agents.base import (
     as_name,
     describe_change,
     make_id,
+    name_unknown,
     read_object,
     remove_blocks,
     texts_of,
 )
-from bethink.agents.transcript import LineTranscript
+from bethink.agents.transcript import (
+    LineTranscript,
+    drop_oldest,
+    open_transcript,
+    read_line,
+)
 from bethink.model import ToolEvent
 
 CALLS = (
     "function_call custom_tool_call local_shell_call web_search_call tool_search_call "
     "image_generation_call".split()
 )
+_SILENT = frozenset(
+    "turn_context world_state token_usage_record inter_agent_communication session_state".split()
+)
+_ITEMS = frozenset(
+    "reasoning compaction context_compaction compaction_summary ghost_snapshot other".split()
+)
+# The tool by which the agent asks the user, what an answer of a person's own begins with, and the choice beside it.
+_ASKS, _NOTE, _NOTHING = "request_user_input", "user_note: ", "None of the above"
+_MOST_QUESTIONS = 8
+_DECLINED = re.compile(r"(?:exec command |patch |command )?rejected by (?:the )?user")
 # The editor's extension puts what is open in front of what was typed.
 REQUEST = "## My request for Codex:\n"
 EDITOR = "# Context from my IDE setup:"
@@ -51,9 +73,14 @@ PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.{1,500})$", re.MULT
 
 class CodexTranscript(LineTranscript):
     host = "codex"
-    kept = LineTranscript.kept | {"agent": None, "thread": "", "messages": 0}
+    kept = LineTranscript.kept | {
+        **{"agent": None, "thread": "", "messages": 0},
+        **{"questions": {}, "task_next": False},
+    }
     thread: str  # what identities of messages without one are counted in
     messages: int
+    questions: dict[str, int]  # where the line of each call begins that asks the user
+    task_next: bool  # the next prompt is the task of a sub-agent
 
     def take(self, entry: Fields) -> Taken:
         type, payload = entry.text("type"), entry.object("payload")
@@ -68,7 +95,7 @@ class CodexTranscript(LineTranscript):
         if type == "compacted":
             text = payload.text("message")
             return self.make_turn(None, SUMMARY, text, entry.time())
-        return NO_SPEECH
+        return NO_SPEECH if type in _SILENT else name_unknown(type)
 
     def take_head(self, payload: Fields) -> Reason:
         """The head of a rollout. A fork may repeat that of the thread it came from; the first one counts."""
@@ -78,7 +105,9 @@ class CodexTranscript(LineTranscript):
             id, parent = payload.name("id") or "", payload.name("parent_thread_id")
             self.thread = payload.name("forked_from_id") or id
             self.session = parent or payload.name("session_id") or id
-            if parent or payload.get("thread_source") == "subagent":
+            aside = payload.get("thread_source") == "subagent"
+            self.task_next = aside and not parent
+            if parent:
                 self.agent = payload.name("agent_nickname", "agent_role") or id
         if payload.get("memory_mode") in ("off", "disabled"):
             self.switch_memory(True, payload.time(), self.session)
@@ -94,6 +123,9 @@ class CodexTranscript(LineTranscript):
                 arguments = read_object(arguments)
             name = payload.text("namespace") + payload.text("name")
             self.add_call(name or type, arguments, payload.get("call_id"))
+            if name == _ASKS and (call := payload.name("call_id")):
+                self.questions[call] = self.offset
+                drop_oldest(self.questions, _MOST_QUESTIONS)
             patched = find_patched(payload)
             self.add_used((), patched, [Fact("edit", path) for path in patched])
             if patched:
@@ -105,8 +137,33 @@ class CodexTranscript(LineTranscript):
             call, at, output = payload.get("call_id"), entry.time(), find_output(text)
             status = _EXITED.search(text[:400]) or _EXITED.search(text[-400:])
             failed = status is not None and status[1] != "0"
+            if _DECLINED.match(output):
+                self.decline(call)
+            if start := self.questions.pop(as_name(call) or "", None) or 0:
+                return self.take_answers(start, text, at, as_name(call))
             self.add_result(call, output, failed, at=at, certain=status is not None)
+        elif type not in _ITEMS and not type.endswith("_call"):
+            return name_unknown(type)
         return NO_SPEECH
+
+    def take_answers(self, start: int, output: str, at: datetime | None, call: str | None) -> Taken:
+        """Return the user's answers to the questions of the call whose line begins at `start`."""
+        answers = (read_object(output) or Fields()).object("answers")
+        with open_transcript(self.path) as file:
+            file.seek(start)
+            line = read_object(read_line(file)[0]) or Fields()
+        asked = read_object(line.object("payload").get("arguments")) or Fields()
+        found: dict[str, str] = {}
+        for question in asked.objects("questions"):
+            words = texts_of(answers.object(question.text("id")).get("answers"))
+            notes = [one.removeprefix(_NOTE) for one in words if one.startswith(_NOTE)]
+            chosen = [one for one in words if not one.startswith(_NOTE)]
+            answer = [*(chosen if not notes or chosen != [_NOTHING] else []), *notes]
+            if answer:
+                found[question.text("question")] = ", ".join(answer)
+        text = "\n\n".join(f"{question}\n{answer}" for question, answer in found.items())
+        id = make_id(self.thread, "answers", call)
+        return self.make_turn(id, "user", text, at, asked=tuple(found))
 
     def take_message(self, payload: Fields, entry: Fields) -> Taken:
         role, texts = payload.text("role"), texts_of(payload.get("content"), _OUTPUTS)
@@ -116,6 +173,9 @@ class CodexTranscript(LineTranscript):
             texts = find_typed(texts, marks.array("content_item_kinds"))
         text = "\n\n".join(texts)
         id = payload.name("id") or make_id(self.thread, self.messages, role, text)
+        if role == "user" and self.task_next and text.strip():
+            self.task_next = False
+            return MACHINE
         return self.make_turn(id, role, text, entry.time())
 
     def take_event(self, payload: Fields) -> Reason:
@@ -125,6 +185,8 @@ class CodexTranscript(LineTranscript):
         reads = [one for one in item.objects("parsed_cmd") if one.get("type") == "read"]
         seen = [path for one in reads if (path := one.name("path", length=1000))]
         self.add_used((), [*changed, *seen])
+        if payload.get("type") == "turn_aborted" and payload.get("reason") == "interrupted":
+            self.mark("interrupted")
         if payload.get("type") == "thread_name_updated":
             self.set_title(payload.get("thread_name"))
         return NO_SPEECH

@@ -10,11 +10,16 @@ from __future__ import annotations
 
 import re
 
-from bethink.agents.base import MACHINE, NO_SPEECH, SUMMARY, Fields, Taken
+from bethink.agents.base import MACHINE, NO_SPEECH, SUMMARY, Fields, Taken, name_unknown
 from bethink.agents.transcript import LineTranscript
 
 _EXITED = re.compile(
     r"<(?:shellId: \S{1,80} completed|exited|command completed) with exit code (-?\d{1,9})>"
+)
+# Beginnings of the kinds of events that are known.
+_KINDS = frozenset(
+    "session user assistant tool hook system subagent permission abort skill mcp command model exit_plan_mode "
+    "external_tool elicitation sampling user_input capabilities commands".split()
 )
 
 
@@ -24,7 +29,7 @@ class CopilotTranscript(LineTranscript):
     def take(self, entry: Fields) -> Taken:
         type, data = entry.text("type"), entry.object("data")
         id, at = data.name("messageId") or entry.name("id"), entry.time()
-        self.agent = data.name("parentToolCallId")
+        self.agent = data.name("parentToolCallId") or entry.name("agentId")
         if type == "user.message":
             # What was typed has no source; skills and notices name themselves in it.
             if data.name("source") not in (None, "user"):
@@ -48,7 +53,9 @@ class CopilotTranscript(LineTranscript):
         if type == "session.compaction_complete":
             text = data.text("summaryContent")
             return self.make_turn(id, SUMMARY, text, at)
-        return NO_SPEECH
+        if type == "abort":
+            self.mark("interrupted")
+        return NO_SPEECH if type.partition(".")[0] in _KINDS else name_unknown(type)
 
 
 def find_status(output: str) -> int:

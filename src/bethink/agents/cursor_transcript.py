@@ -7,7 +7,15 @@ The chats of the editor (`state.vscdb`) and of the command line (`store.db`) are
 
 from __future__ import annotations
 
-from bethink.agents.base import Fields, Taken, find_block, make_id, remove_blocks, texts_of
+from bethink.agents.base import (
+    Fields,
+    Taken,
+    find_block,
+    make_id,
+    name_unknown,
+    remove_blocks,
+    texts_of,
+)
 from bethink.agents.transcript import LineTranscript
 from bethink.model import Values
 
@@ -15,6 +23,7 @@ from bethink.model import Values
 ADDED = tuple(
     "attached_files open_and_recently_viewed_files additional_data user_info rules git_status agent_skills".split()
 )
+_SILENT = ("turn_ended", "status", "metadata", "")
 
 
 class CursorTranscript(LineTranscript):
@@ -31,6 +40,8 @@ class CursorTranscript(LineTranscript):
 
     def take(self, entry: Fields) -> Taken:
         role, message = entry.text("role"), entry.object("message")
+        if not message and entry.text("type") not in _SILENT:
+            return name_unknown(entry.get("type"))
         for item in message.objects("content"):
             if item.get("type") == "tool_use":
                 self.add_call(item.get("name"), item.get("input"))

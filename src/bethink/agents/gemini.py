@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bethink.agents.base import Fields, Position
     from bethink.agents.transcript import Transcript
 
+PEEK = 16 << 10  # bytes of a file that show its form
 # Events whose answer adds context.
 _CONTEXT = {"session-start": "SessionStart", "prompt": "BeforeAgent", "tool": "AfterTool"}
 # The tools that Gemini CLI may use without asking.
@@ -31,9 +32,19 @@ priority = 100
 
 
 def read(path: Path, position: "Position") -> "Transcript":
-    from bethink.agents.gemini_transcript import GeminiTranscript
+    from bethink.agents.gemini_transcript import GeminiDocument, GeminiTranscript
+    from bethink.agents.transcript import is_document, read_head
 
-    return GeminiTranscript(path, position)
+    head = read_head(path, PEEK)
+    document = path.suffix == ".json" or (b'"messages"' in head and is_document(head))
+    return (GeminiDocument if document else GeminiTranscript)(path, position)
+
+
+def owns_file(path: Path, head: bytes) -> bool:
+    from bethink.agents.transcript import is_document
+
+    named = head[:PEEK]
+    return b'"sessionId"' in named and b'"projectHash"' in named and is_document(head)
 
 
 def owns_line(entry: "Fields") -> bool:
@@ -62,7 +73,12 @@ AGENT = Agent(
     title="Gemini CLI",
     program="gemini",
     folder="${GEMINI_CLI_HOME:-.}/.gemini",
-    transcripts=TranscriptFiles(read, owns_line, patterns=("tmp/*/chats/**/*.jsonl",)),
+    transcripts=TranscriptFiles(
+        read,
+        owns_line,
+        owns_file,
+        patterns=("tmp/*/chats/**/*.jsonl", "tmp/*/chats/session-*.json"),
+    ),
     hooks=HookDialect(
         answer,
         events={

@@ -1,6 +1,6 @@
 """Gemini CLI: `~/.gemini/tmp/<project>/chats/session-….jsonl`; sub-agents below `chats/`.
 
-The `.json` objects of older versions are not read. Identity is the `id` of a message. A message is written again when its tool calls are
+Older versions write one JSON object, `session-….json`. Identity is the `id` of a message. A message is written again when its tool calls are
 known, and a resume writes the whole history again: the id removes such repeats. A rewind removes nothing; the words were said. The path of
 the project is in `.project_root` beside `chats/`.
 """
@@ -18,9 +18,10 @@ from bethink.agents.base import (
     Taken,
     Turn,
     find_block,
+    name_unknown,
     texts_of,
 )
-from bethink.agents.transcript import LineTranscript
+from bethink.agents.transcript import JsonTranscript, LineTranscript, Transcript
 from bethink.model import Json, Values
 
 _RECENT = 32
@@ -30,28 +31,19 @@ FAILED = re.compile(r"^Exit Code: [1-9]", re.MULTILINE)  # a command that fails 
 ACKNOWLEDGED = "Got it. Thanks for the additional context!"
 
 
-class GeminiTranscript(LineTranscript):
+# Messages of the program to the person, and lines that change others.
+_SILENT = ("info", "error", "warning", "")
+
+
+class GeminiMessages(Transcript):
+    """The messages of Gemini CLI, in either form of its files."""
+
     host = "gemini"
-    kept = LineTranscript.kept | {"agent": None, "recent": []}
-    recent: list[str]  # the messages that the reading before met last
 
     def begin(self, state: Values) -> None:
         super().begin(state)
-        self.seen = dict.fromkeys(self.recent)
         if not self.project:
             self.locate(find_project(self.path))
-
-    def state(self) -> Json:
-        # A message that is written again when its tools are done must not take them for itself.
-        return super().state() | {"recent": list(self.seen)[-_RECENT:]}
-
-    def take_all(self, entry: Fields) -> list[Taken]:
-        update = entry.object("$set")
-        if not update and "sessionId" not in entry:
-            return [self.take_message(entry)]
-        self.take_head(update or entry)
-        copies = [self.take_message(one, copied=True) for one in update.objects("messages")]
-        return [one for one in copies if isinstance(one, Turn)] or copies[:1] or [NO_SPEECH]
 
     def take_head(self, fields: Fields) -> None:
         folders = fields.array("directories")
@@ -65,7 +57,7 @@ class GeminiTranscript(LineTranscript):
     def take_message(self, fields: Fields, copied: bool = False) -> Taken:
         type = fields.get("type")
         if type not in ("user", "gemini"):
-            return NO_SPEECH
+            return NO_SPEECH if type in _SILENT or type is None else name_unknown(type)
         parts = texts_of(fields.array("content") or [fields.get("content")])
         text = "\n\n".join(part for part in parts if part.strip())
         for call in () if copied else fields.objects("toolCalls"):
@@ -80,6 +72,36 @@ class GeminiTranscript(LineTranscript):
         if text.lstrip().startswith(SNAPSHOT):
             role, text = SUMMARY, find_block(text, "state_snapshot") or text
         return self.make_turn(fields.name("id"), role, text, fields.time())
+
+
+class GeminiTranscript(GeminiMessages, LineTranscript):
+    kept = LineTranscript.kept | {"agent": None, "recent": []}
+    recent: list[str]  # the messages that the reading before met last
+
+    def begin(self, state: Values) -> None:
+        super().begin(state)
+        self.seen = dict.fromkeys(self.recent)
+
+    def state(self) -> Json:
+        # A message that is written again when its tools are done must not take them for itself.
+        return super().state() | {"recent": list(self.seen)[-_RECENT:]}
+
+    def take_all(self, entry: Fields) -> list[Taken]:
+        update = entry.object("$set")
+        if not update and "sessionId" not in entry:
+            return [self.take_message(entry)]
+        self.take_head(update or entry)
+        copies = [self.take_message(one, copied=True) for one in update.objects("messages")]
+        return [one for one in copies if isinstance(one, Turn)] or copies[:1] or [NO_SPEECH]
+
+
+class GeminiDocument(GeminiMessages, JsonTranscript):
+    """A session as one JSON object."""
+
+    kept = JsonTranscript.kept | {"agent": None}
+
+    def take(self, message: Fields) -> list[Taken]:
+        return [self.take_message(message)]
 
 
 def find_output(call: Fields) -> str:

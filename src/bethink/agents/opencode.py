@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bethink.agents.transcript import Transcript
 
 DATABASE = b"SQLite format 3\0"  # the first bytes of a database
+EXPORT = re.compile(rb"(?:\xef\xbb\xbf)?\s*\{\s*\"info\"\s*:\s*\{")  # those of an export
 
 
 # Events whose answer adds context.
@@ -27,13 +28,17 @@ _CONTEXT = ("session-start", "subagent-start", "prompt", "tool", "tool-failure",
 
 
 def read(path: Path, position: "Position") -> "Transcript":
-    from bethink.agents.opencode_transcript import OpencodeTranscript
+    from bethink.agents.opencode_transcript import OpencodeExport, OpencodeTranscript
+    from bethink.agents.transcript import read_head
 
-    return OpencodeTranscript(path, position)
+    stored = read_head(path, len(DATABASE)) == DATABASE
+    return OpencodeTranscript(path, position) if stored else OpencodeExport(path, position)
 
 
 def owns_file(path: Path, head: bytes) -> bool:
-    return head.startswith(DATABASE) and path.name.startswith("opencode")
+    if head.startswith(DATABASE):
+        return path.name.startswith("opencode")
+    return EXPORT.match(head) is not None and b'"ses_' in head
 
 
 def answer(event: str, context: str) -> Values | None:

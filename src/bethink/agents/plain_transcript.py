@@ -5,14 +5,20 @@
 
 Identity is the message's own id if it has one, otherwise the name of its file, its number and text. A session is one file: two
 projects may each have a `1.md`, so its id is made of the name and the path. Text before the first speaker is not
-speech. Names of speakers in other languages than English are not known here.
+speech.
+
+Speakers may have any names (`Evan: …`), if at least two of them take turns. One person who talks to an agent is the user; where several
+people talk, each message keeps the name of its author.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from bethink.agents.base import (
     FENCE,
@@ -21,12 +27,10 @@ from bethink.agents.base import (
     Fields,
     Position,
     Taken,
-    TranscriptPage,
-    digest,
     make_id,
     texts_of,
 )
-from bethink.agents.transcript import LineTranscript, Transcript, read_head
+from bethink.agents.transcript import LineTranscript, Transcript, WholeTranscript
 from bethink.model import Values
 
 ROLES = {
@@ -39,7 +43,6 @@ ROLES = {
     }.items()
     for name in names.split()
 }
-_WHOLE = 128 << 20  # bytes of a text
 _LONGEST_LINE = 20_000  # characters; a longer one names no speaker
 TEXT_SUFFIXES = (".md", ".markdown", ".txt", ".text")
 _NAME = rf"(?P<name>{'|'.join(sorted(ROLES, key=len, reverse=True))})(?:[ ]said)?"
@@ -53,6 +56,27 @@ STYLES = tuple(
         rf"{_NAME}[ ]?:(?P<rest>(?:[ \t].*)?)$",
     )
 )
+
+
+# A line of a talk between people, who may have any names.
+_ANY = r"(?P<name>[^\W\d_a-z][\w.'-]{0,30}(?: [^\W\d_a-z][\w.'-]{0,30}){0,2})"
+PEOPLE = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"[ ]{{0,3}}\*\*{_ANY}{_NOTE}[ ]?(?::\*\*|\*\*[ ]?:)(?P<rest>.*)$",
+        rf"{_ANY}[ ]?[:：](?P<rest>[ \t].*)$",
+    )
+)
+# Labels that begin a line of a document, a mail or a log.
+NO_NAMES = frozenset(
+    "note notes summary todo fixme example examples warning error errors output input result results step steps fix date time subject "
+    "from to cc bcc title status author authors usage returns return args arguments raises why what how when where who answer "
+    "question decision context goal goals problem solution cause impact important tip info hint see also version name type "
+    "description default required optional command file files path url tested fixes closes refs reviewed signed before after "
+    "expected actual background motivation rationale consequences pros cons option options risk risks owner deadline "
+    "priority agenda attendees participants location topic re fwd ps edit update".split()
+)
+_PREFACE = 12  # lines above the first speaker of a talk
 
 
 def open_chat(path: Path, position: Position = START) -> Transcript:
@@ -95,25 +119,10 @@ class ChatLines(Chat, LineTranscript):
         return self.make_turn(id, role, text, entry.time())
 
 
-class ChatText(Chat):
-    """Markdown or text with named speakers. It is read whole when it changed; identities stay the same."""
+class ChatText(Chat, WholeTranscript):
+    """Markdown or text with named speakers."""
 
-    def pages(self) -> Iterator[TranscriptPage]:
-        data = read_head(self.path, _WHOLE + 1)
-        identity = digest(data)
-        if identity == self.position.identity:
-            return
-        self.restart()
-        results = list(self.take_all(data)) if len(data) <= _WHOLE else ["too long"]
-        for start in range(0, len(results), self.page_turns):
-            end = start + self.page_turns
-            self.keep(*results[start:end])
-            self.lines += len(results[start:end])
-            # Until the last page is written, the file counts as changed.
-            known = identity if end >= len(results) else ""
-            yield self.end_page(Position(known, end, state=self.state()))
-
-    def take_all(self, data: bytes) -> Iterator[Taken]:
+    def take_whole(self, data: bytes) -> Iterator[Taken]:
         """All turns, and for each message without one the reason."""
         text_lines = split_lines(data)
         found = find_speakers(text_lines)
@@ -127,9 +136,19 @@ class ChatText(Chat):
             yield NO_SPEECH
 
 
+class Speaker(NamedTuple):
+    """A line that names who speaks."""
+
+    line: int  # from 0
+    name: str
+    role: str
+    rest: str  # words on that line
+
+
 def find_speakers(text_lines: list[str]) -> list[tuple[int, str, str]]:
     """Find where each speaker begins: line from 0, role, and words on that line. Skips fenced code."""
-    marks: list[list[tuple[int, str, str]]] = [[] for _ in STYLES]
+    marks: list[list[Speaker]] = [[] for _ in STYLES]
+    people: list[list[Speaker]] = [[] for _ in PEOPLE]
     fence = ""
     for number, line in enumerate(text_lines):
         opening = FENCE.match(line)
@@ -137,11 +156,51 @@ def find_speakers(text_lines: list[str]) -> list[tuple[int, str, str]]:
             fence = "" if fence else opening[1]
         if fence or len(line) > _LONGEST_LINE:
             continue
-        for found, pattern in zip(marks, STYLES, strict=True):
-            if match := pattern.match(line):
-                rest = match.groupdict().get("rest") or ""
-                found.append((number, ROLES[match["name"].lower()], rest))
-                break
-    spoken = [found if "user" in {one[1] for one in found} else [] for found in marks]
+        if speaker := match_speaker(line, STYLES, number):
+            marks[speaker[0]].append(speaker[1])
+        if speaker := match_speaker(line, PEOPLE, number):
+            people[speaker[0]].append(speaker[1])
+    spoken = [found if "user" in {one.role for one in found} else [] for found in marks]
+    if not any(len(found) > 1 for found in spoken):
+        talk = next(filter(None, (name_people(found, text_lines) for found in people)), [])
+        spoken = [talk, *spoken] if talk else spoken
     # Under a heading there may be a single message without a reply.
-    return next((found for found in spoken if len(found) > 1), spoken[0])
+    best = next((found for found in spoken if len(found) > 1), spoken[0])
+    return [(one.line, one.role, one.rest) for one in best]
+
+
+def match_speaker(
+    line: str, styles: Sequence[re.Pattern[str]], number: int
+) -> tuple[int, Speaker] | None:
+    """Return the speaker that a line names, with the style in which it does."""
+    for style, pattern in enumerate(styles):
+        if match := pattern.match(line):
+            name, rest = match["name"], match.groupdict().get("rest") or ""
+            return style, Speaker(number, name, ROLES.get(name.lower(), ""), rest)
+    return None
+
+
+def name_people(found: list[Speaker], text_lines: list[str]) -> list[Speaker]:
+    """Return the speakers of a talk between people, or with an agent; [] if it is no talk.
+
+    One person who talks to an agent is the user. Where several people talk, each message keeps the name of its author, so
+    that nobody's words count as those of the user.
+    """
+    counts = Counter(one.name for one in found if one.name.lower() not in NO_NAMES)
+    agents = [name for name in counts if ROLES.get(name.lower()) == "assistant"]
+    humans = [name for name, count in counts.items() if name not in agents and count > 1]
+    talk = [one for one in found if one.name in (*agents, *humans)]
+    changes = sum(one.name != other.name for one, other in pairwise(talk))
+    first = next((at for at, line in enumerate(text_lines) if line.strip()), 0)
+    if not humans or len(humans) + len(agents) < 2 or 2 * changes < len(talk) - 1:
+        return []
+    if talk[0].line - first > _PREFACE:
+        return []
+    if len(humans) == 1:
+        return [one._replace(role=one.role or "user") for one in talk]
+    return [
+        one
+        if one.name in agents
+        else one._replace(role="user", rest=f"{one.name}: {one.rest.strip()}")
+        for one in talk
+    ]

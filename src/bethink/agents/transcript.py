@@ -54,6 +54,7 @@ from bethink.text import TAG
 # How much is remembered: tools, files and work of a turn, switches of memory, threads with tools, calls under way.
 _TOOLS, _FILES, _WORK, _SWITCHES, _THREADS, _CALLS = 32, 64, 24, 64, 16, 32
 _EVENTS = 48  # commands and edits between two turns
+_AFTER = 6  # calls of another tool that are kept after its failure
 _TASKS = 64  # items of a task list
 # Limits for recalled text: lines, words of a line, characters of one recall.
 _RECALLED, _RECALLED_WORDS, _RECALLED_LENGTH = 24, 40, 20_000
@@ -63,6 +64,8 @@ OWN_COMMAND = re.compile(rf"[/$](?:bethink:)?(?:{'|'.join(NAMES)})(?:\s|$)")
 PLAN = "Implement the following plan:"
 BEHIND_PLAN = "\n\nIf you need specific details from before exiting plan mode"
 
+_TOOL = re.compile(r"[\w.:-]{1,60}")  # a name that can be shown
+LONGEST_FILE = 128 << 20  # bytes of a file that is read whole
 LONGEST_LINE = 8 << 20  # bytes of a line; the longest that a host was seen to write has 7 MB
 _PIECE = 1 << 16  # bytes that are passed over at once
 _FIRST, _LAST = 4096, 1024
@@ -147,7 +150,8 @@ class Transcript:
     # What a position keeps of a reading, and how each begins. JSON, and nothing that was said.
     kept: ClassVar[Json] = {
         **{"session": "", "project": None, "cwd": None, "branch": None, "used": {}, "calls": {}},
-        **{"runs": {}, "events": {}, "tasks": {}, "changed_tasks": {}, "marked": {}},
+        **{"runs": {}, "events": {}, "tripped": {}, "tasks": {}, "changed_tasks": {}, "marked": {}},
+        **{"named": {}, "prompts": {}},
         **{"off": [], "private": [], "hiding": [], "stamps": [], "told": []},
     }
     session: str
@@ -165,9 +169,14 @@ class Transcript:
         str, list[Any]
     ]  # without an outcome: the thread of each command or edit, then its event
     events: dict[str, list[Any]]  # of each thread: its commands and edits since its last turn
+    tripped: dict[str, int]  # of each other tool that failed: how many more calls are kept
     tasks: dict[str, dict[str, list[str]]]  # of each thread: its task list, key → text and state
     changed_tasks: dict[str, dict[str, str]]  # of each thread, since its last turn: text → state
     marked: dict[str, list[str]]  # of each thread: what the user did since its last turn
+    named: dict[str, str]  # the tool of each of the last calls
+    prompts: dict[
+        str, list[Any]
+    ]  # of each thread: hash of its last prompt, whether it was answered
 
     def __init__(self, path: Path, position: Position = START) -> None:
         self.path, self.position = path, position
@@ -249,12 +258,16 @@ class Transcript:
     def add_call(self, tool: object, arguments: object = None, call: object = None) -> None:
         """Keep a tool call for the next turn of its thread. `add_result` adds its outcome."""
         name, fields = as_name(tool), base.as_fields(arguments)
+        self.note_answer()
         if not name or base.is_our_tool(name, fields):
             return
         self.add_used([name], base.find_paths(name, fields))
+        if id := as_name(call):
+            self.named[id] = name
+            drop_oldest(self.named, _CALLS)
         self.add_run(base.expect_event(name, fields), call)
         self.change_tasks(name, fields, as_name(call))
-        expected, id = base.expect_work(name, fields), as_name(call)
+        expected = base.expect_work(name, fields)
         if expected and id:
             self.calls[id] = [self.channel, *map(list, expected)]
             drop_oldest(self.calls, _CALLS)
@@ -293,6 +306,11 @@ class Transcript:
             if call in known and (id := base.find_created(output)):
                 known[id] = known.pop(call)
 
+    def decline(self, call: object) -> None:
+        """Note that the user did not let the agent make a call."""
+        tool = self.named.get(as_name(call) or "", "")
+        self.mark(f"declined: {tool if _TOOL.fullmatch(tool) else 'tool'}")
+
     def mark(self, what: str) -> None:
         """Keep what the user did for the next turn of its thread."""
         marks = self.marked.pop(self.channel, [])
@@ -315,8 +333,16 @@ class Transcript:
         if values and self.rename(self.session) not in self.off:
             event = base.finish_event(ToolEvent(*values), output, failed)
             event = event._replace(line=self.number, at=at.isoformat() if at else "")
+            if event.tool and not event.file and not self.is_telling(event):
+                return
             self.events[thread] = [*self.events.pop(thread, []), list(event)][-_EVENTS:]
             drop_oldest(self.events, _THREADS)
+
+    def is_telling(self, event: ToolEvent) -> bool:
+        """Return True for the failure of a tool that is no shell, and for its next few calls."""
+        left = _AFTER if event.failed else self.tripped.get(event.tool, 0)
+        self.tripped[event.tool] = left - 1
+        return event.failed is not None and left > 0
 
     def add_result(
         self,
@@ -401,6 +427,8 @@ class Transcript:
         if id in self.seen:
             return "repeated"
         self.seen[id] = None
+        if self.is_sent_again(role, text):
+            return "repeated"
         if opens_private:
             self.hiding.append(session)
             self.switch_memory(True, at, session)
@@ -423,6 +451,22 @@ class Transcript:
             tasks=tuple(Task(*one) for one in (taken.get("changed_tasks") or {}).items()),
             marks=tuple(taken.get("marked") or ()),
         )
+
+    def note_answer(self) -> None:
+        """Note that the agent spoke or acted since the last prompt."""
+        if self.channel in self.prompts:
+            self.prompts[self.channel][1] = True
+
+    def is_sent_again(self, role: str, text: str) -> bool:
+        """Return True for a prompt that was interrupted, or not answered, and sent once more."""
+        if role != "user":
+            self.note_answer()
+            return False
+        known, answered = self.prompts.pop(self.channel, ["", True])
+        interrupted = "interrupted" in self.marked.get(self.channel, [])
+        self.prompts[self.channel] = [digest(text.encode("utf-8", "replace")), False]
+        drop_oldest(self.prompts, _THREADS)
+        return known == self.prompts[self.channel][0] and (interrupted or not answered)
 
     def obey_user(self, text: str, at: datetime | None, session: str) -> tuple[str, bool]:
         """Return the visible part of the user's turn, and True if it opens a `<private>`.
@@ -492,7 +536,7 @@ class LineTranscript(Transcript):
                 self.lines, self.number, end = self.lines + 1, self.number + 1, file.tell()
                 self.offset = end - len(data or b"")
                 if entry is None:
-                    self.keep("too long" if data is None else "broken line")
+                    self.keep(base.TOO_LONG if data is None else base.BROKEN)
                 else:
                     self.keep(*self.take_all(entry))
                 if end - start >= self.page_bytes or len(self.found) >= self.page_turns:
@@ -508,3 +552,60 @@ class LineTranscript(Transcript):
     def stand(self, file: IO[bytes], offset: int) -> Position:
         identity, tail = take_marks(file, offset)
         return Position(identity, offset, self.number, tail, self.state())
+
+
+class WholeTranscript(Transcript):
+    """A transcript that is read whole when it changed; identities stay the same."""
+
+    def take_whole(self, data: bytes) -> Iterator[Taken]:
+        """All turns of a file, and for each message without one the reason."""
+        raise NotImplementedError
+
+    def pages(self) -> Iterator[TranscriptPage]:
+        data = read_head(self.path, LONGEST_FILE + 1)
+        identity = digest(data)
+        if identity == self.position.identity:
+            return
+        self.restart()
+        fits = len(data) <= LONGEST_FILE
+        results = list(self.take_whole(data)) or [NO_SPEECH] if fits else [base.TOO_LONG]
+        for start in range(0, len(results), self.page_turns):
+            end = start + self.page_turns
+            self.keep(*results[start:end])
+            self.lines += len(results[start:end])
+            # Until the last page is written, the file counts as changed.
+            known = identity if end >= len(results) else ""
+            yield self.end_page(Position(known, end, state=self.state()))
+
+
+class JsonTranscript(WholeTranscript):
+    """A transcript that is a single JSON value with a list of messages. Hosts take each in `take`."""
+
+    def take_head(self, document: Fields) -> None:
+        """Note the place and the session that the document names."""
+
+    def list_messages(self, document: Fields) -> list[Fields]:
+        """Return the messages of the document."""
+        return document.objects("messages")
+
+    def take(self, message: Fields) -> Iterable[Taken]:
+        """The turns of a message, or the reasons why it gives none."""
+        raise NotImplementedError
+
+    def take_whole(self, data: bytes) -> Iterator[Taken]:
+        value = base.read_value(data)
+        document = Fields(messages=value) if isinstance(value, list) else base.as_fields(value)
+        if not document:
+            yield base.BROKEN
+            return
+        self.take_head(document)
+        for number, message in enumerate(self.list_messages(document), 1):
+            self.number = number
+            yield from self.take(message)
+
+
+def is_document(head: bytes) -> bool:
+    """Return True if a file begins as one JSON value, and not as one object per line."""
+    first = head.lstrip(b"\xef\xbb\xbf \t\r\n").partition(b"\n")[0].rstrip()
+    entry = read_object(first)
+    return first[:1] in (b"{", b"[") and (entry is None or isinstance(entry.get("messages"), list))

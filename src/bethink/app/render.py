@@ -327,6 +327,9 @@ _BRIEF = 40  # a memory without a summary
 DONE = 20  # work done
 METADATA = 200
 _RELATED, RELATED_WORDS = 3, 18  # relations that a hit shows, and words of each
+# Best hits of which a topic needs two for a heading, unless there are few; those that show all their relations; and what others show.
+HEADED_HITS, CONNECTED_HITS = 20, 5
+CHANGING_RELATIONS = ("supersedes", "contradicts", "may_replace", "answers")
 WHOLE_TEXTS = "get_memories gives whole texts."
 _SHORTEST = 200  # characters: no answer is cut below the marks and a word or two
 
@@ -347,7 +350,7 @@ class Arranged(NamedTuple):
 
 
 class ShownMemories(NamedTuple):
-    """Memories to show, notes about them, the offset of the next page if there is one, and the texts as JSON values."""
+    """Memories to show, notes about them, the offset of the next page and the texts as JSON."""
 
     items: Items
     notes: list[str]
@@ -378,8 +381,14 @@ def arrange_answer(
     """Choose what of an answer is shown within a token budget, everything counted that its form shows."""
     names = _name_hits(memory, answer.hits)
     spans = _find_spans(memory, answer.hits)
-    headings = {id: _head_topic(span) for id, span in spans.items() if span.name}
-    wholes = [_quote_whole(hit, names) for hit in answer.hits]
+    together = Counter(hit.memory.span for hit in answer.hits[:HEADED_HITS])
+    alone = 1 if len(answer.hits) <= CONNECTED_HITS else 2
+    headings = {
+        id: _head_topic(span)
+        for id, span in spans.items()
+        if span.name and together[id] >= alone and not answer.query.asks_set
+    }
+    wholes = [_quote_whole(hit, names, place) for place, hit in enumerate(answer.hits)]
     notes: list[str] = []
     if form.quoted:
         hints = note_lines(split_hints(answer)[1])
@@ -407,12 +416,12 @@ def arrange_answer(
     quoted = {hit.memory.id: whole for hit, whole in zip(listed, wholes, strict=False)}
     items: Items = []
     if answer.query.asks_set and len(texts) > 1:  # a list, whose order is that of time
-        together = sorted((hit for _, hits in groups for hit in hits), key=_made_at)
-        groups = [(None, together)]
-        items.append(_head_set(together))
-    for span, together in groups:
+        in_order = sorted((hit for _, hits in groups for hit in hits), key=_made_at)
+        groups = [(None, in_order)]
+        items.append(_head_set(in_order))
+    for span, members in groups:
         items += headings.get(span.id, []) if span else []
-        items += [quoted[hit.memory.id]._replace(text=texts[hit.memory.id]) for hit in together]
+        items += [quoted[hit.memory.id]._replace(text=texts[hit.memory.id]) for hit in members]
     summaries = {line["id"]: line["summary"] for line in both.index}
     lines = [quote_line(hit.memory, names, summaries[hit.memory.id]) for hit in rest]
     if lines:
@@ -756,11 +765,17 @@ def _name_hits(memory: "Bethink", hits: Sequence[Hit]) -> Names:
     return short_ids(memory, [hit.memory for hit in hits], related)
 
 
-def _quote_whole(hit: Hit, names: Names) -> Quote:
-    """A hit in full, with what its author added and what it is connected to."""
+def _quote_whole(hit: Hit, names: Names, place: int) -> Quote:
+    """A hit in full, with what its author added and what it is connected to.
+
+    Beyond the best hits, only relations that change it are shown.
+    """
     added = _quote_metadata(hit.memory)
     facts = [f"metadata: {added}"] if added else []
-    beside = (*facts, *_quote_relations(hit.memory, hit.related, names))
+    related = hit.related
+    if place >= CONNECTED_HITS:
+        related = tuple(pair for pair in related if pair[0].type in CHANGING_RELATIONS)
+    beside = (*facts, *_quote_relations(hit.memory, related, names))
     return quote_memory(hit.memory, names, beside=beside)
 
 

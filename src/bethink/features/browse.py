@@ -57,8 +57,8 @@ def list_turns(
 
 # What happened
 
-_LOOKED = 200  # newest statements that are searched for changes of mind
-WEEKS = 26  # of the calendar
+_LOOKED = 200  # newest statements that are searched for changes of mind; by hand
+WEEKS = 26  # of the calendar; a bound
 MOST_RECENT = 12  # conversations, statements, open items
 
 
@@ -202,9 +202,9 @@ def trace_versions(memory: Bethink, id: str) -> list[Memory]:
 
 _ABOUT = "about:"  # prefix for the name of an entity, where the id of a memory is possible
 MENTIONS = "mentions"  # edge from a memory to an entity it is about
-THINGS = 8  # entities of one memory
-BEST = 5  # results of a question that count as its focus
-LEAST_SHARE = 12  # memories that one entity may add, even in a small graph
+THINGS = 8  # entities of one memory; by hand
+BEST = 5  # results of a question that count as its focus; by hand
+LEAST_SHARE = 12  # memories that one entity may add, even in a small graph; by hand
 
 
 class GraphNode(NamedTuple):
@@ -340,7 +340,7 @@ class _GraphBuilder:
 # Statistics. Counting takes a moment, so a server counts in the background and shows the latest result
 # (`app/http/projects.py`).
 
-GROWTH_WEEKS = 12
+GROWTH_WEEKS = 12  # a bound
 
 
 def examine(memory: Bethink) -> Json:

@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink import agents
 from bethink import project as projects
-from bethink.agents.base import NAMED, OFF, Position, make_id
+from bethink.agents.base import LOST, NAMED, OFF, Position, make_id
 from bethink.api import Bethink
-from bethink.errors import BethinkError, NotFound, Overtaken
+from bethink.errors import BethinkError, InvalidInput, NotFound, Overtaken
 from bethink.features import language
 from bethink.ingest.redact import redact_name, redact_value
+from bethink.llm.base import READER_REQUEST
 from bethink.model import NOTHING, TRUST, Batch, Memory, Session, Source, Span
 from bethink.project import Pause, is_covered, read_pauses
 from bethink.store.places import turn_identity
@@ -36,9 +37,10 @@ if TYPE_CHECKING:
     from bethink.agents.transcript import Transcript
 
 COLLECTION = "transcripts"
+COMPLETED_WITH_PAGE = 2_000  # memories that a page gives a vector for other languages: 4 seconds
 _OPEN = 8  # sessions of one file whose open topic is kept: one database may contain thousands of sessions
-SUFFIXES = ".jsonl .zst .md .markdown .txt .db".split()
-# Turns that decide the project of a transcript; those of sub-agents do not count.
+SUFFIXES = ".jsonl .json .zst .md .markdown .txt .db".split()
+# Turns that decide the project of a transcript; those of sub-agents do not count. By hand.
 _FIRST = 20
 
 
@@ -72,17 +74,22 @@ COUNTED = Indexed._fields[:9]
 
 
 def find(
-    path: Path | None, host: str | None, since: datetime | None = None
+    path: Path | None,
+    host: str | None,
+    since: datetime | None = None,
+    project: Path | None = None,
 ) -> list[tuple[str, Path]]:
     """List the transcripts to read, oldest first, so that the latest decisions are read last.
 
-    By default those in the agents' own folders; or the named file, whatever it is; or the files of
-    a folder that look like transcripts.
+    By default those in the agents' own folders, and those that agents keep in the folder of the
+    project; or the named file, whatever it is; or the files of a folder that look like transcripts.
     """
     if path is None:
         names = [host] if host else agents.names()
         home = Path.home()
         found = [(name, file) for name in names for file in agents.locate(name, os.environ, home)]
+        inside = agents.locate_in(project) if project else []
+        found += [(name, file) for name, file in inside if name in names]
     elif path.is_file():
         found = [(host or _detect(path), path)]
     elif path.exists():
@@ -129,16 +136,21 @@ def backfill(
     embed: bool = True,
     strict: bool = False,
     trusted: bool = False,
+    named: bool = True,
 ) -> Indexed:
     """Read transcripts from where each was left. Unreadable ones are skipped, unless `strict`.
 
-    With `trusted` the user vouches that they are their own conversations, wherever the files are.
+    With `trusted` the user vouches that they are their own conversations, wherever the files are;
+    `named` means that they named the file or its folder.
     """
     done = Indexed()
     for host, path in transcripts:
         try:
-            for part in read_on(memory, path, host, embed=embed, trusted=trusted):
+            before = done
+            for part in read_on(memory, path, host, embed=embed, trusted=trusted, named=named):
                 done = done.plus(part)
+            if strict and (done.turns, done.repeated) == (before.turns, before.repeated):
+                _check_understood(path, done)
         except Overtaken:
             continue  # another process is reading it
         except (OSError, BethinkError) as error:
@@ -147,6 +159,22 @@ def backfill(
             reason = getattr(error, "message", str(error))
             done = done.plus(Indexed(failed=((str(path), reason),)))
     return done
+
+
+def _check_understood(path: Path, done: Indexed) -> None:
+    """Raise an error for a file of which nothing was understood."""
+    lost = count_lost(done.skipped)
+    if done.lines and sum(lost.values()) >= done.lines:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in lost.items())
+        raise InvalidInput(
+            f"Nothing in {path} was understood: {reasons}.",
+            "Leave out --host, so that the agent is recognised, or name the right one.",
+        )
+
+
+def count_lost(skipped: Mapping[str, int]) -> dict[str, int]:
+    """Return how many entries may have said something and were not understood, by reason."""
+    return {reason: count for reason, count in skipped.items() if reason.startswith(LOST)}
 
 
 def read_on(
@@ -158,9 +186,12 @@ def read_on(
     silent: bool = False,
     trusted: bool = False,
     named: bool = True,
+    advised: bool = True,
     environment: Mapping[str, str] = os.environ,
 ) -> Iterator[Indexed]:
     """Ingest the new part of one transcript, page by page.
+
+    With `advised` a language model helps, if one is set.
 
     Turns from a time when memory was paused are skipped; with `silent` also turns without a time.
     `environment` locates the agents' own folders. `named` means that a person named the file,
@@ -177,7 +208,9 @@ def read_on(
     transcript = agents.read(path, Position(**left) if left else Position(), host or None)
     transcript.rename = redact_name
     named = named and memory.trust >= TRUST["user"]
-    reading = OpenTranscript(memory, transcript, states, read_pauses(), silent, embed, own, named)
+    reading = OpenTranscript(
+        memory, transcript, states, read_pauses(), silent, embed, own, named, advised
+    )
     expected, pages = source.position, 0
     for pages, page in enumerate(transcript.pages(), 1):  # noqa: B007
         place = Source(uri, "transcript", position=page.position.offset)
@@ -199,6 +232,7 @@ class OpenTranscript(NamedTuple):
     embed: bool
     own: bool  # whether the file is in the agent's own folder, or the user vouches for it
     named: bool  # whether a person named the file
+    advised: bool  # whether a language model helps
 
     def is_paused(self, turn: Turn, scope: str) -> bool:
         if turn.at is None:
@@ -216,6 +250,10 @@ def _take(
     by_session: dict[str, list[Turn]] = {}
     for turn in page.turns:
         by_session.setdefault(turn.session, []).append(turn)
+    # What Bethink asked an agent's program as its language model is nobody's conversation.
+    asked = [one for one, turns in by_session.items() if READER_REQUEST in turns[0].text]
+    for session in asked:
+        del by_session[session]
     for session, turns in by_session.items():
         made, part = _take_session(reading, session, turns, place)
         batch, total = _together(batch, made), total.plus(part)
@@ -234,6 +272,10 @@ def _take(
     memory.writer.write(
         batch._replace(expect=((home, place.uri, expected),), sources=((home, source),))
     )
+    if reading.embed:
+        scopes = [str(state["scope"]) for state in states.values() if state.get("scope")]
+        texts = [turn.text for turn in page.turns]
+        memory.complete_languages(list(dict.fromkeys(scopes)), texts, most=COMPLETED_WITH_PAGE)
     return home, total
 
 
@@ -280,7 +322,8 @@ def _take_session(
         name, trust = f"{session}-{mark}", TRUST["import"]
         remembered = _mark_stranger(reading, remembered, scope, mark)
     embedder = memory.embedder if reading.embed else None
-    model = language.open_language_model(memory) if memory.config.llm else None
+    asks = memory.config.llm and reading.advised
+    model = language.open_language_model(memory) if asks else None
     page = name, transcript.host, place, remembered, title, before, options
     made = prepare(Recipe(*page, memory.store, embedder, memory.recent, model, trust))
     reading.states[session] = made.state | kept

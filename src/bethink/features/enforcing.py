@@ -22,10 +22,10 @@ from bethink.ingest.redact import redact
 from bethink.ingest.rules import list_quoted
 from bethink.model import TRUST, Memory, ToolEvent, path_of
 
-_SESSIONS = 40  # newest conversations in which a preview looks
+_SESSIONS = 40  # newest conversations in which a preview looks; a bound
 LARGEST = 40_000_000  # bytes of a transcript that a preview reads
 _LONGEST = 300  # characters of what to do instead
-_SHOWN = 5  # calls that a preview lists
+_SHOWN = 5  # calls that a preview lists; a bound
 _CALL = 160  # characters of a call
 
 

@@ -24,11 +24,12 @@ CLEARLY = (
     1.15  # factor by which another hit must beat a decision, or one with a reason; set by hand
 )
 AS_WELL = 0.9  # share of the score from which a newer statement is quoted instead of an older one; set by hand
-_NEAR = 2  # turns on either side of a statement that may give the reason
+_NEAR = 2  # turns on either side of a statement that may give the reason; by hand
 # Least probability that a second clause is a problem or a gotcha, to count as the reason for the first: finds 12 of 28 reasons,
 # with 2 false positives in 35 other clauses (bench/LOG.md, 2026-11-18).
 COMPLAINT = 0.4
-SHARED = 2  # significant words that another note must share with a statement to give its reason
+# Significant words that another note must share with a statement to give its reason. By hand.
+SHARED = 2
 
 
 class Explanation(NamedTuple):

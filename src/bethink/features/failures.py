@@ -9,15 +9,17 @@ from typing import NamedTuple
 from bethink.api import Bethink
 from bethink.ingest.commands import name_job, name_program
 from bethink.ingest.failures import CODE, FLAKY, Failure, as_count, find_files
+from bethink.ingest.tools import EDIT_CONFLICT, TOOL_KINDS
 from bethink.model import TRUST, Memory
 
-_SURE = 0.5  # least confidence of a fix that is shown: below, it failed as often as it helped
+# Least confidence of a fix that is shown: below, it failed as often as it helped. By hand.
+_SURE = 0.5
 # Errors that pass by themselves.
 _PASSING = re.compile(
     r"timed? ?out|ETIMEDOUT|ECONNRESET|socket hang up|temporar|too many requests|rate limit|HTTP 5\d\d|\b50[234]\b|index\.lock|EBUSY|connection reset",
     re.IGNORECASE,
 )
-_LOOKED = 500  # newest failures that a list reads
+_LOOKED = 500  # newest failures that a list reads; a bound
 
 
 class KnownFailure(NamedTuple):
@@ -36,6 +38,8 @@ class KnownFailure(NamedTuple):
     source: str
     lines: tuple[int, int] | None
     scope: str
+    open: bool = False  # unsolved, and nobody closed it
+    did_not_help: int = 0  # how often the same error came again after the fix
 
 
 def list_failures(
@@ -44,12 +48,12 @@ def list_failures(
     limit: int = 20,
     all_projects: bool = False,
 ) -> list[KnownFailure]:
-    """Failures of this project, most recent first; with `unsolved` those without a fix."""
+    """Failures of this project, open ones first, then by time; with `unsolved` the open ones alone."""
     answered = False if unsolved else None
     scopes = memory.every_scope() if all_projects else memory.named_scopes
     wanted = memory.filter(kinds=("failure",), answered=answered, scopes=scopes)
     found = [as_failure(one) for one in memory.list(filter=wanted, limit=max(limit, _LOOKED))]
-    return sorted(found, key=lambda one: one.last, reverse=True)[:limit]
+    return sorted(found, key=lambda one: (one.open, one.last), reverse=True)[:limit]
 
 
 def find_fix(memory: Bethink, failure: Failure) -> KnownFailure | None:
@@ -68,6 +72,8 @@ def fits(known: KnownFailure, failure: Failure) -> bool:
         return posixpath.basename(failure.place.rstrip("/")) != folder
     if (folder := known.fix.removeprefix("the shell was in ")) != known.fix:
         return posixpath.basename(failure.place.rstrip("/")) == folder.partition(" ")[0]
+    if known.cause in TOOL_KINDS:
+        return known.cause != EDIT_CONFLICT or known.times > 1
     if known.cause == FLAKY:
         return bool(_PASSING.search(failure.error)) or known.held > 1
     if known.fix.endswith(" instead"):
@@ -115,4 +121,6 @@ def as_failure(one: Memory) -> KnownFailure:
         one.source,
         one.lines,
         one.scope,
+        not one.answered,
+        as_count(metadata.get("did_not_help")),
     )

@@ -22,8 +22,8 @@ from bethink.text import one_line as clean_line
 from bethink.text import replace_broken
 
 _LONGEST = 30_000  # characters of a whole handoff: a longer one delays the work
-SUMMARY_WORDS = 20
-IMPORTANCE = 6.0
+SUMMARY_WORDS = 20  # a bound
+IMPORTANCE = 6.0  # by hand
 _STALE = 14  # days after which work has mostly moved on; set by hand
 MOST_LIVE = 500  # live handoffs of a scope that are searched: one per branch
 

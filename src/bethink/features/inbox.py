@@ -39,8 +39,8 @@ PAIRS = ("contradictions", "duplicates")
 _SECONDS = 0.06  # time limit for comparing pairs: a few searches' worth
 MOST_COUNTED = 99
 _LISTED_AT_ONCE, _MOST_LISTED = 500, 10_000
-AT_ONCE = 8  # statements that are read, and embedded if necessary, together
-_NEAREST = 24  # neighbours of a statement, including turns and passages
+AT_ONCE = 8  # statements that are read, and embedded if necessary, together; a bound
+_NEAREST = 24  # neighbours of a statement, including turns and passages; by hand
 # Fields that a memory keeps when it is bound to one project. Its metadata describes how the personal one was read.
 _BOUND_FIELDS = [
     name for name, info in fields_of(Memory).items() if info.addable and name != "metadata"

@@ -37,7 +37,7 @@ _MARKS = ("promoted_at", "promoted_to")
 _KINDS = tuple(
     "decision preference pattern gotcha architecture component domain fact conclusion solution discovery general".split()
 )
-USES = 5  # of a candidate; a vote counts as two, plus the use that comes with it
+USES = 5  # of a candidate; a vote counts as two, plus the use that comes with it; by hand
 _MOST = 1000  # most used memories that are examined
 
 _MARKER = re.compile(r"<!-- bethink:([0-9a-f]{8}[0-9a-f-]{0,28}) -->\s*$")

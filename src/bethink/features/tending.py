@@ -33,9 +33,9 @@ from bethink.store.transfer import split_pages
 
 COMPARED = STATEMENTS
 _READ = ("markdown", "repomap", "analysis")  # files of a project: each describes its own part
-ALIKE = 0.55  # least nearness of statements to compare when time is short
-JUDGED = 0.4  # least nearness to ask the judge: one in ten duplicates is below (pairs of 2026-11)
-_NEAREST = 8  # neighbours of a statement
+ALIKE = 0.55  # least nearness of statements to compare when time is short; by hand
+JUDGED = 0.4  # least nearness to ask the judge: one in ten duplicates is below (measured on pairs, 2026-11)
+_NEAREST = 8  # neighbours of a statement; by hand
 SAYS_THE_SAME, MARKED_CONTRADICTING, MAY_REPLACE = (
     "says the same",
     "marked as contradicting",
@@ -62,9 +62,10 @@ class Pair(NamedTuple):
 class Step(NamedTuple):
     """Planned step of consolidation, with its reason."""
 
-    action: str  # merge, replace, contradict, answer, expire, retire
+    action: str  # merge, replace, contradict, answer, expire, retire, move
     memories: tuple[Memory, ...]
     reason: str
+    content: str = ""  # of a memory that cites a renamed file, with its place now
 
 
 class Surroundings(NamedTuple):
@@ -196,7 +197,7 @@ def plan_consolidation(memory: Bethink, *, progress: Progress | None = None) -> 
         if not gone.intersection(ids):
             steps.append(step)
             gone.update(ids[1:] if step.action != "contradict" else ())
-    return steps + _find_expired(memory) + _find_unused(memory)
+    return [*steps, *_find_moved(memory, gone), *_find_expired(memory), *_find_unused(memory)]
 
 
 def _make_step(action: str, pair: Pair) -> Step:
@@ -216,6 +217,9 @@ def apply_steps(memory: Bethink, steps: Sequence[Step]) -> int:
             continue
         done += 1
         first, *rest = step.memories
+        if step.action == "move":
+            memory.update(first.id, was=first, content=step.content)
+            continue
         if step.action in _RELATIONS:
             relate.append(Relation(first.id, rest[0].id, _RELATIONS[step.action]))
         fields: dict[str, dict[str, Any]] = {
@@ -259,6 +263,19 @@ def _find_changed(survey: Sequence[Surroundings]) -> Iterator[Step]:
                 yield Step("replace", (new, old), "replaced later")
             elif verdict.settles:
                 yield Step("answer", (new, old), f"answered later ({neighbour.similarity:.2f})")
+
+
+def _find_moved(memory: Bethink, gone: set[str]) -> list[Step]:
+    """Steps for memories that cite a file which git has renamed; files of a project are read again anyway."""
+    from bethink.features.citations import find_renamed
+
+    if not memory.reads_files:
+        return []
+    return [
+        Step("move", (one,), "cites a file that was renamed", text)
+        for one, text in find_renamed(memory)
+        if one.id not in gone and one.source_type not in (*_READ, INFERRED)
+    ]
 
 
 def _find_expired(memory: Bethink) -> list[Step]:

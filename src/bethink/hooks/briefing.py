@@ -10,6 +10,7 @@ conversations for three weeks.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence, Set
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -27,12 +28,20 @@ from bethink.hooks.prompt import (
     quote,
 )
 from bethink.hooks.state import Hook
-from bethink.language.pointing import NEEDS_CONTEXT, POINTS_BACK_EARLY
-from bethink.language.reports import DELIVERS
-from bethink.model import PERSONAL, PUT_OFF, TRUST, turn_of
+from bethink.language.pointing import (
+    NEEDS_CONTEXT,
+    POINTS_BACK_EARLY,
+    SPEAKS_FOR_ONESELF,
+    THAT_JOINS,
+)
+from bethink.language.reports import DIAGNOSES
+from bethink.model import PERSONAL, TRUST
 from bethink.outgoing import Quote, fence_items, join, new_marker
 from bethink.recall.rank import Features, Profile, rank
+from bethink.recall.resume import keep_open
+from bethink.recall.settled import find_refused
 from bethink.recall.shape import cut, digest_lines, tokens
+from bethink.skills import WHEN_TO_STORE
 from bethink.store.words import tokenize
 
 if TYPE_CHECKING:
@@ -50,11 +59,13 @@ BRIEFED_KEPT = (
 PASSING_KINDS = ("solution", "conclusion", "discovery")  # found on the way: the digest has them
 STANDING_KINDS = ("preference", "pattern", "architecture")
 FEW_TELLING = 4  # words of a sentence that points back and says nothing by itself; on the decisions of 132 sessions, by hand
-# Until when an agent's to-do and a statement of a conversation are shown: orders of weeks ago were stale in ten briefings that were read line by line
+# Share of a line's words that another line holds, from which it repeats that one. By hand.
+REPEATED = 0.8
+# Until when a statement of a conversation is shown: orders of weeks ago were stale in ten briefings that were read line by line
 # (bench/LOG.md, 2026-11-17).
-OPEN_FOR, STATED_FOR = timedelta(days=30), timedelta(days=21)
+STATED_FOR = timedelta(days=21)
+MAIN_BRANCHES = frozenset(("main", "master", "trunk", "develop", "feat", "featur", "fix"))
 NEWEST_OF_KIND = 30  # memories of each kind that are ranked; a bound on time
-LAST_TURNS = 12  # of a conversation, among which its last exchange is looked for; a bound on time
 MOST_OPEN, MOST_KEPT = (
     3,
     8,
@@ -71,6 +82,7 @@ BRIEFING = Profile(
         "recent": 0.8,  # how near the end of the last session, fading in `FADE_DAYS`
         "at_hand": 0.6,  # share of its telling words that the last digest holds
         "here": 0.6,  # about files below the directory
+        "branch": 0.6,  # share of the words of the branch's name that it holds
         "confidence": 0.4,
         "users": 0.3,  # the user's word
         "useful": 0.3,  # votes and uses
@@ -81,7 +93,7 @@ BRIEFING = Profile(
     doubt=0.0,
 )
 FADE_DAYS = 3 * 86400.0  # seconds after which a third of `recent` is left
-# A decision or a gotcha changes what an agent does next; a solution rarely comes up again.
+# A decision or a gotcha changes what an agent does next; a solution rarely comes up again. By hand.
 KIND_WORTH = {
     "decision": 0.4,
     "gotcha": 0.5,
@@ -98,7 +110,9 @@ def render_briefing(hook: Hook, memory: Bethink, room: int | None = None) -> Con
         return Context()
     marker = new_marker()
     frame = tokens(fence_items([], marker))
-    left = budget - frame - tokens(ASK_FOR_MORE) - 2
+    # A sub-agent reports to its caller, who knows what was settled.
+    closing = ASK_FOR_MORE if hook.event == "subagent-start" else f"{ASK_FOR_MORE} {WHEN_TO_STORE}"
+    left = budget - frame - tokens(closing) - 2
     now = _find_present(hook, memory)
     handoff = _show_handoff(memory, int(left * HANDOFF_SHARE))
     sections = [_show_session(now), handoff, *_list_sections(hook, memory, now)]
@@ -119,7 +133,7 @@ def render_briefing(hook: Hook, memory: Bethink, room: int | None = None) -> Con
         return Context()
     whole = tuple(line.whole for chosen in taken for line in chosen if line.whole)
     digest = state.digest(fence_items(items, ""))
-    return Context(join([fence_items(items, marker), ASK_FOR_MORE]), whole, digest)
+    return Context(join([fence_items(items, marker), closing]), whole, digest)
 
 
 class BriefingLine(NamedTuple):
@@ -141,6 +155,7 @@ class Present(NamedTuple):
     last: Session | None = None
     digest: Sequence[str] = ()  # of the last session: asked, done, left
     words: Set[str] = frozenset()  # telling ones of the digest
+    branch: Set[str] = frozenset()  # telling words of the branch's name
 
 
 def _find_present(hook: Hook, memory: Bethink) -> Present:
@@ -149,6 +164,8 @@ def _find_present(hook: Hook, memory: Bethink) -> Present:
     After months a project is as it was left, so recency counts from that session on.
     """
     place = _find_place(hook, memory)
+    branch = handoffs.find_branch(memory.project.worktree)
+    branched = _find_telling_words(re.sub(r"[^a-zA-Z]+", " ", branch)) - MAIN_BRANCHES
     for session in memory.store.sessions(memory.scopes, 2):
         if session.id == hook.session:
             continue
@@ -163,8 +180,9 @@ def _find_present(hook: Hook, memory: Bethink) -> Present:
         digest = digest_lines(session, done)
         if digest:
             time = session.ended_at or session.started_at or memory.clock()
-            return Present(time, place, session, digest, _find_telling_words(" ".join(digest)))
-    return Present(memory.clock(), place)
+            words = _find_telling_words(" ".join(digest))
+            return Present(time, place, session, digest, words, branched)
+    return Present(memory.clock(), place, branch=branched)
 
 
 def _show_session(now: Present) -> Section:
@@ -202,10 +220,17 @@ def _show_handoff(memory: Bethink, room: int) -> Section:
 def _list_sections(hook: Hook, memory: Bethink, now: Present) -> list[Section]:
     """Return the sections of open items and of decisions, without the to-dos that the digest has."""
     digest = "\n".join(now.digest)
-    open_ = _keep_open(memory, _rank_kinds(hook, memory, BRIEFED_OPEN, now), now)
+    present = memory.filter()._replace(now=now.time)
+    open_ = keep_open(_rank_kinds(hook, memory, BRIEFED_OPEN, now), memory.store, present)
     questions = [one for one in open_ if one.kind == "question"][:MOST_OPEN]
     todos = [one for one in open_ if one.kind == "todo" and one.content.rstrip(".") not in digest]
-    kept = _choose_kept(_rank_kinds(hook, memory, BRIEFED_KEPT, now))
+    found = _rank_kinds(hook, memory, BRIEFED_KEPT, now)
+    refused = find_refused(found[: 2 * MOST_KEPT], memory.store)
+    news = _drop_repeated(
+        [one for one in found if one.id not in refused],
+        [*now.digest, *(one.content for one in todos)],
+    )
+    kept = _choose_kept(news)
     count = f" ({MOST_OPEN} of {len(todos)})" if len(todos) > MOST_OPEN else ""
     todos = todos[:MOST_OPEN]
     chosen = (*questions, *todos, *kept)
@@ -223,6 +248,19 @@ def _list_sections(hook: Hook, memory: Bethink, now: Present) -> list[Section]:
     ]
 
 
+def _drop_repeated(found: Sequence[Memory], shown: Sequence[str]) -> list[Memory]:
+    """Leave out what a line above it, or a better one, says already."""
+    known = [_find_telling_words(text) for text in shown]
+    kept = []
+    for one in found:
+        words = _find_telling_words(one.content)
+        repeats = any(len(words & others) >= REPEATED * len(words) for others in known)
+        if one.source_type != "transcript" or not (repeats and len(words) > FEW_TELLING):
+            known.append(words)
+            kept.append(one)
+    return kept
+
+
 def _choose_kept(found: Sequence[Memory]) -> list[Memory]:
     """Choose the first memories, few of them from agents, grouped by conversation in its order.
 
@@ -234,37 +272,6 @@ def _choose_kept(found: Sequence[Memory]) -> list[Memory]:
     kept = [one for one in found if one not in of_agents[MOST_OF_AGENTS:]][:MOST_KEPT]
     first = {one.session or one.id: at for at, one in reversed([*enumerate(kept)])}
     return sorted(kept, key=lambda one: (first[one.session or one.id], one.position or 0))
-
-
-def _keep_open(memory: Bethink, found: Sequence[Memory], now: Present) -> list[Memory]:
-    """Leave out items that their conversation may have settled later. Notes and deferred items stay."""
-    ends: dict[str, list[Memory]] = {}
-    kept = []
-    for one in found:
-        if one.session and one.source_type == "transcript" and PUT_OFF not in one.metadata:
-            if one.session not in ends:
-                turns = memory.filter(scopes=(one.scope,), session=one.session, kinds=("context",))
-                ends[one.session] = memory.list(filter=turns, limit=LAST_TURNS)
-            if _is_stale(one, now) or not _ends_with(ends[one.session], one):
-                continue
-        kept.append(one)
-    return kept
-
-
-def _is_stale(one: Memory, now: Present) -> bool:
-    """Return True for an agent's old to-do or step of delivery: it may well be done by now."""
-    old = now.time - one.created_at > OPEN_FOR or DELIVERS.holds(one.content)
-    return bool(old) and one.metadata.get("role") != "user"
-
-
-def _ends_with(turns: Sequence[Memory], idea: Memory) -> bool:
-    """Return True if a conversation ended with this item: no later turn could have settled it."""
-    spoken = [one for one in turns if "agent" not in one.metadata]
-    asked = [one.position for one in spoken if one.metadata.get("role") == "user"]
-    place = turn_of(idea.position)
-    if idea.metadata.get("role") == "user":
-        return bool(spoken) and place >= max(one.position for one in spoken)
-    return place >= max(asked, default=0)
 
 
 def _make_line(one: Memory, short: dict[str, str], disputed: dict[str, str]) -> BriefingLine:
@@ -304,15 +311,21 @@ def _is_settled(one: Memory, now: Present) -> bool:
     to be shown whole, says nothing by itself. Statements of weeks ago are left to prompts that ask for them."""
     if one.source_type != "transcript" or one.kind in BRIEFED_OPEN or one.scope == PERSONAL:
         return True
-    proposed = one.kind == "decision" and one.metadata.get("role") != "user"
+    of_user = one.metadata.get("role") == "user"
+    proposed = one.kind == "decision" and not of_user
     old = one.kind not in STANDING_KINDS and now.time - one.created_at > STATED_FOR
     passing = one.kind in PASSING_KINDS or proposed or old
-    return not (passing or _points_back(one.content) or tokens(one.content) > LINE_TOKENS)
+    # A failure that an agent explains is one that it then works on.
+    mended = not of_user and DIAGNOSES.holds(one.content)
+    unclear = _points_back(one.content, of_user) or tokens(one.content) > LINE_TOKENS
+    return not (passing or mended or unclear)
 
 
-def _points_back(text: str) -> bool:
+def _points_back(text: str, of_user: bool = False) -> bool:
     """Return True for a sentence that says nothing without the one before it."""
-    few = len(_find_telling_words(text)) <= FEW_TELLING
+    if of_user and SPEAKS_FOR_ONESELF.holds(text):
+        return False
+    few = len(_find_telling_words(text)) <= FEW_TELLING and not THAT_JOINS.holds(text)
     return NEEDS_CONTEXT.holds(text) or (few and POINTS_BACK_EARLY.holds(text))
 
 
@@ -327,6 +340,7 @@ def _describe(one: Memory, now: Present) -> Features:
         "recent": math.exp(-age / FADE_DAYS),
         "at_hand": len(words & now.words) / (len(words) or 1),
         "here": float(bool(now.place) and here),
+        "branch": len(words & now.branch) / (len(now.branch) or 1),
         "confidence": one.confidence,
         "users": float(one.trust >= TRUST["user"]),
         "useful": math.tanh((one.usefulness + math.log1p(one.access_count)) / 3),

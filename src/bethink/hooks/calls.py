@@ -10,7 +10,14 @@ import json
 from collections.abc import Mapping
 
 from bethink.agents.agent import HookDialect, ToolCall
-from bethink.agents.base import Fields, as_fields, find_command, find_paths, texts_of
+from bethink.agents.base import (
+    Fields,
+    as_fields,
+    describe_arguments,
+    find_command,
+    find_paths,
+    texts_of,
+)
 from bethink.model import Values
 
 _MOST = 32  # calls of one batch
@@ -28,7 +35,7 @@ def read_calls(event: str, dialect: HookDialect, fields: Values) -> tuple[ToolCa
     batch = fields.get("tool_calls")
     rows = batch[:_MOST] if isinstance(batch, list) else [fields]
     calls = [_read_call(event, dialect, as_fields(row), fields) for row in rows]
-    return tuple(call for call in calls if call and (call.command or call.file))
+    return tuple(call for call in calls if call and (call.command or call.file or call.failed))
 
 
 def _read_call(event: str, dialect: HookDialect, row: Fields, fields: Values) -> ToolCall | None:
@@ -45,7 +52,10 @@ def _read_call(event: str, dialect: HookDialect, row: Fields, fields: Values) ->
     if len(output) > _LONGEST:
         output = f"{output[: _LONGEST // 2]}\n{output[-_LONGEST // 2 :]}"
     changes = tool.lower().startswith(EDITS)
-    return ToolCall(tool, command, files[0] if files else "", output, failed, changes, id)
+    named = ""
+    if failed and not command:
+        named = describe_arguments({"path": files[0]} if changes and files else arguments)
+    return ToolCall(tool, command, files[0] if files else "", output, failed, changes, id, named)
 
 
 def _as_object(value: object) -> Fields:

@@ -30,7 +30,9 @@ from bethink.hooks.matching import (
 )
 from bethink.hooks.state import PEOPLE, Hook
 from bethink.ingest.redact import PRIVATE, redact
+from bethink.language.detect import is_english
 from bethink.language.implied import find_implied_work
+from bethink.language.requests import SMALL_EDIT
 from bethink.model import (
     ASKED_IMPORTANCE,
     BUILTIN,
@@ -42,6 +44,7 @@ from bethink.model import (
 )
 from bethink.outgoing import Quote, fence_items, new_marker
 from bethink.recall.rank import Features, Ranked, rank
+from bethink.recall.settled import LOOKED_AT, find_refused, find_settlements, is_choice
 from bethink.recall.shape import Sought, choose_excerpt, citation, tokens
 from bethink.recall.shortlist import (
     DISPUTING,
@@ -131,8 +134,11 @@ def choose(
             return False  # for the moment at which it happens again
         return not known and (shown.emptied or not is_own(hook, one))
 
-    by_words = [(hit.memory, _match_hit(prompt, hit)) for hit in answer.hits if is_news(hit.memory)]
-    judge = _find_judge(memory) if meaning else None
+    refused = find_refused([hit.memory for hit in answer.hits], memory.store)
+    hits = [hit for hit in answer.hits if hit.memory.id not in refused]
+    by_words = [(hit.memory, _match_hit(prompt, hit)) for hit in hits if is_news(hit.memory)]
+    by_words = _follow_topics(memory, prompt, hits, by_words, is_news)
+    judge = _find_judge(memory) if meaning and is_english(text) else None
     judged: Described = []
     if judge:
         judged = _match_by_judge(memory, judge, spell_out(text), prompt.asks, by_words, is_news)
@@ -144,10 +150,63 @@ def choose(
     chosen = pick(ranked, bars)
     if judge and judged:
         chosen = pick(rank(_replace_disputed(text, chosen, ranked, judge), PROMPT), bars)
-    # Beside the user's own statement no turn is shown: what was said or pasted in passing may be the opposite.
+    chosen, settled = _replace_settled(memory, chosen, is_news)
+    # Beside the user's own statement no turn is shown, unless it sums up what was settled: what was said or pasted in passing may be the
+    # opposite.
     stated = any(is_users_statement(one.item) for one in chosen)
-    chosen = [one for one in chosen if not (stated and one.item.kind == "context")]
+    chosen = [
+        one
+        for one in chosen
+        if not (stated and one.item.kind == "context" and one.item.id not in settled)
+    ]
     return chosen, Sought(frozenset(prompt.telling))
+
+
+def _follow_topics(
+    memory: Bethink,
+    prompt: PromptWords,
+    hits: Sequence[Hit],
+    described: Described,
+    is_news: Callable[[Memory], bool],
+) -> Described:
+    """Put the settlements of the first hits in their place, matched by the words of both.
+
+    The report of a problem has the words of its symptom; the rule that was settled has others.
+    """
+    found = find_settlements([hit.memory for hit in hits[:LOOKED_AT]], memory.store)
+    by_id = {hit.memory.id: hit for hit in hits}
+    replaced: set[str] = set()
+    joined: Described = []
+    for settled, from_ids in found:
+        leads = [by_id[id] for id in from_ids if id in by_id]
+        if settled.scope not in memory.scopes or not is_news(settled):
+            continue
+        texts = [settled.content, *(lead.memory.content[:LONGEST_LOOKED_AT] for lead in leads)]
+        pairs = max((lead.why.get("pairs", 0.0) for lead in leads), default=0.0)
+        joined.append((settled, match_words(prompt, set(tokenize("\n".join(texts))), pairs)))
+        replaced |= {settled.id, *(one.memory.id for one in leads if not is_choice(one.memory))}
+    return [*joined, *(one for one in described if one[0].id not in replaced)]
+
+
+def _replace_settled(
+    memory: Bethink, chosen: Sequence[Ranked[Memory]], is_news: Callable[[Memory], bool]
+) -> tuple[list[Ranked[Memory]], set[str]]:
+    """Replace what leads to a settlement by the settlement. Return the ids of settlements, too."""
+    found = find_settlements([one.item for one in chosen], memory.store)
+    settled_by = {
+        id: settled
+        for settled, from_ids in found
+        for id in from_ids
+        if settled.scope in memory.scopes and is_news(settled)
+    }
+    replaced = [
+        one._replace(item=settled_by[one.item.id])
+        if one.item.id in settled_by and not is_choice(one.item)
+        else one
+        for one in chosen
+    ]
+    unique = {one.item.id: one for one in reversed(replaced)}
+    return [*unique.values()][::-1], {settled.id for settled in settled_by.values()}
 
 
 def pick(ranked: Sequence[Ranked[Memory]], bars: Sequence[float]) -> list[Ranked[Memory]]:
@@ -204,15 +263,17 @@ def _match_by_judge(
     is_news: Callable[[Memory], bool],
 ) -> Described:
     """Match statements by the judge, all else by words; nothing where no model could say anything in time."""
-    worded = [pair for pair in by_words if pair[0].kind in STATEMENTS][:READ_BY_WORDS]
+    readable = [pair for pair in by_words if _is_readable(pair[0])]
+    worded = readable[:READ_BY_WORDS]
     first = [one for one, _ in worded]
     first = first or memory.list(filter=memory.filter(kinds=STATEMENTS), limit=1)
     readings = _ask_judge(memory, judge, text, first, is_news) if first else []
     if not readings:
         return []
     answers = {one.id: score_match(features) for one, features in worded} if asks else {}
-    others = [pair for pair in by_words if pair[0].kind not in STATEMENTS]
-    read = [(one, match_judge(chance, answers.get(one.id, 0.0))) for one, chance in readings]
+    others = [pair for pair in by_words if not _is_readable(pair[0])]
+    small = SMALL_EDIT.holds(text)
+    read = [(one, match_judge(chance, answers.get(one.id, 0.0), small)) for one, chance in readings]
     return [*others, *read]
 
 
@@ -259,7 +320,12 @@ def _find_near(memory: Bethink, text: str) -> list[Memory]:
         return []
     vector = turn_prompt(embedder.query(text), embedder.model)
     found = store.nearest(vector, embedder.model, memory.filter(kinds=STATEMENTS), READ_NEAREST)
-    return list(store.load(dict(found)).values())
+    return [one for one in store.load(dict(found)).values() if is_english(one.content)]
+
+
+def _is_readable(one: Memory) -> bool:
+    """Return True for what the judge was trained for: statements, in English."""
+    return one.kind in STATEMENTS and is_english(one.content)
 
 
 def is_in_every_context(one: Memory) -> bool:

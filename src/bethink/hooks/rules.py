@@ -83,9 +83,26 @@ def refresh(memory: Bethink) -> int:
     )
     if known.get("print") != print_of:
         keys = judge_statements(memory, statements)
-        known = {"keys": keys, "print": print_of}
+        known = {"keys": keys, "print": print_of, "gone": _list_gone(memory, statements)}
     state.write_json(find_file(database, scope), {**known, "stamp": stamp, "looked": looked})
     return len({id for rows in known["keys"].values() for id, _ in rows})
+
+
+def _list_gone(memory: Bethink, statements: Sequence[Memory]) -> list[str]:
+    """Hashes of the symbols that statements name and that the code has no more."""
+    from bethink.features.citations import find_gone_symbols
+
+    gone = find_gone_symbols(memory, statements)
+    return sorted({hash_key(f"symbol {name}") for names in gone.values() for name in names})
+
+
+def find_gone(index: Mapping[str, Any], one: Memory, root: Path) -> str:
+    """The first file, command or symbol of a statement that no longer exists; '' if all do."""
+    from bethink.features.citations import find_missing, find_symbols
+
+    hashes = set(index.get("gone") or ())
+    symbols = (name for name in find_symbols(one.content) if hash_key(f"symbol {name}") in hashes)
+    return next(iter(find_missing(one.content, root)), "") or next(symbols, "")
 
 
 def list_statements(memory: Bethink) -> list[Memory]:

@@ -44,7 +44,8 @@ _SECONDS = 5.0  # until the settings are read, which may say otherwise
 _LOOK = 0.05  # seconds between two looks at the clock
 COUNTING = 0.3  # seconds that counting a failure may take
 _BUSY = 1.0  # seconds to wait for a lock of another process
-HELPER_SHARE = 0.6  # part of `hook_seconds` for the helper; the rest is for doing without it
+# Part of `hook_seconds` for the helper; the rest is for doing without it. By hand.
+HELPER_SHARE = 0.6
 MOST_OPENED = 4  # memories that a helper keeps open
 _NOTED = ("stop", "subagent-stop", "pre-compact", "post-compact", "session-end")
 SUBAGENT_TOKENS = 300  # of a sub-agent's briefing: its task says what it needs; set by hand
@@ -357,7 +358,8 @@ def answer(hook: Hook, memory: Bethink, meaning: bool = True) -> str:
 
         room = min(SUBAGENT_TOKENS, memory.config.briefing_tokens)
         # The sub-agent gets it, not the session, so it is not recorded as shown.
-        return state.render_answer(hook, render_briefing(hook, memory, room).text)
+        text = render_briefing(hook, memory, room).text
+        return state.render_answer(hook, text) if text and state.claim_event(hook) else ""
     elif hook.event.startswith("tool"):
         from bethink.hooks.tool import recall_for_calls
 
@@ -367,6 +369,8 @@ def answer(hook: Hook, memory: Bethink, meaning: bool = True) -> str:
 
         context = recall_for_prompt(hook, memory, meaning)
     output = state.render_answer(hook, context.text)
+    if output and not state.claim_event(hook):
+        return ""
     if output:
         state.note_delivery(hook, context.ids, context.digest, memory.project.scope)
     return output

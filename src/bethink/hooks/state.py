@@ -42,6 +42,7 @@ HEXADECIMAL = frozenset("0123456789abcdef-")
 LONGEST_MESSAGE = 300  # characters of a failure
 _OTHER = "unknown"  # replaces hosts and events that do not exist, so that there are few rows
 MOST_IDS = 1000  # of one session; the oldest go first
+_ONE_EVENT = 30.0  # seconds in which the hooks of two agents for one event run
 MOST_SESSIONS = 500  # of which is kept what they were given
 
 
@@ -303,6 +304,27 @@ def claim(hook: Hook, id: str) -> bool:
         return False
     except OSError:
         return True
+    return True
+
+
+def claim_event(hook: Hook) -> bool:
+    """Return False if another agent's hook answered the same event of this session a moment ago.
+
+    VS Code runs the hooks of Claude Code and of Copilot for one session. The first one owns the event.
+    """
+    path = _deliveries_file(hook)
+    if path is None:
+        return True
+    owned = path.with_name(f"{path.stem}-{digest(f'{hook.event} {hook.prompt}')}.event")
+    with suppress(OSError):
+        host, age = owned.read_text("utf-8"), time.time() - owned.stat().st_mtime
+        if host != hook.host and age < _ONE_EVENT:
+            return False
+    with suppress(OSError):
+        make_private(path.parent)
+        fresh = owned.with_name(f"{owned.name}.{os.getpid()}-{get_ident()}")
+        fresh.write_text(hook.host, "utf-8")
+        fresh.replace(owned)
     return True
 
 

@@ -20,8 +20,6 @@ from bethink.model import ToolEvent
 from bethink.text.shell import shorten_command
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bethink.api import Bethink
     from bethink.hooks.prompt import Context
     from bethink.ingest.failures import Failure
@@ -33,6 +31,8 @@ _TOKENS = 60  # of the line, without the marks around it
 
 def find_failure(hook: Hook, call: ToolCall) -> Failure | None:
     """Return the failure of a call, if its outcome is certain and its error can be named."""
+    if not call.command and call.failed:
+        return _read_tool_failure(hook, call)
     if not call.command or (not call.failed and not shows_failure(call.output)):
         return None
     from bethink.ingest.failures import read_failure, read_runs
@@ -42,6 +42,19 @@ def find_failure(hook: Hook, call: ToolCall) -> Failure | None:
     event = finish_event(event, call.output, call.failed)
     failed = [run for run in read_runs(event) if run.passed is False]
     return read_failure(failed[0], event) if failed else None
+
+
+def _read_tool_failure(hook: Hook, call: ToolCall) -> Failure | None:
+    from bethink.ingest.failures import read_tool_failure
+
+    event = ToolEvent(
+        tool=call.tool,
+        arguments=clean(call.arguments),
+        directory=hook.directory,
+        changes=call.changes,
+    )
+    event = finish_event(event, call.output, failed=True)
+    return read_tool_failure(event) if event.failed else None
 
 
 def is_wanted(hook: Hook, database: str, project: Project) -> bool:
@@ -80,7 +93,7 @@ def _find_fix(hook: Hook, call: ToolCall, memory: Bethink) -> tuple[str, str] | 
     known = find_fix(memory, failure) if failure else None
     if known is None or known.id in state.read_deliveries(hook).ids:
         return None
-    if _runs_fix(call.command, known.fix):
+    if _runs_fix(call.command, known.fix) or _is_gone(memory, known.fix):
         return None
     where = f", session {known.session[:8]}" if known.session else ""
     return known.id, f"This error was fixed before ({known.last[:10]}{where}): {known.fix}"
@@ -92,9 +105,14 @@ def _runs_fix(line: str, fix: str) -> bool:
     return bool(steps.intersection(re.findall(r"`([^`]+)`", fix)))
 
 
+def _is_gone(memory: Bethink, fix: str) -> bool:
+    """Return True if a fix names the place of a file that is not there any more."""
+    place = re.fullmatch(r"it is at `([^`]+)`", fix)
+    return place is not None and not (memory.project.worktree / place[1]).exists()
+
+
 def _find_rule(hook: Hook, call: ToolCall, memory: Bethink) -> tuple[str, str] | None:
     """A statement about the file or the command of a call, with its source."""
-    from bethink.features.citations import find_missing
     from bethink.hooks.prompt import drop_disputed, is_in_every_context, is_own
 
     touched = find_touched(call.file, call.command)
@@ -108,11 +126,11 @@ def _find_rule(hook: Hook, call: ToolCall, memory: Bethink) -> tuple[str, str] |
         own = is_own(hook, one) and not shown.emptied
         about = is_about(find_subjects(one.content[: rules.READ]), touched)
         if about and not own and not one.newer and not is_in_every_context(one):
-            return one.id, _describe_rule(one, find_missing(one.content, memory.project.worktree))
+            return one.id, _describe_rule(one, rules.find_gone(index, one, memory.project.worktree))
     return None
 
 
-def _describe_rule(one: Memory, missing: Sequence[str]) -> str:
+def _describe_rule(one: Memory, missing: str) -> str:
     where = f", session {one.session[:8]}" if one.session else ""
-    gone = f"; {missing[0]} no longer exists" if missing else ""
+    gone = f"; {missing} no longer exists" if missing else ""
     return f"{one.kind.capitalize()} ({one.created_at:%Y-%m-%d}{where}{gone}): {one.content}"

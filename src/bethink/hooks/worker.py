@@ -26,7 +26,7 @@ from bethink.errors import (
     NotFound,
     StoreError,
 )
-from bethink.features import conversations, share
+from bethink.features import conversations, reading, share
 from bethink.hooks import rules, spool, state
 from bethink.hooks.spool import SpoolEntry
 
@@ -99,8 +99,14 @@ def _work(database: str, path: Path, until: float) -> bool:
                     share.read_shared(memory)
             elif not _read(memory, path, entry, until):
                 return False
+            # Memories from before the project had texts in another language.
+            memory.complete_languages(
+                memory.scopes, most=None, goes_on=lambda: time.monotonic() < until
+            )
             with suppress(JudgeError):  # the index of rules waits for a judge
                 rules.refresh(memory)
+            if memory.config.llm:
+                reading.read_ended(memory, [entry.session] if entry.event == "session-end" else [])
         if _may_go_on(entry):
             spool.write(path, entry._replace(attempts=0))
             return False
@@ -144,6 +150,7 @@ def _read(memory: Bethink, path: Path, entry: SpoolEntry, until: float) -> bool:
                 embed=embed,
                 silent=silent,
                 named=False,
+                advised=False,  # a language model reads the session when it is over
                 environment={**os.environ, **entry.places},
             )
             for number, _ in enumerate(parts):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         edit,
         git,
         ideas,
+        languages,
         pipeline,
         reconcile,
         redact,
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     )
 
 STAGES = """
-analyze code compare edit git ideas pipeline reconcile redact sync undo
+analyze code compare edit git ideas languages pipeline reconcile redact sync undo
 """.split()
 
 

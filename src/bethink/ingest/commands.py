@@ -168,7 +168,7 @@ def name_family(command: str) -> str:
 
 
 def name_job(command: str) -> str:
-    """The work of a command, whichever runner starts it: `pytest` for `uv run pytest`, `npm test` for `pnpm run test`."""
+    """The work of a command under any runner: `pytest` for `uv run pytest`."""
     words = strip_command(command).split()
     for runner in RUNNERS:
         if words[: len(runner)] == list(runner) and len(words) > len(runner):

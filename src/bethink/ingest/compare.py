@@ -41,14 +41,15 @@ from bethink.model import NOTHING, STATEMENTS, Change, Filter, Memory, Relation
 from bethink.store.base import Store
 
 MOST_KNOWN = 12  # known statements that a new one is compared with
-_BY_NAME, MOST_WAITING = 3, 4  # of them that only share a name with it, and that wait for an answer
+# Of them that only share a name with it, and that wait for an answer. By hand.
+_BY_NAME, MOST_WAITING = 3, 4
 # Nearness below which two statements are about something else: of 60 that replace another none is below .17. An answer need not
 # resemble its question at all (half are below .16), so the nearest that wait are asked about in any case, and so are the few
 # nearest of all, which may say it in another language (pairs of 2026-11).
 _NEAR, _NEAREST = 0.15, 3
 MOST_PAIRS = 512  # that the judge is asked about in one write: some seconds of one core
-FEWEST_WORDS = 2  # words of what can be a statement
-# Nearness from which a text that states a change is compared with a known one, where no judge is at hand.
+FEWEST_WORDS = 2  # words of what can be a statement; by hand
+# Nearness from which a text that states a change is compared with a known one, where no judge is at hand. By hand.
 SUBJECT = 0.25
 SPOKEN_SOURCES = ("note", "transcript")  # sources in which one thing replies to another
 

@@ -56,6 +56,7 @@ from bethink.ingest.titles import (
 )
 from bethink.ingest.topics import Topic, TopicTurn, arrange, resume_state, segment
 from bethink.language.change import TURNS_ROUND
+from bethink.language.detect import is_english
 from bethink.language.reports import BEGINS_WORK
 from bethink.llm import Model, tasks
 from bethink.llm.base import ModelError
@@ -87,14 +88,12 @@ from bethink.text import new_id
 ECHO_SHARE = (
     0.85  # share of an idea's words from which it echoes a memory: of six words all, by hand
 )
-EARLIER_TURNS = 6  # earlier turns that are context for ideas and topics
+EARLIER_TURNS = 6  # earlier turns that are context for ideas and topics; by hand
 MENDED_KINDS = ("todo", "problem")  # kinds that work settles
 MOST_REPORTS = 12  # commits and reports of a page that may complete a to-do
-FILES_PER_TURN = 8  # files of a turn that it is filed under
-FIRM_CONFIDENCE, TENTATIVE_CONFIDENCE = (
-    0.9,
-    0.6,
-)  # confidence of an idea that the model calls firm, or not
+FILES_PER_TURN = 8  # files of a turn that it is filed under; by hand
+# Confidence of an idea that the model calls firm, or not. By hand.
+FIRM_CONFIDENCE, TENTATIVE_CONFIDENCE = 0.9, 0.6
 BOUNDARY_CHARACTERS = 600  # characters before and after a boundary that the model sees
 MOST_BOUNDARIES = 12  # places asked about at once
 
@@ -542,7 +541,8 @@ def _find_done(recipe: Recipe, made: Sequence[Memory], spoken: Sequence[NewTurn]
     judge = recipe.options.judge() if closes else None
     if judge is None:
         return {}
-    wanted = list(_find_waiting(recipe, made, reports))
+    found = _find_waiting(recipe, made, reports)
+    wanted = [one for one in found if is_english(one[0].content) and is_english(one[1])]
     judged = judge.relate([(leave_label_out(old), text) for old, text, _ in wanted])
     return {
         old.id: turn.id

@@ -8,6 +8,7 @@ the conversation says so.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
@@ -61,6 +62,17 @@ RECAP_CHARACTERS = 1_000  # a longer text of an agent's host is no recap
 # Facts that are kept from page to page: more than a digest of 60 tokens can show.
 MOST_COMMITS, MOST_PULLS, MOST_CHECKS, MOST_EDITS, MOST_ASKED = 6, 3, 4, 4, 8
 NOTHING_LEFT, NOT_PUSHED = "nothing", "not pushed"
+# Words of commands by what they check.
+CHECK_KINDS = {
+    "lint": frozenset(
+        "lint eslint ruff clippy fmt format prettier biome golangci flake vale".split()
+    ),
+    "types": frozenset("typecheck tsc mypy pyright types".split()),
+    "test": frozenset(
+        "test tests pytest jest vitest unittest spec rspec phpunit ctest mocha".split()
+    ),
+    "build": frozenset("build compile make vite webpack rollup".split()),
+}
 # Weight of a request: the most that tools did for it, and that it asks for work. Set by hand on 22 sessions.
 WORK_WEIGHT, WISH_WEIGHT = {"edit": 1, "commit": 2, "pull request": 2}, 1.5
 
@@ -121,13 +133,31 @@ def _add_work(course: Course, facts: Sequence[Fact]) -> Course:
     commits = [name for what, name in facts if what == "commit"]
     pulls = [name for what, name in facts if what == "pull request"]
     edits = [path.rpartition("/")[2] for what, path in facts if what == "edit"]
-    outcomes = {name: what == "passed" for what, name in facts if what in ("passed", "failed")}
+    checks = dict(course.checks)
+    for what, name in facts:
+        if what in ("passed", "failed"):
+            # Another run of the same kind says how it is now: `bun run test` fails where `bun run test:env` passes.
+            same = [known for known in checks if name_check(known) == name_check(name)]
+            checks = {known: passed for known, passed in checks.items() if known not in same}
+            checks[name] = what == "passed"
+        elif what in ("edit", "commit"):
+            # A change since then may have mended it: nobody knows.
+            checks = {known: passed for known, passed in checks.items() if passed}
     return course._replace(
         commits=[*course.commits, *commits][-MOST_COMMITS:],
         pulls=[*course.pulls, *pulls][-MOST_PULLS:],
         edits=list(dict.fromkeys([*course.edits, *edits]))[-MOST_EDITS:],
-        checks=dict([*{**course.checks, **outcomes}.items()][-MOST_CHECKS:]),
+        checks=dict([*checks.items()][-MOST_CHECKS:]),
     )
+
+
+def name_check(command: str) -> str:
+    """Return the kind of check a command runs, or the command itself if that is unclear."""
+    words = {word for word in re.split(r"[^a-z]+", command.lower()) if word}
+    for kind, names in CHECK_KINDS.items():
+        if words & names:
+            return kind
+    return command
 
 
 def _add_requests(known: Sequence[Any], turns: Turns, work: Work) -> list[Request]:

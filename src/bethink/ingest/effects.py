@@ -161,7 +161,12 @@ def choose_judged(words: Sequence[Mapping[str, float]]) -> list[int]:
 
 @cache
 def read_weights(name: str) -> Weights:
-    stored: dict[str, Any] = json.loads(EFFECT_WEIGHTS.read_text("utf-8"))[name]
+    return load_weights(EFFECT_WEIGHTS, name)
+
+
+def load_weights(file: Path, name: str) -> Weights:
+    """Read one regression of a file."""
+    stored: dict[str, Any] = json.loads(file.read_text("utf-8"))[name]
     return Weights(
         tuple(stored["features"]),
         tuple(stored["mean"]),

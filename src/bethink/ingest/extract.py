@@ -36,17 +36,17 @@ ANALYSED_CHARACTERS = 20_000  # characters that are analysed; the rest of a text
 CUE_CHARACTERS = (
     5_000  # what a memory is, it says early; a long one would collect cues of every kind
 )
-# Of a summary. A character of a script without spaces is most of a word.
+# Of a summary. A character of a script without spaces is most of a word. By hand.
 SUMMARY_LINE_WORDS, SUMMARY_LINE_CHARACTERS, SUMMARY_WIDE = 20, 240, 6
 TELLING_SENTENCE = 20  # characters from which a sentence says more than "Hello!"
 MOST_KEYWORDS = 8
 LONGEST_KEYWORD = 80  # nobody looks for a longer one
 ENTITY_LIMIT = 20
-USUAL_CONFIDENCE = 0.8
-CLEAR_CUE = 1.3  # weaker cues than this say nothing by themselves
+USUAL_CONFIDENCE = 0.8  # by hand
+CLEAR_CUE = 1.3  # weaker cues than this say nothing by themselves; by hand
 # A hedge in a quoted text does not make it less certain: one in an abstract cost scifact 1.5 points of nDCG@10.
 QUOTED_KINDS = ("document", "code", "handoff")
-KIND_IMPORTANCE = {"decision": 7.0, "gotcha": 7.0, "preference": 6.0, "context": 3.0}
+KIND_IMPORTANCE = {"decision": 7.0, "gotcha": 7.0, "preference": 6.0, "context": 3.0}  # by hand
 HIDDEN_CHARACTER = "\x00"
 # A word or an identifier.
 _TOKEN = r"[^\W\d]\w*(?:(?:[./:\\-]|::|->)[^\W_]\w*)*"

@@ -24,6 +24,14 @@ from bethink.ingest.commands import (
     split_line,
     strip_command,
 )
+from bethink.ingest.tools import (
+    EDIT_CONFLICT,
+    NEAR,
+    TOOL_KINDS,
+    describe_call,
+    find_tool_fix,
+    read_tool_error,
+)
 from bethink.model import COMMAND_LENGTH, ToolEvent
 from bethink.text import blake2b, compile_late
 
@@ -183,10 +191,11 @@ JOINT = " && "
 _SETTINGS = compile_late(
     r"\.(?:json|jsonc|toml|ya?ml|ini|cfg|conf|env|lock|properties|gradle|mod|xml)$|/\.[\w.-]+$|file$"
 )
-_REMEMBERED = 12  # changes since a failure
-_PENDING = 12  # failures of a session that wait for their fix
-_NEAR = 4  # commands behind a failure among which another form of it counts as its correction
-_FILES = 2  # edited files that can be named as the fix
+_REMEMBERED = 12  # changes since a failure; a bound
+_PENDING = 12  # failures of a session that wait for their fix; a bound
+# Commands behind a failure among which another form of it counts as its correction. By hand.
+_NEAR = 4
+_FILES = 2  # edited files that can be named as the fix; by hand
 _TEXT = 160  # characters of a command, an error or a changed line
 _ERROR_LENGTH = 600  # characters of an error that its signature is made of
 
@@ -508,6 +517,11 @@ def name_kind(command: str, error: str) -> str:
     return "type or lint rule" if _CHECKS.search(command[:300]) else "other"
 
 
+def is_check(command: str) -> bool:
+    """Return True for a command that tests, builds or lints."""
+    return bool(_TESTS.search(command[:300]) or _CHECKS.search(command[:300]))
+
+
 def read_failure(run: Run, event: ToolEvent) -> Failure | None:
     """The failure of a run, where its error can be named and it is worth keeping."""
     line = _find_error_line(event.output)
@@ -527,9 +541,16 @@ def follow_events(
     """The failures that were fixed, and those that still wait, each with the changes since."""
     pending, fixed = list(waiting), []
     for event in events:
-        if event.file:
-            if event.failed is not True:
+        if event.tool:
+            ended, pending = _follow_tool(pending, event)
+            fixed += ended
+        if event.file or event.tool:
+            if event.file and event.failed is not True:
                 _note_change(pending, [event.file, event.change])
+            pending = [
+                one._replace(commands=one.commands + 1) if one.failure.kind in TOOL_KINDS else one
+                for one in pending
+            ]
             continue
         for run in read_runs(event):
             if run.passed is False:
@@ -553,6 +574,34 @@ def follow_events(
                 _note_change(pending, ["", run.command])
         pending = [one._replace(commands=one.commands + 1) for one in pending]
     return fixed, pending[-_PENDING:]
+
+
+def _follow_tool(pending: list[Pending], event: ToolEvent) -> tuple[list[Failure], list[Pending]]:
+    """The failures of tools that a call fixed, and those that still wait, its own included."""
+    if event.failed:
+        failure = read_tool_failure(event)
+        return [], _take_failure(pending, failure)
+    fixed: list[Failure] = []
+    kept: list[Pending] = []
+    for one in pending:
+        failure, fix = one.failure, None
+        if failure.kind in TOOL_KINDS and one.commands < NEAR:
+            fix = find_tool_fix(failure.kind, failure.command, failure.error, event)
+        if fix is None:
+            kept.append(one)
+        elif fix and (failure.kind != EDIT_CONFLICT or failure.times > 1):
+            fixed.append(failure._replace(fix=fix, fixed_line=event.line))
+    return fixed, kept
+
+
+def read_tool_failure(event: ToolEvent) -> Failure | None:
+    """The failure of a tool that is no shell, where it is worth keeping."""
+    found = read_tool_error(event, normalise_error)
+    if found is None:
+        return None
+    kind, error, own = found
+    call = describe_call(event)
+    return Failure(call, event.directory, _shorten(error), own, kind, event.line, event.at)
 
 
 def _note_change(pending: Sequence[Pending], change: list[str]) -> None:

@@ -34,6 +34,7 @@ MOST_BYTES = 48_000_000
 MOST_FILES = 6
 LATEST = 4_102_444_800  # seconds: what is dated after 2099 was dated by a broken clock
 TIME_LIMIT = 60.0
+_WORD_LIMIT = 3.0  # seconds to look for one word
 _LONGEST = 1_200  # characters of what a commit tells
 _READ = 20_000  # characters of a message that are looked at
 # Chosen on the labelled messages in tests/fixtures/analyze/commits.txt, like the weights of the cues.
@@ -154,7 +155,32 @@ def _read_commits(data: bytes, mark: bytes) -> Iterator[Commit]:
         yield Commit(id, when, who, redact(message).text, tuple(files[:MOST_FILES]))
 
 
-def _run_git(root: Path, arguments: Sequence[str]) -> tuple[bytes, str | None]:
+def list_renames(root: Path) -> list[tuple[str, str]]:
+    """The renames of files in a history, oldest first, as (old path, new path)."""
+    plain = [word for word in LOG if word not in ("--no-renames", "--name-only")]
+    wanted = [f"--max-count={MOST_READ}", "--format=", "-M", "--diff-filter=R", "--name-status"]
+    data, _ = _run_git(root, [*wanted, "--"], plain)
+    parts = data.decode("utf-8", "replace").replace("\n", "").split("\0")
+    found = [
+        (parts[at + 1], parts[at + 2])
+        for at, part in enumerate(parts[:-2])
+        if re.fullmatch(r"R\d{1,3}", part)
+    ]
+    return found[::-1]
+
+
+def had_word(root: Path, word: str) -> bool:
+    """Return True if a change of a history added or removed this word."""
+    plain = [part for part in LOG if part not in ("--name-only", "-z")]
+    data, _ = _run_git(
+        root, ["--max-count=1", "--format=%H", f"-S{word}", "--"], plain, _WORD_LIMIT
+    )
+    return bool(data.strip())
+
+
+def _run_git(
+    root: Path, arguments: Sequence[str], log: Sequence[str] = (), limit: float | None = None
+) -> tuple[bytes, str | None]:
     """Return what git prints of a history, up to a bound in size and time, and the reason if it failed.
 
     The reason has no trailing period.
@@ -168,14 +194,14 @@ def _run_git(root: Path, arguments: Sequence[str]) -> tuple[bytes, str | None]:
         trouble = None
         try:
             done = subprocess.run(
-                [*LOG, *arguments],
+                [*(log or LOG), *arguments],
                 cwd=root,
                 env=environment | _ENVIRONMENT,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.PIPE,
                 start_new_session=True,
-                timeout=TIME_LIMIT,
+                timeout=limit or TIME_LIMIT,
             )
             if done.returncode:
                 message = clean(done.stderr.decode("utf-8", "replace")).partition("\n")[0]

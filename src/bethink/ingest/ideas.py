@@ -18,6 +18,8 @@ from typing import NamedTuple
 
 from bethink.config import Config
 from bethink.ingest.extract import entities
+from bethink.ingest.lasting import Form, weigh_lasting
+from bethink.ingest.picks import complete, read_answers, write_reply
 from bethink.ingest.provenance import find_own
 from bethink.ingest.reports import tells_what_remains
 from bethink.ingest.sentences import LONGEST_STATEMENT, Statement, statements
@@ -27,6 +29,7 @@ from bethink.judge import Judge, StatementReading, asks, describe_place
 from bethink.language.change import CHANGED_MIND
 from bethink.language.hedging import is_tentative
 from bethink.language.kinds import ASKED_OF_ANYBODY, OF_A_PROJECT, WAY_OF_WORKING, cue_scores
+from bethink.language.lasting import STANDING
 from bethink.language.pattern import compile_pattern, fold_case
 from bethink.language.pointing import POINTS_BACK
 from bethink.language.questions import ASKS_LEAVE
@@ -37,19 +40,24 @@ from bethink.model import Entity
 
 # How probably a statement must be worth keeping, by who says it: where half to two thirds of what is kept is what a careful
 # reader would keep, on 22 labelled conversations that the judge never saw (bench/LOG.md, 2026-11-16).
-WORTH_KEEPING = {"user": 0.14, "assistant": 0.14, "working": 0.18}
+WORTH_KEEPING = {"assistant": 0.14, "working": 0.18}
+# How probably a user's statement must last: where six of ten that are kept are right, and eight of ten that last are kept, on repositories
+# that the regression did not see (bench/LOG.md, 2026-11-18).
+USER_LASTS = 0.25
 SPEAKERS = ("user", "assistant")
 LASTING_KINDS = ("decision", "preference", "gotcha", "fact", "problem", "solution", "pattern")
-LABELLED_CHANCE = 0.8  # chance of a kind that a label or a heading says outright
-FIRM_CHANCE = 0.75  # chance from which what an assistant says is firm
-_IDEAS_PER_TURN, TODOS_PER_TURN = 3, 12  # ideas of one turn; items of what is to do
+LABELLED_CHANCE = 0.8  # chance of a kind that a label or a heading says outright; by hand
+FIRM_CHANCE = 0.75  # chance from which what an assistant says is firm; by hand
+# Ideas of one turn, by who speaks; items of what is to do. By hand.
+IDEAS_PER_TURN = {"user": 8, "assistant": 3, "working": 3}
+TODOS_PER_TURN = 12
 PUT_OFF_TODO = 0.3  # chance of a to-do from which what a user puts off is one; set by hand
-STILL_OPEN = 0.5  # chance from which a request that nobody took up is something to do
-PLAIN_CUE = (
-    3.0  # of the lexicon's cues: "watch out" is a gotcha, "always" and "I prefer" a preference
-)
+STILL_OPEN = 0.5  # chance from which a request that nobody took up is something to do; by hand
+# Of the lexicon's cues: "watch out" is a gotcha, "always" and "I prefer" a preference. By hand.
+PLAIN_CUE = 3.0
 CUE_BEGINNING = 40  # characters of a sentence in which a cue says what all of it is; set by hand
-SHARED_MOST = 0.6  # share of the shorter text's words from which two texts may say the same
+# Share of the shorter text's words from which two texts may say the same. By hand.
+SHARED_MOST = 0.6
 # Words of the context of a statement that the judge sees, as in its training.
 HEADING_WORDS, ABOVE_WORDS, BELOW_WORDS, ASKED_WORDS, REPLY_WORDS = 8, 20, 14, 20, 16
 
@@ -80,6 +88,8 @@ class PlacedStatement(NamedTuple):
     text: str  # with the sentence of its paragraph that goes on from it
     replied: bool  # the other said something of substance to it
     last: bool  # of a user, or nobody but the assistant has spoken since
+    unheard: str = ""  # of a user's statement the context without the reply
+    width: int = 0  # characters of its turn
 
 
 def open_reader(config: Config, judge: Judge | None = None) -> Judge | None:
@@ -107,12 +117,16 @@ def read_ideas(
     """
     placed = list(place_statements(turns, first, asked))
     readings = judge.read([(each.context, each.statement.text) for each in placed])
+    # A user's words last or not, however the agent replied.
+    own = [each for each in placed if each.speaker == "user"]
+    unheard = iter(judge.read([(each.unheard, each.statement.text) for each in own]))
     found: list[Found] = []
     following = [*placed[1:], None][: len(placed)]
     for each, after, reading in zip(placed, following, readings, strict=True):
-        kind, chance = _name_kind(each, reading)
-        alone = kind == "preference" and holds_anywhere(each.statement.text)
-        if kind in ("question", "todo") or alone or _begins_another(kind, each, after):
+        alone = next(unheard) if each.speaker == "user" else reading
+        kind, chance = _name_kind(each, reading, alone)
+        anywhere = kind == "preference" and holds_anywhere(each.statement.text)
+        if kind in ("question", "todo") or anywhere or _begins_another(kind, each, after):
             each = each._replace(text=each.statement.text)
         if kind != "none" and not (found and _goes_on(found[-1], kind, each)):
             found.append((chance, kind, each))
@@ -179,18 +193,35 @@ def place_statements(
             speaker = "working" if role == "assistant" and turn != run[-1] else role
             own = by_turn[turn]
             if role == "user":
-                own = _find_own_statements(turns[turn][1], asked.get(turn, ()))
+                answered = turns[before[-1]][1] if before else ""
+                own = _find_own_statements(turns[turn][1], asked.get(turn, ()), answered)
             for at in _list_telling(own, speaker):
                 place = _describe_place(speaker, own, at, words_before, reply)
-                text = _grow(own, at)
-                yield PlacedStatement(turn, speaker, own[at], place, text, replied, last)
+                unheard = _describe_place(speaker, own, at, words_before, ())
+                text, width = _grow(own, at), len(turns[turn][1])
+                yield PlacedStatement(
+                    turn, speaker, own[at], place, text, replied, last, unheard, width
+                )
 
 
-def _find_own_statements(text: str, asked: tuple[str, ...]) -> list[Statement]:
-    """Return the statements of a turn that are the user's own words."""
+def _find_own_statements(text: str, asked: tuple[str, ...], before: str = "") -> list[Statement]:
+    """Return the statements of a turn that are the user's own words.
+
+    Answers and short replies are completed by what they answer; a pick or an assent is a decision.
+    """
+    answers = read_answers(text, asked)
+    if answers:
+        return [
+            Statement(one.text, one.text, at, "", "decision", at, write_reply(one))
+            for at, one in enumerate(answers)
+        ]
     own = find_own(text, asked)
-    before = "\n".join(text.split("\n")[: own.lines])
-    return [each for each in statements(before) if own.hold(each.text)]
+    reply = complete(own.text, before) if own.whole else None
+    if reply:
+        label = "decision" if reply.settles else None
+        return [Statement(reply.text, reply.text, 0, "", label, 0, write_reply(reply))]
+    typed = "\n".join(text.split("\n")[: own.lines])
+    return [each for each in statements(typed) if own.hold(each.text)]
 
 
 def _list_telling(own: Sequence[Statement], speaker: str) -> list[int]:
@@ -217,7 +248,7 @@ def _describe_place(
 
 def _grow(own: Sequence[Statement], at: int) -> str:
     """Add the next sentence of its paragraph to a short statement: it often gives the reason."""
-    text = own[at].text
+    text = own[at].completed or own[at].text
     after = own[at + 1] if own[at + 1 :] else None
     if after is None or after.line != own[at].line or _is_passing(after) or asks(after.core):
         return text
@@ -225,6 +256,8 @@ def _grow(own: Sequence[Statement], at: int) -> str:
 
 
 def _says_something(statement: Statement) -> bool:
+    if statement.completed:
+        return True
     idle = ANNOUNCES_STEP.holds(statement.core) and not statement.core.endswith("?")
     return statement.label != "none" and not idle and len(content_words(statement.text)) > 1
 
@@ -237,29 +270,52 @@ def _is_passing(statement: Statement) -> bool:
 # Kinds
 
 
-def _name_kind(each: PlacedStatement, reading: StatementReading) -> tuple[str, float]:
-    """Return the kind of a statement and its probability, or "none"."""
-    user, core = each.speaker == "user", each.statement.core
-    waiting = _name_waiting(each, reading)
-    if waiting is not None:
+def _name_kind(
+    each: PlacedStatement, reading: StatementReading, unheard: StatementReading
+) -> tuple[str, float]:
+    """Return the kind of a statement and its probability, or "none".
+
+    `unheard` is the reading of a user's statement without the reply to it.
+    """
+    user, statement = each.speaker == "user", each.statement
+    if user and statement.label == "decision":
+        return "decision", LABELLED_CHANCE
+    rule = user and STANDING.holds(statement.text)
+    waiting = None if rule else _name_waiting(each, reading)
+    if waiting in ("question", "todo"):
         return waiting, LABELLED_CHANCE
+    if user:
+        return _name_users_kind(each, unheard)
     chance = reading.worth * sum(reading.kinds[kind] for kind in LASTING_KINDS)
-    if chance < WORTH_KEEPING[each.speaker] or _settles_nothing(each):
+    passing = REPORTS_OWN_WORK.holds(statement.core) or asks(statement.text)
+    if waiting or passing or chance < WORTH_KEEPING[each.speaker]:
         return "none", 0.0
-    clear = _find_cued(core) if user else {}
+    return max(LASTING_KINDS, key=reading.kinds.__getitem__), chance**0.5
+
+
+def _name_users_kind(each: PlacedStatement, reading: StatementReading) -> tuple[str, float]:
+    """Return the kind of what a user says, if it lasts, and the probability that it does."""
+    statement = each.statement
+    passing = is_tentative(statement.core) or CHANGED_MIND.holds(statement.core)
+    chance = 0.0 if passing else weigh_lasting(_make_form(each), reading, user=True)
+    if chance < USER_LASTS:
+        return "none", 0.0
+    clear = _find_cued(statement.core)
     kind = max(LASTING_KINDS, key=lambda kind: (clear.get(kind, 0.0), reading.kinds[kind]))
-    own_way = kind == "decision" and user and holds_anywhere(each.statement.text)
-    return "preference" if own_way else kind, chance**0.5
+    own_way = kind == "decision" and holds_anywhere(statement.text)
+    return "preference" if own_way else kind, chance
 
 
-def _settles_nothing(each: PlacedStatement) -> bool:
-    """Return True for a question, a thought, an announced change of mind, or an agent's report of work."""
-    core = each.statement.core
-    if each.speaker == "user":
-        passing = is_tentative(core) or CHANGED_MIND.holds(core)
-    else:
-        passing = REPORTS_OWN_WORK.holds(core)
-    return passing or asks(each.statement.text)
+def _make_form(each: PlacedStatement) -> Form:
+    statement = each.statement
+    return Form(
+        statement.text,
+        statement.position,
+        each.width,
+        statement.label,
+        bool(statement.heading),
+        each.speaker == "working",
+    )
 
 
 def _find_cued(core: str) -> dict[str, float]:
@@ -320,7 +376,7 @@ def _keep_different(found: Sequence[Found]) -> list[Found]:
     of_turn: Counter[tuple[int, bool]] = Counter()
     for chance, kind, each in sorted(found, key=lambda one: -one[0]):
         place = each.turn, kind == "todo"
-        most = TODOS_PER_TURN if kind == "todo" else _IDEAS_PER_TURN
+        most = TODOS_PER_TURN if kind == "todo" else IDEAS_PER_TURN[each.speaker]
         # A sentence that is kept as another idea of the same kind is removed here; one of another kind may give the reason.
         own = [known for _, other, known in kept if (other, known.turn) == (kind, each.turn)]
         if any(known.text in each.text for known in own):

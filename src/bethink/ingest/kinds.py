@@ -28,7 +28,7 @@ KIND_SHARES = {
 }
 CUE_WEIGHT = 0.5  # what a cue's weight adds to the logarithm of a probability
 LEAST_PROBABILITY = 0.001  # a probability that is as good as none
-NOTHING_STATED = 0.5  # how probably a text states nothing for its words alone to decide
+NOTHING_STATED = 0.5  # how probably a text states nothing for its words alone to decide; by hand
 # Kinds that only cues tell: to the judge they are facts.
 SORTS_OF_FACT = (
     *("architecture", "component", "domain", "relationship"),

@@ -24,6 +24,7 @@ from bethink.ingest.kinds import choose_kind
 from bethink.ingest.reconcile import REPEATED, REWORDED, STATED, holds_one_statement
 from bethink.ingest.redact import redact, redact_value
 from bethink.judge import Judge, asks, describe_place
+from bethink.language.detect import is_english
 from bethink.model import (
     NOTHING,
     Batch,
@@ -168,6 +169,7 @@ def _needs_kind(one: Read) -> bool:
         one.source.type == "note"
         and one.passage.kind is None
         and holds_one_statement(text)
+        and is_english(text)
         and not find_label(text)
         and not asks(text)
     )
@@ -442,7 +444,7 @@ def _list_outcomes(
 
 # Vectors: through two levels of cache, so that the same text is never embedded twice for a model
 
-_PAGE = 64  # memories that are embedded anew in one write
+_PAGE = 64  # memories that are embedded anew in one write; a bound
 RECENT_TEXTS = 2048  # texts whose vectors a process keeps at hand
 
 Vectors = tuple[list[Any], dict[str, Any]]  # of each text, and those made just now by hex hash
@@ -552,8 +554,9 @@ def reindex(
     write: Callable[..., Any],
     full: bool,
     progress: Callable[[int, int], None] | None,
+    keep: Embedder | None = None,
 ) -> int:
-    """Embed the memories and topics that have no vector of this model, and drop the vectors of others.
+    """Embed the memories and topics that have no vector of this model, and drop the vectors of others but `keep`.
 
     With `full` everything derived is made anew. Returns the number of memories embedded. Each page is a separate write, so it can be
     interrupted and resumed. A memory that is changed while its old text is being embedded is left alone, and comes again if the change
@@ -576,6 +579,6 @@ def reindex(
         one_each = {id: vectors[:1] for id, vectors in parts["span_vectors"].items()}
         write(**parts | {"span_vectors": one_each})
     for model in store.models():
-        if model != embedder.model:
+        if model not in (embedder.model, keep.model if keep else ""):
             store.drop_vectors(model)
     return done

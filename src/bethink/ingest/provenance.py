@@ -38,15 +38,16 @@ READ_OWN_CHARACTERS = (
 # A line that counts if it is alone: 7 of 10 statements of users in labelled real sessions are in such lines (bench/LOG.md, 2026-11-18).
 SHORT_SENTENCES, SHORT_WIDTH = 3, 420
 LONG_WIDTH, MOST_TYPED_LINES = 2_500, 30  # nobody types more to an agent at once
-QUOTED_WORDS = 5  # of a quotation that can be a statement; a shorter one is a name
-QUOTED_WIDE = 8  # the same in characters of a script without spaces
-NAME_WORDS = 6  # of a file, a branch or a test whose name can be a statement
-LABEL_WORDS = 4  # before a colon that makes a line a field: "Summary: …"
-TEASER_WORDS = 3  # of a question that is about the statement behind it
-CHECK_WORDS = 9  # of a question that only asks if something is true
-WRAPPED = 55  # characters of a line that an editor, and not a person, broke in mid-sentence
-INTRODUCTION_WORDS = 10  # of a sentence that does no more than announce a text
-BEHIND_COLON = 3  # words behind a colon that can be a statement
+QUOTED_WORDS = 5  # of a quotation that can be a statement; a shorter one is a name; by hand
+QUOTED_WIDE = 8  # the same in characters of a script without spaces; by hand
+NAME_WORDS = 6  # of a file, a branch or a test whose name can be a statement; by hand
+LABEL_WORDS = 4  # before a colon that makes a line a field: "Summary: …"; by hand
+TEASER_WORDS = 3  # of a question that is about the statement behind it; by hand
+CHECK_WORDS = 9  # of a question that only asks if something is true; by hand
+# Characters of a line that an editor, and not a person, broke in mid-sentence. By hand.
+WRAPPED = 55
+INTRODUCTION_WORDS = 10  # of a sentence that does no more than announce a text; by hand
+BEHIND_COLON = 3  # words behind a colon that can be a statement; by hand
 
 # The beginning of a line that shows another author, beside what is no prose at all (`sentences.find_noise`).
 _FOREIGN = (
@@ -74,6 +75,7 @@ _FOREIGN = (
     r"|https?://\S+\s*$|https?://\S+\s+[A-Z\u2e80-\U0003ffff]|(?:Re|RE|Aw|AW|Fwd|FWD|Fw|FW|Wg|WG): "
     r")"
 )
+_COMMAND = r"\s{0,8}/[\w:.-]{1,80}[ \t]{1,8}(?=\S)"  # a slash command in front of its arguments
 _LABEL = r"\s*[*_]{0,2}(\w[^\s:]*(?: [^\s:]+){0,3}?)\s?[*_]{0,2}[:：][*_]{0,2}(?:\s|$|(?<=：))"
 _SIGNED = r"[ \t.!?。][—–~-]{1,2} ?@?[A-Z][\w.-]{1,30}(?: [A-Z][\w.-]{1,30})?[ \t]{0,4}$"
 # "Use X. (Eve in #billing)", "… ^ this is from the wiki"
@@ -112,6 +114,11 @@ def find_own(turn: str, asked: tuple[str, ...] = ()) -> OwnWords:
     """
     if any(f"{question}\n" in turn for question in asked):
         return _read_answers(turn, asked)
+    if command := compile_pattern(_COMMAND).match(turn):
+        # What follows the name of a command is read as if it began the turn: it may be pasted, too.
+        own_words = find_own(turn[command.end() :])
+        behind = own_words.text
+        return own_words._replace(text=f"{command[0]}{behind}" if behind else "")
     lines, rest = _read_lines(turn)
     if rest == SIGNED_BY_ANOTHER:
         return OwnWords()

@@ -30,6 +30,7 @@ from bethink.ingest.wording import (
 )
 from bethink.judge import asks
 from bethink.language.change import find_change
+from bethink.language.detect import is_english
 from bethink.language.hedging import is_tentative
 from bethink.language.reports import REPORTS_WORK
 from bethink.model import (
@@ -56,7 +57,7 @@ ANSWERS = 0.5  # of a question that it names or follows: precision .93, recall .
 COMPLETES = 0.7  # of a to-do that it names: precision .93, recall .77
 CONTRADICTS = 0.8  # replaces or changes, to list the pair for a person: precision .92
 BUILDS_ON = 0.75  # the judge alone, for a relation that changes nothing: set by hand
-ALWAYS, NEVER = 0.0, 1.01
+ALWAYS, NEVER = 0.0, 1.01  # by definition
 REDACTED = "[REDACTED:"
 # Characters of one statement. Of the pairs that the judge learned 99.9 % are shorter.
 LONGEST = 320
@@ -129,6 +130,14 @@ def take_headline(text: str) -> str:
     return first[: end.end()] if end else first
 
 
+def is_readable(new: Memory, old: Memory) -> bool:
+    """Return True if the judge, which learned English alone, can be sure about two statements.
+
+    Outside of English it may mark, at a precision of .77, and nothing more (bench/LOG.md, 2026-11-18).
+    """
+    return is_english(new.content) and is_english(old.content)
+
+
 # Trust: the one rule of who may replace whom. Every way in goes through it.
 
 
@@ -187,7 +196,8 @@ def reconcile(
     effects = effects or {}
     if automatic != "off" and threshold is not None and not explicit:
         for neighbour in neighbours:
-            judged = effects.get(neighbour.memory.id) if automatic == "full" else None
+            readable = automatic == "full" and is_readable(new, neighbour.memory)
+            judged = effects.get(neighbour.memory.id) if readable else None
             if _repeats(new, neighbour, threshold, judged):
                 return Verdict(duplicate=neighbour)
     found = _Found(new, last, automatic)
@@ -264,6 +274,7 @@ class _Found:
         new = self.new
         return (
             effect["replaces"] >= RETIRES
+            and is_readable(new, old)
             and makes_one_claim(old.content)
             and _gives_other_quantity(new.content, old.content)
             and not is_tentative(new.content)
@@ -314,7 +325,7 @@ class _Found:
 
     def settle(self, old: Memory, relation: str) -> None:
         """Close a question, a problem or a to-do, or propose to."""
-        if self.acts and may_settle(self.new, old):
+        if self.acts and is_readable(self.new, old) and may_settle(self.new, old):
             self.settles.append(old.id)
         elif self.new.trust >= TRUST["agent"]:
             self.proposals.append(Proposal(relation, old.id, UNSURE))

@@ -27,7 +27,7 @@ Change = tuple[int, int, str]  # and its replacement, or its kind
 
 _RULES = Path(__file__).with_name("data") / "secrets.tsv"
 PRIVATE = "[REDACTED]"
-# Replacing one secret can uncover the edge of another. Two passes settle all that was ever tried.
+# Replacing one secret can uncover the edge of another. Two passes settle all that was ever tried. A bound.
 PASSES = 6
 SHORTEST = 7  # characters of a text that can hold a secret: `://:p@h`
 # Inside a token they hide it from every pattern, but a copy without them still works: escape sequences of terminals,

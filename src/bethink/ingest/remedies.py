@@ -23,14 +23,15 @@ from bethink.ingest.failures import (
 )
 from bethink.ingest.pipeline import clean_passage, make_memory
 from bethink.ingest.redact import redact, redact_value
+from bethink.ingest.tools import TOOL_KINDS
 from bethink.model import FAILURES, TRUST, Change, Entry, Filter, Memory, Passage
 from bethink.store.places import content_hash
 
 if TYPE_CHECKING:
     from bethink.ingest.conversation import NewTurn, Recipe
 
-PER_PAGE, PER_SESSION = 4, 10  # new memories
-WAITING = 6  # failures of a thread that wait for their fix across pages
+PER_PAGE, PER_SESSION = 4, 10  # new memories; by hand
+WAITING = 6  # failures of a thread that wait for their fix across pages; by hand
 # Confidence of a failure without a fix, with one, and what the same fix adds when it helps again; by hand.
 UNSOLVED, SOLVED, AGAIN, SUREST = 0.5, 0.6, 0.15, 0.95
 FAILED_AGAIN = 0.2  # what a fix loses when the same error came again after it; by hand
@@ -122,6 +123,8 @@ def _follow_threads(
 
 def is_open_item(failure: Failure) -> bool:
     """Return True if a failure without a fix is worth keeping: of the environment, or a repeated one."""
+    if failure.kind in TOOL_KINDS:
+        return False
     return failure.kind not in (*CODE, "other", FLAKY) or failure.times > 1
 
 

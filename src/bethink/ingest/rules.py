@@ -22,14 +22,15 @@ from bethink.language.rules import (
     SOURCE_OF,
     directs,
 )
+from bethink.text import compile_late
 
 RULE_KINDS = ("decision", "preference", "gotcha", "pattern")
 _MOST = 6  # subjects of one statement: one that names more is an overview
-_FILE = re.compile(
+_FILE = compile_late(
     r"(?<![\w/.@-])(?:[\w@.+-]{1,80}/){0,8}(?:[\w@+-][\w.@+-]{0,80}\.[A-Za-z][A-Za-z0-9]{0,7}|Makefile|Dockerfile|Justfile|Gemfile|Procfile|Rakefile|\.env(?:\.[a-z]{1,20})?)(?![\w/])"
 )
 # Words that only look like files: versions, hosts, abbreviations, names of products and members of objects.
-_NO_FILE = re.compile(
+_NO_FILE = compile_late(
     r"(?i)(?:e\.g|i\.e|etc|vs|node\.js|next\.js|vue\.js|express\.js|three\.js|d3\.js|chart\.js|asp\.net|.{0,60}\.(?:com|org|io|dev|net|ai|app))$"
 )
 _SUFFIXES = frozenset(
@@ -61,21 +62,21 @@ _TOOLS = frozenset(
 _LOCKS = tuple(
     "package-lock.json pnpm-lock.yaml yarn.lock bun.lock Cargo.lock poetry.lock uv.lock go.sum Gemfile.lock composer.lock".split()
 )
-_LOCK_FILES = re.compile(r"\block ?-?files?\b", re.IGNORECASE)
+_LOCK_FILES = compile_late(r"\block ?-?files?\b", re.IGNORECASE)
 _TYPES = {
     "yaml": ("*.yml", "*.yaml"),
     "markdown": ("*.md",),
     **{name: (f"*.{name}",) for name in "json toml xml csv sql html css".split()},
 }
-_FOLDER = re.compile(r"(?<![\w/.:@*-])((?:[\w.@-]{1,60}/){1,8})(?![\w*.])")
-_NAMED_FOLDER = re.compile(r"(?<![\w/.:@*-])((?:[\w-]{1,60}/){1,8}[\w-]{1,60})(?![\w/.*])")
-_GLOB = re.compile(r"(?<![\w/])(?:[\w.-]{1,60}/){0,8}\*{1,2}(?:/\*)?\.[\w.]{1,40}(?<!\.)")
-_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]{2,30}(?![\w=])")
-_USED = re.compile(
+_FOLDER = compile_late(r"(?<![\w/.:@*-])((?:[\w.@-]{1,60}/){1,8})(?![\w*.])")
+_NAMED_FOLDER = compile_late(r"(?<![\w/.:@*-])((?:[\w-]{1,60}/){1,8}[\w-]{1,60})(?![\w/.*])")
+_GLOB = compile_late(r"(?<![\w/])(?:[\w.-]{1,60}/){0,8}\*{1,2}(?:/\*)?\.[\w.]{1,40}(?<!\.)")
+_OPTION = compile_late(r"(?<![\w-])--[a-z][a-z-]{2,30}(?![\w=])")
+_USED = compile_late(
     r"(?:^|\b(?:use|using|run|running|call|with|no|not|than|of|over|old|never|avoid|the)) $"
 )
-_CODE = re.compile(r"`([^`\n]{2,200})`")
-_PLAIN = re.compile(r"(?<![\w/.-])([a-z][a-z0-9-]{1,20})(?=(?: ([a-z][a-z0-9:-]{1,20}))?)")
+_CODE = compile_late(r"`([^`\n]{2,200})`")
+_PLAIN = compile_late(r"(?<![\w/.-])([a-z][a-z0-9-]{1,20})(?=(?: ([a-z][a-z0-9:-]{1,20}))?)")
 
 
 class Subjects(NamedTuple):
@@ -122,16 +123,21 @@ def _is_source(text: str, name: str) -> bool:
 
 def _find_folders(text: str) -> list[str]:
     found = [name for name in _FOLDER.findall(text) if not _is_source(text, name)]
-    for match in _NAMED_FOLDER.finditer(text):
-        if IN_FOLDER.holds(text[: match.start()]):
-            found.append(f"{match[1]}/")
+    found += [
+        f"{match[1]}/"
+        for match in _NAMED_FOLDER.finditer(text)
+        if IN_FOLDER.holds(text[: match.start()])
+    ]
     return list(
         dict.fromkeys(name.removeprefix("./") for name in found if name not in ("./", "../"))
     )
 
 
 def _find_commands(text: str, has_place: bool) -> tuple[list[str], list[tuple[str, ...]], str]:
-    """The commands that a statement is about, and the words that they need: those that it forbids, else the work it names."""
+    """The commands that a statement is about, the words that they need, and the work in words.
+
+    Commands that it forbids come first, then the work that it names, then any command.
+    """
     commands: list[str] = []
     needs: list[tuple[str, ...]] = []
     call = ""

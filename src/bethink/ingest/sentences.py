@@ -24,7 +24,8 @@ from bethink.language.waiting import CHORES_HEADING
 from bethink.store.words import is_unspaced
 
 LONGEST_STATEMENT = 400  # characters of a statement
-WIDE_CHARACTER = 3  # what a character of a script without spaces counts for: it is most of a token
+# What a character of a script without spaces counts for: it is most of a token. By hand.
+WIDE_CHARACTER = 3
 LONGEST_PROSE_LINE = 4_000  # nobody writes a longer one by hand
 MOST_STATEMENTS = 500  # statements of one turn
 READ_TURN_CHARACTERS = (
@@ -37,8 +38,8 @@ _FENCE = r"\s{0,12}(`{3,}|~{3,})([^`]*)$"
 LIST_ITEM = r"\s*(?:[-*+•]|\(?\d{1,3}[.)])\s+(?:\[([ xX])\]\s+)?(\S.*)$"
 _HEADING = r"\s{0,3}#{1,6}\s+(\S.*)$"
 # A line, or the end of a paragraph, that says what comes next: "**Next steps:**", "Next steps:", "Here is what is left:".
-_LEAD = r"\s*(?:(\*\*|__)([^*_\n]{2,80}?):?\1:?|([A-Za-z][^\n:.?!]{1,80}):)\s*$"
-_LED = r"(?:^|[.!?] )([^.!?\n]{2,100}):\s*$"
+_LEAD = r"\s*(?:(\*\*|__)([^*_\n]{2,80}?):?\1:?|([^\W\d_][^\n:：.?!。]{1,80})[:：])\s*$"
+_LED = r"(?:^|[.!?] |[。！？])([^.!?。！？\n]{2,100})[:：]\s*$"
 # "Root cause: …", "**Fix:** …", "Decision — …", "[decision] …"
 _LABELLED = (
     r"\s*(?:(?:\*\*|__)([A-Za-z][^*_\n:]{1,40}?)(?::\s?(?:\*\*|__)|(?:\*\*|__)\s?(?::|[-–—]\s))"
@@ -59,8 +60,8 @@ _NOISE = (
     r"|\[Request interrupted|\[Image"
     r")"
 )
-TRANSITION_WORDS = 14  # who says more in the same sentence may say something worth keeping
-ROW_WORDS = 4  # of a cell that says something by itself; a shorter one is a name
+TRANSITION_WORDS = 14  # who says more in the same sentence may say something worth keeping; by hand
+ROW_WORDS = 4  # of a cell that says something by itself; a shorter one is a name; by hand
 _STOP = r"[.!?。！？](?:(?<=[.!?])[.!?]{0,10}[\"'”’)\]*_]{0,4}(?=\s)|(?<=[。！？])[。！？]{0,10})"
 _CODE = r"`[^`\n]{1,200}`"
 
@@ -75,6 +76,7 @@ class Statement(NamedTuple):
     # The kind that a heading, a label or a box says outright; "none" for a box that is ticked.
     label: str | None = None
     position: int = 0
+    completed: str = ""  # a reply with what it answers; the rest says only what the user said
 
 
 class ProseBlock(NamedTuple):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _DATA = Path(__file__).parent / "data"
 SIGNATURE = 300  # characters
 VALUE = 120  # characters of a constant and its value
-_MARK = 80  # a longer decorator or annotation is left out of the signature
+_MARK = 80  # a longer decorator or annotation is left out of the signature; a bound
 _MOST = 20_000  # symbols of one file
 MATCHES = 200_000  # of all queries in one file
 _DEEPEST = 500  # nodes in nodes that definitions are looked for in
@@ -33,7 +33,7 @@ CROWD = 2_000  # brackets in a row that the parser could make nothing of; twenty
 _NAME = 200  # characters
 LOOKED = 8_000  # bytes of a definition that are searched for the end of its signature
 # The parser reads 10 MB of code in a second, but on some garbage its time grows with the square of the length. It is given the
-# text piece by piece, and no more of it once it falls behind this pace: seconds of this thread, then bytes in a second.
+# text piece by piece, and no more of it once it falls behind this pace: seconds of this thread, then bytes in a second. By hand.
 LONGEST_PARSE, PACE = 0.5, 250_000
 _PIECE = 2_048
 UNCLOSED = 1_000  # `<` without `>` in Java or C#, from where on memory grows with the square; in all of java.util no file has 100

@@ -37,12 +37,12 @@ TOPIC_WORDS, SESSION_WORDS = 10, 12
 TITLE_WIDTH = 72
 
 TURN_CHARACTERS = 2_000  # beginning of a turn that is read: set by hand
-READ_SENTENCES = 4  # sentences of a turn that may be its request
-REQUESTS_NAMED = 3  # requests that a summary names
-SUMMARY_IDEAS = 60  # newest ideas that a summary is made of
+READ_SENTENCES = 4  # sentences of a turn that may be its request; by hand
+REQUESTS_NAMED = 3  # requests that a summary names; by hand
+SUMMARY_IDEAS = 60  # newest ideas that a summary is made of; by hand
 SHORT_TURN = 600  # characters; a longer turn tells something besides its request
 IDLE_TURN = 80  # characters of the longest turn that may say nothing
-NEAR_TURNS = 4  # turns before a pick that may hold its list
+NEAR_TURNS = 4  # turns before a pick that may hold its list; by hand
 
 # Characters of each line of a summary; a line may use what others leave free. With labels 600 in all.
 SUMMARY_SHARES = {"Focus": 160, "Done": 100, "Decisions": 130, "Conclusions": 90, "Open": 70}

@@ -52,20 +52,18 @@ ANNOUNCED_WEIGHT, OPENING_WEIGHT = 3.0, 1.2
 TOPIC_BAR, SUB_TOPIC_BAR = 0.0, -0.6
 
 PAUSE_SECONDS, LONG_PAUSE_SECONDS = 30 * 60, 4 * 3600
-LEAST_EXCHANGES = 2  # exchanges of a topic, unless the next one is announced
-# Exchanges of a topic before its first sub-topic, and of a sub-topic before the next.
+LEAST_EXCHANGES = 2  # exchanges of a topic, unless the next one is announced; by hand
+# Exchanges of a topic before its first sub-topic, and of a sub-topic before the next. By hand.
 SUB_AFTER, SUB_LEAST = 4, 3
 
 # How near neighbouring exchanges are by words (the root of their cosine), as if so many had been seen before: count, mean, sum of squared
-# distances from it. Of meaning nobody knows it before, because its scale is the model's.
+# distances from it. Of meaning nobody knows it before, because its scale is the model's. By hand.
 USUAL_OVERLAP, UNKNOWN_LIKENESS = (20, 0.38, 0.392), (0, 0.0, 0.0)
-FEW_EXCHANGES, MANY_EXCHANGES = (
-    3,
-    6,
-)  # exchanges before what is usual can be judged, and before that is sure
+# Exchanges before what is usual can be judged, and before that is sure. By hand.
+FEW_EXCHANGES, MANY_EXCHANGES = 3, 6
 ASKED_CHARACTERS, ANSWERED_CHARACTERS = 2000, 1200  # of a turn that are read
-BAG_WORDS, COMMON_WORDS_KEPT = 120, 400  # words that are kept
-FILES_KEPT = 40
+BAG_WORDS, COMMON_WORDS_KEPT = 120, 400  # words that are kept; a bound
+FILES_KEPT = 40  # a bound
 
 
 class TopicTurn(NamedTuple):

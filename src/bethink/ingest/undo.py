@@ -16,7 +16,7 @@ from bethink.store.rows import SETTABLE, from_history
 
 UNDO = "undo"  # the action in the history
 _SKIPPED = ("repeat", "keep")  # only record another wording
-_FIRST, _LARGEST = 500, 100_000  # events to look through
+_FIRST, _LARGEST = 500, 100_000  # events to look through; a bound
 _RELATIONS = ("supersedes", "answers", "may_replace", "contradicts")  # that a new note brings
 
 

@@ -18,6 +18,7 @@ from bethink.ingest.redact import remove_marks
 from bethink.judge import asks
 from bethink.language.change import NEGATIONS, find_change
 from bethink.language.clauses import JOINS_CLAIMS, QUALIFIES, REASON_CLAUSE
+from bethink.language.detect import is_english, list_small_words
 from bethink.language.vocabulary import (
     LONGEST_IDENTIFIER,
     NUMBERED_THING,
@@ -26,6 +27,7 @@ from bethink.language.vocabulary import (
     technology,
 )
 from bethink.language.words import STOP_WORDS
+from bethink.store.words import is_unspaced, space_out
 
 # A word or a number, without its spelling: "24h" is "24 h". Signs count where they tell something: C is not C++, < is not >.
 _TOKEN = re.compile(r"(?:[^\W\d_]+(?:'[^\W\d_]+)?|(?<![\w-])-?\d+|\d+)[+#]*|[<>%$€£]|[!=]=")
@@ -45,9 +47,8 @@ _TELLING = frozenset(
     "after all any before both can could down few may might more most must off on only over same should since some under until up while".split()
 )
 _INFLECTION = re.compile(r"(?<=\w{3})(?:ies|ied|es|(?<!s)s|ed|ing|e|(?<![aeiou])y)$")
-FEWEST_TELLING_WORDS = (
-    3  # telling words of what may be the beginning of another text that says the same
-)
+# Telling words of what may be the beginning of another text that says the same. By hand.
+FEWEST_TELLING_WORDS = 3
 
 
 def say_the_same(one: str, other: str) -> bool:
@@ -59,7 +60,7 @@ def say_the_same(one: str, other: str) -> bool:
     mine, theirs = _content_words(one), _content_words(other)
     return (
         len(mine) <= len(theirs)
-        and (len(mine) == len(theirs) or len({*mine} - STOP_WORDS) >= FEWEST_TELLING_WORDS)
+        and (len(mine) == len(theirs) or _goes_on(mine, other))
         and remove_marks(one) == one
         and find_code_tokens(one) <= find_code_tokens(other)
         # In order: what calls is not what is called.
@@ -69,9 +70,14 @@ def say_the_same(one: str, other: str) -> bool:
     )
 
 
+def _goes_on(mine: Sequence[str], other: str) -> bool:
+    """Return True if a longer text may say the same: what is added in another language may be a denial ("nicht mehr")."""
+    return len({*mine} - STOP_WORDS) >= FEWEST_TELLING_WORDS and is_english(other)
+
+
 def _split_words(text: str) -> list[str]:
     """Return the words of a text in order, in small letters, with every "not" written out."""
-    text = text.lower().replace("’", "'")
+    text = space_out(text.lower().replace("’", "'"))
     for short, long in (("cannot", "can not"), ("can't", "can not"), ("won't", "will not")):
         text = text.replace(short, long)
     return [token.partition("'")[0] for token in _TOKEN.findall(text.replace("n't", " not"))]
@@ -154,12 +160,16 @@ _ADDRESS = r"https?://\S+"  # its words name where something is, not what
 
 
 def _telling_words(text: str) -> set[str]:
-    words = {
-        word[:6]
-        for word in re.findall(r"[^\W\d_]{3,}", re.sub(_ADDRESS, " ", remove_marks(text).lower()))
-        if word not in STOP_WORDS
-    }
-    return words - _ANYTHING
+    text = re.sub(_ADDRESS, " ", remove_marks(text).lower())
+    if text.isascii():
+        found = re.findall(r"[^\W\d_]{3,}", text)
+    else:
+        # A pair of characters is a word where a script has no spaces; particles ("です", "我们") are few among them.
+        runs = re.findall(r"[^\W\d_]+", space_out(text))
+        found = [word for word in runs if len(word) > 2 or (len(word) == 2 and is_unspaced(word))]
+    words = {word[:6] for word in found if word not in STOP_WORDS}
+    small = () if is_english(text) else list_small_words()
+    return words - _ANYTHING - {word[:6] for word in small}
 
 
 # Words of every such statement, by their first six letters: they make no two of them alike.
@@ -192,7 +202,7 @@ import,imports | export,exports
 reader,readers | writer,writers""".splitlines()
 ]
 _NAMED = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-ZÄÖÜ][\w-]*|(?<!\w)\w+[_/][\w./-]+")
-_ALIKE = 0.65  # share of words in order from which what differs is more telling than what is shared
+_ALIKE = 0.65  # share of words in order from which what differs is more telling than what is shared; by hand
 
 
 def tell_apart(one: str, other: str) -> bool:
@@ -260,7 +270,7 @@ _UNITS = {
         "twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2
     )
 }
-_MULTIPLES = {"hundred": 100, "thousand": 1000, "million": 1_000_000}
+_MULTIPLES = {"hundred": 100, "thousand": 1000, "million": 1_000_000}  # by definition
 
 
 def find_quantities(text: str) -> set[str]:

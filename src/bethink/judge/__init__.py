@@ -35,7 +35,7 @@ STATEMENT_KINDS = (
 )
 _TOKENS = 128  # of each text, as in training; the rest of a longer one is not read
 CHARACTERS = 2000  # that are tokenised to find them
-CLS, SEP = 101, 102
+CLS, SEP = 101, 102  # by definition
 DATA = Path(__file__).parent / "data"
 WORDS, READER, JUDGE = "words.onnx", "reader.onnx", "judge.onnx"
 _DEEP = {"relation", "applies"}  # heads behind the twelve layers

@@ -39,6 +39,24 @@ POINTS_BACK_EARLY = Pattern(
     matches=("Let's get this in early",),
     rejects=("Keep the index in memory for this",),
 )
+THAT_JOINS = Pattern(
+    "a that which joins two clauses and points at nothing",
+    r"\b(?:decid\w{0,4}|agree\w{0,2}|conclud\w{0,4}|found(?: out)?|know|knew|not(?:e|ed|ice|iced)|mean\w{0,3}|sa(?:y|id)|(?:make|made) sure|ensure\w{0,2}"
+    r"|requir\w{0,4}|want\w{0,3}|settled|clear|remember|assum\w{0,4}|rule is) that\b",
+    matches=(
+        "We decided that carts expire",
+        "make sure that tests run",
+        "It is clear that it fails",
+    ),
+    rejects=("That is why it fails", "We get that in early"),
+)
+SPEAKS_FOR_ONESELF = Pattern(
+    "a person states a rule or a wish of theirs",
+    rf"{LEAD}(?:i(?:'d| would)? (?:always |never |really |only |don'?t |do not )?(?:want|prefer|like|need|hate|expect|use|care|rather)|i(?:'m| am) (?:not )?(?:using|on|working)|my|you (?:should|must|may|can(?:not|'t)?|need|have to|don'?t|never|always))\b",
+    start=True,
+    matches=("I prefer tabs", "You should never push to main", "ok, I want small commits"),
+    rejects=("I fixed it", "You see it here", "This is mine"),
+)
 # "Fix this", "rename it and push": the words before it say what is meant.
 REQUEST_POINTS_BACK = Pattern(
     "a request that points back",

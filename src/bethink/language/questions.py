@@ -83,6 +83,19 @@ ASKS_SET = Pattern(
     ),
     rejects=("what is the timeout", "which database do we use", "how many days ago did we deploy"),
 )
+REFERS = Pattern(
+    "refers to something that was said or decided elsewhere",
+    r"\b(?:the|that|those|your|our|my) (?P<thing>(?:[\w'-]+ ){1,4}?(?:that )?(?:you|we|i|he|she|they|[a-z]+) (?:\w+ )?"
+    r"(?:recommended|suggested|mentioned|proposed|described|agreed on|decided on|settled on|chose|picked|talked about|discussed|told \w+ about)\b)"
+    r"|\bas (?:\w+ )?(?P<outcome>(?:decided|agreed|discussed|settled|described|proposed|planned|recommended|suggested) (?:in|at|on|during|with|by) [^.;,\n]{3,80})"
+    r"|\b(?:see|per|according to|following) the (?P<place>(?:[\w'-]+ ){0,3}(?:decision|review|note|discussion|plan|handoff|ticket|agreement)\b(?: (?:about|on|from|of) [^.;,\n]{3,60})?)",
+    matches=(
+        "I finished the book you recommended",
+        "We do it as decided in the review of the parser",
+        "See the decision about retries",
+    ),
+    rejects=("I finished the book", "we decided on Redis", "the review is open"),
+)
 _ASKING = r"(?:ask|talk|mention|bring up|speak|discuss|request|want|inquire|say|write)(?:s|ed|ing)?"
 TRIGGER = Pattern(
     "the condition of a standing rule",
@@ -148,6 +161,63 @@ KIND_CUES = (
             ),
             rejects=("a decision tree", "why is it undecided"),
         ),
+    ),
+    KindCue(
+        ("decision",),
+        ("ents", "beschl", "déci", "deci", "реш", "决定", "決", "결정"),
+        Pattern(
+            "asks for decisions, in other languages",
+            r"\bwas (?:haben|hatten) wir\b[^?]{0,80}\b(?:entschieden|beschlossen)\b|\b(?:welche|unsere) entscheidungen?\b"
+            r"|\bqu'(?:avons-nous|a-t-on) décidé\b|\bquelles? décisions?\b|\bqué (?:decidimos|hemos decidido)\b|\bqué decision(?:es)?\b"
+            r"|\bo que (?:nós )?decidimos\b|\b(?:que|quais) decisões\b|\bчто мы решили\b|\bкакие решения\b"
+            r"|(?:做了|有)(?:什么|哪些)决定|(?:我们|团队)[^？?]{0,20}决定了什么|何を決め|どんな決定|決定事項",
+            matches=(
+                "was haben wir zum Cache entschieden?",
+                "welche Entscheidungen gibt es?",
+                "qu'avons-nous décidé ?",
+                "¿qué decidimos sobre la caché?",
+                "o que decidimos sobre o cache?",
+                "что мы решили про кэш?",
+                "关于缓存我们做了什么决定？",
+                "キャッシュについて何を決めましたか？",
+            ),
+            rejects=("Entscheidungsbaum", "我们用什么缓存", "la décision de cache est lente"),
+        ),
+    ),
+    KindCue(
+        _WAITING,
+        (
+            "offen",
+            "ouvert",
+            "abiert",
+            "pendient",
+            "abert",
+            "pendent",
+            "открыт",
+            "остал",
+            "待办",
+            "未解决",
+            "未対応",
+            "残って",
+        ),
+        Pattern(
+            "asks for what is open, in other languages",
+            r"\bwas ist (?:noch |alles )?offen\b|\boffene (?:fragen|aufgaben|punkte)\b|\b(?:questions|points|tâches) (?:ouverte?s|en suspens)\b"
+            r"|\bqué (?:queda|está) pendiente\b|\b(?:preguntas|tareas) (?:abiertas|pendientes)\b|\bo que (?:está|ficou) pendente\b"
+            r"|\b(?:questões|tarefas) (?:em aberto|abertas|pendentes)\b|\bоткрыты[ех] (?:вопрос|задач)\w*|\bчто осталось сделать\b"
+            r"|(?:有|还有)哪些(?:待办|未解决)|未対応の|残っている(?:課題|タスク|作業)",
+            matches=(
+                "was ist noch offen?",
+                "questions ouvertes",
+                "¿qué queda pendiente?",
+                "o que está pendente?",
+                "какие открытые вопросы есть",
+                "还有哪些待办？",
+                "残っているタスクは？",
+            ),
+            rejects=("offene Ports", "la porte est ouverte", "待办表的结构"),
+        ),
+        open_only=True,
     ),
     KindCue(
         ("solution",),

@@ -27,6 +27,22 @@ REPORTS_OWN_WORK = Pattern(
     matches=("I've renamed the parser", "Done. I also removed the flag"),
     rejects=("I removed the flag because nobody uses it", "We renamed the parser"),
 )
+DIAGNOSES = Pattern(
+    "an agent explains a failure that it is working on",
+    r"\b(?:root causes?|(?:the|clear|real|actual|likely) cause|caused by|the culprit|(?:the|this|that|its|another|one|only|actual|real) (?:problem|issue|bug|failure|error|symptom) (?:is|was|here|comes|lies)"
+    r"|that's why|is (?:still )?(?:failing|broken|missing|stale)|was (?:missing|failing|broken|never)|(?:type|syntax|import) error|two problems)\b|^\W{0,4}(?:issue|problem|bug|fix|error|key detail|got it|critical|the fix)\b\W{0,3}(?:#?\d{1,3}\W)?[:—–-]",
+    matches=(
+        "Root cause: the queue is not durable",
+        "The problem is that rootDir is wrong",
+        "Issue: the module is imported unconditionally",
+        "The import was missing",
+    ),
+    rejects=(
+        "`beforeunload` does not fire on mobile",
+        "bun publish does not resolve workspace versions",
+        "The error handler logs the order id",
+    ),
+)
 ALL_DONE = Pattern(
     "says that nothing is left",
     r"\bnothing (?:else|more|further|is left|left|to (?:do|commit))\b|\ball (?:done|set)\b|\btree (?:is )?clean\b|\bclean to merge\b",

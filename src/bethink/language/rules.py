@@ -1,4 +1,4 @@
-"""Binding statements: wordings that require or forbid something, wordings that only report, and the work that they name."""
+"""Binding statements, statements that only report, and the work that they name."""
 
 from __future__ import annotations
 

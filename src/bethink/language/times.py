@@ -5,15 +5,19 @@
 content, so the caller decides whether it filters or only favours. Words that could be a name, a number or a verb ("Monday meeting",
 "2024", "it may fail") count only after a word that introduces a time: "on Monday", "in 2024", "since May".
 
-English only. Days are those of the time zone of `now`; nothing here reads the clock.
+Dates and forms are English; `times.txt` adds the usual words of other languages ("gestern", "la semana pasada"). Days are those of the time zone of `now`; nothing here reads the clock.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 from bethink.errors import InvalidInput
+from bethink.language.detect import find_language, is_english
+from bethink.language.pattern import fold_case
 
 WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
 MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
@@ -26,7 +30,8 @@ NUMBER_WORDS = {
     for word in words.split("/")
 }
 CLOCK_UNITS = {"minute": 60, "hour": 3600}
-SEASONS = {"winter": 12, "spring": 3, "summer": 6, "autumn": 9, "fall": 9}  # first months; northern
+# First months, in the north; by definition.
+SEASONS = {"winter": 12, "spring": 3, "summer": 6, "autumn": 9, "fall": 9}
 ORDINALS = {
     word: number
     for number, word in enumerate(
@@ -195,6 +200,10 @@ def find_period(
     lowered = text.lower()
     hinted = any(hint in lowered for hint in TIME_HINTS) or re.search(r"\d", text)
     now = now if now.tzinfo else now.replace(tzinfo=UTC)
+    if (abroad := _find_abroad(text)) is not None:
+        english, span = abroad
+        since, until, _ = find_period(english, now)
+        return since, until, span if since or until else None
     moments = _find_moments(text) if hinted else []
     dated = _date_moments(moments, now) if len(moments) <= MOST_MOMENTS else []
     since, until = _merge([found for _, found in dated])
@@ -202,6 +211,46 @@ def find_period(
     if not (since or until) or (since and (since > now or (until and since >= until))):
         return None, None, None
     return since, until, (dated[0][0].start, dated[-1][0].end)
+
+
+@cache
+def _read_abroad() -> dict[str, tuple[re.Pattern[str], dict[str, str]]]:
+    """Return for each language the pattern of its words for times, and the English of each."""
+    meanings: dict[str, dict[str, str]] = {}
+    for line in Path(__file__).with_name("times.txt").read_text("utf-8").splitlines():
+        language, _, rest = line.partition(": ")
+        english, equals, words = rest.partition(" = ")
+        if equals and not line.startswith("# "):
+            meanings.setdefault(language, {}).update(dict.fromkeys(words.split(", "), english))
+    return {language: (_compile_abroad(own), own) for language, own in meanings.items()}
+
+
+def _compile_abroad(words: Iterable[str]) -> re.Pattern[str]:
+    longest_first = sorted(words, key=len, reverse=True)
+    # A word in letters with spaces between words is no part of another; "昨天" may be anywhere.
+    forms = (
+        re.escape(word).replace(re.escape("#"), r"\d{1,3}")
+        if word[-1] >= "\u0e00"
+        else rf"(?<!\w){re.escape(word).replace(re.escape('#'), chr(92) + 'd{1,3}')}(?!\w)"
+        for word in longest_first
+    )
+    return re.compile("|".join(forms))
+
+
+def _find_abroad(text: str) -> tuple[str, tuple[int, int]] | None:
+    """Return the English of the first word for a time in another language, and its position."""
+    if is_english(text):
+        return None
+    known = _read_abroad().get(find_language(text))
+    found = known and known[0].search(fold_case(text))
+    if not known or not found:
+        return None
+    form = re.sub(r"\d+", "#", found[0])
+    number = re.search(r"\d+", found[0])
+    english = known[1].get(form)
+    if english is None:
+        return None
+    return english.replace("#", number[0] if number else ""), found.span()
 
 
 def _find_moments(text: str) -> list[Moment]:
@@ -327,8 +376,8 @@ def _read_date(form: str, words: list[str], which: str, now: datetime) -> Period
     numbers = [int(word) for word in words if word.isdigit()]
     if form == "week_of":
         by_name = any(word[:3] in MONTHS for word in words)
-        day, _ = _read_date("month_day" if by_name else "date", words, which, now)
-        return _make_period(_floor(day, "week"), "week")
+        named, _ = _read_date("month_day" if by_name else "date", words, which, now)
+        return _make_period(_floor(named, "week"), "week")
     if form == "date":
         return _make_period(datetime(*order_date(numbers[:3])), "day")
     if form in ("year", "year_month"):

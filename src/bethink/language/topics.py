@@ -56,8 +56,12 @@ OPENS_RETURNING = Pattern(
 )
 MOVES_ON = Pattern(
     "only moves on",
-    rf"{LEAD}(?:let'?s (?:move on|continue|proceed|get (?:started|going)|turn to|look at|see|check)|moving on|next up|on to the next|let me)\b",
+    rf"{LEAD}(?:let'?s (?:move on|continue|proceed|get (?:started|going)|turn to|look at|see|check|(?:settle|decide|figure out|discuss|talk about) (?:where|what|how|which|whether|who|when))|moving on|next up|on to the next|let me)\b",
     start=True,
-    matches=("ok, let's move on to the header", "Great! Let me check"),
+    matches=(
+        "ok, let's move on to the header",
+        "Great! Let me check",
+        "Let's settle where it lives",
+    ),
     rejects=("We move on Fridays", "let's use Redis"),
 )

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 Clean = NewType("Clean", str)
 """Text that has been redacted and fenced. Only `Model` may make it."""
 
+# The beginning of every request. A program that keeps its conversations keeps these, too: they are no words of the user.
+READER_REQUEST = "The message holds recorded text between lines that begin with "
+
 # Why a question brought nothing, in the words that `stats` shows.
 REASONS = dict(
     line.split(": ")

@@ -5,9 +5,10 @@ and lends its evidence to its successor.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bethink.model import IDEAS, Candidate, Candidates, Filter, Query, Words, turn_of
+from bethink.recall.meaning import Meaning
 from bethink.recall.pool import Loan, Pool, join_pools
 from bethink.recall.signals import MEANING_SHARE, STRETCH
 from bethink.store.base import Store
@@ -25,8 +26,6 @@ PARENT_SHARE = 0.7
 INHERITED_SHARE = 0.8
 # A turn of up to twice the length of the idea taken from it, and ten words, says nothing else. By hand, on the 25 histories.
 RESTATING_LENGTH, RESTATING_WORDS = 2, 10
-
-Meaning = tuple[Any, str]  # the question as a vector, and the model that made it
 
 
 # Filters that a question implies
@@ -128,19 +127,19 @@ class Search(NamedTuple):
         store, near = self.store, dict[int, float]()
         most = max(MOST_BY_MEANING, 2 * self.limit)
         if not self.query.strict:
-            nearest = store.nearest(*meaning, self.filter, most)
+            nearest = meaning.nearest(store, self.filter, most)
             near = {key: cosine for key, cosine in nearest if cosine >= self.gate}
         known = {one.key for one in pool.candidates}
         fresh = [key for key in near if key not in known]
         more = list(store.candidates(fresh, self.filter, pool.words, ()))
         if not self.query.strict and _are_crowded([*pool.candidates, *more], most, near):
-            nearest = store.nearest(*meaning, self._leave_replaced(), most)
+            nearest = meaning.nearest(store, self._leave_replaced(), most)
             live = {key: cosine for key, cosine in nearest if cosine >= self.gate}
             fresh = [key for key in live if key not in known and key not in near]
             more += store.candidates(fresh, self.filter, pool.words, ())
             near |= live
         others = [key for key in known if key not in near]
-        cosines, mean = store.cosines(others, *meaning, self.filter.scopes)
+        cosines, mean = meaning.cosines(store, others, self.filter.scopes)
         return pool._replace(
             candidates=[*pool.candidates, *more],
             cosines=near | cosines,
@@ -155,14 +154,14 @@ class Search(NamedTuple):
         cosines = dict(pool.cosines)
         if added and (meaning := self.meaning()):
             new = [one.key for one in added]
-            cosines |= self.store.cosines(new, *meaning, self.filter.scopes)[0]
+            cosines |= meaning.cosines(self.store, new, self.filter.scopes)[0]
         return pool._replace(candidates=[*pool.candidates, *added], cosines=cosines)
 
     def _add_topics(self, pool: Pool) -> Pool:
         """Add how well topics of conversations fit, and the ideas of those that fit best."""
         store, scopes, meaning = self.store, self.filter.scopes, self.meaning()
         by_words = store.keyword_spans(self.query, scopes, MOST_TOPICS)
-        by_meaning = store.nearest_spans(*meaning, scopes, MOST_TOPICS) if meaning else []
+        by_meaning = meaning.nearest_spans(store, scopes, MOST_TOPICS) if meaning else []
         fit = fit_topics(by_words, by_meaning, pool.statistics.mean_cosine)
         best = sorted(fit, key=lambda id: -fit[id])[:BEST_TOPICS]
         if best and not self.query.strict:

@@ -67,9 +67,12 @@ FEATURES = {
     "reread": "raised or lowered by the second reading",
     "fits": "how well it answers, read together with the question; only comparable with other hits",
     "moved": "places it rose by the second reading, or fell",
+    "referred": "raised to come behind a hit that refers to it",
     "newer": "raised to come before the older statement that it may replace or amend",
     "answers": "raised to come before the question that it answers",
     "disputes": "raised to come before a less trusted or older one that it contradicts",
+    "settles": "raised to the turn whose topic it settles",
+    "refused": "lowered because the user refused it in the next turn",
     "in_time": "of the time asked for",
     "confidence": "how sure it is",
     "chance": "the dice of an intent, from -1 to 1",
@@ -78,7 +81,7 @@ FEATURES = {
     "importance": "its importance, from 0 to 1",
     "frequency": "how often it was used",
 }
-# Features that are shown only where they differ from this, or from 0; and those that are always shown.
+# Features that are shown only where they differ from this, or from 0; and those that are always shown. By definition.
 USUAL_VALUES = {"preferred": 1.0, "standing": 1.0}
 ALWAYS_SHOWN = ("tier", "relevance", "cosine")
 
@@ -87,7 +90,7 @@ IN_TIME = 1.25
 # A question resembles other questions more than its answer (.7 to 1 moves no set). A turn counts less than what came out of it: .88 is the
 # highest at which repetitions do not bury a decision (bench/LOG.md, 2026-11-16, "When the clock is silent").
 ASKING_FACTOR, TURN_FACTOR = 0.8, 0.88
-MONTH = 30 * 86400.0  # seconds
+MONTH = 30 * 86400.0  # seconds; by definition
 HOURLY = 0.995  # share of recency left after an hour; a design, as the intents are
 # Where a fit begins: this share of the way from the score of a stranger to the best. By hand, on a project of eight notes and six test files.
 STRANGER, FIT_SHARE = 0.15, 0.3

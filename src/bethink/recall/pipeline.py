@@ -7,10 +7,14 @@ from bethink.model import Answer, Candidate, Filter, Hit, Query, Strings
 from bethink.recall.candidates import Search, apply_syntax
 from bethink.recall.expand import expand
 from bethink.recall.features import choose_signals, complete_profile, describe, explain
+from bethink.recall.hop import follow_reference
+from bethink.recall.meaning import choose_reader, read_question
 from bethink.recall.period import NOTHING_THEN, list_period
 from bethink.recall.query import EVENT_FIT, find_event, parse, resolve_as_of
 from bethink.recall.question import complete_question, no_meaning, prepare_ahead, start_embedding
 from bethink.recall.rank import PROFILES, Profile, rank
+from bethink.recall.resume import resume
+from bethink.recall.settled import follow_topics
 from bethink.recall.shape import find_sought, title_code
 from bethink.recall.shortlist import (
     SPARE,
@@ -71,6 +75,7 @@ def recall(
     now: datetime,
     rng: "Random | None" = None,  # for a profile with jitter
     judge: "Judge | None" = None,
+    other: "Embedder | None" = None,  # the model for texts that are not in English
 ) -> Answer:
     """Answer a question."""
     question = complete_question(question, ask.context)
@@ -81,20 +86,27 @@ def recall(
     # Query
     embedder = embedder if ask.mode != "keyword" else None
     query = parse(question, now)
+    other = other if embedder else None
     meaning = start_embedding(query.text, embedder, store, ask.hypothesis)
+    meaning = read_question(query.text, meaning, other, store, ask.filter.scopes)
+    reading_model = choose_reader(query.text, embedder, other)
     if not (query.since or query.until or ask.looking_up):
         query = _date_by_event(question, query, ask, store, embedder, now)
     past = resolve_as_of(query, ask.filter, question, now)
+    if not ask.looking_up and (resumed := resume(question, query, ask.filter, store)):
+        page = tuple(resumed.hits[ask.offset : ask.offset + ask.limit])
+        hints = (*resumed.hints, *ask.hints)
+        return Answer(query, page, len(resumed.hits), ask.mode, ask.profile, hints)
     if query.recap and not ask.looking_up:
         listed, total = list_period(query, ask.filter, ask.limit, ask.offset, store)
         if total:
             return Answer(query, tuple(listed), total, ask.mode, ask.profile, ask.hints)
         # A memory may speak of that time that was made at another: "On 25 October the forecast was off".
         ask = ask._replace(mode="keyword", hints=(NOTHING_THEN, *ask.hints))
-        embedder, meaning = None, no_meaning
+        reading_model, meaning = None, no_meaning
 
     # Candidates
-    baseline = embedder.baseline if embedder else 0.0
+    baseline = reading_model.baseline if reading_model else 0.0
     words = ask.mode != "vector"
     search = Search(
         query, store, ask.filter, meaning, words, ask.limit, now.timestamp(), ask.gate, baseline
@@ -116,9 +128,22 @@ def recall(
         spread_sessions(shortlist)
         shortlist = rank([one[1:] for one in shortlist], profile, _newest_entry)
     total = len(ranked) - (len(window) - len(shortlist))
-    shortlist, total, hints = _leave_unrelated(shortlist, total, query, ask, embedder)
+    if ask.rerank and not (ask.looking_up or query.strict):
+
+        def look_up(words: str) -> Answer:
+            """Search for what a hit refers to, in the same places."""
+            aside = ask._replace(limit=3, offset=0, looking_up=True, rerank=False, related=False)
+            return recall(words, aside, store, embedder, now)
+
+        followed = follow_reference(shortlist, look_up, ask.filter, store)
+        shortlist = rank([one[1:] for one in followed], profile, _newest_entry)
+    shortlist, total, hints = _leave_unrelated(shortlist, total, query, ask, reading_model)
     if ask.related and not (valid_then or ask.filter.as_of):  # the question is about the present
         shortlist = lift_related(shortlist, query, judge, store, now, ask.limit)
+        if not query.kinds:  # a question that says which kind it wants gets that
+            found = len(shortlist)
+            shortlist = follow_topics(shortlist, store, apply_syntax(ask.filter, query))
+            total += len(shortlist) - found
 
     # Rank
     shortlist = rank([one[1:] for one in shortlist], profile, _newest_entry)

@@ -18,10 +18,12 @@ from bethink.language.pattern import fold_case
 from bethink.language.questions import (
     ABOUT_CODE,
     ABOUT_LATEST,
+    ASKS_MEMORY,
     ASKS_SET,
     DATING_EVENT,
     KIND_CUES,
     PAST_STATE,
+    QUESTION_START,
 )
 from bethink.language.times import NUMERIC_DATE, find_period
 from bethink.language.words import STOP_WORDS, WORD_LISTS
@@ -33,9 +35,9 @@ TEXT_LIMIT = 8_000  # characters that are embedded
 TERM_LIMIT = 64
 
 OPERATORS = {"AND": "and", "OR": "or", "NOT": "not"}
-# Side by side binds tightest, then NOT, AND and OR, as in SQLite's full-text language.
+# Side by side binds tightest, then NOT, AND and OR, as in SQLite's full-text language. By definition.
 BINDING = {"close": 0, "or": 1, "and": 2, "not": 3}
-SIDE_BY_SIDE = 4
+SIDE_BY_SIDE = 4  # by definition
 
 _LISTED = "decision conclusion question problem solution todo gotcha preference handoff fact pattern failure".split()
 LIST_NOUNS = {f"{kind}s": kind for kind in _LISTED} | {
@@ -131,9 +133,18 @@ def parse(raw: str, now: datetime) -> Query:
         and "·" not in beside
         and _only_asks(beside, ASKING_WORDS | WORD_LISTS["doings"]),
         about_code=ABOUT_CODE.holds(prose),
-        about_latest=ABOUT_LATEST.holds(prose),
+        about_latest=ABOUT_LATEST.holds(prose) or not _asks(head),
         asks_set=ASKS_SET.holds(prose),
     )
+
+
+def _asks(text: str) -> bool:
+    """Return True for a question.
+
+    A prompt, the subject of a commit or keywords are mostly about the work at hand.
+    """
+    text = text.strip()
+    return text.endswith(("?", "？")) or ASKS_MEMORY.holds(text) or QUESTION_START.holds(text)
 
 
 def _cut_between_words(whole: str) -> str:
@@ -376,7 +387,7 @@ _SIDES = (
     "until",
     "prior to",
 )  # one of them is in every text that `EVENT` matches
-EVENT_FIT = 0.52  # how well a memory must fit the event to tell its time
+EVENT_FIT = 0.52  # how well a memory must fit the event to tell its time; by hand
 INSTANT = timedelta(milliseconds=1)
 
 

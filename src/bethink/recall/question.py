@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bethink.embed import submit_ahead
 from bethink.language.words import STOP_WORDS, WORD_LISTS
-from bethink.recall.candidates import Meaning
+from bethink.recall.meaning import Meaning
 from bethink.store.base import Store
 from bethink.store.words import as_words
 
@@ -44,17 +44,17 @@ def start_embedding(
     With a hypothesis of the answer the vector is half way between the two."""
     if embedder is None or not text.strip():
         return no_meaning
-    model = embedder.model
+    model, baseline = embedder.model, embedder.baseline
     vector = submit_ahead(_workers(), lambda: store.embed_question(text, embedder)).result
     if not hypothesis:
-        return lambda: (vector(), model)
+        return lambda: Meaning(vector(), model, baseline)
     import numpy as np
 
     supposed = embedder.documents([hypothesis])[0].mean(axis=0)
 
     def blend() -> Meaning:
         middle = np.asarray(vector()) + supposed / (np.linalg.norm(supposed) or 1.0)
-        return middle / (np.linalg.norm(middle) or 1.0), model
+        return Meaning(middle / (np.linalg.norm(middle) or 1.0), model, baseline)
 
     return blend
 

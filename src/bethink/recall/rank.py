@@ -60,7 +60,10 @@ class Profile(NamedTuple):
 
 SHARES = ("recency", "utility", "importance", "frequency")  # of a score, beside relevance
 # Features that are added to a score; a negative one puts a candidate behind another.
-LIFTS = ("yields", "again", "reread", "newer", "answers", "disputes")
+LIFTS = (
+    *("yields", "again", "reread", "referred", "newer", "answers", "disputes"),
+    *("settles", "refused"),
+)
 
 # The intents of a search. Their shares are a design and not a measurement: what people ask for differs.
 PROFILES: Mapping[str, Profile] = {

@@ -6,12 +6,14 @@ that the question is about, and a line for each of the others, within a token bu
 what is marked is what was found.
 """
 
+import math
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, islice
 from typing import Any, NamedTuple
 
 from bethink.language.words import STOP_WORDS
@@ -37,11 +39,15 @@ _BREAK = re.compile(r"[.!?]\s|\n")
 TITLE = 80  # characters of a signature in a title
 OVERHEAD = 12  # tokens of punctuation and labels around one item
 SESSION_CHARACTERS = 8  # of the id of a session in a citation
-# Characters of a text that an answer shows at first, and share of its budget for hits on a line.
-OWN_ROOM, OTHER_ROOM, SET_ROOM, LINES_SHARE = 420, 300, 240, 0.1
+# Characters of a text that an answer shows at first, and share of its budget for hits on a line. By hand.
+OWN_ROOM, OTHER_ROOM, BEST_ROOM, BEST_HITS, LINES_SHARE = 420, 320, 480, 3, 0.05
 GAP = " … "
+WEIGHED_CHARACTERS = 2_000  # of each hit that are looked at to weigh words; a bound on time
+_LIST_MARK = re.compile(
+    r"\W*(?:\d{1,3}|\w)?\W*"
+)  # a piece that is no sentence, such as the number of a list item
 # Worth of a sentence beside a chosen one, behind it and before it, against that of one word of the question; of a word that is shown
-# already; and of the first sentence.
+# already; and of the first sentence. By hand.
 BESIDE, BEFORE, AGAIN, OPENING = 0.5, 0.25, 0.3, 0.2
 _MOST_SENTENCES = 400  # of a text; a bound on time
 _LEAST = 20  # tokens of a text that is worth showing
@@ -60,6 +66,7 @@ class Sought(NamedTuple):
 
     lexemes: frozenset[str]
     prefixes: Strings = ()
+    worth: Mapping[str, float] = NOTHING  # how telling each is among the hits; 1 if it is not known
 
 
 class Dual(NamedTuple):
@@ -190,7 +197,7 @@ def dual(
     """
     hits = answer.hits
     costs = costs or plain_costs(hits)
-    sought = sought or find_sought(answer.query)
+    sought = weigh_sought(sought or find_sought(answer.query), hits)
     summaries = [hit.memory.summary for hit in hits]
     lines = [cost.line for cost in costs.hits]
     if hits and lines[0] > max_tokens:
@@ -204,7 +211,7 @@ def dual(
     for at, (hit, cost) in enumerate(zip(hits, costs.hits, strict=True)):
         frame = cost.frame + (0 if cost.topic in headed else costs.topics.get(cost.topic, 0))
         room = max_tokens - used - frame - (kept if texts else 0)
-        text = show_evidence(hit.memory, sought, find_room(hit.memory, answer.query))
+        text = show_evidence(hit.memory, sought, find_room(hit.memory, at))
         if costs.measure(text) > room and not texts and room >= _LEAST:
             text = cut_to(text, room, costs.measure)
         if costs.measure(text) <= room:
@@ -236,15 +243,26 @@ def dual(
     return Dual(index, tuple(details), answer.total, left, used, query, hints, following)
 
 
-def find_room(memory: Memory, query: Query) -> int:
-    """Return the characters of a memory that an answer shows at first: more of the user's own words."""
-    if query.asks_set:
-        return SET_ROOM
-    return OWN_ROOM if memory.trust >= TRUST["user"] else OTHER_ROOM
+def find_room(memory: Memory, place: int) -> int:
+    """Return the characters of a hit to show at first: more of the user's words and of the best."""
+    room = OWN_ROOM if memory.trust >= TRUST["user"] else OTHER_ROOM
+    return max(room, BEST_ROOM) if place < BEST_HITS else room
+
+
+def weigh_sought(wanted: Sought, hits: Sequence[Hit]) -> Sought:
+    """Weigh the words of a question by how few of the hits hold them."""
+    counts = Counter(
+        word
+        for hit in hits
+        for word in _find_words(hit.memory.content[:WEIGHED_CHARACTERS], wanted)
+    )
+    return wanted._replace(
+        worth={word: math.log(1 + len(hits) / count) for word, count in counts.items()}
+    )
 
 
 def show_evidence(memory: Memory, sought: Sought, room: int) -> str:
-    """Return the sentences of a memory that a question is about, gaps marked; the whole text if it is short."""
+    """Return the sentences of a memory that a question is about, gaps marked; all if it is short."""
     text = memory.content
     places = choose_sentences(text, sought, room)
     shown = GAP.join(text[start:end].strip() for start, end in places)
@@ -347,18 +365,25 @@ def choose_excerpt(text: str, wanted: Sought | None, room: int) -> Place:
 
 
 def choose_sentences(text: str, wanted: Sought, room: int) -> list[Place]:
-    """Return the places of the sentences with most different words of the question, in order, adjacent ones as one."""
+    """Return the places of the sentences with most words of the question, adjacent ones joined."""
     if len(text) <= room:
         return [(0, len(text))]
     breaks = [match.end() for match in islice(_BREAK.finditer(text[:_LONGEST]), _MOST_SENTENCES)]
-    sentences = [(a, b) for a, b in pairwise([0, *breaks, len(text)]) if text[a:b].strip()]
+    sentences: list[Place] = []
+    start = 0
+    for end in (*breaks, len(text)):
+        if not _LIST_MARK.fullmatch(text, start, end):
+            sentences.append((start, end))
+            start = end
     words = [_find_words(text[start:end], wanted) for start, end in sentences]
     chosen: set[int] = set()
     shown: set[str] = set()
     left = room
 
     def find_worth(at: int) -> float:
-        own = sum(AGAIN if word in shown else 1.0 for word in words[at])
+        own = sum(
+            wanted.worth.get(word, 1.0) * (AGAIN if word in shown else 1.0) for word in words[at]
+        )
         near = BESIDE * (at - 1 in chosen) + BEFORE * (at + 1 in chosen)
         return own + near + OPENING * (at == 0)
 
@@ -366,7 +391,7 @@ def choose_sentences(text: str, wanted: Sought, room: int) -> list[Place]:
         waiting = [at for at in range(len(sentences)) if at not in chosen]
         fitting = [at for at in waiting if sentences[at][1] - sentences[at][0] <= left]
         best = max(waiting if not chosen else fitting, key=find_worth, default=None)
-        if best is None:
+        if best is None or (chosen and not find_worth(best)):
             break
         if best not in fitting:  # the first one, and too long
             start, end = sentences[best]

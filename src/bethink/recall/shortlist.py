@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from bethink.language.detect import is_english
 from bethink.language.questions import QUESTION_START
-from bethink.language.words import STOP_WORDS, is_english
+from bethink.language.words import STOP_WORDS
 from bethink.model import (
     IDEAS,
     PERSONAL,
@@ -61,7 +62,7 @@ WEAK_RELATIONS = (
     "builds_on",
     "relates_to",
 )  # they order only two hits that are ahead of the rest together
-# Lead of two hits over the next: with 1.1 the answer is first .858 and new before old .867, without .851 and .893 (25 histories).
+# Lead of two hits over the next: with 1.1 the answer is first .858 and new before old .867, without .851 and .893 (bench/LOG.md, 2026-11-18).
 OUTSTANDING = 1.1
 # Share of the older statement's score that a newer one needs to come before it; the second where the older makes several claims, of which
 # the question may be about another. At most two come before one, so that a wrong mark never pushes the answer out of the first three.
@@ -190,7 +191,7 @@ def _mix(score: float, fit: float) -> float:
 
 
 def spread_sessions(shortlist: Shortlist) -> None:
-    """Lower further hits of a session behind the first hits of others, for a question that needs many sessions."""
+    """Lower further hits of a session behind the first hits of others."""
     seen: Counter[str] = Counter()
     for one in shortlist:
         place = one.item.memory.session or one.item.memory.source

@@ -54,7 +54,7 @@ NEIGHBOUR_PLACES = ((-1, 1.0), (1, 1.0), (-2, 0.5), (2, 0.5))
 # are about the work at hand. git-sync any@5 .908 → .966 (bench/LOG.md, 2026-11-15).
 RECENT_WEEKS, FADE_WEEKS = 0.1, 21 * 86400.0
 RECENT_HOURS, FADE_HOURS = 0.25, 24 * 3600.0
-# Share of it that is left unless a question is about the latest work, for what answers best; none for the average candidate.
+# Share of it that is left unless a question is about the latest work, for what answers best; none for the average candidate. By hand.
 RECENT_TIE = 0.5
 # What a turn said after the question loses, and seconds by which clocks may differ: cipher-box hit@1 .752 → .802 (bench/LOG.md, 2026-11-15).
 LATER_LOSS, CLOCK_SKEW = 0.1, 60.0
@@ -227,7 +227,8 @@ def lift_neighbours(candidates: Candidates, values: Sequence[float]) -> list[flo
 def measure_recent(pool: Pool, described: Sequence[Features]) -> list[float]:
     """Measure what being recent adds: by weeks to all, by hours to turns of conversations.
 
-    It breaks ties between what answers about equally well. Only a question about the latest work puts the clock first."""
+    For a question it breaks ties between what answers about equally well, unless it asks for the latest work. Other text, such as a
+    prompt or the subject of a commit, is mostly about the work at hand."""
     # Turns that follow others are a conversation, though no topics were found in it.
     talks = {one.source for one in pool.candidates if one.position and one.kind == "context"}
     gains = [

@@ -536,19 +536,29 @@ class Store(Reader):
             if len(data) % (size := encoded_size(dimensions)) == 0
         }
 
-    def list_unembedded(self, model: str, limit: int) -> Memories:
-        """Memories that need a vector of this model and have none, oldest first."""
-        bare = f"{rows.BARE_OF} AND NOT ({rows.UNWANTED}) ORDER BY m.key LIMIT ?"
+    def has_vectors(self, model: str, scopes: Scopes) -> bool:
+        """Return True if any memory of these scopes has a vector of this model."""
+        known = self._within("scope", scopes)
+        sql = f"SELECT 1 FROM vectors WHERE model = ? AND {known} LIMIT 1"
+        return bool(self.run(sql, self._model_id(model)))
+
+    def list_unembedded(self, model: str, limit: int, scopes: Scopes | None = None) -> Memories:
+        """Memories that need a vector of this model and have none: oldest first, of some scopes newest first."""
+        seen, order = self._within("m.scope", scopes), "m.key" if scopes is None else "m.key DESC"
+        bare = f"{rows.BARE_OF} AND NOT ({rows.UNWANTED}) AND {seen} ORDER BY {order} LIMIT ?"
         return self._memories(bare, self._model_id(model), limit)
 
-    def count_unembedded(self, model: str) -> int:
-        id, bare = self._model_id(model), f"SELECT count(*) FROM memories m WHERE {rows.BARE_OF}"
+    def count_unembedded(self, model: str, scopes: Scopes | None = None) -> int:
+        seen = self._within("m.scope", scopes)
+        bare = f"SELECT count(*) FROM memories m WHERE {rows.BARE_OF} AND {seen}"
+        id = self._model_id(model)
         return int(self.column(f"SELECT ({bare}) - ({bare} AND {rows.UNWANTED})", id, id)[0])
 
-    def list_unembedded_spans(self, model: str, limit: int) -> Spans:
+    def list_unembedded_spans(self, model: str, limit: int, scopes: Scopes | None = None) -> Spans:
         """Topics that need a vector of this model and have none; purged topics need none."""
         missing = "NOT EXISTS (SELECT 1 FROM span_vectors v WHERE v.span = p.key AND v.model = ?)"
-        sql = f"{rows.SPAN} WHERE (p.name <> '' OR p.summary <> '') AND {missing} ORDER BY p.key LIMIT ?"
+        seen = self._within("p.scope", scopes)
+        sql = f"{rows.SPAN} WHERE (p.name <> '' OR p.summary <> '') AND {missing} AND {seen} ORDER BY p.key LIMIT ?"
         return self._read(Span, sql, self._model_id(model), limit)
 
     # Care

@@ -56,6 +56,7 @@ class ReadStore:
         self.statistics = store.statistics
         # Vectors
         self.count_unembedded = store.count_unembedded
+        self.has_vectors = store.has_vectors
         self.list_unembedded = store.list_unembedded
         self.list_unembedded_spans = store.list_unembedded_spans
         self.models = store.models

@@ -35,7 +35,7 @@ Part = tuple[int, int]  # model and scope
 # Below this many vectors the numbers are compared directly: as fast, and exact.
 COMPARED_DIRECTLY = 4096
 # From this many vectors on, codes are kept in a file: reading 10,000 vectors from the database takes .15 s, and the file as many
-# again whenever this share of it has changed.
+# again whenever this share of it has changed. By hand.
 FILED, CHANGED = 10_000, 0.05
 QUESTIONS = 256  # number of questions whose vectors are cached in files; set by hand
 _SAMPLE = 16  # vectors of a file that are compared with the database
@@ -45,7 +45,8 @@ CHUNK = 1024
 # One byte a dimension was tried: recall@10 of .973 on real texts, because one dimension of the default model is large in
 # every text and takes the range. Two bytes give 1.0 and are as fast. (bench/LOG.md, 2026-11-15)
 _LARGEST = 32767
-LENGTH = 0.01  # how far a stored vector may be from length one: rounding moves it by a tenth
+# How far a stored vector may be from length one: rounding moves it by a tenth. By hand.
+LENGTH = 0.01
 
 
 def encode(vector: object, scale: float = 0.0) -> bytes:

@@ -152,7 +152,7 @@ def new_id() -> str:
 # Text without what a reader cannot see. `bethink.outgoing` puts it between marks.
 
 TAG = "bethink-memory"  # of those marks
-CAP = 3  # hits of one low-trust source before the others come
+CAP = 3  # hits of one low-trust source before the others come; by hand
 
 # Characters that nobody sees, that reorder what is seen, or that a terminal obeys. Tab and line feed stay.
 _UNSEEN_RANGES = """

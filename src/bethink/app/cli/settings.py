@@ -32,6 +32,7 @@ from bethink.text import textfile
         "bethink config mode keyword",
         "bethink config limit 5 --project-file",
         "bethink config limit --unset",
+        "bethink config reader claude",
     ),
 )
 def config(
@@ -40,16 +41,27 @@ def config(
         str | None, Arg("the setting to show, or with VALUE to change", positional=True)
     ] = None,
     value: Annotated[str | None, Arg("the new value", positional=True)] = None,
+    url: Annotated[
+        str | None, Arg("address of the endpoint, for `config reader openai`", positional=True)
+    ] = None,
     project_file: Annotated[bool, Arg("change the project's file instead of yours")] = False,
     unset: Annotated[
         bool, Arg("remove the setting from the file, so that its default counts")
     ] = False,
+    reader_model: Annotated[
+        str | None, Arg("model of the reader, for `config reader`", metavar="NAME")
+    ] = None,
 ) -> Result:
     """Show or change settings.
+
+    `config reader claude`, `codex`, `gemini`, `ollama:MODEL` or `openai URL` lets that model read each session once, after its end;
+    `config reader off` ends it.
 
     Shows every setting with its value and origin, or one of them; with a value changes it in your settings file, and with --unset
     removes it there. Later layers win: defaults, your file, the project's file, the environment (BETHINK_LIMIT=5), the command line.
     """
+    if key == READER:
+        return change_reader(console, value, url, reader_model)
     if unset and (not key or value is not None):
         raise UsageError("Give --unset one setting and no value.", "bethink config limit --unset")
     if key and key not in configuration.SETTINGS:
@@ -63,6 +75,84 @@ def config(
         return Result(found)
     row = next(row for row in found if row["key"] == key)
     return Result(row, [as_typed(row["value"])])
+
+
+READER = "reader"  # several settings that belong together, and no setting itself
+READERS = ("claude", "codex", "gemini", "ollama:MODEL", "openai URL", "off")
+OLLAMA = "http://127.0.0.1:11434/v1"
+OPENAI_HOST = "api.openai.com"
+UNNAMED_MODEL = "default"  # accepted by servers that serve a single model
+
+
+def change_reader(console: Console, name: str | None, url: str | None, model: str | None) -> Result:
+    """Show or choose the language model that reads each session after its end."""
+    from bethink.features import language, reading  # with it, a large part of the package
+
+    now = console.load_settings()
+    if name is None:
+        return show_reader(console, now)
+    if name in ("off", "none"):
+        edit_file(configuration.user_file(), "llm", "none", None)
+        return Result({"reader": None}, ["The offline reader alone reads conversations."])
+    wanted = choose_reader(name, url, model)
+    with console._replace(quiet=True).open_memory() as memory:
+        tokens, sessions = reading.estimate_cost(memory)
+        used = language.check_model(memory, wanted)
+    for key, value in wanted.items():
+        edit_file(configuration.user_file(), key, value, None)
+    now = console.load_settings()
+    expected = (
+        f"about {tokens:,} tokens a session, by your last {sessions}"
+        if sessions
+        else "some thousand tokens a session"
+    )
+    lines = [
+        f"reader = {used.name}: it answered, for {used.tokens:,} tokens",
+        f"It reads each session once, after its end: {expected}, at most {now.llm_daily_tokens:,} a day.",
+        "Secrets and private parts are removed before anything is sent.",
+    ]
+    row = {"reader": used.name, **wanted, "tokens_per_session": tokens, "sessions": sessions}
+    hints = ["`bethink stats` shows what it used; `bethink config reader off` ends it."]
+    return Result(row, lines, hints=hints)
+
+
+def show_reader(console: Console, now: configuration.Config) -> Result:
+    from bethink.features import language
+
+    with console._replace(quiet=True).open_memory() as memory:
+        usage = language.report_usage(memory)
+    name = " ".join(filter(None, (now.llm, now.llm_model))) if now.llm not in ("", "none") else ""
+    lines = [f"{name or 'none'}: {usage['today']:,} of {usage['ceiling']:,} tokens used today"]
+    row = {"reader": name or None, "today": usage["today"], "ceiling": usage["ceiling"]}
+    return Result(row, lines, hints=[f"Choose one: {', '.join(READERS)}."])
+
+
+def choose_reader(name: str, url: str | None, model: str | None) -> dict[str, str]:
+    """Return the settings of a reader."""
+    from bethink.features import language
+
+    provider, _, named = name.partition(":")
+    model = model or named
+    if provider == "ollama":
+        if not model:
+            raise UsageError("Name the model of Ollama.", "bethink config reader ollama:qwen3")
+        return {"llm": "openai", "llm_model": model, "llm_url": url or OLLAMA}
+    if provider == "openai":
+        if not url and not model:
+            raise UsageError(
+                "Name the address of the endpoint, or a model of OpenAI.",
+                "bethink config reader openai http://127.0.0.1:8080/v1",
+            )
+        if url and OPENAI_HOST in url and not model:
+            raise UsageError(
+                f"Name the model for {OPENAI_HOST}.",
+                f"bethink config reader openai {url} --reader-model NAME",
+            )
+        return {"llm": "openai", "llm_model": model or UNNAMED_MODEL, "llm_url": url or ""}
+    known = {"claude", "codex", "gemini", *language.list_providers()}
+    if provider not in known:
+        raise ConfigError(f"There is no reader '{name}'.", f"One of: {', '.join(READERS)}.")
+    return {"llm": provider, "llm_model": model, "llm_url": url or ""}
 
 
 def change_setting(console: Console, key: str, text: str, in_project: bool) -> Result:

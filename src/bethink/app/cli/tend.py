@@ -21,6 +21,7 @@ STEPS = {
     "replace": "were replaced later: the first replaces the second",
     "contradict": "contradict each other: marked as contradicting",
     "answer": "answered: the question is closed",
+    "move": "cite a file that was renamed: the place is brought up to date",
     "expire": "expired: forgotten",
     "retire": "old turns that no memory came from: forgotten",
 }
@@ -183,8 +184,8 @@ def consolidate(
 ) -> Result:
     """Merge, mark and retire memories that are no longer needed.
 
-    Merges duplicates, marks contradictions and answered questions, and retires expired memories and turns that no memory came from
-    for a year. Shows the steps and asks first. `bethink restore ID` undoes a step.
+    Merges duplicates, marks contradictions and answered questions, brings the places of renamed files up to date by git, and retires
+    expired memories and turns that no memory came from for a year. Shows the steps and asks first. `bethink restore ID` undoes a step.
     """
     with Bar(console, "comparing") as bar:
         steps = tending.plan_consolidation(memory, progress=bar)

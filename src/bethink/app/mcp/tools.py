@@ -295,8 +295,8 @@ def store_memories(
         Literal["files", "git"] | None, Arg("instead: read files or commits")
     ] = None,
 ) -> str | list[str]:
-    """Remember lasting decisions with reasons, facts, preferences, gotchas, solutions: one
-    self-contained statement each. No secrets, nothing passing.
+    """Remember what was settled, at once: "USER chose A over B, because C"; rules; traps with their
+    remedy; work left. Several in one call, each understood alone. No secrets, nothing passing.
     """
     from bethink.app.render import describe_outcomes, many, note_lines, quote_items
 

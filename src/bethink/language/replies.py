@@ -1,0 +1,45 @@
+"""Replies: assent, picks among options, and questions that only ask to go on."""
+
+from bethink.language.openers import LEAD
+from bethink.language.pattern import Pattern
+
+ASSENTS = Pattern(
+    "agrees, or takes up an offer",
+    r"\W{0,4}(?:y(?:es|eah|ep|up)?|ok(?:ay)?|sure|agreed|approved?|correct|exactly|right|perfect|great|good(?: idea)?|(?:looks|sounds) (?:good|right|great)"
+    r"|do (?:that|it|so)|go (?:ahead|for it|with (?:that|it|your recommendation))|please do|let'?s do (?:that|it)|let do that|works for me|lgtm|makes sense"
+    r"|ja|genau|oui|d'accord|sí|vale|sim|да|好的?|可以|はい|いいえ)(?!\w|\W{1,3}(?:it|that|this|they|i|there)\b)",
+    start=True,
+    matches=("Yes.", "yeah do that", "Looks good", "Good idea to keep both running."),
+    rejects=("yesterday it failed", "Yes it does", "No", "Use Redis"),
+)
+PICKS_OPTION = Pattern(
+    "picks an option by its number or letter",
+    rf"(?:{LEAD})(?:(?:i(?:'d)? )?(?:prefer|choose|pick|take|want|like|go with|going with|do|let'?s (?:do|go with|take|try)) )?"
+    r"(?:(?:the )?(?:option|number|approach|choice|answer) )?(?P<name>#?(?:\d{1,2}|[a-h]))"
+    r"(?=$|\s?[.,;:!)](?!\d)|で| (?:but|seems?|is|and|please|then|first|sounds|looks|for|with|without|instead|now)\b)",
+    start=True,
+    matches=("B", "Option C please, but without X", "i prefer 2", "ok, 1"),
+    rejects=("2 tests fail", "A test fails", "do 0.54.0", "Both"),
+)
+NAMES_POSITION = Pattern(
+    "picks an option by its position",
+    rf"(?:{LEAD})(?:(?:i(?:'d)? )?(?:prefer|choose|pick|take|want|like|go with|do|let'?s (?:do|go with|take|try)) )?"
+    r"the (?:first|second|third|fourth|last)(?: one| option| approach)?\b",
+    start=True,
+    matches=("the second one", "let's take the first option"),
+    rejects=("use the first",),
+)
+ASKS_NEXT_STEP = Pattern(
+    "asks only whether to go on, or to hand work over",
+    r"\b(?:proceed|continue|go ahead|carry on|move on|next step|start(?:ing)?|begin|kick (?:it |this )?off|resume|restart|retry|show you|walk you"
+    r"|commit(?:ted|ting)?|push(?:ed|ing)?|open (?:a|the) pr|create (?:a|the) pr|pull request|merge[ds]?|rebase|publish|release|deploy|tag|run (?:it|them|the tests?)"
+    r"|launch(?:ed|ing)?|implement (?:it|this|these|them)|re-?apply|debug|diff|ready|clean up|delete (?:it|them)|tell me what to change|help with|anything else)\b",
+    matches=("Proceed?", "Want me to commit these changes?", "Ready for step 4?"),
+    rejects=("Should a deleted promotion emit an event?", "Does this match what you want?"),
+)
+RECOMMENDS = Pattern(
+    "an agent recommends or offers something",
+    r"\b(?:i(?:'d| would)? (?:recommend|suggest|propose)|(?:my )?recommend(?:ation|ed|ing)|next i can|if you want,? i can|we(?:'d| would) need to)\b",
+    matches=("My recommendation: B", "If you want, I can also index them."),
+    rejects=("The docs are recommended reading no more", "I can read it")[1:],
+)

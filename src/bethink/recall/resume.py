@@ -1,0 +1,136 @@
+"""Resume: digests and open items, for a question about the last session or about what is left."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import NamedTuple
+
+from bethink.language.reports import DELIVERS
+from bethink.language.resuming import ASKS_LAST_SESSION, ASKS_WHAT_IS_LEFT
+from bethink.model import PUT_OFF, TRUST, Filter, Hit, Memory, Query, Session, Strings, turn_of
+from bethink.recall.shape import digest_lines
+from bethink.store.base import Store
+
+LEDGER_KINDS = ("todo", "question", "problem")
+LATEST = 20  # sessions among which those of a time are looked for; a bound on time
+MOST_DIGESTS = 5  # of a time
+MOST_OPEN = 60  # open items of each kind that are weighed; a bound on time
+MOST_CLOSED = 30  # closed to-dos that a digest may still name; a bound on time
+LAST_TURNS = 12  # of a conversation, among which its last exchange is looked for; a bound on time
+# Until when an agent's to-do counts as open: older ones were stale in ten briefings that were read (bench/LOG.md, 2026-11-17).
+OPEN_FOR = timedelta(days=30)
+NOTHING_THEN = "Nothing is known from that time; this is the last session before."
+
+
+class Resumed(NamedTuple):
+    """The answer to a question about the last session or about what is left."""
+
+    hits: list[Hit]
+    hints: Strings = ()
+
+
+def resume(question: str, query: Query, filter: Filter, store: Store) -> Resumed | None:
+    """Answer from digests and open items; None for a question about anything else."""
+    left = ASKS_WHAT_IS_LEFT.holds(question)
+    if not left and not ASKS_LAST_SESSION.holds(question):
+        return None
+    sessions, hints = _find_sessions(query, filter, store)
+    digests = [one for session in sessions if (one := show_digest(session, filter, store, left))]
+    items = list_open(filter, store) if left else []
+    if left:  # the last digest first, then what the ledger has beyond it
+        digests = digests[:1]
+        known = "\n".join(one.content for one in digests)
+        items = [one for one in items if one.content.rstrip(".") not in known]
+    found = [*digests, *items]
+    if not found:
+        return None
+    return Resumed([Hit(one, 1.0, {"in_time": 1.0}) for one in found], hints if digests else ())
+
+
+def _find_sessions(query: Query, filter: Filter, store: Store) -> tuple[list[Session], Strings]:
+    """Return the sessions of the time that is asked for, newest first, or else the last one."""
+    sessions = [one for one in store.sessions(filter.scopes, LATEST) if one.digest]
+    sessions = [one for one in sessions if not filter.session or one.id == filter.session]
+    if not (query.since or query.until):
+        return sessions[:1], ()
+    then = [one for one in sessions if _is_of_time(one, query)]
+    return (then[:MOST_DIGESTS], ()) if then else (sessions[:1], (NOTHING_THEN,))
+
+
+def _is_of_time(session: Session, query: Query) -> bool:
+    start, end = session.started_at, session.ended_at or session.started_at
+    if start is None or end is None:
+        return False
+    return (not query.since or end >= query.since) and (not query.until or start < query.until)
+
+
+def show_digest(
+    session: Session, filter: Filter, store: Store, left: bool = False
+) -> Memory | None:
+    """Return a digest as a hit: the last turn of its session, with the digest as its text."""
+    of_session = Filter((session.scope,), session=session.id, now=filter.now)
+    closed = of_session._replace(kinds=("todo",), include_superseded=True, include_deleted=True)
+    done = [
+        one.content
+        for one in store.list(closed, MOST_CLOSED)
+        if one.answered or one.deleted_at or one.superseded_by
+    ]
+    lines = digest_lines(session, done)
+    turns = store.list(of_session._replace(kinds=("context",)), 1)
+    if not lines or not turns or turns[0].id not in store.select([turns[0].id], filter):
+        return None
+    day = f", {session.started_at:%Y-%m-%d}" if session.started_at else ""
+    branch = session.metadata.get("branch")
+    day += f", branch {branch}" if branch else ""
+    if left:
+        lines.sort(key=lambda line: not line.startswith("Left"))
+    text = f"Session{day}. " + ". ".join(line.rstrip(".") for line in lines)
+    return turns[0]._replace(content=text, summary=session.title or turns[0].summary)
+
+
+# The ledger
+
+
+def list_open(filter: Filter, store: Store) -> list[Memory]:
+    """Return what is open for certain in all sessions: the user's own first, then to-dos, then the newest."""
+    wanted = filter._replace(answered=False)
+    kinds = [kind for kind in LEDGER_KINDS if not filter.kinds or kind in filter.kinds]
+    found = [
+        one
+        for kind in kinds
+        for one in store.list(wanted._replace(kinds=(kind,)), MOST_OPEN)
+        if one.trust >= TRUST["agent"]
+    ]
+    kept = keep_open(found, store, filter)
+    newest = sorted(kept, key=lambda one: one.created_at, reverse=True)
+    return sorted(newest, key=lambda one: (one.trust < TRUST["user"], kinds.index(one.kind)))
+
+
+def keep_open(found: Sequence[Memory], store: Store, filter: Filter) -> list[Memory]:
+    """Leave out items that their conversation may have settled later. Notes and deferred items stay."""
+    ends: dict[str, list[Memory]] = {}
+    kept = []
+    for one in found:
+        if one.session and one.source_type == "transcript" and PUT_OFF not in one.metadata:
+            if one.session not in ends:
+                turns = Filter((one.scope,), ("context",), session=one.session, now=filter.now)
+                ends[one.session] = list(store.list(turns, LAST_TURNS))
+            if _is_stale(one, filter) or not ends_with(ends[one.session], one):
+                continue
+        kept.append(one)
+    return kept
+
+
+def _is_stale(one: Memory, filter: Filter) -> bool:
+    """Return True for an agent's old to-do or step of delivery: it may well be done by now."""
+    old = filter.now is not None and filter.now - one.created_at > OPEN_FOR
+    return bool(old or DELIVERS.holds(one.content)) and one.metadata.get("role") != "user"
+
+
+def ends_with(turns: Sequence[Memory], idea: Memory) -> bool:
+    """Return True if a conversation ended with this item: no later turn could have settled it."""
+    spoken = [one for one in turns if "agent" not in one.metadata]
+    asked = [one.position for one in spoken if one.metadata.get("role") == "user"]
+    place = turn_of(idea.position)
+    if idea.metadata.get("role") == "user":
+        return bool(spoken) and place >= max(one.position for one in spoken)
+    return place >= max(asked, default=0)

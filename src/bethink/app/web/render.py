@@ -340,7 +340,9 @@ def name_relation(type: str, direction: str) -> str:
 
 def cite(memory: Values) -> str:
     """Source of a memory: `docs/auth.md:12-40`, or who added it."""
-    return citation(cast(Memory, SimpleNamespace(**memory)))
+    # Only a memory from a transcript cites its turn.
+    kind = "transcript" if memory["metadata"].get("turn") else "note"
+    return citation(cast(Memory, SimpleNamespace(**{"source_type": kind, **memory})))
 
 
 def name_month(month: str) -> str:

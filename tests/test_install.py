@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import tomllib
 from contextlib import contextmanager, suppress
 from itertools import count
 
@@ -24,6 +25,8 @@ SHARED = {
     "copilot": (".copilot/mcp-config.json", ".copilot/hooks/bethink.json"),
     "gemini": (".gemini/settings.json",),
     "cursor": (".cursor/mcp.json", ".cursor/hooks.json"),
+    "vscode": (".config/Code/User/mcp.json",),
+    "antigravity": (".gemini/antigravity-cli/mcp_config.json", ".gemini/config/hooks.json"),
 }
 
 
@@ -73,7 +76,7 @@ def test_shared_skills_stay_until_the_last_agent_is_disconnected(cli, home):
     cli.ok("install", "--all")
     shared = home / ".agents/skills/remember/SKILL.md"
     assert shared.exists()
-    cli.ok("uninstall", "--codex", "--gemini", "--opencode")
+    cli.ok("uninstall", "--codex", "--gemini", "--opencode", "--vscode", "--antigravity")
     assert shared.exists(), "Copilot still needs it"
     assert not (home / ".codex").exists()
     cli.ok("uninstall", "--copilot")
@@ -599,3 +602,29 @@ def test_hooks_for_claude_are_silent_in_hosts_that_run_them_too(cli, monkeypatch
     assert run.run("pre-compact", "claude", b"{}") == ""
     monkeypatch.setenv("CLAUDECODE", "1")  # Claude Code, started by such a host
     assert run.run("pre-compact", "claude", b"{}")
+
+
+def test_antigravity_gets_a_named_group_of_hooks_without_those_at_tool_calls(cli, home):
+    cli.ok("install", "--antigravity")
+    (name,) = groups = json.loads((home / ".gemini/config/hooks.json").read_text())
+    assert name == "bethink"
+    assert list(groups["bethink"]) == ["PreInvocation", "Stop"]
+
+
+def test_hooks_of_antigravity_are_in_a_flat_list(cli, home):
+    cli.ok("install", "--antigravity")
+    groups = json.loads((home / ".gemini/config/hooks.json").read_text())
+    line = f"'{PROGRAM}' hook stop --host antigravity"
+    assert groups["bethink"]["Stop"] == [{"type": "command", "command": line, "timeout": 10}]
+
+
+def test_vs_code_gets_its_server_in_the_settings_of_the_user(cli, home):
+    cli.ok("install", "--vscode")
+    servers = json.loads((home / ".config/Code/User/mcp.json").read_text())["servers"]
+    assert servers["bethink"] == {"type": "stdio", "command": PROGRAM, "args": ["mcp"]}
+
+
+def test_the_server_of_codex_gets_the_variables_that_choose_the_memory(cli, home):
+    cli.ok("install", "--codex")
+    config = tomllib.loads((home / ".codex/config.toml").read_text())
+    assert "BETHINK_HOME" in config["mcp_servers"]["bethink"]["env_vars"]

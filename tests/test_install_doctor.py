@@ -3,8 +3,10 @@
 import json
 import os
 import re
+import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -313,3 +315,31 @@ def test_init_refuses_an_unknown_agent(cli, home):
 
 def test_init_names_the_connected_agent(cli, home):
     assert "Claude Code\n" in cli.ok("init", "--agent", "claude")
+
+
+def test_doctor_reports_a_server_that_does_not_get_the_folder_of_the_memory(cli, program, home):
+    cli.ok("install", "--codex")
+    config = home / ".codex/config.toml"
+    config.write_text(config.read_text().replace('"BETHINK_HOME"', '"BETHINK_OTHER"'))
+    found = findings(cli)["codex memory"]
+    assert not found["ok"]
+    assert "does not get BETHINK_HOME" in found["message"]
+
+
+def test_doctor_reports_a_server_with_another_folder_of_the_memory(cli, program, home):
+    cli.ok("install", "--codex")
+    with (home / ".codex/config.toml").open("a") as file:
+        file.write('\n[mcp_servers.bethink.env]\nBETHINK_HOME = "/elsewhere"\n')
+    assert "BETHINK_HOME=/elsewhere" in findings(cli)["codex memory"]["message"]
+
+
+def test_the_server_of_codex_stores_notes_in_the_memory_of_this_shell(cli, program, home):
+    cli.ok("install", "--codex")
+    entry = tomllib.loads((home / ".codex/config.toml").read_text())["mcp_servers"]["bethink"]
+    usual = ("HOME", "PATH", *entry["env_vars"])  # all that Codex passes on
+    environment = {name: os.environ[name] for name in usual if name in os.environ}
+    words = [entry["command"], "config", "database"]
+    shown = subprocess.run(
+        words, env=environment, capture_output=True, text=True, timeout=60, cwd=cli.project
+    )
+    assert shown.stdout == cli.ok("config", "database")

@@ -210,6 +210,7 @@ def test_what_was_put_into_toml_can_be_taken_out_to_the_byte(document):
     text = TOMLS[document]
     put = put_entries(text, CODEX, "codex", toml=True)
     found = edit.parse(put.text, toml=True)["mcp_servers"]["bethink"]
+    assert found.pop("env_vars")[0] == "BETHINK_HOME"
     assert found == {"command": "/opt/my tools/bethink", "args": ["mcp"]}
     assert put.text.startswith(text)
     assert put_entries(put.text, CODEX, "codex", toml=True) == put

@@ -27,11 +27,13 @@ if TYPE_CHECKING:
     HasFailed = Callable[[Values, str, str], bool | None]
     Deny = Callable[[str], Values]
     IsBorrowed = Callable[[Mapping[str, str]], bool]
+    FindPrompt = Callable[[Values], str]
+    FindRunner = Callable[[Values], str]
     Render = Callable[[Sequence[str], bool], str]
     Disarm = Callable[[str], str]
 else:
     ReadTranscript = OwnsLine = OwnsFile = Answer = HasFailed = IsBorrowed = Deny = Callable
-    Render = Disarm = Callable
+    Render = Disarm = FindPrompt = FindRunner = Callable
 
 # Our names for the events of agents.
 EVENTS = tuple(
@@ -98,6 +100,11 @@ class HookDialect(NamedTuple):
     names_transcript: bool = True  # the prompt event names the transcript
     project_variables: Strings = ()  # environment variables with the folder where the session began
     is_borrowed: IsBorrowed = lambda environment: False  # another agent runs its hooks
+    # (its message) → the name of another agent that runs its hooks and has a dialect; '' for none
+    find_runner: FindRunner = lambda fields: ""
+    find_prompt: FindPrompt | None = None  # (its message) → the prompt, which the message lacks
+    # Context lasts for one call of the model: each call gets the briefing and the recall anew.
+    ephemeral: bool = False
 
 
 class HookScript(NamedTuple):
@@ -123,7 +130,7 @@ class InstallFiles(NamedTuple):
     """The files that connect an agent.
 
     Templates may contain `$program` and `$args`, the words of the command; `$words`, all of them; `$line`, the same quoted for a shell;
-    `$name`, a name for the hook.
+    `$name`, a name for the hook; `$places`, the variables that a server needs.
     """
 
     servers: Strings  # files with MCP servers: the first that exists, else the last
@@ -131,6 +138,9 @@ class InstallFiles(NamedTuple):
     server: Values = MappingProxyType({"command": "$program", "args": "$args"})
     server_path: Strings = ("mcpServers", "bethink")
     server_folder: str = ""  # if it is not the agent's own
+    places: Strings = ()  # variables that a server gets only if its entry names them
+    hooks_folder: str = ""  # the same
+    hooks_path: Strings = ("hooks",)  # of the object with a list for each event
     hook: Values = NOTHING
     last: Values = NOTHING  # fields that differ at the end of a session
     warm: Values = NOTHING  # the hook that asks the MCP server at a prompt
@@ -181,6 +191,17 @@ def find_folder(name: str, environment: Mapping[str, str], home: Path) -> Path:
     """Return a folder of an agent in the user's home, or where an environment variable says."""
     variable, default, rest = split_folder(name)
     return home / Path(f"{environment.get(variable) or default}{rest}").expanduser()
+
+
+# Copilot Chat in VS Code
+
+COPILOT_CHAT = "GitHub.copilot-chat"  # the folder of its transcripts
+
+
+def find_vscode(fields: Values) -> str:
+    """Return `vscode` if VS Code runs a hook of Claude Code or Copilot CLI: its transcript says so."""
+    names = ("transcript_path", "transcriptPath")
+    return "vscode" if any(COPILOT_CHAT in str(fields.get(name, "")) for name in names) else ""
 
 
 # Forms of answers

@@ -12,6 +12,7 @@ from bethink.agents.agent import (
     InstallFiles,
     PermissionRules,
     TranscriptFiles,
+    find_vscode,
     nest_context,
     nest_denial,
 )
@@ -85,6 +86,7 @@ AGENT = Agent(
         },
         deny=nest_denial,
         has_failed=has_failed,
+        find_runner=find_vscode,
         project_variables=("CLAUDE_PROJECT_DIR",),
         is_borrowed=is_borrowed,
     ),

@@ -27,6 +27,11 @@ _CONTEXT = {
     "prompt": "UserPromptSubmit",
     "tool": "PostToolUse",
 }
+# Variables that decide which memory is used. A server gets only the variables that its entry names; a hook gets all.
+PLACES = (
+    *("BETHINK_HOME", "BETHINK_DATABASE", "BETHINK_TENANT", "BETHINK_USER"),
+    *("XDG_DATA_HOME", "XDG_CONFIG_HOME"),
+)
 TAIL = 400_000  # bytes at the end of a transcript in which a call is looked for
 
 
@@ -88,6 +93,8 @@ AGENT = Agent(
     install=InstallFiles(
         servers=("config.toml",),
         server_path=("mcp_servers", "bethink"),
+        server={"command": "$program", "args": "$args", "env_vars": "$places"},
+        places=PLACES,
         hooks="hooks.json",
         hook={"type": "command", "command": "$line", "timeout": 10},
         matchers={"tool-before": "Bash|apply_patch", "tool": "Bash|apply_patch"},

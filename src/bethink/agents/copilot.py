@@ -8,7 +8,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bethink.agents.agent import Agent, HookDialect, InstallFiles, TranscriptFiles, find_folder
+from bethink.agents.agent import (
+    Agent,
+    HookDialect,
+    InstallFiles,
+    TranscriptFiles,
+    find_folder,
+    find_vscode,
+)
 from bethink.model import Values
 
 if TYPE_CHECKING:
@@ -93,6 +100,7 @@ AGENT = Agent(
         deny=deny,
         has_failed=has_failed,
         names_transcript=False,
+        find_runner=find_vscode,
         project_variables=("COPILOT_PROJECT_DIR", "CLAUDE_PROJECT_DIR"),
     ),
     install=InstallFiles(

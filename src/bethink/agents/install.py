@@ -78,7 +78,7 @@ class InstallPlace(NamedTuple):
 
     def hooks_file(self, host: str) -> Path:
         agent, _, files = find_connectable(host)
-        return self.find(agent.folder) / files.hooks
+        return self.find(files.hooks_folder or agent.folder) / files.hooks
 
 
 class HostFile(NamedTuple):
@@ -119,10 +119,12 @@ def list_entries(host: str, place: InstallPlace) -> list[HostEntry]:
     """Return the entries that belong in an agent's files."""
     _, hooks, files = find_connectable(host)
     server = fill(files.server, [*place.words, "mcp"])
+    server |= {name: [*files.places] for name, value in files.server.items() if value == "$places"}
     entries = [HostEntry("server", tuple(files.server_path), server)]
     for name, event in hooks.events.items():
         if place.tool_hooks or event not in TOOL_EVENTS:
-            entries.append(HostEntry("hook", ("hooks", name), make_hook(host, place, event)))
+            hook = make_hook(host, place, event)
+            entries.append(HostEntry("hook", (*files.hooks_path, name), hook))
     return [*entries, *(list_rules(host) if place.allow else ())]
 
 

@@ -381,12 +381,12 @@ def arrange_answer(
     """Choose what of an answer is shown within a token budget, everything counted that its form shows."""
     names = _name_hits(memory, answer.hits)
     spans = _find_spans(memory, answer.hits)
-    together = Counter(hit.memory.span for hit in answer.hits[:HEADED_HITS])
+    shared = Counter(hit.memory.span for hit in answer.hits[:HEADED_HITS])
     alone = 1 if len(answer.hits) <= CONNECTED_HITS else 2
     headings = {
         id: _head_topic(span)
         for id, span in spans.items()
-        if span.name and together[id] >= alone and not answer.query.asks_set
+        if span.name and shared[id] >= alone and not answer.query.asks_set
     }
     wholes = [_quote_whole(hit, names, place) for place, hit in enumerate(answer.hits)]
     notes: list[str] = []

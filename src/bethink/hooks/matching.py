@@ -42,7 +42,7 @@ PROMPT = Profile(
         "by_words": -5.5,  # nobody has read it
         "judge": 1.0,  # log-odds that it applies, by the judge
         "worded": 2.5,  # relevance by words, where the prompt asks something
-        "by_judge": 0.0,  # the judge's usual excess
+        "by_judge": 0.2,  # the silence that small edits leave over
         "small_edit": -1.0,  # the prompt describes a small edit in full: few rules apply to it
     },
     middle=0.0,

@@ -88,13 +88,18 @@ class Context(NamedTuple):
     digest: str = ""  # by which a briefing is known again
 
 
-def recall_for_prompt(hook: Hook, memory: Bethink, meaning: bool = True) -> Context:
-    """Return the context for a prompt, by words and, with `meaning`, by models. Records no delivery."""
+def recall_for_prompt(
+    hook: Hook, memory: Bethink, meaning: bool = True, known: Sequence[str] = ()
+) -> Context:
+    """Return the context for a prompt, by words and, with `meaning`, by models. Records no delivery.
+
+    Memories whose ids are in `known` are left out.
+    """
     text = find_question(hook)
     budget, bar = memory.config.prompt_tokens, memory.config.prompt_bar
     if not text or not budget or bar >= 1:
         return Context()
-    chosen, sought = choose(hook, memory, text, meaning, bar)
+    chosen, sought = choose(hook, memory, text, meaning, bar, known)
     return render_memories(memory, [one.item for one in chosen], sought, budget)
 
 
@@ -113,7 +118,12 @@ def find_question(hook: Hook) -> str:
 
 
 def choose(
-    hook: Hook, memory: Bethink, text: str, meaning: bool, bar: float
+    hook: Hook,
+    memory: Bethink,
+    text: str,
+    meaning: bool,
+    bar: float,
+    known: Sequence[str] = (),
 ) -> tuple[list[Ranked[Memory]], Sought]:
     """Return the fitting memories, best first, if one is above the bar; and the words to mark in them."""
     plain = as_words(text)
@@ -127,12 +137,15 @@ def choose(
 
     def is_news(one: Memory) -> bool:
         echo = _is_echo(one, prompt_lexemes, "question" in answer.query.kinds)
-        known = one.id in shown.ids or is_in_every_context(one) or echo or is_untrusted_import(one)
+        if one.id in known or one.id in shown.ids or is_untrusted_import(one):
+            return False
         if one.kind == "context" and one.trust <= TRUST["pasted"]:
             return False  # a turn with pasted words, which nobody vouches for
         if one.kind == "failure":
             return False  # for the moment at which it happens again
-        return not known and (shown.emptied or not is_own(hook, one))
+        if echo or is_in_every_context(one):
+            return False
+        return shown.emptied or not is_own(hook, one)
 
     refused = find_refused([hit.memory for hit in answer.hits], memory.store)
     hits = [hit for hit in answer.hits if hit.memory.id not in refused]

@@ -30,12 +30,14 @@ from bethink.errors import BethinkError
 from bethink.hooks import spool, state
 from bethink.hooks.state import Hook
 from bethink.model import TRUST
+from bethink.outgoing import join
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from bethink.api import Bethink
     from bethink.config import Config
+    from bethink.hooks.prompt import Context
     from bethink.model import Json
     from bethink.project import Project
 
@@ -206,7 +208,8 @@ def _tell(hook: Hook, project: Project, config: Config, closing: bool) -> str:
     exists = _exists(config)
     if hook.event == "prompt" and hook.source in state.PEOPLE:
         note_turn(hook, project, config.database)
-        if exists and is_phrase(hook.prompt):
+        # A prompt from a transcript comes again at each call of the model.
+        if exists and is_phrase(hook.prompt) and not state.is_ephemeral(hook):
             with _open(hook, project, config, closing) as memory:
                 return grant_request(hook, memory)
     if projects.is_paused(hook.directory, project.scope):
@@ -332,6 +335,8 @@ def _is_wanted(hook: Hook, config: Config, project: Project) -> bool:
         return is_wanted(hook, config.database, project)
     if hook.event == "subagent-start":
         return config.briefing_tokens > 0
+    if state.is_ephemeral(hook) and config.briefing_tokens > 0:
+        return True
     return config.prompt_tokens > 0 and config.prompt_bar < 1 and is_telling(hook.prompt)
 
 
@@ -364,6 +369,8 @@ def answer(hook: Hook, memory: Bethink, meaning: bool = True) -> str:
         from bethink.hooks.tool import recall_for_calls
 
         context = recall_for_calls(hook, memory)
+    elif state.is_ephemeral(hook):
+        context = _render_call(hook, memory, meaning)
     else:
         from bethink.hooks.prompt import recall_for_prompt
 
@@ -374,6 +381,18 @@ def answer(hook: Hook, memory: Bethink, meaning: bool = True) -> str:
     if output:
         state.note_delivery(hook, context.ids, context.digest, memory.project.scope)
     return output
+
+
+def _render_call(hook: Hook, memory: Bethink, meaning: bool) -> Context:
+    """Return the context of one call of the model: the briefing, and the recall for the prompt."""
+    from bethink.hooks.briefing import render_briefing
+    from bethink.hooks.prompt import Context, recall_for_prompt
+
+    briefing, recalled = render_briefing(hook, memory), Context()
+    if is_telling(hook.prompt):
+        recalled = recall_for_prompt(hook, memory, meaning, known=briefing.ids)
+    texts = [text for text in (briefing.text, recalled.text) if text]
+    return Context(join(texts), briefing.ids + recalled.ids, briefing.digest)
 
 
 def _has_briefing(hook: Hook, briefing: str, scope: str) -> bool:

@@ -56,6 +56,7 @@ class Hook(NamedTuple):
     source: str = ""  # of a session or a prompt: startup, resume, user, schedule_wakeup …
     agent: str = ""  # a sub-agent's type
     calls: tuple[ToolCall, ...] = ()  # that a tool event is about
+    via: str = ""  # the agent whose hook this is, if another agent runs it
 
 
 # Reading
@@ -91,7 +92,12 @@ def find_dialect(host: str) -> HookDialect:
 
 def from_fields(event: str, host: str, fields: Values) -> Hook:
     """Return the hook that an agent's object describes."""
+    runner = find_dialect(host).find_runner(fields)
+    via, host = (host, runner) if runner else ("", host)
     dialect, inside = find_dialect(host), event == "subagent-stop"
+    prompt = _first(fields, dialect.prompt) if event == "prompt" else ""
+    if event == "prompt" and dialect.find_prompt and not prompt:
+        prompt = dialect.find_prompt(fields)
     transcript = (*dialect.subagent_transcript, *dialect.transcript)
     return Hook(
         event,
@@ -99,10 +105,11 @@ def from_fields(event: str, host: str, fields: Values) -> Hook:
         session=_session(fields, dialect.session),
         transcript=_name(fields, transcript if inside else dialect.transcript),
         directory=_name(fields, dialect.directory),
-        prompt=_first(fields, dialect.prompt)[:_LONGEST_TEXT] if event == "prompt" else "",
+        prompt=prompt[:_LONGEST_TEXT],
         source=_name(fields, dialect.source),
         agent=_name(fields, dialect.subagent) if "subagent" in event else "",
         calls=_read_calls(event, dialect, fields) if event.startswith("tool") else (),
+        via=via,
     )
 
 
@@ -254,7 +261,17 @@ class Deliveries(NamedTuple):
     briefed: str = ""  # the scope of the project that the briefing was about
 
 
+def is_ephemeral(hook: Hook) -> bool:
+    """Return True if context lasts for one call of the model, so that a session has none."""
+    return find_dialect(hook.host).ephemeral
+
+
 def read_deliveries(hook: Hook) -> Deliveries:
+    """Return what a session has in its context."""
+    return Deliveries() if is_ephemeral(hook) else _read_noted(hook)
+
+
+def _read_noted(hook: Hook) -> Deliveries:
     path = _deliveries_file(hook)
     kept: Any = read_json(path) if path else None
     try:
@@ -285,7 +302,7 @@ def list_deliveries() -> list[tuple[float, Deliveries]]:
 
 def note_delivery(hook: Hook, ids: Iterable[str], briefing: str = "", scope: str = "") -> None:
     """Record the memories that a session sees now, beside the earlier ones."""
-    before = read_deliveries(hook)
+    before = _read_noted(hook)
     known = tuple(dict.fromkeys((*before.ids, *ids)))[-MOST_IDS:]
     last = (briefing, scope) if briefing else (before.briefing, before.briefed)
     _write_deliveries(hook, before._replace(ids=known, briefing=last[0], briefed=last[1]))
@@ -294,7 +311,7 @@ def note_delivery(hook: Hook, ids: Iterable[str], briefing: str = "", scope: str
 def claim(hook: Hook, id: str) -> bool:
     """Return True for the first process to show a session this memory; two hooks may run for one event."""
     path = _deliveries_file(hook)
-    if path is None:
+    if path is None or is_ephemeral(hook):
         return True
     claimed = path.with_name(f"{path.stem}-{id}.claimed")
     try:
@@ -312,18 +329,18 @@ def claim_event(hook: Hook) -> bool:
 
     VS Code runs the hooks of Claude Code and of Copilot for one session. The first one owns the event.
     """
-    path = _deliveries_file(hook)
+    path, ours = _deliveries_file(hook), hook.via or hook.host
     if path is None:
         return True
     owned = path.with_name(f"{path.stem}-{digest(f'{hook.event} {hook.prompt}')}.event")
     with suppress(OSError):
         host, age = owned.read_text("utf-8"), time.time() - owned.stat().st_mtime
-        if host != hook.host and age < _ONE_EVENT:
+        if host != ours and age < _ONE_EVENT:
             return False
     with suppress(OSError):
         make_private(path.parent)
         fresh = owned.with_name(f"{owned.name}.{os.getpid()}-{get_ident()}")
-        fresh.write_text(hook.host, "utf-8")
+        fresh.write_text(ours, "utf-8")
         fresh.replace(owned)
     return True
 

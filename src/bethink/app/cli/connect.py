@@ -15,7 +15,7 @@ from contextlib import suppress
 from datetime import datetime
 from importlib import util
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import apsw
 
@@ -666,6 +666,8 @@ def examine_agents(console: Console, fix: bool) -> Iterator[DoctorFinding]:
             check = check_entries if _TRIED.keys() & one.parts else check_plugin
             checked, words, parts = check(one)
             yield checked
+            if "mcp" in one.parts:
+                yield from check_places(one)
             if "hooks" in parts:
                 yield check_hooks(one._replace(place=one.place._replace(words=words)))
             if "mcp" in parts:
@@ -769,6 +771,26 @@ def ask_server(words: Sequence[str]) -> tuple[str, str, str]:
     fix = "" if util.find_spec("mcp") else "pip install 'bethink[mcp]'"
     none = "it ended without an answer, or has no tools"
     return "", f"{' '.join(words)}: {trouble or none}", fix
+
+
+def check_places(one: Connection) -> Iterator[DoctorFinding]:
+    """Report variables that an agent keeps from the MCP server, so that it uses another memory."""
+    files, environment = find_connectable(one.host).files, one.place.environment
+    if not files.places or one.plugin:
+        return
+    entry: Any = installer.read_settings(installer.find_server_file(one.host, one.place))
+    for name in files.server_path:
+        entry = entry.get(name) if isinstance(entry, dict) else None
+    entry = entry if isinstance(entry, dict) else {}
+    forwarded, fixed = entry.get("env_vars") or (), entry.get("env") or {}
+    for name in files.places:
+        value, own = environment.get(name), fixed.get(name)
+        lost = value and name not in forwarded and own is None
+        trouble = f"the server does not get {name}, so it uses another memory" if lost else ""
+        if own is not None and own != (value or own):
+            trouble = f"the server uses {name}={own}, and this shell {value}"
+        if trouble:
+            yield one.report("memory", "", trouble)
 
 
 def check_permission(one: Connection) -> Iterator[DoctorFinding]:

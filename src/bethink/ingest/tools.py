@@ -33,7 +33,7 @@ _PASSING = compile_late(
     re.IGNORECASE,
 )
 _TAGS = compile_late(r"</?[a-z_]{1,30}>|^Error: |^MCP error [\d-]+: ", re.IGNORECASE)
-_ARGUMENT = compile_late(r"(\w{1,40})=(.*?)(?=; \w{1,40}=|\)$)", re.DOTALL)
+_NEXT_ARGUMENT = compile_late(r"; (?=\w{1,40}=)")
 
 
 def describe_call(event: ToolEvent) -> str:
@@ -67,7 +67,9 @@ def _sign(*parts: str) -> str:
 
 def find_path(call: str) -> str:
     """The path in the description of a call, '' if it has none."""
-    arguments = dict(_ARGUMENT.findall(call))
+    inside = call.partition("(")[2].removesuffix(")")
+    parts = (part.partition("=") for part in _NEXT_ARGUMENT.split(inside))
+    arguments = {name: value for name, _, value in parts}
     return next((arguments[name] for name in _PATHS if name in arguments), "")
 
 

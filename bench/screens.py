@@ -117,6 +117,7 @@ def make_world(folder: Path) -> Any:
 
     from bethink.api import Bethink
     from bethink.features import knowledge
+    from bethink.hooks import state
     from bethink.model import Passage, Source
 
     story = tell(folder)
@@ -131,6 +132,13 @@ def make_world(folder: Path) -> Any:
             text = f"Line {number} of the vendor's notes: the sandbox resets at {number} o'clock"
             source = Source(f"vendor/{number}.txt", "import")
             memory.ingest([(source, [Passage(text, kind="fact")])])
+        memory.reindex()
+        decided = memory.filter(kinds=("decision", "gotcha", "architecture"))
+        shown = [one.id for one in memory.list(filter=decided, limit=8)]
+        for session in range(3):
+            given = shown[session : session + 5]
+            state.note_delivery(state.Hook("prompt", "claude", session=f"{session}"), given)
+        memory.get(*shown[:3])
     return story
 
 

@@ -479,6 +479,11 @@ def test_the_form_of_a_memory_offers_every_field_that_the_model_shows_in_forms(s
         ),
         pytest.param("# Title", '<p class="heading">Title</p>', id="heading"),
         pytest.param("2 * 3 * 4", "<p>2 * 3 * 4</p>", id="stars"),
+        pytest.param(
+            "- one\n  more",
+            '<ul class="points"><li class="depth-0"><span>•</span> <span>one more</span></li></ul>',
+            id="list",
+        ),
         pytest.param("> quoted", "<blockquote>quoted</blockquote>", id="quote"),
         pytest.param("```py\na < b\n```", "<pre class=code>a &lt; b</pre>", id="code"),
         pytest.param("**<b>**", "<p><strong>&lt;b&gt;</strong></p>", id="markup"),

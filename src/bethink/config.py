@@ -187,7 +187,7 @@ class Config(NamedTuple):
     llm_url: str = ""
     llm_daily_tokens: int = 50_000
     briefing_tokens: int = 600
-    prompt_tokens: int = 400
+    prompt_tokens: int = 200
     hook_seconds: float = 5.0
     hook_helper: bool = True
     team: str = ""

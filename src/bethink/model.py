@@ -792,6 +792,7 @@ class Query(NamedTuple):
     recap: bool = False  # asks only about a time, as in "what did we do last week?"
     about_code: bool = False  # "where is", "which function": code may come before notes
     about_latest: bool = False  # "what did we just do?", or no question: the clock says much
+    asks_reply: bool = False  # "which book did you recommend?": the answer is in a long reply
     asks_set: bool = False  # "how many", "in what order": answered by many sessions together
 
     @property

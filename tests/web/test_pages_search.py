@@ -211,3 +211,10 @@ def test_markdown_in_a_snippet_is_rendered(page, world):
     snippet = page.locator(".hit .text")
     expect(snippet.locator("strong")).to_have_text("two")
     expect(snippet.locator(".points li")).to_have_count(2)
+
+
+def test_the_newest_memories_leave_passages_of_files_to_a_link(page):
+    page.goto("/search")
+    expect(page.locator(".hit .kind-document")).to_have_count(0)
+    page.get_by_role("link", name="passages of files").click()
+    expect(page.locator(".hit .kind-document").first).to_be_visible()

@@ -381,12 +381,12 @@ def arrange_answer(
     """Choose what of an answer is shown within a token budget, everything counted that its form shows."""
     names = _name_hits(memory, answer.hits)
     spans = _find_spans(memory, answer.hits)
-    together = Counter(hit.memory.span for hit in answer.hits[:HEADED_HITS])
+    shared = Counter(hit.memory.span for hit in answer.hits[:HEADED_HITS])
     alone = 1 if len(answer.hits) <= CONNECTED_HITS else 2
     headings = {
         id: _head_topic(span)
         for id, span in spans.items()
-        if span.name and together[id] >= alone and not answer.query.asks_set
+        if span.name and shared[id] >= alone and not answer.query.asks_set
     }
     wholes = [_quote_whole(hit, names, place) for place, hit in enumerate(answer.hits)]
     notes: list[str] = []
@@ -416,12 +416,12 @@ def arrange_answer(
     quoted = {hit.memory.id: whole for hit, whole in zip(listed, wholes, strict=False)}
     items: Items = []
     if answer.query.asks_set and len(texts) > 1:  # a list, whose order is that of time
-        together = sorted((hit for _, hits in groups for hit in hits), key=_made_at)
-        groups = [(None, together)]
-        items.append(_head_set(together))
-    for span, together in groups:
+        in_order = sorted((hit for _, hits in groups for hit in hits), key=_made_at)
+        groups = [(None, in_order)]
+        items.append(_head_set(in_order))
+    for span, members in groups:
         items += headings.get(span.id, []) if span else []
-        items += [quoted[hit.memory.id]._replace(text=texts[hit.memory.id]) for hit in together]
+        items += [quoted[hit.memory.id]._replace(text=texts[hit.memory.id]) for hit in members]
     summaries = {line["id"]: line["summary"] for line in both.index}
     lines = [quote_line(hit.memory, names, summaries[hit.memory.id]) for hit in rest]
     if lines:

@@ -73,7 +73,7 @@ class MultilingualEmbedder:
                 "Run `pip install 'bethink[languages]'` again.",
             )
         lengths = np.linalg.norm(found, axis=1, keepdims=True)
-        unit: Matrix = found / np.where(lengths, lengths, np.float32(1.0))
+        unit: Matrix = np.divide(found, np.where(lengths, lengths, 1.0), dtype=np.float32)
         return unit
 
 

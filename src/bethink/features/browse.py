@@ -1,4 +1,4 @@
-"""Views for the web pages: recent activity, conversations, graphs and statistics.
+"""Views for the web pages: recent activity, shown memories, facets, versions, graphs and statistics.
 
 Read-only. A topic's share is its part of the conversation, by lines of the transcript. A graph
 grows from a focus outwards, nearest first, up to a limit of nodes. The focus is a memory, a named

@@ -39,7 +39,7 @@ def open_language_model(memory: Bethink) -> Model | None:
 
 def check_model(memory: Bethink, settings: Mapping[str, str]) -> CheckedModel:
     """Ask the model of these settings a tiny question. Raises ModelError if it cannot answer."""
-    config = memory.config._replace(**settings)
+    config = memory.config._replace(**dict[str, Any](settings))
     budget = open_budget(config)
     budget.clear_failing()  # the user may have signed in since
     model = open_model(config, lambda text: redact(text).text)

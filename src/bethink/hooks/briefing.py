@@ -59,6 +59,7 @@ BRIEFED_KEPT = (
 PASSING_KINDS = ("solution", "conclusion", "discovery")  # found on the way: the digest has them
 STANDING_KINDS = ("preference", "pattern", "architecture")
 FEW_TELLING = 4  # words of a sentence that points back and says nothing by itself; on the decisions of 132 sessions, by hand
+LEAST_BEGINNING = 20  # characters by which a cut item is known again; by hand
 # Share of a line's words that another line holds, from which it repeats that one. By hand.
 REPEATED = 0.8
 # Until when a statement of a conversation is shown: orders of weeks ago were stale in ten briefings that were read line by line
@@ -223,12 +224,23 @@ def _list_sections(hook: Hook, memory: Bethink, now: Present) -> list[Section]:
     present = memory.filter()._replace(now=now.time)
     open_ = keep_open(_rank_kinds(hook, memory, BRIEFED_OPEN, now), memory.store, present)
     questions = [one for one in open_ if one.kind == "question"][:MOST_OPEN]
-    todos = [one for one in open_ if one.kind == "todo" and one.content.rstrip(".") not in digest]
+    # The digest may cut an item.
+    left = [
+        part.rstrip("… .") for line in now.digest for part in line.partition(": ")[2].split("; ")
+    ]
+    todos = [
+        one
+        for one in open_
+        if one.kind == "todo"
+        and one.content.rstrip(".") not in digest
+        and not any(len(part) > LEAST_BEGINNING and one.content.startswith(part) for part in left)
+    ]
     found = _rank_kinds(hook, memory, BRIEFED_KEPT, now)
     refused = find_refused(found[: 2 * MOST_KEPT], memory.store)
     news = _drop_repeated(
         [one for one in found if one.id not in refused],
-        [*now.digest, *(one.content for one in todos)],
+        # A question names the options, and the decision says which.
+        [*(line for line in now.digest if not line.endswith("?")), *(one.content for one in todos)],
     )
     kept = _choose_kept(news)
     count = f" ({MOST_OPEN} of {len(todos)})" if len(todos) > MOST_OPEN else ""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # Weights in log-odds. By words: set on two sets of coding sessions with 218 unrelated prompts; each rule taken away by itself tells up to 12 right
 # memories fewer of 362, or breaks the silence up to twice more (bench/LOG.md, 2026-11-15 and 2026-11-16). By the judge: set on projects
-# that no model had seen (2026-11-16 and 2026-11-17).
+# that no model had seen (2026-11-16 to 2026-11-18).
 PROMPT = Profile(
     weights={
         "telling": 0.5,  # worth of the telling words that it holds
@@ -42,7 +42,8 @@ PROMPT = Profile(
         "by_words": -5.5,  # nobody has read it
         "judge": 1.0,  # log-odds that it applies, by the judge
         "worded": 2.5,  # relevance by words, where the prompt asks something
-        "by_judge": -0.2,  # the judge's usual excess
+        "by_judge": 0.2,  # the silence that small edits leave over
+        "small_edit": -1.0,  # the prompt describes a small edit in full: few rules apply to it
     },
     middle=0.0,
     steepness=1.0,
@@ -118,11 +119,11 @@ def match_words(prompt: PromptWords, lexemes: AbstractSet[str], pairs: float) ->
     }
 
 
-def match_judge(probability: float, worded: float) -> Features:
+def match_judge(probability: float, worded: float, small_edit: bool = False) -> Features:
     """Return the features of a statement that the judge has read beside the prompt."""
     probability = min(max(probability, CERTAIN), 1 - CERTAIN)
     odds = math.log(probability / (1 - probability))
-    return {"by_judge": 1.0, "judge": odds, "worded": worded}
+    return {"by_judge": 1.0, "judge": odds, "worded": worded, "small_edit": float(small_edit)}
 
 
 def score_match(features: Features) -> float:

@@ -32,6 +32,7 @@ from bethink.hooks.state import PEOPLE, Hook
 from bethink.ingest.redact import PRIVATE, redact
 from bethink.language.detect import is_english
 from bethink.language.implied import find_implied_work
+from bethink.language.requests import SMALL_EDIT
 from bethink.model import (
     ASKED_IMPORTANCE,
     BUILTIN,
@@ -284,7 +285,8 @@ def _match_by_judge(
         return []
     answers = {one.id: score_match(features) for one, features in worded} if asks else {}
     others = [pair for pair in by_words if not _is_readable(pair[0])]
-    read = [(one, match_judge(chance, answers.get(one.id, 0.0))) for one, chance in readings]
+    small = SMALL_EDIT.holds(text)
+    read = [(one, match_judge(chance, answers.get(one.id, 0.0), small)) for one, chance in readings]
     return [*others, *read]
 
 

@@ -58,6 +58,7 @@ Work = Sequence[Sequence[Fact]]  # what tools did before each turn, and behind t
 DIGEST_WIDTH, DONE_WIDTH, ASKED_WIDTH = 214, 90, 110
 LEFT_WIDTH, LEFT_MOST = 72, 96
 REQUEST_WIDTH = 58  # of each of several requests
+BRIEF_CHARACTERS = 400  # of an answer that only says that work was delivered; by hand
 RECAP_CHARACTERS = 1_000  # a longer text of an agent's host is no recap
 # Facts that are kept from page to page: more than a digest of 60 tokens can show.
 MOST_COMMITS, MOST_PULLS, MOST_CHECKS, MOST_EDITS, MOST_ASKED = 6, 3, 4, 4, 8
@@ -217,7 +218,9 @@ def _follow_end(course: Course, turns: Turns, plan: bool) -> Course:
     role, text = turns[-1]
     first_statement = [*filter(is_statement, find_answers(turns[-1:]))][:1]
     report = [] if plan else find_report(turns).done or course.report or first_statement
-    ended = ALL_DONE.holds(text) or PUSHED.holds(text) or MERGED.holds(text)
+    # A long report may say at any place what is left.
+    delivered = len(text) <= BRIEF_CHARACTERS and (PUSHED.holds(text) or MERGED.holds(text))
+    ended = ALL_DONE.holds(text) or delivered
     return course._replace(
         report=report,
         left=_find_left(turns, plan),

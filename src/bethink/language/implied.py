@@ -13,6 +13,13 @@ from bethink.language.pattern import Pattern
 _FLAGS = re.IGNORECASE | re.MULTILINE
 
 
+# Politeness and connectives before a request.
+_ASKING = (
+    r"\W{0,8}(?:(?:please|ok|okay|now|then|so|and|great|good|nice|cool|perfect|thanks|alright|yes|yep|can you|could you|would you|will you|let's|lets|go ahead and"
+    r"|you can|i want you to|just|also|finally)[ ,.!:;-]{1,3}){0,5}"
+)
+
+
 class ImpliedWork(NamedTuple):
     """A wording of prompts, and the work that it asks for."""
 
@@ -94,14 +101,49 @@ IMPLIED_WORK = (
         "git commit message",
         Pattern(
             "commits",
-            r"^\W{0,8}(?:please |ok |now |then ){0,4}(?:git )?commit\b",
+            rf"^{_ASKING}(?:git )?commit\b(?! (?:message|id|hash|history|log)\b)|\band (?:then )?(?:git )?commit\b",
             fold=False,
             flags=_FLAGS,
             matches=(
                 "ok commit",
                 "git commit",
+                "can you commit",
+                "please commit this",
+                "run the tests and commit",
             ),
-            rejects=("the commit message is long",),
+            rejects=("the commit message is long", "which commit broke it?"),
+        ),
+    ),
+    ImpliedWork(
+        "git branch, pull request",
+        Pattern(
+            "opens a pull request",
+            rf"^{_ASKING}(?:(?:open|create|make|raise|file|send|submit|prepare|draft|put up|write) (?:me |us )?(?:an? |the |another |one )?(?:new |draft )?(?:prs?|pull ?requests?|merge ?requests?|mrs?)\b|push\b(?! (?:notification|.{0, 12}\blive\b)))"
+            r"|\band (?:then )?(?:open|create|make|raise) (?:an? |the )?(?:pr|pull ?request|merge ?request)\b",
+            fold=False,
+            flags=_FLAGS,
+            matches=(
+                "open a PR",
+                "can you create a pull request for this",
+                "fix it and open a PR",
+                "ok push",
+            ),
+            rejects=("review this PR", "push notifications are late", "the PR is open"),
+        ),
+    ),
+    ImpliedWork(
+        "lint and type errors, code style",
+        Pattern(
+            "fixes a lint error",
+            rf"^{_ASKING}(?:fix|resolve|silence|suppress|ignore|clean up|get rid of) (?:all |the |this |these |those |that |every |remaining ){{0,2}}(?:\w+ )?(?:lint(?:er|ing)?|eslint|ruff|clippy|type(?:script)?|mypy|tsc|style) (?:errors?|warnings?|issues?|problems?|complaints?|failures?)\b",
+            fold=False,
+            flags=_FLAGS,
+            matches=(
+                "fix the lint error",
+                "can you fix all eslint warnings",
+                "silence this mypy error",
+            ),
+            rejects=("fix the login error", "the linter is slow"),
         ),
     ),
     ImpliedWork(

@@ -97,6 +97,18 @@ REFERS = Pattern(
     rejects=("I finished the book", "we decided on Redis", "the review is open"),
 )
 _ASKING = r"(?:ask|talk|mention|bring up|speak|discuss|request|want|inquire|say|write)(?:s|ed|ing)?"
+ASKS_REPLY = Pattern(
+    "asks what the assistant said before",
+    r"\b(?:our|the|that|your) (?:previous|earlier|last|prior|past) (?:chat|conversation|discussion|session|message|answer|reply|response)s?\b"
+    r"|\byou (?:\w+ )?(?:told|suggested|mentioned|recommended|provided|listed|gave|said|wrote|created|explained|proposed|described|showed|came up with)\b"
+    r"|\bremind me\b|\b(?:we|you and i) (?:discussed|talked about)\b",
+    matches=(
+        "Which video did you recommend in our previous chat?",
+        "Can you remind me what the 7th job in the list was?",
+        "what were the steps you gave me",
+    ),
+    rejects=("what did we decide about Redis", "which book did Anna recommend"),
+)
 TRIGGER = Pattern(
     "the condition of a standing rule",
     rf"\b(?:when(?:ever)?|if|every time|each time|any ?time) (?:i|we|you|the user|someone|anyone|users?) {_ASKING}\b"

@@ -33,3 +33,27 @@ NEW_WORK = Pattern(
     matches=("can you take a look at the queue", "there's a bug", "kannst du das prüfen"),
     rejects=("run it again", "you can do it"),
 )
+
+SMALL_EDIT = Pattern(
+    "asks for a small edit that is fully described",
+    r"\btypos?\b|\bmisspel\w*|\b(?:re-?word|rephrase|reformulate|umformulier\w*|reformule\w*|reformula\w*)\b|\bnothing else\b|\bsonst nichts\b|\brien d'autre\b|\bnada m[áa]s\b"
+    r"|\b(?:undo|revert) (?:your|the|that|my) (?:last|previous) (?:edit|change|step|commit)\b"
+    r"|\b(?:delete|remove|drop|take out)\b.{0,30}\b(?:leftover|stray|unused|dead|debug)\b|\b(?:delete|remove|drop)\b.{0,20}\b(?:console\.log|print\(|debugger|import)\b"
+    r"|\brename\b.{1,40}\bto\b.{1,40}\bin (?:this|that|the) (?:function|method|file|loop|test|class)\b"
+    r"|\b(?:add|fix|write|improve|shorten|translate) (?:a |the |this |that )?(?:missing )?(?:docstring|doc comment|comment(?! (?:field|box|form|column|section|system)\b)|indentation|whitespace|semicolon|blank line)s?\b",
+    flags=0,
+    matches=(
+        "typo in the comment above the table",
+        "reword the last paragraph",
+        "move the constants to rates.py, nothing else",
+        "undo your last edit",
+        "delete the leftover console.log",
+        "rename x to lineCount in this function",
+    ),
+    rejects=(
+        "rename the column to email",
+        "remove the endpoint",
+        "move billing to the new queue",
+        "add a comment field to the order form",
+    ),
+)

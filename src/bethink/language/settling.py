@@ -49,7 +49,7 @@ AMENDS = Pattern(
 )
 REFUSES = Pattern(
     "refuses what was proposed",
-    r"^\W{0,4}(?:(?:hmm+|well|ok|wait|sorry)[\s,.!:;—–-]{1,4})?(?:no\b(?! (?:worries|problem|doubt|need to worry))|nope\b|not (?!sure\b|yet\b|bad\b)|never\b|absolutely not|wrong\b"
+    r"^\W{0,4}(?:(?:hmm+|well|ok|wait|sorry)[\s,.!:;—–-]{1,4})?(?:no\b(?! (?:worries|problem|doubt|need to worry))|nope\b|not (?!sure\b|yet\b|bad\b)|never[.!,]|absolutely not|wrong\b"
     r"|that(?:'s| is) (?:not|wrong)|it(?:'s| is) not\b|(?:please )?(?:don'?t|do not)\b|we tried|nein\b|non\b|いいえ|不[,，。是要]|不用)",
     start=True,
     matches=(

@@ -376,8 +376,8 @@ def _read_date(form: str, words: list[str], which: str, now: datetime) -> Period
     numbers = [int(word) for word in words if word.isdigit()]
     if form == "week_of":
         by_name = any(word[:3] in MONTHS for word in words)
-        day, _ = _read_date("month_day" if by_name else "date", words, which, now)
-        return _make_period(_floor(day, "week"), "week")
+        named, _ = _read_date("month_day" if by_name else "date", words, which, now)
+        return _make_period(_floor(named, "week"), "week")
     if form == "date":
         return _make_period(datetime(*order_date(numbers[:3])), "day")
     if form in ("year", "year_month"):

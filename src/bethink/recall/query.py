@@ -19,6 +19,7 @@ from bethink.language.questions import (
     ABOUT_CODE,
     ABOUT_LATEST,
     ASKS_MEMORY,
+    ASKS_REPLY,
     ASKS_SET,
     DATING_EVENT,
     KIND_CUES,
@@ -135,6 +136,7 @@ def parse(raw: str, now: datetime) -> Query:
         about_code=ABOUT_CODE.holds(prose),
         about_latest=ABOUT_LATEST.holds(prose) or not _asks(head),
         asks_set=ASKS_SET.holds(prose),
+        asks_reply=ASKS_REPLY.holds(prose),
     )
 
 

@@ -53,9 +53,10 @@ def find_settlements(hits: Sequence[Memory], store: Store) -> list[Settlement]:
             known = found.get(settled.id)
             from_ids = (*(known.from_ids if known else ()), one.id)
             found[settled.id] = Settlement(settled, from_ids)
-    settled = [*found.values()]
-    newer = [other for one in settled[:MOST_AMENDED] for other in _find_amendments(one, store)]
-    return _put_amendments_first(settled, newer)
+    settlements = [*found.values()]
+    first = settlements[:MOST_AMENDED]
+    newer = [other for one in first for other in _find_amendments(one, store)]
+    return _put_amendments_first(settlements, newer)
 
 
 def _find_amendments(one: Settlement, store: Store) -> list[Settlement]:

@@ -43,14 +43,15 @@ SESSION_CHARACTERS = 8  # of the id of a session in a citation
 OWN_ROOM, OTHER_ROOM, BEST_ROOM, BEST_HITS, LINES_SHARE = 420, 320, 480, 3, 0.05
 _NAMES_OF_FILE = ("file", "path", "source", "transcript")  # in the metadata of an import
 _FILE = re.compile(r"[\w./@+ -]{1,200}")
+REPLY_ROOM = 1500  # of the best replies, where the question is about one
 GAP = " … "
 WEIGHED_CHARACTERS = 2_000  # of each hit that are looked at to weigh words; a bound on time
 _LIST_MARK = re.compile(
     r"\W*(?:\d{1,3}|\w)?\W*"
 )  # a piece that is no sentence, such as the number of a list item
-# Worth of a sentence beside a chosen one, behind it and before it, against that of one word of the question; of a word that is shown
+# Worth of a sentence beside a chosen one, behind it, behind a heading and before it, against that of one word of the question; of a word that is shown
 # already; and of the first sentence. By hand.
-BESIDE, BEFORE, AGAIN, OPENING = 0.5, 0.25, 0.3, 0.2
+BESIDE, LISTED, BEFORE, AGAIN, OPENING = 0.5, 1.0, 0.25, 0.3, 0.2
 _MOST_SENTENCES = 400  # of a text; a bound on time
 _LEAST = 20  # tokens of a text that is worth showing
 # Hints of an empty answer to a question for what is open: of nothing at all, and of one kind.
@@ -218,7 +219,7 @@ def dual(
     for at, (hit, cost) in enumerate(zip(hits, costs.hits, strict=True)):
         frame = cost.frame + (0 if cost.topic in headed else costs.topics.get(cost.topic, 0))
         room = max_tokens - used - frame - (kept if texts else 0)
-        text = show_evidence(hit.memory, sought, find_room(hit.memory, at))
+        text = show_evidence(hit.memory, sought, find_room(hit.memory, at, answer.query))
         if costs.measure(text) > room and not texts and room >= _LEAST:
             text = cut_to(text, room, costs.measure)
         if costs.measure(text) <= room:
@@ -250,10 +251,13 @@ def dual(
     return Dual(index, tuple(details), answer.total, left, used, query, hints, following)
 
 
-def find_room(memory: Memory, place: int) -> int:
+def find_room(memory: Memory, place: int, query: Query) -> int:
     """Return the characters of a hit to show at first: more of the user's words and of the best."""
     room = OWN_ROOM if memory.trust >= TRUST["user"] else OTHER_ROOM
-    return max(room, BEST_ROOM) if place < BEST_HITS else room
+    if place >= BEST_HITS:
+        return room
+    is_reply = query.asks_reply and memory.kind == "context" and memory.trust < TRUST["user"]
+    return REPLY_ROOM if is_reply else max(room, BEST_ROOM)
 
 
 def weigh_sought(wanted: Sought, hits: Sequence[Hit]) -> Sought:
@@ -383,6 +387,7 @@ def choose_sentences(text: str, wanted: Sought, room: int) -> list[Place]:
             sentences.append((start, end))
             start = end
     words = [_find_words(text[start:end], wanted) for start, end in sentences]
+    headings = {at for at, (start, end) in enumerate(sentences) if _leads(text[start:end])}
     chosen: set[int] = set()
     shown: set[str] = set()
     left = room
@@ -391,7 +396,8 @@ def choose_sentences(text: str, wanted: Sought, room: int) -> list[Place]:
         own = sum(
             wanted.worth.get(word, 1.0) * (AGAIN if word in shown else 1.0) for word in words[at]
         )
-        near = BESIDE * (at - 1 in chosen) + BEFORE * (at + 1 in chosen)
+        after = LISTED if at - 1 in headings else BESIDE
+        near = after * (at - 1 in chosen) + BEFORE * (at + 1 in chosen)
         return own + near + OPENING * (at == 0)
 
     while left > 0 and len(chosen) < len(sentences):
@@ -414,6 +420,11 @@ def choose_sentences(text: str, wanted: Sought, room: int) -> list[Place]:
             start = places.pop()[0]
         places.append((start, end))
     return places
+
+
+def _leads(sentence: str) -> bool:
+    """Return True for what a list follows."""
+    return sentence.rstrip().rstrip("*_").endswith(":")
 
 
 def _find_words(text: str, wanted: Sought) -> set[str]:

@@ -80,7 +80,7 @@ def config(
 READER = "reader"  # several settings that belong together, and no setting itself
 READERS = ("claude", "codex", "gemini", "ollama:MODEL", "openai URL", "off")
 OLLAMA = "http://127.0.0.1:11434/v1"
-OPENAI_HOST = "api.openai.com"
+HOSTED = "api.openai.com"
 UNNAMED_MODEL = "default"  # accepted by servers that serve a single model
 
 
@@ -143,9 +143,9 @@ def choose_reader(name: str, url: str | None, model: str | None) -> dict[str, st
                 "Name the address of the endpoint, or a model of OpenAI.",
                 "bethink config reader openai http://127.0.0.1:8080/v1",
             )
-        if url and OPENAI_HOST in url and not model:
+        if url and HOSTED in url and not model:
             raise UsageError(
-                f"Name the model for {OPENAI_HOST}.",
+                f"Name the model for {HOSTED}.",
                 f"bethink config reader openai {url} --reader-model NAME",
             )
         return {"llm": "openai", "llm_model": model or UNNAMED_MODEL, "llm_url": url or ""}

@@ -118,6 +118,7 @@ class Stage:
         }
         own = {"HOME": str(self.home), "USERPROFILE": str(self.home)}
         own |= {"BETHINK_HOME": str(self.home / "bethink"), "BETHINK_HOOK_HELPER": "false"}
+        own["BETHINK_HOOK_SECONDS"] = "30"  # a demo may wait; an agent does not
         self.environment = {**kept, **own, **settings}
 
     def run(self, *words: str, message: Json | None = None) -> str:
@@ -187,13 +188,13 @@ def _tell(console: Console, stage: Stage) -> Iterator[Json]:
     briefing = stage.hook("session-start", "codex", source="startup")
     show("memory", _own_words(briefing))
     yield {"part": "brief", "shown": briefing}
-    prompt = "Publish credit notes as events, too, next to the invoice events."
+    prompt = "Credit notes need events, too. Where do the invoice events go?"
     show("you", prompt)
     recalled = stage.hook("prompt", "codex", prompt=prompt)
     if recalled:
         show("memory", _own_words(recalled))
     yield {"part": "recall", "prompt": prompt, "shown": recalled}
-    show("agent", "I publish credit notes to NATS beside the invoices. I run the tests.")
+    show("agent", "To NATS, like the invoices. I add the publisher and run the tests.")
     show("", f"$ pnpm test\n{LOCKFILE}")
     fix = stage.hook("tool", "codex", **_fail_in_codex(stage))
     show("memory", _own_words(fix))

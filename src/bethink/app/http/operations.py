@@ -305,6 +305,7 @@ def projects(memory: View) -> ProjectList:
     """
     server, caller = memory.server, memory.caller
     listed, store = server.list_visible(caller), server.store_of(caller)
+    folders = server.list_folders(caller)
     if caller.personal:
         listed.append(Grant(PERSONAL, "", PERSONAL))
     items = []
@@ -314,7 +315,7 @@ def projects(memory: View) -> ProjectList:
             ProjectSummary(
                 one.scope,
                 one.name,
-                one.root or None,
+                one.root or folders.get(one.scope) or None,
                 one.scope == memory.scope,
                 store.statistics(Words(), (one.scope,)).memories,
                 newest[0].created_at if newest else None,

@@ -29,7 +29,7 @@ from bethink.app.web.render import place, render_page, shorten_path, spell_unsee
 from bethink.errors import InvalidInput, NotFound, Overtaken, UsageError
 from bethink.features.browse import FACET_VALUES, MENTIONS, PERIODS, WEEKS
 from bethink.features.inbox import ACTS, PAIRS, QUEUES
-from bethink.model import EVERYTHING, NOTHING, FieldInfo, Json, Memory, Values
+from bethink.model import EVERYTHING, KINDS, NOTHING, FieldInfo, Json, Memory, Values
 from bethink.recall.query import parse
 from bethink.recall.shape import find_sought
 from bethink.schema import argument_fields, json_fields
@@ -459,8 +459,9 @@ def _search(visit: Visit, question: str) -> Json:
     if not question:
         narrowed = {name: value for name, value in wanted.items() if name != "offset"}
         counts = visit.ask("facets", **narrowed)
-        listed = visit.ask("list", **wanted, limit=HITS)
-        return {"hints": [], "facets": counts, "sections": [("", listed["items"], 0)], **listed}
+        listed, passages = _list_newest(visit, wanted)
+        sections = [("", listed["items"], passages)]
+        return {"hints": [], "facets": counts, "sections": sections, **listed}
     found: Json = visit.ask("search", query=question, explain=True, **wanted, limit=_RANKED)
     facets = count_facets(found["items"], visit.projects.base.clock())
     strong = count_strong([hit["score"] for hit in found["items"]])
@@ -469,6 +470,17 @@ def _search(visit: Visit, question: str) -> Json:
         strong, weaker = len(found["items"]), 0
     items = found["items"][:strong]
     return {**found, "weaker": weaker, "facets": facets, "items": items, **_divide(visit, items)}
+
+
+def _list_newest(visit: Visit, wanted: Json) -> tuple[Json, int]:
+    """List the newest memories, and count the passages of files that are left out if nothing is asked."""
+    if not visit.parameters(*FILTERS):
+        others = ",".join(kind for kind in KINDS if kind not in _PASSAGES)
+        listed = visit.ask("list", **wanted, kind=others, limit=HITS)
+        if listed["total"]:
+            passages = {**wanted, "kind": ",".join(_PASSAGES), "offset": None, "limit": 1}
+            return listed, visit.ask("list", **passages)["total"]
+    return visit.ask("list", **wanted, limit=HITS), 0
 
 
 def _divide(visit: Visit, items: Sequence[Json]) -> Json:

@@ -171,11 +171,11 @@ def _format_block(lines: list[str], at: int, sought: Sought | None) -> tuple[int
         return at + 1, Markup("<hr>")
     for is_of, show in (
         (_is_row, _format_table),
-        (_ITEM.match, _format_list),
+        (_is_item, _format_list),
         (_is_quote, _format_quote),
     ):
         if is_of(line):
-            end = _find_end(lines, at, is_of)
+            end = _find_end(lines, at, _goes_on if is_of is _is_item else is_of)
             return end, show(lines[at:end], sought)
     end = _find_end(lines, at, _is_plain)
     paragraph = Markup("\n").join(format_line(one, sought) for one in lines[at:end])
@@ -192,12 +192,21 @@ def _is_row(line: str) -> bool:
     return len(bare) > 2 and bare.startswith("|") and bare.endswith("|")
 
 
+def _is_item(line: str) -> bool:
+    return _ITEM.match(line) is not None
+
+
+def _goes_on(line: str) -> bool:
+    """Return True for another item of a list, or for more of its last one."""
+    return _is_item(line) or (line.startswith("  ") and bool(line.strip()))
+
+
 def _is_quote(line: str) -> bool:
     return line.startswith(">")
 
 
 def _is_plain(line: str) -> bool:
-    special = (_HEADING.match, _ITEM.match, _RULE.fullmatch, _is_row, _is_quote)
+    special = (_HEADING.match, _is_item, _RULE.fullmatch, _is_row, _is_quote)
     code = line.lstrip().startswith("```")
     return bool(line.strip()) and not code and not any(is_of(line) for is_of in special)
 
@@ -219,8 +228,14 @@ def _format_table(lines: list[str], sought: Sought | None) -> Markup:
 
 def _format_list(lines: list[str], sought: Sought | None) -> Markup:
     """Render the items of a list, however deep, each with its number if it has one."""
-    items = []
+    joined: list[str] = []
     for line in lines:
+        if _is_item(line) or not joined:
+            joined.append(line)
+        else:
+            joined[-1] += f" {line.strip()}"
+    items = []
+    for line in joined:
         found = _ITEM.match(line)
         start = found.end() if found else 0
         rest, mark = line[start:], line[:start].strip()
@@ -340,7 +355,9 @@ def name_relation(type: str, direction: str) -> str:
 
 def cite(memory: Values) -> str:
     """Source of a memory: `docs/auth.md:12-40`, or who added it."""
-    return citation(cast(Memory, SimpleNamespace(**memory)))
+    # Only a memory from a transcript cites its turn.
+    kind = "transcript" if memory["metadata"].get("turn") else "note"
+    return citation(cast(Memory, SimpleNamespace(**{"source_type": kind, **memory})))
 
 
 def name_month(month: str) -> str:

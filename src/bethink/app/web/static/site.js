@@ -384,6 +384,15 @@ if (document.getElementById("running")) setTimeout(recount, 1000);
 
 // Keys
 
+// A message about the last change can be dismissed
+
+for (const toast of all(".toast")) {
+  const button = made("button", { type: "button", className: "dismiss", textContent: "×", title: "Dismiss (Esc)" });
+  button.setAttribute("aria-label", "Dismiss");
+  button.addEventListener("click", () => toast.remove());
+  toast.append(button);
+}
+
 // A help overlay, and a menu that is closed where there is little room
 
 const help = document.getElementById("help");
@@ -424,7 +433,9 @@ function move(by) {
 function escape(event) {
   // Nothing typed is thrown away: a field only loses the focus, and a page with something unsaved asks before it is left.
   const menu = find(".menu[open]");
-  if (menu) { menu.open = false; find("summary", menu).focus(); }
+  const toast = find(".toast");
+  if (toast && !menu && !typing(event.target)) toast.remove();
+  else if (menu) { menu.open = false; find("summary", menu).focus(); }
   else if (typing(event.target)) { event.preventDefault(); event.target.blur(); }
   else if (input) { input.focus(); input.select(); }
   else if (history.length > 1) history.back();
@@ -460,6 +471,7 @@ function press(key) {
   const acts = { j: () => step(1), k: () => step(-1), x: tick };
   if (about(key)) return true;
   const inside = items().length && current();
+  if (!inside && (key === "j" || key === "k")) return move(key === "j" ? 1 : -1);
   if (inside && acts[key]) { acts[key](); return true; }
   const selector = `[data-key="${CSS.escape(key)}"]`;
   const pressed = (inside && find(selector, inside)) || find(`main ${inside ? ".notice " : ""}${selector}`);

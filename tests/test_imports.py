@@ -594,3 +594,144 @@ def test_the_settings_of_claude_memory_are_taken_over_once(cli, monkeypatch):
     assert "mode is already set here" in cli.ok("import", str(file))
     file.write_text("[1]")
     assert "no settings" in cli.fails("import", str(file), code=2)
+
+
+def import_memo(cli, tmp_path, metadata, source="docs/auth.md"):
+    """One passage that memo read from a file."""
+    file = make_database(
+        tmp_path / ".memo" / "memo.db",
+        rows=[("mem_1", "Loaders run first", "memo_project_a", source, "doc_chunk", 1769000000000)],
+    )
+    connection = apsw.Connection(str(file))
+    connection.execute("UPDATE memories SET metadata = ?", (json.dumps(metadata),))
+    connection.close()
+    cli.ok("import", str(file))
+    return exported(cli)["Loaders run first"]
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        pytest.param({"startLine": 3, "endLine": 9}, id="two-numbers"),
+        pytest.param({"line_start": 3, "line_end": 9}, id="underscores"),
+        pytest.param({"lines": [3, 9]}, id="a-list"),
+        pytest.param({"lineRange": "3-9"}, id="a-range"),
+        pytest.param({"lines": {"start": 3, "end": 9}}, id="an-object"),
+    ],
+)
+def test_a_passage_of_memo_keeps_its_lines(cli, tmp_path, metadata):
+    assert import_memo(cli, tmp_path, metadata)["lines"] == [3, 9]
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        pytest.param({"startLine": "three"}, id="a-word"),
+        pytest.param({"lines": [9, 3]}, id="backwards"),
+        pytest.param({"lines": [None, {}]}, id="no-numbers"),
+    ],
+)
+def test_lines_that_are_none_are_left_out(cli, tmp_path, metadata):
+    assert import_memo(cli, tmp_path, metadata)["lines"] is None
+
+
+def test_a_passage_of_memo_keeps_its_file(cli, tmp_path):
+    one = import_memo(cli, tmp_path, {})
+    assert one["metadata"]["file"] == "docs/auth.md"
+    assert {"name": "docs/auth.md", "type": "file"} in one["entities"]
+
+
+def test_a_passage_of_memo_is_cited_by_file_and_lines(cli, tmp_path):
+    import_memo(cli, tmp_path, {"lines": [3, 9]})
+    assert "docs/auth.md:3-9" in cli.ok("search", "loaders")
+
+
+def test_an_entry_of_a_repo_map_keeps_the_path_without_the_prefix(cli, tmp_path):
+    one = import_memo(cli, tmp_path, {}, "repo-map:src/auth.py")
+    assert one["metadata"]["file"] == "src/auth.py"
+
+
+def test_an_idea_of_memory_graph_keeps_its_session_and_topic(cli, tmp_path):
+    cli.ok("import", str(place(tmp_path, "graph", cli.project)))
+    one = exported(cli)["LoRa reaches two kilometres"]
+    assert one["metadata"]["session"] == "control"
+    assert one["metadata"]["topic"] == "LoRa"
+
+
+def test_a_topic_below_another_is_named_with_it(cli, tmp_path):
+    file = place(tmp_path, "graph", cli.project)
+    connection = apsw.Connection(str(file))
+    connection.execute("UPDATE ideas SET span_id = 2 WHERE id = 2")
+    columns = "id, session, parent_id, name, start_line, depth"
+    connection.execute(f"INSERT INTO spans ({columns}) VALUES (2, 'control', 1, 'Range', 3, 1)")
+    connection.close()
+    cli.ok("import", str(file))
+    one = exported(cli)["LoRa reaches two kilometres"]
+    assert (one["metadata"]["topic"], one["section"]) == ("LoRa > Range", "Range")
+
+
+def test_a_topic_of_memory_graph_keeps_its_lines(cli, tmp_path):
+    cli.ok("import", str(place(tmp_path, "graph", cli.project)))
+    assert exported(cli)["The radio reaches two kilometres"]["lines"] == [1, 9]
+
+
+def test_a_memory_of_memory_mcp_keeps_its_last_use(cli, tmp_path):
+    cli.ok("import", str(place(tmp_path, "mcp")))
+    assert exported(cli)["I like dark mode"]["last_accessed"].startswith("2026-01-21")
+
+
+HANDOFF = (
+    "Sync moved to queues.\n\n## Completed\n\n- The queue\n\n## Next steps\n\n- Retry failed jobs\n"
+)
+
+
+def import_handoff(cli, tmp_path):
+    """A handoff as the hybrid memory writes it into a file of its rows."""
+    row = {"id": "h", "content": HANDOFF, "metadata": {"type": "handoff", "branch": "main"}}
+    file = tmp_path / "rows.json"
+    file.write_text(json.dumps([row]))
+    cli.ok("import", str(file))
+
+
+def test_a_handoff_of_another_program_is_a_handoff(cli, tmp_path):
+    import_handoff(cli, tmp_path)
+    assert exported(cli)[HANDOFF.strip()]["kind"] == "handoff"
+
+
+def test_an_imported_handoff_is_shown_with_its_lists(cli, tmp_path):
+    import_handoff(cli, tmp_path)
+    found = cli.json("handoff")
+    assert found["next_steps"] == ["Retry failed jobs"]
+
+
+def test_a_row_of_claude_memory_keeps_its_file_and_promotion(cli, tmp_path):
+    row = {"content": "Quote columns", "filePath": "docs/sql.md", "promoted": True}
+    file = tmp_path / "rows.json"
+    file.write_text(json.dumps([row | {"promotedAt": "2026-01-05T09:00:00Z"}]))
+    cli.ok("import", str(file))
+    kept = {"file": "docs/sql.md", "promoted_at": "2026-01-05T09:00:00Z"}
+    assert exported(cli)["Quote columns"]["metadata"] == kept
+
+
+@pytest.fixture
+def memo_settings(tmp_path):
+    file = tmp_path / "memo" / "config.jsonc"
+    file.parent.mkdir()
+    file.write_text(
+        '{\n  // few\n  "maxMemories": 7, /* as\n  usual */ "deduplicationEnabled": false,\n'
+        '  "similarityThreshold": 0.7, "storagePath": "http://x",\n}\n'
+    )
+    return str(file)
+
+
+def test_the_settings_of_memo_become_those_of_the_user(cli, memo_settings):
+    assert cli.json("import", memo_settings)["settings"] == {"limit": 7, "dedup": False}
+    assert cli.json("config", "limit") | {"value": 7} == cli.json("config", "limit")
+
+
+def test_a_similarity_of_memos_model_is_left(cli, memo_settings):
+    left = cli.json("import", memo_settings)["left"]
+    assert left == {
+        "similarityThreshold": "is a similarity of memo's model",
+        "storagePath": "has no counterpart",
+    }

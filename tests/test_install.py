@@ -628,3 +628,39 @@ def test_the_server_of_codex_gets_the_variables_that_choose_the_memory(cli, home
     cli.ok("install", "--codex")
     config = tomllib.loads((home / ".codex/config.toml").read_text())
     assert "BETHINK_HOME" in config["mcp_servers"]["bethink"]["env_vars"]
+
+
+NINE = (
+    "handoff memory-add memory-backfill memory-search memory-stats memory-topics remember".split()
+)
+
+
+@pytest.fixture
+def nine(cli, home, monkeypatch):
+    """A home with the skills of an earlier version, each in a folder."""
+    with monkeypatch.context() as patched:
+        files = {f"{name}/SKILL.md": f"---\nname: {name}\n---\nold\n" for name in NINE}
+        patched.setattr(skills, "render", lambda fields: files)
+        cli.ok("install", "--claude", "--codex")
+    return home / ".claude" / "skills"
+
+
+def test_installing_again_leaves_only_the_two_skills(cli, nine):
+    cli.ok("install", "--claude", "--codex")
+    assert sorted(path.name for path in nine.iterdir()) == ["memory", "remember"]
+
+
+def test_a_skill_of_an_earlier_version_that_the_user_changed_stays(cli, nine):
+    (nine / "handoff" / "SKILL.md").write_text("mine\n")
+    cli.ok("install", "--claude")
+    assert (nine / "handoff" / "SKILL.md").read_text() == "mine\n"
+
+
+def test_uninstalling_removes_the_skills_of_an_earlier_version(cli, home, nine):
+    cli.ok("uninstall")
+    assert tree(home) == {}
+
+
+def test_the_skills_are_shown_as_one_folder(cli, home):
+    printed = cli.ok("install", "--claude", "--no-mcp", "--no-hooks")
+    assert printed.count("skills in ") == 1

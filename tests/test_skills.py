@@ -13,18 +13,19 @@ from transcripts import claude_line, written
 from bethink import skills
 from bethink.agents import opencode
 from bethink.agents.install import find_connectable, list_connectable
+from bethink.recall.shape import tokens
 
 STORE = "sqlite"  # a folder that is put back before each command
 # The open format: https://agentskills.io
 FORMAT = {"name", "description", "compatibility"}
 CLAUDE = FORMAT | {"allowed-tools", "argument-hint", "context", "background"}
+USERS_WORDS = ("search", "add", "handoff", "duplicates")
 SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`(bethink [^`]+)`")
 HEREDOC = re.compile(r"(.+) <<'([A-Z]+)'\n(.*)\n\2\n", re.DOTALL)
-EXPECTED = set(
-    "remember memory-stats memory-topics memory-backfill memory-add memory-search "
-    "resolve-duplicates resolve-contradictions handoff".split()
-)
+SKILLS = ("memory", "remember")
+REFERENCES = "add backfill contradictions duplicates handoff search stats topics".split()
+EXPECTED = (*SKILLS, *(f"references/{name}" for name in REFERENCES))
 
 
 def fields_of(host):
@@ -32,14 +33,21 @@ def fields_of(host):
 
 
 def skill(name, host="codex"):
+    """The front matter and the body of a skill, or of a file that belongs to one."""
+    if name not in SKILLS:
+        return {}, skills.render(fields_of(host))[f"memory/{name}.md"]
     _, front, body = skills.render(fields_of(host))[f"{name}/SKILL.md"].split("---\n", 2)
     return yaml.safe_load(front), body
 
 
 @pytest.mark.parametrize("host", list_connectable())
 def test_every_host_gets_every_skill_by_the_rules_of_the_format(host):
-    assert set(skills.render(fields_of(host))) == {f"{name}/SKILL.md" for name in EXPECTED}
-    for name in EXPECTED:
+    files = {
+        *(f"{name}/SKILL.md" for name in SKILLS),
+        *(f"memory/{name}.md" for name in EXPECTED[2:]),
+    }
+    assert set(skills.render(fields_of(host))) == files
+    for name in SKILLS:
         front, body = skill(name, host)
         assert (FORMAT if host == "claude" else set()) < set(front) <= CLAUDE
         assert host == "claude" or set(front) == FORMAT
@@ -87,7 +95,7 @@ def commands(name):
 
 def test_no_skill_puts_text_of_the_user_on_the_command_line_and_remember_has_its_own_context():
     """A question may hold quotes, `$(…)` and backticks; every place for one is between quoted marks."""
-    for name in ("remember", "memory-search", "memory-add", "handoff", "resolve-duplicates"):
+    for name in ("remember", "memory", *(f"references/{one}" for one in USERS_WORDS)):
         assert [line for line, stdin in commands(name) if stdin and "<<" not in line], name
     hostile = "'; touch stolen; echo \"$(touch stolen)`touch stolen`\n"
     block = next(block for block in SHELL.findall(skill("remember")[1]) if "<<" in block)
@@ -147,3 +155,13 @@ def test_every_command_and_option_of_a_skill_works_and_prints_what_it_says(shop,
         # `doctor` ends with 1 where it finds something to mend, `backfill` alone where nothing was said yet.
         may_end = (0, 1) if given[1] == "doctor" or given[1:] == ["backfill"] else (0,)
         assert result.code in may_end and "Traceback" not in result.err, (line, result)
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_a_skill_names_each_file_that_belongs_to_it(name):
+    assert f"`references/{name}.md`" in skill("memory")[1]
+
+
+def test_the_descriptions_of_all_skills_cost_a_session_little():
+    fronts = [skill(name)[0] for name in SKILLS]
+    assert sum(tokens(f"{one['name']}{one['description']}") for one in fronts) <= 220

@@ -7,7 +7,8 @@ def find(variable: str, usual: str) -> str:
     """Return our folder where the system keeps such files. BETHINK_HOME is one for all."""
     if home := os.environ.get("BETHINK_HOME"):
         return os.path.expanduser(home)  # noqa: PTH111 - pathlib alone takes longer than such a hook
-    base = os.environ.get(variable) or os.path.join(os.path.expanduser("~"), usual)  # noqa: PTH111, PTH118
+    local = os.environ.get("LOCALAPPDATA") if os.name == "nt" else None
+    base = os.environ.get(variable) or local or os.path.join(os.path.expanduser("~"), usual)  # noqa: PTH111, PTH118
     return os.path.join(base, "bethink")  # noqa: PTH118
 
 

@@ -17,6 +17,7 @@ from bethink.agents.agent import (
     find_vscode,
 )
 from bethink.model import Values
+from bethink.system import WINDOWS
 
 if TYPE_CHECKING:
     from bethink.agents.base import Fields, Position
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 # Events whose answer adds context.
 _CONTEXT = ("session-start", "subagent-start", "prompt", "tool", "tool-failure")
+# The key of a command for the system's shell.
+_SHELL = {"powershell": "$powershell"} if WINDOWS else {"bash": "$line"}
 _FOLDER = "${COPILOT_HOME:-.copilot}"
 
 
@@ -107,7 +110,7 @@ AGENT = Agent(
         servers=("mcp-config.json",),
         server={"type": "local", "command": "$program", "args": "$args", "tools": ["*"]},
         hooks="hooks/bethink.json",
-        hook={"type": "command", "bash": "$line", "timeoutSec": 10},
+        hook={"type": "command", **_SHELL, "timeoutSec": 10},
         grouped=False,
         start='{\n  "version": 1\n}\n',
         strict=("bethink.json",),

@@ -28,7 +28,7 @@ UNLIKE = "The edited file would not have the intended content, so it was left al
 _REFUSED = "Change the entries by hand."
 
 # The fields of a hook that say what is run. The others, such as its time limit, are the user's to change.
-_COMMANDS = ("command", "bash")
+_COMMANDS = ("command", "bash", "powershell")
 RUN = ("type", "args", "server", "tool", "input", *_COMMANDS)
 
 # Comments, with strings first, since what looks like a comment in one is none. Each pattern goes on to the end of the text where its own
@@ -39,12 +39,14 @@ _INK = re.compile(r"\S")
 _BLANK = re.compile(r"\s*")
 _COMMENTS_BEHIND = re.compile(r"(?:[ \t]*(?:/\*(?:[^*\r\n]|\*(?!/))*\*/|//[^\r\n]*))*")
 _INDENT = re.compile(r'^([ \t]+)["\[{]', re.MULTILINE)
-_HOOK = re.compile(r"bethink[\"']?\s+hook\s+([a-z-]{1,40})\s+--host\s+([a-z][a-z0-9-]{0,39})")
+_HOOK = re.compile(
+    r"bethink(?:\.exe)?[\"']?\s+hook\s+([a-z-]{1,40})\s+--host\s+([a-z][a-z0-9-]{0,39})"
+)
 # Our table in TOML with those inside it, and the empty line that was put before it. Comments behind its last value belong to what follows.
 _VALUES = r"(?:(?:[ \t]*(?:#.*)?\r?\n)*[ \t]*[^\s#\[].*(?:\n|\Z))*"
 _ONE_TABLE = rf"^\[\w+\.bethink(?:\.[^\]\n]*)?\].*(?:\n|\Z){_VALUES}"
 _TABLE = re.compile(rf"(?:^\r?\n)?{_ONE_TABLE}(?:\s*{_ONE_TABLE})*", re.MULTILINE)
-_PROGRAM = re.compile(r"(?:^|/)bethink$|^bethink[@\[=]")
+_PROGRAM = re.compile(r"(?:^|[/\\])bethink(?:\.exe)?$|^bethink[@\[=]")
 
 Path = tuple[str | int, ...]
 

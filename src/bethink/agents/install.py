@@ -15,7 +15,6 @@ import difflib
 import hashlib
 import json
 import os
-import shlex
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,7 +22,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from bethink import agents, plugins, skills
+from bethink import agents, plugins, skills, system
 from bethink.agents.agent import TOOL_EVENTS, Agent, HookDialect, InstallFiles, find_folder
 from bethink.agents.edit import HostEntry, parse, put_entries, take_entries
 from bethink.app.mcp.tools import TOOLS
@@ -93,7 +92,8 @@ class HostFile(NamedTuple):
 def fill(template: Values, words: Sequence[str], name: str = "") -> Json:
     """Return a template with the words of a command filled in."""
     values = {"$program": words[0], "$args": list(words[1:]), "$words": list(words)}
-    values |= {"$line": shlex.join(words), "$name": name}
+    values |= {"$line": system.quote(words), "$name": name}
+    values |= {"$powershell": system.quote_powershell(words)}
     return {key: values.get(str(value), value) for key, value in template.items()}
 
 
@@ -233,7 +233,7 @@ def find_plugin(host: str, place: InstallPlace) -> str:
 
 def find_command() -> tuple[str, ...]:
     """Return the words that start this program: as it was called, from beside its Python, or from PATH."""
-    called = shutil.which(sys.argv[0]) if Path(sys.argv[0]).name == NAME else None
+    called = shutil.which(sys.argv[0]) if system.name_program(sys.argv[0]) == NAME else None
     folders = [str(Path(sys.executable).parent), *os.get_exec_path()]
     for program in (called, *(shutil.which(NAME, path=folder) for folder in folders)):
         if program and not is_passing(program):
@@ -244,7 +244,7 @@ def find_command() -> tuple[str, ...]:
 
 def is_passing(program: str) -> bool:
     """Return True for a program in a place that is cleared now and then."""
-    return any(part in program for part in _PASSING)
+    return any(part in system.unify(program) for part in _PASSING)
 
 
 def is_toml(path: Path) -> bool:

@@ -27,6 +27,7 @@ from bethink import plugins
 from bethink.agents.base import as_time
 from bethink.api import Bethink
 from bethink.errors import BethinkError, InvalidInput
+from bethink.features.handoffs import parse_handoff
 from bethink.features.knowledge import MARKDOWN, claude_slug
 from bethink.features.sync import ID, Incoming
 from bethink.ingest import markdown
@@ -59,6 +60,9 @@ EMPTY, _LONG, _UNREADABLE, DELETED, RAW = "empty", "too long", "unreadable", "de
 KEPT_OUT = "kept out"  # by `index: false`
 # Set by hand: limits of one import, and of the fields of a row beside its text.
 MOST_ROWS = 1_000_000
+# Names of a file and of its lines in the metadata of other programs.
+FILE_NAMES = ("file", "path", "source", "sourcePath", "filePath", "source_path")
+LINE_NAMES = (("startline", "linestart", "line"), ("endline", "lineend"))
 MOST_NUMBER = 1e15  # of a field without bounds
 _MOST_TAGS, _LONGEST_TAG, LONGEST_EXTRA = 50, 100, 500
 
@@ -81,6 +85,10 @@ importance   importance
 confidence   confidence
 votes        votes usefulness
 uses         uses accesscount referencecount
+accessed     accessed lastaccessed lastaccessedat lastused
+file         file filepath sourcepath sourcefile
+promoted     promoted
+promotedat   promotedat
 expires      expires expiresat
 successor    successor supersededby
 deleted      deleted isdeleted deletedat
@@ -548,6 +556,10 @@ def _make_record(
     if not text.strip() or len(text) > options.longest:
         return _LONG if text.strip() else EMPTY
     kind, tags = _find_kind(fields)
+    metadata = fields["metadata"] | _list_origin(fields)
+    is_handoff = kind is None and _to_text(metadata.get("type")).lower() == "handoff"
+    if kind == "handoff" or is_handoff:
+        kind, metadata = "handoff", _read_handoff(text) | metadata
     passage = make_passage(
         content=text,
         kind=kind,
@@ -555,11 +567,13 @@ def _make_record(
         importance=_to_importance(fields.get("importance")),
         confidence=_to_number(fields.get("confidence"), 1),
         tags=tags,
-        entities=tuple(map(as_entity, _list_names(fields.get("entities")))),
+        entities=tuple(
+            map(as_entity, [*_list_names(fields.get("entities")), *_list_files(metadata)])
+        ),
         section=_to_text(fields.get("section"))[:LONGEST_EXTRA] or None,
         created_at=fields["created"],
         expires_at=_to_time(fields.get("expires")),
-        metadata=fields["metadata"],
+        metadata=metadata,
         **{name: _to_value(fields.get(name), info) for name, info in _MORE.items()},
     )
     try:
@@ -575,9 +589,51 @@ def _make_record(
         updated_at=_to_time(fields.get("updated")) or made.created_at,
         usefulness=_to_number(fields.get("votes"), 1e6, -1e6) or 0.0,
         access_count=int(_to_number(fields.get("uses"), 1e6) or 0),
+        last_accessed=_to_time(fields.get("accessed")) or made.last_accessed,
+        lines=_find_lines(metadata) or made.lines,
         answered=_to_switch(fields["answered"]) if "answered" in fields else made.answered,
     )
     return Incoming(Record(made, True), (), redactions, own.saved)
+
+
+def _list_origin(fields: Row) -> Row:
+    """Return what other programs keep in columns and Bethink in the metadata: the file, and a promotion."""
+    origin = {"file": _to_text(fields.get("file"))[:LONGEST_EXTRA]}
+    if "promoted" in fields and _to_switch(fields["promoted"]):
+        origin["promoted_at"] = _to_text(fields.get("promotedat"))[:LONGEST_EXTRA] or "unknown"
+    return {name: value for name, value in origin.items() if value}
+
+
+def _list_files(metadata: Mapping[str, Any]) -> list[str]:
+    """Return the entity of the file that a passage is from, if its metadata names one."""
+    named = (_to_text(metadata.get(name)) for name in FILE_NAMES)
+    file = next((one for one in named if "/" in one or "." in one), "")
+    return [f"file:{file}"] if 0 < len(file) <= _LONGEST_TAG else []
+
+
+def _find_lines(metadata: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Return the lines that the metadata names, as two numbers, a list or a text such as `3-9`."""
+    known = {_fold(name): value for name, value in metadata.items()}
+    first, last = (
+        next((known[name] for name in names if name in known), None) for names in LINE_NAMES
+    )
+    both = known.get("lines", known.get("linerange"))
+    if isinstance(both, str):
+        both = both.replace(":", "-").split("-")
+    if isinstance(both, Mapping):
+        first, last = both.get("start"), both.get("end")
+    elif isinstance(both, list) and both:
+        first, last = both[0], both[-1]
+    numbers = [_to_number(one, MOST_NUMBER, -1) for one in (first, first if last is None else last)]
+    if numbers[0] is None or numbers[1] is None or not 0 < numbers[0] <= numbers[1]:
+        return None
+    return int(numbers[0]), int(numbers[1])
+
+
+def _read_handoff(text: str) -> Row:
+    """Return the fields of a handoff that another program stored as Markdown."""
+    fields = parse_handoff(text)._asdict().items()
+    return {name: list(one) if isinstance(one, tuple) else one for name, one in fields if one}
 
 
 def _find_scope(memory: Bethink, fields: Row, names: Names) -> str:

@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bethink import __version__
+from bethink import __version__, system
 from bethink.hooks import spool, state
 from bethink.text import sha256
 
@@ -82,7 +82,7 @@ def start(path: Path) -> None:
         return
     try:
         words = [sys.executable, "-P", "-m", "bethink", "hook", "helper"]
-        spool.detach(words, os.environ | spool.worker_environment(), lock)
+        system.detach(words, os.environ | spool.worker_environment(), lock)
     finally:
         os.close(lock)
 
@@ -91,7 +91,7 @@ def socket_path() -> Path | None:
     """Return the path of this installation's socket, or None where there are no Unix sockets."""
     import socket
 
-    if not hasattr(socket, "AF_UNIX") or not sys.executable:
+    if system.WINDOWS or not hasattr(socket, "AF_UNIX") or not sys.executable:
         return None
     own = {name: text for name, text in os.environ.items() if name.startswith("BETHINK_")}
     for name in ("BETHINK_HOOKS", IDLE_VARIABLE):
@@ -116,7 +116,7 @@ def _is_private(folder: Path) -> bool:
     with suppress(OSError):
         folder.mkdir(mode=0o700, exist_ok=True)
         found = folder.lstat()
-        private = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+        private = stat.S_ISDIR(found.st_mode) and system.is_mine(found.st_uid)
         return private and not found.st_mode & 0o077
     return False
 

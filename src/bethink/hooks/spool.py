@@ -11,16 +11,15 @@ This module knows no store and reads no transcript.
 # ruff: noqa: PTH100, PTH111
 # Paths are strings where a hook passes, whose whole time is counted in milliseconds.
 # No `from __future__ import annotations`: NamedTuple compiles each annotation that is a string, and every hook loads this.
-import fcntl
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from bethink import agents
+from bethink import agents, system
 from bethink.config import Config, data_directory
 from bethink.errors import BethinkError
 from bethink.hooks import state
@@ -34,15 +33,14 @@ if TYPE_CHECKING:
 
 NEW, TAKEN = ".json", ".taken"
 UNDER_WAY = ("prompt", "pre-compact", "post-compact")  # events after which a turn goes on
-NICE = 10
 SHARED = "shared"  # the event of a folder that colleagues share
 DEFAULTS = Config()
-LOCK = 3  # the file descriptor under which a worker inherits its lock
 
 # The variables that a worker keeps of a hook's environment, beside the keys of the configured models: where things are and
 # which language to use; nothing of the session.
 _KEPT = frozenset(
     "PATH HOME USER LOGNAME TEMP TMP TMPDIR LANG LANGUAGE TZ VIRTUAL_ENV "
+    "USERPROFILE APPDATA LOCALAPPDATA SYSTEMROOT WINDIR COMSPEC PATHEXT "
     "HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY SSL_CERT_FILE SSL_CERT_DIR".split()
 )
 KEPT_PREFIXES = ("BETHINK_", "XDG_", "LC_", "PYTHON", "PG")
@@ -217,13 +215,10 @@ def acquire(file: Path) -> int | None:
         raise BethinkError(
             f"{file.parent} cannot be written: {error.strerror or error}.", "Check its permissions."
         ) from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        return None
-    except OSError:
-        pass  # a file system without locks: two workers do no harm, they only do the same work
+    with suppress(OSError):  # a file system without locks: two workers only do the same work
+        if not system.lock(descriptor, wait=False):
+            os.close(descriptor)
+            return None
     return descriptor
 
 
@@ -244,46 +239,9 @@ def wake(database: str, config: Config = DEFAULTS) -> None:
     environment = worker_environment(config) | {"BETHINK_DATABASE": full_name(database)}
     try:
         # -P: whatever lies in the folder that a worker is started in is not its program.
-        detach([sys.executable, "-P", "-m", "bethink.hooks.worker"], environment, descriptor)
+        system.detach([sys.executable, "-P", "-m", "bethink.hooks.worker"], environment, descriptor)
     finally:
         os.close(descriptor)
-
-
-def detach(words: Sequence[str], environment: Mapping[str, str], lock: int) -> None:
-    """Start a detached program that inherits the lock."""
-    import warnings
-
-    with warnings.catch_warnings():
-        # About threads: the child does nothing but become another program.
-        warnings.simplefilter("ignore")
-        child = os.fork()
-    if child == 0:
-        _become(words, environment, lock)
-    os.waitpid(child, 0)
-
-
-def _become(words: Sequence[str], environment: Mapping[str, str], lock: int) -> None:
-    """Become a detached grandchild in a new process session, out of reach of a kill of the process tree.
-
-    It inherits the lock and no other file, or the host would wait for the end of its output.
-    """
-    try:
-        os.setsid()
-        if os.fork():
-            os._exit(0)
-        with suppress(OSError):  # the agent's next turn comes first
-            os.setpriority(os.PRIO_PROCESS, 0, max(NICE, os.getpriority(os.PRIO_PROCESS, 0)))
-        os.chdir("/")
-        os.dup2(lock, LOCK)  # an inheritable copy
-        if lock == LOCK:
-            os.set_inheritable(LOCK, True)
-        nothing = os.open(os.devnull, os.O_RDWR)
-        for standard in range(3):
-            os.dup2(nothing, standard)
-        os.closerange(LOCK + 1, os.sysconf("SC_OPEN_MAX"))
-        os.execve(words[0], list(words), dict(environment))
-    finally:
-        os._exit(127)
 
 
 def worker_environment(config: Config = DEFAULTS) -> dict[str, str]:

@@ -10,12 +10,11 @@ A transcript that cannot be read, or never ends, is tried by a few workers and t
 from __future__ import annotations
 
 import os
-import signal
 import time
 from contextlib import suppress
 from pathlib import Path
 
-from bethink import agents, config, project
+from bethink import agents, config, project, system
 from bethink.api import Bethink
 from bethink.embed import open_embedder
 from bethink.errors import (
@@ -38,10 +37,10 @@ _GRACE = 60  # seconds beyond the limit after which a worker that hangs is ended
 
 def main() -> None:
     """Read what waits for the database that the environment names, under the inherited lock."""
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # ends the process, whatever it is stuck in
-    signal.alarm(int(_SECONDS) + _GRACE)
+    system.end_after(int(_SECONDS) + _GRACE)
     try:
-        run(os.environ["BETHINK_DATABASE"], spool.LOCK)
+        inherited = system.INHERITED if system.INHERITS_LOCKS else None
+        run(os.environ["BETHINK_DATABASE"], inherited)
     except (OSError, BethinkError) as error:  # nobody reads what this process prints
         state.note_failure("", "", str(error))
 

@@ -65,11 +65,16 @@ def _sign(*parts: str) -> str:
     return blake2b("\0".join(parts).encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-def find_path(call: str) -> str:
-    """The path in the description of a call, '' if it has none."""
+def _read_arguments(call: str) -> dict[str, str]:
+    """Return the arguments in the description of a call by their names."""
     inside = call.partition("(")[2].removesuffix(")")
     parts = (part.partition("=") for part in _NEXT_ARGUMENT.split(inside))
-    arguments = {name: value for name, _, value in parts}
+    return {name: value for name, equals, value in parts if equals}
+
+
+def find_path(call: str) -> str:
+    """The path in the description of a call, '' if it has none."""
+    arguments = _read_arguments(call)
     return next((arguments[name] for name in _PATHS if name in arguments), "")
 
 
@@ -92,7 +97,7 @@ def find_tool_fix(kind: str, failed: str, error: str, event: ToolEvent) -> str |
         return f"changed it with {event.tool} instead of {tool}" if event.tool != tool else ""
     if event.tool != tool:
         return None
-    return _compare(dict(_ARGUMENT.findall(failed)), dict(_ARGUMENT.findall(call)), error)
+    return _compare(_read_arguments(failed), _read_arguments(call), error)
 
 
 def _compare(before: Mapping[str, str], after: Mapping[str, str], error: str) -> str | None:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import signal
 import subprocess
 from typing import TYPE_CHECKING, Any, NamedTuple, NewType, Protocol
 
+from bethink import system
 from bethink.errors import BethinkError
 from bethink.model import Values
 from bethink.text import refuse_constant, replace_broken
@@ -189,13 +188,10 @@ def end_process(process: subprocess.Popen[bytes]) -> None:
 
     The group's number is not reused while any of its processes lives; if none does, there is nothing to end.
     """
-    for how in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
+    for force in (False, True):
         # macOS says PermissionError of a group that has ended.
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            if hasattr(os, "killpg"):
-                os.killpg(process.pid, how)
-            else:
-                process.terminate()
+            system.signal_group(process.pid, force)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_GRACE)
     process.wait()

@@ -41,6 +41,8 @@ OVERHEAD = 12  # tokens of punctuation and labels around one item
 SESSION_CHARACTERS = 8  # of the id of a session in a citation
 # Characters of a text that an answer shows at first, and share of its budget for hits on a line. By hand.
 OWN_ROOM, OTHER_ROOM, BEST_ROOM, BEST_HITS, LINES_SHARE = 420, 320, 480, 3, 0.05
+_NAMES_OF_FILE = ("file", "path", "source", "transcript")  # in the metadata of an import
+_FILE = re.compile(r"[\w./@+ -]{1,200}")
 REPLY_ROOM = 1500  # of the best replies, where the question is about one
 GAP = " … "
 WEIGHED_CHARACTERS = 2_000  # of each hit that are looked at to weigh words; a bound on time
@@ -96,6 +98,11 @@ def iso(moment: datetime | None) -> str | None:
 def citation(memory: Memory) -> str:
     """Origin of a memory, for people: `docs/auth.md:12-40`, `session 68029492:52`, or its author."""
     place = memory.path or memory.source
+    if memory.lines and memory.source.startswith(
+        "import:"
+    ):  # of the file that the other program read
+        named = str(next(filter(None, map(memory.metadata.get, _NAMES_OF_FILE)), ""))
+        place = named if _FILE.fullmatch(named) else place
     if memory.session and memory.source_type == "transcript":
         place = f"session {memory.session[:SESSION_CHARACTERS]}"
     if memory.lines:

@@ -1,6 +1,8 @@
 """Skills: how agents use Bethink, one source for every agent.
 
-Each Markdown file here is a skill: front matter, then instructions. Claude Code gets all of the front matter: which commands need no
+There are two, because every skill costs each session its description: `remember` answers a question, `memory` does the rest. Each
+Markdown file here is a skill: front matter, then instructions. The files in `references` belong to `memory`, and an agent reads
+them when it needs them. Claude Code gets all of the front matter: which commands need no
 permission, the arguments, and whether the skill runs in a separate context. The other agents get the fields of the open agent-skills
 format. An agent's declaration says which fields it understands and where it looks for the files.
 """
@@ -11,6 +13,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 _FOLDER = Path(__file__).parent
+_REFERENCES = _FOLDER / "references"
 _INSTALL = "uv tool install 'bethink[mcp]'"
 
 
@@ -42,4 +45,6 @@ def render(fields: Collection[str]) -> dict[str, str]:
         lines = front.splitlines(keepends=True)
         kept = [line for line in lines if not fields or line.partition(":")[0] in fields]
         files[f"{name}/SKILL.md"] = f"---\n{''.join(kept)}---\n{body}\n{FAILING}"
+    for file in sorted(_REFERENCES.glob("*.md")):
+        files[f"memory/references/{file.name}"] = file.read_text("utf-8")
     return files

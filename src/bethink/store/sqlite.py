@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 from apsw import Connection
 
+from bethink import system
 from bethink.errors import StoreCorrupt, StoreError, StoreTooNew, translate_error, unstorable
 from bethink.model import Batch, Filter, Query, Ranking, Receipt
 from bethink.store import rows
@@ -408,7 +409,7 @@ def connect(path: Path, timeout: float) -> Connection:
         # Owner-only permissions for our own files. By path: opening and closing the file itself would drop SQLite's locks.
         with suppress(OSError):  # the log may disappear meanwhile
             for file in _list_exposed(path):
-                if file.stat().st_uid == os.getuid():
+                if system.is_mine(file.stat().st_uid):
                     file.chmod(0o600)
         return connection
 
@@ -500,7 +501,7 @@ def _secure(path: Path) -> None:
     """Create folder and file with owner-only permissions before SQLite first opens them."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if path.is_symlink() and path.exists() and path.stat().st_uid != os.getuid():
+        if path.is_symlink() and path.exists() and not system.is_mine(path.stat().st_uid):
             raise StoreError(
                 f"{path} is a link to a file of another user.",
                 "Remove the link, or choose another `database`.",

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
+from bethink import system
 from bethink.errors import BethinkError, InvalidInput
 
 # Bytes: rules and ignore files are far smaller, and longer ones are something else.
@@ -147,16 +148,14 @@ def alone(folder: Path) -> Iterator[None]:
     Where the system has no such lock, `write` still notices a change.
     """
     try:
-        import fcntl
-
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(folder, os.O_RDONLY)
-    except (ImportError, OSError):
+        handle = system.open_lock(str(folder))
+    except OSError:
         yield
         return
     try:
         with suppress(OSError):  # a file system without locks
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            system.lock(handle)
         yield
     finally:
         os.close(handle)
@@ -164,7 +163,9 @@ def alone(folder: Path) -> Iterator[None]:
 
 def may_others(file: Path, mode: int) -> bool:
     """Return True if other users have a permission in `mode` on a file, or another user owns it."""
-    if os.name != "posix":
+    if system.WINDOWS:
         return False
     about = file.stat()
-    return bool(stat.S_IMODE(about.st_mode) & mode) or about.st_uid not in (0, os.getuid())
+    return bool(stat.S_IMODE(about.st_mode) & mode) or not (
+        about.st_uid == 0 or system.is_mine(about.st_uid)
+    )

@@ -250,7 +250,8 @@ def describe_files(
         records.append({**one._asdict(), "path": str(one.path), "diff": diff})
         planned = dry_run and one.status not in _STAYING
         status = f"to be {one.status}" if planned else one.status
-        place = f"skills in {one.path.parent.parent}" if is_skill else str(one.path)
+        above = one.path.parents[2] if one.path.parent.name == "references" else one.path.parents[1]
+        place = f"skills in {above}" if is_skill else str(one.path)
         head = [
             style(find_connectable(one.host).agent.title, "bold"),
             f"  {status:<14}{plain(place)}",

@@ -36,6 +36,7 @@ from bethink.model import NOTHING, Strings, Values
 from bethink.outgoing import Quote, clear_line, clear_value, encode, fence_text, join
 from bethink.project import Project
 from bethink.recall.shape import to_json
+from bethink.system import WINDOWS
 from bethink.text import suggest
 
 if TYPE_CHECKING:
@@ -277,7 +278,9 @@ def prepare() -> None:
     """No character may break a command, whatever the terminal can show."""
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
-            reconfigure(errors="backslashreplace")
+            # Windows writes into pipes with its own encoding, which agents do not expect.
+            encoding = "utf-8" if WINDOWS and not stream.isatty() else None
+            reconfigure(encoding=encoding, errors="backslashreplace")
 
 
 def talk(text: str, for_agent: bool) -> None:

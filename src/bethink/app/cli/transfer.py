@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 
 from bethink import post
 from bethink import project as projects
+from bethink.agents import edit
 from bethink.api import Bethink, open_store
 from bethink.app import render
 from bethink.app.cli.console import Bar, Console, Result, print_data
@@ -23,7 +24,7 @@ from bethink.app.operation import Arg, operation
 from bethink.app.operations.find import build_filter
 from bethink.app.operations.requests import NO_FILTERS, Filters
 from bethink.app.render import format_records, many, pick
-from bethink.config import check, locate_database, mask_password, project_file
+from bethink.config import check, locate_database, mask_password, project_file, user_file
 from bethink.errors import (
     BethinkError,
     ConfigError,
@@ -77,6 +78,10 @@ _SETTINGS = (
     ("chunkSize", "CLAUDE_MEMORY_CHUNK_SIZE", "chunk_size"),
     ("defaultSearchMode", "CLAUDE_MEMORY_SEARCH_MODE", "mode"),
 )
+# memo's files of settings, its names and ours. Its cosines are of another model, so they are not taken over.
+_MEMO_FILES = ("memo/config.jsonc", "memo/config.json")
+_MEMO_SETTINGS = (("maxMemories", "", "limit"), ("deduplicationEnabled", "", "dedup"))
+_OTHER_MODEL = "is a similarity of memo's model"
 SYNCED = SyncReport._fields[:6]  # numbers
 SYNC_HINTS = {
     "conflicts": "Both sides changed the same field; the later change wins. `bethink history ID` shows both, `bethink restore ID --to N` restores one.",
@@ -244,7 +249,7 @@ def import_(
 
     FILE may be an export or a database of Bethink; a vault; the database of memo, Memory Graph, Memory MCP, claude-mem or
     mcp-memory-service; tables of LanceDB; the notes of basic-memory; the built-in memories of Claude Code and Codex; JSON, JSON lines
-    or CSV with a text in each row; or Claude Memory's settings, .claude/memory.config.json. Imports the memories of this project, or
+    or CSV with a text in each row; or settings: Claude Memory's .claude/memory.config.json, memo's ~/.config/memo/config.jsonc. Imports the memories of this project, or
     of the only project in the file. They keep free ids; known ids and texts stay unchanged, and claims about them are only proposed.
     Other Markdown and a repo map are synced: changed files replace their own memories, deleted files retire theirs. Imported text is
     trusted less than your own, unless --trusted says that the file is yours.
@@ -262,8 +267,9 @@ def import_(
             if not done:
                 return synced_result(knowledge.remove_import(memory, path, dry_run=dry_run))
         return Result({**done, "dry_run": dry_run})
-    if path.name == SETTINGS_FILE:
-        return import_settings(console, path, dry_run)
+    is_memo = path.as_posix().endswith(_MEMO_FILES)
+    if is_memo or path.name == SETTINGS_FILE:
+        return import_settings(console, path, dry_run, is_memo)
     if not path.exists():
         raise NotFound(f"There is nothing at {place}.", "Check the path.")
     is_markdown = path.is_dir() or path.suffix.lower() in MARKDOWN
@@ -291,19 +297,19 @@ def import_(
         return run_sync(console, "importing", take, memory, path, dry_run=dry_run)
 
 
-def import_settings(console: Console, path: Path, dry_run: bool) -> Result:
-    """Copy the settings of Claude Memory's file and environment into the project's file.
+def import_settings(console: Console, path: Path, dry_run: bool, is_memo: bool = False) -> Result:
+    """Copy the settings of Claude Memory's file and environment into the project's file, or memo's into the user's.
 
     The environment wins, as it did there, and existing settings stay.
     """
     text = textfile.read(path)
-    found = dict(readers.to_object(text or ""))
+    found = dict(readers.to_object(edit.parse(text or "")))
     if text and not found:
         raise InvalidInput(f"{path} holds no settings.", "It should hold a JSON object.")
     root, known = projects.locate(console.directory).root, console.load_settings().origins
     taken: Json = {}
     left: dict[str, str] = {}
-    for name, variable, key in _SETTINGS:
+    for name, variable, key in _MEMO_SETTINGS if is_memo else _SETTINGS:
         candidates = {name: found.pop(name, None), variable: os.environ.get(variable)}
         for label, value in candidates.items():
             try:
@@ -314,8 +320,10 @@ def import_settings(console: Console, path: Path, dry_run: bool) -> Result:
         if key in known and taken.pop(key, None) is not None:
             left[key] = "is already set here"
     for key, value in () if dry_run else taken.items():
-        edit_file(project_file(root), key, value, root)
-    left = dict.fromkeys(found, "has no counterpart") | left
+        goal = (user_file(), None) if is_memo else (project_file(root), root)
+        edit_file(goal[0], key, value, goal[1])
+    unlike = [name for name in found if is_memo and "imilarity" in name]
+    left = dict.fromkeys(found, "has no counterpart") | dict.fromkeys(unlike, _OTHER_MODEL) | left
     report = {"settings": taken, "left": left, "dry_run": dry_run}
     lines = [f"{key} = {one}" for key, one in taken.items()]
     return Result(report, render.describe_value(report | {"settings": lines}))

@@ -380,7 +380,7 @@ def test_the_story_is_told_from_memory(cli, played):
     found = [
         any("NATS" in text for text in played["record"]["memories"]),
         "NATS" in played["brief"]["shown"],
-        "NATS" in played["recall"]["shown"],
+        "ledger service" in played["recall"]["shown"],
         fix in played["failure"]["shown"],
         "newer" in played["add"]["output"] or "replaces" in played["add"]["output"],
         played["undo"]["output"].startswith("removed "),

@@ -409,8 +409,9 @@ def test_no_hook_prints_hostile_text(place, monkeypatch, event, host):
     monkeypatch.setenv("BETHINK_PROMPT_BAR", "0")
     printed = run_hook(event, host, json.dumps(told).encode())
     assert_clean(printed, f"{event} {host}")
-    if event in ("session-start", "prompt"):
-        assert "bethink-memory" in printed, "something is told"
+    takes_prompts = host != "vscode"  # its hook at a prompt takes no context
+    if event == "session-start" or (event == "prompt" and takes_prompts):
+        assert "bethink-memory" in printed
 
 
 # The source

@@ -786,9 +786,9 @@ def test_an_imported_document_does_not_fill_the_answer(talk, place):
         memory.ingest([(Source("import/evil.md", "markdown"), flood)])
     talk.store("The release train was abolished", kind="decision")
     answer = talk.search_memories(query="when does the release train leave?")
-    before = answer.partition("abolished")[0]  # passages beyond a third come after all else
+    before = answer.partition("abolished")[0]  # further passages of one source come after all else
     assert "abolished" in answer
-    assert before.count("import/evil.md") <= answer.count("import/evil.md") // 3 + 1
+    assert before.count("import/evil.md") <= 3
 
 
 def test_knowledge_files_are_listed_as_resources(talk):

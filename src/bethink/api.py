@@ -239,7 +239,7 @@ class Bethink:
 
     @property
     def other_embedder(self) -> Embedder | None:
-        """Return the model for texts that are not in English; None if there is none, or the first one reads them."""
+        """Return the model for texts that are not in English, or None if the first one reads them."""
         if self._other is None and (main := self.embedder) is not None:
             self._other = open_other(self.config, main)
         return self._other
@@ -251,7 +251,7 @@ class Bethink:
         most: int | None = COMPLETED_AT_ONCE,
         goes_on: Callable[[], bool] = lambda: True,
     ) -> int:
-        """Make vectors for other languages where these scopes, or new texts in them, need some. Return their number."""
+        """Make missing vectors for other languages in these scopes, and return their number."""
         other, always = self.other_embedder, self.config.languages == "all"
         if other is None or not scopes:
             return 0

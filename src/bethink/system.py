@@ -26,7 +26,10 @@ _DETACHED, _OWN_GROUP, _NO_WINDOW, _BELOW_NORMAL = 0x8, 0x200, 0x8000000, 0x4000
 
 
 def lock(descriptor: int, wait: bool = True) -> bool:
-    """Lock an open file; False if another process holds it and `wait` is off. Raises OSError without locks."""
+    """Lock an open file. Return False if another process holds it and `wait` is off.
+
+    Raises OSError where there are no locks.
+    """
     try:
         import fcntl
     except ImportError:

@@ -6,7 +6,6 @@ denies it, and the message after a call has no result.
 """
 
 import json
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,8 +57,9 @@ def _read_prompt(line: bytes) -> str:
     if not is_prompt or step.get("source") in ("MODEL", "SYSTEM"):
         return ""
     content = step.get("content")
-    typed = re.search(r"<USER_REQUEST>(.*?)</USER_REQUEST>", str(content), re.DOTALL)
-    return typed[1].strip() if typed else ""
+    _, begun, rest = str(content).partition("<USER_REQUEST>")
+    typed, ended, _ = rest.partition("</USER_REQUEST>")
+    return typed.strip() if begun and ended else ""
 
 
 def answer(event: str, context: str) -> Values | None:

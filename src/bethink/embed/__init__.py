@@ -116,7 +116,7 @@ def open_embedder(
 
 
 def open_other(config: Config, embedder: Embedder | None) -> Embedder | None:
-    """Return the model for texts that are not in English, beside one that knows English alone. Loads nothing yet."""
+    """Return the model for texts that are not in English, beside an English one. Loads nothing yet."""
     if config.languages == "none" or not getattr(embedder, "english_only", False):
         return None
     from importlib.util import find_spec

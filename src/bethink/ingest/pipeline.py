@@ -556,7 +556,7 @@ def reindex(
     progress: Callable[[int, int], None] | None,
     keep: Embedder | None = None,
 ) -> int:
-    """Embed the memories and topics that have no vector of this model, and drop the vectors of others but `keep`.
+    """Embed memories and topics without a vector of this model; drop vectors of others but `keep`.
 
     With `full` everything derived is made anew. Returns the number of memories embedded. Each page is a separate write, so it can be
     interrupted and resumed. A memory that is changed while its old text is being embedded is left alone, and comes again if the change

@@ -71,7 +71,7 @@ def say_the_same(one: str, other: str) -> bool:
 
 
 def _goes_on(mine: Sequence[str], other: str) -> bool:
-    """Return True if a longer text may say the same: what is added in another language may be a denial ("nicht mehr")."""
+    """Return True if a longer text may say the same: an addition may be a denial ("nicht mehr")."""
     return len({*mine} - STOP_WORDS) >= FEWEST_TELLING_WORDS and is_english(other)
 
 

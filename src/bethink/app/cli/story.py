@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -61,6 +61,13 @@ MONDAY = (
     Message("agent", "All 214 tests pass, and invoices are published to NATS."),
     Message("you", "Never run migrations during the nightly export: it locks the tables."),
     Message("agent", "Noted: no migrations during the nightly export."),
+)
+# A briefing leaves out what was settled weeks ago; a prompt that asks for it gets it.
+SEPTEMBER = (
+    Message("you", "Who should issue invoice numbers, the shop or the ledger service?"),
+    Message("agent", "The ledger service can guarantee that there are no gaps."),
+    Message("you", "Invoice numbers come from the ledger service, because auditors allow no gaps."),
+    Message("agent", "Understood, the ledger service issues them."),
 )
 NOTE = "We moved invoice events from NATS to Kafka, because billing needs a replay of old events"
 QUESTION = "where do invoice events go?"
@@ -171,8 +178,8 @@ def _tell(console: Console, stage: Stage) -> Iterator[Json]:
             show(one.who, one.text)
         elif isinstance(one, Command):
             show("", f"$ {one.command}\n{one.output}")
-    transcript = _write_transcript(stage)
-    stage.run("backfill", str(transcript), "--quiet")
+    stage.run("backfill", str(_write_transcript(stage, SEPTEMBER, "0e9", 60)), "--quiet")
+    stage.run("backfill", str(_write_transcript(stage, MONDAY, "d310", 2)), "--quiet")
     kept = json.loads(
         stage.run("list", "--json", "--kind", "decision,preference,gotcha,todo,failure")
     )
@@ -188,13 +195,13 @@ def _tell(console: Console, stage: Stage) -> Iterator[Json]:
     briefing = stage.hook("session-start", "codex", source="startup")
     show("memory", _own_words(briefing))
     yield {"part": "brief", "shown": briefing}
-    prompt = "Credit notes need events, too. Where do the invoice events go?"
+    prompt = "Credit notes need numbers. Who issues the invoice numbers?"
     show("you", prompt)
     recalled = stage.hook("prompt", "codex", prompt=prompt)
     if recalled:
         show("memory", _own_words(recalled))
     yield {"part": "recall", "prompt": prompt, "shown": recalled}
-    show("agent", "To NATS, like the invoices. I add the publisher and run the tests.")
+    show("agent", "The ledger service, as you settled it two months ago. I run the tests.")
     show("", f"$ pnpm test\n{LOCKFILE}")
     fix = stage.hook("tool", "codex", **_fail_in_codex(stage))
     show("memory", _own_words(fix))
@@ -222,12 +229,14 @@ def _own_words(context: str) -> str:
     return "\n".join(line for line in lines if line and not line.startswith("<"))
 
 
-def _write_transcript(stage: Stage) -> Path:
-    """Write Monday's conversation where Claude Code keeps its transcripts."""
+def _write_transcript(
+    stage: Stage, script: Sequence[Message | Command], name: str, days: int
+) -> Path:
+    """Write a conversation of some days ago where Claude Code keeps its transcripts."""
     folder = stage.home / ".claude" / "projects" / "shop"
-    folder.mkdir(parents=True)
-    path = folder / "5e551011-0000-4000-8000-00000000d310.jsonl"
-    at = datetime.now(UTC) - timedelta(days=2)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"5e551011-0000-4000-8000-{name:0>12}.jsonl"
+    at = datetime.now(UTC) - timedelta(days=days)
     lines: list[Json] = []
 
     def add(role: str, content: object, **more: object) -> None:
@@ -235,7 +244,7 @@ def _write_transcript(stage: Stage) -> Path:
         lines.append(
             {
                 "type": role,
-                "uuid": f"demo-{number}",
+                "uuid": f"{name}-{number}",
                 "sessionId": path.stem,
                 "cwd": str(stage.project),
                 "gitBranch": "main",
@@ -245,7 +254,7 @@ def _write_transcript(stage: Stage) -> Path:
             }
         )
 
-    for number, one in enumerate(MONDAY):
+    for number, one in enumerate(script):
         if isinstance(one, Message):
             add({"you": "user", "agent": "assistant"}[one.who], one.text)
             continue

@@ -298,7 +298,7 @@ def import_(
 
 
 def import_settings(console: Console, path: Path, dry_run: bool, is_memo: bool = False) -> Result:
-    """Copy the settings of Claude Memory's file and environment into the project's file, or memo's into the user's.
+    """Copy the settings of Claude Memory to the project's file, or those of memo to the user's.
 
     The environment wins, as it did there, and existing settings stay.
     """

@@ -282,7 +282,7 @@ def find_spread(
         answer = search(offset=offset)
         return answer._replace(hits=answer.hits[:limit])
     answer = search()
-    ordered = spread(answer.hits, max(CAP, limit // 3))
+    ordered = spread(answer.hits, CAP)
     return answer._replace(hits=tuple(ordered[offset : offset + limit]))
 
 

@@ -1,4 +1,4 @@
-"""Folders of Bethink on this machine. Imports next to nothing: a hook that has nothing to do loads only this."""
+"""Folders of Bethink on this machine. Light, because a hook with nothing to do loads only this."""
 
 import os
 

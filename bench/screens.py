@@ -66,8 +66,8 @@ PICTURES = {
     "duplicates": ("Duplicates, the newer one first", "/inbox?queue=duplicates", ""),
     "health": ("Capture, growth and cost", "/health", ""),
     "projects": ("Projects, containers, and who can read them", "/projects", ""),
-    "add": ("A new note, from every page", "/timeline", "press n"),
-    "find": ("The palette: go to a page, search, add", "/", "press Control+k"),
+    "add": ("A new note, from every page", "/todos", "press n"),
+    "find": ("Find: pages, projects, memories, commands", "/todos", "press Control+k"),
     "signin": ("Signing in", "", ""),
 }
 # Counts colours, keeps those that stand for most, and gives each pixel the nearest of them.

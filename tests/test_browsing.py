@@ -352,6 +352,15 @@ def test_only_what_the_judge_is_sure_of_is_listed_as_a_contradiction(
     assert opposed(Verdict("unrelated")) == listed
 
 
+def test_what_was_inferred_from_a_transcript_is_no_contradiction_on_a_guess(place, effects):
+    effects.choose(changes=0.9)
+    for number, word in enumerate(("never", "always")):
+        said = Passage(f"We {word} deploy from a branch", kind="decision", session=f"s{number}")
+        place.memory.ingest([(Source(f"/s{number}.jsonl", "transcript"), [said])])
+    place.memory.judge = Verdict("unrelated")
+    assert inbox.list_queue(place.memory, "contradictions").items == ()
+
+
 def test_a_pair_that_the_judge_was_not_asked_about_is_no_contradiction(
     opposed, effects, monkeypatch
 ):

@@ -1162,3 +1162,23 @@ def test_reports_close_no_to_do_where_the_setting_forbids_it(with_model, tmp_pat
         for number, (*said, _) in enumerate(PENDING_CASES):
             fill(memory, talk(tmp_path, *said, session=f"s{number}", project=".", days=number))
         assert [one.content for one in kept(memory, "todo") if one.answered] == []
+
+
+@pytest.mark.parametrize(
+    ("output", "believed"),
+    [
+        pytest.param("3 failed, 38 passed in 2.1s", False, id="failed"),
+        pytest.param("41 passed in 2.1s", True, id="passed"),
+    ],
+)
+def test_a_check_counts_more_than_what_an_agent_claims(memory, tmp_path, output, believed):
+    claim = "Decision: we keep the parser, because all 41 tests pass with it on Python 3.13."
+    call = {"type": "tool_use", "id": "c1", "name": "Bash", "input": {"command": "pytest -q"}}
+    result = {"type": "tool_result", "tool_use_id": "c1", "content": output}
+    file = tmp_path / "s1.jsonl"
+    talk(tmp_path, ("user", "Which parser do we keep for the importer?"))
+    talk(tmp_path, ("assistant", [call]), ("user", [result]), append=True)
+    talk(tmp_path, ("assistant", claim), append=True)
+    fill(memory, file)
+    ideas = [one.content for one in kept(memory) if one.kind != "context"]
+    assert (claim in ideas) is believed

@@ -126,7 +126,7 @@ def test_a_lasting_statement_is_kept_with_its_kind(reader, said, kind):
             ],
             [
                 ("todo", "Rotate the keys of the gateway"),
-                ("fact", "Root cause: the lock is per connection."),
+                ("conclusion", "Root cause: the lock is per connection."),
                 ("decision", "Decision: we keep SQLite."),
             ],
             id="assistant",
@@ -439,6 +439,70 @@ def test_ideas_use_the_words_of_their_turns(reader, turns):
     assert len({idea.text for idea in found}) == len(found)
     for idea in found:
         role, text = turns[idea.turn]
-        assert role in ("user", "assistant") and idea.kind in (*LASTING_KINDS, "question", "todo")
+        assert role in ("user", "assistant") and idea.kind in (
+            *LASTING_KINDS,
+            "conclusion",
+            "question",
+            "todo",
+        )
         assert len(idea.text) <= 400
         assert set(re.findall(r"\w+", idea.text)) <= set(re.findall(r"\w+", text))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param("never open PRs against release!!!", id="forbids"),
+        pytest.param(
+            "okay then let's start releasing the cli as kit instead of @kit/cli", id="choice"
+        ),
+        pytest.param("when working with json outputs, never use grep, but rather jq", id="rule"),
+        pytest.param("Next time you made changes to the code, let me commit.", id="next time"),
+    ],
+)
+@pytest.mark.parametrize(
+    "reply",
+    [
+        pytest.param("Understood.", id="acknowledged"),
+        pytest.param(
+            "Done. I changed it everywhere and pushed the branch; CI is green.", id="done"
+        ),
+        pytest.param(
+            "I would rather not: it breaks the docs. Shall I go on anyway?", id="objected"
+        ),
+    ],
+)
+def test_an_instruction_is_kept_however_the_agent_replies(reader, said, reply):
+    ideas = read_ideas([("user", said), ("assistant", reply)], reader)
+    assert [one.text for one in ideas if one.kind in ("decision", "preference")] == [said]
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        pytest.param("We decided to use SQLite for the index.", "decision", id="decision"),
+        pytest.param(
+            "The key insight is that WiFi blocks the relay loop.", "conclusion", id="conclusion"
+        ),
+        pytest.param("The issue is that the TCXO needs 5 ms to settle.", "problem", id="problem"),
+        pytest.param("Fixed by raising the TCXO delay to 10 ms.", "solution", id="solution"),
+        pytest.param("Need to implement the fail-safe for the boiler.", "todo", id="todo"),
+    ],
+)
+def test_an_agent_states_an_intent_plainly(reader, said, kind):
+    (idea,) = read_ideas([("user", "what is the state?"), ("assistant", said)], reader)
+    assert (idea.kind, idea.text) == (kind, said)
+
+
+@pytest.mark.parametrize(
+    ("answer", "closed"),
+    [
+        pytest.param("The orders service uses PostgreSQL 16.", True, id="answered"),
+        pytest.param("Understood.", False, id="acknowledged"),
+        pytest.param("I don't know which database the orders service uses.", False, id="unknown"),
+    ],
+)
+def test_a_question_is_closed_by_the_next_turn_that_answers_it(reader, answer, closed):
+    question = "Which database do we use for the orders service?"
+    ideas = read_ideas([("user", question), ("assistant", answer)], reader)
+    assert [one.closed for one in ideas if one.kind == "question"] == [closed]

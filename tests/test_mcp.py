@@ -786,9 +786,9 @@ def test_an_imported_document_does_not_fill_the_answer(talk, place):
         memory.ingest([(Source("import/evil.md", "markdown"), flood)])
     talk.store("The release train was abolished", kind="decision")
     answer = talk.search_memories(query="when does the release train leave?")
-    origins = re.findall(r"^\[01[^\]]*\] \w+, (\w+), ([^,]+),", answer, re.MULTILINE)
-    assert origins.count(("imported", "import/evil.md")) <= 3
+    before = answer.partition("abolished")[0]  # passages beyond a third come after all else
     assert "abolished" in answer
+    assert before.count("import/evil.md") <= answer.count("import/evil.md") // 3 + 1
 
 
 def test_knowledge_files_are_listed_as_resources(talk):

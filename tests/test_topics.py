@@ -395,3 +395,27 @@ def test_topics_cover_every_turn_once(turns, cut):
                 assert topic.parent < number and parent.depth == 0
                 assert parent.first <= topic.first and topic.last <= parent.last
         state = resume_state(as_kept(after))
+
+
+TERSE = [
+    ("checkout is slow", "The checkout query scans all carts."),
+    ("add an index", "Index on carts.user_id added."),
+    ("faster?", "Checkout takes 80 ms now."),
+    ("ship it", "Checkout index deployed."),
+]
+BLURRY = [
+    ("the logo is blurry on phones", "The logo is a 1x PNG."),
+    ("use svg", "Logo is an SVG now."),
+    ("dark mode too?", "The SVG logo follows the colour scheme."),
+]
+
+
+def test_a_pause_begins_a_topic_in_talk_of_few_words():
+    later = [
+        turn._replace(at=turn.at + timedelta(minutes=60)) for turn in talk([*TERSE, *BLURRY])[8:]
+    ]
+    assert begins(segment([*talk(TERSE), *later])[0]) == [0, 8]
+
+
+def test_another_subject_without_a_pause_is_a_part_of_the_topic_in_talk_of_few_words():
+    assert begins(segment(talk([*TERSE, *BLURRY]))[0]) == [0]

@@ -59,6 +59,14 @@ def test_the_unsolved_filter_leaves_out_what_was_fixed(page):
     expect(failure(page)).to_contain_text("docker compose up -d broker unsolved")
 
 
+def test_a_failure_is_marked_as_solved_and_reopened(page):
+    page.goto("/failures?show=unsolved")
+    page.get_by_role("button", name="Mark as solved").click()
+    expect(page.get_by_role("status")).to_contain_text("Marked as solved")
+    page.keyboard.press("u")
+    expect(failure(page)).to_have_count(1)
+
+
 def test_without_failures_the_page_names_the_command_that_reads_them(empty):
     page, _ = empty
     page.goto("/failures")

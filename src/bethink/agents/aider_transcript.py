@@ -23,7 +23,6 @@ from bethink.model import ToolEvent, Values
 
 HISTORY = ".aider.chat.history.md"
 _BEGUN = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*$")
-_PROMPT = re.compile(r"####(?: (.*?))? {2,}$|####$")
 _CHOICE = re.compile(r"\(Y\)es/\(N\)o")
 _EDITED = re.compile(r"> Applied edit to (\S.{0,300}?)\s*$")
 _COMMITTED = re.compile(r"> Commit [0-9a-f]{7,40} (\S.{0,300}?)\s*$")
@@ -119,9 +118,13 @@ class AiderTranscript(WholeTranscript):
 
 def find_prompt(line: str, marked: bool) -> str | None:
     """Return the user's words on a line, or None. `marked`: the file still has its blanks."""
-    if found := _PROMPT.match(line):
-        return found[1] or ""
-    return line[5:] if not marked and line.startswith("#### ") else None
+    if line == "####":
+        return ""
+    if not line.startswith("#### "):
+        return None
+    if line.endswith("  "):  # a line break in Markdown, by which aider marks a prompt
+        return line[5:].rstrip(" ")
+    return None if marked else line[5:]
 
 
 def strip_thoughts(text: str) -> str:

@@ -36,7 +36,7 @@ _SPEAKER = re.compile(
 )
 _STAMP = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?(?: ?Z|[+-]\d\d:?\d\d)?")
 _SESSION = re.compile(r"<!-- ([\w .-]{1,40}?) Session ([\w-]{8,64}) ")
-_TITLE = re.compile(r"#{1,2} (?!SpecStory)(.{1,200}?)\s*(?:\(([^()]{8,40})\))?\s*$")
+_TITLE = re.compile(r"#{1,2} (?!SpecStory)(.{1,200}?)(?: {0,4}\(([^()]{8,40})\))?$")
 _BLOCKS = ("tool-use", "thinking", "think")
 _INTERRUPTED = "[Request interrupted by user"
 _HEAD = 20  # lines in which the file names its session
@@ -78,7 +78,7 @@ class SpecstoryTranscript(WholeTranscript):
         for line in lines:
             if named := _SESSION.match(line):
                 self.session = f"specstory-{named[2]}"
-            elif titled := _TITLE.match(line):
+            elif titled := _TITLE.match(line.rstrip()):
                 self.set_title(titled[1])
                 began = began or read_stamp(line)
         return began

@@ -87,6 +87,15 @@ def find_missing_commands(text: str, root: Path) -> list[str]:
     return list(dict.fromkeys(missing))
 
 
+def _makes_targets_elsewhere(line: str) -> bool:
+    """Return True for a line of a Makefile that includes another file, or makes targets by a rule."""
+    head, colon, rest = line.partition(":")
+    if head.removeprefix("-").startswith("include"):
+        return True
+    by_rule = bool(colon) and not rest.startswith("=") and ("%" in head or "$" in head)
+    return by_rule and "#" not in head and "\t" not in head
+
+
 def list_tasks(root: Path, runner: str) -> set[str] | None:
     """Names of the tasks in a project's file; None if that cannot be said."""
     for name in _TASK_FILES[runner]:
@@ -103,8 +112,8 @@ def list_tasks(root: Path, runner: str) -> set[str] | None:
                 if plain
                 else None
             )
-        if re.search(r"^-?include\b|^[^\t#\n]*[%$][^\n]*:(?!=)", text, re.MULTILINE):
-            return None  # its targets are made elsewhere, or by rule
+        if any(map(_makes_targets_elsewhere, text.splitlines())):
+            return None
         return {name for names in _TARGET.findall(text) for name in names.split()}
     return None
 

@@ -29,6 +29,7 @@ from bethink.model import (
     Forgotten,
     Memory,
     fields_of,
+    is_inferred,
     make_passage,
 )
 from bethink.store.transfer import split_pages
@@ -183,7 +184,7 @@ def _pairs(memory: Bethink, queue: str, limit: int, start: int, seconds: float) 
                 other = pair.other if pair.keep == around.memory else pair.keep
                 types = around.related.get(other.id, set())
                 # Another relation between them means that the pair is settled.
-                if types.issubset(tending.DISPUTES):
+                if types.issubset(tending.DISPUTES) and not _is_guess(pair):
                     found.setdefault(tuple(sorted((pair.keep.id, pair.other.id))), pair)
             if len(found) >= limit or time.thread_time() > until:
                 done = True
@@ -195,6 +196,12 @@ def _pairs(memory: Bethink, queue: str, limit: int, start: int, seconds: float) 
         items = [item._replace(memories=tuple(newest(item.memories))) for item in items]
     more = done and bool(memory.list(filter=seen, limit=1, offset=start))
     return Queue(tuple(items), start, start if more else None)
+
+
+def _is_guess(pair: Pair) -> bool:
+    """Return True if a statement inferred from a transcript only seems to disagree."""
+    seems = pair.reason == tending.MAY_REPLACE
+    return seems and (is_inferred(pair.keep) or is_inferred(pair.other))
 
 
 # Acts

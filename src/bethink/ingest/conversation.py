@@ -57,6 +57,7 @@ from bethink.ingest.titles import (
 from bethink.ingest.topics import Topic, TopicTurn, arrange, resume_state, segment
 from bethink.language.change import TURNS_ROUND
 from bethink.language.detect import is_english
+from bethink.language.intents import CLAIMS_PASSING
 from bethink.language.reports import BEGINS_WORK
 from bethink.llm import Model, tasks
 from bethink.llm.base import ModelError
@@ -89,6 +90,7 @@ ECHO_SHARE = (
     0.85  # share of an idea's words from which it echoes a memory: of six words all, by hand
 )
 EARLIER_TURNS = 6  # earlier turns that are context for ideas and topics; by hand
+CHECKED = ("passed", "failed")  # outcomes of tests and checks
 MENDED_KINDS = ("todo", "problem")  # kinds that work settles
 MOST_REPORTS = 12  # commits and reports of a page that may complete a to-do
 FILES_PER_TURN = 8  # files of a turn that it is filed under; by hand
@@ -457,12 +459,31 @@ def _find_ideas(
     ideas = [
         idea._replace(
             turn=idea.turn - first,
-            text=name_picks(turns[idea.turn][0], idea.text, turns[: idea.turn]),
+            text=idea.text
+            if idea.completed
+            else name_picks(turns[idea.turn][0], idea.text, turns[: idea.turn]),
         )
         for idea in found
         if not _is_echo(idea.text, spoken[idea.turn - first].turn)
     ]
-    return ideas, digest
+    return _drop_denied(ideas, spoken), digest
+
+
+def _drop_denied(ideas: Sequence[Idea], spoken: Sequence[NewTurn]) -> list[Idea]:
+    """Drop what an agent claims to pass where the last check before it failed: the events count."""
+    failed: list[bool] = []
+    for one in spoken:
+        checks = [fact.what == "failed" for fact in one.turn.work if fact.what in CHECKED]
+        failed.append(checks[-1] if checks else bool(failed and failed[-1]))
+    return [
+        idea
+        for idea in ideas
+        if not (
+            spoken[idea.turn].speaker == "assistant"
+            and failed[idea.turn]
+            and CLAIMS_PASSING.holds(idea.text)
+        )
+    ]
 
 
 def _is_echo(text: str, turn: Turn) -> bool:
@@ -616,7 +637,8 @@ def _keep_idea(recipe: Recipe, idea: Idea, one: NewTurn, topics: Topics, number:
     if own:
         options = options._replace(scope=PERSONAL)
     source = Source(evidence.source, evidence.source_type)
-    return make_memory(extract(cleaned), source, options, 0)
+    made = make_memory(extract(cleaned), source, options, 0)
+    return made._replace(answered=True) if idea.closed else made
 
 
 # Answers of a language model, if one is set. If it fails, declines or has used up its day, only its help is missing: the rules go on,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -24,16 +24,26 @@ from bethink.ingest.provenance import find_own
 from bethink.ingest.reports import tells_what_remains
 from bethink.ingest.sentences import LONGEST_STATEMENT, Statement, statements
 from bethink.ingest.titles import only_asks
-from bethink.ingest.wording import contrasts, other_tickets
+from bethink.ingest.wording import contrasts, count_shared_words, other_tickets
 from bethink.judge import Judge, StatementReading, asks, describe_place
 from bethink.language.change import CHANGED_MIND
 from bethink.language.hedging import is_tentative
+from bethink.language.intents import (
+    CONCLUDES,
+    CONFIRMS_MENDED,
+    LEAVES_OPEN,
+    NAMES_FIX,
+    NEEDS_DOING,
+    SAYS_MENDED,
+    STATES_PROBLEM,
+)
 from bethink.language.kinds import ASKED_OF_ANYBODY, OF_A_PROJECT, WAY_OF_WORKING, cue_scores
 from bethink.language.lasting import STANDING
 from bethink.language.pattern import compile_pattern, fold_case
 from bethink.language.pointing import POINTS_BACK
 from bethink.language.questions import ASKS_LEAVE
 from bethink.language.reports import ANNOUNCES_STEP, OF_THE_MOMENT, REPORTS_OWN_WORK
+from bethink.language.requests import REQUEST_AS_QUESTION
 from bethink.language.vocabulary import weak_words
 from bethink.language.waiting import ANOTHER_TIME, BACKLOG_HEADING, SAYS_PUT_OFF
 from bethink.model import Entity
@@ -46,6 +56,7 @@ WORTH_KEEPING = {"assistant": 0.14, "working": 0.18}
 USER_LASTS = 0.25
 SPEAKERS = ("user", "assistant")
 LASTING_KINDS = ("decision", "preference", "gotcha", "fact", "problem", "solution", "pattern")
+PLAIN_CHANCE = 0.5  # least chance of a kind that the first words of a statement say; by hand
 LABELLED_CHANCE = 0.8  # chance of a kind that a label or a heading says outright; by hand
 FIRM_CHANCE = 0.75  # chance from which what an assistant says is firm; by hand
 # Ideas of one turn, by who speaks; items of what is to do. By hand.
@@ -76,6 +87,8 @@ class Idea(NamedTuple):
         None  # number of the language model's answer; None where the judge read it
     )
     put_off: bool = False  # a to-do for another time: what is said next does not do it
+    closed: bool = False  # a question answered, or a problem mended, right in what was said next
+    completed: bool = False  # a reply with what it answers
 
 
 class PlacedStatement(NamedTuple):
@@ -90,6 +103,7 @@ class PlacedStatement(NamedTuple):
     last: bool  # of a user, or nobody but the assistant has spoken since
     unheard: str = ""  # of a user's statement the context without the reply
     width: int = 0  # characters of its turn
+    reply: str = ""  # beginning of the reply to it
 
 
 def open_reader(config: Config, judge: Judge | None = None) -> Judge | None:
@@ -130,6 +144,8 @@ def read_ideas(
             each = each._replace(text=each.statement.text)
         if kind != "none" and not (found and _goes_on(found[-1], kind, each)):
             found.append((chance, kind, each))
+    kept = _keep_different(found)
+    mended = _find_mended(kept, turns)
     return [
         Idea(
             kind,
@@ -139,9 +155,31 @@ def read_ideas(
             round(chance, 2),
             entities(each.text),
             put_off=kind == "todo" and _is_put_off(each),
+            completed=bool(each.statement.completed),
+            closed=_is_answered(each) if kind == "question" else (kind, each.turn) in mended,
         )
-        for chance, kind, each in _keep_different(found)
+        for chance, kind, each in kept
     ]
+
+
+def _is_answered(each: PlacedStatement) -> bool:
+    """Return True if the reply to a question is about its subject and does not leave it open."""
+    asked = each.statement.core
+    named = count_shared_words(asked, each.reply)
+    return bool(named) and not asks(each.reply) and not LEAVES_OPEN.holds(each.reply)
+
+
+def _find_mended(kept: Sequence[Found], turns: Sequence[tuple[str, str]]) -> set[tuple[str, int]]:
+    """Return the user's problems that the user's next turn confirms as mended: ("problem", turn)."""
+    users = [at for at, (role, _) in enumerate(turns) if role == "user"]
+    following = dict(pairwise(users))
+    return {
+        ("problem", each.turn)
+        for _, kind, each in kept
+        if kind == "problem"
+        and each.turn in following
+        and CONFIRMS_MENDED.holds(turns[following[each.turn]][1])
+    }
 
 
 def _goes_on(known: Found, kind: str, each: PlacedStatement) -> bool:
@@ -187,6 +225,7 @@ def place_statements(
             words_before[:ASKED_WORDS] if role == "assistant" else words_before[-ASKED_WORDS:]
         )
         reply = " ".join(texts[turn] for turn in after[:1]).split()[:REPLY_WORDS]
+        answer = " ".join(texts[turn] for turn in after[:1])[:LONGEST_STATEMENT]
         replied = sum(_says_something(one) for turn in after for one in by_turn[turn]) > 1
         last = role == "user" or not after
         for turn in filter(lambda turn: turn >= first, run):
@@ -200,7 +239,7 @@ def place_statements(
                 unheard = _describe_place(speaker, own, at, words_before, ())
                 text, width = _grow(own, at), len(turns[turn][1])
                 yield PlacedStatement(
-                    turn, speaker, own[at], place, text, replied, last, unheard, width
+                    turn, speaker, own[at], place, text, replied, last, unheard, width, answer
                 )
 
 
@@ -229,7 +268,7 @@ def _list_telling(own: Sequence[Statement], speaker: str) -> list[int]:
     return [
         at
         for at, each in enumerate(own)
-        if _says_something(each) and not (speaker == "working" and _is_passing(each))
+        if _says_something(each, speaker) and not (speaker == "working" and _is_passing(each))
     ]
 
 
@@ -255,10 +294,15 @@ def _grow(own: Sequence[Statement], at: int) -> str:
     return text if len(text) + len(after.core) >= LONGEST_STATEMENT else f"{text} {after.core}"
 
 
-def _says_something(statement: Statement) -> bool:
+def _says_something(statement: Statement, speaker: str = "") -> bool:
+    """Return True if it has content and announces no step; a user's "let's start" is an order."""
     if statement.completed:
         return True
-    idle = ANNOUNCES_STEP.holds(statement.core) and not statement.core.endswith("?")
+    idle = (
+        speaker != "user"
+        and ANNOUNCES_STEP.holds(statement.core)
+        and not statement.core.endswith("?")
+    )
     return statement.label != "none" and not idle and len(content_words(statement.text)) > 1
 
 
@@ -282,24 +326,37 @@ def _name_kind(
         return "decision", LABELLED_CHANCE
     rule = user and STANDING.holds(statement.text)
     waiting = None if rule else _name_waiting(each, reading)
+    if waiting == "todo" and user and not _says_to_do(statement):
+        # An order lasts or not, whether or not it is carried out at once.
+        lasting = _name_users_kind(each, unheard)
+        return lasting if lasting[1] else (waiting, LABELLED_CHANCE)
     if waiting in ("question", "todo"):
         return waiting, LABELLED_CHANCE
     if user:
         return _name_users_kind(each, unheard)
     chance = reading.worth * sum(reading.kinds[kind] for kind in LASTING_KINDS)
+    intent = find_intent(statement.core)
     passing = REPORTS_OWN_WORK.holds(statement.core) or asks(statement.text)
-    if waiting or passing or chance < WORTH_KEEPING[each.speaker]:
+    worthy = intent or not (waiting or chance < WORTH_KEEPING[each.speaker])
+    if passing or not worthy:
         return "none", 0.0
+    if intent:
+        return intent, max(chance**0.5, PLAIN_CHANCE)
     return max(LASTING_KINDS, key=reading.kinds.__getitem__), chance**0.5
 
 
 def _name_users_kind(each: PlacedStatement, reading: StatementReading) -> tuple[str, float]:
     """Return the kind of what a user says, if it lasts, and the probability that it does."""
     statement = each.statement
-    passing = is_tentative(statement.core) or CHANGED_MIND.holds(statement.core)
+    text = statement.text
+    doubts = asks(text) and not REQUEST_AS_QUESTION.holds(text)
+    passing = doubts or is_tentative(statement.core) or CHANGED_MIND.holds(statement.core)
     chance = 0.0 if passing else weigh_lasting(_make_form(each), reading, user=True)
-    if chance < USER_LASTS:
+    intent = "" if passing else find_intent(statement.core)
+    if chance < USER_LASTS and not intent:
         return "none", 0.0
+    if intent:
+        return intent, max(chance, PLAIN_CHANCE)
     clear = _find_cued(statement.core)
     kind = max(LASTING_KINDS, key=lambda kind: (clear.get(kind, 0.0), reading.kinds[kind]))
     own_way = kind == "decision" and holds_anywhere(statement.text)
@@ -318,6 +375,15 @@ def _make_form(each: PlacedStatement) -> Form:
     )
 
 
+def find_intent(core: str) -> str:
+    """Return the kind that a statement is by its plain wording: "The key insight is …", "Fixed by …"."""
+    if SAYS_MENDED.holds(core) or (STATES_PROBLEM.holds(core) and NAMES_FIX.holds(core)):
+        return "solution"
+    if STATES_PROBLEM.holds(core):
+        return "problem"
+    return "conclusion" if CONCLUDES.holds(core) else ""
+
+
 def _find_cued(core: str) -> dict[str, float]:
     """Return the kinds that the words of a statement speak for plainly, with their weights."""
     cues = cue_scores(core)
@@ -330,7 +396,8 @@ def _name_waiting(each: PlacedStatement, reading: StatementReading) -> str | Non
     if statement.label == "todo":
         # The next steps of this work are soon done.
         return "todo" if each.last or _is_put_off(each) else "none"
-    if each.last and not user and tells_what_remains(statement.core):
+    remains = tells_what_remains(statement.core) or NEEDS_DOING.holds(statement.core)
+    if each.last and not user and remains:
         return "todo"
     put_off = puts_off(statement.text)
     likeliest = _name_likeliest(statement, reading, put_off)
@@ -351,6 +418,12 @@ def _name_likeliest(statement: Statement, reading: StatementReading, put_off: bo
         return "none" if likeliest == "todo" else likeliest
     asked = asks(statement.text) and ASKS_LEAVE.holds(statement.core)
     return "question" if asked else "todo"
+
+
+def _says_to_do(statement: Statement) -> bool:
+    """Return True if a user calls something work that waits: "TODO: …", "later", "we still need to …"."""
+    called = statement.label == "todo" or puts_off(statement.text)
+    return called or NEEDS_DOING.holds(statement.core)
 
 
 def _is_put_off(each: PlacedStatement) -> bool:

@@ -1,6 +1,6 @@
-"""How probably a statement of a conversation lasts: a rule, a choice, a limit, a correction, a fact; not only a step of the task.
+"""Probability that a statement of a conversation lasts and is not only a step of the task.
 
-The judge's reading is weighed together with the form of the statement. The weights are a logistic regression over named features
+Rules, choices, limits, corrections and facts last. The judge's reading is weighed together with the form of the statement. The weights are a logistic regression over named features
 (`data/lasting.json`), one for what a user says and one for what an assistant says, fitted by `bench/judge/lasting.py`. Pure: a statement
 and its reading in, a probability out. Nothing about the reply to it is counted.
 """

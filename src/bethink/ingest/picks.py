@@ -1,4 +1,4 @@
-"""Replies that say little alone, completed from what they answer: "B", "yes", "the second one", an answer to an agent's question.
+"""Replies that say little alone ("B", "yes", "the second one"), completed from what they answer.
 
 A completed reply begins with the user's words, or with the option that they pick, and quotes what was asked: "Option C: publish the
 CLI as `kit` (asked: Where do we publish?)". What is quoted is text of the agent's last turn, as it is there. A reply that nothing
@@ -26,6 +26,7 @@ from bethink.language.pointing import POINTS_BACK
 from bethink.language.replies import (
     ASKS_NEXT_STEP,
     ASSENTS,
+    IS_STEP,
     NAMES_POSITION,
     PICKS_OPTION,
     RECOMMENDS,
@@ -35,7 +36,7 @@ from bethink.language.words import STOP_WORDS
 END_CHARACTERS = 6_000  # end of an agent's turn in which its options and its question are
 REPLY_WIDTH = 160  # characters of a reply that may say little alone
 LITTLE = 3  # telling words of a reply that says little alone
-TELLING_QUESTION = 4  # telling words of a question that says what it is about
+TELLING_QUESTION = 2  # names and words of a question that says what it is about
 NEAR_SENTENCES = 6  # last sentences of an agent's turn that a reply may be about
 QUOTE_WIDTH = 220  # characters of a quotation
 
@@ -74,7 +75,8 @@ def complete(reply: str, before: str) -> Reply | None:
     end = before[-END_CHARACTERS:]
     picked = _find_pick(text, end)
     if picked:
-        return Reply(picked, _find_question(end), not ASKS_NEXT_STEP.holds(picked))
+        option = picked.partition(": ")[2]
+        return Reply(picked, _find_question(_drop_options(end)), not IS_STEP.holds(option))
     assent = ASSENTS.find(text)
     if assent and not count_telling_words(text[assent.end() :]):
         offer = _find_offer(end)
@@ -128,6 +130,11 @@ def _list_options(text: str) -> Iterator[tuple[str, str]]:
             yield found[1].upper(), cut_text(option[0].strip(' "“”'), QUOTE_WIDTH, wide=1)
 
 
+def _drop_options(text: str) -> str:
+    lines = text.split("\n")
+    return "\n".join("" if compile_pattern(_OPTION).match(line) else line for line in lines)
+
+
 def _name_position(words: str, names: Sequence[str]) -> str:
     ordinals = ("first", "second", "third", "fourth", "last")
     at = next((number for number, word in enumerate(ordinals) if word in words), 0)
@@ -157,7 +164,7 @@ def _find_offer(text: str) -> str:
 
 
 def _find_named(text: str, before: str) -> str:
-    """Return the agent's last question if a short reply names something in it: "do 0.54.0", "Postgres then"."""
+    """Return the agent's last question if a short reply names something in it: "do 0.54.0"."""
     question = _find_question(before) if len(text.split()) <= LITTLE else ""
     names = compile_pattern(_NAME)
     named = {one for one in names.findall(text.lower()) if not ASKS_NEXT_STEP.holds(one)}
@@ -167,13 +174,14 @@ def _find_named(text: str, before: str) -> str:
 
 def _with_subject(sentences: Sequence[str], at: int) -> str:
     """Add the sentence before one that says little alone: "Nothing else moves. Does this match?"."""
-    little = count_telling_words(sentences[at]) < TELLING_QUESTION
+    names = set(compile_pattern(_NAME).findall(sentences[at].lower())) - STOP_WORDS
+    little = len(names) < TELLING_QUESTION
     points = little or POINTS_BACK.holds(sentences[at])
     return f"{sentences[at - 1]} {sentences[at]}" if at and points else sentences[at]
 
 
 def _find_subject(text: str, before: str) -> Reply | None:
-    """Return a reply with the sentence that it speaks of: the one that shares most words with it, or the last."""
+    """Return a reply with the sentence that shares most words with it, or the last."""
     sentences = _last_sentences(before)
     if not sentences:
         return None

@@ -33,7 +33,7 @@ _PASSING = compile_late(
     re.IGNORECASE,
 )
 _TAGS = compile_late(r"</?[a-z_]{1,30}>|^Error: |^MCP error [\d-]+: ", re.IGNORECASE)
-_ARGUMENT = compile_late(r"(\w{1,40})=(.*?)(?=; \w{1,40}=|\)$)", re.DOTALL)
+_NEXT_ARGUMENT = compile_late(r"; (?=\w{1,40}=)")
 
 
 def describe_call(event: ToolEvent) -> str:
@@ -65,9 +65,16 @@ def _sign(*parts: str) -> str:
     return blake2b("\0".join(parts).encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
+def _read_arguments(call: str) -> dict[str, str]:
+    """Return the arguments in the description of a call by their names."""
+    inside = call.partition("(")[2].removesuffix(")")
+    parts = (part.partition("=") for part in _NEXT_ARGUMENT.split(inside))
+    return {name: value for name, equals, value in parts if equals}
+
+
 def find_path(call: str) -> str:
     """The path in the description of a call, '' if it has none."""
-    arguments = dict(_ARGUMENT.findall(call))
+    arguments = _read_arguments(call)
     return next((arguments[name] for name in _PATHS if name in arguments), "")
 
 
@@ -90,7 +97,7 @@ def find_tool_fix(kind: str, failed: str, error: str, event: ToolEvent) -> str |
         return f"changed it with {event.tool} instead of {tool}" if event.tool != tool else ""
     if event.tool != tool:
         return None
-    return _compare(dict(_ARGUMENT.findall(failed)), dict(_ARGUMENT.findall(call)), error)
+    return _compare(_read_arguments(failed), _read_arguments(call), error)
 
 
 def _compare(before: Mapping[str, str], after: Mapping[str, str], error: str) -> str | None:

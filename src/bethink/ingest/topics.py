@@ -64,6 +64,9 @@ FEW_EXCHANGES, MANY_EXCHANGES = 3, 6
 ASKED_CHARACTERS, ANSWERED_CHARACTERS = 2000, 1200  # of a turn that are read
 BAG_WORDS, COMMON_WORDS_KEPT = 120, 400  # words that are kept; a bound
 FILES_KEPT = 40  # a bound
+TELLING_WORDS = 2  # of a short turn after a pause that may begin a topic; by hand
+# Different words of two exchanges from which few shared ones tell two topics apart (bench/LOG.md, 2026-11-18).
+ENOUGH_WORDS = 14
 
 
 class TopicTurn(NamedTuple):
@@ -227,15 +230,19 @@ def _choose_depth(
     # Measured from the latest time so far, so that a clock that jumped back makes no pause when it comes forward again.
     seconds = turn.at.timestamp() - state.at if turn.at and state.at else 0.0
     score = BOUNDARY_BIAS + cue + _weigh_places(state, exchange)
-    score += WORDS_WEIGHT * _deviation(state.by_words, overlap)
+    words = len(exchange.bag) + len(state.bag)
+    score += WORDS_WEIGHT * _deviation(state.by_words, overlap) * min(1.0, words / ENOUGH_WORDS)
     score += MEANING_WEIGHT * _deviation(state.by_meaning, likeness)
     score += PAUSE_WEIGHT * (seconds > PAUSE_SECONDS) + LONG_PAUSE_WEIGHT * (
         seconds > LONG_PAUSE_SECONDS
     )
-    if barred:
+    # After a pause even a few words may begin something else.
+    if barred and (seconds <= PAUSE_SECONDS or _names_little(turn.text)):
         return None
     at_once = announced or seconds > LONG_PAUSE_SECONDS
-    if score >= TOPIC_BAR and (at_once or state.topic >= LEAST_EXCHANGES):
+    # In a talk of a few words each, a new subject without a pause is a part of the topic.
+    plain = words >= ENOUGH_WORDS or announced or seconds > PAUSE_SECONDS
+    if score >= TOPIC_BAR and plain and (at_once or state.topic >= LEAST_EXCHANGES):
         return 0
     long_enough = state.topic >= SUB_AFTER if state.sub is None else state.sub >= SUB_LEAST
     return 1 if score >= SUB_TOPIC_BAR and long_enough else None
@@ -319,8 +326,15 @@ def _weigh_places(state: OpenTopic, exchange: Exchange) -> float:
 _CHORES = frozenset(
     """commit commits push pr description short super message messages merge amend ammend rebase squash run rerun test tests lint linting
     change changes branch staged retry state current give get lets up open create meaningful clean fix format do make write continue go ahead
-    resume try good fine works worked""".split()
+    resume try good fine works worked still fails fail failed failing same again""".split()
 )
+
+
+def _names_little(text: str) -> bool:
+    """Return True for a turn that names no new subject, even after a pause: "ok, push it", "still fails"."""
+    spoken = compile_pattern(r"[^\W\d_]{4,}").findall(fold_case(text[:400]))
+    telling = {word for word in spoken if word not in _CHORES and word not in STOP_WORDS}
+    return len(telling) < TELLING_WORDS
 
 
 def _read_cue(text: str) -> tuple[float, bool, bool]:

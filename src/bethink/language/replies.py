@@ -43,3 +43,10 @@ RECOMMENDS = Pattern(
     matches=("My recommendation: B", "If you want, I can also index them."),
     rejects=("The docs are recommended reading no more", "I can read it")[1:],
 )
+IS_STEP = Pattern(
+    "an option that is only a step",
+    r"(?:just )?(?:wait|stop|restart|commit|push|merge|proceed|continue|retry|copy|rerun|do (?:one|a) (?:final|last)|drive-by)\b",
+    start=True,
+    matches=("Stop and restart", "Wait for the build"),
+    rejects=("Release the CLI as kit", "Continuous delivery"),
+)

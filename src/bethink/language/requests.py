@@ -1,5 +1,7 @@
 """Requests: what asks for work, and what opens a new piece of it."""
 
+import re
+
 from bethink.language.openers import LEAD
 from bethink.language.pattern import Pattern
 
@@ -56,4 +58,17 @@ SMALL_EDIT = Pattern(
         "move billing to the new queue",
         "add a comment field to the order form",
     ),
+)
+REQUEST_AS_QUESTION = Pattern(
+    "a request put as a question, which asks about no claim",
+    r"(?!.*\b(?:whether|if|true|right|correct|check|confirm|verify|ask|know|tell|said|says|explain|why|what|who|how"
+    r"|(?:you|we|they|he|she|any\w+) (?:think|agree|believe|say))\b)"
+    r".{0,400}?\b(?:(?:can|could|would|will|should|shall) (?:you|we|i|it)|i(?:'d)? (?:want|like|need|think|thought|would like))\b",
+    start=True,
+    flags=re.DOTALL,
+    matches=(
+        "I think that is too much, could we just run cargo package?",
+        "ok, can you add the push to the script?",
+    ),
+    rejects=("Can you double check with Eve whether we use X?", "Should we ask Eve?", "Is X gone?"),
 )

@@ -590,7 +590,7 @@ def show_failures(visit: Visit) -> Response:
     found = visit.ask("failures", open=unsolved, limit=_FAILURES)
     full = len(found["items"]) == _FAILURES
     if fixed:
-        found = {"items": [one for one in found["items"] if one["fix"]]}
+        found = {"items": [one for one in found["items"] if not one["open"]]}
     rules = visit.ask("enforced")["items"]
     return visit.show(
         "failures.html", **found, unsolved=unsolved, fixed=fixed, full=full, rules=rules

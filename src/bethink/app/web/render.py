@@ -24,7 +24,7 @@ from bethink.model import KINDS, RELATIONS, Memory, Values
 from bethink.recall.shape import Sought, choose_excerpt, citation, find_places
 
 # Kinds that can be closed, and the state of one that is.
-CLOSED = {"todo": "done", "question": "answered", "problem": "solved"}
+CLOSED = {"todo": "done", "question": "answered", "problem": "solved", "failure": "solved"}
 _TEMPLATES = Path(__file__).parent / "templates"
 _LINES, LINES_ROOM = 8, 400  # of code in a list, and the characters that choose them
 # Characters that nobody sees or that turn the order of others. Joiners and variation selectors stay: Persian, Hindi and emoji

@@ -358,7 +358,9 @@ async function further() {
     try {
       const answer = await fetch(link.href);
       if (!answer.ok) return;
+      const toast = find("main .toast"); // about a change that led here: its Undo stays
       find("main").replaceChildren(...find("main", parse(await answer.text())).childNodes);
+      if (toast) find("main").prepend(toast);
       history.replaceState(null, "", link.href);
     } catch {
       return; // another notice says that the server is gone

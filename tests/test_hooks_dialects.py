@@ -130,3 +130,12 @@ def test_two_hooks_in_vs_code_note_one_transcript(code):
         code("stop", host)
     (waiting,) = spool.list_waiting()
     assert (waiting.host, waiting.transcript) == ("vscode", code.path)
+
+
+def test_a_rule_is_enforced_in_vs_code_in_its_own_form(cli, shop, code, monkeypatch):
+    rule = shop.add("Never force-push", kind="preference")
+    monkeypatch.chdir(shop.project)
+    cli.ok("enforce", rule, "--command", "git push --force")
+    call = {"tool_name": "Bash", "tool_input": {"command": "git push --force"}}
+    printed = shop.printed("tool-before", "copilot", transcript_path=code.path, **call)
+    assert json.loads(printed)["hookSpecificOutput"]["permissionDecision"] == "deny"

@@ -41,6 +41,14 @@ AUTHORITY, FORMS = (
 GATE = "test_gate.py::test_no_tool_resource_or_prompt_shows_hostile_text test_gate.py::test_no_hook_prints_hostile_text"
 
 MUTANTS = (
+    # Who may grant a request
+    Mutant(
+        "a phrase in a transcript grants a request",
+        "hooks/run.py",
+        "is_phrase(hook.prompt) and not state.is_ephemeral(hook)",
+        "is_phrase(hook.prompt)",
+        "test_hooks_dialects.py",
+    ),
     # Who may replace whom
     Mutant(
         "a less trusted statement replaces",

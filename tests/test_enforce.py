@@ -421,7 +421,9 @@ def test_no_tool_for_agents_enforces(cli):
 
 def test_every_agent_with_hooks_at_tools_can_deny():
     hooked = [one.hooks for one in plugins.AGENTS.all() if one.hooks and one.install]
-    assert all(one.deny for one in hooked)
+    # Without events, a script or another agent's file calls the hooks.
+    at_tools = [one for one in hooked if not one.events or "tool-before" in one.events.values()]
+    assert all(one.deny for one in at_tools)
 
 
 def test_a_hook_before_a_tool_ends_at_once_without_rules(cli, monkeypatch):

@@ -81,7 +81,7 @@ def test_a_message_without_a_transcript_gets_nothing(agy):
 
 def test_a_phrase_in_a_transcript_grants_nothing(agy):
     agy.shop.add(FACT)
-    assert "No open request" not in agy("bethink forget K7QX")
+    assert agy("bethink forget K7QX") == ""
 
 
 def test_the_transcript_of_antigravity_is_noted_at_a_call(agy):
@@ -130,3 +130,12 @@ def test_two_hooks_in_vs_code_note_one_transcript(code):
         code("stop", host)
     (waiting,) = spool.list_waiting()
     assert (waiting.host, waiting.transcript) == ("vscode", code.path)
+
+
+def test_a_rule_is_enforced_in_vs_code_in_its_own_form(cli, shop, code, monkeypatch):
+    rule = shop.add("Never force-push", kind="preference")
+    monkeypatch.chdir(shop.project)
+    cli.ok("enforce", rule, "--command", "git push --force")
+    call = {"tool_name": "Bash", "tool_input": {"command": "git push --force"}}
+    printed = shop.printed("tool-before", "copilot", transcript_path=code.path, **call)
+    assert json.loads(printed)["hookSpecificOutput"]["permissionDecision"] == "deny"

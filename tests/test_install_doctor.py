@@ -343,3 +343,17 @@ def test_the_server_of_codex_stores_notes_in_the_memory_of_this_shell(cli, progr
         words, env=environment, capture_output=True, text=True, timeout=60, cwd=cli.project
     )
     assert shown.stdout == cli.ok("config", "database")
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        pytest.param("antigravity", ["config", "hooks", "MCP", "capture"], id="antigravity"),
+        pytest.param("vscode", ["config", "MCP", "capture"], id="vscode"),
+    ],
+)
+def test_an_agent_without_rules_of_permission_is_proven(cli, program, name, parts):
+    cli.ok("install", f"--{name}")
+    found = findings(cli)
+    assert list(found) == [f"{name} {part}" for part in parts]
+    assert all(one["ok"] for one in found.values()), found

@@ -1,13 +1,15 @@
-"""Folders of Bethink on this machine. Imports nothing: a hook that has nothing to do loads only this."""
+"""Folders of Bethink on this machine. Light, because a hook with nothing to do loads only this."""
 
 import os
+
+from bethink.system import WINDOWS
 
 
 def find(variable: str, usual: str) -> str:
     """Return our folder where the system keeps such files. BETHINK_HOME is one for all."""
     if home := os.environ.get("BETHINK_HOME"):
         return os.path.expanduser(home)  # noqa: PTH111 - pathlib alone takes longer than such a hook
-    local = os.environ.get("LOCALAPPDATA") if os.name == "nt" else None
+    local = os.environ.get("LOCALAPPDATA") if WINDOWS else None
     base = os.environ.get(variable) or local or os.path.join(os.path.expanduser("~"), usual)  # noqa: PTH111, PTH118
     return os.path.join(base, "bethink")  # noqa: PTH118
 

@@ -188,6 +188,11 @@ def name_program(path: str) -> str:
 # Owners
 
 
+def find_user() -> int:
+    """Return the user id of this process; 0 where the system has none."""
+    return os.getuid() if hasattr(os, "getuid") else 0
+
+
 def is_mine(owner: int) -> bool:
     """Return True for the user id of this process; always where files have no such owner."""
     return not hasattr(os, "getuid") or owner == os.getuid()

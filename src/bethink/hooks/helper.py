@@ -102,7 +102,7 @@ def socket_path() -> Path | None:
     folders = [
         state.folder(),
         *([Path(runtime)] if runtime else []),
-        Path(f"/tmp/bethink-{os.getuid()}"),
+        Path(f"/tmp/bethink-{system.find_user()}"),
     ]
     short = (one for one in folders if len(os.fsencode(one / name)) <= LONGEST_PATH)
     folder = next(short, None)

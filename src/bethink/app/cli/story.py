@@ -195,13 +195,13 @@ def _tell(console: Console, stage: Stage) -> Iterator[Json]:
     briefing = stage.hook("session-start", "codex", source="startup")
     show("memory", _own_words(briefing))
     yield {"part": "brief", "shown": briefing}
-    prompt = "Credit notes need numbers. Who issues the invoice numbers?"
+    prompt = "Give credit notes a number, like invoices."
     show("you", prompt)
     recalled = stage.hook("prompt", "codex", prompt=prompt)
     if recalled:
         show("memory", _own_words(recalled))
     yield {"part": "recall", "prompt": prompt, "shown": recalled}
-    show("agent", "The ledger service, as you settled it two months ago. I run the tests.")
+    show("agent", "From the ledger service, as you settled it two months ago. I run the tests.")
     show("", f"$ pnpm test\n{LOCKFILE}")
     fix = stage.hook("tool", "codex", **_fail_in_codex(stage))
     show("memory", _own_words(fix))

@@ -111,7 +111,9 @@ def open_embedder(
     if allow_pull and provider.pull:
         provider.pull(config, progress)
     if plugins.EMBEDDERS.is_ours(provider.name):
-        return provider.open(config)
+        opened = provider.open(config)
+        if hasattr(opened, "baseline") and hasattr(opened, "unrelated"):
+            return opened
     return GuardedEmbedder(provider, config)
 
 

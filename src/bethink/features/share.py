@@ -391,7 +391,10 @@ def _find_own(memory: Bethink, id: str) -> Memory | None:
     """The note of this database that a file was written from."""
     if not _ID.fullmatch(id):
         return None
-    return next((one for one in memory.store.get([id]) if one.source_type != TYPE), None)
+    found = memory.store.get([id])
+    return next(
+        (one for one in found if one.source_type != TYPE and one.scope == memory.scope), None
+    )
 
 
 # Noticing changes

@@ -163,7 +163,7 @@ def choose(
     chosen = pick(ranked, bars)
     if judge and judged:
         chosen = pick(rank(_replace_disputed(text, chosen, ranked, judge), PROMPT), bars)
-    chosen, settled = _replace_settled(memory, chosen, is_news)
+    chosen, settled = _replace_settled(memory, _lead_by_newer(memory, chosen, is_news), is_news)
     # Beside the user's own statement no turn is shown, unless it sums up what was settled: what was said or pasted in passing may be the
     # opposite.
     stated = any(is_users_statement(one.item) for one in chosen)
@@ -199,6 +199,25 @@ def _follow_topics(
         joined.append((settled, match_words(prompt, set(tokenize("\n".join(texts))), pairs)))
         replaced |= {settled.id, *(one.memory.id for one in leads if not is_choice(one.memory))}
     return [*joined, *(one for one in described if one[0].id not in replaced)]
+
+
+def _lead_by_newer(
+    memory: Bethink, chosen: Sequence[Ranked[Memory]], is_news: Callable[[Memory], bool]
+) -> list[Ranked[Memory]]:
+    """Put the newest statement about the same thing before an older one; both are shown."""
+    found: dict[str, Ranked[Memory]] = {}
+    for one in chosen:
+        visible = [each for each in memory.store.get(one.item.newer) if is_visible(memory, each)]
+        for newer in sorted(visible, key=lambda each: each.created_at)[-1:]:
+            if is_news(newer):
+                found.setdefault(newer.id, one._replace(item=newer))
+        found.setdefault(one.item.id, one)
+    return [*found.values()]
+
+
+def is_visible(memory: Bethink, one: Memory) -> bool:
+    """Return True for a valid memory of the scopes that are read here."""
+    return one.scope in memory.scopes and not (one.superseded_by or one.deleted_at)
 
 
 def _replace_settled(

@@ -48,7 +48,8 @@ _BY_NAME, MOST_WAITING = 3, 4
 # nearest of all, which may say it in another language (pairs of 2026-11).
 _NEAR, _NEAREST = 0.15, 3
 MOST_PAIRS = 512  # that the judge is asked about in one write: some seconds of one core
-FEWEST_WORDS = 2  # words of what can be a statement; by hand
+# Words and letters of what can be a statement. By hand: "a b" says nothing about anything.
+FEWEST_WORDS, FEWEST_LETTERS = 2, 6
 # Nearness from which a text that states a change is compared with a known one, where no judge is at hand. By hand.
 SUBJECT = 0.25
 SPOKEN_SOURCES = ("note", "transcript")  # sources in which one thing replies to another
@@ -314,6 +315,7 @@ def is_one_statement(memory: Memory) -> bool:
         memory.kind in STATEMENTS
         and holds_one_statement(memory.content)
         and len(memory.content.split()) >= FEWEST_WORDS
+        and sum(map(str.isalnum, memory.content)) >= FEWEST_LETTERS
         and (memory.source_type in SPOKEN_SOURCES or memory.kind in STATED)
     )
 

@@ -173,13 +173,8 @@ def undo(
     lines = [f"{step.effect} {label_memory(memory, step.memory)}" for step in steps]
     rows = [{"id": step.memory.id, "undone": step.action} for step in steps]
     gone = [step.memory.id for step in steps if step.action == "add"]
-    again = f"`bethink restore {short_id(memory, gone[0])}` brings it back." if gone else ""
-    at = f"{change.events[0].event.at.astimezone():%Y-%m-%d %H:%M}"
-    return Result(
-        rows,
-        lines,
-        hints=[f"The change was made on {at}. `bethink undo` goes further back.", again],
-    )
+    back = f"; `bethink restore {short_id(memory, gone[0])}` brings it back" if gone else ""
+    return Result(rows, lines, hints=[f"`bethink undo` goes further back{back}."])
 
 
 def find_requested(memory: Bethink, ids: Sequence[str], purge: bool) -> list[Memory]:

@@ -89,7 +89,7 @@ def stage(cli, monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "bin" / "bethink")])
     # Token budgets count the letters of a home, so there are always as many.
     home = tmp_path / "x".ljust(140 - len(str(tmp_path)), "x") / "ada"
-    fixed = {"HOME": home, "PATH": tmp_path / "bin", "TZ": "UTC", "COLUMNS": 120}
+    fixed = {"HOME": home, "PATH": tmp_path / "bin", "TZ": "UTC", "COLUMNS": 200}
     for name, value in {**fixed, "LANG": "C.UTF-8", "GIT_CONFIG_NOSYSTEM": 1}.items():
         monkeypatch.setenv(name, str(value))
     time.tzset()

@@ -865,6 +865,12 @@ def spell_id(prefix: str) -> str:
     return "-".join(filter(None, parts))
 
 
+def looks_like_id(text: str) -> bool:
+    """Return True for text that can only be the beginning of an id, and not a word such as "add"."""
+    plain = text.strip().lower().replace("-", "")
+    return plain[:1].isdigit() and not plain.strip("0123456789abcdef")
+
+
 def _shorten(id: str, neighbours: Sequence[str | None]) -> str:
     """Cut an id to the shortest prefix that its neighbours in sort order do not share."""
     shared = max((len(commonprefix([id, other])) for other in neighbours if other), default=0)  # noqa: RUF071

@@ -160,7 +160,7 @@ def done(
     Name them by their ids, or one of them by words that only its text contains.
     """
     if not all(looks_like_id(one) for one in ids):
-        ids = [find_item(memory, " ".join(ids), closed=open, all_projects=all_projects).id]
+        ids = (find_item(memory, " ".join(ids), closed=open, all_projects=all_projects).id,)
     found = memory.get(*ids, count=False)
     for one in found:
         if one.kind not in OPEN_KINDS:

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import bethink
 from bethink.app import render as layout
-from bethink.app.cli import COMMANDS, EVERYDAY, OTHER_NAMES, console, parser, shell, story
+from bethink.app.cli import COMMAND_ALIASES, COMMANDS, EVERYDAY, console, parser, shell, story
 from bethink.app.cli.console import Bar
 from bethink.app.cli.main import find_command
 from bethink.embed import models
@@ -54,7 +54,7 @@ def test_every_form_of_help_prints_the_overview(cli, argv):
     assert cli.ok(*argv) == cli.ok("--help")
 
 
-@pytest.mark.parametrize(("name", "command"), OTHER_NAMES.items())
+@pytest.mark.parametrize(("name", "command"), COMMAND_ALIASES.items())
 def test_a_name_that_other_programs_use_runs_the_command(cli, name, command):
     assert cli.ok(name, "--help") == cli.ok(command, "--help")
 

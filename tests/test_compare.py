@@ -9,7 +9,7 @@ from bethink.config import Config
 from bethink.errors import InvalidInput
 from bethink.features import inbox, tending
 from bethink.ingest.compare import MOST_KNOWN, MOST_PAIRS
-from bethink.ingest.reconcile import CONTRADICTS, LONGEST, MARKS, ORDERS, RETIRES, SAME
+from bethink.ingest.reconcile import CONTRADICTS, LONGEST_COMPARED, MARKS, ORDERS, RETIRES, SAME
 from bethink.ingest.wording import tell_apart
 from bethink.model import TRUST, Passage
 
@@ -111,7 +111,7 @@ def test_an_earlier_statement_that_is_told_later_is_retired_by_the_known_one(
     ("text", "asked"),
     [
         pytest.param("CAN", False, id="a-single-word"),
-        pytest.param("CAN bus " * (LONGEST // 4), False, id="a-long-text"),
+        pytest.param("CAN bus " * (LONGEST_COMPARED // 4), False, id="a-long-text"),
         pytest.param(NEW, True, id="a-statement"),
     ],
 )

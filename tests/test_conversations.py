@@ -16,7 +16,7 @@ from bethink.hooks import state
 from bethink.hooks.briefing import render_briefing
 from bethink.hooks.state import Hook
 from bethink.ingest.edit import find_traces
-from bethink.ingest.reconcile import STATED
+from bethink.ingest.reconcile import STATED_KINDS
 from bethink.model import PERSONAL, TRUST
 
 CHOICE = [
@@ -351,7 +351,7 @@ def test_a_backfill_without_embedding_finds_the_same_ideas(cli, tmp_path):
 
 
 def test_a_backfill_without_the_reader_keeps_the_turns(cli, tmp_path):
-    cli.monkeypatch.setattr("bethink.judge.READER", "missing.onnx")
+    cli.monkeypatch.setattr("bethink.judge.READER_FILE", "missing.onnx")
     done = cli.json("backfill", transcript(tmp_path / "a.jsonl", "a1", cli.project, *CHOICE))
     assert (done["turns"], done["ideas"]) == (len(CHOICE), 0) and done["topics"]
     assert "PROBLEM  reader: its model cannot be opened" in cli("doctor").out
@@ -748,7 +748,7 @@ def hear(memory, tmp_path, effects):
         effects.choose(**chances)
         for number, said in enumerate(sessions):
             fill(memory, talk(tmp_path, *said, session=f"s{number}", days=number))
-        stated = [one for kind in STATED for one in kept(memory, kind)]
+        stated = [one for kind in STATED_KINDS for one in kept(memory, kind)]
         old, new = sorted(stated, key=lambda one: one.created_at)
         return old, new
 

@@ -28,7 +28,7 @@ LISTS = ("tools/list", "prompts/list", "resources/templates/list")
 HEAVY = {"mcp", "pydantic", "asyncio", "numpy", "apsw", "bethink.api", "bethink.app.mcp.server"}
 RUN = "import sys; from bethink.app.cli.main import main; sys.exit(main(['mcp']))"
 # The server that never takes a slow client for a silent one, and does not load the rest ahead of time.
-PATIENT = f"import bethink.app.mcp as greeting; greeting.LISTED = greeting.UNLISTED = 99; {RUN}"
+PATIENT = f"import bethink.app.mcp as greeting; greeting.PAUSE_AFTER_LIST = greeting.PAUSE_BEFORE_LIST = 99; {RUN}"
 # The server without its quick greeting: it answers no line by itself.
 WHOLE = f"import bethink.app.mcp as greeting; greeting._LONGEST = 0; {RUN}"
 # The server with one tool in its place that does something else.

@@ -678,7 +678,7 @@ class Bethink:
             related = ["may_replace", "contradicts"]
         elif type == "supersedes":
             changes = (supersede(old.id, new),)
-            inherits = new.kind == "general" and old.kind in ingest.reconcile.STATED
+            inherits = new.kind == "general" and old.kind in ingest.reconcile.STATED_KINDS
             if inherits and new.trust <= self.trust:
                 changes += (Change(new.id, "update", {"kind": old.kind}),)
         elif type == "answers" and not old.answered:

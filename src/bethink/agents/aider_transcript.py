@@ -21,7 +21,7 @@ from bethink.agents.plain_transcript import split_lines
 from bethink.agents.transcript import WholeTranscript
 from bethink.model import ToolEvent, Values
 
-HISTORY = ".aider.chat.history.md"
+HISTORY_FILE = ".aider.chat.history.md"
 _BEGUN = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*$")
 _CHOICE = re.compile(r"\(Y\)es/\(N\)o")
 _EDITED = re.compile(r"> Applied edit to (\S.{0,300}?)\s*$")
@@ -40,7 +40,7 @@ class AiderTranscript(WholeTranscript):
         super().begin(state)
         self.at: datetime | None = None
         self.count = 0
-        if self.path.name == HISTORY:
+        if self.path.name == HISTORY_FILE:
             self.locate(str(self.path.resolve().parent))
 
     def take_whole(self, data: bytes) -> Iterator[Taken]:

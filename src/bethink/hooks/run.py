@@ -206,7 +206,7 @@ def _exists(config: Config) -> bool:
 def _tell(hook: Hook, project: Project, config: Config, closing: bool) -> str:
     """Return the context for a session, even if the work beside it fails."""
     exists = _exists(config)
-    if hook.event == "prompt" and hook.source in state.PEOPLE:
+    if hook.event == "prompt" and hook.source in state.PERSON_SOURCES:
         note_turn(hook, project, config.database)
         # A prompt from a transcript comes again at each call of the model.
         if exists and is_phrase(hook.prompt) and not state.is_ephemeral(hook):

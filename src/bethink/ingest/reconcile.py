@@ -60,9 +60,9 @@ BUILDS_ON = 0.75  # the judge alone, for a relation that changes nothing: set by
 ALWAYS, NEVER = 0.0, 1.01  # by definition
 REDACTED = "[REDACTED:"
 # Characters of one statement. Of the pairs that the judge learned 99.9 % are shorter.
-LONGEST = 320
+LONGEST_COMPARED = 320
 
-STATED = (
+STATED_KINDS = (
     "decision",
     "conclusion",
     "solution",
@@ -76,8 +76,8 @@ STATED = (
 OPEN = tuple(kind for kind in OPEN_KINDS if kind != "failure")
 LESS_TRUSTED, OLDER, UNSURE = "less trusted", "older", "not sure"  # reasons for a proposal
 BELIEVED = "believe"  # action in history: a memory is trusted more than before
-REPEATED = "repeat"  # action in history: the same statement in other words, kept as a version
-REWORDED = "reword"  # action in history: a better reader's words for the same statement
+REPEAT = "repeat"  # action in history: the same statement in other words, kept as a version
+REWORD = "reword"  # action in history: a better reader's words for the same statement
 
 
 class Neighbour(NamedTuple):
@@ -116,7 +116,7 @@ class BatchParts(NamedTuple):
 # One statement
 
 
-def holds_one_statement(text: str, longest: int = LONGEST) -> bool:
+def holds_one_statement(text: str, longest: int = LONGEST_COMPARED) -> bool:
     """Return True if a text can be one statement. A long text holds many, and nobody knows which is meant."""
     return len(text) <= longest and "\n" not in text.strip()
 
@@ -125,7 +125,7 @@ def take_headline(text: str) -> str:
     """Return a statement whole, of a longer text its first sentence."""
     if holds_one_statement(text):
         return text
-    first = text.strip()[:LONGEST].split("\n")[0]
+    first = text.strip()[:LONGEST_COMPARED].split("\n")[0]
     end = re.search(r"[.!?](?=\s)", first)
     return first[: end.end()] if end else first
 
@@ -445,7 +445,7 @@ def _take_words(new: Memory, old: Memory) -> dict[str, object]:
         "importance": max(new.importance, old.importance),
         "confidence": max(new.confidence, old.confidence),
     }
-    if new.kind in STATED and old.kind in STATED:
+    if new.kind in STATED_KINDS and old.kind in STATED_KINDS:
         fields["kind"] = new.kind
     return fields
 
@@ -466,9 +466,9 @@ def apply_verdict(new: Memory, verdict: Verdict, waiting: Sequence[Memory] = ())
             remains = remains._replace(trust=new.trust)
             gone += [old.id for old in waiting if not why_not(remains, old)]
         if _words_better(new, remains):
-            changes.append(Change(remains.id, REWORDED, _take_words(new, remains)))
+            changes.append(Change(remains.id, REWORD, _take_words(new, remains)))
         elif new.content != remains.content:
-            changes.append(Change(remains.id, REPEATED, {"content": new.content}))
+            changes.append(Change(remains.id, REPEAT, {"content": new.content}))
     disputed = [
         Relation(remains.id, one.id, type)
         for one in verdict.proposals

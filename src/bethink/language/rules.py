@@ -79,7 +79,7 @@ class Action(NamedTuple):
 
 _WHEN = r"\b(?:before|after|when(?:ever)?|every|each|never|don't|do not|ask(?: \w{1,12}){0,3}|must(?: not)?|until|unless|without)\s+(?:you |we |i |the agent |a |an |the |each |every |to |it )*"
 _INSTALLS = ("npm install", "npm i", "npm add", "pnpm add", "pnpm install", "yarn add", "bun add")
-ACTIONS = (
+RULED_ACTIONS = (
     Action(
         Pattern(
             "a commit",

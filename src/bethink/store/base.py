@@ -365,7 +365,7 @@ class Store(Reader):
 
         For an idea from a conversation, these are the turns around it.
         """
-        placed = f"m.id = ? AND {rows.TYPE} <> 'note'"
+        placed = f"m.id = ? AND {rows.SOURCE_TYPE} <> 'note'"
         found = self.run(f"SELECT m.source, m.position FROM {rows.JOINS} WHERE {placed}", id)
         if not found:  # a note has no position in its source: thousands may share one
             return [one for one in self.get([id]) if one.deleted_at is None]

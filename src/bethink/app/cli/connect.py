@@ -272,7 +272,7 @@ REPAIRS = {
     "restore": "Save what can be read with `bethink export -o FILE`, then restore a backup.",
 }
 # The problem where no ideas are found, and its fix.
-LOST = (
+NO_READER = (
     "its model cannot be opened: conversations are stored, but no ideas are found in them",
     "pip install --force-reinstall bethink onnxruntime",
 )
@@ -382,7 +382,7 @@ def examine_memory(console: Console, deep: bool, fix: bool) -> Iterator[DoctorFi
                 yield report(name, f"only you can read {folder}", seen, FIX)
             yield from examine_project(memory)
             yield from check_model(memory, deep)
-            lost = () if memory.reader else LOST
+            lost = () if memory.reader else NO_READER
             yield report("reader", "finds ideas in conversations", *lost)
             yield from check_language_model(memory)
             yield from list_stale_citations(memory)
@@ -740,8 +740,8 @@ def check_plugin(one: Connection) -> Checked:
     """Check that the launcher of our plugin finds the program, on PATH or where installers put it."""
     path = one.place.environment.get("PATH", os.defpath)
     folders = f"{path}{os.pathsep}{one.place.home / '.local' / 'bin'}"
-    program = shutil.which(installer.NAME, path=folders) or ""
-    gone = "" if program else f"{installer.NAME}, which the plugin starts, was not found."
+    program = shutil.which(installer.PROGRAM, path=folders) or ""
+    gone = "" if program else f"{installer.PROGRAM}, which the plugin starts, was not found."
     fix = "uv tool install 'bethink[mcp]', which the plugin finds on PATH or in ~/.local/bin"
     well = f"the plugin {one.plugin} brings hooks, the MCP server and skills"
     return one.report("config", well, gone, fix), (program,), _TRIED if program else ()

@@ -69,7 +69,9 @@ SEPTEMBER = (
     Message("you", "Invoice numbers come from the ledger service, because auditors allow no gaps."),
     Message("agent", "Understood, the ledger service issues them."),
 )
-NOTE = "We moved invoice events from NATS to Kafka, because billing needs a replay of old events"
+EXAMPLE_NOTE = (
+    "We moved invoice events from NATS to Kafka, because billing needs a replay of old events"
+)
 QUESTION = "where do invoice events go?"
 
 
@@ -210,7 +212,7 @@ def _tell(console: Console, stage: Stage) -> Iterator[Json]:
 
     say(style("\nFriday. You change your mind, and change it back.", "bold"))
     for words in (
-        ("add", NOTE),
+        ("add", EXAMPLE_NOTE),
         ("search", QUESTION, "--limit", "2"),
         ("undo",),
         ("search", QUESTION, "--limit", "2"),

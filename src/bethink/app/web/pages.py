@@ -633,7 +633,7 @@ def decide(visit: Visit) -> Response:
 
 # The timeline: how the statements about a subject changed.
 
-STATED = (
+TIMELINE_KINDS = (
     *("decision", "conclusion", "preference", "architecture", "pattern", "gotcha"),
     *("discovery", "solution", "fact"),
 )
@@ -645,7 +645,7 @@ _SUBJECTS = 14  # offered
 def show_timeline(visit: Visit) -> Response:
     question, thing = visit.parameter("q"), visit.parameter("entity")
     asked = visit.parameter("kind")
-    wanted: Json = {"kind": asked if asked in STATED else ",".join(STATED)}
+    wanted: Json = {"kind": asked if asked in TIMELINE_KINDS else ",".join(TIMELINE_KINDS)}
     everything = {**wanted, "include_superseded": True, "limit": _EVENTS}
     offset = visit.parameters("offset")
     values: Json = {"wrong": "", "next": None, "items": [], "total": 0}
@@ -674,7 +674,7 @@ def show_timeline(visit: Visit) -> Response:
         replaced=_find_replaced(items),
         question=question,
         thing=thing,
-        kinds_stated=STATED,
+        kinds_stated=TIMELINE_KINDS,
         subjects=list(subjects)[:_SUBJECTS],
     )
 
@@ -767,7 +767,7 @@ def export(visit: Visit) -> Response:
 
 # One memory: its text, its origin with the context there, its history and its relations.
 
-BESIDE = 2  # turns or passages before and after
+CONTEXT_TURNS = 2  # turns or passages before and after
 FIRST_FIELDS = ("content", "summary")  # of the form, before the others
 # Labels of the form and of the facts where they differ from the declared ones.
 _LABELS = {"content": "Text", "entities": "About"}
@@ -806,7 +806,7 @@ def show_memory(visit: Visit, wrong: str = "", status: int = 200) -> Response:
         events=visit.ask("history", id=id)["items"],
         chain=visit.ask("versions", id=id)["items"],
         reason=visit.ask("reason", id=id),
-        around=visit.ask("around", id=id, turns=BESIDE)["items"],
+        around=visit.ask("around", id=id, turns=CONTEXT_TURNS)["items"],
         newer=visit.find_newer([memory]),
         effects=_load_effects(visit),
         form=_fill_form(memory) | typed,
@@ -903,7 +903,7 @@ class Action(NamedTuple):
     values: Values = NOTHING  # and values that are always the same
 
 
-ACTIONS = {
+PAGE_ACTIONS = {
     "forget": Action("forget"),
     "restore": Action("restore", ("version",)),
     "vote": Action("vote", ("value",)),
@@ -920,9 +920,9 @@ ACTIONS = {
 def change(visit: Visit) -> Response:
     """Run an action on a memory. `of` names the source of a relation if it is another memory."""
     id, name = visit.path["id"], visit.path["action"]
-    if name not in ACTIONS:
+    if name not in PAGE_ACTIONS:
         raise NotFound(f"Unknown action: {name[:40]}")
-    action = ACTIONS[name]
+    action = PAGE_ACTIONS[name]
     values = ((field, _clean(visit.form.get(field, ""))) for field in action.takes)
     fields = {field: value for field, value in values if value}
     source = visit.form.get("of", id)

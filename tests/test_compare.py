@@ -10,7 +10,7 @@ from bethink.errors import InvalidInput
 from bethink.features import inbox, tending
 from bethink.ingest.compare import MOST_KNOWN, MOST_PAIRS
 from bethink.ingest.reconcile import CONTRADICTS, LONGEST_COMPARED, MARKS, ORDERS, RETIRES, SAME
-from bethink.ingest.wording import tell_apart
+from bethink.ingest.wording import are_distinct
 from bethink.model import TRUST, Passage
 
 OLD = "The CAN bus runs at 250 kbit/s on the gearbox harness."
@@ -257,7 +257,7 @@ def test_dedup_can_be_switched_off_in_the_settings(open_memory, effects, clock):
     ],
 )
 def test_other_words_are_not_told_apart(one, other):
-    assert not tell_apart(one, other)
+    assert not are_distinct(one, other)
 
 
 @pytest.mark.parametrize(

@@ -429,7 +429,7 @@ EXITS = {
     },
     "stderr.write": {
         "app/cli/console.py:talk",
-        "app/cli/console.py:says_yes",  # asks at a terminal
+        "app/cli/console.py:ask_yes_no",  # asks at a terminal
         "app/cli/console.py:write",  # a bar at a terminal
         "app/cli/main.py:main",
     },

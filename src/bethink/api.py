@@ -849,7 +849,7 @@ class Bethink:
             ask = ask._replace(mode="keyword", hints=(without_vectors(error),))
             embedder = None
         except JudgeError as error:
-            ask = ask._replace(hints=(*hints, error.told))
+            ask = ask._replace(hints=(*hints, error.full_message))
         return recall(query, ask, self.store, embedder, self.clock(), make_rng(weights, seed))
 
     def list(

@@ -371,7 +371,7 @@ class Installation:
                 self.left.update(record.folders)
                 self.save(path, None)
         except BethinkError as error:
-            return FileOutcome(host, part, path, "failed", (error.told,))
+            return FileOutcome(host, part, path, "failed", (error.full_message,))
         status, diff = plan.name_status(was, untouched), render_difference(path, was, plan.text)
         return FileOutcome(host, part, path, status, plan.reasons, diff, backup)
 

@@ -14,7 +14,7 @@ BINDS = Pattern(
     matches=("Never edit the lock file", "The schema is generated", "Run it only after the tests"),
     rejects=("The lock file is large",),
 )
-TELLS_WHAT_HAPPENED = Pattern(
+REPORTS_EVENT = Pattern(
     "tells what happened rather than what holds",
     r"\b(?:i|i'(?:ve|m|ll|d)|we'(?:ve|re|ll)|let me|let's|was|were|had|did|found|fixed|added|removed|renamed|changed|moved|deleted|replaced"
     r"|updated|created|dropped|now|earlier|my|this session|root cause|problem|bug|suggests?|seems?|looks like|probably|maybe|fixing|broke"
@@ -213,4 +213,4 @@ def binds(text: str) -> bool:
 
 def reports(text: str) -> bool:
     """Return True if a statement tells what happened rather than what holds."""
-    return TELLS_WHAT_HAPPENED.holds(text)
+    return REPORTS_EVENT.holds(text)

@@ -30,9 +30,9 @@ from bethink.app.cli.console import (
     Bar,
     Console,
     Result,
+    ask_yes_no,
     find_unjoined,
     has_terminal,
-    says_yes,
 )
 from bethink.app.cli.settings import edit_file
 from bethink.app.operation import Arg, Members, Parameter, operation
@@ -157,12 +157,12 @@ def uninstall(
     return describe_files(outcomes, [], dry_run)._replace(notes=["" if outcomes else none])
 
 
-def ask_or_tell(
+def ask_or_hint(
     may_ask: bool, notes: list[str], question: str, command: str, default: bool = False
 ) -> bool:
     """Ask at a terminal; without one add a note with the command that does it."""
     if may_ask and has_terminal():
-        return says_yes(question, default)
+        return ask_yes_no(question, default)
     notes.append(f"{question} `{command}` does it.")
     return False
 
@@ -185,7 +185,7 @@ def may_use_tools(may_ask: bool, hosts: Sequence[str], notes: list[str]) -> bool
         notes.append(f"{question} A person can do it: `bethink install --allow`.")
         return None
     if may_ask and has_terminal():
-        return says_yes(question, True)
+        return ask_yes_no(question, True)
     notes.append(f"Without asking, {titles} may use {tools}; --no-allow declines.")
     return True
 
@@ -198,7 +198,7 @@ def offer_model(console: Console, may_ask: bool, where: InstallPlace, notes: lis
         return
     cost = f"at most {settings.llm_daily_tokens:,} tokens of your plan a day"
     question = f"Let Claude help to understand conversations, for {cost}, without secrets?"
-    if ask_or_tell(may_ask, notes, question, "bethink config reader claude"):
+    if ask_or_hint(may_ask, notes, question, "bethink config reader claude"):
         edit_file(config.user_file(), "llm", "claude", None)
 
 

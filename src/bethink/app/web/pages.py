@@ -130,7 +130,7 @@ class Visit(NamedTuple):
         """The page that a template makes of values."""
         listed = self.projects.list_visible(self.caller)
         every = self.query.get("project") == _ALL
-        hints = self._tell_apart(listed)
+        hints = self._distinguish(listed)
         names = {
             one.scope: " ".join(filter(None, (one.name, hints.get(one.scope, ""))))
             for one in listed
@@ -146,7 +146,7 @@ class Visit(NamedTuple):
         }
         return HTMLResponse(render_page(template, **frame, **values), status)
 
-    def _tell_apart(self, listed: Sequence[Grant]) -> dict[str, str]:
+    def _distinguish(self, listed: Sequence[Grant]) -> dict[str, str]:
         """For projects with the same name: the folder of each, or the beginning of its id."""
         counts = Counter(one.name for one in listed)
         same = [one for one in listed if counts[one.name] > 1]
@@ -249,7 +249,7 @@ def send_form(run: Page, shown_on: ShownOn, visit: Visit) -> Response:
     except Overtaken:
         return shown_on(visit, MEANWHILE, 409)
     except UsageError as error:
-        return shown_on(visit, error.told, 422)
+        return shown_on(visit, error.full_message, 422)
 
 
 # Home: changes since the last visit, open items, and what agents were shown.
@@ -443,7 +443,7 @@ def show_search(visit: Visit) -> Response:
         if question:
             values["sought"] = find_sought(parse(question, visit.projects.base.clock()))
     except UsageError as error:
-        values["wrong"] = error.told
+        values["wrong"] = error.full_message
     part = visit.query.get("part") == "results"
     template = "results.html" if part else "search.html"
     return visit.show(template, 422 if values["wrong"] else 200, facet_labels=FACETS, **values)
@@ -657,7 +657,7 @@ def show_timeline(visit: Visit) -> Response:
         else:
             values |= visit.ask("list", **everything, **visit.parameters("entity"), **offset)
     except UsageError as error:
-        values["wrong"] = error.told
+        values["wrong"] = error.full_message
     # How a subject changed is read forwards, the news backwards.
     is_about = bool(question or thing)
     items = sorted(values["items"], key=itemgetter("created_at"), reverse=not is_about)

@@ -52,8 +52,11 @@ def test_a_long_question_finds_the_one_word_that_fits(memory):
 def test_a_threshold_cuts_off_lower_scores(memory):
     told(memory, OWLS)
     bar = memory.search("snowy owl by day").hits[1].score + 1e-9
-    for threshold, number in ((bar, 1), (1, 0)):
-        assert len(memory.search("snowy owl by day", threshold=threshold).hits) == number
+    assert [
+        threshold
+        for threshold, number in ((bar, 1), (1, 0))
+        if len(memory.search("snowy owl by day", threshold=threshold).hits) != number
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -174,10 +177,12 @@ def test_a_profile_decides_between_votes_or_relevance(hashing):
     exact = hashing.add("TypeScript compiler options").id
     voted = hashing.add("TypeScript build tools").id
     hashing.vote(voted, 10)
-    for seed in range(10):
-        for profile, first in (("frequent", voted), ("fact_check", exact)):
-            found = order(hashing, "TypeScript compiler", profile=profile, seed=seed)
-            assert found[0] == first, profile
+
+    def find_first(profile):
+        found = [order(hashing, "TypeScript compiler", profile=profile, seed=n) for n in range(10)]
+        return {ids[0] for ids in found}
+
+    assert (find_first("frequent"), find_first("fact_check")) == ({voted}, {exact})
 
 
 def test_exploring_changes_the_order_with_the_seed(hashing):

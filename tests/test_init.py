@@ -231,10 +231,16 @@ def test_documentation_is_indexed(cli):
     plant(cli.project, DOCUMENTATION)
     told = cli("init", "--skip-map")
     assert "also read as knowledge: README.md, docs, wiki;" in told.err and "6 empty" in told.out
-    for words, section, place in DOCUMENTATION_FOUND:
-        found = cli.json("search", words, "--mode", "keyword")[0]
-        lines = "-".join(map(str, found["lines"] or ()))
-        assert (found["section"], f"{found['source']}:{lines}".rstrip(":")) == (section, place)
+    assert [
+        words
+        for words, section, place in DOCUMENTATION_FOUND
+        for found in [cli.json("search", words, "--mode", "keyword")[0]]
+        if (
+            found["section"],
+            f"{found['source']}:{'-'.join(map(str, found['lines'] or ()))}".rstrip(":"),
+        )
+        != (section, place)
+    ] == []
     # Index and analysis both read it; a search tells it once.
     assert len(cli.json("search", "every commit", "--mode", "keyword")) == 1
 

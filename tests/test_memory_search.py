@@ -138,9 +138,13 @@ def test_a_search_with_explicit_limits_is_not_cut(hashing):
     few, by_words = "purple elephant submarine chandelier tax law", {"mode": "keyword"}
     # Who says what fits, or narrows the search, gets it all.
     narrow = hashing.filter(kinds=("general", "fact", "domain"))
-    for more in ({"threshold": 0.0}, {"filter": narrow}, {"profile": "explore"}):
-        every = hashing.search(few, **by_words, **more)
-        assert len(every.hits) > 3 and every.hints[:1] == (NOTHING_FITS,), more
+    cases = [{"threshold": 0.0}, {"filter": narrow}, {"profile": "explore"}]
+    assert [
+        more
+        for more in cases
+        for every in [hashing.search(few, **by_words, **more)]
+        if len(every.hits) <= 3 or every.hints[:1] != (NOTHING_FITS,)
+    ] == []
 
 
 def test_a_search_by_meaning_is_not_cut(hashing):

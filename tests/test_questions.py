@@ -104,11 +104,14 @@ def test_a_question_gets_first_what_it_asks_for_also_when_it_only_points(memory)
     for question, title in CODE_COMES_FIRST:
         best = memory.search(question).hits[0].memory
         assert (best.kind, best.summary) == ("code", title.format(best.path))
-    for question, expected in ABOUT_TIME:
-        answer = memory.search(question)
-        assert texts(answer) == expected
-        assert answer.query.recap and answer.total == len(expected)
-        assert bool(answer.hints) == (not expected)
+    assert [
+        question
+        for question, expected in ABOUT_TIME
+        for answer in [memory.search(question)]
+        if texts(answer) != expected
+        or (not answer.query.recap or answer.total != len(expected))
+        or bool(answer.hints) != (not expected)
+    ] == []
 
 
 @pytest.mark.parametrize(

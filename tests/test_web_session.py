@@ -169,11 +169,15 @@ def test_a_spoiled_visit_begins_again(spoiled):
 
 @pytest.mark.parametrize(("method", "path", "_unused"), PAGES)
 def test_every_page_needs_a_session(served, method, path, _unused):
-    for client in (served.client(None), served.owner):  # a token opens no page
-        answer = client.request(method, address(path), headers=FORM)
-        assert answer.status_code == 401, path
-        assert "bethink ui" in answer.text
-        assert answer.headers["content-type"].startswith("text/html")
+    # A token opens no page.
+    assert [
+        client
+        for client in (served.client(None), served.owner)
+        for answer in [client.request(method, address(path), headers=FORM)]
+        if answer.status_code != 401
+        or "bethink ui" not in answer.text
+        or (not answer.headers["content-type"].startswith("text/html"))
+    ] == []
 
 
 def test_an_unknown_page_is_not_found(served, signed_in):
@@ -294,23 +298,30 @@ def _one(served):
 
 def test_every_page_has_a_strict_policy(served, signed_in):
     client, _ = signed_in
-    for path in ("/", "/memory/none", "/static/site.css", "/enter", "/static/none"):
-        headers = client.get(path).headers
-        policy = headers["content-security-policy"]
-        assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy
-        assert "unsafe" not in policy and headers["x-content-type-options"] == "nosniff"
-        assert headers["referrer-policy"] == "same-origin"
+    cases = ["/", "/memory/none", "/static/site.css", "/enter", "/static/none"]
+    assert [
+        path
+        for path in cases
+        for headers in [client.get(path).headers]
+        for policy in [headers["content-security-policy"]]
+        if ("default-src 'none'" not in policy or "frame-ancestors 'none'" not in policy)
+        or ("unsafe" in policy or headers["x-content-type-options"] != "nosniff")
+        or headers["referrer-policy"] != "same-origin"
+    ] == []
     assert client.get("/").headers["cache-control"] == "no-store"
 
 
 def test_an_odd_address_gets_a_page(served, signed_in):
     client, _ = signed_in
     odd = [f"/memory/{one}" for one in ("none", "x" * 300, "%00", "..%2f..")]
-    for path in (*odd, "/search?project=%00", "/search?address=1"):
-        answer = client.get(path)
-        assert answer.status_code in (200, 404, 405, 409, 422), answer.text[:200]
-        assert answer.headers["content-type"].startswith("text/html")
-        assert "Traceback" not in answer.text
+    assert [
+        path
+        for path in (*odd, "/search?project=%00", "/search?address=1")
+        for answer in [client.get(path)]
+        if answer.status_code not in (200, 404, 405, 409, 422)
+        or not answer.headers["content-type"].startswith("text/html")
+        or "Traceback" in answer.text
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -395,10 +406,13 @@ def test_wrong_tokens_are_slowed_down(tmp_path, offline, monkeypatch):
     monkeypatch.setattr(security, "WRONG_TOKENS", 1)
     with running(offline, tmp_path / "project") as server:
         client, foreign = server.client(None), {**FORM, "Origin": "https://elsewhere.example"}
-        for status, headers in ((401, FORM), (429, FORM), (403, foreign)):
-            answer = client.post("/signin", content="token=rcl_guess", headers=headers)
-            assert answer.status_code == status and "set-cookie" not in answer.headers
-            assert "rcl_guess" not in answer.text
+        assert [
+            status
+            for status, headers in ((401, FORM), (429, FORM), (403, foreign))
+            for answer in [client.post("/signin", content="token=rcl_guess", headers=headers)]
+            if (answer.status_code != status or "set-cookie" in answer.headers)
+            or "rcl_guess" in answer.text
+        ] == []
         assert client.get("/signin").status_code == 405  # a token in an address is no way in
         sign_in(server, server.session)  # a right one passes: others may come from the same address
 

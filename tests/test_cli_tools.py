@@ -218,8 +218,11 @@ def test_the_doctor_fixes_open_permissions(cli):
         folder.mkdir(exist_ok=True)
         folder.chmod(0o755)
     found = findings(cli)
-    for name in ("hooks folder", "folder"):
-        assert "other users can read" in found[name]["message"]
+    assert [
+        name
+        for name in ("hooks folder", "folder")
+        if "other users can read" not in found[name]["message"]
+    ] == []
     assert cli("doctor", "--fix").code == 0
     assert {path.stat().st_mode & 0o777 for path in folders} == {0o700}
 
@@ -479,10 +482,13 @@ def test_output_to_a_terminal_has_no_control_characters(cli, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     with monkeypatch.context() as patch:
         patch.setattr(sys.stdout, "isatty", lambda: True)
-        for format in ("text", "json", "csv", "md", "xml"):
-            for command in ("list", "export", "search evil", f"get {id}"):
-                shown = cli.ok(*command.split(), "--format", format)
-                assert "evil" in shown and layout.plain(shown) == shown
+        assert [
+            (format, command)
+            for format in ("text", "json", "csv", "md", "xml")
+            for command in ("list", "export", "search evil", f"get {id}")
+            for shown in [cli.ok(*command.split(), "--format", format)]
+            if "evil" not in shown or layout.plain(shown) != shown
+        ] == []
     assert cli.json("get", id)[0]["content"] == HOSTILE
 
 

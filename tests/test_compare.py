@@ -74,11 +74,17 @@ def test_restoring_undoes_the_replacement(memory, tell):
     assert set(texts(memory.search(QUESTION))) == {OLD, NEW}
 
 
-def test_what_was_restored_is_not_asked_about_again(memory, tell):
+@pytest.mark.parametrize(
+    "queue",
+    [
+        pytest.param("contradictions", id="contradictions"),
+        pytest.param("duplicates", id="duplicates"),
+    ],
+)
+def test_what_was_restored_is_not_asked_about_again(memory, tell, queue):
     old, _ = tell(replaces=RETIRES)
     memory.restore(old)
-    for queue in ("contradictions", "duplicates"):
-        assert not inbox.list_queue(memory, queue).items
+    assert not inbox.list_queue(memory, queue).items
 
 
 def test_statements_that_replace_each_other_in_turn_stay_a_chain(memory, clock, effects):

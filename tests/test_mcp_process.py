@@ -93,18 +93,18 @@ WRONG_REQUESTS = [
 ]
 
 
-def test_a_broken_message_gets_an_error(bare):
-    for line, code in NO_MESSAGES:
-        bare.send(line)
-        answer = bare.read()
-        # What only a parser cannot take is answered under its id: its sender does not wait for another answer.
-        known = 7 if code == -32700 and '"id": 7' in str(line) else None
-        assert (answer["id"], answer["error"]["code"]) == (known, code), str(line)[:200]
+@pytest.mark.parametrize(("line", "code"), NO_MESSAGES)
+def test_a_broken_message_gets_an_error(bare, line, code):
+    bare.send(line)
+    answer = bare.read()
+    # What only a parser cannot take is answered under its id: its sender does not wait for another answer.
+    known = 7 if code == -32700 and '"id": 7' in str(line) else None
+    assert (answer["id"], answer["error"]["code"]) == (known, code), str(line)[:200]
 
 
-def test_a_wrong_request_gets_an_error(bare):
-    for method, params, code in WRONG_REQUESTS:
-        assert bare.ask(method, **params)["error"]["code"] == code, method
+@pytest.mark.parametrize(("method", "params", "code"), WRONG_REQUESTS)
+def test_a_wrong_request_gets_an_error(bare, method, params, code):
+    assert bare.ask(method, **params)["error"]["code"] == code, method
 
 
 def test_the_server_continues_after_broken_messages(bare):

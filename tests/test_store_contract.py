@@ -832,7 +832,9 @@ def test_a_purge_takes_cached_vectors_of_every_version(store):
         return {each for each, key in every.items() if key in found}
 
     memory = make(text, section="Old", **PAGE)
-    put(store, memory, cache={key.hex(): [vector(each)] for each, key in every.items()})
+    put(store, memory)
+    cache = {key.hex(): [vector(each)] for each, key in every.items()}
+    write(store, model=MODEL, cache=cache)
     change(store, memory.id, "reread", section="New")
     edit(store, memory, edited)
     assert cached() == set(every)

@@ -3,12 +3,27 @@
 import numpy as np
 import pytest
 import stores
-from stores import HERE, MODEL, OTHER, by_words, day, make, put, seen, tell, term, vector, write
+from stores import (
+    HERE,
+    MODEL,
+    OTHER,
+    by_words,
+    day,
+    edit,
+    make,
+    put,
+    seen,
+    tell,
+    term,
+    vector,
+    write,
+)
 
 from bethink.model import Change, Entity, Entry, Query, Session, Span, Term, Words
 from bethink.recall.query import parse
 from bethink.store.base import Store
 from bethink.store.words import query_words
+from bethink.text import hash_text
 
 WORDS_FOUND_HOWEVER = [
     ("The deployments were failing", "deployment fails"),
@@ -298,6 +313,32 @@ def test_cached_vectors_are_found_by_another_connection(store, backend):
     for key, matrix in zip(keys, (one, two), strict=True):
         np.testing.assert_allclose(np.stack(found[key]), matrix, atol=0.005)
     assert store.read_cache(keys, "another-model") == store.read_cache([], MODEL) == {}
+
+
+def test_vectors_are_found_by_the_text_they_are_made_of(store, backend):
+    text = "words " * 1000
+    (matrix,) = stores.EMBEDDER.documents([text])
+    key = hash_text(text.strip())
+    entry = Entry(make(text.strip()), matrix)
+    write(store, add=(entry,), model=MODEL, cache={key.hex(): matrix})
+    assert store.overview().cached == 0, "no second copy"
+    np.testing.assert_allclose(
+        np.stack(backend.open().read_cache([key], MODEL)[key]), matrix, atol=0.005
+    )
+
+
+def test_vectors_of_a_changed_text_are_not_found_by_the_old_one(store):
+    (memory,) = tell(store, "the heron stands in the reeds")
+    edit(store, memory, "the owl sits in the oak")
+    assert store.read_cache([hash_text(memory.content)], MODEL) == {}
+
+
+def test_vectors_of_a_passage_that_left_are_kept_for_its_return(store):
+    page = make("the heron stands in the reeds", source="docs/a.md", source_type="markdown")
+    entry = Entry(page, [vector(page.content)])
+    write(store, add=(entry,), model=MODEL)
+    write(store, retire=((page.scope, page.source),))
+    assert set(store.read_cache([hash_text(page.content)], MODEL)) == {hash_text(page.content)}
 
 
 def test_every_reader_sees_changed_vectors_at_once(backend, store):

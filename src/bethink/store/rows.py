@@ -359,6 +359,13 @@ def tombstone(content_hash: str, salt: str) -> bytes:
 class Reader:
     """Base of everything that queries a database: a store, or a write in progress."""
 
+    stored = "v.data"  # SQL for the columns of a vector `v` that `encode_stored` turns into bytes
+    order = "v.id"  # SQL column that orders the vectors of a memory
+
+    def encode_stored(self, *stored: Any) -> bytes:
+        """Build the bytes of a vector from the columns of `stored`."""
+        return bytes(stored[0])
+
     def run(self, sql: str, *values: object) -> Rows:
         """Return the rows of a statement; `?` and `= ANY(?)` as described above."""
         raise NotImplementedError

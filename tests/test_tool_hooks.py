@@ -158,6 +158,51 @@ def test_a_rule_about_a_file_is_shown_when_it_is_touched(cli):
     assert "never edit it by hand" in say(cli, **edit(f"{cli.project}/deploy/prod.yml"))
 
 
+def typed(cli, tmp_path, text):
+    """Read a session in which a user typed this, and let the judge read what was kept."""
+    place = {"cwd": str(cli.project)}
+    lines = [claude_says(text, "user", **place), claude_says("Understood.", **place)]
+    path = written(tmp_path / "s1.jsonl", *lines)
+    cli.ok("backfill", path)
+    with Bethink(directory=cli.project) as memory:
+        rules.refresh(memory)
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        pytest.param(
+            "never open prs against release!!!!", "gh pr create --base release", id="never"
+        ),
+        pytest.param("Do not use npm here, use pnpm.", "npm install zod", id="an order"),
+    ],
+)
+def test_a_rule_that_a_user_typed_in_a_conversation_is_shown(cli, tmp_path, text, command):
+    typed(cli, tmp_path, text)
+    assert text[:12] in say(cli, **claude_batch(command, "ok"))
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        pytest.param(
+            "We need to update the release skill so that README.md is checked before committing.",
+            "git commit -m x",
+            id="work that was asked for",
+        ),
+        pytest.param(
+            "Before we commit anything else, we need a dev branch to work off of.",
+            "git commit -m x",
+            id="the next step",
+        ),
+        pytest.param("Don't push it yet, I want to look first.", "git push", id="for now"),
+    ],
+)
+def test_a_request_for_the_task_at_hand_is_no_rule(cli, tmp_path, text, command):
+    typed(cli, tmp_path, text)
+    assert say(cli, **claude_batch(command, "ok")) == ""
+
+
 def test_a_rule_about_a_file_is_shown_when_a_shell_reads_it(cli):
     remember(cli)
     assert "never edit it by hand" in say(cli, **claude_batch("cat deploy/prod.yml", "a: 1"))
@@ -268,6 +313,13 @@ def test_a_rule_that_names_a_missing_file_says_so(cli):
     remember(cli, "We use pnpm, never npm (docs/pnpm.md)", "preference")
     shown = say(cli, **claude_batch("npm install zod", "added 1 package"))
     assert "docs/pnpm.md no longer exists" in shown
+
+
+def test_a_rule_that_mentions_a_file_as_prompts_do_says_nothing_of_it(cli):
+    (cli.project / "docs").mkdir()
+    (cli.project / "docs/pnpm.md").touch()
+    remember(cli, "We use pnpm, never npm (see @docs/pnpm.md)", "preference")
+    assert "no longer exists" not in say(cli, **claude_batch("npm install zod", "added"))
 
 
 def test_doctor_lists_memories_that_name_a_missing_file(cli):

@@ -63,8 +63,13 @@ def find_missing(text: str, root: Path) -> list[str]:
     A bare file name may be anywhere, so it does not count.
     """
     named = (name.removeprefix("./") for name in find_subjects(text).files)
-    files = [name for name in named if _is_inside(name) and not (root / name).exists()]
+    files = [name for name in named if _is_inside(name) and not _exists(root, name)]
     return [*files, *find_missing_commands(text, root)]
+
+
+def _exists(root: Path, name: str) -> bool:
+    """Return True if a file exists, also one that a prompt mentions as `@docs/guide.md`."""
+    return (root / name).exists() or (root / name.removeprefix("@")).exists()
 
 
 def _is_inside(name: str) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from bethink.config import locate_database
 from bethink.hooks import state
 from bethink.ingest.rules import Subjects, describe_calls, find_subjects, list_keys
-from bethink.language.rules import binds, directs, reports
+from bethink.language.rules import binds, directs, lasts, reports
 from bethink.model import RULE_KINDS, TRUST, is_inferred, is_untrusted_import
 
 if TYPE_CHECKING:
@@ -113,13 +113,19 @@ def list_statements(memory: Bethink) -> list[Memory]:
 
 
 def _is_rule(one: Memory) -> bool:
-    """Return True if a statement may bind a call. One inferred from an agent's report must be worded so."""
+    """Return True if a statement may bind a call.
+
+    A note made on purpose only has to say more than what happened. A statement inferred from a conversation has to be worded as a rule:
+    most of what a user asks for is done once (bench/LOG.md, 2026-11-19).
+    """
+    text = one.content[:READ]
     if one.newer or is_untrusted_import(one):
         return False
-    noticed = is_inferred(one) and one.trust < TRUST["user"]
-    if reports(one.content[:READ]) and not binds(one.content[:READ]):
-        return False
-    return not noticed or (binds(one.content[:READ]) and not reports(one.content[:READ]))
+    if not is_inferred(one):
+        return binds(text) or not reports(text)
+    if one.trust >= TRUST["user"]:
+        return lasts(text)
+    return binds(text) and not reports(text)
 
 
 def judge_statements(memory: Bethink, statements: Sequence[Memory]) -> dict[str, list[Any]]:

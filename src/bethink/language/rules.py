@@ -14,6 +14,42 @@ BINDS = Pattern(
     matches=("Never edit the lock file", "The schema is generated", "Run it only after the tests"),
     rejects=("The lock file is large",),
 )
+LASTS = Pattern(
+    "holds from now on, not only for the task at hand",
+    r"\b(?:never|always (?!to\b|\w+s\b|needed|been|true)|every ?time|each time|whenever|from now on|going forward|in (?:the )?future|as a rule"
+    r"|(?:start|end|beginning) of (?:each|every|ever) (?:new )?(?:session|task|turn|commit|change|pr|release|phase|step|day)|for (?:each|every) new|unless explicitly|no matter (?:what|how|when)"
+    r"|nie(?:mals)?|immer|jedes mal|ab (?:jetzt|sofort)|künftig|nunca|siempre|jamais|toujours|désormais|sempre|никогда|всегда)\b"
+    r"|总是|永远|绝不|从不|今后|每次|必ず|決して|今後|毎回|항상|절대|앞으로",
+    matches=(
+        "never open prs against release!!",
+        "New standing item: at the start of every session, list open questions",
+        "Ab jetzt immer pnpm",
+    ),
+    rejects=(
+        "We need to update the release skill before releasing",
+        "Don't run it yet",
+        "run() always calls showUsage",
+    ),
+)
+COMMANDS_PLAINLY = Pattern(
+    "an order or a choice between two ways, for whoever does this work",
+    r"(?:^|[.:;!,] +|\bplease )(?:do not|don'?t|avoid|prefer|no)\b|\b(?:must(?:n't| not)?|is not allowed|are not allowed|is forbidden|off limits)\b"
+    r"|\bwhen (?:you |we )?\w+ing?\b.{0,80}\b(?:use|run|check|ask|don'?t|do not)\b|\b(?:use|prefer)s? .{1,60}(?:, not| instead of| rather than| over)\b",
+    matches=(
+        "Do NOT git clone.",
+        "when patching live use the sandcastle user",
+        "use pnpm, not npm",
+        "Nothing under dist must be edited",
+    ),
+    rejects=("I wanted only to test one", "Yes, add a todo about the release notes"),
+)
+ONCE = Pattern(
+    "a request or a plan for the task at hand",
+    r"^(?:yes|yeah|yep|no|ok(?:ay)?|so|and|also|well|hm+|sure|great|good)\b|\b(?:just|yet|this time|for now|right now|we (?:need|have|forgot)|(?:can|could|would) you"
+    r"|one thing|todo)\b|\?\s*$",
+    matches=("just answer, don't do anything", "Yes add a gsd todo", "Don't merge it yet"),
+    rejects=("Do not edit generated files",),
+)
 REPORTS_EVENT = Pattern(
     "tells what happened rather than what holds",
     r"\b(?:i|i'(?:ve|m|ll|d)|we'(?:ve|re|ll)|let me|let's|was|were|had|did|found|fixed|added|removed|renamed|changed|moved|deleted|replaced"
@@ -199,6 +235,13 @@ RULED_ACTIONS = (
         ("* publish", "* release"),
     ),
 )
+
+
+def lasts(text: str) -> bool:
+    """Return True if a statement made in a conversation is a rule, and not a request for the task at hand."""
+    if LASTS.holds(text):
+        return True
+    return COMMANDS_PLAINLY.holds(text) and not (ONCE.holds(text) or REPORTS_EVENT.holds(text))
 
 
 def directs(text: str) -> bool:

@@ -29,14 +29,19 @@ def test_measures_and_results_are_what_they_say_and_an_adapter_is_small():
     lengths = {path.name: len(path.read_text("utf-8").splitlines()) for path in files}
     assert {name: lines for name, lines in lengths.items() if lines > 100} == {}
     worth = {("a", "a"): 1.0, ("xa", "a"): 0.6309, ("aab", "ab"): 1.0, ("x", "a"): 0, ("", "a"): 0}
-    for (found, relevant), value in worth.items():
-        assert measures.ndcg(list(found), list(relevant)) == pytest.approx(value, abs=1e-4)
+    assert [
+        value
+        for (found, relevant), value in worth.items()
+        if measures.ndcg(list(found), list(relevant)) != pytest.approx(value, abs=0.0001)
+    ] == []
     pair = {"old": "The cache runs on Redis.", "new": "The cache runs on Memcached now."}
     assert measures.pick_statement("- [user] the cache  runs on redis. (2026)", pair) == "old"
     assert measures.pick_statement("The cache now runs on Memcached", pair) == "new"
     assert measures.pick_statement("Deploys go out on Mondays.", pair) is None
-    for told, about in (("We decided: never raise the memory limit", True), ("Hello", False)):
-        assert measures.is_about(told, "never raise memory limits") == about
+    cases = [("We decided: never raise the memory limit", True), ("Hello", False)]
+    assert [measures.is_about(told, "never raise memory limits") for told, _ in cases] == [
+        about for _, about in cases
+    ]
     for path in sorted(runner.RESULTS.glob("*.json")):
         result = json.loads(path.read_text("utf-8"))
         if result["task"] == "recall" and "cases" in result:
@@ -127,11 +132,13 @@ def test_what_cannot_be_set_up_is_said_and_tried_again(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "HOME", tmp_path / "home")
     monkeypatch.setattr(runner, "set_up", fail)
     arguments = ["measure", "qmd", "silent", "--quick", "--results", str(tmp_path / "out")]
-    for times in (1, 2):
-        assert runner.main(arguments) == 1 and len(tried) == times
+    assert [times for times in (1, 2) if runner.main(arguments) != 1 or len(tried) != times] == []
     found = page.read_results(tmp_path / "out")
-    for task in page.SECTIONS:
-        assert "could not be installed" in found["qmd", task]["unsupported"]
+    assert [
+        task
+        for task in page.SECTIONS
+        if "could not be installed" not in found["qmd", task]["unsupported"]
+    ] == []
     assert found["silent", "silence"]["measures"]
 
 

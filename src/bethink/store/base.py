@@ -363,7 +363,7 @@ class Store(Reader):
 
         For an idea from a conversation, these are the turns around it.
         """
-        placed = f"m.id = ? AND {rows.TYPE} <> 'note'"
+        placed = f"m.id = ? AND {rows.SOURCE_TYPE} <> 'note'"
         found = self.run(f"SELECT m.source, m.position FROM {rows.JOINS} WHERE {placed}", id)
         if not found:  # a note has no position in its source: thousands may share one
             return [one for one in self.get([id]) if one.deleted_at is None]
@@ -872,6 +872,12 @@ def spell_id(prefix: str) -> str:
         raise NotFound(f"'{prefix[:100]}' is not the id of a memory.", "`bethink list` shows ids.")
     parts = (plain[:8], plain[8:12], plain[12:16], plain[16:20], plain[20:])
     return "-".join(filter(None, parts))
+
+
+def looks_like_id(text: str) -> bool:
+    """Return True for text that can only be the beginning of an id, and not a word such as "add"."""
+    plain = text.strip().lower().replace("-", "")
+    return plain[:1].isdigit() and not plain.strip("0123456789abcdef")
 
 
 def _shorten(id: str, neighbours: Sequence[str | None]) -> str:

@@ -335,7 +335,7 @@ class Places(Reader):
             found = [
                 (*columns, section or "", index_tags(json.loads(tags), uri, type))
                 for *columns, section, tags, uri, type in self.run(
-                    f"SELECT m.key, m.scope, m.content, m.summary, m.section, m.tags, o.uri, {rows.TYPE}"
+                    f"SELECT m.key, m.scope, m.content, m.summary, m.section, m.tags, o.uri, {rows.SOURCE_TYPE}"
                     " FROM memories m JOIN sources o ON o.id = m.source WHERE m.key = ANY(?)",
                     keys,
                 )

@@ -142,7 +142,7 @@ def prepare(folder: Path, size: int, really: int = 300) -> Setting:
 Measure = tuple[str, Callable[[], Row]]
 
 
-def cold_rows(setting: Setting, runs: int, prompts: int = 20) -> Iterator[Measure]:
+def cold_rows(setting: Setting, runs: int, prompts: int = 12) -> Iterator[Measure]:
     """Processes that a shell or an agent starts."""
     hook = {"cwd": str(setting.project), "session_id": "cost", "transcript_path": ""}
     failed = {
@@ -200,7 +200,7 @@ def run_cold(setting: Setting, command: Sequence[str], message: object, runs: in
     """Median processor time of a process in milliseconds. The first run only fills caches."""
     times = []
     for number in range(runs + 1):
-        words = [word.format(number) for word in command]
+        words = [word.replace("{}", str(number)) for word in command]
         given = b"" if message is None else json.dumps(message).encode()
         before = children_time()
         done = subprocess.run(

@@ -4,14 +4,17 @@
     python bench/cost.py --sizes 200 5000 50000  databases to measure in; the last takes minutes to fill
     python bench/cost.py --only hook             rows whose name holds a word
     python bench/cost.py --write                 also replace the table in docs/concepts/speed.md
+    python bench/cost.py --check                 compare with that table, row by row; half a minute at most
 
-Cold rows start a process, as an agent or a shell does, and count its user and system time. Warm rows repeat a call inside one
+Cold rows start a process, as an agent or a shell does, and count its user and system time. Warm rows repeat a call inside a fresh
 process. Everything runs in a temporary home with the packaged models. Milliseconds depend on the machine: compare rows within one
-run, or with the row `python -c pass`.
+run, or with the row `calibration`, a fixed piece of work that uses the processor as Bethink does but none of its code. `--check`
+compares the ratio of each row to the calibration next to it with the ratio in the table.
 """
 
 import argparse
 import json
+import math
 import os
 import resource
 import statistics
@@ -32,6 +35,33 @@ ROOT = Path(__file__).resolve().parent.parent
 SPEED_PAGE = ROOT / "docs" / "concepts" / "speed.md"
 BEGIN, END = "<!-- cost -->", "<!-- /cost -->"
 COMMAND = [sys.executable, "-m", "bethink"]
+# Imports, a model of onnxruntime and a loop of Python, in about the shares of a cold search.
+CALIBRATION = f"""
+import asyncio, email.message, json, sqlite3, unittest.mock
+import numpy, onnxruntime
+options = onnxruntime.SessionOptions()
+options.intra_op_num_threads = 1
+model = onnxruntime.InferenceSession({str(ROOT / "src/bethink/judge/data/reader.onnx")!r}, options, providers=["CPUExecutionProvider"])
+words = numpy.ones((1, 32, 384), numpy.float32)
+for _ in range(4):
+    model.run(["kind"], {{"words": words, "present": numpy.ones((1, 32), numpy.int64)}})
+json.loads(json.dumps([{{str(number): [number] * 3}} for number in range(20_000)]))
+"""
+CALIBRATED = "calibration"
+DRIFT = 2.0  # factor by which a row may differ from the table before --check fails
+TRIES = 4  # measurements of a row before --check believes that it drifted
+CHECKED = (  # rows of --check: each kind of work once
+    "bethink --help",
+    "search by words, cold",
+    "search, cold",
+    "add, cold",
+    "hook: session start",
+    "hook: prompt, something to weigh",
+    "add, warm, 200 memories",
+    "search, warm, 200 memories",
+    "search and rerank, warm, 200 memories",
+    "reading a short turn, 200 memories",
+)
 UNRELATED_PROMPT = "write a haiku about autumn"
 RELATED_PROMPT = (
     "why did the nightly cache of the payment service fail, and which gateway retries it?"
@@ -67,8 +97,16 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=30, help="calls of each warm row")
     parser.add_argument("--only", default="", help="only rows whose name holds this")
     parser.add_argument("--write", action="store_true", help="replace the table in the docs")
+    parser.add_argument("--check", action="store_true", help="compare with the table in the docs")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--inside", help=argparse.SUPPRESS)  # a warm row, in the child process
     args = parser.parse_args()
+    if args.inside:
+        print(json.dumps(repeat_call(args.inside, args.sizes[0], args.calls)))
+        return
+    if args.check:
+        drifted = check_page()
+        sys.exit("\n".join(drifted) if drifted else None)
     about = machine()
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="bethink-cost-") as temporary:
@@ -88,7 +126,7 @@ def main() -> None:
         write_page(rows)
 
 
-def prepare(folder: Path, size: int) -> Setting:
+def prepare(folder: Path, size: int, really: int = 300) -> Setting:
     """Make a project and fill its database with short notes."""
     project, home = folder / "project", folder / "home"
     (project / ".git").mkdir(parents=True)
@@ -97,14 +135,14 @@ def prepare(folder: Path, size: int) -> Setting:
     environment["BETHINK_HOOK_HELPER"] = "false"
     os.environ.update({"BETHINK_HOME": str(home)})
     with Bethink(directory=project) as memory:
-        fill_scope(memory, size)
+        fill_scope(memory, size, really=really)
     return Setting(folder, project, environment, size)
 
 
 Measure = tuple[str, Callable[[], Row]]
 
 
-def cold_rows(setting: Setting, runs: int) -> Iterator[Measure]:
+def cold_rows(setting: Setting, runs: int, prompts: int = 12) -> Iterator[Measure]:
     """Processes that a shell or an agent starts."""
     hook = {"cwd": str(setting.project), "session_id": "cost", "transcript_path": ""}
     failed = {
@@ -114,6 +152,7 @@ def cold_rows(setting: Setting, runs: int) -> Iterator[Measure]:
     }
     ways: list[tuple[str, list[str], object]] = [
         ("python -c pass", [sys.executable, "-c", "pass"], None),
+        (CALIBRATED, [sys.executable, "-c", CALIBRATION], None),
         ("bethink --help", [*COMMAND, "--help"], None),
         ("search by words, cold", [*COMMAND, "search", "nightly cache", "--mode", "keyword"], None),
         ("search, cold", [*COMMAND, "search", RELATED_PROMPT], None),
@@ -127,13 +166,15 @@ def cold_rows(setting: Setting, runs: int) -> Iterator[Measure]:
         ("hook: failed command, unknown", hook_command("tool-failure"), {**hook, **failed}),
         ("hook: end of a turn", hook_command("stop"), hook),
     ]
-    prompts = (("nothing applies", UNRELATED_PROMPT), ("something to weigh", RELATED_PROMPT))
-    for about, prompt in prompts:
+    asked = (("nothing applies", UNRELATED_PROMPT), ("something to weigh", RELATED_PROMPT))
+    for about, prompt in asked:
         full, message = f"hook: prompt, {about}", {**hook, "prompt": prompt}
         yield (
             full,
             lambda full=full, message=message: Row(
-                full, run_prompts(setting, message, max(runs, 20)), "with its share of the helper"
+                full,
+                run_prompts(setting, message, max(runs, prompts)),
+                "with its share of the helper",
             ),
         )
     for name, command, message in ways:
@@ -159,7 +200,7 @@ def run_cold(setting: Setting, command: Sequence[str], message: object, runs: in
     """Median processor time of a process in milliseconds. The first run only fills caches."""
     times = []
     for number in range(runs + 1):
-        words = [word.format(number) for word in command]
+        words = [word.replace("{}", str(number)) for word in command]
         given = b"" if message is None else json.dumps(message).encode()
         before = children_time()
         done = subprocess.run(
@@ -204,32 +245,48 @@ def helper_time(folder: Path | None) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+WAYS: dict[str, Callable[[Bethink, str], object]] = {
+    "add": lambda memory, text: memory.add(text),
+    "search": lambda memory, text: memory.search(text),
+    "search by words": lambda memory, text: memory.search(text, mode="keyword"),
+    "search and rerank": lambda memory, text: memory.search(text, rerank=True),
+}
+WARMED = 20  # calls before the first that counts: until then a process still loads and prepares its models
+
+
+def repeat_call(name: str, size: int, calls: int) -> tuple[float, int]:
+    """Median processor time of a call in this process in milliseconds, and the process's resident memory."""
+    teller = Teller(seed=size + 1)
+    number = WARMED + calls
+    texts = teller.memories(number) if name == "add" else teller.questions(number)
+    times = []
+    with Bethink() as memory:
+        for text in texts:
+            started = time.process_time()
+            WAYS[name](memory, text)
+            times.append((time.process_time() - started) * 1000)
+        return statistics.median(times[WARMED:]), resident()
+
+
 def warm_rows(setting: Setting, calls: int) -> Iterator[Measure]:
     """Calls inside a process that has its models open."""
-    teller = Teller(seed=setting.memories + 1)
     size = f"{setting.memories:,} memories"
 
-    def repeat(name: str, call: Callable[[Bethink, str], object], texts: Sequence[str]) -> Row:
-        with Bethink(directory=setting.project) as memory:
-            for text in texts[:3]:
-                call(memory, text)
-            times = []
-            for text in texts[3:]:
-                started = time.process_time()
-                call(memory, text)
-                times.append((time.process_time() - started) * 1000)
-            return Row(name, statistics.median(times), f"{resident() / 1e6:.0f} MB resident")
+    def repeat(full: str, name: str) -> Row:
+        own = [str(Path(__file__)), "--inside", name, "--sizes", str(setting.memories)]
+        found = subprocess.run(
+            [sys.executable, *own, "--calls", str(calls)],
+            env=setting.environment,
+            cwd=setting.project,
+            capture_output=True,
+            check=True,
+        )
+        milliseconds, memory = json.loads(found.stdout)
+        return Row(full, milliseconds, f"{memory / 1e6:.0f} MB resident")
 
-    questions = teller.questions(calls + 3)
-    ways: list[tuple[str, Callable[[Bethink, str], object], Sequence[str]]] = [
-        ("add", lambda memory, text: memory.add(text), teller.memories(calls + 3)),
-        ("search", lambda memory, text: memory.search(text), questions),
-        ("search by words", lambda memory, text: memory.search(text, mode="keyword"), questions),
-        ("search and rerank", lambda memory, text: memory.search(text, rerank=True), questions),
-    ]
-    for name, call, texts in ways:
+    for name in WAYS:
         full = f"{name}, warm, {size}"
-        yield full, lambda full=full, call=call, texts=texts: repeat(full, call, texts)
+        yield full, lambda full=full, name=name: repeat(full, name)
     for name, reply in (("short", SHORT_REPLY), ("long", LONG_REPLY)):
         full = f"reading a {name} turn, {size}"
         yield full, lambda full=full, reply=reply: Row(full, read_turns(setting, full, reply))
@@ -276,6 +333,43 @@ def read_turns(setting: Setting, name: str, reply: str, turns: int = 20) -> floa
     )
     spent = children_time() - before
     return max(0.0, spent * 1000 - idle) / (2 * turns)
+
+
+def read_page() -> dict[str, float]:
+    """Milliseconds of each row of the table in the docs."""
+    table = SPEED_PAGE.read_text("utf-8").partition(BEGIN)[2].partition(END)[0]
+    cells = [[cell.strip() for cell in line.split("|")] for line in table.splitlines()]
+    return {
+        row[1]: float(row[2].removesuffix(" ms").replace(",", ""))
+        for row in cells
+        if len(row) > 3 and row[2].endswith(" ms")
+    }
+
+
+def check_page(names: Sequence[str] = CHECKED) -> list[str]:
+    """Name the rows of the table whose ratio to the calibration is no longer true."""
+    documented = read_page()
+    with tempfile.TemporaryDirectory(prefix="bethink-cost-") as temporary:
+        setting = prepare(Path(temporary) / "200", 200, really=20)
+        measures = dict((*cold_rows(setting, 1, prompts=4), *warm_rows(setting, 8)))
+        faults = [check_row(name, measures, documented) for name in names]
+    return [fault for fault in faults if fault]
+
+
+def check_row(
+    name: str, measures: dict[str, Callable[[], Row]], documented: dict[str, float]
+) -> str:
+    """Describe the drift of a row, or return "" if any of a few measurements agrees with the table."""
+    expected = documented[name] / documented[CALIBRATED]
+    closest = 0.0
+    for _ in range(TRIES):
+        cost, calibrated = (measures[one]().milliseconds for one in (name, CALIBRATED))
+        factor = cost / calibrated / expected
+        log(f"  {name}: {cost:.0f} ms, {factor:.2f} of the documented ratio")
+        if 1 / DRIFT <= factor <= DRIFT:
+            return ""
+        closest = min(closest or factor, factor, key=lambda one: abs(math.log(one)))
+    return f"{name} costs {closest:.2f} times what docs/concepts/speed.md says; run bench/cost.py --write."
 
 
 def write_page(rows: Sequence[Row]) -> None:

@@ -9,6 +9,7 @@ import re
 import stat
 import subprocess
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -421,6 +422,35 @@ def test_a_damaged_index_is_found_then_rebuilt(path, opened, birds, sql, part):
     assert opened.check(deep=True) == []
     assert set(stores.by_words(opened, "owl heron")) == stores.ids(birds)
     assert len(SqliteStore(path).nearest(vector("owl"), MODEL, seen(), 10)) == 2
+
+
+def test_the_log_shrinks_after_a_long_reader_ends(path, monkeypatch):
+    monkeypatch.setattr(sqlite, "WAL_LIMIT", 100_000)
+    with closing(SqliteStore(path)) as store, closing(SqliteStore(path)) as reader:
+        log = Path(f"{path}-wal")
+        store.connection.wal_autocheckpoint(10)
+        tell(store, "before the reader")
+        reader.connection.execute("BEGIN")
+        reader.run("SELECT count(*) FROM memories")
+        tell(store, *(f"note {number} about owls " * 40 for number in range(300)))
+        grown = log.stat().st_size
+        reader.connection.execute("COMMIT")
+        tell(store, "one")
+        tell(store, "two")
+        assert grown > 500_000
+        assert log.stat().st_size <= 200_000
+
+
+def test_vectors_of_a_text_are_found_by_an_index(opened):
+    asked = []
+    opened.run = lambda sql, *values: asked.append((sql, values)) or []
+    opened._model_ids[MODEL] = 1
+    opened.read_cache([bytes(16)], MODEL)
+    sql, values = asked[-1]
+    plan = opened.connection.execute(
+        f"EXPLAIN QUERY PLAN {sqlite.translate(sql)}", sqlite.bindings(values)
+    )
+    assert "SEARCH o USING INDEX vectors_text (text=? AND model=?)" in [row[3] for row in plan]
 
 
 def test_a_damaged_index_never_blocks_the_texts(path, opened, birds):

@@ -352,6 +352,43 @@ def test_what_a_conversation_replaced_stays_visible_to_others(anna, ben, store):
     assert store.get([one.id]) == []
 
 
+class Counted(StorePeer):
+    """A database that counts its requests."""
+
+    requests = 0
+
+    def fetch(self, ids):
+        Counted.requests += 1
+        return super().fetch(ids)
+
+    def take(self, bundle, expect):
+        Counted.requests += 1
+        return super().take(bundle, expect)
+
+
+def changed(store, old, new):
+    edit(store, old, f"{old.content}, they say", at=day(21))
+
+
+def replaced(store, old, new):
+    replace(store, new, old, day(21))
+
+
+@on_both
+@pytest.mark.parametrize("how", [changed, replaced])
+def test_requests_do_not_grow_with_changed_memories(anna, ben, store, how):
+    def count(number):
+        old = share(anna, ben, *(f"Old {how.__name__} {at} of {number}" for at in range(number)))
+        new = share(anna, ben, *(f"New {how.__name__} {at} of {number}" for at in range(number)))
+        for one, other in zip(old, new, strict=True):
+            how(anna.store, one, other)
+        Counted.requests = 0
+        assert anna.sync(there=Counted).merged == number
+        return Counted.requests
+
+    assert count(2) == count(9)
+
+
 def test_an_undone_import_stays_away_after_a_sync(cli, tmp_path):
     file = tmp_path / "notes.jsonl"
     file.write_text('{"text": "Taken in by mistake"}\n')

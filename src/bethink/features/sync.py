@@ -19,6 +19,8 @@ only if its replacement is visible on that side, or a person chose to forget it.
 contains no SQL.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -442,6 +444,72 @@ class StorePeer:
         return self.store.find_purged(hashes)
 
 
+class Difference(NamedTuple):
+    """Two copies of a memory that differ, merged."""
+
+    record: Record
+    conflicts: Fields
+    versions: tuple[bytes, ...]  # of the copies
+    hides: tuple[
+        bool, ...
+    ]  # whether the merged record gets a replacement that the copy does not have
+
+    @classmethod
+    def of(cls, *copies: Record) -> Difference:
+        record, conflicts = merge(*copies)
+        memory = record.memory
+        hides = (
+            memory.superseded_by not in (None, copy.memory.superseded_by) and not memory.deleted_at
+            for copy in copies
+        )
+        return cls(record, conflicts, tuple(map(version, copies)), tuple(hides))
+
+    def follow(self, chains: Sequence[Chains]) -> list[tuple[set[str], bool]]:
+        """Follow the replacements of the merged record on each peer that would hide it."""
+        return [
+            chain.follow(self.record.memory)
+            for chain, hides in zip(chains, self.hides, strict=True)
+            if hides
+        ]
+
+
+class Chains:
+    """Chains of replacements on a peer, fetched together."""
+
+    def __init__(self, peer: Peer) -> None:
+        self.peer = peer
+        self.known: dict[str, Memory | None] = {}
+
+    def prepare(self, memories: Sequence[Memory]) -> None:
+        """Fetch the chains of many memories, a link of all of them at a time."""
+        while wanted := sorted(
+            {one.superseded_by for one in memories if one.superseded_by} - self.known.keys()
+        ):
+            self._fetch(wanted)
+            memories = [found for id in wanted if (found := self.known[id])]
+
+    def follow(self, memory: Memory) -> tuple[set[str], bool]:
+        """Return the ids of the chain, and whether it ends in a memory that the peer shows.
+
+        A replacement by a private conversation, or by a memory forgotten there, does not count
+        there; nor does a cycle.
+        """
+        seen = {memory.id}
+        while memory.superseded_by:
+            if memory.superseded_by not in self.known:
+                self._fetch([memory.superseded_by])
+            found = self.known[memory.superseded_by]
+            if found is None or found.id in seen:
+                return seen, False
+            memory = found
+            seen.add(memory.id)
+        return seen, memory.deleted_at is None
+
+    def _fetch(self, ids: Ids) -> None:
+        found = {record.id: record.memory for record in self.peer.fetch(ids)}
+        self.known |= {id: found.get(id) for id in ids}
+
+
 class Side(NamedTuple):
     """Peer and its outline, without the memories that are purged on behalf of the other."""
 
@@ -505,45 +573,46 @@ class Sync:
     # What both have
 
     def _merge(self, common: Sequence[str], replaced: bool) -> int:
-        """Merge memories that differ, and store the result on both peers.
+        """Merge memories that differ, and store the result on both peers, in one write per page.
 
         With `replaced`, only those that thereby get another replacement on one of them; else only
-        the others.
+        the others. One whose merge would hide it on a peer that cannot show its replacement stays
+        as it is on each.
         """
         done = 0
         differing = [id for id in common if id not in self.agreed and id not in self.left]
         for page in split_pages(differing):
-            theirs, mine = (
-                {record.id: record for record in peer.fetch(page)} for peer in self.peers
-            )
-            both = [id for id in page if id in theirs and id in mine]
-            done += sum(self._agree(replaced, theirs[id], mine[id]) for id in both)
+            copies = [{record.id: record for record in peer.fetch(page)} for peer in self.peers]
+            chains = list(map(Chains, self.peers))
+            waiting: list[Difference] = []
+            both = [id for id in page if all(id in side for side in copies)]
+            found = [Difference.of(*(side[id] for side in copies)) for id in both]
+            chosen = [one for one in found if any(one.hides) == replaced]
+            for at, chain in enumerate(chains):
+                chain.prepare([one.record.memory for one in chosen if one.hides[at]])
+            for one in chosen:
+                ends = one.follow(chains)
+                # Whether a replacement is visible may depend on a merge that waits to be stored.
+                if any(other.record.id in ids for ids, _ in ends for other in waiting):
+                    done += self._store(waiting, chains)
+                    waiting, ends = [], one.follow(chains)
+                if all(shown for _, shown in ends):
+                    waiting.append(one)
+            done += self._store(waiting, chains)
         return done
 
-    def _agree(self, replaced: bool, *copies: Record) -> bool:
-        """Store one record on both peers; return True if it succeeded.
-
-        If that would hide the memory on a peer that cannot show its replacement, each keeps its
-        own.
-        """
-        record, conflicts = merge(*copies)
-        memory, now = record.memory, version(record)
-        hiding = [
-            peer
-            for peer, before in zip(self.peers, copies, strict=True)
-            if memory.superseded_by not in (None, before.memory.superseded_by)
-            and not memory.deleted_at
-        ]
-        if bool(hiding) != replaced or not all(_shows_end(peer, memory) for peer in hiding):
-            return False
-        if conflicts:
-            self.conflicts.append((memory.id, conflicts))
-        for peer, before in zip(self.peers, copies, strict=True):
-            was = version(before)
-            if now != was and self._put(peer, [record], {memory.id: was}):
-                return False
-        self.agreed.add(memory.id)
-        return True
+    def _store(self, waiting: Sequence[Difference], chains: Sequence[Chains]) -> int:
+        """Store merged records on both peers; return the number on which both agree now."""
+        accepted = {one.record.id: one for one in waiting}
+        self.conflicts += [(one.record.id, one.conflicts) for one in waiting if one.conflicts]
+        for at, (peer, chain) in enumerate(zip(self.peers, chains, strict=True)):
+            changed = [one for one in accepted.values() if one.versions[at] != version(one.record)]
+            expect = {one.record.id: one.versions[at] for one in changed}
+            for id in self._put(peer, [one.record for one in changed], expect) if changed else ():
+                accepted.pop(id, None)
+            chain.known.clear()
+        self.agreed |= accepted.keys()
+        return len(accepted)
 
     # What one peer lacks
 
@@ -609,19 +678,3 @@ def _find_purged(side: Side, other: Side, shared: Shared) -> list[str]:
     texts = sorted(set[str]().union(*hashes.values()))
     purged = other.peer.find_purged(texts) if texts else set()
     return sorted(id for id, own in hashes.items() if own & purged)
-
-
-def _shows_end(peer: Peer, memory: Memory) -> bool:
-    """Return True if the chain of replacements of a memory ends in one that the peer shows.
-
-    A replacement by a private conversation, or by a memory forgotten there, does not count there;
-    nor does a cycle.
-    """
-    seen = {memory.id}
-    while memory.superseded_by:
-        found = peer.fetch([memory.superseded_by])
-        if not found or found[0].id in seen:
-            return False
-        memory = found[0].memory
-        seen.add(memory.id)
-    return memory.deleted_at is None

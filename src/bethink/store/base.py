@@ -538,12 +538,12 @@ class Store(Reader):
     def _find_owned(self, hashes: Sequence[bytes], model: str) -> Rows:
         """Find the vectors of memories by the hash of the text that they are made of: (hash, all vectors, dimensions)."""
         sql = (
-            f"SELECT o.text, o.memory, d.dimensions, {self.stored} FROM vectors o JOIN models d ON d.id = o.model"
-            " JOIN vectors v ON v.memory = o.memory AND v.model = o.model"
-            f" WHERE d.name = ? AND o.text = ANY(?) AND o.text IS NOT NULL ORDER BY o.memory, {self.order}"
+            f"SELECT o.text, o.memory, (SELECT dimensions FROM models WHERE id = o.model), {self.stored}"
+            " FROM vectors o CROSS JOIN vectors v WHERE v.memory = o.memory AND v.model = o.model"
+            f" AND o.model = ? AND o.text = ANY(?) AND o.text IS NOT NULL ORDER BY o.memory, {self.order}"
         )
         found: dict[bytes, list[Any]] = {}
-        for hash, memory, dimensions, *stored in self.run(sql, model, hashes):
+        for hash, memory, dimensions, *stored in self.run(sql, self._model_id(model), hashes):
             own = found.setdefault(bytes(hash), [memory, dimensions, b""])
             if own[0] == memory:  # of several with the same text, the first
                 own[2] += self.encode_stored(*stored)

@@ -165,7 +165,9 @@ def _insert(table: str, names: tuple[str, ...], key: str) -> str:
     return f"INSERT{' OR IGNORE' * (table in OFTEN)} INTO {table}{values}{again}"
 
 
-WIDE = 1000  # nearest memories that a filter is first applied to
+# Nearest memories that a filter is applied to first, and then before every memory of the scope is looked at. An `add` to 5,000
+# memories: bench/LOG.md, 2026-11-19.
+CLOSE, WIDE = 64, 1000
 
 
 class SqliteStore(Store):
@@ -319,15 +321,15 @@ full-text index | rebuild | {} spans, but {} are indexed. | SELECT a.n, b.n FROM
         scopes = self._scopes(filter.scopes)
         vectors = self._vectors()
         narrow = rows.is_narrow(filter)
-        looked = max(limit, WIDE) if narrow else limit
-        found = vectors.search(vector, model, scopes, looked)
-        if not found or not (narrow or self._hides(scopes)):
-            return found
-        # Matching memories are mostly among the nearest; only otherwise is every memory of the scope checked.
-        seen = self._visible(found, rows.where(filter, scopes, by_key=True))
-        enough = limit if narrow else len(found) / 2
-        if len(seen) >= enough or len(found) < looked:
-            return tuple(row for row in found if row[0] in seen)[:limit]
+        if not narrow and not self._hides(scopes):
+            return vectors.search(vector, model, scopes, limit)
+        # Matching memories are mostly among the nearest. Only otherwise are more looked at, or every memory of the scope.
+        for looked in (max(limit, CLOSE), max(limit, WIDE)) if narrow else (limit,):
+            found = vectors.search(vector, model, scopes, looked)
+            seen = self._visible(found, rows.where(filter, scopes, by_key=True))
+            enough = limit if narrow else len(found) / 2
+            if len(seen) >= enough or len(found) < looked:
+                return tuple(row for row in found if row[0] in seen)[:limit]
         sql, values = rows.where(filter, scopes)
         allowed = self.column(f"SELECT m.key FROM memories m WHERE {sql}", *values)
         return vectors.search(vector, model, scopes, limit, allowed)

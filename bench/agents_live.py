@@ -52,7 +52,12 @@ PROPERTIES = (
 )
 MARK = "<bethink-memory "
 MODELS = os.environ.get("BETHINK_MODEL_DIR")
-SETTINGS = {"BETHINK_OFFLINE": "1", **({"BETHINK_MODEL_DIR": MODELS} if MODELS else {})}
+# The helper that answers prompts lives on for a quarter of an hour; here it ends within the time that the harness waits.
+SETTINGS = {
+    "BETHINK_OFFLINE": "1",
+    "BETHINK_HELPER_IDLE": "12",
+    **({"BETHINK_MODEL_DIR": MODELS} if MODELS else {}),
+}
 
 DECISION = "We keep sessions in Valkey because Redis changed its licence"
 FACT = "The staging database listens on port 6543 and is rebuilt every Sunday night"
@@ -242,7 +247,7 @@ class Live:
         if self.host != "claude":
             return log(
                 any(
-                    "before an investigation that may have been made already" in body(one)
+                    "have we seen this error" in body(one)
                     for one in self.session("list your skills")
                 )
             )

@@ -200,23 +200,29 @@ def _place(endpoint: Endpoint, parameter: Parameter) -> str:
     return "body" if parameter in endpoint.body else "query"
 
 
-def _argument(parameter: Parameter) -> tuple[str, str, str]:
+def _argument(parameter: Parameter, tool: bool = False) -> tuple[str, str, str]:
     arg = parameter.arg
-    required = " (required)" if parameter.required else ""
+    required = (
+        " (required)" if parameter.required else " (not listed)" if tool and arg.unlisted else ""
+    )
     accepts = ", ".join(f"`{one}`" for one in arg.choices) or describe_type(parameter)
     return f"`{parameter.name}`{required}", accepts, arg.help
 
 
 def mcp() -> str:
-    parts = ["Agents call these tools of `bethink mcp`, or of a server at `/mcp`.", "## Tools"]
+    parts = [
+        "Agents call these tools of `bethink mcp`, or of a server at `/mcp`. Arguments marked *not listed* are accepted, but left out of the"
+        " schema that every session pays for.",
+        "## Tools",
+    ]
     for tool in TOOLS.values():
         parts += [f"### {tool.name}", tool.description]
         rows: list[tuple[str, ...]] = []
         for one in tool.parameters:
-            rows.append(_argument(one))
+            rows.append(_argument(one, tool=True))
             rows += [
                 (f"`{one.name}[].{inner[0].lstrip('`')}", *inner[1:])
-                for inner in map(_argument, one.members)
+                for inner in (_argument(member, tool=True) for member in one.members)
             ]
         if rows:
             parts.append(table(("argument", "accepts", "meaning"), rows))

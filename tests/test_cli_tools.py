@@ -60,6 +60,22 @@ def test_a_name_that_other_programs_use_runs_the_command(cli, name, command):
 
 
 @pytest.mark.parametrize(
+    ("word", "command"),
+    [
+        pytest.param("unset", "bethink config --unset", id="unset"),
+        pytest.param("upgrade", "pip install --upgrade bethink", id="upgrade"),
+        pytest.param("status", "bethink doctor", id="status"),
+    ],
+)
+def test_a_word_that_is_no_command_points_to_the_one_that_helps(cli, word, command):
+    assert command in cli(word).err
+
+
+def test_an_export_to_a_file_names_the_option(cli):
+    assert "bethink export --output out.json" in cli("export", "out.json").err
+
+
+@pytest.mark.parametrize(
     "asked",
     [
         pytest.param(["--version"], id="version"),

@@ -416,7 +416,8 @@ TEXT_DECODED = [
     (b"plain\n", "plain\n"),
     ("naïve – 日本語\r\n".encode(), "naïve – 日本語\n"),
     (b"\xef\xbb\xbfmarked", "marked"),
-    (b"caf\xe9 in latin-1", "caf\ufffd in latin-1"),
+    (b"caf\xe9 in latin-1", "café in latin-1"),
+    ("café and ".encode() + b"na\xefve", "café and na\ufffdve"),
     (b"a" * 2000 + b"\x00", "a" * 2000 + "\x00"),
 ]
 

@@ -406,6 +406,22 @@ def test_local_takes_over_a_database_by_force(cli):
     assert [one["content"] for one in cli.json("list")] == ["Somebody else's words"]
 
 
+def test_ctrl_c_names_what_an_index_kept(repository, monkeypatch):
+    real = knowledge.index
+
+    def stop(memory, *places, progress, **how):
+        def count(done):
+            progress(done)
+            raise KeyboardInterrupt
+
+        return real(memory, *places, progress=count, **how)
+
+    monkeypatch.setattr(knowledge, "index", stop)
+    shown = repository("index")
+    assert shown.code == 130
+    assert "files done and kept; run the command again to continue\nstopped" in shown.err
+
+
 def test_ctrl_c_leaves_a_usable_state(repository, monkeypatch):
     real = knowledge.PARTS["index"]
 

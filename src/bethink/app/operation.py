@@ -53,6 +53,7 @@ class Arg(NamedTuple):
     aliases: Strings = ()  # older names, accepted on every surface
     without: Strings = ()  # surfaces that do not offer it
     brief: str | None = None  # help in a tool for agents, where every token counts
+    unlisted: bool = False  # accepted by a tool for agents, but left out of its schema
     group: str = ""  # heading in the help of the command line
     one_of: str = ""  # names a set of arguments of which one may be given
     action: str = ""  # goes with this choice of the positional `action` alone
@@ -460,11 +461,12 @@ def shorten(text: str) -> str:
 
 def object_schema(parameters: Sequence[Parameter], closed: bool = False) -> Json:
     """Return the JSON Schema of an object: in full if `closed`, else in few tokens, for a tool."""
-    properties = {one.name: value_schema(one, closed) for one in parameters}
+    listed = [one for one in parameters if closed or not one.arg.unlisted]
+    properties = {one.name: value_schema(one, closed) for one in listed}
     schema: Json = {"type": "object", "properties": properties}
     if required := [one.name for one in parameters if one.required]:
         schema["required"] = required
-    return schema if parameters and not closed else {**schema, "additionalProperties": False}
+    return {**schema, "additionalProperties": False} if closed else schema
 
 
 def value_schema(parameter: Parameter, closed: bool = False) -> Json:

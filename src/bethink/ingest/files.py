@@ -87,9 +87,14 @@ def read_text(found: Found, longest: int = 10_000_000) -> tuple[str, str] | Skip
         return Skipped(found.uri, _reason(error))
     if (at := data.find(b"\0", 0, _HEAD)) >= 0:
         return Skipped(found.uri, f"binary file (NUL at byte {at:,})")
-    # Text in an older encoding is read without its accented letters.
+    return unify_line_ends(_decode(data)), sha256(data).hexdigest()
+
+
+def _decode(data: bytes) -> str:
+    """Read UTF-8, or Windows-1252 where no letter beyond ASCII is valid UTF-8."""
     text = data.decode("utf-8", "replace").removeprefix("\ufeff")
-    return unify_line_ends(text), sha256(data).hexdigest()
+    is_older = "\ufffd" in text and not any("\x7f" < letter != "\ufffd" for letter in text)
+    return data.decode("cp1252", "replace") if is_older else text
 
 
 def unify_line_ends(text: str) -> str:

@@ -554,6 +554,8 @@ def retry(action: Callable[[], object], patience: float = 30.0) -> None:
             return
 
 
+_ROOM_TO_READ = 100_000  # bytes; the index begins with 32 KB
+
 # SQLite errors, our error, its message and its hint. The first match counts.
 _TRANSLATIONS = """
 BusyError LockedError | StoreBusy | Another process is writing to {path} and did not finish in time. | Try again, or raise `busy_timeout`.
@@ -573,7 +575,10 @@ def translate_errors(path: Path | str) -> Iterator[None]:
     try:
         yield
     except apsw.Error as error:
-        raise translate_error(_TRANSLATIONS, apsw, error, path=path, error=error) from error
+        found = error
+        if isinstance(error, apsw.IOError) and _is_disk_full(path):
+            found = apsw.FullError(str(error))
+        raise translate_error(_TRANSLATIONS, apsw, found, path=path, error=error) from error
     except UnicodeDecodeError as error:
         raise StoreCorrupt(
             f"The database {path} is damaged: it contains invalid text.",
@@ -581,6 +586,15 @@ def translate_errors(path: Path | str) -> Iterator[None]:
         ) from error
     except UnicodeEncodeError as error:
         raise unstorable(error) from error
+
+
+def _is_disk_full(path: Path | str) -> bool:
+    """Return True if the disk has no room for the index of the write-ahead log, which reading needs too."""
+    from shutil import disk_usage
+
+    with suppress(OSError):
+        return disk_usage(Path(path).parent).free < _ROOM_TO_READ
+    return False
 
 
 # Looking after the file

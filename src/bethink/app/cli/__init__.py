@@ -20,9 +20,22 @@ EVERYDAY = {
 COMMAND_ALIASES = {
     "remember": "add",
     "delete": "forget",
+    "remove": "forget",
     "rm": "forget",
     "find": "search",
+    "ls": "list",
     "show": "get",
+}
+# Words that people try, and the command that does what they want.
+POINTERS = {
+    "clear": "`bethink reset` deletes all memories of a scope; it asks first.",
+    "log": "`bethink today` lists what was done; `bethink history ID` lists the versions of a memory.",
+    "setup": "`bethink init` sets a project up; `bethink install` connects agents.",
+    "status": "`bethink doctor` checks everything; `bethink stats` counts what is stored.",
+    "unset": "`bethink config --unset NAME` returns a setting to its default.",
+    "upgrade": "`pip install --upgrade bethink` or `pipx upgrade bethink`, then `bethink install`.",
+    "version": "`bethink --version` prints it.",
+    "web": "`bethink ui` opens the web page.",
 }
 
 _MORE = """

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TextIO, TypeVar
 
 from bethink import caller, config, plugins
 from bethink import project as projects
-from bethink.app.cli import COMMANDS, parser
+from bethink.app.cli import COMMANDS, POINTERS, parser
 from bethink.app.operation import OPERATIONS, Operation
 from bethink.app.render import (
     describe_value,
@@ -196,9 +196,9 @@ def shows(operation: Callable[..., R]) -> Callable[[View[R]], View[R]]:
 def load_operation(name: str) -> Operation:
     """Load the operation of a command, and its view."""
     if name not in COMMANDS:
-        close = suggest(name, COMMANDS)
+        hint = POINTERS.get(name) or suggest(name, COMMANDS)
         raise UsageError(
-            f"'{name}' is not a command.", close or "`bethink --help` lists the commands."
+            f"'{name}' is not a command.", hint or "`bethink --help` lists the commands."
         )
     module = COMMANDS[name][1]
     __import__(f"bethink.app.{module}")
@@ -416,7 +416,7 @@ def print_data(parts: Iterable[str], stream: TextIO | None = None) -> None:
 class Bar:
     """Progress of a long command, in one line at a terminal that disappears at the end.
 
-    Hidden with --quiet and for data formats.
+    Hidden with --quiet and for data formats. With `keeps`, an interrupt reports what was done and is kept.
     """
 
     def __init__(
@@ -425,13 +425,16 @@ class Bar:
         label: str,
         unit: str = "",
         count: Callable[[float], str] = "{:,.0f}".format,
+        keeps: bool = False,
     ) -> None:
+        self.console, self.keeps, self.done = console, keeps, 0.0
         seen = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self.shown = seen and not console.quiet and console.format == "text"
         self.label, self.unit, self.count = label, unit, count
         self._next = 0.0
 
     def __call__(self, done: float, total: int | None = None, label: str | None = None) -> None:
+        self.done = done
         if self.shown and time.monotonic() >= self._next:
             self._next = time.monotonic() + REPORT_INTERVAL
             self.write(self.line(done, total, label))
@@ -450,9 +453,12 @@ class Bar:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._next:
             self.write("")
+        if self.keeps and kind is KeyboardInterrupt:
+            done = f"{self.count(self.done)} {self.unit}".rstrip()
+            self.console.note(f"{done} done and kept; run the command again to continue")
 
 
 # Input of a command

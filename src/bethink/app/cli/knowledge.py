@@ -28,7 +28,7 @@ def run_sync(
     console: Console, label: str, sync: Callable[..., Synced], *values: object, **how: object
 ) -> Result:
     """Sync sources with memory, show progress, and then what changed."""
-    with Bar(console, label, "files") as bar:
+    with Bar(console, label, "files", keeps=True) as bar:
         bar(0)
         return synced_result(sync(*values, progress=bar, **how))
 
@@ -192,7 +192,7 @@ def backfill(
             f"Memory is paused ({', '.join(paused)}): turns from the pause are skipped, but turns without a time are read."
             " `bethink resume` ends the pause."
         )
-    with Bar(console, "reading transcripts", "files") as bar:
+    with Bar(console, "reading transcripts", "files", keeps=True) as bar:
 
         def watch() -> Iterator[tuple[str, Path]]:
             for number, one in enumerate(found):

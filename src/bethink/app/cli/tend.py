@@ -48,7 +48,7 @@ def reindex(
 
     Needed after a change of model. Can be stopped at any time; the next run continues.
     """
-    with Bar(console, "embedding") as bar:
+    with Bar(console, "embedding", "memories", keeps=True) as bar:
         done = memory.reindex(full=full, progress=bar)
     model = memory.embedder.model if memory.embedder else None
     return Result({"embedded": done, "model": model})

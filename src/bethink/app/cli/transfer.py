@@ -130,10 +130,14 @@ def export(
     back with its edits.
     """
     form = "jsonl" if jsonl else format or "json"
-    if (form == "vault") != bool(directory):
+    if directory and form != "vault":
         raise UsageError(
-            "A folder goes with --format vault, and the other way round.",
-            "bethink export --format vault DIRECTORY",
+            f"Only a vault is written to a folder, and the format is {form}.",
+            f"bethink export --format vault {directory}, or bethink export --output {directory}",
+        )
+    if form == "vault" and not directory:
+        raise UsageError(
+            "A vault needs a folder to write to.", "bethink export --format vault DIRECTORY"
         )
     if directory:
         export_vault(console, memory, directory, filters)

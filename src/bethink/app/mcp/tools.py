@@ -1,7 +1,8 @@
 """Tools and prompts for agents: typed functions whose signature and docstring are what a client reads.
 
-Every host puts the tools into every conversation, so their texts are short: all tools together take at most 1,500 tokens, which a test
-checks. `brief` in an `Arg` is the help of an argument here. The list of tools has to be ready before anything heavy is loaded, so each
+Every host puts the tools into every conversation, so their texts are short: all tools together take at most 900
+tokens as a client lists them, which a test checks. `brief` in an `Arg` is the help of an argument here, and `unlisted` leaves an argument out of the list that agents rarely need: it
+is accepted all the same, and the reference has it. The list of tools has to be ready before anything heavy is loaded, so each
 function imports what it needs. All text leaves through `bethink.outgoing`: stored text between marks, any other line on one line.
 """
 
@@ -148,11 +149,14 @@ def call(memory: "Bethink", name: str, arguments: Values) -> ToolReply:
 
 # Tools
 
-MaxTokens = Annotated[int | None, Arg(low=100, high=20_000)]
+MaxTokens = Annotated[
+    int | None, Arg("token budget of the answer", low=100, high=20_000, unlisted=True)
+]
 Id = Annotated[str, Arg(longest=1000)]
 Ids = Annotated[Strings, Arg(longest=50, aliases=("id",))]
 Texts = Annotated[Strings, Arg()]
-Metadata = Annotated[Values, Arg(longest=10_000)]
+Metadata = Annotated[Values, Arg(longest=10_000, unlisted=True)]
+Place = Annotated[str | None, Arg("by default the current one", unlisted=True)]
 
 
 @tool(
@@ -168,19 +172,23 @@ def search_memories(
     query: Annotated[
         str,
         Arg(
-            'question or words; "phrases", prefix*, AND OR NOT; "last week"; none: the newest',
+            'question or words, "phrases", AND OR NOT, "last week"; none: newest',
             longest=10_000,
         ),
     ] = "",
     look: Look = DEFAULT_LOOK,
-    reason_for_search: Annotated[str, Arg()] = "",
+    reason_for_search: Annotated[
+        str, Arg("why: the context of a short question", unlisted=True)
+    ] = "",
     filters: Filters = NO_FILTERS,
-    limit: Annotated[int | None, Arg(low=1, high=50)] = None,
+    limit: Annotated[
+        int | None, Arg("maximum number of results", low=1, high=50, unlisted=True)
+    ] = None,
     offset: Annotated[int, Arg(low=0)] = 0,
     max_tokens: MaxTokens = None,
 ) -> ToolReply:
-    """Search what this project and user decided, learned, fixed and prefer: before relying on general
-    knowledge, before design or tool choices and fixes, when the user refers to earlier work, at session start. When in doubt, search.
+    """Search what this project and its user decided, fixed and prefer: before design or tool choices, before
+    fixes, when the user refers to earlier work. When in doubt, search.
     """
     import logging
 
@@ -290,13 +298,13 @@ def find_spread(
 def store_memories(
     memory: "Bethink",
     memories: Annotated[tuple[Statement, ...], Arg(longest=100)] = (),
-    automatic: Annotated[str | None, Arg(choices=AUTOMATIC)] = None,
+    automatic: Annotated[str | None, Arg(choices=AUTOMATIC, unlisted=True)] = None,
     analyze: Annotated[
-        Literal["files", "git"] | None, Arg("instead: read files or commits")
+        Literal["files", "git"] | None, Arg("instead: read files or commits", unlisted=True)
     ] = None,
 ) -> str | list[str]:
-    """Remember what was settled, at once: "USER chose A over B, because C"; rules; traps with their
-    remedy; work left. Several in one call, each understood alone. No secrets, nothing passing.
+    """Remember what was settled: "USER chose A over B, because C"; rules; traps and their remedy; work
+    left. Each understood alone. No secrets.
     """
     from bethink.app.render import describe_outcomes, many, note_lines, quote_items
 
@@ -342,10 +350,10 @@ def analyze_project(memory: "Bethink", what: str) -> list[str]:
 @tool(readOnly=True)
 def get_memories(
     memory: "Bethink",
-    ids: Annotated[Ids, Arg("ids or their beginnings")],
+    ids: Annotated[Ids, Arg("ids or their beginnings", brief="")],
     max_tokens: MaxTokens = None,
 ) -> str:
-    """Memories in full, with relations. Counts as use of each."""
+    """Memories in full, with relations."""
     from bethink.app.render import quote_items, show_memories
     from bethink.recall.shape import tokens
 
@@ -374,7 +382,7 @@ def update_memory(
 
 @tool(destructive=True, idempotent=True)
 def forget_memories(memory: "Bethink", ids: Ids) -> list[str]:
-    """Hide wrong or obsolete memories; people can restore them. To replace one, store with supersedes."""
+    """Hide wrong memories. To replace one, store with supersedes."""
     from bethink.app.render import describe_request, note_lines
 
     done = memory.forget(*dict.fromkeys(ids))
@@ -392,13 +400,21 @@ class Rating(NamedTuple):
 
 @tool(destructive=False)
 def rate_memories(
-    memory: "Bethink", ratings: Annotated[tuple[Rating, ...], Arg(longest=50)]
+    memory: "Bethink",
+    ids: Ids = (),
+    value: Annotated[float | None, Arg(low=-5, high=5)] = None,
+    ratings: Annotated[
+        tuple[Rating, ...], Arg("several values at once", longest=50, unlisted=True)
+    ] = (),
 ) -> list[str]:
-    """Was a memory useful (1 to 5) or misleading (-1 to -5)?"""
+    """Were memories useful (1 to 5) or misleading (-1 to -5)?"""
     from bethink.app.render import note_lines, short_id
 
+    if bool(ids) != (value is not None) or not (ids or ratings):
+        raise InvalidInput("Give ids and a value.", 'ids: ["ID"], value: 2')
     # An unknown id is an error before anything is changed.
-    votes = [(memory.resolve(rating.id), rating.value) for rating in ratings]
+    given = [*(Rating(id, value) for id in ids if value is not None), *ratings]
+    votes = [(memory.resolve(rating.id), rating.value) for rating in given]
     lines = []
     for id, value in votes:
         try:
@@ -414,17 +430,15 @@ def store_handoff(
     memory: "Bethink",
     summary: str,
     completed: Annotated[Texts, Arg(aliases=("done",))] = (),
-    in_progress_blocked: Annotated[Texts, Arg(aliases=("blocked",))] = (),
-    key_decisions: Annotated[Texts, Arg(aliases=("decision",))] = (),
+    in_progress_blocked: Annotated[Texts, Arg(aliases=("blocked",), unlisted=True)] = (),
+    key_decisions: Annotated[Texts, Arg(aliases=("decision",), unlisted=True)] = (),
     next_steps: Annotated[Texts, Arg(aliases=("next",))] = (),
-    memory_ids: Annotated[Texts, Arg("memories used", aliases=("memory",))] = (),
-    project: str | None = None,
-    branch: str | None = None,
+    memory_ids: Annotated[Texts, Arg("memories used", aliases=("memory",), unlisted=True)] = (),
+    project: Place = None,
+    branch: Place = None,
     metadata: Metadata = NOTHING,
 ) -> list[str]:
-    """Leave notes for the next session when work stops or changes hands.
-    Replaces the branch's last handoff.
-    """
+    """Leave notes for the next session. Replaces the branch's last handoff."""
     from bethink.app.render import note_lines, short_id
     from bethink.features import handoffs
 
@@ -450,8 +464,8 @@ def store_handoff(
 
 
 @tool(readOnly=True)
-def get_handoff(memory: "Bethink", project: str | None = None, branch: str | None = None) -> str:
-    """The last handoff of this branch, or else of any. Read it when resuming work."""
+def get_handoff(memory: "Bethink", project: Place = None, branch: Place = None) -> str:
+    """The last handoff. Read it when resuming work."""
     from bethink.app.render import quote_items, show_handoff
     from bethink.features import handoffs
 
@@ -464,7 +478,7 @@ def get_handoff(memory: "Bethink", project: str | None = None, branch: str | Non
 
 @tool(readOnly=True)
 def memory_overview(memory: "Bethink") -> list[str]:
-    """Counts, last handoff, open questions and todos, recent topics."""
+    """Counts, open questions and todos, recent topics."""
     from bethink.app.render import note_lines, talk_lines
     from bethink.features import conversations
     from bethink.hooks.briefing import render_briefing

@@ -22,7 +22,7 @@ _LISTS = ("texts", "entities")
 # Help in the tools for agents, where every token counts: of what is stored, and none of what is changed. Other fields have their usual help.
 _BRIEF = {
     "content": "",
-    "kind": "decision, fact, preference, gotcha, question, todo, problem, solution …",
+    "kind": "decision, fact, preference, gotcha, question, todo …",
     "summary": "",
     "importance": "",
     "confidence": "",
@@ -33,6 +33,9 @@ _BRIEF = {
     "answered": "",
     "metadata": "",
 }
+# Fields that a tool accepts without listing them: agents rarely need these, and every session pays for the list.
+_UNLISTED = ("summary", "confidence", "valid_from", "valid_to", "tags", "entities", "metadata")
+_UNLISTED_CHANGES = (*_UNLISTED, "kind", "importance", "expires_at")
 LONGEST_METADATA = 10_000  # characters as JSON, from an agent
 
 
@@ -41,12 +44,19 @@ def list_arguments(operation: Literal["add", "update"]) -> tuple[Parameter, ...]
     """The arguments of an operation for fields of a memory."""
     required = ("content",) if operation == "add" else ()
     return tuple(
-        _make_parameter(info, name in required, _BRIEF.get(name) if operation == "add" else "")
+        _make_parameter(
+            info,
+            name in required,
+            _BRIEF.get(name) if operation == "add" else "",
+            _UNLISTED if operation == "add" else _UNLISTED_CHANGES,
+        )
         for name, info in argument_fields(operation).items()
     )
 
 
-def _make_parameter(info: FieldInfo, required: bool, brief: str | None) -> Parameter:
+def _make_parameter(
+    info: FieldInfo, required: bool, brief: str | None, unlisted: Strings
+) -> Parameter:
     field, on = info.field, {}
     if info.shape == "object":
         on["mcp"] = Arg(longest=LONGEST_METADATA)
@@ -60,6 +70,7 @@ def _make_parameter(info: FieldInfo, required: bool, brief: str | None) -> Param
         longest=LONGEST_TIME if info.shape == "time" else field.longest,
         aliases=field.aliases,
         brief=brief,
+        unlisted=info.name in unlisted,
         commas=info.shape in _LISTS,
         stdin=info.name == "content",
         negative="open" if info.name == "answered" else "",
@@ -80,7 +91,7 @@ AddFields = Annotated[Values, Members(partial(list_arguments, "add"))]
 UpdateFields = Annotated[Values, Members(partial(list_arguments, "update"))]
 EmbeddingText = Annotated[
     str | None,
-    Arg("embedded in place of the content: how people will ask for it", brief=""),
+    Arg("embedded in place of the content: how people will ask for it", unlisted=True),
 ]
 
 

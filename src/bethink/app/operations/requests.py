@@ -72,7 +72,7 @@ class Look(NamedTuple):
             "hybrid (meaning and words), vector (meaning) or keyword (words)",
             choices=MODES,
             group=HOW,
-            brief="keyword: exact names; vector: concepts",
+            unlisted=True,
         ),
     ] = None
     intent: Annotated[
@@ -83,7 +83,7 @@ class Look(NamedTuple):
             metavar="NAME",
             aliases=("profile",),
             group=HOW,
-            brief="continuity: resume; fact_check: verify; frequent: habits; associative: connections; explore: stuck",
+            unlisted=True,
         ),
     ] = None
     threshold: Annotated[
@@ -131,7 +131,7 @@ class Filters(NamedTuple):
             aliases=("kind",),
             commas=True,
             group=WHICH,
-            brief="decision, gotcha, self …",
+            brief="",
         ),
     ] = ()
     entities: Annotated[
@@ -142,7 +142,7 @@ class Filters(NamedTuple):
             aliases=("entity",),
             commas=True,
             group=WHICH,
-            brief="",
+            unlisted=True,
         ),
     ] = ()
     tags: Annotated[
@@ -153,7 +153,7 @@ class Filters(NamedTuple):
             aliases=("tag",),
             commas=True,
             group=WHICH,
-            brief="",
+            unlisted=True,
         ),
     ] = ()
     sources: Annotated[
@@ -172,7 +172,7 @@ class Filters(NamedTuple):
             "only from this conversation; the beginning of its id is enough",
             metavar="ID",
             group=WHICH,
-            brief="",
+            unlisted=True,
         ),
     ] = None
     hosts: Annotated[
@@ -192,7 +192,7 @@ class Filters(NamedTuple):
             "created at or after: 7d, yesterday, 2026-03-01, 1.3.2026 (03/04/2026 is 3 April)",
             metavar="TIME",
             group=WHICH,
-            brief="30d, or a date",
+            unlisted=True,
         ),
     ] = None
     until: Annotated[
@@ -203,7 +203,7 @@ class Filters(NamedTuple):
     ] = None
     min_importance: Annotated[
         float | None,
-        Arg("minimum importance, 0 to 10", metavar="N", low=0, high=10, group=WHICH, brief=""),
+        Arg("minimum importance, 0 to 10", metavar="N", low=0, high=10, group=WHICH, unlisted=True),
     ] = None
     answered: Annotated[
         bool | None,
@@ -214,10 +214,12 @@ class Filters(NamedTuple):
             without=("mcp",),
         ),
     ] = None
-    include_expired: Annotated[bool, Arg("include expired memories", group=WHICH, brief="")] = False
-    include_deleted: Annotated[bool, Arg("include forgotten memories", group=WHICH, brief="")] = (
-        False
-    )
+    include_expired: Annotated[
+        bool, Arg("include expired memories", group=WHICH, unlisted=True)
+    ] = False
+    include_deleted: Annotated[
+        bool, Arg("include forgotten memories", group=WHICH, unlisted=True)
+    ] = False
     include_superseded: Annotated[
         bool, Arg("include replaced memories", group=WHICH, without=("mcp",))
     ] = False

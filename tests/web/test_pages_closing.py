@@ -132,6 +132,26 @@ def test_a_key_closes_an_item_of_the_ledger(page, world, make):
     assert is_closed(world, id)
 
 
+def test_a_key_closes_the_item_that_has_the_focus_and_not_the_first(page, world, make):
+    _, older = make()
+    _, newer = make()
+    page.goto("/todos?kind=todo")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("d")
+    expect(page.get_by_role("status")).to_contain_text("Marked as done")
+    assert is_closed(world, older) and not is_closed(world, newer)
+
+
+def test_a_key_closes_an_open_item_of_home(page, world, make):
+    text, id = make()
+    page.goto("/")
+    row(page, text).get_by_role("link").focus()
+    page.keyboard.press("d")
+    expect(page.get_by_role("status")).to_contain_text(f"Marked as done: {text}")
+    assert is_closed(world, id)
+
+
 def test_closing_in_the_ledger_can_be_undone_by_key(page, world, make):
     text, id = make("question")
     page.goto("/todos?kind=question")

@@ -23,7 +23,7 @@ EXPLANATION_WORDS = 4  # of what follows a prohibition and a colon, to be its re
 _WITHIN = r"(?:[^.!?\n]|[.!?](?=\S))"
 # The end of a clause: of its sentence or its parentheses.
 _END = r"(?=[.!?…](?:\s|$)|\)|\s[—–]\s|\s--?\s|;\s|\n|$)"
-_CLAUSE = rf"(?P<reason>.+?){_END}"
+_CLAUSE = rf"(?P<reason>(?:\([^()\n]*\)|.)+?){_END}"  # `send()` is one piece
 # The end of a leading clause: at its comma, or without one where the subject of the main clause begins.
 _LEADING = r"(?P<reason>[^,;:.\n]{3,160}(?=,\s)|[^,;:.\n]{3,160}?(?=\s(?:we|i|you|they|there|every|each|nobody)\s))"
 

@@ -245,9 +245,9 @@ def _show_detail(hit: Hit, shown: Values) -> Detail:
 
 
 def list_connections(id: str, related: Sequence[tuple[Relation, Memory]]) -> tuple[Connection, ...]:
-    """Relations of a memory, as it sees them."""
+    """Relations of a memory, as it sees them. What a replaced memory had replaced was replaced by it, too."""
     return tuple(
-        Connection(relation.type, "out" if relation.source == id else "in", other.id, other.summary)
+        Connection(relation.type, "in" if relation.target == id else "out", other.id, other.summary)
         for relation, other in related
     )
 

@@ -4,6 +4,7 @@ A page is a function of a visit, which runs in a thread. It gets its data throug
 checks, the same limits, the same objects as over REST. Presentation is in the templates.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -639,6 +640,7 @@ TIMELINE_KINDS = (
 )
 _EVENTS = 60  # statements on a page
 _SUBJECTS = 14  # offered
+_FILE_NAME = re.compile(r"[/\\]|\.[a-z]{1,5}$", re.I)
 
 
 @page("/timeline", "Timeline", "l")
@@ -664,7 +666,6 @@ def show_timeline(visit: Visit) -> Response:
     months = [
         (name, list(group)) for name, group in groupby(items, lambda one: one["created_at"][:7])
     ]
-    subjects = visit.ask("facets", **wanted)["entity"]
     return visit.show(
         "timeline.html",
         422 if values["wrong"] else 200,
@@ -675,8 +676,14 @@ def show_timeline(visit: Visit) -> Response:
         question=question,
         thing=thing,
         kinds_stated=TIMELINE_KINDS,
-        subjects=list(subjects)[:_SUBJECTS],
+        subjects=_list_subjects(visit),
     )
+
+
+def _list_subjects(visit: Visit) -> list[str]:
+    """The things that most statements are about. Names of files are none: they change with every edit."""
+    named = visit.ask("facets", kind=",".join(STATED))["entity"]
+    return [name for name in named if not _FILE_NAME.search(name)][:_SUBJECTS]
 
 
 def _find_replaced(items: Sequence[Json]) -> dict[str, list[Json]]:
@@ -699,7 +706,8 @@ def show_graph(visit: Visit) -> Response:
     asked = _read_graph(visit)
     found = _drop_isolated(visit.ask("graph", **asked))
     nodes = _list_nodes(found)
-    return visit.show("graph.html", **{**found, "nodes": nodes}, asked=asked, sizes=SIZES)
+    more = {"asked": asked, "sizes": SIZES, "subjects": _list_subjects(visit)}
+    return visit.show("graph.html", **{**found, "nodes": nodes}, **more)
 
 
 @page("/graph/data")
@@ -710,7 +718,7 @@ def send_graph(visit: Visit) -> Response:
         asked = {"focus": opened, "limit": visit.parameter("limit"), "depth": 1}
     found = _drop_isolated(visit.ask("graph", **asked))
     for node in found["nodes"]:
-        node["label"] = spell_unseen(" ".join(node["label"].replace("`", "").split()))
+        node["label"] = spell_unseen(" ".join(re.sub(r"`|\*\*", "", node["label"]).split()))
     return Response(api.encode(found), media_type=api.JSON)
 
 
@@ -789,6 +797,8 @@ PLACED = (
     "tags",
     "entities",
 )
+# Metadata that readers of transcripts keep for themselves, or that the page shows elsewhere.
+_BOOKKEEPING = ("turn", "role", "host", "firm", "places", "course")
 MEANWHILE = (
     "This memory changed while you were editing it. The current text is above; yours is below."
 )
@@ -827,10 +837,12 @@ def list_form_fields() -> list[FieldInfo]:
 
 def list_facts(memory: Values) -> list[tuple[str, Any]]:
     """Label and value of the declared fields that have no special place on the page."""
+    own = {name: value for name, value in memory["metadata"].items() if name not in _BOOKKEEPING}
+    values = {**memory, "metadata": own}
     return [
-        (label_field(info), memory[name])
+        (label_field(info), values[name])
         for name, info in json_fields().items()
-        if info.is_shown("text") and name not in PLACED and memory[name] not in (None, "", [], {})
+        if info.is_shown("text") and name not in PLACED and values[name] not in (None, "", [], {})
     ]
 
 

@@ -59,11 +59,13 @@ def _environment() -> Environment:
             format_line,
             format_code,
             headline,
+            beneath,
             cut_lines,
+            cut_part,
             moment,
             cite,
         ),
-        *(size, as_words, spell_unseen, diff, place, name_relation, name_month),
+        *(size, as_words, spell_unseen, diff, compare, place, name_relation, name_month, name_day),
     )
     environment.filters |= {one.__name__: one for one in filters}
     environment.filters["number"] = "{:,.0f}".format
@@ -112,7 +114,25 @@ def headline(memory: Values) -> str:
     content, summary = str(memory["content"]).strip(), str(memory["summary"])
     is_short = len(content) <= _SHORT and "\n" not in content and memory["kind"] != "code"
     starts = content.startswith(summary.rstrip("…. "))
-    return content if is_short and starts else summary
+    return content if is_short and starts else summary.removesuffix(":")
+
+
+_MARKS = re.compile(r"[\W_]+")
+
+
+def beneath(memory: Values) -> str:
+    """The text of a memory below its headline, without what the headline has already."""
+    text, head = str(memory["content"]).strip(), headline(memory).strip().rstrip("…. ")
+    if head and text.startswith(head):
+        rest = text[len(head) :].lstrip(".: ")
+        return rest if _MARKS.sub("", rest) else ""
+    words, known = _MARKS.sub(" ", head).casefold().strip(), ""
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        known = f"{known} {_MARKS.sub(' ', line).casefold().strip()}".strip()
+        if not words.startswith(known):
+            return "\n".join(lines[number:]).strip()
+    return ""
 
 
 def cut_excerpt(text: str, sought: Sought | None, room: int = 320) -> Markup:
@@ -299,11 +319,25 @@ def cut_lines(text: str, sought: Sought | None) -> Markup:
     )
 
 
+def cut_part(text: str, room: int, statement: str = "") -> Markup:
+    """Render whole lines of a long text as Markdown: those around a statement in it, else the first."""
+    at = max(0, text.find(statement.strip()[:80])) if statement else 0
+    start = text.rfind("\n", 0, max(0, at - room // 3)) + 1
+    end = text.find("\n", start + room)
+    end = end if 0 < end < start + 2 * room else start + room
+    part = text[start:end].strip("\n")
+    return format_text(f"{'…' if start else ''}{part}{' …' if end < len(text) else ''}")
+
+
 def moment(value: str | datetime | None) -> Markup:
     """A time for people: how long ago, and on demand exactly when."""
     if value is None:
         return Markup("never")
-    at = datetime.fromisoformat(value) if isinstance(value, str) else value
+    try:
+        at = datetime.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:  # an agent's own words in a transcript
+        return show_unseen(value)
+    at = at if at.tzinfo else at.replace(tzinfo=UTC)
     exact = f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     seconds = (datetime.now(UTC) - at).total_seconds()
     distance = f"{span(seconds)} ago" if seconds > 0 else f"in {span(-seconds)}"
@@ -365,6 +399,12 @@ def name_month(month: str) -> str:
     return f"{datetime.fromisoformat(f'{month}-01'):%B %Y}"
 
 
+def name_day(day: str) -> str:
+    """`2026-03-04` as people write it, with the day of the week."""
+    at = datetime.fromisoformat(day)
+    return f"{at:%A}, {at.day} {at:%B %Y}"
+
+
 def as_words(value: object) -> str:
     """A value of a memory as people write it."""
     return f"{value:g}" if isinstance(value, float) else brief(value) or "nothing"
@@ -387,3 +427,22 @@ def diff(before: str, after: str) -> list[tuple[str, str]]:
         pieces.append(("kept" if kept else "gone", "".join(old[start:stop])))
         pieces.append(("new", "" if kept else "".join(new[first:last])))
     return [piece for piece in pieces if piece[1]]
+
+
+_ALIKE = 0.5  # of the longer text, from which on differences are marked; set by hand
+
+
+def compare(one: Values, other: Values) -> tuple[list[tuple[bool, str]], list[tuple[bool, str]]]:
+    """The pieces of two short texts, each with whether the other lacks it; none if they hardly agree."""
+    texts = [str(memory["content"]).strip() for memory in (one, other)]
+    if any(text != headline(memory) for text, memory in zip(texts, (one, other), strict=True)):
+        return [], []
+    pieces = diff(*texts)
+    kept = sum(len(text) for change, text in pieces if change == "kept")
+    if kept < _ALIKE * max(map(len, texts)):
+        return [], []
+    first, second = (
+        [(change == side, text) for change, text in pieces if change in ("kept", side)]
+        for side in ("gone", "new")
+    )
+    return first, second

@@ -158,7 +158,10 @@ if (form && results) {
   form.addEventListener("input", later(search));
   form.addEventListener("submit", (event) => { event.preventDefault(); search(); });
 }
-for (const chosen of all("form[data-at-once] select")) chosen.addEventListener("change", () => chosen.form.requestSubmit());
+for (const chosen of all("form[data-at-once] select")) {
+  chosen.addEventListener("change", () => chosen.form.requestSubmit());
+  find("button", chosen.form).hidden = true;
+}
 
 // Changes: sent from here, so that what was typed stays where it is when the server is gone
 
@@ -330,8 +333,8 @@ document.addEventListener("click", ({ target }) => { for (const menu of all(".me
 
 // The inbox: one key for each decision, about the item that has the focus or the first one; several at once by their boxes
 
-const items = () => all("#items > .item");
-const current = () => document.activeElement.closest?.(".item") ?? items()[0];
+const items = () => all("#items .item");
+const current = () => document.activeElement.closest?.(".item, .closable, .failure") ?? items()[0];
 
 function step(by) {
   const at = items().indexOf(document.activeElement.closest?.(".item"));
@@ -407,6 +410,12 @@ if (helper && help) {
 const filters = find(".filters");
 if (filters && !find(".state", filters) && !matchMedia("(min-width: 46rem)").matches) filters.open = false;
 
+// A menu or tabs that scroll on a phone: with the current one in sight.
+for (const link of all(".top nav [aria-current], .tabs [aria-current]")) {
+  const row = link.closest("ul");
+  if (row.scrollWidth > row.clientWidth) row.scrollLeft = link.offsetLeft - row.offsetLeft - row.clientWidth / 3;
+}
+
 let going = -SEQUENCE; // when g was pressed
 
 function go(key) {
@@ -472,11 +481,14 @@ function press(key) {
   if (key === "n" && adding) { openAdd(); return true; }
   const acts = { j: () => step(1), k: () => step(-1), x: tick };
   if (about(key)) return true;
-  const inside = items().length && current();
-  if (!inside && (key === "j" || key === "k")) return move(key === "j" ? 1 : -1);
-  if (inside && acts[key]) { acts[key](); return true; }
+  const inside = current();
+  const listed = items().length > 0;
+  if (!listed && (key === "j" || key === "k")) return move(key === "j" ? 1 : -1);
+  if (listed && acts[key]) { acts[key](); return true; }
   const selector = `[data-key="${CSS.escape(key)}"]`;
-  const pressed = (inside && find(selector, inside)) || find(`main ${inside ? ".notice " : ""}${selector}`);
+  // What belongs to one line of a list needs the focus there.
+  const others = all(`main ${selector}`).filter((one) => !one.closest(".item, .closable, .failure"));
+  const pressed = (inside && find(selector, inside)) || others[0];
   if (!pressed || pressed.disabled) return false;
   pressed.click();
   if (pressed.matches("summary")) find("textarea, input:not([type=hidden])", pressed.parentElement)?.focus();
@@ -509,5 +521,5 @@ document.addEventListener("keydown", (event) => {
   } else if ((event.key === "ArrowLeft" || event.key === "ArrowRight") && !inField && !event.target.closest("svg, [tabindex='0']")) {
     if (turn(event.key === "ArrowRight" ? 1 : -1)) event.preventDefault();
   } else if (event.key === "Escape") escape(event);
-  else if (event.key.length === 1 && !inField && !event.repeat && press(event.key)) event.preventDefault();
+  else if ((event.key.length === 1 || event.key === "Delete") && !inField && !event.repeat && press(event.key)) event.preventDefault();
 });

@@ -405,11 +405,65 @@ def test_only_open_items_become_ideas(reader, turns, asked, expected):
             id="open-points-retry-helper-needs-test",
         ),
         pytest.param("The admin page is not done yet.", True, id="admin-page-not-done-yet"),
+        pytest.param(
+            "Two items of the audit are still open: the demo key and the log level.",
+            True,
+            id="items-still-open",
+        ),
+        pytest.param(
+            "The branch is ready to push whenever you want.", True, id="branch-ready-to-push"
+        ),
+        pytest.param("マージ後にステージングで確認してください。", True, id="asks-in-japanese"),
+        pytest.param("下一步：重新创建数据库索引", True, id="next-step-in-chinese"),
     ],
 )
 def test_the_last_report_leaves_its_open_work_as_a_todo(reader, said, left):
     report = f"I cached the carts in Redis. {said}"
     turns = [("user", "Cache the carts."), ("assistant", report)]
+    assert any(said in text for kind, text in kinds(reader, *turns) if kind == "todo") == left
+
+
+@pytest.mark.parametrize(
+    ("lead", "item"),
+    [
+        pytest.param("Committed as `f5cbb41`. Next up:", "Publish the beta package", id="next-up"),
+        pytest.param("## Stashed for later", "Port fix of the viewer", id="stashed-for-later"),
+        pytest.param("## Next up after the login", "Plan the sharing phase", id="next-up-after"),
+        pytest.param("The index is gone. Then you need to:", "Create the index", id="you-need-to"),
+        pytest.param("索引没了，然后你需要：", "重新创建数据库索引", id="chinese"),
+    ],
+)
+def test_a_list_of_what_is_left_gives_todos(reader, lead, item):
+    turns = [("user", "Cache the carts."), ("assistant", f"{lead}\n\n- {item}")]
+    assert ("todo", item) in kinds(reader, *turns)
+
+
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        pytest.param(
+            "The pull request flags the batching of large pushes as a follow-up.",
+            True,
+            id="as-a-follow-up",
+        ),
+        pytest.param(
+            "A strict script policy needs nonces and is best done as a separate change.",
+            True,
+            id="as-a-separate-change",
+        ),
+        pytest.param(
+            "The exit code after Ctrl+C is wrong, already a `TODO` in the shell script.",
+            True,
+            id="already-a-todo",
+        ),
+        pytest.param("Fixed in a follow-up commit this morning.", False, id="follow-up-commit"),
+        pytest.param("This can be addressed separately.", False, id="without-its-subject"),
+    ],
+)
+def test_what_an_agent_defers_stays_open(reader, said, left):
+    """A deferral counts anywhere in the session, other announcements only in its last report."""
+    later = [("user", "Now sort the carts."), ("assistant", "The carts are sorted by date.")]
+    turns = [("user", "Cache the carts."), ("assistant", f"I cached the carts. {said}"), *later]
     assert any(said in text for kind, text in kinds(reader, *turns) if kind == "todo") == left
 
 

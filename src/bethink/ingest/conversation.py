@@ -92,6 +92,8 @@ ECHO_SHARE = (
 EARLIER_TURNS = 6  # earlier turns that are context for ideas and topics; by hand
 CHECKED = ("passed", "failed")  # outcomes of tests and checks
 MENDED_KINDS = ("todo", "problem")  # kinds that work settles
+OPEN_TASK = ("open", "doing")  # states of an item of an agent's task list that is not done
+MOST_TASKS = 100  # open to-dos of a session that its task list may close; a bound on time
 MOST_REPORTS = 12  # commits and reports of a page that may complete a to-do
 FILES_PER_TURN = 8  # files of a turn that it is filed under; by hand
 # Confidence of an idea that the model calls firm, or not. By hand.
@@ -174,7 +176,9 @@ def prepare(recipe: Recipe) -> Prepared:
     found, state = _find_topics(recipe, spoken, [means.get(one.turn.id) for one in spoken])
     session = _load_session(recipe)
     ideas, digest = _find_ideas(recipe, spoken, session)
-    batch, total = _remember_ideas(recipe, ideas, spoken, found)
+    tasks, closed = _follow_tasks(recipe, spoken)
+    ideas = sorted([*ideas, *tasks], key=lambda idea: idea.turn)
+    batch, total = _remember_ideas(recipe, ideas, spoken, found, closed)
     made = [entry.memory for entry in batch.add]
     own_ways = any(one.scope == PERSONAL for one in made)
     spans = [_describe_topic(recipe, span, found, spoken, made) for span in found.spans]
@@ -508,10 +512,45 @@ def _load_earlier(recipe: Recipe) -> list[tuple[str, str]]:
     ]
 
 
+def _follow_tasks(
+    recipe: Recipe, spoken: Sequence[NewTurn]
+) -> tuple[list[Idea], Mapping[str, str]]:
+    """Follow the task list that the agent keeps in its host.
+
+    Items that are open after this page are to-dos. Items that are done or dropped close the to-dos of earlier pages: to-do → turn.
+    """
+    states: dict[str, tuple[int, str]] = {}
+    for at, one in enumerate(spoken):
+        states |= {task.text: (at, task.state) for task in one.turn.tasks}
+    if not states:
+        return [], NOTHING
+    filter = Filter((recipe.options.scope,), ("todo",), session=recipe.session, answered=False)
+    listed = recipe.store.list(filter._replace(now=recipe.options.now), MOST_TASKS)
+    known = {one.content: one.id for one in listed}
+    waiting = [
+        Idea("todo", text, at, True, FIRM_CONFIDENCE, entities(text))
+        for text, (at, state) in states.items()
+        if state in OPEN_TASK and text not in known and len(content_words(text)) > 1
+    ]
+    closed = {
+        known[text]: spoken[at].memory.id
+        for text, (at, state) in states.items()
+        if state not in OPEN_TASK and text in known
+    }
+    return waiting[:TODOS_PER_TURN], closed
+
+
 def _remember_ideas(
-    recipe: Recipe, found: Sequence[Idea], spoken: Sequence[NewTurn], topics: Topics
+    recipe: Recipe,
+    found: Sequence[Idea],
+    spoken: Sequence[NewTurn],
+    topics: Topics,
+    closed: Mapping[str, str],
 ) -> tuple[Batch, int]:
-    """Return the new ideas as memories with what they change, and how many ideas there were."""
+    """Return the new ideas as memories with what they change, and how many ideas there were.
+
+    `closed` are to-dos that the agent's task list calls done: to-do → turn.
+    """
     options = recipe.options
     memories: list[Memory] = []
     numbers: Counter[int] = Counter()
@@ -531,10 +570,12 @@ def _remember_ideas(
     last = max((1, *tellings.values()))
     # The last answer took all reports into account when it called something open.
     waiting = [entry.memory for entry in batch.add if tellings[entry.memory.id] != last]
-    done = _find_done(recipe, waiting, spoken)
+    done = {**_find_done(recipe, waiting, spoken), **closed}
+    kept = {one.memory.id for one in spoken if not is_uninformative(one.memory.content)}
+    answers = (Relation(by, id, "answers") for id, by in done.items() if by in kept)
     batch = batch._replace(
         change=(*batch.change, *(Change(id, "answer", {"answered": True}) for id in done)),
-        relate=(*batch.relate, *(Relation(by, id, "answers") for id, by in done.items())),
+        relate=(*batch.relate, *answers),
     )
     return fold_changes(batch), len(memories)
 

@@ -40,13 +40,14 @@ from bethink.language.intents import (
 from bethink.language.kinds import ADDRESSES_EVERYONE, OF_A_PROJECT, WAY_OF_WORKING, cue_scores
 from bethink.language.lasting import STANDING
 from bethink.language.pattern import compile_pattern, fold_case
-from bethink.language.pointing import POINTS_BACK
+from bethink.language.pointing import OPENS_POINTING_BACK, POINTS_BACK
 from bethink.language.questions import ASKS_LEAVE
 from bethink.language.reports import ANNOUNCES_STEP, OF_THE_MOMENT, REPORTS_OWN_WORK
 from bethink.language.requests import REQUEST_AS_QUESTION
 from bethink.language.vocabulary import weak_words
-from bethink.language.waiting import ANOTHER_TIME, BACKLOG_HEADING, POSTPONES
+from bethink.language.waiting import ANOTHER_TIME, BACKLOG_HEADING, DEFERS, POSTPONES
 from bethink.model import Entity
+from bethink.store.words import space_out
 
 # How probably a statement must be worth keeping, by who says it: where half to two thirds of what is kept is what a careful
 # reader would keep, on 22 labelled conversations that the judge never saw (bench/LOG.md, 2026-11-16).
@@ -397,7 +398,8 @@ def _name_waiting(each: PlacedStatement, reading: StatementReading) -> str | Non
         # The next steps of this work are soon done.
         return "todo" if each.last or _is_put_off(each) else "none"
     remains = names_remaining_work(statement.core) or NEEDS_DOING.holds(statement.core)
-    if each.last and not user and remains:
+    reported = each.last and each.speaker == "assistant" and remains
+    if reported or (not user and _defers(statement)):
         return "todo"
     put_off = puts_off(statement.text)
     likeliest = _name_likeliest(statement, reading, put_off)
@@ -430,7 +432,13 @@ def _is_put_off(each: PlacedStatement) -> bool:
     """Return True if a user puts a statement off, or it is in a list of work that waits."""
     if each.speaker == "user":
         return puts_off(each.statement.text)
-    return each.statement.label == "todo" and BACKLOG_HEADING.holds(each.statement.heading)
+    listed = each.statement.label == "todo" and BACKLOG_HEADING.holds(each.statement.heading)
+    return listed or _defers(each.statement)
+
+
+def _defers(statement: Statement) -> bool:
+    """Return True if an agent leaves something to later work and says what."""
+    return DEFERS.holds(statement.core) and not OPENS_POINTING_BACK.holds(statement.core)
 
 
 def puts_off(text: str) -> bool:
@@ -473,8 +481,11 @@ def _covers(known: PlacedStatement, each: PlacedStatement) -> bool:
 
 @lru_cache(maxsize=1 << 10)  # each is compared with many
 def content_words(text: str) -> frozenset[str]:
-    """Return the words that carry a text by their first six letters, which forms of one word share."""
-    found = compile_pattern(r"[^\W_]+").findall(fold_case(text))
+    """Return the words that carry a text by their first six letters, which forms of one word share.
+
+    Of a script without spaces they are pairs of characters.
+    """
+    found = compile_pattern(r"[^\W_]+").findall(space_out(fold_case(text)))
     plain = weak_words()
     return frozenset(
         word[:6] for word in found if word not in plain and (len(word) > 1 or not word.isascii())

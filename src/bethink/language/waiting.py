@@ -6,13 +6,16 @@ from bethink.language.pattern import Pattern
 _NEXT = (
     r"(?:^|[;,.] )(?:next(?: (?:actions?|steps?|up))?(?::|,| is| are)(?: to)?|(?:to-?do|remaining|(?:still )?open(?: points?| items?)?"
     r"|(?:what(?:'s| is) )?left):) (.{4,})"
+    r"|(?:^|[。；，] ?)(?:次のステップ|次の作業|残タスク|残り|下一步|接下来|待办|剩下的?)\s?[:：]\s?(.{4,})"
 )
 _OFFER = (
     r"(?:^|[.;,] )(?:do you want me to|would you like me to|want me to|shall i|should i) (.{4,})\?"
 )
 _REMAINS = (
     r"\b(?:not (?:done |quite )?yet|(?:still|yet) (?:(?:needs?|have|has) )?to|left to do|to be done|remains to|when (?:you(?:'re| are) )?ready"
-    r"|(?:awaiting|pending) (?:your|a|the)|you(?:'ll| will)? need to|not (?:been )?(?:committed|pushed|merged|tested|implemented))\b"
+    r"|(?:awaiting|pending) (?:your|a|the)|you(?:'ll| will)? need to|(?:not|haven'?t|hasn'?t) (?:been )?(?:committed|pushed|merged|tested|implemented)"
+    r"|still (?:open|unresolved|unverified|untested|unconfirmed|outstanding)|(?:is|are|remains?) (?:unresolved|unfixed|untested|unverified|unconfirmed|uncommitted|unpushed)"
+    r"|ready (?:for you )?to (?:commit|merge|deploy|push|publish|release|review))\b|ください。?$"
 )
 NEXT_OR_OFFER = Pattern(
     "names a next step, or offers one",
@@ -29,8 +32,31 @@ NEXT_OR_REMAINING = Pattern(
 REMAINING = Pattern(
     "says what remains",
     _REMAINS,
-    matches=("You need to rotate the key", "awaiting your review", "not tested"),
-    rejects=("Next: the docs", "All is tested"),
+    matches=(
+        "You need to rotate the key",
+        "awaiting your review",
+        "not tested",
+        "Two items of the audit are still open",
+        "The branch is ready to push",
+        "マージ後に確認してください。",
+    ),
+    rejects=("Next: the docs", "All is tested", "Open the file"),
+)
+DEFERS = Pattern(
+    "an agent leaves something to later work",
+    r"\b(?:as|in|for|needs?|deserves?|worth) (?:an? |its |their )?(?:own |separate |dedicated |later )?follow-?ups?\b(?! (?:commit|question|review|message))"
+    r"|\bfollow-?ups? (?:(?:issue|pr|task|ticket)s? )?(?:\([^)]{1,200}\) )?(?:is|are|will be|to be)\b|\bis a follow-?up\b"
+    r"|\b(?:done|left|handled|addressed|fixed|tackled) (?:separately|later|as (?:a|its own) separate)\b|\(future(?: work)?\)|\balready a `?to-?do\b"
+    r"|\b(?:is|are) still (?:needed|to be done)\W?$",
+    matches=(
+        "The pull request flags the batching as a follow-up",
+        "We'll write this in a follow-up",
+        "The two follow-up issues (docs, prompts) will be opened later",
+        "The port fix can be addressed separately",
+        "These changes are still needed",
+        "Zoom menu (future)",
+    ),
+    rejects=("Fixed in a follow-up commit", "It fails later", "I asked a follow-up question"),
 )
 
 # A request for another time is not done with the answer; a reminder may be.
@@ -59,13 +85,19 @@ BACKLOG_HEADING = Pattern(
 CHORES_HEADING = Pattern(
     "the heading of work that waits",
     r"\b(?:pending|open|remaining|outstanding|deferred) (?:to ?dos?|tasks?|work|action items?)\b"
-    r"|\byou(?:'ll| will)? (?:still )?(?:need|have) to (?:do|configure|set|create|add|run|make|enable)\b|\bmanual (?:steps|setup)\b",
+    r"|\byou(?:'ll| will)? (?:still )?(?:need|have) to (?:do|configure|set|create|add|run|make|enable)\b|\bmanual (?:steps|setup)\b"
+    r"|^(?:next up|next steps?|remaining (?:steps|items|issues|work)|what(?:'s| is) left|still (?:open|to do)|follow-? ?ups?)\b|\b(?:for|until) later$"
+    r"|\byou(?:'ll| will)? (?:still |then |now )?(?:need|have) to$|(?:你|您)(?:还|接下来)?需要(?:做)?$|(?:次のステップ|残りの作業|接下来|下一步)",
     matches=(
         "Pending Todos for phase 12",
+        "Next up after the login",
+        "Stashed for later",
+        "Then you need to",
+        "然后你需要",
         "before the next deploy, you need to configure",
         "Manual steps",
     ),
-    rejects=("Open questions", "Work"),
+    rejects=("Open questions", "Work", "Later versions", "What to change next"),
 )
 TODO_LABEL = Pattern(
     "the label of a to-do",

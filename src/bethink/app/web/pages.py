@@ -682,7 +682,7 @@ def show_timeline(visit: Visit) -> Response:
 
 def _list_subjects(visit: Visit) -> list[str]:
     """The things that most statements are about. Names of files are none: they change with every edit."""
-    named = visit.ask("facets", kind=",".join(STATED))["entity"]
+    named = visit.ask("facets", kind=",".join(TIMELINE_KINDS))["entity"]
     return [name for name in named if not _FILE_NAME.search(name)][:_SUBJECTS]
 
 

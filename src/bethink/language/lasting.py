@@ -31,3 +31,24 @@ STANDING = Pattern(
     ),
     rejects=("Next time the tests run", "Open a PR"),
 )
+CHOOSES = Pattern(
+    "chooses between things, or limits one",
+    r"\b(?:instead(?: of)?|rather than|over the|prefer(?:red|ably)?|no longer|only|must(?:n't)?|should(?:n't)?|needs? to be|don'?t|do not|avoid|without|at (?:most|least))\b"
+    r"|\bnot (?:a|an|the|with|by|via|in|on)\b",
+    matches=("Use Valkey instead of Redis", "Only owners may delete", "It should be sorted"),
+    rejects=("Update the docs", "Not yet"),
+)
+STEP_OF_TASK = Pattern(
+    "is done with the task at hand",
+    r"\A\W*(?:wait|okay,? i approve|ok,? i approve)\b|\b(?:haha|lol)\b|\bas (?:it )?is\W*$|\b(?:do it|go ahead|proceed|continue|carry on|rerun it|run it again|no (?:code )?changes|just the (?:analysis|plan)|for now"
+    r"|(?:current|new|old|last|first|second|other) (?:way|ones?|draft|setup|version|approach|changes?)|the same (?:for|thing|way)|create a plan"
+    r"|commit the)\b|\(asked: .{0,200}\b(?:want me to|shall i|should i|may i|ready to)\b",
+    matches=("Leave the version as is.", "Do it, and commit", "The current way is OK"),
+    rejects=("Sort by name", "Never commit to main"),
+)
+WANTS_WORK = Pattern(
+    "wants something done, now",
+    r"\b(?:i(?:'d| would)? (?:want|need|like)(?: you| us)? to|we (?:want|need) to)\b",
+    matches=("I want to create a skill", "I'd like you to look"),
+    rejects=("I want small commits",),
+)

@@ -43,6 +43,19 @@ DIAGNOSES = Pattern(
         "The error handler logs the order id",
     ),
 )
+CAVEAT = Pattern(
+    "a report says what still fails, or what nobody tried",
+    r"\b(?:pre-?existing|flaky|not (?:yet )?(?:verified|tested|tried|run)|(?:haven'?t|have not|hasn'?t|has not|wasn'?t|was not|couldn'?t|could not|unable to)"
+    r" (?:yet )?(?:be |been )?(?:verif\w+|test(?:ed)?|run|push(?:ed)?|reproduc\w+|confirm\w*|commit(?:ted)?|deploy(?:ed)?|merg\w+)"
+    r"|still (?:\w+ ){0,3}(?:fail(?:s|ing)?|broken|existing|open\b(?! in)|unresolved|untracked|blocked)|still ha(?:s|ve)\b.{0,60}\b(?:fail|error|issue|bug|problem)\w*|known (?:issue|limitation)|left (?:un\w+ed|as[- ]is)|uncommitted)\b",
+    matches=(
+        "The broader slice still fails",
+        "I haven't pushed",
+        "The lint warning is pre-existing",
+        "Two files are still sitting there untracked",
+    ),
+    rejects=("All tests pass", "It still opens the panel", "Pushed to main"),
+)
 ALL_DONE = Pattern(
     "says that nothing is left",
     r"\bnothing (?:else|more|further|is left|left|to (?:do|commit))\b|\ball (?:done|set)\b|\btree (?:is )?clean\b|\bclean to merge\b",

@@ -7,9 +7,7 @@ _NEXT = (
     r"(?:^|[;,.] )(?:next(?: (?:actions?|steps?|up))?(?::|,| is| are)(?: to)?|(?:to-?do|remaining|(?:still )?open(?: points?| items?)?"
     r"|(?:what(?:'s| is) )?left):) (.{4,})"
 )
-_OFFER = (
-    r"(?:^|[.;,] )(?:do you want me to|would you like me to|want me to|shall i|should i) (.{4,})\?"
-)
+_OFFER = r"(?:^|[.;,—–-] )(?:do you want me to|would you like me to|want me to|shall i|should i) (.{4,})\?"
 _REMAINS = (
     r"\b(?:not (?:done |quite )?yet|(?:still|yet) (?:(?:needs?|have|has) )?to|left to do|to be done|remains to|when (?:you(?:'re| are) )?ready"
     r"|(?:awaiting|pending) (?:your|a|the)|you(?:'ll| will)? need to|not (?:been )?(?:committed|pushed|merged|tested|implemented))\b"
@@ -25,6 +23,13 @@ NEXT_OR_REMAINING = Pattern(
     rf"{_NEXT}|{_REMAINS}",
     matches=("What's left: the docs", "The docs are still to be written", "It is not merged"),
     rejects=("Shall I push it?", "All is merged"),
+)
+OFFERS_ANY_HELP = Pattern(
+    "offers help with whatever comes",
+    r"(?:help|assist)\b.{0,30}\b(?:anything|something|any other)\b|(?:do|make|change|tweak|adjust|look at|check) (?:anything|something)\b",
+    start=True,
+    matches=("help with anything else", "change anything"),
+    rejects=("help set up the index", "push it"),
 )
 REMAINING = Pattern(
     "says what remains",

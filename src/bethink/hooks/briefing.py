@@ -28,7 +28,17 @@ from bethink.hooks.prompt import (
     quote,
 )
 from bethink.hooks.state import Hook
-from bethink.language.lasting import CHOOSES, STANDING, STEP_OF_TASK, WANTS_WORK
+from bethink.language.detect import is_english
+from bethink.language.hedging import is_tentative
+from bethink.language.lasting import (
+    CHOOSES,
+    FOUND_ON_THE_WAY,
+    GUESSES,
+    STANDING,
+    STEP_OF_TASK,
+    TRAP,
+    WANTS_WORK,
+)
 from bethink.language.openers import LOOSE_CONNECTIVE
 from bethink.language.pointing import (
     NEEDS_CONTEXT,
@@ -335,14 +345,14 @@ def _is_settled(one: Memory, now: Present) -> bool:
         return True
     of_user = one.metadata.get("role") == "user"
     if of_user and STANDING.holds(one.content):
-        return not _points_back(one.content, of_user)
+        return not (GUESSES.holds(one.content) or _points_back(one.content, of_user))
     if of_user and not _outlasts_its_task(one):
         return False
     proposed = one.kind == "decision" and not of_user
     old = one.kind not in STANDING_KINDS and now.time - one.created_at > STATED_FOR
     passing = one.kind in PASSING_KINDS or proposed or old
     # A failure that an agent explains is one that it then works on.
-    mended = not of_user and DIAGNOSES.holds(one.content)
+    mended = not of_user and (DIAGNOSES.holds(one.content) or not _is_trap(one.content))
     unclear = _points_back(one.content, of_user) or tokens(one.content) > LINE_TOKENS
     return not (passing or mended or unclear)
 
@@ -353,7 +363,16 @@ def _outlasts_its_task(one: Memory) -> bool:
     step = DELIVERS.holds(text) or STEP_OF_TASK.holds(text)
     wish = SPEAKS_FOR_ONESELF.holds(text) and not WANTS_WORK.holds(text)
     work = ASKS_FOR_WORK.holds(text) and not (wish or CHOOSES.holds(text))
-    return one.confidence >= SURELY_LASTS and not (step or work or text.endswith("?"))
+    loose = is_tentative(text) or GUESSES.holds(text)
+    passing = step or work or loose or text.endswith("?")
+    return one.confidence >= SURELY_LASTS and not passing
+
+
+def _is_trap(text: str) -> bool:
+    """Return True if what an agent found will be met again: most else it repaired at once."""
+    return not is_english(text) or (
+        TRAP.holds(text) and not (FOUND_ON_THE_WAY.holds(text) or GUESSES.holds(text))
+    )
 
 
 def _points_back(text: str, of_user: bool = False) -> bool:

@@ -67,7 +67,7 @@ RECAP_CHARACTERS = 1_000  # a longer text of an agent's host is no recap
 MOST_COMMITS, MOST_PULLS, MOST_CHECKS, MOST_EDITS, MOST_ASKED = 6, 3, 4, 4, 8
 MOST_REPORTS = 4
 REPEATED = 0.75  # share of a sentence's words from which another one says it already; by hand
-LEAST_REQUEST = 13  # width of a request beside others: "/commit", "approved", "なるほど"
+LEAST_REQUEST = 17  # width of a request beside others: "/commit", "approved", "なるほど"
 NOTHING_LEFT, NOT_PUSHED = "nothing", "not pushed"
 # Words of commands by what they check.
 CHECK_KINDS = {
@@ -81,6 +81,7 @@ CHECK_KINDS = {
     "build": frozenset("build compile make vite webpack rollup".split()),
 }
 # Files that no commit of the project would hold: plans and notes of agents, and temporary ones.
+PULL_REQUEST = re.compile(r"/pull/(\d+)|\bPR #(\d+)")
 BEGINS_NOW = re.compile(r"\W*(?:now|next)\b", re.IGNORECASE)
 OUTSIDE = re.compile(r"/\.(?:claude|codex|cursor|gemini|pi)/|^/(?:tmp|var)/|/scratchpad/|/Temp/")
 # Weight of a request: the most that tools did for it, and that it asks for work. Set by hand on 22 sessions.
@@ -212,19 +213,26 @@ def _choose_request(sentences: Sequence[str]) -> Request | None:
 def _follow_branch(course: Course, turns: Turns, work: Work) -> Course:
     """Note which work was pushed and merged, by what tools did and by what was said."""
     unpushed, unmerged, uncommitted = course.unpushed, course.unmerged, course.uncommitted
+    pulls = course.pulls
     for at, ((role, text), facts) in enumerate(zip(turns, work, strict=False), 1):
         did, end = {what for what, _ in facts}, text[-TURN_CHARACTERS:]
         if "commit" in did:
             unpushed = unpushed or NOT_PUSHED
         if did & {"push", "pull request"} or PUSHED.holds(end) or OPENED_PR.holds(end):
             unpushed = ""
+        if role == "assistant" and OPENED_PR.holds(end) and (named := PULL_REQUEST.search(end)):
+            number = f"#{named[1] or named[2]}"
+            if not any(pull.startswith(number) for pull in pulls):
+                pulls, unmerged = [*pulls, number][-MOST_PULLS:], True
         if role == "assistant" and (PUSHED.holds(end) or MERGED.holds(end)):
             uncommitted = ()
         merged = "merge" in did or MERGED.holds(end)
         unmerged = (unmerged or "pull request" in did) and not merged
         if role == "assistant" and turns[at][0] != "assistant":
             unpushed = next(filter(TO_PUSH.holds, read_report(text).left), unpushed)
-    return course._replace(unpushed=unpushed, unmerged=unmerged, uncommitted=uncommitted)
+    return course._replace(
+        unpushed=unpushed, unmerged=unmerged, uncommitted=uncommitted, pulls=pulls
+    )
 
 
 def _drop_idle_end(turns: Turns) -> Turns:

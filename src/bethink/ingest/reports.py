@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -14,7 +15,9 @@ from bethink.language.pointing import OFFER_POINTS_BACK
 from bethink.language.reports import (
     ANNOUNCES_STEP,
     CAVEAT,
+    HANDS_COMMANDS,
     REPORTS_WORK,
+    SAYS_ALL_PASS,
     STATES_NOTHING,
     WORK_UNDER_WAY,
 )
@@ -28,6 +31,7 @@ from bethink.language.waiting import (
 END_CHARACTERS = 6_000  # end of a long answer that is read: set by hand
 MOST_REPORTED = 2  # sentences of each sort that a report keeps
 MOST_LEFT = 4
+MOST_COMMANDS = 3
 SENTENCE = 4  # words before an offer that say what it is about
 # Sentences of the last answer and of each one before it, and the first sentences among which they are looked for. By hand, on the
 # answers of 12 sessions: an answer begins with what it comes to.
@@ -61,14 +65,17 @@ def find_headlines(turns: Sequence[tuple[str, str]], most: int) -> list[str]:
         telling = [*filter(_is_headline, dict.fromkeys(sentences))]
         if found:  # what was explained on the way is not what was done
             telling = [one for one in telling if REPORTS_WORK.holds(one)][:MOST_OF_OTHERS]
-        found += telling[:MOST_OF_LAST]
+        # What is said of the checks of a server is seen nowhere else.
+        checked = [] if found else [*filter(SAYS_ALL_PASS.holds, telling)][:1]
+        found += list(dict.fromkeys([*telling[:MOST_OF_LAST], *checked]))
     bare = (one.removeprefix("Done: ").removeprefix("Done — ") for one in found)
     return [LOOSE_CONNECTIVE.sub("", one) for one in bare]
 
 
 def _is_headline(sentence: str) -> bool:
     """Return True for a statement that says something and announces nothing."""
-    passing = ANNOUNCES_STEP.holds(sentence) or sentence.endswith(":")
+    leads_in = sentence.endswith(":") and not compile_pattern(r"#\d").search(sentence)
+    passing = ANNOUNCES_STEP.holds(sentence) or leads_in
     return is_statement(sentence) and not passing and not _find_remaining(sentence)
 
 
@@ -86,8 +93,20 @@ def read_report(text: str) -> Report:
             work = sentence.removeprefix("Done: ").removeprefix("Done — ")
             done.append(drop_dangling(work.rstrip(":")))
     listed = [one.core for one in statements(text) if one.label == "todo"]
+    left = [*find_commands(text), *left]
     left = [LOOSE_CONNECTIVE.sub("", one) for one in listed or left]
     return Report(done[:MOST_REPORTED], left[:MOST_LEFT])
+
+
+def find_commands(text: str) -> list[str]:
+    """Return the commands that a report hands to the user: "Run this from your terminal:" and a block of code."""
+    for lead, code in compile_pattern(
+        r"([^\n]{3,200}[:：])\s*\n+```\w*\n(.{3,400}?)\n```", re.DOTALL
+    ).findall(_take_end(text)):
+        if HANDS_COMMANDS.holds(lead):
+            lines = [line.strip() for line in code.split("\n") if line.strip()]
+            return [f"to run: {', '.join(lines[:MOST_COMMANDS])}"]
+    return []
 
 
 def _find_remaining(sentence: str) -> str:

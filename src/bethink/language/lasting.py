@@ -22,8 +22,8 @@ STATES_BEING = Pattern(
 )
 STANDING = Pattern(
     "holds every time, not only now",
-    r"\b(?:always|never|from now on|going forward|in (?:the )?future|as a rule|standing (?:item|order|rule)|whenever|(?:every|each|any) time|next time (?:you|we)"
-    r"|(?:at|on|in|for|before|after|with) (?:the \w+ of )?(?:every|each)|keep in mind|(?:code|new) standard)\b",
+    r"\b(?:always|never|from now on|going forward|in (?:the )?future|as a rule|standing (?:item|order|rule)|whenever|(?:every|each|any) time|next time (?:you|we)|for (?:future )?reference"
+    r"|(?:at|on|in|for|before|after|with) (?:the \w+ of )?(?:every|each)|keep (?:this |that |it )?in mind|(?:code|new) standard)\b",
     matches=(
         "Never open PRs against release",
         "At the start of every new session, ask",
@@ -51,4 +51,29 @@ WANTS_WORK = Pattern(
     r"\b(?:i(?:'d| would)? (?:want|need|like)(?: you| us)? to|we (?:want|need) to)\b",
     matches=("I want to create a skill", "I'd like you to look"),
     rejects=("I want small commits",),
+)
+TRAP = Pattern(
+    "says what a thing does not do, or does unasked",
+    r"\b(?:(?:does|do|did|is|are|was|will|would|can|could|has|have) ?(?:not|n't)|(?:does|do|is|are|wo|would|ca|could|has|have)n'?t|cannot|never|only|must|always|requires?"
+    r"|silently|by default|defaults to|unless|lacks?|no longer|without|unexpected(?:ly)?|ignores?|overrides?|rejects?|fails? (?:if|when|on|at|with|in))\b",
+    matches=("`bun publish` does not resolve it", "It defaults to 0", "This machine lacks git-lfs"),
+    rejects=("The page is blue", "The index is read at the start"),
+)
+FOUND_ON_THE_WAY = Pattern(
+    "an agent remarks what it finds on the way",
+    r"\W*(?:interesting|exactly|thus|this (?:fully |also )?(?:explains|confirms|means)|good|great|right|yes|i see|got it|found|confirmed|wait|hmm|ah|no \w+ (?:ones? )?exist yet"
+    r"|the (?:report|build failure|failure|test failure|error)\b|now)\b",
+    start=True,
+    matches=(
+        "Interesting — it filters nothing",
+        "Thus the command fails",
+        "The report's diagnosis",
+    ),
+    rejects=("Notes are sorted", "The index is empty"),
+)
+GUESSES = Pattern(
+    "guesses, complains, or breaks off",
+    r"\bmust (?:not )?(?:be \w+ing|have)\b|\b(?:likely|probably|seems? to)\b|\b(?:be|is|are|was|to|the|an?|of|and|or|with|for)\W*\Z|\A\W*(?:why|what|how|when|where|who)\b",
+    matches=("We must not be saving it", "Why do results always show up", "Each slice must be"),
+    rejects=("Results must be saved",),
 )

@@ -56,6 +56,19 @@ CAVEAT = Pattern(
     ),
     rejects=("All tests pass", "It still opens the panel", "Pushed to main"),
 )
+SAYS_ALL_PASS = Pattern(
+    "says that the checks of a server pass",
+    r"\b(?:ci|all (?:\w+ ){0,2}(?:checks|tests)|(?:checks|tests) all)\b.{0,60}\b(?:pass(?:es|ed|ing)?|green)\b",
+    matches=("All CI checks pass across Linux and macOS", "CI is fully green"),
+    rejects=("The tests of the parser pass", "All checks are slow"),
+)
+HANDS_COMMANDS = Pattern(
+    "hands commands to the user",
+    r"\b(?:run|execute|push|publish)\b.{0,60}\b(?:your(?:self| terminal| machine| shell)|locally|following|manually|to (?:push|publish|release|deploy))\b"
+    r"|(?:以下|次)(?:の\w{0,8})?を(?:実行|プッシュ)|\bf[üu]hre?n? .{0,40}\baus\b",
+    matches=("Run this from your terminal:", "以下を実行してください:"),
+    rejects=("I ran the tests:", "The run is over:"),
+)
 ALL_DONE = Pattern(
     "says that nothing is left",
     r"\bnothing (?:else|more|further|is left|left|to (?:do|commit))\b|\ball (?:done|set)\b|\btree (?:is )?clean\b|\bclean to merge\b",

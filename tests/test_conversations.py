@@ -863,7 +863,8 @@ def test_a_digest_grows_with_its_session(memory, tmp_path):
     file = talk(tmp_path, *later, append=True)
     fill(memory, file)
     [session] = conversations.sessions(memory)
-    assert session.digest == DIGEST | {"left": "nothing"}
+    done = f"{DIGEST['done']}; I pushed the branch to the shop's server"
+    assert session.digest == DIGEST | {"done": done, "left": "nothing"}
     with open_project(tmp_path, database="whole.db") as whole:
         fill(whole, file)
         assert conversations.sessions(whole)[0].digest == session.digest

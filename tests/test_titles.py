@@ -431,15 +431,15 @@ def test_titles_use_only_words_of_the_turns(turns, ideas):
 
 
 def digest(*turns, work=(), **more):
-    """The lines of a digest; what tools did, they did before the last turn."""
-    return tuple(
-        compose_digest(follow({}, turns, [*[()] * (len(turns) - 1), work], **more)).values()
-    )
+    """What was asked, done and left; what tools did, they did before the last turn."""
+    lines = compose_digest(follow({}, turns, [*[()] * (len(turns) - 1), work], **more))
+    return lines["asked"], lines["done"], lines["left"]
 
 
 ASKED = ("user", "hey, can you add retry logic to the payment worker? It drops messages.")
 ASKED_FOR = "add retry logic to the payment worker?"
 ANSWERED = ("assistant", REPORT)
+DELIVERED = f"{COMMIT.name}; I added a retry with backoff to the payment worker"
 
 
 @pytest.mark.parametrize(
@@ -452,11 +452,11 @@ ANSWERED = ("assistant", REPORT)
             "",
             id="report-added-retry-backoff-payment-worker",
         ),
-        pytest.param(REPORT, (COMMIT,), COMMIT.name, "not pushed", id="report-commit"),
+        pytest.param(REPORT, (COMMIT,), DELIVERED, "not pushed", id="report-commit"),
         pytest.param(
             "Committed as `602c11e`. Want me to push and open a PR?",
             (COMMIT, Fact("pull request", "#7")),
-            f"PR #7: {COMMIT.name}",
+            f"PR #7: {COMMIT.name}; Committed as `602c11e`",
             "push and open a PR; PR #7 open",
             id="committed-602c11e-want-me-push-open-PR",
         ),
@@ -470,7 +470,7 @@ ANSWERED = ("assistant", REPORT)
         pytest.param(
             f"{REPORT} The migration is not merged yet.",
             (COMMIT,),
-            COMMIT.name,
+            DELIVERED,
             "The migration is not merged yet; not pushed",
             id="report-migration-not-merged-yet",
         ),
@@ -496,14 +496,14 @@ ANSWERED = ("assistant", REPORT)
             "Ok.",
             (Fact("edit", "src/worker.py"), Fact("edit", "api.py")),
             "edited worker.py, api.py",
-            "",
+            "no commit seen of worker.py, api.py",
             id="ok",
         ),
         pytest.param(
             REPORT,
             (Fact("edit", "src/worker.py"),),
             "I added a retry with backoff to the payment worker",
-            "",
+            "no commit seen of worker.py",
             id="report-fact",
         ),
         pytest.param(
@@ -598,7 +598,7 @@ def test_a_digest_continues_on_the_next_page():
     third = follow(second._asdict(), [("user", "thanks"), ("assistant", f"{now}.")])
     assert compose_digest(second)["asked"] == ASKED_FOR
     left = f"announced: {now.removeprefix('Now ')}; not pushed"
-    assert tuple(compose_digest(third).values()) == (ASKED_FOR, COMMIT.name, left)
+    assert tuple(compose_digest(third).values()) == (ASKED_FOR, DELIVERED, left)
 
 
 def test_a_commit_after_the_last_turn_is_added():
@@ -638,10 +638,9 @@ def test_a_digest_lists_the_commits_of_the_product():
     edit, books = Fact("edit", "a.py"), Fact("commit", "docs: tick off a to-do")
     work = [(), (), (), [edit], (), (), (), [edit, SHIPPED, books], ()]
     reported = [*turns[:-1], ("assistant", REPORT)]
-    cases = [([books], REPORT.partition(".")[0]), ([books, SHIPPED], SHIPPED.name)]
-    assert [
-        compose_digest(follow({}, reported, [*work[:7], commits]))["done"] for commits, _ in cases
-    ] == [done for _, done in cases]
+    report = REPORT.partition(".")[0]
+    course = follow({}, reported, [*work[:7], [books, SHIPPED]])
+    assert compose_digest(course)["done"] == f"{SHIPPED.name}; {report}"
 
 
 @pytest.mark.parametrize(
@@ -692,7 +691,7 @@ def test_a_turn_that_only_asks_makes_no_statement():
         pytest.param(
             "edit",
             "Both branches were moved onto main and will need force-pushes when you are ready.",
-            "Both branches were moved onto main and will need force-pushes when you are ready",
+            "Both branches were moved onto main and will need force-pushes when you are ready; no commit seen of #7",
             id="edit-both-branches-moved-onto-main-will-need",
         ),
         pytest.param(
@@ -708,7 +707,10 @@ def test_a_turn_that_only_asks_makes_no_statement():
             id="commit-pull-request-PR-7-merged",
         ),
         pytest.param(
-            "edit", "The worker retries three times.", "", id="edit-worker-retries-three-times"
+            "edit",
+            "The worker retries three times.",
+            "no commit seen of #7",
+            id="edit-worker-retries-three-times",
         ),
     ],
 )
@@ -718,13 +720,61 @@ def test_work_is_left_until_it_is_merged(work, said, left):
     assert compose_digest(follow(course._asdict(), [("assistant", said)]))["left"] == left
 
 
+EDIT, TESTED = Fact("edit", "src/worker.py"), Fact("passed", "go test ./...")
+
+
+@pytest.mark.parametrize(
+    ("work", "checks"),
+    [
+        pytest.param([EDIT, TESTED], "go test ./... passed", id="passed-after-the-edit"),
+        pytest.param(
+            [TESTED, EDIT], "go test ./... passed, before the last edits", id="edited-after-it"
+        ),
+        pytest.param(
+            [TESTED, Fact("failed", "make lint")],
+            "go test ./... passed; make lint failed",
+            id="one-failed",
+        ),
+        pytest.param([Fact("passed", "bun update")], None, id="no-check"),
+    ],
+)
+def test_a_digest_says_which_checks_passed(work, checks):
+    assert compose_digest(follow({}, [ASKED, ANSWERED], [(), work])).get("checks") == checks
+
+
+def test_a_digest_reports_what_earlier_answers_say_was_done():
+    later = ("user", "and rotate the key of the mailer"), ("assistant", "Rotated the mailer's key.")
+    done = digest(ASKED, ANSWERED, *later)[1]
+    assert done == "Rotated the mailer's key; I added a retry with backoff to the payment worker"
+
+
+@pytest.mark.parametrize(
+    ("answer", "left"),
+    [
+        pytest.param(
+            "All pass. The broader suite still has the unrelated `user_query` failure.",
+            "The broader suite still has the unrelated `user_query` failure",
+            id="known-failure",
+        ),
+        pytest.param(
+            "Fixed and pushed. The thread on PR #7 is still open — want me to reply there?",
+            "The thread on PR #7 is still open: reply there",
+            id="offer-at-the-end-of-a-sentence",
+        ),
+        pytest.param("Renamed the worker. Shall I help with anything else?", "", id="any-help"),
+    ],
+)
+def test_a_digest_lists_what_the_last_answer_leaves(answer, left):
+    assert digest(ASKED, ("assistant", answer))[2] == left
+
+
 FACTS = st.builds(Fact, st.sampled_from(["commit", "edit", "failed"]), TEXT)
 
 
 @given(TURNS, st.lists(FACTS, max_size=6), TEXT)
 @settings(max_examples=60, deadline=None)
-def test_a_digest_has_at_most_sixty_tokens(turns, work, recap):
+def test_a_digest_has_at_most_180_tokens(turns, work, recap):
     told = compose_digest(follow({}, turns, [work], recap))
-    assert list(told) == ["asked", "done", "left"]
-    assert tokens("\n".join(f"{name.capitalize()}: {text}" for name, text in told.items())) <= 60
+    assert list(told)[:3] == ["asked", "done", "left"]
+    assert tokens("\n".join(f"{name.capitalize()}: {text}" for name, text in told.items())) <= 180
     assert all("\n" not in text for text in told.values())

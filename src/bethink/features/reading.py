@@ -85,7 +85,7 @@ def read_session(memory: Bethink, session: Session) -> Reading:
             before = dict(found.digest) or before
             for number, idea in enumerate(found.ideas, FIRST_NUMBER):
                 passages += _make_passage(turns[idea.turns[-1]], idea, number, model.name)
-        digest = before or digest
+        digest = {**digest, **before}
     except ModelError as error:
         return Reading(session.id, failure=error.message)
     count = 0

@@ -407,7 +407,10 @@ def _describe_session(
         work += [[]] if one.turn.agent is None else []
     planned = any(turn.plan for turn in spoken[-1:])
     course = follow(known.metadata.get("course", {}), texts, work, recap, planned)
-    derived = {"digest": digest or compose_digest(course, waiting), "course": course._asdict()}
+    composed = compose_digest(course, waiting)
+    checks = {name: line for name, line in composed.items() if name == "checks"}
+    whole = {**digest, **checks} if digest else composed  # a model does not see what tools did
+    derived = {"digest": whole, "course": course._asdict()}
     places = [{"cwd": turn.cwd} for turn in spoken if turn.cwd][:1]
     branches = [{"branch": turn.branch} for turn in spoken if turn.branch][-1:]
     times = [turn.at for turn in spoken if turn.at]

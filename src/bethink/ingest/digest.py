@@ -1,7 +1,7 @@
-"""Digest of a session: what was asked, done and left, in three lines of at most 60 tokens.
+"""Digest of a session: what was asked, done and left, and which checks passed, within 180 tokens.
 
 `follow` reads a page of turns and keeps what a digest needs in a `Course`, from which the next page continues. `compose_digest` writes the
-three lines: the requests that led to most work; the pull requests and commits, the report or the files (`DONE_RULES`); and what remains:
+lines: the requests that led to most work; the pull requests and commits, the last report, or else the files; and what remains:
 open work, announcements, plans, and commits that nobody pushed or merged. Unknown lines stay empty: "nothing" is left only if the end of
 the conversation says so.
 """
@@ -9,7 +9,7 @@ the conversation says so.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -22,10 +22,9 @@ from bethink.ingest.lines import (
     names_something,
     shorten_paths,
 )
-from bethink.ingest.reports import find_report, is_statement, read_report
-from bethink.ingest.sentences import measure_width
+from bethink.ingest.reports import find_headlines, is_statement, read_report
+from bethink.ingest.sentences import measure_width, prose
 from bethink.ingest.titles import (
-    REQUESTS_NAMED,
     TURN_CHARACTERS,
     Turns,
     find_answers,
@@ -40,6 +39,7 @@ from bethink.ingest.titles import (
 from bethink.language.pointing import REQUEST_POINTS_BACK
 from bethink.language.reports import (
     ALL_DONE,
+    ANNOUNCES_STEP,
     BOOKKEEPING_COMMIT,
     MERGED,
     OPENED_PR,
@@ -53,15 +53,21 @@ from bethink.model import NOTHING
 
 Work = Sequence[Sequence[Fact]]  # what tools did before each turn, and behind the last one
 
-# Widths of a digest and its lines, within 60 tokens; what was left may use what the line of what was done leaves free. Set by hand on the
-# digests of 22 sessions.
-DIGEST_WIDTH, DONE_WIDTH, ASKED_WIDTH = 214, 90, 110
-LEFT_WIDTH, LEFT_MOST = 72, 96
-REQUEST_WIDTH = 58  # of each of several requests
+# Widths of a digest and its lines, within 180 tokens with the checks; what was left may use what the line of what was done leaves free. Set by hand on the
+# digests of 12 sessions of 12 repositories: with 60 tokens most were fragments.
+DIGEST_WIDTH, DONE_WIDTH, ASKED_WIDTH = 600, 300, 200
+LEFT_WIDTH, LEFT_MOST = 160, 260
+CHECKS_WIDTH = 90  # of the checks that ran
+DELIVERED_WIDTH = 150  # of commits and pull requests before a report
+REQUEST_WIDTH = 72  # of each of several requests
+MOST_NAMED = 5  # requests of a digest
 BRIEF_CHARACTERS = 400  # of an answer that only says that work was delivered; by hand
 RECAP_CHARACTERS = 1_000  # a longer text of an agent's host is no recap
-# Facts that are kept from page to page: more than a digest of 60 tokens can show.
+# Facts that are kept from page to page: more than a digest can show.
 MOST_COMMITS, MOST_PULLS, MOST_CHECKS, MOST_EDITS, MOST_ASKED = 6, 3, 4, 4, 8
+MOST_REPORTS = 4
+REPEATED = 0.75  # share of a sentence's words from which another one says it already; by hand
+LEAST_REQUEST = 17  # width of a request beside others: "/commit", "approved", "なるほど"
 NOTHING_LEFT, NOT_PUSHED = "nothing", "not pushed"
 # Words of commands by what they check.
 CHECK_KINDS = {
@@ -74,6 +80,10 @@ CHECK_KINDS = {
     ),
     "build": frozenset("build compile make vite webpack rollup".split()),
 }
+# Files that no commit of the project would hold: plans and notes of agents, and temporary ones.
+PULL_REQUEST = re.compile(r"/pull/(\d+)|\bPR #(\d+)")
+BEGINS_NOW = re.compile(r"\W*(?:now|next)\b", re.IGNORECASE)
+OUTSIDE = re.compile(r"/\.(?:claude|codex|cursor|gemini|pi)/|^/(?:tmp|var)/|/scratchpad/|/Temp/")
 # Weight of a request: the most that tools did for it, and that it asks for work. Set by hand on 22 sessions.
 WORK_WEIGHT, WISH_WEIGHT = {"edit": 1, "commit": 2, "pull request": 2}, 1.5
 
@@ -97,7 +107,9 @@ class Course(NamedTuple):
     commits: Sequence[str] = ()
     pulls: Sequence[str] = ()  # number and title of each pull request
     edits: Sequence[str] = ()  # names of files
+    uncommitted: Sequence[str] = ()  # names of files edited since the last commit
     checks: Mapping[str, bool] = NOTHING  # command → passed the last time
+    unchecked: bool = False  # edited since the last check
     report: Sequence[str] = ()
     left: Sequence[str] = ()
     recap: bool = False  # the report is the host's, and speaks for all of the session
@@ -134,21 +146,29 @@ def _add_work(course: Course, facts: Sequence[Fact]) -> Course:
     commits = [name for what, name in facts if what == "commit"]
     pulls = [name for what, name in facts if what == "pull request"]
     edits = [path.rpartition("/")[2] for what, path in facts if what == "edit"]
-    checks = dict(course.checks)
+    checks, unchecked = dict(course.checks), course.unchecked
+    uncommitted = list(course.uncommitted)
     for what, name in facts:
         if what in ("passed", "failed"):
             # Another run of the same kind says how it is now: `bun run test` fails where `bun run test:env` passes.
             same = [known for known in checks if name_check(known) == name_check(name)]
             checks = {known: passed for known, passed in checks.items() if known not in same}
-            checks[name] = what == "passed"
+            checks[name], unchecked = what == "passed", False
         elif what in ("edit", "commit"):
             # A change since then may have mended it: nobody knows.
             checks = {known: passed for known, passed in checks.items() if passed}
+        if what == "commit":
+            uncommitted = []
+        elif what == "edit":
+            unchecked = True
+            uncommitted += [] if OUTSIDE.search(name) else [name.rpartition("/")[2]]
     return course._replace(
         commits=[*course.commits, *commits][-MOST_COMMITS:],
         pulls=[*course.pulls, *pulls][-MOST_PULLS:],
         edits=list(dict.fromkeys([*course.edits, *edits]))[-MOST_EDITS:],
+        uncommitted=list(dict.fromkeys(uncommitted)),
         checks=dict([*checks.items()][-MOST_CHECKS:]),
+        unchecked=unchecked,
     )
 
 
@@ -192,18 +212,27 @@ def _choose_request(sentences: Sequence[str]) -> Request | None:
 
 def _follow_branch(course: Course, turns: Turns, work: Work) -> Course:
     """Note which work was pushed and merged, by what tools did and by what was said."""
-    unpushed, unmerged = course.unpushed, course.unmerged
+    unpushed, unmerged, uncommitted = course.unpushed, course.unmerged, course.uncommitted
+    pulls = course.pulls
     for at, ((role, text), facts) in enumerate(zip(turns, work, strict=False), 1):
         did, end = {what for what, _ in facts}, text[-TURN_CHARACTERS:]
         if "commit" in did:
             unpushed = unpushed or NOT_PUSHED
         if did & {"push", "pull request"} or PUSHED.holds(end) or OPENED_PR.holds(end):
             unpushed = ""
+        if role == "assistant" and OPENED_PR.holds(end) and (named := PULL_REQUEST.search(end)):
+            number = f"#{named[1] or named[2]}"
+            if not any(pull.startswith(number) for pull in pulls):
+                pulls, unmerged = [*pulls, number][-MOST_PULLS:], True
+        if role == "assistant" and (PUSHED.holds(end) or MERGED.holds(end)):
+            uncommitted = ()
         merged = "merge" in did or MERGED.holds(end)
         unmerged = (unmerged or "pull request" in did) and not merged
         if role == "assistant" and turns[at][0] != "assistant":
             unpushed = next(filter(TO_PUSH.holds, read_report(text).left), unpushed)
-    return course._replace(unpushed=unpushed, unmerged=unmerged)
+    return course._replace(
+        unpushed=unpushed, unmerged=unmerged, uncommitted=uncommitted, pulls=pulls
+    )
 
 
 def _drop_idle_end(turns: Turns) -> Turns:
@@ -217,16 +246,29 @@ def _follow_end(course: Course, turns: Turns, plan: bool) -> Course:
     """Note the report, what is left, and if the last answer says that all is done."""
     role, text = turns[-1]
     first_statement = [*filter(is_statement, find_answers(turns[-1:]))][:1]
-    report = [] if plan else find_report(turns).done or course.report or first_statement
+    report = find_headlines(turns[:-1] if plan else turns, MOST_REPORTS)
+    left = _find_left(turns, plan)
+    report = [one for one in report if one not in left]
+    report = _drop_repeated([*report, *course.report]) or first_statement
     # A long report may say at any place what is left.
     delivered = len(text) <= BRIEF_CHARACTERS and (PUSHED.holds(text) or MERGED.holds(text))
     ended = ALL_DONE.holds(text) or delivered
     return course._replace(
-        report=report,
-        left=_find_left(turns, plan),
+        report=report[: 2 * MOST_REPORTS],
+        left=left,
         recap=False,
-        settled=role != "user" and ended,
+        settled=role != "user" and ended and "?" not in "".join(prose(text)[-1:]),
     )
+
+
+def _drop_repeated(sentences: Sequence[str]) -> list[str]:
+    """Leave out what an earlier one says already with nearly the same words."""
+    kept: list[tuple[str, set[str]]] = []
+    for one in list_distinct(sentences):
+        words = set(re.findall(r"\w{3,}", one.lower()))
+        if not any(len(words & known) >= REPEATED * len(words) for _, known in kept if words):
+            kept.append((one, words))
+    return [one for one, _ in kept]
 
 
 def _find_left(turns: Turns, plan: bool) -> Sequence[str]:
@@ -240,7 +282,9 @@ def _find_left(turns: Turns, plan: bool) -> Sequence[str]:
     under_way = [*filter(WORK_UNDER_WAY.holds, first_sentences(text))]
     if report.left or report.done or not under_way:
         return report.left
-    announced = [f"announced: {strip_politeness(one)}" for one in under_way if names_something(one)]
+    steps = [one for one in under_way if BEGINS_NOW.match(one) or ANNOUNCES_STEP.holds(one)]
+    steps = [*filter(names_something, steps)]
+    announced = [f"announced: {strip_politeness(one)}" for one in steps]
     return announced[:1] or find_requests(turns, len(turns))[-1:]
 
 
@@ -256,24 +300,27 @@ def _find_unanswered(turns: Turns) -> Sequence[str]:
 
 
 def compose_digest(course: Course, waiting: Sequence[str] = ()) -> dict[str, str]:
-    """Return the lines "asked", "done" and "left", within 60 tokens. `waiting` are open to-dos."""
+    """Return the lines "asked", "done", "left" and "checks", within 180 tokens. `waiting` are open to-dos."""
     done = min(DONE_WIDTH, measure_width(_describe_done(course, DIGEST_WIDTH)))
     left = choose(_list_left(course, waiting), min(LEFT_MOST, LEFT_WIDTH + DONE_WIDTH - done))
     room = min(ASKED_WIDTH, DIGEST_WIDTH - done - measure_width(left))
     asked = choose(_choose_asked(course.asked, room), room)
     room = DIGEST_WIDTH - measure_width(asked) - measure_width(left)
-    return {"asked": asked, "done": _describe_done(course, room), "left": left}
+    lines = {"asked": asked, "done": _describe_done(course, room), "left": left}
+    checks = describe_checks(course)
+    return {**lines, "checks": checks} if checks else lines
 
 
 def _choose_asked(asked: Sequence[Request], width: int) -> list[str]:
-    """Return the two or three requests that led to most work, in order; among equals the first and newest."""
+    """Return the requests that led to most work, in order; among equals the first and newest."""
+    telling = [one for one in asked if measure_width(one.text) >= LEAST_REQUEST]
+    asked = telling or asked
     ranked = _rank_requests(asked)
-    texts: list[str] = []
-    for most in (REQUESTS_NAMED, 2):
+    for most in range(MOST_NAMED, 1, -1):
         texts = list_distinct(strip_politeness(asked[at].text) for at in sorted(ranked[:most]))
-        short = [fit(text, REQUEST_WIDTH) for text in texts]
         if len(texts) < 2 or measure_width(join(texts)) <= width:
             return texts
+        short = [fit(text, REQUEST_WIDTH) for text in texts]
         if measure_width(join(short)) <= width and "…" not in "".join(short):
             return short
     return texts
@@ -299,56 +346,42 @@ def _list_left(course: Course, waiting: Sequence[str]) -> list[str]:
     left = [*(course.left or failing[-1:]), *waiting]
     if course.unpushed and not any("push" in one for one in left):
         left.append(course.unpushed)
+    if course.uncommitted:
+        left.append(_describe_uncommitted(course))
     if course.unmerged:
         left += [f"PR {pull.partition(':')[0]} open" for pull in course.pulls[-1:]]
     return list_distinct(map(shorten_paths, left)) or [NOTHING_LEFT] * course.settled
 
 
-class Done(NamedTuple):
-    """The work of a session, by one rule."""
-
-    items: Sequence[str] = ()
-    newest: bool = False  # the last items matter most
+def _describe_uncommitted(course: Course) -> str:
+    names, more = course.uncommitted[-MOST_EDITS:], len(course.uncommitted) - MOST_EDITS
+    return f"no commit seen of {', '.join(names)}" + (f" and {more} more" if more > 0 else "")
 
 
-def done_by_recap(course: Course) -> Done:
-    """The recap of the host, then the newest commits and pull requests."""
-    return Done([*course.report, *_list_deliveries(course)[::-1]]) if course.recap else Done()
-
-
-def done_by_deliveries(course: Course) -> Done:
-    """The newest pull requests and commits; those beside the work only where there is room."""
-    return Done(_list_deliveries(course), newest=True) if not course.recap else Done()
-
-
-def done_by_report(course: Course) -> Done:
-    """The report of the last answer: "Added a retry to the payment worker"."""
-    return Done(course.report) if not course.recap else Done()
-
-
-def done_by_bookkeeping(course: Course) -> Done:
-    """Commits that only keep books: "docs: update the roadmap"."""
-    return Done(course.commits, newest=True) if not course.recap else Done()
-
-
-def done_by_edits(course: Course) -> Done:
-    """The files that were edited: "edited parser.py, cache.py"."""
-    return Done([f"edited {', '.join(course.edits)}"] if course.edits else [])
-
-
-# The first of these that has something is taken.
-DONE_RULES: tuple[Callable[[Course], Done], ...] = (
-    done_by_recap,
-    done_by_deliveries,
-    done_by_report,
-    done_by_bookkeeping,
-    done_by_edits,
-)
+def describe_checks(course: Course) -> str:
+    """Return "go test, go build passed; eslint failed", with a note if files were edited after that."""
+    known = {check: passed for check, passed in course.checks.items() if name_check(check) != check}
+    parts = []
+    for word, wanted in (("passed", True), ("failed", False)):
+        names = ", ".join(check for check, passed in known.items() if passed == wanted)
+        parts += [f"{names} {word}"] if names else []
+    later = ", before the last edits" if parts and course.unchecked else ""
+    return fit("; ".join(parts), CHECKS_WIDTH) + later
 
 
 def _describe_done(course: Course, width: int) -> str:
-    done = next((done for rule in DONE_RULES if (done := rule(course)).items), Done())
-    return choose(list_distinct(map(shorten_paths, done.items)), width, done.newest)
+    """Return the newest deliveries and the last report; without either, bookkeeping commits or the edited files."""
+    delivered = list_distinct(map(shorten_paths, _list_deliveries(course)))
+    report = list_distinct(map(shorten_paths, course.report))
+    if course.recap:  # it speaks for the whole session
+        return choose([*report, *delivered[::-1]], width)
+    if not (delivered or report):
+        edits = [f"edited {', '.join(course.edits)}"] if course.edits else []
+        return choose(course.commits, width, newest=True) or choose(edits, width)
+    share = min(DELIVERED_WIDTH, width) if report else width
+    line = choose(delivered, share, newest=True)
+    room = width - measure_width(join([line, ""]))
+    return join(filter(None, [line, choose(report, room) if room > 0 else ""]))
 
 
 def _list_deliveries(course: Course) -> list[str]:

@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from bethink.ingest.lines import drop_dangling, names_something
 from bethink.ingest.sentences import prose, statements
+from bethink.language.openers import LOOSE_CONNECTIVE
 from bethink.language.pattern import compile_pattern
 from bethink.language.pointing import OFFER_POINTS_BACK
-from bethink.language.reports import REPORTS_WORK, STATES_NOTHING, WORK_UNDER_WAY
-from bethink.language.waiting import NEXT_OR_OFFER, NEXT_OR_REMAINING, REMAINING
+from bethink.language.reports import (
+    ANNOUNCES_STEP,
+    CAVEAT,
+    HANDS_COMMANDS,
+    REPORTS_WORK,
+    SAYS_ALL_PASS,
+    STATES_NOTHING,
+    WORK_UNDER_WAY,
+)
+from bethink.language.waiting import (
+    NEXT_OR_OFFER,
+    NEXT_OR_REMAINING,
+    OFFERS_ANY_HELP,
+    REMAINING,
+)
 
 END_CHARACTERS = 6_000  # end of a long answer that is read: set by hand
 MOST_REPORTED = 2  # sentences of each sort that a report keeps
+MOST_LEFT = 4
+MOST_COMMANDS = 3
+SENTENCE = 4  # words before an offer that say what it is about
+# Sentences of the last answer and of each one before it, and the first sentences among which they are looked for. By hand, on the
+# answers of 12 sessions: an answer begins with what it comes to.
+MOST_OF_LAST, MOST_OF_OTHERS, BEGINNING = 3, 1, 8
 
 
 class Report(NamedTuple):
@@ -25,10 +46,37 @@ class Report(NamedTuple):
 
 
 def find_report(turns: Sequence[tuple[str, str]]) -> Report:
-    """Return the newest report among the answers. An answer is the last turn before the user speaks again."""
+    """Return the newest report among the answers."""
+    return next((one for one in map(read_report, _list_answers(turns)) if one.done), Report())
+
+
+def _list_answers(turns: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the answers, newest first: the last turn before the user speaks again."""
     pairs = [*pairwise([*turns, ("user", "")])][::-1]
-    answers = (text for (role, text), (next_role, _) in pairs if role != "user" == next_role)
-    return next((report for report in map(read_report, answers) if report.done), Report())
+    return [text for (role, text), (next_role, _) in pairs if role != "user" == next_role]
+
+
+def find_headlines(turns: Sequence[tuple[str, str]], most: int) -> list[str]:
+    """Return how the answers begin: more sentences of the last one, then one of each before it."""
+    found: list[str] = []
+    for answer in _list_answers(turns)[:most]:
+        # A paragraph makes sense alone; an item of a list often needs its heading.
+        sentences = [*prose(answer, lists=False)[:BEGINNING], *prose(answer)[:BEGINNING]]
+        telling = [*filter(_is_headline, dict.fromkeys(sentences))]
+        if found:  # what was explained on the way is not what was done
+            telling = [one for one in telling if REPORTS_WORK.holds(one)][:MOST_OF_OTHERS]
+        # What is said of the checks of a server is seen nowhere else.
+        checked = [] if found else [*filter(SAYS_ALL_PASS.holds, telling)][:1]
+        found += list(dict.fromkeys([*telling[:MOST_OF_LAST], *checked]))
+    bare = (one.removeprefix("Done: ").removeprefix("Done — ") for one in found)
+    return [LOOSE_CONNECTIVE.sub("", one) for one in bare]
+
+
+def _is_headline(sentence: str) -> bool:
+    """Return True for a statement that says something and announces nothing."""
+    leads_in = sentence.endswith(":") and not compile_pattern(r"#\d").search(sentence)
+    passing = ANNOUNCES_STEP.holds(sentence) or leads_in
+    return is_statement(sentence) and not passing and not _find_remaining(sentence)
 
 
 def read_report(text: str) -> Report:
@@ -45,14 +93,32 @@ def read_report(text: str) -> Report:
             work = sentence.removeprefix("Done: ").removeprefix("Done — ")
             done.append(drop_dangling(work.rstrip(":")))
     listed = [one.core for one in statements(text) if one.label == "todo"]
-    return Report(done[:MOST_REPORTED], (listed or left)[:MOST_REPORTED])
+    left = [*find_commands(text), *left]
+    left = [LOOSE_CONNECTIVE.sub("", one) for one in listed or left]
+    return Report(done[:MOST_REPORTED], left[:MOST_LEFT])
+
+
+def find_commands(text: str) -> list[str]:
+    """Return the commands that a report hands to the user: "Run this from your terminal:" and a block of code."""
+    for lead, code in compile_pattern(
+        r"([^\n]{3,200}[:：])\s*\n+```\w*\n(.{3,400}?)\n```", re.DOTALL
+    ).findall(_take_end(text)):
+        if HANDS_COMMANDS.holds(lead):
+            lines = [line.strip() for line in code.split("\n") if line.strip()]
+            return [f"to run: {', '.join(lines[:MOST_COMMANDS])}"]
+    return []
 
 
 def _find_remaining(sentence: str) -> str:
     """Return what a sentence says is left: after "Next:" or "Shall I", or a clause that says so."""
     later = NEXT_OR_OFFER.find(sentence)
     if later:
-        return sentence[later.start(later.lastindex or 0) :].rstrip("?")
+        rest = sentence[later.start(later.lastindex or 0) :].rstrip("?")
+        about = sentence[: later.start()].strip(" ,;—–-")
+        idle = OFFERS_ANY_HELP.holds(rest)
+        return "" if idle else f"{about}: {rest}" if len(about.split()) >= SENTENCE else rest
+    if CAVEAT.holds(sentence):
+        return sentence
     clauses = compile_pattern(r"\s[–—-]\s|; ").split(sentence)
     return next((clause.rstrip("?") for clause in clauses if REMAINING.holds(clause)), "")
 

@@ -102,9 +102,10 @@ def statements(text: str) -> list[Statement]:
     return [each._replace(position=at) for at, each in enumerate(found[:MOST_STATEMENTS])]
 
 
-def prose(text: str) -> list[str]:
-    """Return the sentences of a text without code, output, quotations and markup."""
-    sentences = (one for block in _blocks(text) for one in split_sentences(plain(block.text)))
+def prose(text: str, lists: bool = True) -> list[str]:
+    """Return the sentences of a text without code, output, quotations and markup, or without `lists`."""
+    blocks = (block for block in _blocks(text) if lists or not block.item)
+    sentences = (one for block in blocks for one in split_sentences(plain(block.text)))
     return [one for one in sentences if any(map(str.isalnum, one))]
 
 

@@ -22,12 +22,58 @@ STATES_BEING = Pattern(
 )
 STANDING = Pattern(
     "holds every time, not only now",
-    r"\b(?:always|never|from now on|going forward|in (?:the )?future|as a rule|standing (?:item|order|rule)|whenever|(?:every|each|any) time|next time (?:you|we)"
-    r"|(?:at|on|in|for|before|after|with) (?:the \w+ of )?(?:every|each)|keep in mind|(?:code|new) standard)\b",
+    r"\b(?:always|never|from now on|going forward|in (?:the )?future|as a rule|standing (?:item|order|rule)|whenever|(?:every|each|any) time|next time (?:you|we)|for (?:future )?reference"
+    r"|(?:at|on|in|for|before|after|with) (?:the \w+ of )?(?:every|each)|keep (?:this |that |it )?in mind|(?:code|new) standard)\b",
     matches=(
         "Never open PRs against release",
         "At the start of every new session, ask",
         "Next time you push, wait",
     ),
     rejects=("Next time the tests run", "Open a PR"),
+)
+CHOOSES = Pattern(
+    "chooses between things, or limits one",
+    r"\b(?:instead(?: of)?|rather than|over the|prefer(?:red|ably)?|no longer|only|must(?:n't)?|should(?:n't)?|needs? to be|don'?t|do not|avoid|without|at (?:most|least))\b"
+    r"|\bnot (?:a|an|the|with|by|via|in|on)\b",
+    matches=("Use Valkey instead of Redis", "Only owners may delete", "It should be sorted"),
+    rejects=("Update the docs", "Not yet"),
+)
+STEP_OF_TASK = Pattern(
+    "is done with the task at hand",
+    r"\A\W*(?:wait|okay,? i approve|ok,? i approve)\b|\b(?:haha|lol)\b|\bas (?:it )?is\W*$|\b(?:do it|go ahead|proceed|continue|carry on|rerun it|run it again|no (?:code )?changes|just the (?:analysis|plan)|for now"
+    r"|(?:current|new|old|last|first|second|other) (?:way|ones?|draft|setup|version|approach|changes?)|the same (?:for|thing|way)|create a plan"
+    r"|commit the)\b|\(asked: .{0,200}\b(?:want me to|shall i|should i|may i|ready to)\b",
+    matches=("Leave the version as is.", "Do it, and commit", "The current way is OK"),
+    rejects=("Sort by name", "Never commit to main"),
+)
+WANTS_WORK = Pattern(
+    "wants something done, now",
+    r"\b(?:i(?:'d| would)? (?:want|need|like)(?: you| us)? to|we (?:want|need) to)\b",
+    matches=("I want to create a skill", "I'd like you to look"),
+    rejects=("I want small commits",),
+)
+TRAP = Pattern(
+    "says what a thing does not do, or does unasked",
+    r"\b(?:(?:does|do|did|is|are|was|will|would|can|could|has|have) ?(?:not|n't)|(?:does|do|is|are|wo|would|ca|could|has|have)n'?t|cannot|never|only|must|always|requires?"
+    r"|silently|by default|defaults to|unless|lacks?|no longer|without|unexpected(?:ly)?|ignores?|overrides?|rejects?|fails? (?:if|when|on|at|with|in))\b",
+    matches=("`bun publish` does not resolve it", "It defaults to 0", "This machine lacks git-lfs"),
+    rejects=("The page is blue", "The index is read at the start"),
+)
+FOUND_ON_THE_WAY = Pattern(
+    "an agent remarks what it finds on the way",
+    r"\W*(?:interesting|exactly|thus|this (?:fully |also )?(?:explains|confirms|means)|good|great|right|yes|i see|got it|found|confirmed|wait|hmm|ah|no \w+ (?:ones? )?exist yet"
+    r"|the (?:report|build failure|failure|test failure|error)\b|now)\b",
+    start=True,
+    matches=(
+        "Interesting — it filters nothing",
+        "Thus the command fails",
+        "The report's diagnosis",
+    ),
+    rejects=("Notes are sorted", "The index is empty"),
+)
+GUESSES = Pattern(
+    "guesses, complains, or breaks off",
+    r"\bmust (?:not )?(?:be \w+ing|have)\b|\b(?:likely|probably|seems? to)\b|\b(?:be|is|are|was|to|the|an?|of|and|or|with|for)\W*\Z|\A\W*(?:why|what|how|when|where|who)\b",
+    matches=("We must not be saving it", "Why do results always show up", "Each slice must be"),
+    rejects=("Results must be saved",),
 )

@@ -42,3 +42,11 @@ POLITENESS = Pattern(
     ),
     rejects=("okra is a vegetable", "Rename the parser", "no-op builds are slow"),
 )
+LOOSE_CONNECTIVE = Pattern(
+    "joins a sentence to the one before it",
+    r"\A(?i:(?:(?:yes|yeah|yep|ok|okay|sure)\b[,.!]? )?(?:(?:but|however|so|and|also|plus|then|besides)\b,? ){1,2}|the (?:answer|key|catch|problem|thing)(?: is)?: )(?=.)",
+    start=True,
+    fold=False,
+    matches=("But the size is 0", "Yes, and also we need docs", "The answer: it strips types"),
+    rejects=("Sorted by name", "Butter"),
+)

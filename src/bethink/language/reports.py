@@ -43,6 +43,32 @@ DIAGNOSES = Pattern(
         "The error handler logs the order id",
     ),
 )
+CAVEAT = Pattern(
+    "a report says what still fails, or what nobody tried",
+    r"\b(?:pre-?existing|flaky|not (?:yet )?(?:verified|tested|tried|run)|(?:haven'?t|have not|hasn'?t|has not|wasn'?t|was not|couldn'?t|could not|unable to)"
+    r" (?:yet )?(?:be |been )?(?:verif\w+|test(?:ed)?|run|push(?:ed)?|reproduc\w+|confirm\w*|commit(?:ted)?|deploy(?:ed)?|merg\w+)"
+    r"|still (?:\w+ ){0,3}(?:fail(?:s|ing)?|broken|existing|open\b(?! in)|unresolved|untracked|blocked)|still ha(?:s|ve)\b.{0,60}\b(?:fail|error|issue|bug|problem)\w*|known (?:issue|limitation)|left (?:un\w+ed|as[- ]is)|uncommitted)\b",
+    matches=(
+        "The broader slice still fails",
+        "I haven't pushed",
+        "The lint warning is pre-existing",
+        "Two files are still sitting there untracked",
+    ),
+    rejects=("All tests pass", "It still opens the panel", "Pushed to main"),
+)
+SAYS_ALL_PASS = Pattern(
+    "says that the checks of a server pass",
+    r"\b(?:ci|all (?:\w+ ){0,2}(?:checks|tests)|(?:checks|tests) all)\b.{0,60}\b(?:pass(?:es|ed|ing)?|green)\b",
+    matches=("All CI checks pass across Linux and macOS", "CI is fully green"),
+    rejects=("The tests of the parser pass", "All checks are slow"),
+)
+HANDS_COMMANDS = Pattern(
+    "hands commands to the user",
+    r"\b(?:run|execute|push|publish)\b.{0,60}\b(?:your(?:self| terminal| machine| shell)|locally|following|manually|to (?:push|publish|release|deploy))\b"
+    r"|(?:以下|次)(?:の\w{0,8})?を(?:実行|プッシュ)|\bf[üu]hre?n? .{0,40}\baus\b",
+    matches=("Run this from your terminal:", "以下を実行してください:"),
+    rejects=("I ran the tests:", "The run is over:"),
+)
 ALL_DONE = Pattern(
     "says that nothing is left",
     r"\bnothing (?:else|more|further|is left|left|to (?:do|commit))\b|\ball (?:done|set)\b|\btree (?:is )?clean\b|\bclean to merge\b",

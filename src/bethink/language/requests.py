@@ -6,9 +6,9 @@ from bethink.language.openers import LEAD
 from bethink.language.pattern import Pattern
 
 _VERBS = (
-    r"add|address|build|bump|change|check|clean|convert|create|delete|deploy|document|drop|extend|extract|find|fix|handle|implement|improve"
-    r"|investigate|look|make|merge|migrate|move|open|optimi[sz]e|rebase|refactor|release|remove|rename|replace|restore|review|rewrite|run|set"
-    r"|simplify|split|switch|test|try|turn|undo|update|upgrade|use|wire|write"
+    r"add|address|analy[sz]e|build|bump|change|check|clean|compare|configure|convert|create|delete|deploy|do (?:the|a|an|it|that|this)|document|drop|explain|expose|extend|extract|find|fix|generate|handle|implement|improve|increase"
+    r"|investigate|look|make|merge|migrate|move|open|optimi[sz]e|publish|rebase|refactor|release|remove|rename|repeat|replace|replicate|reply|restore|retry|review"
+    r"|rewrite|run|set|simplify|split|study|switch|test|try|turn|undo|unpublish|update|upgrade|use|verify|wire|write"
 )
 ASKS_FOR_WORK = Pattern(
     "asks for work",

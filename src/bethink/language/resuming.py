@@ -81,3 +81,29 @@ ASKS_WHAT_IS_LEFT = Pattern(
         "next, rename the parser",
     ),
 )
+_CHECKS = r"(?:(?:the|all|our|my) )?(?:(?:unit|integration|e2e|end-to-end) )?(?:tests?(?: suite)?|test suite|checks?|build|lint(?:er|ing)?|type ?check(?:s|er)?|ci|pipeline)"
+ASKS_CHECKS = Pattern(
+    "asks if the checks passed",
+    rf"{_BEGIN}(?:(?:did|do|does|have|has) {_CHECKS} (?:still |all |already )?(?:pass(?:ed)?|run|succeed(?:ed)?|fail(?:ed)?|go through|work)"
+    rf"|(?:are|is|were|was) {_CHECKS} (?:still |all |now )?(?:green|passing|failing|red|broken|clean|ok|okay|successful)"
+    rf"|(?:what(?:'s| is| was)|how (?:are|is|were|was)) (?:the )?(?:state|status|result)s? of {_CHECKS}"
+    r"|(?:laufen|liefen|sind|waren|gehen|gingen) (?:die |alle )?(?:tests?|pr[üu]fungen|checks)(?: noch| alle| jetzt)?(?: (?:durch(?:gelaufen)?|gr[üu]n|fehlgeschlagen|erfolgreich))?"
+    r"|¿?(?:pasaron|pasan|est[áa]n en verde) (?:las |los |todas las |todos los )?(?:pruebas|tests)|(?:est-ce que )?les tests (?:sont|[ée]taient)? ?(?:pass(?:ent|[ée]s?)|au vert)"
+    rf")(?: {_THEN})?{_END}"
+    r"|\W{0,6}テストは?(?:全部|すべて)?(?:通り|通っ|成功し|パスし)(?:ました|てい|た)\w{0,6}\W{0,9}\Z|\W{0,6}(?:测试|測試)(?:都|全部)?(?:通过|通過)了?(?:吗|嗎|没有)?\W{0,9}\Z",
+    start=True,
+    flags=0,
+    matches=(
+        "did the tests pass?",
+        "Are the tests green?",
+        "is the build still passing",
+        "did all checks pass last time?",
+        "sind die Tests durchgelaufen?",
+        "テストは通りましたか",
+    ),
+    rejects=(
+        "did the tests of the parser pass the old flag?",
+        "how do we run the tests?",
+        "the tests pass",
+    ),
+)

@@ -8,9 +8,7 @@ _NEXT = (
     r"|(?:what(?:'s| is) )?left):) (.{4,})"
     r"|(?:^|[。；，] ?)(?:次のステップ|次の作業|残タスク|残り|下一步|接下来|待办|剩下的?)\s?[:：]\s?(.{4,})"
 )
-_OFFER = (
-    r"(?:^|[.;,] )(?:do you want me to|would you like me to|want me to|shall i|should i) (.{4,})\?"
-)
+_OFFER = r"(?:^|[.;,—–-] )(?:do you want me to|would you like me to|want me to|shall i|should i) (.{4,})\?"
 _REMAINS = (
     r"\b(?:not (?:done |quite )?yet|(?:still|yet) (?:(?:needs?|have|has) )?to|left to do|to be done|remains to|when (?:you(?:'re| are) )?ready"
     r"|(?:awaiting|pending) (?:your|a|the)|you(?:'ll| will)? need to|(?:not|haven'?t|hasn'?t) (?:been )?(?:committed|pushed|merged|tested|implemented)"
@@ -28,6 +26,13 @@ NEXT_OR_REMAINING = Pattern(
     rf"{_NEXT}|{_REMAINS}",
     matches=("What's left: the docs", "The docs are still to be written", "It is not merged"),
     rejects=("Shall I push it?", "All is merged"),
+)
+OFFERS_ANY_HELP = Pattern(
+    "offers help with whatever comes",
+    r"(?:help|assist)\b.{0,30}\b(?:anything|something|any other)\b|(?:do|make|change|tweak|adjust|look at|check) (?:anything|something)\b",
+    start=True,
+    matches=("help with anything else", "change anything"),
+    rejects=("help set up the index", "push it"),
 )
 REMAINING = Pattern(
     "says what remains",

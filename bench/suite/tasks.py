@@ -41,6 +41,7 @@ class Setting(NamedTuple):
     quick: bool = False
     seed: int = 1
     part: int = 1
+    largest: int = 10_000
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:

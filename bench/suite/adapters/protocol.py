@@ -1,7 +1,7 @@
 """What every adapter shares: a loop that reads a request a line from stdin and answers with a line on stdout.
 
 A request is `{"verb": …, …}`, an answer `{"ok": …}`, `{"unsupported": why}` or `{"error": what}`. An adapter is a class with one method
-per verb; `load`, `prompt`, `talk` and `stats` have the plain defaults below, which an adapter replaces where its system has a way of its own.
+per verb; all verbs but `reset`, `add` and `ask` have the plain defaults below, which an adapter replaces where its system has a way of its own.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ COMMON = frozenset(
     "the and for with are was were does did what which who when where why how our your have has had this that from into can not "
     "use used you they she his her its".split()
 )
+ANSWERED, FILLED = 60, "2026-09-01T09:00:00+00:00"
 PROMPTED = 2  # what is asked for at a prompt, where a system has no way of its own
 
 
@@ -56,6 +57,55 @@ class Adapter:
     def prompt(self, text: str) -> list[dict[str, Any]]:
         """What an agent is told at a prompt without asking. Most systems have only their search: then its first two."""
         return self.ask(text, "2026-09-03T09:00:00+00:00", PROMPTED)
+
+    def read(self, turns: list[dict[str, str]], name: str, **rest: Any) -> None:
+        """Read a conversation so that it can be asked about: turn by turn, where a system has no way of its own."""
+        self.load(
+            [
+                {
+                    "id": f"{name}#{at}",
+                    "text": turn["text"],
+                    "time": turn["time"],
+                    "who": "user" if turn["role"] == "user" else "agent",
+                    "source": name,
+                }
+                for at, turn in enumerate(turns)
+            ]
+        )
+
+    def answer(self, question: str, time: str, tokens: int) -> str:
+        """Return what a search shows within a budget: whole texts, best first, the last one cut."""
+        shown, left = [], 4 * tokens  # four letters a token
+        for one in self.ask(question, time, ANSWERED):
+            shown.append(one["text"][:left])
+            left -= len(shown[-1]) + 1
+            if left <= 0:
+                break
+        return "\n".join(shown)
+
+    def learn(self, steps: list[dict[str, Any]], text: str, time: str) -> None:
+        """Store a session with a failed command and what fixed it; as one text, where a system reads no tool calls."""
+        self.load([{"id": time, "text": text, "time": time, "who": "agent", "source": "session"}])
+
+    def fail(self, step: dict[str, Any], text: str) -> str:
+        """Return what is shown after a failed command. Most systems have only their search: then its first hit."""
+        found = self.ask(text, "2026-09-30T09:00:00+00:00", 1)
+        return str(found[0]["text"]) if found else ""
+
+    def fill(self, texts: list[str]) -> None:
+        """Write many notes whose vectors are random, to measure what size costs."""
+        os.environ["SUITE_RANDOM_VECTORS"] = "1"
+        for at in range(0, len(texts), 1000):
+            items = [
+                {"id": f"f{at + n}", "text": text, "time": FILLED, "who": "user", "source": "note"}
+                for n, text in enumerate(texts[at : at + 1000])
+            ]
+            self.load(items)
+        del os.environ["SUITE_RANDOM_VECTORS"]
+
+    def briefing(self) -> str:
+        """Return what an agent is shown at the start of a session."""
+        return ""
 
     def talk(self, turns: list[dict[str, str]], **rest: Any) -> list[dict[str, str]]:
         raise Unsupported("It has no way to read a conversation by itself.")

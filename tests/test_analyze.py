@@ -842,6 +842,11 @@ def table_patterns() -> list[str]:
 @pytest.mark.parametrize("pattern", table_patterns())
 def test_a_pattern_of_the_tables_is_linear(pattern):
     compiled = re.compile(pattern)
-    for head, unit in [*(("", unit) for unit in KILLERS), *killers_for(compiled)]:
-        reason = grows_too_fast(lambda text: list(compiled.finditer(text)), long_text(head, unit))
-        assert not reason, f"{pattern!r} on {head!r} + {unit!r} * n: {reason}"
+    assert [
+        (head, unit, reason)
+        for head, unit in [*(("", unit) for unit in KILLERS), *killers_for(compiled)]
+        for reason in [
+            grows_too_fast(lambda text: list(compiled.finditer(text)), long_text(head, unit))
+        ]
+        if reason
+    ] == []

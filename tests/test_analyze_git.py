@@ -290,8 +290,11 @@ def test_where_there_is_no_history_there_is_a_reason(tmp_path, repository, monke
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
     (tmp_path / "plain").mkdir()
     reasons = {tmp_path / "plain": "not a git", repository.root: "does not have any commits yet"}
-    for root, why in reasons.items():
-        assert found(root)[0] == [] and why in found(root)[1][0]
+    assert [
+        root
+        for root, why in reasons.items()
+        if found(root)[0] != [] or why not in found(root)[1][0]
+    ] == []
     missing = ([], ["git is not installed, or the folder is gone"])
     assert found(tmp_path / "missing") == missing
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -179,7 +179,7 @@ def foreign_export(shop, attacks, known):
 
 # way in → who goes it, and what became of the ten
 TABLE = {
-    "the user's own later note": (user_note, Attacked(10, "user", 6, 8, 9)),
+    "the user's own later note": (user_note, Attacked(10, "user", 6, 8, 10)),
     "an agent by `store_memories`": (agent_note, Attacked(10, "agent", 0, 0, 1)),
     "an agent with `supersedes`": (agent_supersedes, Attacked(10, "agent", 0, 0, 0)),
     "an agent by `update_memory`": (agent_update, Attacked(0, "–", 0, 0, 0)),

@@ -373,16 +373,22 @@ def test_without_a_judge_words_make_no_contradiction(opposed):
     assert opposed(None) == 0
 
 
-def test_an_open_question_is_settled_by_each_decision(place):
+@pytest.mark.parametrize(
+    ("act", "answered"),
+    [
+        pytest.param("answered", True, id="answered"),
+        pytest.param("keep-questions", False, id="keep-questions"),
+    ],
+)
+def test_an_open_question_is_settled_by_each_decision(place, act, answered):
     asked = place.add("Should invoices be rendered on the server?", kind="question")
-    for act, answered in (("answered", True), ("keep-questions", False)):
-        (item,) = place.queue("questions")
-        assert item["memories"][0]["id"] == asked
-        done = place.act(act, asked)
-        assert place.queue("questions") == []
-        assert place.memory.one(asked).answered is answered  # left, it is open for everybody else
-        place.undo(done)
-        assert place.memory.one(asked).answered is False
+    (item,) = place.queue("questions")
+    assert item["memories"][0]["id"] == asked
+    done = place.act(act, asked)
+    assert place.queue("questions") == []
+    assert place.memory.one(asked).answered is answered  # left, it is open for everybody else
+    place.undo(done)
+    assert place.memory.one(asked).answered is False
 
 
 def test_a_useful_memory_is_promoted_to_a_rule(place, served):

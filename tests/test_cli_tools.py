@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import bethink
 from bethink.app import render as layout
-from bethink.app.cli import COMMANDS, EVERYDAY, OTHER_NAMES, console, parser, shell, story
+from bethink.app.cli import COMMAND_ALIASES, COMMANDS, EVERYDAY, console, parser, shell, story
 from bethink.app.cli.console import Bar
 from bethink.app.cli.main import find_command
 from bethink.embed import models
@@ -54,7 +54,7 @@ def test_every_form_of_help_prints_the_overview(cli, argv):
     assert cli.ok(*argv) == cli.ok("--help")
 
 
-@pytest.mark.parametrize(("name", "command"), OTHER_NAMES.items())
+@pytest.mark.parametrize(("name", "command"), COMMAND_ALIASES.items())
 def test_a_name_that_other_programs_use_runs_the_command(cli, name, command):
     assert cli.ok(name, "--help") == cli.ok(command, "--help")
 
@@ -218,8 +218,11 @@ def test_the_doctor_fixes_open_permissions(cli):
         folder.mkdir(exist_ok=True)
         folder.chmod(0o755)
     found = findings(cli)
-    for name in ("hooks folder", "folder"):
-        assert "other users can read" in found[name]["message"]
+    assert [
+        name
+        for name in ("hooks folder", "folder")
+        if "other users can read" not in found[name]["message"]
+    ] == []
     assert cli("doctor", "--fix").code == 0
     assert {path.stat().st_mode & 0o777 for path in folders} == {0o700}
 
@@ -479,10 +482,13 @@ def test_output_to_a_terminal_has_no_control_characters(cli, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     with monkeypatch.context() as patch:
         patch.setattr(sys.stdout, "isatty", lambda: True)
-        for format in ("text", "json", "csv", "md", "xml"):
-            for command in ("list", "export", "search evil", f"get {id}"):
-                shown = cli.ok(*command.split(), "--format", format)
-                assert "evil" in shown and layout.plain(shown) == shown
+        assert [
+            (format, command)
+            for format in ("text", "json", "csv", "md", "xml")
+            for command in ("list", "export", "search evil", f"get {id}")
+            for shown in [cli.ok(*command.split(), "--format", format)]
+            if "evil" not in shown or layout.plain(shown) != shown
+        ] == []
     assert cli.json("get", id)[0]["content"] == HOSTILE
 
 

@@ -9,8 +9,8 @@ from bethink.config import Config
 from bethink.errors import InvalidInput
 from bethink.features import inbox, tending
 from bethink.ingest.compare import MOST_KNOWN, MOST_PAIRS
-from bethink.ingest.reconcile import CONTRADICTS, LONGEST, MARKS, ORDERS, RETIRES, SAME
-from bethink.ingest.wording import tell_apart
+from bethink.ingest.reconcile import CONTRADICTS, LONGEST_COMPARED, MARKS, ORDERS, RETIRES, SAME
+from bethink.ingest.wording import are_distinct
 from bethink.model import TRUST, Passage
 
 OLD = "The CAN bus runs at 250 kbit/s on the gearbox harness."
@@ -74,11 +74,17 @@ def test_restoring_undoes_the_replacement(memory, tell):
     assert set(texts(memory.search(QUESTION))) == {OLD, NEW}
 
 
-def test_what_was_restored_is_not_asked_about_again(memory, tell):
+@pytest.mark.parametrize(
+    "queue",
+    [
+        pytest.param("contradictions", id="contradictions"),
+        pytest.param("duplicates", id="duplicates"),
+    ],
+)
+def test_what_was_restored_is_not_asked_about_again(memory, tell, queue):
     old, _ = tell(replaces=RETIRES)
     memory.restore(old)
-    for queue in ("contradictions", "duplicates"):
-        assert not inbox.list_queue(memory, queue).items
+    assert not inbox.list_queue(memory, queue).items
 
 
 def test_statements_that_replace_each_other_in_turn_stay_a_chain(memory, clock, effects):
@@ -111,7 +117,7 @@ def test_an_earlier_statement_that_is_told_later_is_retired_by_the_known_one(
     ("text", "asked"),
     [
         pytest.param("CAN", False, id="a-single-word"),
-        pytest.param("CAN bus " * (LONGEST // 4), False, id="a-long-text"),
+        pytest.param("CAN bus " * (LONGEST_COMPARED // 4), False, id="a-long-text"),
         pytest.param(NEW, True, id="a-statement"),
     ],
 )
@@ -257,7 +263,7 @@ def test_dedup_can_be_switched_off_in_the_settings(open_memory, effects, clock):
     ],
 )
 def test_other_words_are_not_told_apart(one, other):
-    assert not tell_apart(one, other)
+    assert not are_distinct(one, other)
 
 
 @pytest.mark.parametrize(

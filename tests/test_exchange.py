@@ -74,8 +74,11 @@ def test_an_export_comes_back_as_it_was(cli, tmp_path, store_kind):
     counts = {"added": 6, "relations": 2, "kinds": kinds, "format": "export"}
     assert {name: value for name, value in done.items() if value} == counts
     assert exported(cli) == before
-    for mode in ("keyword", "vector"):
-        assert cli.json("search", "kept in Redis", "--mode", mode)[0]["id"] == third
+    assert [
+        mode
+        for mode in ("keyword", "vector")
+        if cli.json("search", "kept in Redis", "--mode", mode)[0]["id"] != third
+    ] == []
     assert cli.json("list", "--entity", "Redis")[0]["id"] == third
     assert {relation["type"] for relation in before[second]["relations"]} == {"supersedes"}
     assert cli.json("index")["memories"] == {"added": 0, "kept": 1, "retired": 0}
@@ -145,10 +148,13 @@ def test_an_incomplete_history_is_refused(cli, tmp_path):
 def test_an_untrusted_file_claims_nothing(cli, tmp_path):
     table = STRANGERS_FILE_CLAIMS
     cli.ok("import", strange(cli, tmp_path, *(claimed for claimed, _ in table)))
-    for one, (claimed, stored) in zip(exported(cli).values(), table, strict=True):
-        assert {name: one[name] for name in stored} == stored, claimed
-        assert [event["action"] for event in one["history"]] == ["add"]
-        assert max(one["created_at"], one["updated_at"]) < "2999"
+    assert [
+        one
+        for one, (_, stored) in zip(exported(cli).values(), table, strict=True)
+        if {name: one[name] for name in stored} != stored
+        or [event["action"] for event in one["history"]] != ["add"]
+        or max(one["created_at"], one["updated_at"]) >= "2999"
+    ] == []
 
 
 def test_personal_memories_are_imported_only_on_request(cli, tmp_path):
@@ -508,8 +514,11 @@ def test_an_unedited_note_changes_nothing(cli, vault):
 
 def test_a_vault_is_exported_into_itself_again(cli, vault):
     cli.add("Lines that Windows\r\nended")
-    for folder in (vault, os.path.relpath(vault, cli.project)):
-        assert cli("export", "--format", "vault", str(folder)).code == 0
+    assert [
+        folder
+        for folder in (vault, os.path.relpath(vault, cli.project))
+        if cli("export", "--format", "vault", str(folder)).code != 0
+    ] == []
     assert len(list(vault.glob("*/*.md"))) == 6
 
 
@@ -517,12 +526,12 @@ def test_a_foreign_folder_is_not_overwritten(cli, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     (other / "mine.md").write_text("mine")
-    for words, said in (
+    cases = [
         (("--format", "vault", other), "not a Bethink vault"),
         (("--format", "vault"), "goes with"),
         ((other,), "goes with"),
-    ):
-        assert said in cli.fails("export", *words, code=2)
+    ]
+    assert [words for words, said in cases if said not in cli.fails("export", *words, code=2)] == []
     into = ("--format", "vault", other / "mine.md")
     assert "Not a directory" in cli.fails("export", *into, code=1)
 

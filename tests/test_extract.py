@@ -231,10 +231,13 @@ HEDGES_LOWER_CONFIDENCE = [
 def test_the_wording_tells_the_kind_and_how_sure_it_is():
     for kind, text in CLASSIFIED:
         assert classify(text)[0] == kind
-    for firm, hedged in HEDGES_LOWER_CONFIDENCE:
-        assert classify(firm)[0] == classify(hedged)[0]
-        assert 0.75 <= classify(firm)[1] <= 1
-        assert classify(hedged)[1] < classify(firm)[1] - 0.1
+    assert [
+        firm
+        for firm, hedged in HEDGES_LOWER_CONFIDENCE
+        if classify(firm)[0] != classify(hedged)[0]
+        or not 0.75 <= classify(firm)[1] <= 1
+        or classify(hedged)[1] >= classify(firm)[1] - 0.1
+    ] == []
     sure = "definitely confirmed, always, never, certainly: it is final and proven"
     unsure = "maybe perhaps possibly I guess it might be, not sure, no idea, probably I think"
     assert classify("It is verified: the disk is full.")[1] > classify("The disk is full.")[1]
@@ -480,8 +483,9 @@ def test_extract_fills_in_what_is_open_keeps_what_was_given_and_cuts_what_is_lon
     assert extract(given) == given._replace(importance=3.0)
     assert extract(Passage("x", importance=0.0, confidence=0.0)).importance == 0.0
     weights = {"gotcha": 7, "preference": 6, "fact": 5, "general": 5, "context": 3}
-    for kind, importance in weights.items():
-        assert extract(Passage("something", kind=kind)).importance == importance
+    assert {
+        kind: extract(Passage("something", kind=kind)).importance for kind in weights
+    } == weights
 
 
 ENTITIES = [

@@ -403,9 +403,12 @@ def test_links_are_not_followed_but_a_root_reached_through_one_gives_the_same_pa
     assert {one for one in found if isinstance(one, Skipped)} == {Skipped(u, why) for u in outside}
     tree(tmp_path, {"real/docs/a.md": ""})
     (tmp_path / "link").symlink_to("real")
-    for start in ("real/docs", "link/docs"):
-        for base in ("real", "link"):
-            assert uris(tmp_path / start, tmp_path / base) == ["docs/a.md"]
+    assert [
+        (start, base)
+        for start in ("real/docs", "link/docs")
+        for base in ("real", "link")
+        if uris(tmp_path / start, tmp_path / base) != ["docs/a.md"]
+    ] == []
 
 
 TEXT_DECODED = [

@@ -315,8 +315,11 @@ def test_no_command_shows_an_agent_hostile_text_in_any_format(place, cli, monkey
 
 def test_an_agents_export_is_fenced_as_text_and_can_be_read_back_as_data(place, cli, monkeypatch):
     monkeypatch.setenv("CLAUDECODE", "1")
-    for form in ("text", "md"):
-        assert cli.ok("export", "--format", form).startswith("<bethink-memory ")
+    assert [
+        form
+        for form in ("text", "md")
+        if not cli.ok("export", "--format", form).startswith("<bethink-memory ")
+    ] == []
     file = cli.home / "export.jsonl"
     cli.ok("export", "--jsonl", "--output", str(file))
     assert_clean(file.read_text("utf-8"), "export into a file")
@@ -391,9 +394,9 @@ def test_resources_over_http_are_fenced_after_redaction(place, server, era):
                 found = [await client.read_resource(one.uri) for one in listed]
                 return [part.text for one in found for part in one.contents]
 
-    for text in asyncio.run(read()):
-        assert_clean(text, "a resource over HTTP")
-        assert text.startswith("<bethink-memory ")
+    texts = asyncio.run(read())
+    assert_clean("\n".join(texts), "resources over HTTP")
+    assert [text for text in texts if not text.startswith("<bethink-memory ")] == []
 
 
 # Hooks
@@ -429,7 +432,7 @@ EXITS = {
     },
     "stderr.write": {
         "app/cli/console.py:talk",
-        "app/cli/console.py:says_yes",  # asks at a terminal
+        "app/cli/console.py:ask_yes_no",  # asks at a terminal
         "app/cli/console.py:write",  # a bar at a terminal
         "app/cli/main.py:main",
     },

@@ -89,9 +89,12 @@ def stage(cli, monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "bin" / "bethink")])
     # Token budgets count the letters of a home, so there are always as many.
     home = tmp_path / "x".ljust(140 - len(str(tmp_path)), "x") / "ada"
-    fixed = {"HOME": home, "PATH": tmp_path / "bin", "TZ": "UTC", "COLUMNS": 200}
+    fixed = {"HOME": home, "PATH": tmp_path / "bin", "TZ": "UTC"}
     for name, value in {**fixed, "LANG": "C.UTF-8", "GIT_CONFIG_NOSYSTEM": 1}.items():
         monkeypatch.setenv(name, str(value))
+    # Without COLUMNS, output that is captured is not wrapped: where a line breaks would depend on the length of paths in it.
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr("bethink.app.render.width", lambda: 120)
     time.tzset()
     monkeypatch.setattr(time, "time", lambda: Clock.at)
     # Ids are made of this: each begins with eight digits of its own, as if they were a minute apart.

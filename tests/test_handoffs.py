@@ -262,9 +262,11 @@ def test_a_handoff_is_read_from_stdin(cli):
 def test_a_handoff_is_read_from_a_file(cli):
     head(cli.project, "ref: refs/heads/main\n")
     (cli.project / "note.md").write_text("From a file.\n## Done\n- all\n")
-    for status in ("saved", "unchanged"):
-        saved = cli.json("handoff", "save", "--file", "note.md", "--next", "rest")
-        assert saved["status"] == status
+    assert [
+        status
+        for status in ("saved", "unchanged")
+        if cli.json("handoff", "save", "--file", "note.md", "--next", "rest")["status"] != status
+    ] == []
     assert cli.json("handoff")["next_steps"] == ["rest"]
 
 

@@ -296,21 +296,29 @@ def test_a_briefing_keeps_to_its_budget(shop):
             memory.add_many(passages, dedup=False)
         long = handoffs.Handoff("Long " * 700, next_steps=("step " * 150,) * 20)
         handoffs.save_handoff(memory, long)
-    for budget in (600, 300, 150, 60, 0):
+
+    def brief(budget):
         (shop.home / "config.toml").write_text(f"briefing_tokens = {budget}\n")
-        told = shop.start()
-        assert tokens(told) <= budget
-        assert ("Decided and learned" in told) or budget < 600
+        return shop.start()
+
+    shown = {budget: brief(budget) for budget in (600, 300, 150, 60, 0)}
+    assert [budget for budget, text in shown.items() if tokens(text) > budget] == []
+    assert "Decided and learned" in shown[600]
 
 
 def test_a_prompt_keeps_to_its_budget(shop):
     long = "it keeps the carts of all customers " * 40
     for number in range(9):
         shop.add(f"Valkey cluster replica {number}: {long}", "fact", dedup=False)
-    for budget in (400, 200, 100, 5, 0):
+
+    def ask(budget):
         (shop.home / "config.toml").write_text(f"prompt_tokens = {budget}\n")
-        told = shop.ask("Valkey cluster replica", session_id=str(budget))
-        assert tokens(told) <= budget and ("Valkey cluster replica" in told) == (budget > 5)
+        return shop.ask("Valkey cluster replica", session_id=str(budget))
+
+    shown = {budget: ask(budget) for budget in (400, 200, 100, 5, 0)}
+    assert [budget for budget, text in shown.items() if tokens(text) > budget] == []
+    answered = [budget for budget, text in shown.items() if "Valkey cluster replica" in text]
+    assert answered == [400, 200, 100]
 
 
 def test_rules_that_an_agent_loads_itself_are_not_repeated(shop):
@@ -355,14 +363,20 @@ def test_an_old_memory_is_shown_only_if_it_is_important(shop, monkeypatch):
     assert "deploy" in told and "ten years" in told and "tabs" not in told
 
 
-def test_memories_about_the_current_folder_come_first(shop, monkeypatch):
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        pytest.param("web", "mailer", id="web"),
+        pytest.param("billing", "ledger", id="billing"),
+    ],
+)
+def test_memories_about_the_current_folder_come_first(shop, monkeypatch, part, expected):
     shop.add("We deploy from main", "decision")
     monkeypatch.setattr("bethink.hooks.briefing.MOST_KEPT", 1)
-    for part, file in (("mailer", "web/mail.py"), ("ledger", "billing/ledger.py")):
-        shop.add(f"The {part} in {file} retries twice", "gotcha", entities=[f"file:{file}"])
-    for part, expected in (("web", "mailer"), ("billing", "ledger")):
-        (shop.project / part).mkdir()
-        assert expected in shop.start(cwd=str(shop.project / part), session_id=part)
+    for name, file in (("mailer", "web/mail.py"), ("ledger", "billing/ledger.py")):
+        shop.add(f"The {name} in {file} retries twice", "gotcha", entities=[f"file:{file}"])
+    (shop.project / part).mkdir()
+    assert expected in shop.start(cwd=str(shop.project / part), session_id=part)
 
 
 NO_SYNTAX = [
@@ -412,8 +426,9 @@ def test_personal_memories_are_recalled_in_every_project(shop):
 def test_a_prompt_of_any_size_is_answered(shop):
     shop.add(REPLICA, "decision")
     trace = "\n".join(f'File "/srv/a{n}.py", line {n}' for n in range(5000))
-    for text in ("x" * 300_000, "a b " * 100_000, trace, "🦀" * 999):
-        assert shop.ask(text) == ""
+    assert [
+        text for text in ("x" * 300000, "a b " * 100000, trace, "🦀" * 999) if shop.ask(text) != ""
+    ] == []
 
 
 def test_a_document_does_not_crowd_out_other_memories(shop):
@@ -557,8 +572,8 @@ def test_at_most_two_preferences_are_recalled(shop, weighing):
     for text in ("Use pnpm", "Ask Jo before adding a package", "No GPL", "Tea comes in tins"):
         shop.add(text, "preference", dedup=False)
     judge = Opinion("pnpm", "Jo", "GPL")
-    for number in (2, 1, 0):
-        assert weighing(judge, "pull in leftpad").count("preference") == number
+    recalled = [weighing(judge, "pull in leftpad").count("preference") for _ in range(3)]
+    assert recalled == [2, 1, 0]
 
 
 def test_the_user_s_word_takes_the_place_of_a_document(shop, weighing):

@@ -106,24 +106,37 @@ def test_an_opencode_database_in_use_is_read(opencode):
     assert transcript.lines == len(turns) + transcript.skipped.total()
 
 
-def test_an_opencode_database_is_read_in_pages(opencode):
+@pytest.mark.parametrize(
+    "limits",
+    [
+        pytest.param({"page_turns": 1}, id="page-turns"),
+        pytest.param({"page_bytes": 1}, id="page-bytes"),
+        pytest.param({"page_turns": 3, "page_bytes": 100}, id="page-turns-3"),
+    ],
+)
+def test_an_opencode_database_is_read_in_pages(opencode, limits):
     turns, _transcript = read(opencode.path)
     expected, _ = read(opencode.path)
-    for limits in ({"page_turns": 1}, {"page_bytes": 1}, {"page_turns": 3, "page_bytes": 100}):
-        position, turns = base.START, []
-        while page := next(paged(agents.read(opencode.path, position), **limits), None):
-            turns += page.turns
-            position = stored(page.position)
-        assert turns == expected
+    position, turns = base.START, []
+    while page := next(paged(agents.read(opencode.path, position), **limits), None):
+        turns += page.turns
+        position = stored(page.position)
+    assert turns == expected
 
 
-def test_the_outcome_of_a_tool_is_read(opencode):
-    for code, outcome in ((0, "passed"), (1, "failed")):
-        state = {"status": "completed", "input": {"command": "pytest"}, "metadata": {"exit": code}}
-        call = {"type": "tool", "tool": "bash", "callID": "c1", "state": state}
-        opencode.say(f"msg_5{code}", AGENT, call)
-        opencode.say(f"msg_5{code}", AGENT, {"type": "text", "text": "Done.", "time": DONE})
-        assert read(opencode.path)[0][-1].work == (Fact(outcome, "pytest"),)
+@pytest.mark.parametrize(
+    ("code", "outcome"),
+    [
+        pytest.param(0, "passed", id="passed"),
+        pytest.param(1, "failed", id="failed"),
+    ],
+)
+def test_the_outcome_of_a_tool_is_read(opencode, code, outcome):
+    state = {"status": "completed", "input": {"command": "pytest"}, "metadata": {"exit": code}}
+    call = {"type": "tool", "tool": "bash", "callID": "c1", "state": state}
+    opencode.say(f"msg_5{code}", AGENT, call)
+    opencode.say(f"msg_5{code}", AGENT, {"type": "text", "text": "Done.", "time": DONE})
+    assert read(opencode.path)[0][-1].work == (Fact(outcome, "pytest"),)
 
 
 def test_an_answer_that_is_being_written_is_given_when_it_is_done(opencode):

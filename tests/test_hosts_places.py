@@ -65,14 +65,20 @@ def test_the_newest_transcript_comes_first(tmp_path):
     assert [path.stem for path in agents.locate("claude", {}, tmp_path)] == ["new", "middle", "old"]
 
 
-def test_opencode_databases_are_located(tmp_path):
+@pytest.mark.parametrize(
+    ("environment", "more"),
+    [
+        pytest.param({}, [], id="no-variable"),
+        pytest.param({"OPENCODE_DB": "mine.db"}, ["mine.db"], id="opencode-db"),
+    ],
+)
+def test_opencode_databases_are_located(tmp_path, environment, more):
     folder = tmp_path / ".local" / "share" / "opencode"
     folder.mkdir(parents=True)
     for name in ("opencode.db", "opencode-beta.db", "mine.db", "opencode.db-wal"):
         (folder / name).touch()
-    for environment, more in (({}, []), ({"OPENCODE_DB": "mine.db"}, ["mine.db"])):
-        found = agents.locate("opencode", environment, tmp_path)
-        assert sorted(path.name for path in found) == [*more, "opencode-beta.db", "opencode.db"]
+    found = agents.locate("opencode", environment, tmp_path)
+    assert sorted(path.name for path in found) == [*more, "opencode-beta.db", "opencode.db"]
 
 
 def test_a_missing_transcript_is_refused(tmp_path):

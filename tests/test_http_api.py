@@ -78,8 +78,11 @@ def test_a_session_is_found_by_a_prefix_of_its_id(api, served):
     api.fails("GET /sessions/zz", 404)
     s0 = {"session": "s0"}
     asked = {"GET /sessions/s0": {}, "GET /memories": s0, "GET /search": {"query": "x", **s0}}
-    for address, sent in asked.items():
-        assert "s00, s01, s02" in str(problem(api.send(address, **sent), 409))
+    assert [
+        address
+        for address, sent in asked.items()
+        if "s00, s01, s02" not in str(problem(api.send(address, **sent), 409))
+    ] == []
     assert api.list(session="s01") == []
 
 
@@ -141,10 +144,12 @@ def test_every_reference_of_the_description_leads_to_a_schema():
     assert set(find_in(http_api.describe(), "$ref")) == known
 
 
-def test_every_part_of_a_path_is_a_parameter():
-    for address, about in list_described():
-        declared = {one["name"] for one in about["parameters"] if one["in"] == "path"}
-        assert declared == set(re.findall(r"\{(\w+)\}", address)), address
+@pytest.mark.parametrize(
+    ("address", "about"), [pytest.param(*one, id=one[0]) for one in list_described()]
+)
+def test_every_part_of_a_path_is_a_parameter(address, about):
+    declared = {one["name"] for one in about["parameters"] if one["in"] == "path"}
+    assert declared == set(re.findall(r"\{(\w+)\}", address)), address
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda one: f"{one.method} {one.path}")
@@ -386,9 +391,11 @@ def test_no_log_line_holds_a_question_a_text_or_a_token(served, client, caplog):
 def test_a_name_that_holds_a_secret_is_refused(served):
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     told = {"memories": [{"content": "Told under a name that is a secret"}]}
-    for where in ({"container": secret}, {"project": f"team:{secret}"}):
-        found = problem(served.owner.post(f"{V1}/memories", params=where, json=told), 422)
-        assert secret not in str(found)
+    assert [
+        where
+        for where in ({"container": secret}, {"project": f"team:{secret}"})
+        if secret in str(problem(served.owner.post(f"{V1}/memories", params=where, json=told), 422))
+    ] == []
     kept = [file.read_bytes() for file in served.file.parent.rglob("*") if file.is_file()]
     assert not any(secret.lower().encode() in text.lower() for text in kept)
 

@@ -60,9 +60,12 @@ def test_uninstall_leaves_every_file_as_it_was(cli, home, name, kind):
     for one in (*dry["files"], *installed["files"]):
         one["backup"] = bool(one["backup"])
     assert dry["files"] == installed["files"], "and shows all"
-    for backup in (cli.home / "backups" / "agents").iterdir():
-        assert backup.read_bytes() in {before[file][1] for file in SHARED[name]}
-        assert stat.S_IMODE(backup.stat().st_mode) == 0o600
+    assert [
+        backup
+        for backup in (cli.home / "backups" / "agents").iterdir()
+        if backup.read_bytes() not in {before[file][1] for file in SHARED[name]}
+        or stat.S_IMODE(backup.stat().st_mode) != 0o600
+    ] == []
     there = tree(home)
     assert set(statuses(cli.json(*words)).values()) == {"unchanged"}
     planned = statuses(cli.json("uninstall", "--dry-run"))

@@ -43,10 +43,12 @@ def test_what_was_put_into_json_can_be_taken_out_to_the_byte(name, document):
     assert put.kept == ()
     assert put_entries(put.text, entries, name) == put, "a second time changes nothing"
     before, after = edit.parse(text), edit.parse(put.text)
-    for entry in entries:
-        there = edit.value_at(after, entry.path)
-        listed = entry.kind in ("hook", "item")
-        assert entry.value in there if listed else there == entry.value
+    assert [
+        entry
+        for entry in entries
+        for there in [edit.value_at(after, entry.path)]
+        if not (entry.value in there if entry.kind in ("hook", "item") else there == entry.value)
+    ] == []
     assert list(before) == [key for key in after if key in before], "the order stays"
     taken = take_entries(put.text, entries, name, text)
     assert edit.parse(taken) == before
@@ -82,10 +84,14 @@ MEMBER_TAKEN_OUT = [
 
 
 def test_what_is_put_in_looks_like_the_rest_and_one_member_is_taken_out_alone():
-    for document, unit, end in LOOKS_LIKE_REST:
-        gaps = [f"\n{unit * depth}" if unit else "" for depth in (1, 2, 3, 4)]
-        middle = BETHINK.format(s=gaps[0], t=gaps[1], u=gaps[2], v=gaps[2] or " ", w=gaps[3])
-        assert put_entries(DOCUMENTS[document], SERVER, "cursor").text.endswith(middle + end)
+    assert [
+        document
+        for document, unit, end in LOOKS_LIKE_REST
+        for gaps in [[f"\n{unit * depth}" if unit else "" for depth in (1, 2, 3, 4)]]
+        if not put_entries(DOCUMENTS[document], SERVER, "cursor").text.endswith(
+            BETHINK.format(s=gaps[0], t=gaps[1], u=gaps[2], v=gaps[2] or " ", w=gaps[3]) + end
+        )
+    ] == []
     for text, index, expected in MEMBER_TAKEN_OUT:
         value = edit.parse(text)
         del value[list(value)[index] if isinstance(value, dict) else index]
@@ -118,14 +124,17 @@ def test_what_the_user_changed_meanwhile_stays_and_an_upgrade_changes_our_comman
         changed = put.replace(*EDITS[made])
         assert changed != put
         assert take_entries(changed, entries, "claude", text) == text.replace(*EDITS[made])
-    for name, part, text, mine, tuned in UPGRADES:
-        toml = name == "codex"
-        put = put_entries(text, wanted(name, part), name, toml).text.replace(mine, tuned)
-        newer = wanted(name, part, PLACE._replace(words=("/new/bethink",)))
-        upgraded = put_entries(put, newer, name, toml).text
-        assert tuned in upgraded
-        assert upgraded == put.replace("/opt/my tools/bethink", "/new/bethink")
-        assert take_entries(upgraded, newer, name, text, toml) == text
+    assert [
+        name
+        for name, part, text, mine, tuned in UPGRADES
+        for toml in [name == "codex"]
+        for put in [put_entries(text, wanted(name, part), name, toml).text.replace(mine, tuned)]
+        for newer in [wanted(name, part, PLACE._replace(words=("/new/bethink",)))]
+        for upgraded in [put_entries(put, newer, name, toml).text]
+        if tuned not in upgraded
+        or upgraded != put.replace("/opt/my tools/bethink", "/new/bethink")
+        or take_entries(upgraded, newer, name, text, toml) != text
+    ] == []
 
 
 NO_JSON = (
@@ -215,11 +224,15 @@ def test_what_was_put_into_toml_can_be_taken_out_to_the_byte(document):
     assert put.text.startswith(text)
     assert put_entries(put.text, CODEX, "codex", toml=True) == put
     assert take_entries(put.text, CODEX, "codex", text, toml=True).strip() == text.strip()
-    for added in ('\n[projects."/x"]\ntrust = 1\n', "[mcp_servers.bethink.tools.a]\nmode = 1\n"):
-        shorter = take_entries(put.text + added, CODEX, "codex", text, toml=True)
-        assert "bethink" not in edit.parse(shorter, toml=True).get("mcp_servers", {})
-        assert ("trust" in added) == ('projects."/x"' in shorter)
-        assert shorter.startswith(text.rstrip("\n"))
+    cases = ['\n[projects."/x"]\ntrust = 1\n', "[mcp_servers.bethink.tools.a]\nmode = 1\n"]
+    assert [
+        added
+        for added in cases
+        for shorter in [take_entries(put.text + added, CODEX, "codex", text, toml=True)]
+        if "bethink" in edit.parse(shorter, toml=True).get("mcp_servers", {})
+        or ("trust" in added) != ('projects."/x"' in shorter)
+        or (not shorter.startswith(text.rstrip("\n")))
+    ] == []
 
 
 def test_what_somebody_else_made_is_kept_in_groups_servers_and_tables():

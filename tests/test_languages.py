@@ -12,7 +12,7 @@ from bethink.ingest.effects import EFFECTS
 from bethink.ingest.extract import classify
 from bethink.ingest.reconcile import Neighbour, reconcile
 from bethink.ingest.redact import redact
-from bethink.ingest.wording import say_the_same
+from bethink.ingest.wording import are_equivalent
 from bethink.language.detect import find_language
 from bethink.language.times import find_period
 from bethink.model import Filter, Memory
@@ -167,7 +167,9 @@ def test_what_is_said_about_a_secret_is_kept(text):
 
 
 def test_a_denial_at_the_end_is_no_repetition():
-    assert not say_the_same("Wir deployen freitags immer", "Wir deployen freitags immer nicht mehr")
+    assert not are_equivalent(
+        "Wir deployen freitags immer", "Wir deployen freitags immer nicht mehr"
+    )
 
 
 # The second model, with a stand-in that knows a few words of two languages

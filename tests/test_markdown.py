@@ -154,11 +154,13 @@ def test_sections_begin_at_headers():
     ],
 )
 def test_a_long_section_is_split_between_sentences(text, sizes, pattern):
-    found = by_headers(GUIDE, overlap=0)
-    for size in sizes:
-        found = by_headers(text, size, 0)
-        assert joined(found) == text and all(len(chunk.text) <= size for chunk in found)
-        assert all(re.search(pattern, chunk.text) for chunk in found)
+    assert [
+        size
+        for size in sizes
+        for found in [by_headers(text, size, 0)]
+        if (joined(found) != text or not all(len(chunk.text) <= size for chunk in found))
+        or not all(re.search(pattern, chunk.text) for chunk in found)
+    ] == []
 
 
 @pytest.mark.parametrize("percent", range(15, 51))
@@ -310,10 +312,13 @@ def test_long_lines_are_split_between_sentences():
 def test_an_overlap_is_the_end_of_the_chunk_before(percent, share):
     found = by_headers(SENTENCES, 1000, percent)
     assert not found[0].overlap
-    for before, chunk in pairwise(found):
-        assert before.text.rstrip().endswith(chunk.overlap)
-        assert not share or chunk.overlap.startswith("Sentence")
-        assert share * 333 <= len(chunk.overlap) <= len(before.text) * share
+    assert [
+        before
+        for before, chunk in pairwise(found)
+        if not before.text.rstrip().endswith(chunk.overlap)
+        or (share and (not chunk.overlap.startswith("Sentence")))
+        or (not share * 333 <= len(chunk.overlap) <= len(before.text) * share)
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -377,9 +382,12 @@ def test_joined_windows_are_the_text(body, tokens, overlap, first_line):
     assert joined(found) == body
     assert all(len(chunk.text) + len(chunk.overlap) <= tokens * 4 for chunk in found)
     assert [chunk.lines[0] for chunk in found[:1]] == [first_line][: len(found)]
-    for before, chunk in pairwise(found):
-        assert before.lines[1] <= chunk.lines[0] <= before.lines[1] + 1
-        assert chunk.overlap in before.text
+    assert [
+        before
+        for before, chunk in pairwise(found)
+        if not before.lines[1] <= chunk.lines[0] <= before.lines[1] + 1
+        or chunk.overlap not in before.text
+    ] == []
 
 
 def whole(text, uri="notes/a.md"):
@@ -535,14 +543,14 @@ def test_broken_frontmatter_is_a_warning(block, line):
         pytest.param("title: A, b", "title", "A, b", id="title-b"),
     ],
 )
-def test_a_directive_is_read_in_each_of_its_forms(field, name, value):
+@pytest.mark.parametrize("form", WHERE_DIRECTIVES_STAND)
+def test_a_directive_is_read_in_each_of_its_forms(field, name, value, form):
     comment = field.replace(": ", "=", 1)
     before = "" if name == "importance" else "importance: 3\n"
-    for form in WHERE_DIRECTIVES_STAND:
-        text = form.format(field, comment, before)
-        page = parse(text)
-        assert page.directives[name] == value, text
-        assert page.warnings == ()
+    text = form.format(field, comment, before)
+    page = parse(text)
+    assert page.directives[name] == value, text
+    assert page.warnings == ()
 
 
 @pytest.mark.parametrize(
@@ -695,15 +703,21 @@ FRONTS = ["", "---\n", "---\ntitle: x\n---\n", "---\r\na: [\r\n---\r\n", "---\nt
 
 @settings(max_examples=80, deadline=None)
 @given(text=texts, front=st.sampled_from(FRONTS))
-def test_passages_cite_the_lines_that_hold_them(text, front):
+@pytest.mark.parametrize(
+    "style",
+    [
+        pytest.param(by_headers, id="by-headers"),
+        pytest.param(by_lines, id="by-lines"),
+    ],
+)
+def test_passages_cite_the_lines_that_hold_them(text, front, style):
     page = parse(front + text)
     lines = re.split(r"\r\n?|\n", front + text)
-    for style in (by_headers, by_lines):
-        for passage in passages(page, "a.md", style(page.body, 100, 15, page.first_line)):
-            first, last = passage.lines or (0, 0)
-            assert 1 <= first <= last <= len(lines)
-            assert passage.content.strip() == passage.content != ""
-            assert passage.content[-1] in "".join(lines[first - 1 : last])
+    for passage in passages(page, "a.md", style(page.body, 100, 15, page.first_line)):
+        first, last = passage.lines or (0, 0)
+        assert 1 <= first <= last <= len(lines)
+        assert passage.content.strip() == passage.content != ""
+        assert passage.content[-1] in "".join(lines[first - 1 : last])
 
 
 HOSTILE = {

@@ -428,9 +428,14 @@ def test_an_expired_memory_is_found_only_on_request(talk, place):
     with direct(place) as memory:
         one = memory.add("The badger permit is on the wall", expires_at=memory.clock() + DAY).id
         memory.clock = lambda start=memory.clock: start() + 2 * DAY
-        for given, expected in (({}, 0), ({"include_expired": True}, 1)):
-            found = use_tool(memory, "search_memories", query="badger permit", **given)
-            assert found.count("on the wall") == expected
+        assert [
+            given
+            for given, expected in (({}, 0), ({"include_expired": True}, 1))
+            if use_tool(memory, "search_memories", query="badger permit", **given).count(
+                "on the wall"
+            )
+            != expected
+        ] == []
         memory.forget(one)
 
 
@@ -772,8 +777,11 @@ def test_memories_of_other_projects_do_not_exist_here(talk, place, tmp_path):
         ("store_handoff", {"summary": "x", "memory_ids": [foreign]}),
         ("store_memories", {"memories": [{"content": "x", "supersedes": [foreign]}]}),
     ]
-    for tool, arguments in calls:
-        assert "There is no memory" in talk.refused(tool, **arguments)
+    assert [
+        tool
+        for tool, arguments in calls
+        if "There is no memory" not in talk.refused(tool, **arguments)
+    ] == []
     assert "other project" not in talk.search_memories(query="password of the other project")
     with pytest.raises(MCPError, match="There is no memory"):
         talk("read_resource", f"bethink://memory/{foreign}")
@@ -898,6 +906,15 @@ def test_the_project_is_taken_from_the_start_or_the_call(tmp_path, way):
 
 
 @pytest.mark.parametrize("way", ["option", "call"])
-def test_broken_codex_metadata_name_no_project(way):
-    for turn in (None, "text", [], {}, {"workspaces": None}):
-        assert _codex_workspaces({"x-codex-turn-metadata": turn}) == []
+@pytest.mark.parametrize(
+    "turn",
+    [
+        pytest.param(None, id="none"),
+        pytest.param("text", id="text"),
+        pytest.param([], id="list"),
+        pytest.param({}, id="mapping"),
+        pytest.param({"workspaces": None}, id="workspaces"),
+    ],
+)
+def test_broken_codex_metadata_name_no_project(way, turn):
+    assert _codex_workspaces({"x-codex-turn-metadata": turn}) == []

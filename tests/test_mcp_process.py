@@ -28,7 +28,7 @@ LISTS = ("tools/list", "prompts/list", "resources/templates/list")
 HEAVY = {"mcp", "pydantic", "asyncio", "numpy", "apsw", "bethink.api", "bethink.app.mcp.server"}
 RUN = "import sys; from bethink.app.cli.main import main; sys.exit(main(['mcp']))"
 # The server that never takes a slow client for a silent one, and does not load the rest ahead of time.
-PATIENT = f"import bethink.app.mcp as greeting; greeting.LISTED = greeting.UNLISTED = 99; {RUN}"
+PATIENT = f"import bethink.app.mcp as greeting; greeting.PAUSE_AFTER_LIST = greeting.PAUSE_BEFORE_LIST = 99; {RUN}"
 # The server without its quick greeting: it answers no line by itself.
 WHOLE = f"import bethink.app.mcp as greeting; greeting._LONGEST = 0; {RUN}"
 # The server with one tool in its place that does something else.
@@ -93,18 +93,18 @@ WRONG_REQUESTS = [
 ]
 
 
-def test_a_broken_message_gets_an_error(bare):
-    for line, code in NO_MESSAGES:
-        bare.send(line)
-        answer = bare.read()
-        # What only a parser cannot take is answered under its id: its sender does not wait for another answer.
-        known = 7 if code == -32700 and '"id": 7' in str(line) else None
-        assert (answer["id"], answer["error"]["code"]) == (known, code), str(line)[:200]
+@pytest.mark.parametrize(("line", "code"), NO_MESSAGES)
+def test_a_broken_message_gets_an_error(bare, line, code):
+    bare.send(line)
+    answer = bare.read()
+    # What only a parser cannot take is answered under its id: its sender does not wait for another answer.
+    known = 7 if code == -32700 and '"id": 7' in str(line) else None
+    assert (answer["id"], answer["error"]["code"]) == (known, code), str(line)[:200]
 
 
-def test_a_wrong_request_gets_an_error(bare):
-    for method, params, code in WRONG_REQUESTS:
-        assert bare.ask(method, **params)["error"]["code"] == code, method
+@pytest.mark.parametrize(("method", "params", "code"), WRONG_REQUESTS)
+def test_a_wrong_request_gets_an_error(bare, method, params, code):
+    assert bare.ask(method, **params)["error"]["code"] == code, method
 
 
 def test_the_server_continues_after_broken_messages(bare):

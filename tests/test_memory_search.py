@@ -52,8 +52,11 @@ def test_a_long_question_finds_the_one_word_that_fits(memory):
 def test_a_threshold_cuts_off_lower_scores(memory):
     told(memory, OWLS)
     bar = memory.search("snowy owl by day").hits[1].score + 1e-9
-    for threshold, number in ((bar, 1), (1, 0)):
-        assert len(memory.search("snowy owl by day", threshold=threshold).hits) == number
+    assert [
+        threshold
+        for threshold, number in ((bar, 1), (1, 0))
+        if len(memory.search("snowy owl by day", threshold=threshold).hits) != number
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -135,9 +138,13 @@ def test_a_search_with_explicit_limits_is_not_cut(hashing):
     few, by_words = "purple elephant submarine chandelier tax law", {"mode": "keyword"}
     # Who says what fits, or narrows the search, gets it all.
     narrow = hashing.filter(kinds=("general", "fact", "domain"))
-    for more in ({"threshold": 0.0}, {"filter": narrow}, {"profile": "explore"}):
-        every = hashing.search(few, **by_words, **more)
-        assert len(every.hits) > 3 and every.hints[:1] == (NOTHING_FITS,), more
+    cases = [{"threshold": 0.0}, {"filter": narrow}, {"profile": "explore"}]
+    assert [
+        more
+        for more in cases
+        for every in [hashing.search(few, **by_words, **more)]
+        if len(every.hits) <= 3 or every.hints[:1] != (NOTHING_FITS,)
+    ] == []
 
 
 def test_a_search_by_meaning_is_not_cut(hashing):
@@ -174,10 +181,12 @@ def test_a_profile_decides_between_votes_or_relevance(hashing):
     exact = hashing.add("TypeScript compiler options").id
     voted = hashing.add("TypeScript build tools").id
     hashing.vote(voted, 10)
-    for seed in range(10):
-        for profile, first in (("frequent", voted), ("fact_check", exact)):
-            found = order(hashing, "TypeScript compiler", profile=profile, seed=seed)
-            assert found[0] == first, profile
+
+    def find_first(profile):
+        found = [order(hashing, "TypeScript compiler", profile=profile, seed=n) for n in range(10)]
+        return {ids[0] for ids in found}
+
+    assert (find_first("frequent"), find_first("fact_check")) == ({voted}, {exact})
 
 
 def test_exploring_changes_the_order_with_the_seed(hashing):

@@ -6,7 +6,7 @@ import pytest
 
 from bethink.api import Bethink
 from bethink.config import Config
-from bethink.ingest.wording import say_the_same
+from bethink.ingest.wording import are_equivalent
 from bethink.judge import Judge
 from bethink.store.sqlite import SqliteStore
 
@@ -512,12 +512,12 @@ def open_memory(local, judge, tmp_path_factory):
 
 @pytest.mark.parametrize(("new", "old"), ALIKE)
 def test_words_that_say_the_same_are_recognised(new, old):
-    assert say_the_same(new, old)
+    assert are_equivalent(new, old)
 
 
 @pytest.mark.parametrize(("new", "old"), DIFFERENT)
 def test_words_that_say_something_else_are_recognised(new, old):
-    assert not say_the_same(new, old)
+    assert not are_equivalent(new, old)
 
 
 @pytest.mark.parametrize(("new", "old"), ALIKE)

@@ -54,6 +54,32 @@ def test_done_closes_nothing_if_one_id_is_wrong(cli):
     assert open_texts(cli) == ["Rotate the signing key"]
 
 
+def test_done_closes_the_only_item_with_these_words(cli):
+    cli.add("Write the retry policy for invoices", "--kind", "todo")
+    cli.add("Rotate the signing key", "--kind", "todo")
+    cli.ok("done", "retry", "POLICY")
+    assert open_texts(cli) == ["Rotate the signing key"]
+
+
+def test_done_finds_the_words_of_a_closed_item_to_reopen(cli):
+    cli.add("Rotate the signing key", "--kind", "todo")
+    cli.ok("done", "signing key")
+    cli.ok("done", "signing key", "--open")
+    assert open_texts(cli) == ["Rotate the signing key"]
+
+
+def test_done_closes_nothing_if_several_items_have_the_words(cli):
+    ids = [cli.add(text, "--kind", "todo") for text in ("Rotate the key", "Order the key")]
+    refused = cli("done", "the key")
+    assert (refused.code, len(open_texts(cli))) == (1, 2)
+    assert all(id[:13] in refused.err for id in ids)
+
+
+def test_done_names_words_that_no_open_item_has(cli):
+    refused = cli("done", "buy", "milk")
+    assert "No open to-do, question or problem has the id or the words 'buy milk'." in refused.err
+
+
 def test_an_agent_closes_a_persons_item_by_its_id(cli, monkeypatch):
     id = cli.add("Rotate the signing key", "--kind", "todo")
     monkeypatch.setenv("CLAUDECODE", "1")

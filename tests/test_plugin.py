@@ -47,9 +47,12 @@ def test_manifests_are_of_this_version():
     assert set(loaded(NEUTRAL / "plugin.json")) <= {*allowed.split(), "extensions"}
     (server,) = loaded(NEUTRAL / "mcp.json")["mcpServers"].values()
     assert server["type"] == "stdio" and "/" not in server["command"]
-    for folder, forks in ((NEUTRAL, False), (PLUGIN, True)):
-        text = (folder / "skills" / "remember" / "SKILL.md").read_text("utf-8")
-        assert ("context: fork" in text) == forks
+    assert [
+        folder
+        for folder, forks in ((NEUTRAL, False), (PLUGIN, True))
+        if ("context: fork" in (folder / "skills" / "remember" / "SKILL.md").read_text("utf-8"))
+        != forks
+    ] == []
     assert os.access(LAUNCHER, os.X_OK)
 
 
@@ -173,7 +176,11 @@ def test_a_server_started_in_the_plugins_folder_goes_to_the_project(machine, tmp
     plugin.mkdir()
     installed(machine.tools, "pwd\n")
     monkeypatch.chdir(project)
-    for folder, expected in ((plugin, project), (tmp_path, tmp_path)):
-        command = server_command(NEUTRAL / "mcp.json")
-        started = machine.start(command, folder, PLUGIN_ROOT=str(plugin))
-        assert started.stdout.strip() == str(expected)
+    assert [
+        folder
+        for folder, expected in ((plugin, project), (tmp_path, tmp_path))
+        if machine.start(
+            server_command(NEUTRAL / "mcp.json"), folder, PLUGIN_ROOT=str(plugin)
+        ).stdout.strip()
+        != str(expected)
+    ] == []

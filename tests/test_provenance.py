@@ -36,10 +36,12 @@ def command(*words):
 
 @pytest.mark.parametrize("form", [pytest.param(form, id=form.name) for form in FORMS])
 def test_what_comes_in_this_form_is_not_the_users_word(form):
-    for turn in attack_forms.turns((form,)):
-        own = find_own(turn.text)
-        assert turn.claim[CORE] not in own.text, turn.text
-        assert not own.whole, turn.text
+    assert [
+        turn
+        for turn in attack_forms.turns((form,))
+        for own in [find_own(turn.text)]
+        if turn.claim[CORE] in own.text or own.whole
+    ] == []
 
 
 @pytest.mark.parametrize("turn", [pytest.param(turn, id=turn.name) for turn in OWN])

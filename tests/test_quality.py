@@ -39,5 +39,6 @@ def test_recall_stays_above_its_floor_and_words_do_as_well_without_any_model(
     assert measured["hybrid"]["MRR"] >= max(halves) - 0.02
     monkeypatch.setenv("BETHINK_EMBEDDING", "none")
     (row,) = bench.run([SET], ["keyword"])
-    for measure in bench.MEASURES:
-        assert row[measure] == measured["keyword"][measure]
+    assert [
+        measure for measure in bench.MEASURES if row[measure] != measured["keyword"][measure]
+    ] == []

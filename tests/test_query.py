@@ -650,6 +650,5 @@ def test_every_string_is_a_question(raw):
     assert not (query.since and query.until) or query.since < query.until
     # What is stored and sent to a model must be encodable.
     texts = [query.text, *(term.text for term in query.terms), *query.entities]
-    for text in (*texts, *query.identifiers):
-        assert "\x00" not in text.encode().decode()
+    assert [text for text in (*texts, *query.identifiers) if "\x00" in text.encode().decode()] == []
     assert (show(query.expression) is None) == (query.expression is None)

@@ -104,11 +104,14 @@ def test_a_question_gets_first_what_it_asks_for_also_when_it_only_points(memory)
     for question, title in CODE_COMES_FIRST:
         best = memory.search(question).hits[0].memory
         assert (best.kind, best.summary) == ("code", title.format(best.path))
-    for question, expected in ABOUT_TIME:
-        answer = memory.search(question)
-        assert texts(answer) == expected
-        assert answer.query.recap and answer.total == len(expected)
-        assert bool(answer.hints) == (not expected)
+    assert [
+        question
+        for question, expected in ABOUT_TIME
+        for answer in [memory.search(question)]
+        if texts(answer) != expected
+        or (not answer.query.recap or answer.total != len(expected))
+        or bool(answer.hints) != (not expected)
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -251,7 +254,5 @@ def test_what_held_at_the_time_that_was_asked_about_comes_first_and_no_time_hide
     assert moved.search("what did we use for the orders database in 2019?").hits
     # The question about the event is not asked without end.
     assert moved.search("before we moved before we moved before we moved").total >= 0
-    for question, expected in EVENTS:
-        assert find_event(question) == expected, question
-    for text, english in ENGLISH:
-        assert is_english(text) is english, text
+    assert [find_event(question) for question, _ in EVENTS] == [expected for _, expected in EVENTS]
+    assert [text for text, english in ENGLISH if is_english(text) is not english] == []

@@ -22,14 +22,14 @@ from bethink.ingest.reconcile import (
 )
 from bethink.ingest.wording import (
     adds_nothing,
+    are_equivalent,
     contrasts,
+    ends_old_value,
     find_code_tokens,
     find_quantities,
     is_correction,
     makes_one_claim,
     mentions,
-    say_the_same,
-    says_old_value_is_over,
     states_change_of,
 )
 from bethink.language.change import find_change
@@ -370,7 +370,7 @@ ALIKE = [
 
 @pytest.mark.parametrize(("new", "old"), ALIKE)
 def test_the_same_words_say_the_same(new, old):
-    assert say_the_same(new, old)
+    assert are_equivalent(new, old)
 
 
 @pytest.mark.parametrize(("new", "old"), ALIKE)
@@ -460,7 +460,7 @@ DIFFERENT = [
 
 @pytest.mark.parametrize(("new", "old"), DIFFERENT)
 def test_a_word_a_number_a_denial_or_a_sign_makes_a_difference(new, old):
-    assert not say_the_same(new, old)
+    assert not are_equivalent(new, old)
 
 
 @pytest.mark.parametrize(("new", "old"), DIFFERENT)
@@ -559,7 +559,7 @@ BILLING = "We use MySQL for billing"
     ],
 )
 def test_a_text_says_that_the_old_value_is_over_if_it_names_value_and_subject(new, old, over):
-    assert says_old_value_is_over(new, old) is over
+    assert ends_old_value(new, old) is over
 
 
 @pytest.mark.parametrize(

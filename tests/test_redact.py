@@ -100,9 +100,12 @@ TOKENS = {
 @pytest.mark.parametrize("hidden", [pytest.param(one, id=name) for name, one in HIDDEN.items()])
 @pytest.mark.parametrize("token", [pytest.param(one, id=name) for name, one in TOKENS.items()])
 def test_an_invisible_character_does_not_hide_a_token(token, hidden):
-    for inside in (token[:3] + hidden + token[3:], hidden.join(token)):
-        left = redact(f"key {inside} here").text
-        assert left.startswith("key [REDACTED:") and left.endswith("] here")
+    assert [
+        inside
+        for inside in (token[:3] + hidden + token[3:], hidden.join(token))
+        for left in [redact(f"key {inside} here").text]
+        if not left.startswith("key [REDACTED:") or not left.endswith("] here")
+    ] == []
 
 
 def test_a_password_with_a_zero_width_space_in_its_name_is_removed():

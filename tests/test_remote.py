@@ -75,18 +75,24 @@ def test_a_request_under_a_key_is_done_once_by_any_server(offline, tmp_path, mon
         assert one.owner.get(f"{V1}/memories").json()["total"] == 2
 
 
-def test_different_writes_under_one_key_are_all_done(store):
+@pytest.mark.parametrize(
+    ("part", "hash"),
+    [
+        pytest.param("sources", "hash", id="sources"),
+        pytest.param("vanish", None, id="vanish"),
+    ],
+)
+def test_different_writes_under_one_key_are_all_done(store, part, hash):
     names = ("a.md", "b.md")
     for name in names:
         tell(store, f"Of {name}", source=name, source_type="markdown")
-    for part, hash in (("sources", "hash"), ("vanish", None)):
-        for _ in range(2):  # the second time under the same key
-            once = http_api.OnceStore(store, part)
-            for name in names:
-                read = Source(name, "markdown", "hash") if part == "sources" else name
-                once.write(Batch(at=NOW, **{part: ((HERE, read),)}))
-        known = [source_of(store, HERE, name) for name in names]
-        assert [source and source.hash for source in known] == [hash, hash]
+    for _ in range(2):  # the second time under the same key
+        once = http_api.OnceStore(store, part)
+        for name in names:
+            read = Source(name, "markdown", "hash") if part == "sources" else name
+            once.write(Batch(at=NOW, **{part: ((HERE, read),)}))
+    known = [source_of(store, HERE, name) for name in names]
+    assert [source and source.hash for source in known] == [hash, hash]
 
 
 def test_a_project_is_synced_through_the_server(anna, served, cli, tmp_path, monkeypatch):
@@ -185,14 +191,19 @@ def test_an_address_that_cannot_be_used_is_told_and_a_large_memory_is_sent_alone
     assert [part.records for part in parts] == [records[:1], records[1:]]
 
 
-def test_a_token_comes_from_the_environment_and_is_never_shown(cli, served, monkeypatch):
+@pytest.mark.parametrize(
+    ("token", "code", "said"),
+    [
+        pytest.param("", 1, "asks for a key", id="asks-for-a-key"),
+        pytest.param("two words", 2, "", id="two-words"),
+        pytest.param("rcl_wrong", 1, "refused the key", id="rcl-wrong"),
+    ],
+)
+def test_a_token_comes_from_the_environment_and_is_never_shown(
+    cli, served, monkeypatch, token, code, said
+):
     monkeypatch.delenv("BETHINK_TOKEN", raising=False)
-    for token, code, said in (
-        ("", 1, "asks for a key"),
-        ("two words", 2, ""),
-        ("rcl_wrong", 1, "refused the key"),
-    ):
-        if token:
-            monkeypatch.setenv("BETHINK_TOKEN", token)
-        told = cli.fails("sync", "--with", served.address, "--as", "shop", code=code)
-        assert said in told and (not token or token not in told)
+    if token:
+        monkeypatch.setenv("BETHINK_TOKEN", token)
+    told = cli.fails("sync", "--with", served.address, "--as", "shop", code=code)
+    assert said in told and (not token or token not in told)

@@ -102,8 +102,7 @@ def test_nobody_is_asked_without_need_and_the_kind_that_is_asked_for_stays_first
     memory.add("We decided that the barn owl hunts on Tuesdays", kind="decision")
     first = memory.search("what did we decide about the barn owl hunt?", rerank=True).hits[0]
     assert first.memory.kind == "decision"
-    for text, asks in QUESTIONS:
-        assert is_question(text) == asks, text
+    assert [is_question(text) for text, _ in QUESTIONS] == [asks for _, asks in QUESTIONS]
 
 
 @pytest.mark.parametrize("kind", ["document", "code"])
@@ -142,16 +141,22 @@ def uploads(open_memory):
         ),
     ],
 )
-def test_a_document_comes_behind_what_the_user_says_otherwise(uploads, said, disputed):
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param({}, id="search"),
+        pytest.param({"rerank": True}, id="rerank"),
+    ],
+)
+def test_a_document_comes_behind_what_the_user_says_otherwise(uploads, said, disputed, how):
     uploads.add(said)
-    for how in ({}, {"rerank": True}):
-        found = uploads.search(UPLOADS, **how).hits
-        assert [hit.memory.kind == "document" for hit in found[:2]] == [not disputed, disputed], how
-        document = found[1 if disputed else 0]
-        told = [relation.type for relation, _ in document.related]
-        assert told == ["contradicts"] * disputed
-        pages = [uploads.search(UPLOADS, limit=1, offset=at, **how).hits for at in (0, 1)]
-        assert [page[0].memory.id for page in pages] == [hit.memory.id for hit in found], how
+    found = uploads.search(UPLOADS, **how).hits
+    assert [hit.memory.kind == "document" for hit in found[:2]] == [not disputed, disputed], how
+    document = found[1 if disputed else 0]
+    told = [relation.type for relation, _ in document.related]
+    assert told == ["contradicts"] * disputed
+    pages = [uploads.search(UPLOADS, limit=1, offset=at, **how).hits for at in (0, 1)]
+    assert [page[0].memory.id for page in pages] == [hit.memory.id for hit in found], how
 
 
 @pytest.mark.parametrize(
@@ -191,13 +196,19 @@ def test_only_what_holds_there_and_nobody_settled_disputes_a_document(uploads, s
 
 
 @pytest.mark.parametrize("how", [{}, {"rerank": True}], ids=["search", "rerank"])
-def test_without_a_judge_that_can_be_asked_meaning_answers(uploads, monkeypatch, how):
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(FileNotFoundError("judge.onnx"), id="judge-onnx"),
+        pytest.param(RuntimeError("INVALID_PROTOBUF"), id="invalid-protobuf"),
+    ],
+)
+def test_without_a_judge_that_can_be_asked_meaning_answers(uploads, monkeypatch, how, error):
     uploads.add(NO_LONGER)
-    for error in (FileNotFoundError("judge.onnx"), RuntimeError("INVALID_PROTOBUF")):
-        monkeypatch.setattr(uploads.judge, "_load", Mock(side_effect=error))
-        answer = uploads.search(UPLOADS, **how)
-        assert (answer.mode, len(answer.hits)) == ("hybrid", 2)
-        assert f"The judge cannot be asked: {error}" in answer.hints[-1]
+    monkeypatch.setattr(uploads.judge, "_load", Mock(side_effect=error))
+    answer = uploads.search(UPLOADS, **how)
+    assert (answer.mode, len(answer.hits)) == ("hybrid", 2)
+    assert f"The judge cannot be asked: {error}" in answer.hints[-1]
 
 
 def test_only_the_first_few_are_read_and_of_each_the_part_that_fits(memory, judge):

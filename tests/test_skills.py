@@ -95,8 +95,12 @@ def commands(name):
 
 def test_no_skill_puts_text_of_the_user_on_the_command_line_and_remember_has_its_own_context():
     """A question may hold quotes, `$(…)` and backticks; every place for one is between quoted marks."""
-    for name in ("remember", "memory", *(f"references/{one}" for one in USERS_WORDS)):
-        assert [line for line, stdin in commands(name) if stdin and "<<" not in line], name
+    cases = ["remember", "memory", *(f"references/{one}" for one in USERS_WORDS)]
+    assert [
+        name
+        for name in cases
+        if not [line for line, stdin in commands(name) if stdin and "<<" not in line]
+    ] == []
     hostile = "'; touch stolen; echo \"$(touch stolen)`touch stolen`\n"
     block = next(block for block in SHELL.findall(skill("remember")[1]) if "<<" in block)
     told = HEREDOC.fullmatch(block)

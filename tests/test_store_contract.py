@@ -398,10 +398,13 @@ def test_an_abbreviated_id_is_a_unique_prefix(twins):
     every = [memory.id for memory in twins.scan(everything(HERE, OTHER))]
     short = twins.abbreviate(every)
     assert list(short) == every
-    for id, prefix in short.items():
-        assert len(prefix) >= 8 and not prefix.endswith("-")
-        assert [other for other in every if other.startswith(prefix)] == [id]
-        assert twins.resolve(prefix) == id
+    assert [
+        id
+        for id, prefix in short.items()
+        if (len(prefix) < 8 or prefix.endswith("-"))
+        or [other for other in every if other.startswith(prefix)] != [id]
+        or twins.resolve(prefix) != id
+    ] == []
 
 
 def test_a_backup_holds_everything(store, march, backend, tmp_path):
@@ -622,15 +625,13 @@ def test_the_history_keeps_both_values_of_a_change(store):
     assert added.number < changed.number
 
 
-def test_each_field_can_be_changed(store):
+@pytest.mark.parametrize("fields", WRITING_EACH_FIELD_CAN, ids="-".join)
+def test_each_field_can_be_changed(store, fields):
     (memory,) = tell(store, "The limit is 10", importance=5.0)
+    change(store, memory.id, **fields)
     (now,) = store.get([memory.id])
-    for number, fields in enumerate(WRITING_EACH_FIELD_CAN):
-        (memory,) = tell(store, f"a text {number}")
-        change(store, memory.id, **fields)
-        (now,) = store.get([memory.id])
-        assert {name: getattr(now, name) for name in fields} == fields
-        assert [event.action for event in store.history(memory.id)] == ["add", "update"]
+    assert {name: getattr(now, name) for name in fields} == fields
+    assert [event.action for event in store.history(memory.id)] == ["add", "update"]
 
 
 def test_a_use_leaves_no_history(store):
@@ -655,10 +656,14 @@ def test_relations_are_found_from_both_ends(store):
     a, b, c = (memory.id for memory in tell(store, *"abc"))
     builds, contradicts = Relation(a, b, "builds_on"), Relation(c, a, "contradicts")
     write(store, relate=(builds, builds, contradicts))
-    for id, expected in ((a, {builds, contradicts}), (b, {builds}), (c, {contradicts})):
-        found = store.relations([id])
-        assert {relation[:3] for relation in found} == {relation[:3] for relation in expected}
-        assert {relation.created_at for relation in found} == {NOW}
+    cases = [(a, {builds, contradicts}), (b, {builds}), (c, {contradicts})]
+    assert [
+        id
+        for id, expected in cases
+        for found in [store.relations([id])]
+        if {relation[:3] for relation in found} != {relation[:3] for relation in expected}
+        or {relation.created_at for relation in found} != {NOW}
+    ] == []
     assert len(store.relations([a, b, c])) == 2
 
 
@@ -724,8 +729,11 @@ def test_a_note_has_no_neighbours_in_its_document(store):
         put(store, passage, sources=(read,), retire=((HERE, uri),))
     again = [make("told twice") for _ in range(2)]
     put(store, *again, unique=False)
-    for id in (passage.id, told.id, again[0].id):
-        assert [memory.id for memory in store.around(id, 9, 9)] == [id]
+    assert [
+        id
+        for id in (passage.id, told.id, again[0].id)
+        if [memory.id for memory in store.around(id, 9, 9)] != [id]
+    ] == []
 
 
 def test_a_note_survives_the_move_of_its_document(store):
@@ -824,7 +832,9 @@ def test_a_purge_takes_cached_vectors_of_every_version(store):
         return {each for each, key in every.items() if key in found}
 
     memory = make(text, section="Old", **PAGE)
-    put(store, memory, cache={key.hex(): [vector(each)] for each, key in every.items()})
+    put(store, memory)
+    cache = {key.hex(): [vector(each)] for each, key in every.items()}
+    write(store, model=MODEL, cache=cache)
     change(store, memory.id, "reread", section="New")
     edit(store, memory, edited)
     assert cached() == set(every)

@@ -280,8 +280,11 @@ def test_a_database_of_an_earlier_version_is_migrated(dump, path):
     found = [f"01900000-0000-7000-8000-00000000000{n}" for n in (1, 2, 3, 4)]
     old, new, page, mine = store.get(found)
     texts = "in MySQL|in Redis|from main|to spaces".split("|")
-    for memory, text in zip((old, new, page, mine), texts, strict=True):
-        assert memory.content.endswith(text)
+    assert [
+        memory
+        for memory, text in zip((old, new, page, mine), texts, strict=True)
+        if not memory.content.endswith(text)
+    ] == []
     assert stores.ids(store.scan(filter)) == set(found)
     assert (old.superseded_by, old.valid_to) == (new.id, day(2))
     assert old.entities == (Entity("MySQL", "technology"),)
@@ -291,7 +294,7 @@ def test_a_database_of_an_earlier_version_is_migrated(dump, path):
     assert [event.action for event in store.history(mine.id)] == ["add", "update"]
     assert [relation.type for relation in store.relations([old.id])] == ["supersedes"]
     assert store.find_purged([content_hash("The wedding is in May")])
-    assert set(store.read_cache([bytes(16)], MODEL)) == {bytes(16)}
+    assert store.read_cache([bytes(16)], MODEL) == {}  # the cache begins anew
     read = Source("docs/deploy.md", "markdown", "hash", 9, {})
     assert store.find_source("docs/deploy.md") == (HERE, read)
     assert stores.by_words(store, "sessions redis", filter)[0] == new.id

@@ -60,8 +60,11 @@ def test_a_kept_passage_is_found_by_its_new_heading(memory):
         (found,) = memory.get(id)
         assert (found.section, found.lines, found.position) == (section, (40, 44), 1)
         assert len(memory.history(id)) == events  # only a new heading is told in its history
-    for mode in ("keyword", "vector"):
-        assert memory.search("nocturnal mammals", mode=mode).hits[0].memory.id == id
+    assert [
+        mode
+        for mode in ("keyword", "vector")
+        if memory.search("nocturnal mammals", mode=mode).hits[0].memory.id != id
+    ] == []
     assert not memory.check(deep=True)
 
 

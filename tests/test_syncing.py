@@ -106,8 +106,8 @@ def test_a_memory_of_one_laptop_is_found_on_the_other(anna, ben, store):
     assert anna.sync() == SyncReport(pushed=1)
     assert store.scopes() == {TEAM: "shop"}
     assert ben.sync() == SyncReport(pulled=1)
-    for found in (stores.by_words(ben.store, "redis"), stores.by_meaning(ben.store, told.content)):
-        assert found == [told.id]
+    cases = [stores.by_words(ben.store, "redis"), stores.by_meaning(ben.store, told.content)]
+    assert [found for found in cases if found != [told.id]] == []
     assert ben.store.get([told.id])[0] == anna.store.get([told.id])[0]
     added, updated = ben.store.history(told.id)
     assert (added.actor, added.action, updated.action) == ("user", "add", "update")
@@ -255,9 +255,11 @@ def test_forgetting_or_purging_is_synced(anna, ben, store):
     change(ben.store, purged.id, importance=9.0, at=day(25))  # a purge wins over it
     assert anna.sync() == SyncReport(merged=1, removed_there=1)
     assert ben.sync() == SyncReport(merged=1, removed_here=1)
-    for each in (store, ben.store):
-        assert each.get([purged.id]) == []
-        assert each.find_purged([stores.content_hash("Purged")])
+    assert [
+        each
+        for each in (store, ben.store)
+        if each.get([purged.id]) != [] or not each.find_purged([stores.content_hash("Purged")])
+    ] == []
     assert texts(ben.store) == {"Kept"}
     assert ben.sync() == anna.sync() == NOTHING
 
@@ -282,8 +284,12 @@ def test_a_restored_memory_is_synced(anna, ben, store):
 def test_the_same_text_from_two_people_is_stored_once(anna, ben, store):
     (one,), (other,) = (tell(each.store, "We deploy from main") for each in (anna, ben))
     round_robin(anna, ben)
-    for each, scope, id in ((anna.store, HOME, one), (ben.store, HOME, other), (store, TEAM, one)):
-        assert [memory.id for memory in each.scan(everything(scope))] == [id.id]
+    cases = [(anna.store, HOME, one), (ben.store, HOME, other), (store, TEAM, one)]
+    assert [
+        each
+        for each, scope, id in cases
+        if [memory.id for memory in each.scan(everything(scope))] != [id.id]
+    ] == []
     assert anna.sync() == ben.sync() == NOTHING
 
 

@@ -115,8 +115,11 @@ def test_a_member_uses_the_web_page_until_the_token_is_revoked(cli, team, monkey
     assert "Signed in as <bdi>ben</bdi>" in other.get("/").text
     listed = other.get("/search").text
     assert "The shop opens at nine" in listed and "Anna likes tea" not in listed
-    for path in ("/", "/inbox", "/timeline", "/graph", "/projects", address):
-        assert other.get(path).status_code == 200, path
+    assert [
+        path
+        for path in ("/", "/inbox", "/timeline", "/graph", "/projects", address)
+        if other.get(path).status_code != 200
+    ] == []
     cli.ok("token", "revoke", "anna")
     gone = browser.get("/")
     assert gone.status_code == 401 and "revoked" in gone.text
@@ -328,8 +331,11 @@ def test_a_personal_database_has_no_team(cli):
 def test_no_command_prints_a_database_password(cli):
     url = f"postgresql://anna:hunter2@127.0.0.1:{postgres.free_port()}/team?sslpassword=hunter2"
     told = f"config database {url}|config|config database|config --json|add x|doctor|stats"
-    for result in (cli(*words.split()) for words in f"{told}|init --dry-run".split("|")):
-        assert "hunter2" not in result.out + result.err
+    assert [
+        result
+        for result in (cli(*words.split()) for words in f"{told}|init --dry-run".split("|"))
+        if "hunter2" in result.out + result.err
+    ] == []
     assert "cannot be reached" in cli.fails("search", "tea", code=1)
     assert "hunter2" in (cli.home / "config.toml").read_text()
 

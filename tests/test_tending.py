@@ -38,7 +38,7 @@ def test_what_says_the_same_is_listed_and_left_alone_if_it_changed(memory, tell,
     first, second, _ = tell(*SAME, OTHER)
     memory.vote(first, 1)
     (pair,) = tending.find_duplicates(memory)
-    assert (pair.keep.id, pair.other.id, pair.reason) == (first, second, tending.SAYS_THE_SAME)
+    assert (pair.keep.id, pair.other.id, pair.reason) == (first, second, tending.SAME_MEANING)
     steps = tending.plan_consolidation(memory)
     clock.move(minutes=1)
     memory.update(first, content="Something else altogether")

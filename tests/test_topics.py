@@ -333,10 +333,9 @@ def test_missing_vectors_are_ignored():
 def test_a_state_holds_no_words():
     _, state = segment(talk(STORY))
     secret = [TopicTurn("assistant", "The zebra protocol is secret.", None, 99)]
-    for one in (state, segment(secret, None, state)[1]):
-        kept = json.dumps(one._asdict())
-        said = ("importer", "spreadsheet", "encoding", "zebra", "secret")
-        assert not [word for word in said if word in kept]
+    kept = json.dumps([one._asdict() for one in (state, segment(secret, None, state)[1])])
+    said = ("importer", "spreadsheet", "encoding", "zebra", "secret")
+    assert [word for word in said if word in kept] == []
 
 
 def test_a_state_can_be_resumed():
@@ -348,8 +347,9 @@ def test_a_state_can_be_resumed():
 def test_an_odd_state_is_ignored():
     _, state = segment(talk(STORY))
     kept = as_kept(state)
-    for other in ({**kept, "more": 1}, {}, None):
-        assert resume_state(other) is None
+    assert [
+        other for other in ({**kept, "more": 1}, {}, None) if resume_state(other) is not None
+    ] == []
 
 
 LONG = talk([*STORY, *PAYMENTS[1:], *IMPORT, *THEME, *PAYMENTS, *THEME[1:], *IMPORT])

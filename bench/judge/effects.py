@@ -26,7 +26,7 @@ from bethink.embed import open_embedder
 from bethink.ingest import compare, effects
 from bethink.ingest.effects import EFFECTS, Position, Side, collect_features, collect_words
 from bethink.ingest.extract import extract
-from bethink.ingest.reconcile import LONGEST
+from bethink.ingest.reconcile import LONGEST_COMPARED
 from bethink.judge import Judge
 from bethink.model import Passage
 
@@ -102,7 +102,7 @@ def collect_pairs() -> list[dict]:
         for line in path.read_text("utf-8").splitlines()
     ]
     held = [json.loads(line) for line in lines[::10]] + read_groups()[1]
-    held = [row for row in held if max(len(row["old"]), len(row["new"])) <= LONGEST]
+    held = [row for row in held if max(len(row["old"]), len(row["new"])) <= LONGEST_COMPARED]
     todos = {row["old"] for row in held if row["relation"] == "completes"}
     embedder = open_embedder(config.load())
     olds, news = (

@@ -678,7 +678,7 @@ class Bethink:
             related = ["may_replace", "contradicts"]
         elif type == "supersedes":
             changes = (supersede(old.id, new),)
-            inherits = new.kind == "general" and old.kind in ingest.reconcile.STATED
+            inherits = new.kind == "general" and old.kind in ingest.reconcile.STATED_KINDS
             if inherits and new.trust <= self.trust:
                 changes += (Change(new.id, "update", {"kind": old.kind}),)
         elif type == "answers" and not old.answered:
@@ -849,7 +849,7 @@ class Bethink:
             ask = ask._replace(mode="keyword", hints=(without_vectors(error),))
             embedder = None
         except JudgeError as error:
-            ask = ask._replace(hints=(*hints, error.told))
+            ask = ask._replace(hints=(*hints, error.full_message))
         return recall(query, ask, self.store, embedder, self.clock(), make_rng(weights, seed))
 
     def list(

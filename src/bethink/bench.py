@@ -134,7 +134,7 @@ def run(
     return results
 
 
-def load(memory: Bethink, dataset: Dataset, folder: Path, tell: Progress) -> Labels:
+def load(memory: Bethink, dataset: Dataset, folder: Path, progress: Progress) -> Labels:
     """Everything in, as sources of the scope of their haystack, some dozens to a transaction."""
     scopes: dict[str, dict[str, list[Passage]]] = {}
     for at, document in enumerate(dataset.documents):
@@ -147,14 +147,14 @@ def load(memory: Bethink, dataset: Dataset, folder: Path, tell: Progress) -> Lab
             batch = [(Source(name, "transcript"), passages) for name, passages in page]
             memory.ingest(batch, scope=scope, replace_sources=False)
             done += sum(len(passages) for _, passages in page)
-            tell(f"{dataset.name}: reading", done, len(dataset.documents))
+            progress(f"{dataset.name}: reading", done, len(dataset.documents))
     return lambda found: (
         str(found.metadata.get("document")),
         str(found.metadata.get("session")),
     )
 
 
-def converse(memory: Bethink, dataset: Dataset, folder: Path, tell: Progress) -> Labels:
+def converse(memory: Bethink, dataset: Dataset, folder: Path, progress: Progress) -> Labels:
     """Store everything as transcripts, one file per session and oldest first.
 
     They go through the recipe for conversations. A hit is identified by its session and cited line.
@@ -179,7 +179,7 @@ def converse(memory: Bethink, dataset: Dataset, folder: Path, tell: Progress) ->
         file.write_text("".join(lines), "utf-8")
         _enter(memory, turns[0])
         backfill(memory, [("plain", file)])
-        tell(f"{dataset.name}: reading", number + 1, len(ordered))
+        progress(f"{dataset.name}: reading", number + 1, len(ordered))
 
     def label(found: Memory) -> tuple[str, str]:
         turns = ordered[int((found.session or "0").partition("-")[0])]
@@ -215,7 +215,7 @@ def measure(
     modes: Sequence[str],
     asked: str,
     labels: Labels,
-    tell: Progress,
+    progress: Progress,
 ) -> list[Row]:
     """Return one object per mode, with the interval of its distance to the first mode.
 
@@ -247,7 +247,7 @@ def measure(
             found = find(query, mode)
             times.append(time.perf_counter() - started)
             judged.append(_judge_found(found, query))
-            tell(f"{dataset.name}: {mode}, asked {asked}", number, len(dataset.queries))
+            progress(f"{dataset.name}: {mode}, asked {asked}", number, len(dataset.queries))
         first = first or [one["nDCG@10"] for one in judged]
         spent = (*np.percentile(times, (50, 95)), (time.process_time() - before) / len(times))
         # Controls are not timed.

@@ -35,7 +35,7 @@ class BethinkError(Exception):
         self.hint = hint
 
     @property
-    def told(self) -> str:
+    def full_message(self) -> str:
         """Message and hint on one line."""
         return f"{self.message} {self.hint or ''}".strip()
 

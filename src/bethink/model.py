@@ -527,6 +527,7 @@ EDITABLE = frozenset(name for name, info in fields_of(Memory).items() if info.ed
 # Fields added after the formats of row hashes and versions were fixed.
 LATER = Memory._fields[Memory._fields.index("newer") + 1 :]
 OPEN_KINDS = ("question", "problem", "todo", "failure")  # kinds that can be settled
+RULE_KINDS = ("decision", "preference", "gotcha", "pattern")  # kinds that may be standing rules
 
 
 COMMAND_LENGTH = 1_000  # characters of a command that an event keeps

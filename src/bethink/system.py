@@ -15,10 +15,12 @@ from typing import Any
 WINDOWS = sys.platform == "win32"
 # A child inherits a lock only where it is one of the open file, as with `flock`.
 INHERITS_LOCKS = hasattr(os, "fork")
-INHERITED = 3  # the file descriptor under which a detached program inherits its lock
-NICE = 10
-_BYTE = 1 << 30  # the byte that is locked on Windows, where a locked byte cannot be read
-# Flags of a Windows process: no console, not in our group, below normal priority.
+INHERITED = 3  # by definition the first free file descriptor, under which a detached program inherits its lock
+NICE = 10  # added to the niceness of a background process; by hand
+_BYTE = (
+    1 << 30
+)  # offset of the byte that is locked on Windows, where a locked byte cannot be read; a limit of our files
+# Flags of a Windows process, by definition: no console, not in our group, below normal priority.
 _DETACHED, _OWN_GROUP, _NO_WINDOW, _BELOW_NORMAL = 0x8, 0x200, 0x8000000, 0x4000
 
 

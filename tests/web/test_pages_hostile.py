@@ -96,39 +96,39 @@ def check_inert(page, where):
     assert page.locator("input[name=mark][value=stolen]").count() == 0, where
 
 
-def test_every_hostile_memory_is_plain_text_on_its_own_page(page, world, hostile):
-    for name in ALONE:
-        page.goto(f"/memory/{hostile[name]}")
-        page.keyboard.press("e")
-        check_inert(page, name)
-        assert not sticks_out(page), name
-        text = world.server.owner.get(f"/api/v1/memories/{hostile[name]}").json()["content"]
-        shown = page.locator("article.memory").text_content()
-        assert _plain(str(Markup(show_unseen(text)).striptags())) in _plain(shown), name
-        assert page.locator("#edit textarea").input_value() == text.replace("\r\n", "\n"), name
-        unseen = page.locator("article.memory .unseen").all_inner_texts()
-        assert set(SHOWN.get(name, ())) <= set(unseen)
+@pytest.mark.parametrize("name", ALONE)
+def test_every_hostile_memory_is_plain_text_on_its_own_page(page, world, hostile, name):
+    page.goto(f"/memory/{hostile[name]}")
+    page.keyboard.press("e")
+    check_inert(page, name)
+    assert not sticks_out(page), name
+    text = world.server.owner.get(f"/api/v1/memories/{hostile[name]}").json()["content"]
+    shown = page.locator("article.memory").text_content()
+    assert _plain(str(Markup(show_unseen(text)).striptags())) in _plain(shown), name
+    assert page.locator("#edit textarea").input_value() == text.replace("\r\n", "\n"), name
+    unseen = page.locator("article.memory .unseen").all_inner_texts()
+    assert set(SHOWN.get(name, ())) <= set(unseen)
 
 
-def test_every_page_stays_whole_with_all_of_them_on_it(page, hostile):
-    for path in PAGES:
-        page.goto(path)
-        for why in page.locator(".why summary").all()[:3]:
-            why.click()
-        check_inert(page, path)
-        assert not sticks_out(page), path
-        frame = [page.locator(part).count() for part in ("header.top", "footer.foot")]
-        assert frame == [1, 1], path
+@pytest.mark.parametrize("path", PAGES)
+def test_every_page_stays_whole_with_all_of_them_on_it(page, hostile, path):
+    page.goto(path)
+    for why in page.locator(".why summary").all()[:3]:
+        why.click()
+    check_inert(page, path)
+    assert not sticks_out(page), path
+    frame = [page.locator(part).count() for part in ("header.top", "footer.foot")]
+    assert frame == [1, 1], path
 
 
-def test_a_hostile_question_is_only_a_question(page, hostile):
+@pytest.mark.parametrize("question", (*list(HOSTILE.values())[:12], *QUESTIONS))
+def test_a_hostile_question_is_only_a_question(page, hostile, question):
     page.goto("/search")
-    for question in (*list(HOSTILE.values())[:12], *QUESTIONS):
-        with page.expect_response(lambda response: "part=results" in response.url):
-            page.locator("#q").fill(question)
-        expect(page.locator("#results[aria-busy=true]")).to_have_count(0)
-        check_inert(page, question[:40])
-        assert page.locator("#q").count() == 1
+    with page.expect_response(lambda response: "part=results" in response.url):
+        page.locator("#q").fill(question)
+    expect(page.locator("#results[aria-busy=true]")).to_have_count(0)
+    check_inert(page, question[:40])
+    assert page.locator("#q").count() == 1
 
 
 def _plain(text: str) -> str:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bethink.agents.base import Position
     from bethink.agents.transcript import Transcript
 
-HISTORY = ".aider.chat.history.md"
+HISTORY_FILE = ".aider.chat.history.md"
 _HEAD = re.compile(rb"^# aider chat started at \d{4}-\d\d-\d\d", re.MULTILINE)
 
 
@@ -30,5 +30,5 @@ def owns_file(path: Path, head: bytes) -> bool:
 AGENT = Agent(
     name="aider",
     title="aider",
-    transcripts=TranscriptFiles(read, owns_file=owns_file, project_patterns=(HISTORY,)),
+    transcripts=TranscriptFiles(read, owns_file=owns_file, project_patterns=(HISTORY_FILE,)),
 )

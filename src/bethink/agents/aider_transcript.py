@@ -21,7 +21,7 @@ from bethink.agents.plain_transcript import split_lines
 from bethink.agents.transcript import WholeTranscript
 from bethink.model import ToolEvent, Values
 
-HISTORY = ".aider.chat.history.md"
+HISTORY_FILE = ".aider.chat.history.md"
 _BEGUN = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*$")
 _CHOICE = re.compile(r"\(Y\)es/\(N\)o")
 _EDITED = re.compile(r"> Applied edit to (\S.{0,300}?)\s*$")
@@ -40,7 +40,7 @@ class AiderTranscript(WholeTranscript):
         super().begin(state)
         self.at: datetime | None = None
         self.count = 0
-        if self.path.name == HISTORY:
+        if self.path.name == HISTORY_FILE:
             self.locate(str(self.path.resolve().parent))
 
     def take_whole(self, data: bytes) -> Iterator[Taken]:
@@ -56,7 +56,7 @@ class AiderTranscript(WholeTranscript):
             free = prompt or cut or (ended and not before.strip())
             words = find_prompt(line, marked) if free else None
             if prompt and words is None:
-                yield self.say(start, "user", prompt)
+                yield self.add_message(start, "user", prompt)
                 prompt, start = [], number
             if words is not None:
                 if not prompt:
@@ -76,7 +76,7 @@ class AiderTranscript(WholeTranscript):
                 ended = ended and not line.strip()
             before = line
         if prompt:
-            yield self.say(start, "user", prompt)
+            yield self.add_message(start, "user", prompt)
         yield from self.end_answer(start, answer)
 
     def begin_chat(self, stamp: str) -> None:
@@ -86,9 +86,9 @@ class AiderTranscript(WholeTranscript):
 
     def end_answer(self, start: int, answer: list[str]) -> Iterator[Taken]:
         if any(map(str.strip, answer)):
-            yield self.say(start, "assistant", answer)
+            yield self.add_message(start, "assistant", answer)
 
-    def say(self, start: int, role: str, lines: list[str]) -> Taken:
+    def add_message(self, start: int, role: str, lines: list[str]) -> Taken:
         text = "\n".join(lines).strip()
         self.number, self.count = start, self.count + 1
         if role == "user" and _CHOICE.search(text):

@@ -36,7 +36,7 @@ UNKNOWN: Reason = "not understood"  # before the kind of an entry that no reader
 BROKEN: Reason = "broken line"
 TOO_LONG: Reason = "too long"
 # Reasons that a person should hear about: something may have been said there.
-LOST = (UNKNOWN, BROKEN, TOO_LONG)
+LOSSES = (UNKNOWN, BROKEN, TOO_LONG)
 
 # Of a state: names of places, files and tools. The rest are ids, hashes and numbers.
 NAMED = ("project", "cwd", "branch", "used", "calls", "runs", "events", "tasks", "changed_tasks")

@@ -107,7 +107,7 @@ class ClaudeTranscript(LineTranscript):
             self.follow_queue(entry)
         if type == "system" and entry.get("subtype") == "away_summary":
             text = entry.text("content").removesuffix("(disable recaps in /config)")
-            return self.say(entry, RECAP, [text])
+            return self.add_message(entry, RECAP, [text])
         if type == "memory-mode":
             off, at = entry.get("mode") == "off", entry.time()
             self.switch_memory(off, at, session or self.session)
@@ -117,7 +117,7 @@ class ClaudeTranscript(LineTranscript):
             return name_unknown(type)
         return NO_SPEECH
 
-    def say(
+    def add_message(
         self,
         entry: Fields,
         role: str,
@@ -149,7 +149,9 @@ class ClaudeTranscript(LineTranscript):
             return MACHINE
         if self.agent and entry.get("attributionSkill") in RECALLING:
             return "injected by Bethink"
-        return self.say(entry, "assistant", [*texts, plan] if plan else texts, plan=bool(plan))
+        return self.add_message(
+            entry, "assistant", [*texts, plan] if plan else texts, plan=bool(plan)
+        )
 
     def take_user(self, entry: Fields) -> Taken:
         message = entry.object("message")
@@ -163,7 +165,7 @@ class ClaudeTranscript(LineTranscript):
         if any(text.lstrip().startswith(_INTERRUPTED) for text in texts):
             self.mark("interrupted")
         if entry.get("isCompactSummary") is True:
-            return self.say(entry, SUMMARY, texts)
+            return self.add_message(entry, SUMMARY, texts)
         if is_made_by_machine(entry):
             return MACHINE
         if self.agent and "Warmup" in map(str.strip, texts):
@@ -175,7 +177,7 @@ class ClaudeTranscript(LineTranscript):
             self.begin_prompt(texts)
         if texts and planned and not texts[0].startswith(PLAN):
             texts = [f"{PLAN}\n\n{planned}"]
-        return self.say(entry, "user", texts, asked=find_questions(result))
+        return self.add_message(entry, "user", texts, asked=find_questions(result))
 
     def mark_decision(self, call: object, output: str) -> None:
         """Note what the user decided about a call: declined it, or approved the plan that it shows."""
@@ -191,7 +193,7 @@ class ClaudeTranscript(LineTranscript):
         if kind == "queued_command":
             self.attached, self.queued, self.given = True, [], []
         if kind == "queued_command" and attachment.get("commandMode", "prompt") == "prompt":
-            return self.say(entry, "user", find_typed(texts_of(attachment.get("prompt"))))
+            return self.add_message(entry, "user", find_typed(texts_of(attachment.get("prompt"))))
         injected = attachment.get("content")
         content = "\n".join(texts_of(injected)) or str(injected)
         if not kind.startswith("hook_") or f"<{TAG}" not in content:
@@ -239,7 +241,7 @@ class ClaudeTranscript(LineTranscript):
         for one in before:
             self.number = one[1]
             line, texts = self.read_queued(one)
-            found.append(self.say(line, "user", texts))
+            found.append(self.add_message(line, "user", texts))
         self.number = here
         return found
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bethink.agents.base import Fields, Position
     from bethink.agents.transcript import Transcript
 
-PEEK = 16 << 10  # bytes of a file that show its form
+FORM_BYTES = 16 << 10  # bytes of a file that show its form
 # Events whose answer adds context.
 _CONTEXT = {"session-start": "SessionStart", "prompt": "BeforeAgent", "tool": "AfterTool"}
 # The tools that Gemini CLI may use without asking.
@@ -35,7 +35,7 @@ def read(path: Path, position: "Position") -> "Transcript":
     from bethink.agents.gemini_transcript import GeminiDocument, GeminiTranscript
     from bethink.agents.transcript import is_document, read_head
 
-    head = read_head(path, PEEK)
+    head = read_head(path, FORM_BYTES)
     document = path.suffix == ".json" or (b'"messages"' in head and is_document(head))
     return (GeminiDocument if document else GeminiTranscript)(path, position)
 
@@ -43,7 +43,7 @@ def read(path: Path, position: "Position") -> "Transcript":
 def owns_file(path: Path, head: bytes) -> bool:
     from bethink.agents.transcript import is_document
 
-    named = head[:PEEK]
+    named = head[:FORM_BYTES]
     return b'"sessionId"' in named and b'"projectHash"' in named and is_document(head)
 
 

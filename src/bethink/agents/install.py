@@ -31,7 +31,7 @@ from bethink.errors import BethinkError, InvalidInput
 from bethink.model import NOTHING, Json, Values
 from bethink.text import textfile
 
-NAME = "bethink"
+PROGRAM = "bethink"
 _PARTS = ("mcp", "hooks", "skills")
 # Where programs live that are gone after a while: those of `uvx` and `pipx run`.
 _PASSING = ("/uv/archive-v", "/uv/builds-v", "/uv/environments-v", "/pipx/.cache/")
@@ -226,20 +226,22 @@ def find_plugin(host: str, place: InstallPlace) -> str:
     settings = read_settings(place.find(agent.folder) / files.plugins) if files.plugins else {}
     plugins = settings.get("enabledPlugins", settings.get("plugins"))  # the latter in TOML
     for name, on in plugins.items() if isinstance(plugins, dict) else ():
-        if name.partition("@")[0] == NAME and (on.get("enabled") if isinstance(on, dict) else on):
+        if name.partition("@")[0] == PROGRAM and (
+            on.get("enabled") if isinstance(on, dict) else on
+        ):
             return str(name)
     return ""
 
 
 def find_command() -> tuple[str, ...]:
     """Return the words that start this program: as it was called, from beside its Python, or from PATH."""
-    called = shutil.which(sys.argv[0]) if system.name_program(sys.argv[0]) == NAME else None
+    called = shutil.which(sys.argv[0]) if system.name_program(sys.argv[0]) == PROGRAM else None
     folders = [str(Path(sys.executable).parent), *os.get_exec_path()]
-    for program in (called, *(shutil.which(NAME, path=folder) for folder in folders)):
+    for program in (called, *(shutil.which(PROGRAM, path=folder) for folder in folders)):
         if program and not is_passing(program):
             return (str(Path(program).absolute()),)
     # -P: a folder of that name in the project that a host works in is not its program.
-    return (sys.executable, "-P", "-m", NAME)
+    return (sys.executable, "-P", "-m", PROGRAM)
 
 
 def is_passing(program: str) -> bool:
@@ -369,7 +371,7 @@ class Installation:
                 self.left.update(record.folders)
                 self.save(path, None)
         except BethinkError as error:
-            return FileOutcome(host, part, path, "failed", (error.told,))
+            return FileOutcome(host, part, path, "failed", (error.full_message,))
         status, diff = plan.name_status(was, untouched), render_difference(path, was, plan.text)
         return FileOutcome(host, part, path, status, plan.reasons, diff, backup)
 

@@ -28,7 +28,7 @@ class PiTranscript(LineTranscript):
             self.set_title(entry.get("name"))
             return NO_SPEECH
         if kind in ("compaction", "branch_summary"):
-            return self.say(entry, SUMMARY, entry.text("summary"))
+            return self.add_message(entry, SUMMARY, entry.text("summary"))
         if kind != "message":
             return NO_SPEECH if kind in _SILENT else name_unknown(kind)
         message = entry.object("message")
@@ -43,12 +43,12 @@ class PiTranscript(LineTranscript):
             if item.get("type") == "toolCall":
                 self.add_call(item.get("name"), item.get("arguments"), item.get("id"))
         text = "\n\n".join(texts_of(message.get("content")))
-        taken = self.say(entry, role, strip_skill(text) if role == "user" else text)
+        taken = self.add_message(entry, role, strip_skill(text) if role == "user" else text)
         if message.get("stopReason") == "aborted":
             self.mark("interrupted")
         return taken
 
-    def say(self, entry: Fields, role: str, text: str) -> Taken:
+    def add_message(self, entry: Fields, role: str, text: str) -> Taken:
         id = entry.name("id")
         known = make_id(id, entry.text("timestamp")) if id else None
         return self.make_turn(known, role, text, entry.time())

@@ -60,7 +60,7 @@ STYLES = tuple(
 
 # A line of a talk between people, who may have any names.
 _ANY = r"(?P<name>[^\W\d_a-z][\w.'-]{0,30}(?: [^\W\d_a-z][\w.'-]{0,30}){0,2})"
-PEOPLE = tuple(
+SPEAKER_LINES = tuple(
     re.compile(pattern)
     for pattern in (
         rf"[ ]{{0,3}}\*\*{_ANY}{_NOTE}[ ]?(?::\*\*|\*\*[ ]?:)(?P<rest>.*)$",
@@ -148,7 +148,7 @@ class Speaker(NamedTuple):
 def find_speakers(text_lines: list[str]) -> list[tuple[int, str, str]]:
     """Find where each speaker begins: line from 0, role, and words on that line. Skips fenced code."""
     marks: list[list[Speaker]] = [[] for _ in STYLES]
-    people: list[list[Speaker]] = [[] for _ in PEOPLE]
+    people: list[list[Speaker]] = [[] for _ in SPEAKER_LINES]
     fence = ""
     for number, line in enumerate(text_lines):
         opening = FENCE.match(line)
@@ -158,7 +158,7 @@ def find_speakers(text_lines: list[str]) -> list[tuple[int, str, str]]:
             continue
         if speaker := match_speaker(line, STYLES, number):
             marks[speaker[0]].append(speaker[1])
-        if speaker := match_speaker(line, PEOPLE, number):
+        if speaker := match_speaker(line, SPEAKER_LINES, number):
             people[speaker[0]].append(speaker[1])
     spoken = [found if "user" in {one.role for one in found} else [] for found in marks]
     if not any(len(found) > 1 for found in spoken):

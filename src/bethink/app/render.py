@@ -392,7 +392,7 @@ def arrange_answer(
     notes: list[str] = []
     if form.quoted:
         hints = note_lines(split_hints(answer)[1])
-        notes, budget = _reserve(hints, _say_most(answer, form, offset), budget)
+        notes, budget = _reserve(hints, _longest_summary(answer, form, offset), budget)
     costs = [
         Cost(
             form.measure(quote_line(hit.memory, names)),
@@ -427,7 +427,7 @@ def arrange_answer(
     if lines:
         items += [_head_rest(len(lines), bool(texts)), *lines]
     cut_short = sum("truncated" in shaped for shaped in both.details)
-    shown = _say_shown(answer, len(texts), len(lines), form.more, offset, cut_short)
+    shown = _describe_shown(answer, len(texts), len(lines), form.more, offset, cut_short)
     return Arranged(answer, both, groups, rest, items, [shown, *notes])
 
 
@@ -472,31 +472,31 @@ def _head_rest(number: int, behind: bool) -> str:
     return f"Also ({number}):" if behind else f"Matches ({number}):"
 
 
-def _say_most(answer: Answer, form: Form, offset: int) -> str:
+def _longest_summary(answer: Answer, form: Form, offset: int) -> str:
     """The longest that may be said of the numbers of an answer, with the heading of its index."""
     number = len(answer.hits)
     after = f"{_head_rest(number, False)}\n"
-    return after + _say_shown(
+    return after + _describe_shown(
         answer._replace(total=10**9), number, number, form.more, offset, number
     )
 
 
-def _say_shown(
+def _describe_shown(
     answer: Answer, texts: int, lines: int, more: str, offset: int, excerpts: int
 ) -> str:
     """Summarize how many matches are shown, and where the next page begins."""
     if not answer.hits:
         known = answer.total or split_hints(answer)[0]
         other = "" if known else " Try other words, another mode, or no filters."
-        return say_none(answer) + other
+        return describe_none(answer) + other
     parts = f" {excerpts} as an excerpt," if excerpts else ""
     summary = f"{texts - excerpts} in full,{parts} {lines} as a line, {answer.total:,} found."
     if (lines or excerpts) and more:
         summary += f" {more}"
-    return _say_next(summary, offset + texts + lines, answer.total)
+    return _describe_next(summary, offset + texts + lines, answer.total)
 
 
-def _say_next(summary: str, after: int, total: int) -> str:
+def _describe_next(summary: str, after: int, total: int) -> str:
     return f"{summary} The next begin at offset {after}." if after < total else summary
 
 
@@ -779,9 +779,9 @@ def _quote_whole(hit: Hit, names: Names, place: int) -> Quote:
     return quote_memory(hit.memory, names, beside=beside)
 
 
-def say_none(answer: Answer) -> str:
+def describe_none(answer: Answer) -> str:
     """Explain why a page of an answer is empty."""
-    return split_hints(answer)[0] or say_empty(answer.total)
+    return split_hints(answer)[0] or describe_empty(answer.total)
 
 
 def split_hints(answer: Answer) -> tuple[str, list[str]]:
@@ -790,7 +790,7 @@ def split_hints(answer: Answer) -> tuple[str, list[str]]:
     return "".join(whole), [hint for hint in answer.hints if hint not in whole]
 
 
-def say_empty(total: int) -> str:
+def describe_empty(total: int) -> str:
     """Explain why a page is empty: nothing matches, or it begins after the last of `total`."""
     return f"The offset is beyond the last of {total:,}." if total else "No memories match."
 
@@ -800,7 +800,7 @@ def show_list(
 ) -> ShownMemories:
     """Memories on a line each, as many as fit."""
     if not found:
-        return ShownMemories([], [say_empty(total)])
+        return ShownMemories([], [describe_empty(total)])
     form = Form(quoted=True)
     most = (
         f"{len(found)} of {10**9:,}. {WHOLE_TEXTS} The next begin at offset {offset + len(found)}."
@@ -810,7 +810,7 @@ def show_list(
     costs = accumulate(map(form.measure, items))
     items = items[: max(1, sum(used <= left for used in costs))]
     after = offset + len(items)
-    summary = _say_next(f"{len(items)} of {total:,}. {WHOLE_TEXTS}", after, total)
+    summary = _describe_next(f"{len(items)} of {total:,}. {WHOLE_TEXTS}", after, total)
     return ShownMemories(items, [summary], after if after < total else None)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 import time
 from _thread import allocate_lock
 from collections.abc import Callable, Iterator, Sequence
@@ -247,13 +248,52 @@ class LibraryTokenizer:
 
 # Models of onnxruntime
 
+# Runs of a model after which its weights are packed, which makes a run 2 to 4 ms faster and costs 20 to 80 ms once
+# (bench/LOG.md, 2026-11-19).
+PACKED_AFTER = 16
+_COPY, _WEIGHTS = "model.onnx", "weights.bin"  # names in the folder of a copy
 
-def open_session(model: Path, home: Path) -> Any:
+
+class Session:
+    """An onnxruntime session that opens fast, and packs its weights once it turns out to be used a lot."""
+
+    def __init__(self, start: Callable[[bool], Any]) -> None:
+        self._start = start
+        self._session = start(False)
+        self._runs: int | None = 0  # None once the weights are packed, or cannot be
+        self._lock = allocate_lock()
+
+    def run(self, outputs: list[str], inputs: Values) -> Any:
+        if self._runs is not None and self._is_busy():
+            with suppress(
+                Exception
+            ):  # its errors have no common base class, and this session works
+                self._session = self._start(True)
+                _return_memory()
+        return self._session.run(outputs, inputs)
+
+    def _is_busy(self) -> bool:
+        """Count a run. Returns True for the one that has to pack the weights."""
+        with self._lock:
+            if self._runs is None or self._runs < PACKED_AFTER:
+                self._runs = None if self._runs is None else self._runs + 1
+                return False
+            self._runs = None
+            return True
+
+    def get_inputs(self) -> Any:
+        return self._session.get_inputs()
+
+    def get_outputs(self) -> Any:
+        return self._session.get_outputs()
+
+
+def open_session(model: Path, home: Path) -> Session:
     """Open a session over a model, on one core.
 
     onnxruntime first rewrites the graph into faster operations, which is two thirds of the opening (bench/LOG.md, 2026-11-16). So the
-    rewritten model is stored under `home` for the next process. The numbers are the same. Such a copy can be deleted at any time, and is
-    replaced if it cannot be read.
+    rewritten model is stored under `home` for the next process, with its weights in a file that is mapped into memory instead of read. The
+    numbers are the same. Such a copy can be deleted at any time, and is replaced if it cannot be read.
     """
     # It looks only while it is imported. Without this it writes an id of the machine into the user's cache and calls home.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
@@ -262,34 +302,76 @@ def open_session(model: Path, home: Path) -> Any:
     onnxruntime.disable_telemetry_events()
     levels = onnxruntime.GraphOptimizationLevel
 
-    def start(file: Path, level: object, written: Path | None = None) -> Any:
+    def start(file: Path, level: object, pack: bool = True, written: Path | None = None) -> Any:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1  # texts run side by side instead
         options.inter_op_num_threads = 1
         options.log_severity_level = 4  # what is wrong is raised; stderr belongs to the program
         options.graph_optimization_level = level
+        options.enable_cpu_mem_arena = False  # it grows to the longest text and never shrinks
+        if not pack:
+            options.add_session_config_entry("session.disable_prepacking", "1")
         if written:
-            options.optimized_model_filepath = str(written)
+            options.optimized_model_filepath = str(written / _COPY)
+            entry = "session.optimized_model_external_initializers_"
+            options.add_session_config_entry(f"{entry}file_name", _WEIGHTS)
+            options.add_session_config_entry(f"{entry}min_size_in_bytes", "1024")
         return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
 
     copies = home / "models" / ".optimised"
     status = model.stat()
     identity = f"{model.resolve()} {status.st_size} {status.st_mtime_ns} {onnxruntime.__version__}"
-    copy = copies / f"{sha256(identity.encode()).hexdigest()[:20]}.onnx"
-    part = copy.with_suffix(f".{os.getpid()}.part")
+    copy = copies / sha256(identity.encode()).hexdigest()[:20]
+
+    def start_copy(pack: bool) -> Any:
+        return start(copy / _COPY, levels.ORT_DISABLE_ALL, pack)
+
     # Its errors have no common base class.
     with suppress(Exception):
         if copy.exists():
-            return start(copy, levels.ORT_DISABLE_ALL)
+            return Session(start_copy)
+    part = copy.with_suffix(f".{os.getpid()}.part")
     try:
         _prepare_copies(copies)
-        session = start(model, levels.ORT_ENABLE_EXTENDED, part)
-        part.replace(copy)
-        return session
+        part.mkdir(mode=0o700)
+        session = start(model, levels.ORT_ENABLE_EXTENDED, written=part)
+        _replace_copy(part, copy)
+        del session
+        _return_memory()
+        return Session(start_copy)
     except Exception:  # noqa: BLE001 - a folder that is only read, a full disk: opening goes on as slowly as before
-        with suppress(OSError):
-            part.unlink()
-    return start(model, levels.ORT_ENABLE_EXTENDED)
+        _remove_copy(part)
+    whole = start(model, levels.ORT_ENABLE_EXTENDED)
+    return Session(lambda pack: whole)
+
+
+def _return_memory() -> None:
+    """Return freed memory to the system: a model that was opened to be rewritten leaves up to 100 MB."""
+    if not sys.platform.startswith("linux"):
+        return
+    import ctypes
+
+    with suppress(OSError, AttributeError):  # not every C library has it
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def _replace_copy(part: Path, copy: Path) -> None:
+    """Rename a new copy to its place, in which there may be a damaged one, or that of another process."""
+    try:
+        part.replace(copy)
+    except OSError:
+        _remove_copy(copy)
+        part.replace(copy)
+
+
+def _remove_copy(copy: Path) -> None:
+    with suppress(OSError):
+        if copy.is_dir():
+            for file in copy.iterdir():
+                file.unlink()
+            copy.rmdir()
+        else:
+            copy.unlink()
 
 
 def _prepare_copies(copies: Path) -> None:
@@ -297,4 +379,4 @@ def _prepare_copies(copies: Path) -> None:
     for old in copies.iterdir():
         with suppress(OSError):
             if time.time() - old.stat().st_mtime > COPY_DAYS * 86_400:
-                old.unlink()
+                _remove_copy(old)

@@ -17,7 +17,7 @@ from math import log
 from bethink.embed import EmbeddingProvider
 from bethink.embed.base import Matrix
 
-DIMENSIONS = 256
+HASHED_DIMENSIONS = 256
 WINDOW_WORDS = 400
 _WORD = re.compile(r"\w+")
 # A run without spaces, such as a page of Chinese, counts as several words so that windows stay windows.
@@ -28,7 +28,7 @@ class HashingEmbedder:
     remote = False
     quick = True
 
-    def __init__(self, dimensions: int = DIMENSIONS) -> None:
+    def __init__(self, dimensions: int = HASHED_DIMENSIONS) -> None:
         self.dimensions = dimensions
         self.model = f"hashing-{dimensions}"
         self.baseline = self.unrelated = 0.0  # no shared words, no similarity

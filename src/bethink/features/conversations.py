@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink import agents
 from bethink import project as projects
-from bethink.agents.base import LOST, NAMED, OFF, Position, make_id
+from bethink.agents.base import LOSSES, NAMED, OFF, Position, make_id
 from bethink.api import Bethink
 from bethink.errors import BethinkError, InvalidInput, NotFound, Overtaken
 from bethink.features import language
@@ -174,7 +174,7 @@ def _check_understood(path: Path, done: Indexed) -> None:
 
 def count_lost(skipped: Mapping[str, int]) -> dict[str, int]:
     """Return how many entries may have said something and were not understood, by reason."""
-    return {reason: count for reason, count in skipped.items() if reason.startswith(LOST)}
+    return {reason: count for reason, count in skipped.items() if reason.startswith(LOSSES)}
 
 
 def read_on(

@@ -29,7 +29,7 @@ _NEAR = 2  # turns on either side of a statement that may give the reason; by ha
 # with 2 false positives in 35 other clauses (bench/LOG.md, 2026-11-18).
 COMPLAINT = 0.4
 # Significant words that another note must share with a statement to give its reason. By hand.
-SHARED = 2
+REASON_WORDS = 2
 
 
 class Explanation(NamedTuple):
@@ -133,7 +133,7 @@ def _find_reason_elsewhere(
     """Reasons that other notes give for a statement: "The reason we left MySQL was licensing"."""
     for other in others:
         shared = count_shared_words(other.content, decision.content)
-        needed = 1 if "reason" in other.content.lower() else SHARED
+        needed = 1 if "reason" in other.content.lower() else REASON_WORDS
         about = count_shared_words(other.content, subject) > 0
         if shared >= needed and about and (reason := find_reason(other.content)):
             yield reason, other

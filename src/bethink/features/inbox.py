@@ -39,8 +39,8 @@ from bethink.text import check_choice
 QUEUES = tuple("contradictions duplicates doubtful questions preferences promotions".split())
 PAIRS = ("contradictions", "duplicates")
 _SECONDS = 0.06  # time limit for comparing pairs: a few searches' worth
-MOST_COUNTED = 99
-_LISTED_AT_ONCE, _MOST_LISTED = 500, 10_000
+MOST_PENDING = 99
+_LISTED_AT_ONCE, _MOST_LISTED = 500, 10_000  # memories of a page and in all; bounds on time
 AT_ONCE = 8  # statements that are read, and embedded if necessary, together; a bound
 _NEAREST = 24  # neighbours of a statement, including turns and passages; by hand
 # Fields that a memory keeps when it is bound to one project. Its metadata describes how the personal one was read.
@@ -100,7 +100,7 @@ def list_queue(
 
 def count_queues(memory: Bethink) -> dict[str, dict[str, int]]:
     """Count each queue up to a limit, pairs within a time limit, and tell if there may be more."""
-    found = {name: list_queue(memory, name, MOST_COUNTED, 0, _SECONDS / 2) for name in QUEUES}
+    found = {name: list_queue(memory, name, MOST_PENDING, 0, _SECONDS / 2) for name in QUEUES}
     return {
         name: {"number": len(queue.items), "more": queue.next is not None}
         for name, queue in found.items()

@@ -35,7 +35,7 @@ MARKDOWN = (".md", ".markdown", ".mdx")
 IMPORT_WINDOWS = ("lines", 400, 80)
 _TEMPLATES = Path(__file__).with_name("templates")
 # The collections: the code map, the knowledge folders, what analysis found, commits.
-_CODE, _INDEX, ANALYSIS, HISTORY = "code", "index", "analysis", "git"
+_CODE, _INDEX, ANALYSIS, GIT_HISTORY = "code", "index", "analysis", "git"
 NO_PARSER = (
     "The code map needs tree-sitter, which is not installed.",
     "pip install 'bethink[code]'",
@@ -185,11 +185,11 @@ def analyze(memory: Bethink, *, progress: Progress = None) -> Synced:
 
 def analyze_history(memory: Bethink, *, progress: Progress = None) -> Synced:
     """Store commits that explain a decision. A reverted commit points to its revert."""
-    known = [source.uri for source in memory.store.sources(memory.scope, HISTORY)]
+    known = [source.uri for source in memory.store.sources(memory.scope, GIT_HISTORY)]
     hashes = [uri.removeprefix("git:") for uri in known]
     documents = list(ingest.git.documents(memory.project.worktree, hashes))
     total = len(documents)
-    synced = _sync(memory, documents, HISTORY, "git", total, progress, looked=lambda _: False)
+    synced = _sync(memory, documents, GIT_HISTORY, "git", total, progress, looked=lambda _: False)
     if uris := (*known, *synced.added):
         commits = memory.export(memory.filter(sources=uris, include_superseded=True))
         _supersede(memory, ingest.git.reverted_pairs(list(commits)))

@@ -33,9 +33,11 @@ from bethink.model import (
 MOST_TURNS = 400  # of a session, the newest; a bound on cost
 IDLE = timedelta(minutes=30)  # after which a session without an end counts as ended
 RECENT = timedelta(days=1)  # older sessions are left to `bethink backfill`
-MOST_SESSIONS = 3  # read by one worker
-READER = "reader"  # key in the metadata of a session: the model that read it, and up to which turn
-FIRST_NUMBER = 8  # of a model's ideas in a turn; the offline reader counts from 0
+SESSIONS_PER_RUN = 3  # read by one worker; a bound on time
+READER_KEY = (
+    "reader"  # key in the metadata of a session: the model that read it, and up to which turn
+)
+FIRST_NUMBER = 8  # of a model's ideas in a turn; by definition above those of the offline reader
 # Tokens of a request beside the turns, and of an answer to one portion; from the instruction and the form, and by hand.
 OVERHEAD_TOKENS, ANSWER_TOKENS = 900, 700
 SAMPLED = 10  # recent sessions by which the cost of one is estimated
@@ -57,7 +59,7 @@ def read_ended(memory: Bethink, ended: Sequence[str] = ()) -> list[Reading]:
     for session in memory.store.sessions(memory.scopes, SAMPLED):
         last = session.ended_at or session.started_at
         over = session.id in ended or (last and IDLE <= now - last <= RECENT)
-        if over and len(done) < MOST_SESSIONS and _is_unread(memory, session):
+        if over and len(done) < SESSIONS_PER_RUN and _is_unread(memory, session):
             done.append(read_session(memory, session))
             if done[-1].failure:
                 break
@@ -95,7 +97,7 @@ def read_session(memory: Bethink, session: Session) -> Reading:
                 [(source, group)], scope=session.scope, trust=trust, replace_sources=False
             )
             count += len(receipt.outcomes)
-    read = {READER: {"model": model.name, "turns": turns[-1].position}, "digest": digest}
+    read = {READER_KEY: {"model": model.name, "turns": turns[-1].position}, "digest": digest}
     session = session._replace(metadata={**session.metadata, **read})
     memory.writer.write(Batch(at=memory.clock(), actor=memory.actor, sessions=(session,)))
     return Reading(session.id, count)
@@ -135,7 +137,7 @@ def list_turns(memory: Bethink, session: Session) -> list[Memory]:
 
 
 def _is_unread(memory: Bethink, session: Session) -> bool:
-    read = session.metadata.get(READER)
+    read = session.metadata.get(READER_KEY)
     if not read:
         return True
     turns = list_turns(memory, session)

@@ -29,12 +29,12 @@ from bethink.model import PERSONAL, TRUST, Memory, Passage
 from bethink.project import SHARED_FOLDER as FOLDER
 from bethink.text import hash_text, textfile
 
-TYPE = "shared"
+SHARED_TYPE = "shared"
 # The collections of shared files by how far they are trusted.
 _COLLECTIONS = {
     TRUST["import"]: "shared:foreign",
     TRUST["agent"]: "shared:local",
-    TRUST["user"]: TYPE,
+    TRUST["user"]: SHARED_TYPE,
 }
 # Branches that colleagues could review; the first that exists counts.
 _UPSTREAM = ("@{upstream}", "origin/HEAD", "origin/main", "origin/master")
@@ -86,7 +86,9 @@ def find_shareable(memory: Bethink, rules: bool, decisions: bool) -> list[str]:
         return []
     wanted = memory.filter(scopes=(memory.scope,), kinds=kinds, min_trust=TRUST["user"])
     found = memory.list(filter=wanted, limit=_MOST, order="oldest")
-    return [one.id for one in found if one.source_type != TYPE and not _is_secret(one.content)]
+    return [
+        one.id for one in found if one.source_type != SHARED_TYPE and not _is_secret(one.content)
+    ]
 
 
 def unshare(memory: Bethink, ids: Sequence[str]) -> list[SharedFile]:
@@ -134,7 +136,7 @@ def _check_shareable(one: Memory) -> None:
             f"The memory {one.id} is personal, so it is not written into a repository.",
             f"`bethink update {one.id} --here` makes it one of this project.",
         )
-    if one.kind not in SHAREABLE or one.source_type == TYPE:
+    if one.kind not in SHAREABLE or one.source_type == SHARED_TYPE:
         raise InvalidInput(
             f"The memory {one.id} is a passage of {one.source}, which others can read there.",
             "Share decisions, rules, facts and other statements.",
@@ -282,7 +284,7 @@ def read_shared(memory: Bethink) -> Synced:
         memory.sync(
             documents,
             collection=_COLLECTIONS[trust],
-            type=TYPE,
+            type=SHARED_TYPE,
             alive=lambda uri: (root / uri).exists(),
             looked=lambda uri: uri not in uris,  # it may be in another of the collections now
             trust=trust,
@@ -393,7 +395,7 @@ def _find_own(memory: Bethink, id: str) -> Memory | None:
         return None
     found = memory.store.get([id])
     return next(
-        (one for one in found if one.source_type != TYPE and one.scope == memory.scope), None
+        (one for one in found if one.source_type != SHARED_TYPE and one.scope == memory.scope), None
     )
 
 

@@ -26,7 +26,7 @@ from bethink.ingest.reconcile import (
     needed_to_merge,
     reconcile,
 )
-from bethink.ingest.wording import adds_nothing, say_the_same
+from bethink.ingest.wording import adds_nothing, are_equivalent
 from bethink.judge import asks
 from bethink.model import STATEMENTS, Change, Filter, Memory, Relation, supersede
 from bethink.store.transfer import split_pages
@@ -36,12 +36,12 @@ _READ = ("markdown", "repomap", "analysis")  # files of a project: each describe
 ALIKE = 0.55  # least nearness of statements to compare when time is short; by hand
 JUDGED = 0.4  # least nearness to ask the judge: one in ten duplicates is below (measured on pairs, 2026-11)
 _NEAREST = 8  # neighbours of a statement; by hand
-SAYS_THE_SAME, MARKED_CONTRADICTING, MAY_REPLACE = (
+SAME_MEANING, MARKED_CONTRADICTING, MAY_REPLACE = (
     "says the same",
     "marked as contradicting",
     "may replace the other",
 )
-_SURE = (SAYS_THE_SAME, MARKED_CONTRADICTING)
+_SURE = (SAME_MEANING, MARKED_CONTRADICTING)
 DISPUTES = ("contradicts", "may_replace")  # relations of a dispute
 INFERRED = (
     "analysis"  # source of statements that `analyze` inferred: never set against a person's note
@@ -124,14 +124,14 @@ def find_twins(memory: Bethink, around: Surroundings) -> list[Pair]:
         if not _are_comparable(around.memory, other):
             continue
         keep, drop = sorted((around.memory, other), key=_worth, reverse=True)
-        same_words = neighbour.similarity >= memory.config.dedup_threshold and say_the_same(
+        same_words = neighbour.similarity >= memory.config.dedup_threshold and are_equivalent(
             drop.content, keep.content
         )
         same_meaning = around.chance(other.id, "same") >= needed_to_merge(
             drop.content, keep.content
         ) and adds_nothing(drop.content, keep.content)
         if same_words or same_meaning:
-            found.append(Pair(keep, drop, neighbour.similarity, SAYS_THE_SAME))
+            found.append(Pair(keep, drop, neighbour.similarity, SAME_MEANING))
     return found
 
 

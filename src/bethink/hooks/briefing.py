@@ -61,7 +61,7 @@ STANDING_KINDS = ("preference", "pattern", "architecture")
 FEW_TELLING = 4  # words of a sentence that points back and says nothing by itself; on the decisions of 132 sessions, by hand
 LEAST_BEGINNING = 20  # characters by which a cut item is known again; by hand
 # Share of a line's words that another line holds, from which it repeats that one. By hand.
-REPEATED = 0.8
+REPEATED_SHARE = 0.8
 # Until when a statement of a conversation is shown: orders of weeks ago were stale in ten briefings that were read line by line
 # (bench/LOG.md, 2026-11-17).
 STATED_FOR = timedelta(days=21)
@@ -266,7 +266,7 @@ def _drop_repeated(found: Sequence[Memory], shown: Sequence[str]) -> list[Memory
     kept = []
     for one in found:
         words = _find_telling_words(one.content)
-        repeats = any(len(words & others) >= REPEATED * len(words) for others in known)
+        repeats = any(len(words & others) >= REPEATED_SHARE * len(words) for others in known)
         if one.source_type != "transcript" or not (repeats and len(words) > FEW_TELLING):
             known.append(words)
             kept.append(one)

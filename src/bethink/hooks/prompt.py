@@ -28,7 +28,7 @@ from bethink.hooks.matching import (
     read_prompt,
     score_match,
 )
-from bethink.hooks.state import PEOPLE, Hook
+from bethink.hooks.state import PERSON_SOURCES, Hook
 from bethink.ingest.redact import PRIVATE, redact
 from bethink.language.detect import is_english
 from bethink.language.implied import find_implied_work
@@ -106,7 +106,7 @@ def recall_for_prompt(
 def find_question(hook: Hook) -> str:
     """Return what a person said openly in a prompt; '' if no person said anything."""
     text = hook.prompt[:LONGEST_LOOKED_AT].strip()
-    if hook.source not in PEOPLE or _COMMAND.match(text):
+    if hook.source not in PERSON_SOURCES or _COMMAND.match(text):
         return ""
     if "<" in text:
         if is_notice(text):

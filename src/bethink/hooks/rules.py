@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from bethink.config import locate_database
 from bethink.hooks import state
-from bethink.ingest.rules import RULE_KINDS, Subjects, describe_calls, find_subjects, list_keys
+from bethink.ingest.rules import Subjects, describe_calls, find_subjects, list_keys
 from bethink.language.rules import binds, directs, reports
-from bethink.model import TRUST, is_inferred, is_untrusted_import
+from bethink.model import RULE_KINDS, TRUST, is_inferred, is_untrusted_import
 
 if TYPE_CHECKING:
     from bethink.api import Bethink

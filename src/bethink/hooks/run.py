@@ -147,7 +147,7 @@ def run(event: str, host: str, data: bytes, limit: Limit | None = None) -> str:
             return _deny(hook, project, config, closing=limit is None)
         if hook.event in _NOTED:
             return _note(hook, project, config)
-        return _tell(hook, project, config, closing=limit is None)
+        return _build_reply(hook, project, config, closing=limit is None)
     except Exception as error:  # noqa: BLE001 - the outermost boundary: an agent must never notice what is wrong with its memory
         count_failure(event, host, f"{type(error).__name__}: {error}")
         return ""
@@ -203,10 +203,10 @@ def _exists(config: Config) -> bool:
     return "://" in config.database or Path(config.database).exists()
 
 
-def _tell(hook: Hook, project: Project, config: Config, closing: bool) -> str:
+def _build_reply(hook: Hook, project: Project, config: Config, closing: bool) -> str:
     """Return the context for a session, even if the work beside it fails."""
     exists = _exists(config)
-    if hook.event == "prompt" and hook.source in state.PEOPLE:
+    if hook.event == "prompt" and hook.source in state.PERSON_SOURCES:
         note_turn(hook, project, config.database)
         # A prompt from a transcript comes again at each call of the model.
         if exists and is_phrase(hook.prompt) and not state.is_ephemeral(hook):

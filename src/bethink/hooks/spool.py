@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 NEW, TAKEN = ".json", ".taken"
 UNDER_WAY = ("prompt", "pre-compact", "post-compact")  # events after which a turn goes on
-SHARED = "shared"  # the event of a folder that colleagues share
+SHARED_EVENT = "shared"  # the event of a folder that colleagues share
 DEFAULTS = Config()
 
 # The variables that a worker keeps of a hook's environment, beside the keys of the configured models: where things are and
@@ -107,7 +107,9 @@ def note_shared(project: "Project", database: str) -> None:
         return
     path = folder() / f"{key_of(database)}-{_hash(str(shared))}{NEW}"
     where = str(project.worktree)
-    write(path, SpoolEntry("", str(shared), "", where, SHARED, time.time(), full_name(database)))
+    write(
+        path, SpoolEntry("", str(shared), "", where, SHARED_EVENT, time.time(), full_name(database))
+    )
 
 
 def write(path: Path, entry: SpoolEntry) -> None:

@@ -31,7 +31,7 @@ from bethink.project import EVERYWHERE, Pause, pauses_file, read_pauses
 from bethink.text import sha256, textfile
 
 # Sources of a prompt that may come from a person; the others are timers and notices.
-PEOPLE = ("", "user", "sdk")
+PERSON_SOURCES = ("", "user", "sdk")
 LONGEST_INPUT = 8_000_000  # bytes; a tool's answer may come along
 _LONGEST_TEXT = 200_000  # characters of a prompt
 _LONGEST_NAME = 4096  # characters of a path or an identifier

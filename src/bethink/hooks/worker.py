@@ -93,7 +93,7 @@ def _work(database: str, path: Path, until: float) -> bool:
         if entry.attempts > ATTEMPTS:
             raise BethinkError(f"It was begun {ATTEMPTS} times and never got anywhere.")
         with _open(database, entry.directory) as memory:
-            if entry.event == spool.SHARED:
+            if entry.event == spool.SHARED_EVENT:
                 if share.has_changed(memory.project.worktree):
                     share.read_shared(memory)
             elif not _read(memory, path, entry, until):

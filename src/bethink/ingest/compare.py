@@ -24,7 +24,7 @@ from bethink.ingest.effects import (
 )
 from bethink.ingest.reconcile import (
     OPEN,
-    STATED,
+    STATED_KINDS,
     BatchParts,
     Neighbour,
     Verdict,
@@ -316,7 +316,7 @@ def is_one_statement(memory: Memory) -> bool:
         and holds_one_statement(memory.content)
         and len(memory.content.split()) >= FEWEST_WORDS
         and sum(map(str.isalnum, memory.content)) >= FEWEST_LETTERS
-        and (memory.source_type in SPOKEN_SOURCES or memory.kind in STATED)
+        and (memory.source_type in SPOKEN_SOURCES or memory.kind in STATED_KINDS)
     )
 
 

@@ -46,12 +46,12 @@ from bethink.ingest.reports import read_report
 from bethink.ingest.sentences import cut_text
 from bethink.ingest.titles import (
     Outcome,
+    is_informative,
+    is_uninformative,
     make_session_title,
     make_title,
     name_picks,
     only_asks,
-    says_nothing,
-    says_something,
     summarise,
 )
 from bethink.ingest.topics import Topic, TopicTurn, arrange, resume_state, segment
@@ -164,7 +164,7 @@ def prepare(recipe: Recipe) -> Prepared:
     """Prepare the batch of one page. A language model, if set, helps to find topics and ideas."""
     new_turns, repeated = _read_turns(recipe)
     # "Ok." takes a proposal up, but nobody will look for it.
-    kept = [one for one in new_turns if not says_nothing(one.memory.content)]
+    kept = [one for one in new_turns if not is_uninformative(one.memory.content)]
     own, fresh = recipe.make_vectors([one.memory for one in kept])
     # Turns of a sub-agent are kept as evidence, but are not part of the conversation.
     spoken = [one for one in new_turns if one.turn.agent is None]
@@ -315,7 +315,7 @@ def _find_topics(
             span = before._replace(lines=(before.lines[0], max(before.lines[1], end)))
         spans.append(span)
         of_turn |= {one.turn.id: span.id for one in spoken[topic.first : topic.last + 1]}
-    kept = [one.memory.id for one in spoken if not says_nothing(one.memory.content)]
+    kept = [one.memory.id for one in spoken if not is_uninformative(one.memory.content)]
     state |= {
         "open": still_open._asdict(),
         "last": kept[-1] if kept else state.get("last"),
@@ -409,7 +409,7 @@ def _describe_session(
     times = [turn.at for turn in spoken if turn.at]
     now = make_session_title(texts, chain.from_iterable(work))
     # One that says something stays.
-    title = next(filter(says_something, (known.title, now)), known.title or now)
+    title = next(filter(is_informative, (known.title, now)), known.title or now)
     session = known._replace(
         host=recipe.host,
         title=redact(recipe.title).text or title,
@@ -424,7 +424,7 @@ def _describe_session(
 def _is_new(new_turns: Sequence[NewTurn], recap: str, known: Session) -> bool:
     if known.title:
         return bool(new_turns or recap)
-    return any(one.turn.work or not says_nothing(one.memory.content) for one in new_turns)
+    return any(one.turn.work or not is_uninformative(one.memory.content) for one in new_turns)
 
 
 def _find_recap(turns: Sequence[Turn]) -> str:

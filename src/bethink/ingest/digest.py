@@ -32,9 +32,9 @@ from bethink.ingest.titles import (
     find_headings,
     find_requests,
     first_sentences,
+    is_informative,
+    is_uninformative,
     read_request,
-    says_nothing,
-    says_something,
     strip_politeness,
 )
 from bethink.language.pointing import REQUEST_POINTS_BACK
@@ -175,7 +175,7 @@ def _add_requests(known: Sequence[Any], turns: Turns, work: Work) -> list[Reques
         sentences = read_request(text) if role == "user" else []
         request = _choose_request(sentences)
         if request:
-            found = [one for one in found if says_something(one.text)]
+            found = [one for one in found if is_informative(one.text)]
             found.append(request)
         elif not found:
             found = [Request(one) for one in sentences[:1]]
@@ -184,7 +184,7 @@ def _add_requests(known: Sequence[Any], turns: Turns, work: Work) -> list[Reques
 
 def _choose_request(sentences: Sequence[str]) -> Request | None:
     """Return the first sentence that asks for work without pointing back, or else one that says something."""
-    telling = [*filter(says_something, sentences)]
+    telling = [*filter(is_informative, sentences)]
     wished = [*filter(ASKS_FOR_WORK.holds, telling)]
     clear = [one for one in wished if not REQUEST_POINTS_BACK.holds(one)]
     return Request((clear or telling)[0], bool(wished)) if telling else None
@@ -208,7 +208,7 @@ def _follow_branch(course: Course, turns: Turns, work: Work) -> Course:
 
 def _drop_idle_end(turns: Turns) -> Turns:
     """Drop an "ok" or "thanks" at the end: it leaves open what was open before it."""
-    while turns and turns[-1][0] == "user" and says_nothing(turns[-1][1]):
+    while turns and turns[-1][0] == "user" and is_uninformative(turns[-1][1]):
         turns = turns[:-1]
     return turns
 

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bethink.ingest.wording import (
+    are_distinct,
     count_separators,
     count_shared_words,
     count_telling_words,
     differ_in_denial,
     other_number,
     other_part,
-    tell_apart,
 )
 from bethink.judge import RELATED, Judgement
 from bethink.language.change import SPEAKS_OF_CHANGE, find_change
@@ -124,7 +124,7 @@ def collect_words(old: Side, new: Side, position: Position) -> dict[str, float]:
         "old_length": len(old.text) / 100,
         "new_length": len(new.text) / 100,
         "length_ratio": math.log(max(1, len(new.text)) / max(1, len(old.text))),
-        "told_apart": float(tell_apart(new.text, old.text)),
+        "told_apart": float(are_distinct(new.text, old.text)),
         "other_number": float(other_number(new.text, old.text)),
         "other_part": float(other_part(new.text, old.text)),
         "states_change": float(find_change(new.text) is not None),

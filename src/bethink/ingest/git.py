@@ -32,7 +32,7 @@ MOST_READ = 2000  # commits that are looked at, the newest
 MOST_EXPLAINED = 400  # commits of one history that become memories; the most telling ones
 MOST_BYTES = 48_000_000
 MOST_FILES = 6
-LATEST = 4_102_444_800  # seconds: what is dated after 2099 was dated by a broken clock
+LATEST_TIME = 4_102_444_800  # seconds: what is dated after 2099 was dated by a broken clock
 TIME_LIMIT = 60.0
 _WORD_LIMIT = 3.0  # seconds to look for one word
 _LONGEST = 1_200  # characters of what a commit tells
@@ -150,7 +150,7 @@ def _read_commits(data: bytes, mark: bytes) -> Iterator[Commit]:
         names = map(str.strip, fields[4:])
         files = [name for name in names if name.isprintable() and 0 < len(name) <= 200]
         files.sort(key=is_aside)  # those that are no tests first
-        when = datetime.fromtimestamp(min(max(int(at), 0), LATEST), UTC)
+        when = datetime.fromtimestamp(min(max(int(at), 0), LATEST_TIME), UTC)
         who = " ".join(author.split())[:80]
         yield Commit(id, when, who, redact(message).text, tuple(files[:MOST_FILES]))
 

@@ -21,7 +21,7 @@ from bethink.ingest.extract import entities
 from bethink.ingest.lasting import Form, weigh_lasting
 from bethink.ingest.picks import complete, read_answers, write_reply
 from bethink.ingest.provenance import find_own
-from bethink.ingest.reports import tells_what_remains
+from bethink.ingest.reports import names_remaining_work
 from bethink.ingest.sentences import LONGEST_STATEMENT, Statement, statements
 from bethink.ingest.titles import only_asks
 from bethink.ingest.wording import contrasts, count_shared_words, other_tickets
@@ -34,10 +34,10 @@ from bethink.language.intents import (
     LEAVES_OPEN,
     NAMES_FIX,
     NEEDS_DOING,
-    SAYS_MENDED,
+    REPORTS_FIX,
     STATES_PROBLEM,
 )
-from bethink.language.kinds import ASKED_OF_ANYBODY, OF_A_PROJECT, WAY_OF_WORKING, cue_scores
+from bethink.language.kinds import ADDRESSES_EVERYONE, OF_A_PROJECT, WAY_OF_WORKING, cue_scores
 from bethink.language.lasting import STANDING
 from bethink.language.pattern import compile_pattern, fold_case
 from bethink.language.pointing import POINTS_BACK
@@ -45,7 +45,7 @@ from bethink.language.questions import ASKS_LEAVE
 from bethink.language.reports import ANNOUNCES_STEP, OF_THE_MOMENT, REPORTS_OWN_WORK
 from bethink.language.requests import REQUEST_AS_QUESTION
 from bethink.language.vocabulary import weak_words
-from bethink.language.waiting import ANOTHER_TIME, BACKLOG_HEADING, SAYS_PUT_OFF
+from bethink.language.waiting import ANOTHER_TIME, BACKLOG_HEADING, POSTPONES
 from bethink.model import Entity
 
 # How probably a statement must be worth keeping, by who says it: where half to two thirds of what is kept is what a careful
@@ -200,7 +200,7 @@ def _begins_another(kind: str, each: PlacedStatement, after: PlacedStatement | N
 
 def holds_anywhere(text: str) -> bool:
     """Return True if a preference is about how others should work, and names nothing of one project."""
-    asked = ASKED_OF_ANYBODY.holds(text) and WAY_OF_WORKING.holds(text)
+    asked = ADDRESSES_EVERYONE.holds(text) and WAY_OF_WORKING.holds(text)
     return asked and not OF_A_PROJECT.holds(text) and not entities(text)
 
 
@@ -226,7 +226,7 @@ def place_statements(
         )
         reply = " ".join(texts[turn] for turn in after[:1]).split()[:REPLY_WORDS]
         answer = " ".join(texts[turn] for turn in after[:1])[:LONGEST_STATEMENT]
-        replied = sum(_says_something(one) for turn in after for one in by_turn[turn]) > 1
+        replied = sum(_is_informative(one) for turn in after for one in by_turn[turn]) > 1
         last = role == "user" or not after
         for turn in filter(lambda turn: turn >= first, run):
             speaker = "working" if role == "assistant" and turn != run[-1] else role
@@ -268,7 +268,7 @@ def _list_telling(own: Sequence[Statement], speaker: str) -> list[int]:
     return [
         at
         for at, each in enumerate(own)
-        if _says_something(each, speaker) and not (speaker == "working" and _is_passing(each))
+        if _is_informative(each, speaker) and not (speaker == "working" and _is_passing(each))
     ]
 
 
@@ -294,7 +294,7 @@ def _grow(own: Sequence[Statement], at: int) -> str:
     return text if len(text) + len(after.core) >= LONGEST_STATEMENT else f"{text} {after.core}"
 
 
-def _says_something(statement: Statement, speaker: str = "") -> bool:
+def _is_informative(statement: Statement, speaker: str = "") -> bool:
     """Return True if it has content and announces no step; a user's "let's start" is an order."""
     if statement.completed:
         return True
@@ -326,7 +326,7 @@ def _name_kind(
         return "decision", LABELLED_CHANCE
     rule = user and STANDING.holds(statement.text)
     waiting = None if rule else _name_waiting(each, reading)
-    if waiting == "todo" and user and not _says_to_do(statement):
+    if waiting == "todo" and user and not _names_task(statement):
         # An order lasts or not, whether or not it is carried out at once.
         lasting = _name_users_kind(each, unheard)
         return lasting if lasting[1] else (waiting, LABELLED_CHANCE)
@@ -377,7 +377,7 @@ def _make_form(each: PlacedStatement) -> Form:
 
 def find_intent(core: str) -> str:
     """Return the kind that a statement is by its plain wording: "The key insight is …", "Fixed by …"."""
-    if SAYS_MENDED.holds(core) or (STATES_PROBLEM.holds(core) and NAMES_FIX.holds(core)):
+    if REPORTS_FIX.holds(core) or (STATES_PROBLEM.holds(core) and NAMES_FIX.holds(core)):
         return "solution"
     if STATES_PROBLEM.holds(core):
         return "problem"
@@ -396,7 +396,7 @@ def _name_waiting(each: PlacedStatement, reading: StatementReading) -> str | Non
     if statement.label == "todo":
         # The next steps of this work are soon done.
         return "todo" if each.last or _is_put_off(each) else "none"
-    remains = tells_what_remains(statement.core) or NEEDS_DOING.holds(statement.core)
+    remains = names_remaining_work(statement.core) or NEEDS_DOING.holds(statement.core)
     if each.last and not user and remains:
         return "todo"
     put_off = puts_off(statement.text)
@@ -420,7 +420,7 @@ def _name_likeliest(statement: Statement, reading: StatementReading, put_off: bo
     return "question" if asked else "todo"
 
 
-def _says_to_do(statement: Statement) -> bool:
+def _names_task(statement: Statement) -> bool:
     """Return True if a user calls something work that waits: "TODO: …", "later", "we still need to …"."""
     called = statement.label == "todo" or puts_off(statement.text)
     return called or NEEDS_DOING.holds(statement.core)
@@ -435,7 +435,7 @@ def _is_put_off(each: PlacedStatement) -> bool:
 
 def puts_off(text: str) -> bool:
     """Return True if a text says outright that something is for another time."""
-    return SAYS_PUT_OFF.holds(text) or tells_what_remains(text)
+    return POSTPONES.holds(text) or names_remaining_work(text)
 
 
 # Repetitions
@@ -454,13 +454,13 @@ def _keep_different(found: Sequence[Found]) -> list[Found]:
         own = [known for _, other, known in kept if (other, known.turn) == (kind, each.turn)]
         if any(known.text in each.text for known in own):
             each = each._replace(text=each.statement.text)
-        if of_turn[place] < most and not any(_says(one, each) for *_, one in kept):
+        if of_turn[place] < most and not any(_covers(one, each) for *_, one in kept):
             kept.append((chance, kind, each))
             of_turn[place] += 1
     return sorted(kept, key=lambda one: (one[2].turn, one[2].statement.position))
 
 
-def _says(known: PlacedStatement, each: PlacedStatement) -> bool:
+def _covers(known: PlacedStatement, each: PlacedStatement) -> bool:
     """Return True if a kept statement already says this one. A few words can be the whole difference."""
     if known.turn == each.turn and each.statement.core in known.text:
         return True

@@ -17,7 +17,7 @@ from bethink.model import Batch
 from bethink.store.base import Store
 from bethink.store.places import embedded_text, topic_text
 
-_PAGE = 64  # memories of one write
+_PAGE = 64  # memories of one write; a bound on memory
 
 
 def is_needed(

@@ -22,7 +22,7 @@ from bethink.language.reports import DELIVERS
 from bethink.language.rules import binds, reports
 
 LASTING_WEIGHTS = Path(__file__).with_name("data") / "lasting.json"
-FURTHEST = 6  # a statement further down in its turn counts like this one
+FURTHEST = 6  # a statement further down in its turn counts like this one; by hand
 WIDE_FROM = "\u2e7f"  # the last character before scripts without spaces
 
 

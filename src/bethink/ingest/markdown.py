@@ -59,7 +59,7 @@ KIND_NAMES = {name: line[0] for line in _KIND_LINES for name in line}
 DOCUMENTATION = """
 README.md README.rst README.adoc docs doc documentation handbook wiki site notebooks
 """.split()
-OTHER_NAMES = {"vector-index": "index", "category": "kind", "keywords": "tags"}
+FIELD_ALIASES = {"vector-index": "index", "category": "kind", "keywords": "tags"}
 SWITCH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 # Directives, each with the description of a valid value.
 DIRECTIVES = {
@@ -288,7 +288,7 @@ def _read_pairs(comment: str) -> Fields:
 
 def _normalize(name: object) -> str:
     plain = str(name).strip().strip("\"'").lower().replace("_", "-")
-    return OTHER_NAMES.get(plain, plain)
+    return FIELD_ALIASES.get(plain, plain)
 
 
 def _read_directives(fields: Mapping[str, Any], where: str, warnings: list[str]) -> Fields:

@@ -21,7 +21,7 @@ from bethink.errors import InvalidInput
 from bethink.ingest.compare import Comparison, WriteOptions, compare
 from bethink.ingest.extract import extract, find_label, keywords
 from bethink.ingest.kinds import choose_kind
-from bethink.ingest.reconcile import REPEATED, REWORDED, STATED, holds_one_statement
+from bethink.ingest.reconcile import REPEAT, REWORD, STATED_KINDS, holds_one_statement
 from bethink.ingest.redact import redact, redact_value
 from bethink.judge import Judge, asks, describe_place
 from bethink.language.detect import is_english
@@ -348,7 +348,7 @@ def _inherit_kind(
     """
     vague = passage.kind is None and memory.kind in ("general", "fact")
     for old in store.get(replaced[:1]) if vague and replaced else ():
-        if old.kind in STATED:
+        if old.kind in STATED_KINDS:
             return memory._replace(kind=old.kind, importance=max(memory.importance, old.importance))
     return memory
 
@@ -379,7 +379,7 @@ def embed_reworded(
     batch: Batch, memories: Sequence[Memory], vectors: Sequence[Any], found: Comparison
 ) -> Batch:
     """Give known memories that got the words of a new one its vectors as well."""
-    reworded = {change.id for change in found.change if change.action == REWORDED}
+    reworded = {change.id for change in found.change if change.action == REWORD}
     made = {
         verdict.duplicate.memory.id: (own, embedded_text(memory))
         for memory, own, verdict in zip(memories, vectors, found.verdicts, strict=True)
@@ -395,7 +395,7 @@ def fold_changes(batch: Batch) -> Batch:
     """Apply the changes of a batch to its own new memories: their successors and answers came with them."""
     new = {entry.memory.id for entry in batch.add}
     fields: dict[str, dict[str, Any]] = {id: {} for id in new}
-    later = [change for change in batch.change if change.action in (REPEATED, REWORDED)]
+    later = [change for change in batch.change if change.action in (REPEAT, REWORD)]
     for change in batch.change:
         if change.id in new and change not in later:
             fields[change.id].update(change.fields)
@@ -426,7 +426,7 @@ def _list_outcomes(
         else:
             known, similarity, _ = verdict.duplicate
             status, near = "near_duplicate", round(similarity, 4)
-            if any(one.id == known.id and one.action == REWORDED for one in found.change):
+            if any(one.id == known.id and one.action == REWORD for one in found.change):
                 status = "reworded"
             if known.content_hash == memory.content_hash:
                 status, near = "duplicate", 1.0

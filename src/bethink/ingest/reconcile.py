@@ -15,8 +15,10 @@ from typing import NamedTuple
 from bethink.ingest.effects import EXTENDS, Effect
 from bethink.ingest.wording import (
     adds_nothing,
+    are_equivalent,
     count_shared_words,
     differ_in_denial,
+    ends_old_value,
     find_quantities,
     find_tickets,
     is_correction,
@@ -24,8 +26,6 @@ from bethink.ingest.wording import (
     other_number,
     other_part,
     other_tickets,
-    say_the_same,
-    says_old_value_is_over,
     states_change_of,
 )
 from bethink.judge import asks
@@ -60,9 +60,9 @@ BUILDS_ON = 0.75  # the judge alone, for a relation that changes nothing: set by
 ALWAYS, NEVER = 0.0, 1.01  # by definition
 REDACTED = "[REDACTED:"
 # Characters of one statement. Of the pairs that the judge learned 99.9 % are shorter.
-LONGEST = 320
+LONGEST_COMPARED = 320
 
-STATED = (
+STATED_KINDS = (
     "decision",
     "conclusion",
     "solution",
@@ -76,8 +76,8 @@ STATED = (
 OPEN = tuple(kind for kind in OPEN_KINDS if kind != "failure")
 LESS_TRUSTED, OLDER, UNSURE = "less trusted", "older", "not sure"  # reasons for a proposal
 BELIEVED = "believe"  # action in history: a memory is trusted more than before
-REPEATED = "repeat"  # action in history: the same statement in other words, kept as a version
-REWORDED = "reword"  # action in history: a better reader's words for the same statement
+REPEAT = "repeat"  # action in history: the same statement in other words, kept as a version
+REWORD = "reword"  # action in history: a better reader's words for the same statement
 
 
 class Neighbour(NamedTuple):
@@ -116,7 +116,7 @@ class BatchParts(NamedTuple):
 # One statement
 
 
-def holds_one_statement(text: str, longest: int = LONGEST) -> bool:
+def holds_one_statement(text: str, longest: int = LONGEST_COMPARED) -> bool:
     """Return True if a text can be one statement. A long text holds many, and nobody knows which is meant."""
     return len(text) <= longest and "\n" not in text.strip()
 
@@ -125,7 +125,7 @@ def take_headline(text: str) -> str:
     """Return a statement whole, of a longer text its first sentence."""
     if holds_one_statement(text):
         return text
-    first = text.strip()[:LONGEST].split("\n")[0]
+    first = text.strip()[:LONGEST_COMPARED].split("\n")[0]
     end = re.search(r"[.!?](?=\s)", first)
     return first[: end.end()] if end else first
 
@@ -216,7 +216,7 @@ class _Found:
 
     def __init__(self, new: Memory, last: str | None, automatic: str) -> None:
         self.new, self.last, self.acts = new, last, automatic == "full"
-        self.said_by_agent = new.metadata.get("role") == "assistant"
+        self.is_by_agent = new.metadata.get("role") == "assistant"
         self.supersedes: list[str] = []
         self.settles: list[str] = []
         self.marks: list[str] = []
@@ -259,7 +259,7 @@ class _Found:
         """Return True if the new text says that the old value is over, and the old text claims nothing else."""
         if self.new.kind == "context" or not holds_one_statement(old.content):
             return False
-        return makes_one_claim(old.content) and says_old_value_is_over(
+        return makes_one_claim(old.content) and ends_old_value(
             take_headline(self.new.content), old.content
         )
 
@@ -292,7 +292,7 @@ class _Found:
             return "answers" if named and effect["answers"] >= ANSWERS else ""
         # A report in the words of a to-do looks like a repetition of it.
         done = effect["completes"] + effect["same" if old.kind == "todo" else "answers"]
-        needed = needed_to_complete(old.content, new.content, self.said_by_agent)
+        needed = needed_to_complete(old.content, new.content, self.is_by_agent)
         return "completes" if done >= max(needed, ORDERS) else ""
 
     def replace(self, old: Memory, explicit: bool = False) -> None:
@@ -363,9 +363,9 @@ def _repeats(new: Memory, neighbour: Neighbour, threshold: float, effect: Effect
         return not _leaves_with_its_source(new, old)
     if new.trust != old.trust or old.kind in OPEN or REDACTED in new.content:
         return (
-            old.kind in OPEN and new.kind == old.kind and _says_the_same(new, neighbour, threshold)
+            old.kind in OPEN and new.kind == old.kind and _is_duplicate(new, neighbour, threshold)
         )
-    if _says_the_same(new, neighbour, threshold):
+    if _is_duplicate(new, neighbour, threshold):
         return True
     return (
         effect is not None
@@ -380,13 +380,13 @@ def needed_to_merge(one: str, other: str) -> float:
     return SAME_DENIED if differ_in_denial(one, other) else SAME
 
 
-def _says_the_same(new: Memory, neighbour: Neighbour, threshold: float) -> bool:
+def _is_duplicate(new: Memory, neighbour: Neighbour, threshold: float) -> bool:
     """Return True if the texts are the same words. "We switched from A to B" only resembles "We use A"."""
     old = neighbour.memory
     return (
         new.trust == old.trust
         and neighbour.similarity >= threshold
-        and say_the_same(new.content, old.content)
+        and are_equivalent(new.content, old.content)
         and (find_change(new.content) is None or find_change(old.content) is not None)
     )
 
@@ -445,7 +445,7 @@ def _take_words(new: Memory, old: Memory) -> dict[str, object]:
         "importance": max(new.importance, old.importance),
         "confidence": max(new.confidence, old.confidence),
     }
-    if new.kind in STATED and old.kind in STATED:
+    if new.kind in STATED_KINDS and old.kind in STATED_KINDS:
         fields["kind"] = new.kind
     return fields
 
@@ -466,9 +466,9 @@ def apply_verdict(new: Memory, verdict: Verdict, waiting: Sequence[Memory] = ())
             remains = remains._replace(trust=new.trust)
             gone += [old.id for old in waiting if not why_not(remains, old)]
         if _words_better(new, remains):
-            changes.append(Change(remains.id, REWORDED, _take_words(new, remains)))
+            changes.append(Change(remains.id, REWORD, _take_words(new, remains)))
         elif new.content != remains.content:
-            changes.append(Change(remains.id, REPEATED, {"content": new.content}))
+            changes.append(Change(remains.id, REPEAT, {"content": new.content}))
     disputed = [
         Relation(remains.id, one.id, type)
         for one in verdict.proposals

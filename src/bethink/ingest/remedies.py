@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 PER_PAGE, PER_SESSION = 4, 10  # new memories; by hand
 WAITING = 6  # failures of a thread that wait for their fix across pages; by hand
 # Confidence of a failure without a fix, with one, and what the same fix adds when it helps again; by hand.
-UNSOLVED, SOLVED, AGAIN, SUREST = 0.5, 0.6, 0.15, 0.95
+UNSOLVED, SOLVED, STEP_PER_REPEAT, SUREST = 0.5, 0.6, 0.15, 0.95
 FAILED_AGAIN = 0.2  # what a fix loses when the same error came again after it; by hand
 
 
@@ -208,7 +208,7 @@ def _add_to(old: Memory, failure: Failure, session: str) -> Memory:
         return old._replace(metadata={**metadata, "also_fixed_by": other["fix"]}, answered=True)
     repeated = failure.fix == was.get("fix")
     helped = as_count(was.get("held")) + 1 if repeated else 1
-    confidence = min(SUREST, SOLVED + AGAIN * (helped - 1))
+    confidence = min(SUREST, SOLVED + STEP_PER_REPEAT * (helped - 1))
     text, metadata = _redact_fix(
         failure, metadata | {name: again[name] for name in ("command", "error", "fix", "cause")}
     )

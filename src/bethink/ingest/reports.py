@@ -71,7 +71,7 @@ def is_statement(sentence: str) -> bool:
     return telling and not sentence.endswith("?") and long_enough and names_something(sentence)
 
 
-def tells_what_remains(sentence: str) -> bool:
+def names_remaining_work(sentence: str) -> bool:
     """Return True if a sentence of a report says what is still to be done, not just an offer."""
     return NEXT_OR_REMAINING.holds(sentence) and not WORK_UNDER_WAY.holds(sentence)
 

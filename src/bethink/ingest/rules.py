@@ -13,18 +13,17 @@ from typing import NamedTuple
 
 from bethink.ingest.commands import PROGRAMS, name_family, name_job, name_program, split_line
 from bethink.language.rules import (
-    ACTIONS,
     FORBIDDEN,
     IN_FOLDER,
     IS_FORBIDDEN,
     ON_BRANCH,
     ON_TYPE,
+    RULED_ACTIONS,
     SOURCE_OF,
     directs,
 )
 from bethink.text import compile_late
 
-RULE_KINDS = ("decision", "preference", "gotcha", "pattern")
 _MOST = 6  # subjects of one statement: one that names more is an overview
 _FILE = compile_late(
     r"(?<![\w/.@-])(?:[\w@.+-]{1,80}/){0,8}(?:[\w@+-][\w.@+-]{0,80}\.[A-Za-z][A-Za-z0-9]{0,7}|Makefile|Dockerfile|Justfile|Gemfile|Procfile|Rakefile|\.env(?:\.[a-z]{1,20})?)(?![\w/])"
@@ -150,7 +149,7 @@ def _find_commands(text: str, has_place: bool) -> tuple[list[str], list[tuple[st
             needs += options
     if commands and (on := ON_TYPE.find(text)):
         needs.append(_TYPES[on[1]])
-    for action in ACTIONS if not commands else ():
+    for action in RULED_ACTIONS if not commands else ():
         if not action.pattern.holds(text) or (has_place and "before" not in text.lower()):
             continue
         commands += action.commands

@@ -132,7 +132,7 @@ def make_title(turns: Turns, words: int = TOPIC_WORDS, commits: Sequence[str] = 
     """Return a title of at most so many words; empty where nothing was said."""
     talk = Talk(turns, commits)
     found = [title for rule in TITLE_RULES for title in rule(talk)]
-    title = next(filter(says_something, found), "") or next(iter(found), "")
+    title = next(filter(is_informative, found), "") or next(iter(found), "")
     return _finish_title(strip_politeness(title), words)
 
 
@@ -155,13 +155,13 @@ def _finish_title(text: str, words: int) -> str:
 # Requests
 
 
-def says_something(request: str) -> bool:
+def is_informative(request: str) -> bool:
     """Return False for a request that names nothing: a greeting, "ship it", "go ahead, …"."""
     bare = strip_politeness(request)
-    return names_something(bare) and not TAKES_OFFER_UP.holds(bare) and not says_nothing(bare)
+    return names_something(bare) and not TAKES_OFFER_UP.holds(bare) and not is_uninformative(bare)
 
 
-def says_nothing(text: str) -> bool:
+def is_uninformative(text: str) -> bool:
     """Return True for a greeting, thanks, an offer of help, a bare yes or no, or a turn without a word."""
     idle = rf"\W*(?:(?:{'|'.join(phrases('idle'))})(?!\w)\W*){{0,6}}$"
     return len(text) < IDLE_TURN and compile_pattern(idle).match(fold_case(text)) is not None
@@ -194,7 +194,7 @@ def strip_politeness(request: str) -> str:
 def find_requests(turns: Turns, most: int) -> list[str]:
     """Return the user's requests: the first telling sentence of each turn, or else the first of all."""
     asked = [read_request(text) for role, text in turns if role == "user"]
-    telling = (next(filter(says_something, sentences), "") for sentences in asked)
+    telling = (next(filter(is_informative, sentences), "") for sentences in asked)
     first = islice(chain.from_iterable(asked), 1)
     return list(islice(filter(None, telling), most)) or list(first)
 

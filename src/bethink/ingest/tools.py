@@ -17,7 +17,7 @@ from bethink.text import blake2b, compile_late
 
 MISSING_FILE, EDIT_CONFLICT, TOOL_CALL = "missing file", "edit conflict", "tool call"
 TOOL_KINDS = (MISSING_FILE, EDIT_CONFLICT, TOOL_CALL)
-NEAR = 6  # calls behind a failure among which another call counts as its correction
+NEAR = 6  # calls behind a failure among which another call counts as its correction; by hand
 _VALUE = 80  # characters of an argument that can be named
 _PATHS = ("file_path", "filePath", "path", "absolute_path", "target_file", "notebook_path")
 _IS_MISSING = compile_late(

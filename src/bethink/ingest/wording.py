@@ -51,7 +51,7 @@ _INFLECTION = re.compile(r"(?<=\w{3})(?:ies|ied|es|(?<!s)s|ed|ing|e|(?<![aeiou])
 FEWEST_TELLING_WORDS = 3
 
 
-def say_the_same(one: str, other: str) -> bool:
+def are_equivalent(one: str, other: str) -> bool:
     """Return True if the first of two near texts adds nothing to the second.
 
     The second has to begin with the words of the first, but for inflections, articles and punctuation, and must not turn them into something
@@ -205,7 +205,7 @@ _NAMED = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-ZÄÖÜ][\w-]*|(?<!\w)\w+[_/][\w./-
 _ALIKE = 0.65  # share of words in order from which what differs is more telling than what is shared; by hand
 
 
-def tell_apart(one: str, other: str) -> bool:
+def are_distinct(one: str, other: str) -> bool:
     """Return True if two statements cannot mean the same: a number, a name or a part is exchanged.
 
     In two statements that share most of their words in the same order, an exchanged word decides, or an "only", or a "not". The judge
@@ -365,7 +365,7 @@ def adds_nothing(new: str, old: str) -> bool:
     return (
         find_quantities(new) <= find_quantities(old)
         and find_code_tokens(new) <= find_code_tokens(old)
-        and not tell_apart(new, old)
+        and not are_distinct(new, old)
         and not _exchange_decisive_words(new, old)
         and not _exchange_places(new, old)
         and (not QUALIFIES.holds(new) or QUALIFIES.holds(old))
@@ -416,7 +416,7 @@ def states_change_of(new: str, old: str) -> bool:
     return bool(beside) and not (after and mentions(old, after))
 
 
-def says_old_value_is_over(new: str, old: str) -> bool:
+def ends_old_value(new: str, old: str) -> bool:
     """Return True if the new text states a change of the old value, and names all else in the old text.
 
     The reason of the old text does not count. "We moved billing from MySQL to Postgres" ends "We use MySQL for billing", and leaves

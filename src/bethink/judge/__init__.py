@@ -37,7 +37,7 @@ _TOKENS = 128  # of each text, as in training; the rest of a longer one is not r
 CHARACTERS = 2000  # that are tokenised to find them
 CLS, SEP = 101, 102  # by definition
 DATA = Path(__file__).parent / "data"
-WORDS, READER, JUDGE = "words.onnx", "reader.onnx", "judge.onnx"
+WORDS_FILE, READER_FILE, JUDGE_FILE = "words.onnx", "reader.onnx", "judge.onnx"
 _DEEP = {"relation", "applies"}  # heads behind the twelve layers
 TURNED = "snowflake-arctic-embed-s@"  # the model whose vectors of prompts `prompts.npy` turns
 # What cannot be, by (whether the old text asks, whether the new one does): a statement answers a question but does not
@@ -77,8 +77,8 @@ class Judge:
 
     def prepare(self) -> None:
         """Load the model, so that the first pair does not wait for it."""
-        self._load(WORDS)
-        self._load(READER)
+        self._load(WORDS_FILE)
+        self._load(READER_FILE)
 
     def relate(self, pairs: Pairs) -> list[Judgement]:
         """Return how each new text, the second of its pair, relates to the old one, seen alone."""
@@ -120,7 +120,10 @@ class Judge:
 
         import numpy as np
 
-        words, layers = self._load(WORDS), self._load(JUDGE if _DEEP.issuperset(heads) else READER)
+        words, layers = (
+            self._load(WORDS_FILE),
+            self._load(JUDGE_FILE if _DEEP.issuperset(heads) else READER_FILE),
+        )
         tokens = lru_cache(maxsize=None)(
             lambda text: self._tokenizer.encode(text[:CHARACTERS])[:_TOKENS]
         )

@@ -23,7 +23,7 @@ STATES_PROBLEM = Pattern(
     matches=("The issue is that the sensor needs 5 ms", "So the only bug was a race"),
     rejects=("The issue tracker is slow", "Is there a bug"),
 )
-SAYS_MENDED = Pattern(
+REPORTS_FIX = Pattern(
     "says what mended something",
     rf"{LEAD}(?:(?:i|we|it's|it is|this is|this was|that was) )?(?:now )?(?:fixed|solved|resolved|worked around|mended)"
     r"(?: (?:it|this|that|both|the \w+(?: \w+)?))? (?:by|with)\b|^the (?:fix|solution|workaround) (?:is|was)\b",

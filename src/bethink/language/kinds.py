@@ -67,7 +67,7 @@ def firmness(text: str, value: float) -> float:
 
 # Preferences: how a speaker wants others to work, in any project. They address anybody who works, about the work itself. A speaker who
 # says "we" means a project.
-ASKED_OF_ANYBODY = Pattern(
+ADDRESSES_EVERYONE = Pattern(
     "asked of anybody who works",
     r"\b(?:always|never|don'?t|do not|avoid|prefer|from now on|before (?:you|making|doing|starting|each|every|any)|when(?:ever)? you"
     r"|every time|i (?:want|like|hate|expect|need) you|you (?:should|must|can) (?:always|never)|(?:answer|reply|talk|write|explain) in)\b",

@@ -14,7 +14,7 @@ BINDS = Pattern(
     matches=("Never edit the lock file", "The schema is generated", "Run it only after the tests"),
     rejects=("The lock file is large",),
 )
-TELLS_WHAT_HAPPENED = Pattern(
+REPORTS_EVENT = Pattern(
     "tells what happened rather than what holds",
     r"\b(?:i|i'(?:ve|m|ll|d)|we'(?:ve|re|ll)|let me|let's|was|were|had|did|found|fixed|added|removed|renamed|changed|moved|deleted|replaced"
     r"|updated|created|dropped|now|earlier|my|this session|root cause|problem|bug|suggests?|seems?|looks like|probably|maybe|fixing|broke"
@@ -79,7 +79,7 @@ class Action(NamedTuple):
 
 _WHEN = r"\b(?:before|after|when(?:ever)?|every|each|never|don't|do not|ask(?: \w{1,12}){0,3}|must(?: not)?|until|unless|without)\s+(?:you |we |i |the agent |a |an |the |each |every |to |it )*"
 _INSTALLS = ("npm install", "npm i", "npm add", "pnpm add", "pnpm install", "yarn add", "bun add")
-ACTIONS = (
+RULED_ACTIONS = (
     Action(
         Pattern(
             "a commit",
@@ -213,4 +213,4 @@ def binds(text: str) -> bool:
 
 def reports(text: str) -> bool:
     """Return True if a statement tells what happened rather than what holds."""
-    return TELLS_WHAT_HAPPENED.holds(text)
+    return REPORTS_EVENT.holds(text)

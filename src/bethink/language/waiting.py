@@ -44,7 +44,7 @@ ANOTHER_TIME = Pattern(
     matches=("Let's do that later.", "put it on the backlog", "Tomorrow we fix the index"),
     rejects=("It is eventually consistent", "a later version fails"),
 )
-SAYS_PUT_OFF = Pattern(
+POSTPONES = Pattern(
     "put off, or not to be forgotten",
     rf"{_ANOTHER_TIME}|\b(?:later|next time|remember to|don'?t forget)\b",
     matches=("don't forget the docs", "we do it at a later point", "remember to push"),

@@ -31,10 +31,10 @@ from bethink.recall.rank import (
 )
 from bethink.recall.signals import (
     JUST_BEHIND,
+    LENDER_COVERAGE,
     RANK_SIGNALS,
     RANKS_SIGNAL,
     RIVAL_KINDS,
-    SAME_SUBJECT,
     SIGNALS,
     Signal,
     measure_signals,
@@ -194,7 +194,7 @@ def inherit(
         at, source = places[heir], places[lender.key]
         gain = share * (evidence[source] - evidence[at])
         if share < 1:
-            least = SAME_SUBJECT * described[source].get("coverage", 0.0)
+            least = LENDER_COVERAGE * described[source].get("coverage", 0.0)
             own = described[at].get("coverage", 0.0)
             ahead = (value for covered, value in rivals if covered >= least and covered > own)
             gain = min(gain, next(ahead, math.inf) - evidence[at] - JUST_BEHIND)

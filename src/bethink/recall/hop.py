@@ -9,13 +9,13 @@ from bethink.recall.shortlist import STEP, Entry, Shortlist
 from bethink.store.base import Store
 
 # Best hits that are read for a reference, characters of each, and how well something has to fit the reference. By hand.
-READ_FOR_REFERENCES, READ_CHARACTERS, LEAST_FIT = 3, 1000, 0.5
+READ_FOR_REFERENCES, REFERENCE_CHARACTERS, LEAST_FIT = 3, 1000, 0.5
 MOST_TARGETS = 2
 
 
 def find_reference(memory: Memory) -> str:
     """Return the words by which a memory refers to another one, or nothing."""
-    found = REFERS.find(memory.content[:READ_CHARACTERS])
+    found = REFERS.find(memory.content[:REFERENCE_CHARACTERS])
     return next((text for text in found.groups() if text), "") if found else ""
 
 

@@ -11,14 +11,14 @@ from bethink.recall.shape import digest_lines
 from bethink.store.base import Store
 
 LEDGER_KINDS = ("todo", "question", "problem")
-LATEST = 20  # sessions among which those of a time are looked for; a bound on time
+MOST_SESSIONS_SEARCHED = 20  # sessions among which those of a time are looked for; a bound on time
 MOST_DIGESTS = 5  # of a time
-MOST_OPEN = 60  # open items of each kind that are weighed; a bound on time
+MOST_WEIGHED = 60  # open items of each kind that are weighed; a bound on time
 MOST_CLOSED = 30  # closed to-dos that a digest may still name; a bound on time
 LAST_TURNS = 12  # of a conversation, among which its last exchange is looked for; a bound on time
 # Until when an agent's to-do counts as open: older ones were stale in ten briefings that were read (bench/LOG.md, 2026-11-17).
 OPEN_FOR = timedelta(days=30)
-NOTHING_THEN = "Nothing is known from that time; this is the last session before."
+EARLIER_SESSION = "Nothing is known from that time; this is the last session before."
 
 
 class Resumed(NamedTuple):
@@ -48,12 +48,12 @@ def resume(question: str, query: Query, filter: Filter, store: Store) -> Resumed
 
 def _find_sessions(query: Query, filter: Filter, store: Store) -> tuple[list[Session], Strings]:
     """Return the sessions of the time that is asked for, newest first, or else the last one."""
-    sessions = [one for one in store.sessions(filter.scopes, LATEST) if one.digest]
+    sessions = [one for one in store.sessions(filter.scopes, MOST_SESSIONS_SEARCHED) if one.digest]
     sessions = [one for one in sessions if not filter.session or one.id == filter.session]
     if not (query.since or query.until):
         return sessions[:1], ()
     then = [one for one in sessions if _is_of_time(one, query)]
-    return (then[:MOST_DIGESTS], ()) if then else (sessions[:1], (NOTHING_THEN,))
+    return (then[:MOST_DIGESTS], ()) if then else (sessions[:1], (EARLIER_SESSION,))
 
 
 def _is_of_time(session: Session, query: Query) -> bool:
@@ -97,7 +97,7 @@ def list_open(filter: Filter, store: Store) -> list[Memory]:
     found = [
         one
         for kind in kinds
-        for one in store.list(wanted._replace(kinds=(kind,)), MOST_OPEN)
+        for one in store.list(wanted._replace(kinds=(kind,)), MOST_WEIGHED)
         if one.trust >= TRUST["agent"]
     ]
     kept = keep_open(found, store, filter)

@@ -22,15 +22,15 @@ from bethink.store.words import as_words, tokenize
 # Settlements for which an amendment is looked for, by how many characters of their words, among how many turns: bounds on time.
 MOST_AMENDED, SOUGHT, NEIGHBOURS = 2, 300, 12
 FAR = 24  # turns after a hit among which its settlement is looked for; a bound on time
-LONGEST = 1200  # characters of a settlement; a longer answer is a report
+LONGEST_SETTLEMENT = 1200  # characters of a settlement; a longer answer is a report
 LOOKED_AT = 8  # first hits of a search that are followed; a bound on time
 CHOICES = ("decision", "preference")
 LATE_LIFTS = ("newer", "answers", "disputes", "refused", "settles")  # added since the last sort
 SCORING = (*LIFTS, *SHARES, "relevance", "preferred", "confidence", "chance", "tier")
-REFUSED = 0.5  # share of its score that a refused proposal keeps
+REFUSED = 0.5  # share of its score that a refused proposal keeps; refused ones shown 2 → 0 (bench/LOG.md, 2026-11-18)
 # Words that a settlement shares with what leads to it, so that it is about that; and the share of the shorter of two settlements from
 # which they are about the same subject. By hand, on nine tasks (bench/LOG.md, 2026-11-18).
-SHARED_WORDS, SAME_SUBJECT = 2, 0.3
+SHARED_WORDS, SAME_SUBJECT_SHARE = 2, 0.3
 
 
 class Settlement(NamedTuple):
@@ -97,7 +97,7 @@ def _find_settled(one: Memory, store: Store) -> Memory | None:
 def _settles(turn: Memory, following: Memory | None) -> bool:
     """Return True for an answer of the agent that sums up a rule, and that the user did not refuse."""
     text = turn.content
-    if not _is_answer(turn) or len(text) > LONGEST or text.rstrip().endswith("?"):
+    if not _is_answer(turn) or len(text) > LONGEST_SETTLEMENT or text.rstrip().endswith("?"):
         return False
     if ANNOUNCES_STEP.holds(text) or is_refused(turn, following):
         return False
@@ -165,7 +165,7 @@ def _put_amendments_first(
 
 def _are_alike(one: Memory, other: Memory) -> bool:
     words, others = _find_words(one.content), _find_words(other.content)
-    return len(words & others) >= SAME_SUBJECT * min(len(words), len(others))
+    return len(words & others) >= SAME_SUBJECT_SHARE * min(len(words), len(others))
 
 
 def _find_words(*texts: str) -> set[str]:

@@ -44,14 +44,20 @@ OWN_ROOM, OTHER_ROOM, BEST_ROOM, BEST_HITS, LINES_SHARE = 420, 320, 480, 3, 0.05
 _NAMES_OF_FILE = ("file", "path", "source", "transcript")  # in the metadata of an import
 _FILE = re.compile(r"[\w./@+ -]{1,200}")
 REPLY_ROOM = 1500  # of the best replies, where the question is about one
-GAP = " … "
+ELLIPSIS = " … "
 WEIGHED_CHARACTERS = 2_000  # of each hit that are looked at to weigh words; a bound on time
 _LIST_MARK = re.compile(
     r"\W*(?:\d{1,3}|\w)?\W*"
 )  # a piece that is no sentence, such as the number of a list item
 # Worth of a sentence beside a chosen one, behind it, behind a heading and before it, against that of one word of the question; of a word that is shown
 # already; and of the first sentence. By hand.
-BESIDE, LISTED, BEFORE, AGAIN, OPENING = 0.5, 1.0, 0.25, 0.3, 0.2
+ADJACENT_WORTH, UNDER_HEADING_WORTH, PRECEDING_WORTH, REPEATED_WORTH, OPENING_WORTH = (
+    0.5,
+    1.0,
+    0.25,
+    0.3,
+    0.2,
+)
 _MOST_SENTENCES = 400  # of a text; a bound on time
 _LEAST = 20  # tokens of a text that is worth showing
 # Hints of an empty answer to a question for what is open: of nothing at all, and of one kind.
@@ -276,11 +282,11 @@ def show_evidence(memory: Memory, sought: Sought, room: int) -> str:
     """Return the sentences of a memory that a question is about, gaps marked; all if it is short."""
     text = memory.content
     places = choose_sentences(text, sought, room)
-    shown = GAP.join(text[start:end].strip() for start, end in places)
+    shown = ELLIPSIS.join(text[start:end].strip() for start, end in places)
     if not places or places == [(0, len(text))]:
         return text
-    before = "" if places[0][0] == 0 else GAP.lstrip()
-    return before + shown + ("" if places[-1][1] == len(text) else GAP.rstrip())
+    before = "" if places[0][0] == 0 else ELLIPSIS.lstrip()
+    return before + shown + ("" if places[-1][1] == len(text) else ELLIPSIS.rstrip())
 
 
 def _lengthen(
@@ -394,11 +400,12 @@ def choose_sentences(text: str, wanted: Sought, room: int) -> list[Place]:
 
     def find_worth(at: int) -> float:
         own = sum(
-            wanted.worth.get(word, 1.0) * (AGAIN if word in shown else 1.0) for word in words[at]
+            wanted.worth.get(word, 1.0) * (REPEATED_WORTH if word in shown else 1.0)
+            for word in words[at]
         )
-        after = LISTED if at - 1 in headings else BESIDE
-        near = after * (at - 1 in chosen) + BEFORE * (at + 1 in chosen)
-        return own + near + OPENING * (at == 0)
+        after = UNDER_HEADING_WORTH if at - 1 in headings else ADJACENT_WORTH
+        near = after * (at - 1 in chosen) + PRECEDING_WORTH * (at + 1 in chosen)
+        return own + near + OPENING_WORTH * (at == 0)
 
     while left > 0 and len(chosen) < len(sentences):
         waiting = [at for at in range(len(sentences)) if at not in chosen]
@@ -412,7 +419,7 @@ def choose_sentences(text: str, wanted: Sought, room: int) -> list[Place]:
             return [(start + first, start + last)]
         chosen.add(best)
         shown |= words[best]
-        left -= sentences[best][1] - sentences[best][0] + len(GAP) * (best - 1 not in chosen)
+        left -= sentences[best][1] - sentences[best][0] + len(ELLIPSIS) * (best - 1 not in chosen)
     places: list[Place] = []
     for at in sorted(chosen):
         start, end = sentences[at]

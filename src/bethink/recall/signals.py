@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from bethink.language.questions import TRIGGER
 from bethink.language.words import STOP_WORDS
-from bethink.model import KINDS, Candidates, Memory, Query
+from bethink.model import KINDS, RULE_KINDS, Candidates, Memory, Query
 from bethink.recall.pool import Pool
 from bethink.recall.rank import Features, add_evidence
 from bethink.store.base import Statistics
@@ -61,14 +61,12 @@ LATER_LOSS, CLOCK_SKEW = 0.1, 60.0
 TOPIC_WEIGHT = 0.15  # best of 0 to .4 on two sets read as conversations (bench/LOG.md, 2026-11-16)
 # Memories' worth of belief in the model's usual mean cosine. By hand, for scopes of a few memories, which no set has.
 PRIOR_MEMORIES = 8
-# Kinds of statements that may be standing rules, how many of them are read, characters of each, and the least share of the condition
-# that the question has to hold: bounds, by hand.
-RULE_KINDS = frozenset(("preference", "decision", "gotcha", "pattern"))
+# How many rules are read, characters of each, and the least share of the condition that the question has to hold: bounds, by hand.
 MOST_RULES, LONGEST_RULE, LEAST_TRIGGER = 40, 600, 0.5
 RRF_K = 60  # the constant of the method's authors
 # Share of the lender's question words by which another memory is about the same thing, and the least step by which one comes behind another.
 # By hand: from 0 to 1 no figure of 25 histories moves.
-SAME_SUBJECT, JUST_BEHIND = 0.5, 1e-4
+LENDER_COVERAGE, JUST_BEHIND = 0.5, 1e-4
 # Kinds before which inherited evidence alone puts nothing: all but what is only said or asked on the way.
 RIVAL_KINDS = frozenset(KINDS) - {"context", "question"}
 

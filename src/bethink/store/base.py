@@ -119,8 +119,6 @@ class Store(Reader):
     path: Any  # location of the database, as shown to users
     columns: str  # rows.COLUMNS, with the database's own way to put rows into JSON
     signature: str  # SQL for the signature of a failure, as it is indexed
-    stored: str  # SQL for the columns of a vector `v` that `_encode_stored` turns into bytes
-    order: str  # SQL column that orders the vectors of a memory
     checks: str  # more lines of CHECKS
     deep_checks: str = ""  # those that read every row
     unreadable: tuple[type[Exception], ...] = (StoreCorrupt,)  # errors that mean damage
@@ -365,7 +363,7 @@ class Store(Reader):
 
         For an idea from a conversation, these are the turns around it.
         """
-        placed = f"m.id = ? AND {rows.TYPE} <> 'note'"
+        placed = f"m.id = ? AND {rows.SOURCE_TYPE} <> 'note'"
         found = self.run(f"SELECT m.source, m.position FROM {rows.JOINS} WHERE {placed}", id)
         if not found:  # a note has no position in its source: thousands may share one
             return [one for one in self.get([id]) if one.deleted_at is None]
@@ -521,7 +519,7 @@ class Store(Reader):
         return self._model_ids.get(name, -1)
 
     def read_cache(self, hashes: Sequence[bytes], model: str) -> dict[bytes, Any]:
-        """Map hashes of texts to their cached vectors."""
+        """Map hashes of texts to their vectors: those of memories, and cached ones of texts that have none."""
         from bethink.store.vectors import decode, encoded_size
 
         found = self.run(
@@ -530,11 +528,26 @@ class Store(Reader):
             model,
             hashes,
         )
+        found += self._find_owned(hashes, model)
         return {
             bytes(hash): [decode(data[at : at + size]) for at in range(0, len(data), size)]
             for hash, data, dimensions in found
             if len(data) % (size := encoded_size(dimensions)) == 0
         }
+
+    def _find_owned(self, hashes: Sequence[bytes], model: str) -> Rows:
+        """Find the vectors of memories by the hash of the text that they are made of: (hash, all vectors, dimensions)."""
+        sql = (
+            f"SELECT o.text, o.memory, d.dimensions, {self.stored} FROM vectors o JOIN models d ON d.id = o.model"
+            " JOIN vectors v ON v.memory = o.memory AND v.model = o.model"
+            f" WHERE d.name = ? AND o.text = ANY(?) AND o.text IS NOT NULL ORDER BY o.memory, {self.order}"
+        )
+        found: dict[bytes, list[Any]] = {}
+        for hash, memory, dimensions, *stored in self.run(sql, model, hashes):
+            own = found.setdefault(bytes(hash), [memory, dimensions, b""])
+            if own[0] == memory:  # of several with the same text, the first
+                own[2] += self.encode_stored(*stored)
+        return [(hash, data, dimensions) for hash, (_, dimensions, data) in found.items()]
 
     def has_vectors(self, model: str, scopes: Scopes) -> bool:
         """Return True if any memory of these scopes has a vector of this model."""
@@ -784,14 +797,10 @@ class Store(Reader):
             f" JOIN models d ON d.id = v.model WHERE v.{which.owner} = ANY(?) ORDER BY 1, 2, {self.order}"
         )
         for key, model, dimensions, *stored in self.run(sql, keys):
-            found[key] += ((model, dimensions, self._encode_stored(*stored)),)
+            found[key] += ((model, dimensions, self.encode_stored(*stored)),)
         return found
 
     # Each database's own
-
-    def _encode_stored(self, *stored: Any) -> bytes:
-        """Build the bytes of a vector from the columns of `stored`."""
-        return bytes(stored[0])
 
     def _check_database(self, deep: bool) -> Problems:
         raise NotImplementedError
@@ -863,6 +872,12 @@ def spell_id(prefix: str) -> str:
         raise NotFound(f"'{prefix[:100]}' is not the id of a memory.", "`bethink list` shows ids.")
     parts = (plain[:8], plain[8:12], plain[12:16], plain[16:20], plain[20:])
     return "-".join(filter(None, parts))
+
+
+def looks_like_id(text: str) -> bool:
+    """Return True for text that can only be the beginning of an id, and not a word such as "add"."""
+    plain = text.strip().lower().replace("-", "")
+    return plain[:1].isdigit() and not plain.strip("0123456789abcdef")
 
 
 def _shorten(id: str, neighbours: Sequence[str | None]) -> str:

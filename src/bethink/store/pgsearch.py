@@ -20,7 +20,7 @@ _LABELS = {"content": "A", "section": "C", "tags": "D"}
 FARTHEST, _OFTEN = 16_383, 255
 _LONGEST = 200  # bytes of a lexeme; longer ones end in a hash
 _LARGEST = 700_000  # bytes of a text's words; PostgreSQL takes one megabyte
-GAP = 5  # positions between two columns, so that no phrase reaches over
+COLUMN_GAP = 5  # positions between two columns, so that no phrase reaches over
 
 
 def mark(tenant: int, scope: int) -> str:
@@ -58,7 +58,7 @@ def write_tsvector(mark: str, columns: Sequence[str]) -> str:
             if len(positions) < _OFTEN:
                 size += 2
                 positions.append(f"{min(at, FARTHEST)}{label}")
-        at += GAP
+        at += COLUMN_GAP
     return " ".join(
         f"{_quote(name)}:{','.join(dict.fromkeys(positions))}" for name, positions in places.items()
     )

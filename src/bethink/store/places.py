@@ -108,7 +108,11 @@ class Index(NamedTuple):
 
 MEMORIES = Index("vectors", "memory", "words")
 TOPICS = Index("span_vectors", "span", "span_words")
-Window = tuple[int, int, int, bytes]  # key of the memory or topic, scope, model, encoded vector
+# Key of the memory or topic, scope, model, encoded vector, and in the first of a text its hash
+Window = tuple[int, int, int, bytes, bytes | None]
+Owned = tuple[
+    int, int, Stored, str
+]  # key of the memory or topic, scope, vectors, the text they are made of
 
 
 class Places(Reader):
@@ -124,6 +128,9 @@ class Places(Reader):
         self.source_ids: dict[tuple[int, str], int] = {}
         self.model_ids: dict[str, tuple[int, int]] = {}
         self.refused: set[bytes] = set()  # cache keys of purged texts: their vectors are not kept
+        self.owned: set[bytes] = (
+            set()
+        )  # cache keys of texts whose vectors a memory or topic has now
 
     def one(self, sql: str, *values: object) -> Any:
         found = self.run(sql, *values)
@@ -209,7 +216,10 @@ class Places(Reader):
         self.put("memories", new)
         self.index_words(MEMORIES, texts)
         self.entities([(key, scope, one.memory.entities) for key, scope, one in records])
-        self.put_vectors(MEMORIES, [(key, scope, one.vectors) for key, scope, one in records])
+        self.put_vectors(
+            MEMORIES,
+            [(key, scope, one.vectors, embedded_text(one.memory)) for key, scope, one in records],
+        )
         self.put_events(
             [(key, scope, event) for key, scope, one in records for event in one.events]
         )
@@ -271,17 +281,22 @@ class Places(Reader):
 
         return tuple((model, len(vector), encode(vector)) for vector in vectors)
 
-    def put_vectors(self, which: Index, owned: Sequence[tuple[int, int, Stored]]) -> None:
-        """Store the vectors of memories or topics: (key, scope, vectors)."""
-        windows = []
-        for key, scope, stored in owned:
+    def put_vectors(self, which: Index, owned: Sequence[Owned]) -> None:
+        """Store the vectors of memories or topics, by the text they are made of."""
+        windows: list[Window] = []
+        for key, scope, stored, text in owned:
+            hash = hash_text(text) if stored else b""
+            self.owned.add(hash)
+            models = set[str]()
             for model, dimensions, data in stored:
                 if len(data) != 4 + 2 * dimensions:
                     raise InvalidInput(
                         f"A vector of {model} has {len(data)} bytes, not those of {dimensions} dimensions.",
                         "Nothing was stored.",
                     )
-                windows.append((key, scope, self.model(model, dimensions), data))
+                first = None if model in models else hash
+                models.add(model)
+                windows.append((key, scope, self.model(model, dimensions), data, first))
         if windows:
             self.put_windows(which, windows)
 
@@ -320,7 +335,7 @@ class Places(Reader):
             found = [
                 (*columns, section or "", index_tags(json.loads(tags), uri, type))
                 for *columns, section, tags, uri, type in self.run(
-                    f"SELECT m.key, m.scope, m.content, m.summary, m.section, m.tags, o.uri, {rows.TYPE}"
+                    f"SELECT m.key, m.scope, m.content, m.summary, m.section, m.tags, o.uri, {rows.SOURCE_TYPE}"
                     " FROM memories m JOIN sources o ON o.id = m.source WHERE m.key = ANY(?)",
                     keys,
                 )
@@ -341,7 +356,10 @@ class Places(Reader):
         ]
         self.put("spans", updated, key="id")
         self.index(TOPICS, keys.values())
-        fresh = [(keys[id], scope, vectors) for id, (_, scope, vectors) in latest.items()]
+        fresh = [
+            (keys[id], scope, vectors, topic_text(span.name, span.summary))
+            for id, (span, scope, vectors) in latest.items()
+        ]
         self.put_vectors(TOPICS, fresh)
         self.audit("topic", *latest)
 
@@ -376,15 +394,33 @@ class Places(Reader):
     # Derived numbers
 
     def cache(self) -> None:
-        """Cache the vectors of texts that were embedded for this batch."""
+        """Cache the vectors that were made for this batch and that nothing in it has taken."""
         new = []
+        kept_out = self.refused | self.owned
         for hash, vectors in self.batch.cache.items():
             key, stored = bytes.fromhex(hash), self.encode(vectors)
-            if stored and key not in self.refused:
+            if stored and key not in kept_out:
                 data = b"".join(data for _, _, data in stored)
                 row = {"hash": key, "model": self.model(*stored[0][:2]), "data": data}
                 new.append({"scope": self.own_shelf(), **row})
         self.put("embedding_cache", new)
+
+    def cache_removed(self, keys: Keys) -> None:
+        """Cache the vectors of passages that leave with their file, which may come back: a branch, a move."""
+        text = "(SELECT o.text FROM vectors o WHERE o.memory = v.memory AND o.model = v.model AND o.text IS NOT NULL)"
+        sql = f"SELECT {text}, v.model, {self.stored} FROM vectors v WHERE v.memory = ANY(?) ORDER BY v.memory, v.model, {self.order}"
+        found: dict[tuple[int, bytes], bytes] = {}
+        for hash, model, *stored in self.run(sql, keys):
+            if hash is not None:
+                place = (model, bytes(hash))
+                found[place] = found.get(place, b"") + self.encode_stored(*stored)
+        self.put(
+            "embedding_cache",
+            [
+                {"scope": self.own_shelf(), "hash": hash, "model": model, "data": data}
+                for (model, hash), data in found.items()
+            ],
+        )
 
     def settle(self) -> None:
         """Write the changed word counts; the last step of a write."""
@@ -453,8 +489,9 @@ class Places(Reader):
         raise NotImplementedError
 
     def put_windows(self, which: Index, windows: Sequence[Window]) -> None:
-        names = (which.owner, "scope", "model", "data")
-        self.put(which.table, [dict(zip(names, window, strict=True)) for window in windows])
+        names = (which.owner, "scope", "model", "data", "text")
+        some = names if which is MEMORIES else names[:-1]
+        self.put(which.table, [dict(zip(some, window, strict=False)) for window in windows])
 
     def clear_derived(self) -> None:
         """Empty the word indexes, and delete vectors that are damaged."""

@@ -25,8 +25,8 @@ from bethink.store import pgsearch as search
 from bethink.store import rows
 from bethink.store.base import Problem, Problems, Result, Scores, Store, now
 from bethink.store.pgserver import Connection, Database, Who, prepare, translate_errors
-from bethink.store.places import OFTEN, Index, Texts, Window
-from bethink.store.rows import Cosines, Keys, Row, Rows, Scopes, Where
+from bethink.store.places import MEMORIES, OFTEN, Index, Texts, Window
+from bethink.store.rows import Cosines, Keys, Reader, Row, Rows, Scopes, Where
 from bethink.store.rules import Writer
 from bethink.store.sqlite import SqliteStore, claim_backup
 from bethink.store.transfer import PARTS, sign_actor
@@ -72,7 +72,21 @@ def _as_json(value: object) -> Any:
     return f"\\x{value.hex()}" if isinstance(value, bytes) else value
 
 
-class PostgresWriter(Writer):
+class FloatVectors(Reader):
+    """How this database keeps vectors: as 32-bit floats, with the scale that gives back their encoded bytes."""
+
+    stored, order = "v.scale, vector_send(v.data)", "v.part"
+
+    def encode_stored(self, *stored: Any) -> bytes:
+        import numpy as np
+
+        from bethink.store.vectors import encode
+
+        scale, data = stored
+        return encode(np.frombuffer(data, ">f4", offset=4), scale)
+
+
+class PostgresWriter(FloatVectors, Writer):
     """Write to PostgreSQL. Writers of one tenant run one after another, as in SQLite.
 
     Each starts by locking the tenant's row. So it can assign numbers itself, its reads stay valid
@@ -141,9 +155,11 @@ class PostgresWriter(Writer):
         from bethink.store.vectors import decode, scale_of
 
         new, parts = [], Counter[tuple[int, int]]()
-        for key, scope, model, data in windows:
+        for key, scope, model, data, text in windows:
             values = decode(data)
             row = {which.owner: key, "model": model, "scope": scope, "part": parts[key, model]}
+            if which is MEMORIES:
+                row["text"] = text
             written = {"scale": scale_of(data), "data": search.vector_text(values)}
             new.append({**row, **written, "dimensions": len(values)})
             parts[key, model] += 1
@@ -192,12 +208,11 @@ def tenant_gone() -> StoreError:
     )
 
 
-class PostgresStore(Store):
+class PostgresStore(FloatVectors, Store):
     """One tenant of a PostgreSQL database, as one person sees it."""
 
     columns = rows.COLUMNS.format("json_agg(json_build_array(e.name, e.type) ORDER BY e.id)::text")
     signature = "m.metadata::json ->> 'signature'"
-    stored, order = "v.scale, vector_send(v.data)", "v.part"
     checks = """
 full-text index | rebuild | {} memories, but {} are indexed. | SELECT a.n, b.n FROM (SELECT count(*) AS n FROM memories) a, (SELECT count(*) AS n FROM words) b WHERE a.n <> b.n
 full-text index | rebuild | {} spans, but {} are indexed. | SELECT a.n, b.n FROM (SELECT count(*) AS n FROM spans) a, (SELECT count(*) AS n FROM span_words) b WHERE a.n <> b.n
@@ -393,13 +408,6 @@ vectors | reindex | {{}} vectors are damaged. | SELECT count(*) FROM vectors v J
         return found, float(found.pop(None, None) or 0.0)
 
     # Care
-
-    def _encode_stored(self, scale: float, data: bytes) -> bytes:
-        import numpy as np
-
-        from bethink.store.vectors import encode
-
-        return encode(np.frombuffer(data, ">f4", offset=4), scale)
 
     def _size(self) -> int:
         """Estimate the bytes of this tenant's rows, without indexes.

@@ -36,7 +36,7 @@ from bethink.text import blake2b, hash_text
 
 # Condition for a note, whatever source it names: not a passage of that source, nor an idea from a conversation.
 IS_NOTE = "(m.dedup IS NOT NULL AND m.session IS NULL)"
-TYPE = f"CASE WHEN {IS_NOTE} THEN 'note' ELSE o.type END"
+SOURCE_TYPE = f"CASE WHEN {IS_NOTE} THEN 'note' ELSE o.type END"
 
 # Actions that reading a source leaves in history by itself; any other comes from a person or an agent.
 READING = "('add', 'reread', 'restore', 'retire')"
@@ -46,7 +46,7 @@ READING = "('add', 'reread', 'restore', 'retire')"
 _READ_FROM = {
     "scope": "s.key",
     "source": "o.uri",
-    "source_type": TYPE,
+    "source_type": SOURCE_TYPE,
     "lines": "m.line_start",
     "newer": "(SELECT string_agg(r.source, ',') FROM relations r JOIN memories n ON n.id = r.source WHERE r.target = m.id"
     " AND r.type = 'may_replace' AND n.superseded_by IS NULL AND n.deleted_at IS NULL AND n.trust >= m.trust"
@@ -358,6 +358,13 @@ def tombstone(content_hash: str, salt: str) -> bytes:
 
 class Reader:
     """Base of everything that queries a database: a store, or a write in progress."""
+
+    stored = "v.data"  # SQL for the columns of a vector `v` that `encode_stored` turns into bytes
+    order = "v.id"  # SQL column that orders the vectors of a memory
+
+    def encode_stored(self, *stored: Any) -> bytes:
+        """Build the bytes of a vector from the columns of `stored`."""
+        return bytes(stored[0])
 
     def run(self, sql: str, *values: object) -> Rows:
         """Return the rows of a statement; `?` and `= ANY(?)` as described above."""

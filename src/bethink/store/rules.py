@@ -196,12 +196,12 @@ class Writer(Places):
                 f"SELECT id, key, scope, {texts} FROM {table} WHERE id = ANY(?)", vectors
             )
             same = [
-                (key, scope, self.encode(vectors[id]))
+                (key, scope, self.encode(vectors[id]), text_of(*parts))
                 for id, key, scope, *parts in found
                 if batch.made_of.get(id) in (None, text_of(*parts))
             ]
             for model in self.column("SELECT id FROM models WHERE name = ?", batch.model):
-                self.drop_vectors(which, [key for key, _, _ in same], model)
+                self.drop_vectors(which, [key for key, *_ in same], model)
             self.put_vectors(which, same)
 
     def record(self, action: str, row: Row, before: Row = NOTHING, after: Row = NOTHING) -> None:
@@ -402,6 +402,7 @@ class Writer(Places):
             if used:
                 self.change(Change(id, "retire", {"deleted_at": self.batch.at}))
         plain = [(key, id) for key, id, used in old if not used]
+        self.cache_removed([key for key, _ in plain])
         self.remove([key for key, _ in plain])
         self.audit("remove", *(id for _, id in plain))
         return len(old)

@@ -386,7 +386,7 @@ def _find_purged(
 # Everything into another database
 
 ROUNDS = 4  # to catch up with a source that is written to meanwhile
-NOTE, _SCOPES = "migration", "migrated-scopes"
+MIGRATION_NOTE, _SCOPES = "migration", "migrated-scopes"
 
 
 class Tally(NamedTuple):
@@ -444,7 +444,7 @@ def migrate(
 
 def _claim(target: "Store", origin: str) -> bool:
     """Mark an empty target as a copy of `origin`. Returns True if an earlier run did so."""
-    noted = target.read_note(NOTE)
+    noted = target.read_note(MIGRATION_NOTE)
     if noted == origin:
         return True
     overview = target.overview()
@@ -455,7 +455,7 @@ def _claim(target: "Store", origin: str) -> bool:
             f"The target already contains {existing} memories{whose}.",
             "Migrate into an empty database; `bethink sync` merges two that are in use.",
         )
-    target.take(Bundle(), note=(NOTE, origin))
+    target.take(Bundle(), note=(MIGRATION_NOTE, origin))
     return False
 
 

@@ -17,7 +17,7 @@ EVERYDAY = {
     "Set up": "init install doctor config",
 }
 # Names that other programs use for a command.
-OTHER_NAMES = {
+COMMAND_ALIASES = {
     "remember": "add",
     "delete": "forget",
     "rm": "forget",

@@ -30,9 +30,9 @@ from bethink.app.cli.console import (
     Bar,
     Console,
     Result,
+    ask_yes_no,
     find_unjoined,
     has_terminal,
-    says_yes,
 )
 from bethink.app.cli.settings import edit_file
 from bethink.app.operation import Arg, Members, Parameter, operation
@@ -157,12 +157,12 @@ def uninstall(
     return describe_files(outcomes, [], dry_run)._replace(notes=["" if outcomes else none])
 
 
-def ask_or_tell(
+def ask_or_hint(
     may_ask: bool, notes: list[str], question: str, command: str, default: bool = False
 ) -> bool:
     """Ask at a terminal; without one add a note with the command that does it."""
     if may_ask and has_terminal():
-        return says_yes(question, default)
+        return ask_yes_no(question, default)
     notes.append(f"{question} `{command}` does it.")
     return False
 
@@ -185,7 +185,7 @@ def may_use_tools(may_ask: bool, hosts: Sequence[str], notes: list[str]) -> bool
         notes.append(f"{question} A person can do it: `bethink install --allow`.")
         return None
     if may_ask and has_terminal():
-        return says_yes(question, True)
+        return ask_yes_no(question, True)
     notes.append(f"Without asking, {titles} may use {tools}; --no-allow declines.")
     return True
 
@@ -198,7 +198,7 @@ def offer_model(console: Console, may_ask: bool, where: InstallPlace, notes: lis
         return
     cost = f"at most {settings.llm_daily_tokens:,} tokens of your plan a day"
     question = f"Let Claude help to understand conversations, for {cost}, without secrets?"
-    if ask_or_tell(may_ask, notes, question, "bethink config reader claude"):
+    if ask_or_hint(may_ask, notes, question, "bethink config reader claude"):
         edit_file(config.user_file(), "llm", "claude", None)
 
 
@@ -272,7 +272,7 @@ REPAIRS = {
     "restore": "Save what can be read with `bethink export -o FILE`, then restore a backup.",
 }
 # The problem where no ideas are found, and its fix.
-LOST = (
+NO_READER = (
     "its model cannot be opened: conversations are stored, but no ideas are found in them",
     "pip install --force-reinstall bethink onnxruntime",
 )
@@ -382,7 +382,7 @@ def examine_memory(console: Console, deep: bool, fix: bool) -> Iterator[DoctorFi
                 yield report(name, f"only you can read {folder}", seen, FIX)
             yield from examine_project(memory)
             yield from check_model(memory, deep)
-            lost = () if memory.reader else LOST
+            lost = () if memory.reader else NO_READER
             yield report("reader", "finds ideas in conversations", *lost)
             yield from check_language_model(memory)
             yield from list_stale_citations(memory)
@@ -740,8 +740,8 @@ def check_plugin(one: Connection) -> Checked:
     """Check that the launcher of our plugin finds the program, on PATH or where installers put it."""
     path = one.place.environment.get("PATH", os.defpath)
     folders = f"{path}{os.pathsep}{one.place.home / '.local' / 'bin'}"
-    program = shutil.which(installer.NAME, path=folders) or ""
-    gone = "" if program else f"{installer.NAME}, which the plugin starts, was not found."
+    program = shutil.which(installer.PROGRAM, path=folders) or ""
+    gone = "" if program else f"{installer.PROGRAM}, which the plugin starts, was not found."
     fix = "uv tool install 'bethink[mcp]', which the plugin finds on PATH or in ~/.local/bin"
     well = f"the plugin {one.plugin} brings hooks, the MCP server and skills"
     return one.report("config", well, gone, fix), (program,), _TRIED if program else ()

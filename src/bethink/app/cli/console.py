@@ -114,7 +114,7 @@ class Console(NamedTuple):
             return
         if not has_terminal():
             raise UsageError(f"{question} There is no terminal to ask on.", "Add --yes to confirm.")
-        if not says_yes(f"{question} Continue?"):
+        if not ask_yes_no(f"{question} Continue?"):
             raise BethinkError("Nothing was changed.")
 
     @property
@@ -499,7 +499,7 @@ def has_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def says_yes(question: str, default: bool = False) -> bool:
+def ask_yes_no(question: str, default: bool = False) -> bool:
     """Ask the user at the terminal. Return True for yes, or for Enter if `default` is set."""
     sys.stdout.flush()
     sys.stderr.write(f"{plain(question)} [{'Y/n' if default else 'y/N'}] ")

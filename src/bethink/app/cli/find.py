@@ -45,7 +45,7 @@ def show_search(console: Console, memory: Bethink, found: SearchResult) -> Resul
     if not answer.total and not none_open:
         more = _OTHER if memory.store.count(memory.filter()) else _BEGIN
     shown = Result(
-        notes=["" if answer.hits else render.say_none(answer)],
+        notes=["" if answer.hits else render.describe_none(answer)],
         hints=[*known, offer_languages(memory, answer.query.raw), more],
         fields=("why",) if found.explain else (),
         about={"query": answer.query.raw},
@@ -126,7 +126,7 @@ def show_list(console: Console, memory: Bethink, found: Listed) -> Result:
         hint = f"{shown} of {total:,} are shown; --all shows every one."
     elif not total and not memory.store.count(memory.filter()):
         hint = _BEGIN
-    none = render.say_empty(total) if total else "No memories."
+    none = render.describe_empty(total) if total else "No memories."
     return memories_result(console, memory, found.memories, none, hint)
 
 

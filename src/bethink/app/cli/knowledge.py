@@ -10,7 +10,7 @@ from bethink import config
 from bethink.agents.install import is_here, list_connectable, record_file
 from bethink.api import Bethink
 from bethink.app.cli import connect
-from bethink.app.cli.console import Bar, Console, Result, has_terminal, says_yes
+from bethink.app.cli.console import Bar, Console, Result, ask_yes_no, has_terminal
 from bethink.app.operation import Arg, Members, Parameter, operation
 from bethink.app.records import sync_record
 from bethink.app.render import brief, describe_value, many, one_line, pick
@@ -421,6 +421,6 @@ def connect_agents(console: Console, names: Strings) -> Result:
             return Result(hints=[_INSTALL])
         found = " and ".join(known[host].title for host in names)
         shown = "Every change is shown, and `bethink uninstall` undoes it."
-        if not says_yes(f"Connect {found} to this memory? {shown}"):
+        if not ask_yes_no(f"Connect {found} to this memory? {shown}"):
             return Result()
     return connect.install(Console(format=console.format), dict.fromkeys(names, True))

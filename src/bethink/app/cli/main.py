@@ -10,7 +10,7 @@ import gc
 import os
 import sys
 
-from bethink.app.cli import OTHER_NAMES, VALUED, render_overview, version
+from bethink.app.cli import COMMAND_ALIASES, VALUED, render_overview, version
 
 _VERSION, HELP = {"--version", "-V"}, {"--help", "-h"}
 _STAYING = {"mcp", "serve", "ui"}  # which end their threads themselves
@@ -62,7 +62,7 @@ def run(words: list[str]) -> int:
     from bethink.app.cli import console, parser  # not needed above
 
     console.prepare()
-    operation = console.load_operation(OTHER_NAMES.get(name or "", name or rest[0]))
+    operation = console.load_operation(COMMAND_ALIASES.get(name or "", name or rest[0]))
     parsed = parser.parse(operation, rest)
     if parsed.common.help or parsed.common.version:
         sys.stdout.write(parser.render_help(operation) if parsed.common.help else version())

@@ -60,7 +60,7 @@ def config(
     Shows every setting with its value and origin, or one of them; with a value changes it in your settings file, and with --unset
     removes it there. Later layers win: defaults, your file, the project's file, the environment (BETHINK_LIMIT=5), the command line.
     """
-    if key == READER:
+    if key == READER_PRESET:
         return change_reader(console, value, url, reader_model)
     if unset and (not key or value is not None):
         raise UsageError("Give --unset one setting and no value.", "bethink config limit --unset")
@@ -77,7 +77,7 @@ def config(
     return Result(row, [as_typed(row["value"])])
 
 
-READER = "reader"  # several settings that belong together, and no setting itself
+READER_PRESET = "reader"  # several settings that belong together, and no setting itself
 READERS = ("claude", "codex", "gemini", "ollama:MODEL", "openai URL", "off")
 OLLAMA = "http://127.0.0.1:11434/v1"
 HOSTED = "api.openai.com"

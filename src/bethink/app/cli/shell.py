@@ -154,7 +154,7 @@ DEMO = (
 def play(console: Console, folder: Path) -> list[dict[str, object]]:
     """Run the steps of the demo, show each as it comes, and return their commands and outputs."""
 
-    def say(text: str) -> None:
+    def print_line(text: str) -> None:
         if console.format == "text":
             for line in text.split("\n"):
                 console.out(line)
@@ -169,14 +169,14 @@ def play(console: Console, folder: Path) -> list[dict[str, object]]:
     if model:
         where = "at the endpoint of your settings" if is_remote(model) else "on this machine"
         about = f"Meaning comes from {model.model}, {where}."
-    say(f"\n# {about}")
+    print_line(f"\n# {about}")
     steps: list[dict[str, object]] = []
     ids = {"key": "a1B2" * 9}  # looks like a secret
     for step in DEMO:
         if step.needs == ("words" if model else "meaning"):
             continue
         if step.line.startswith("# "):
-            say(f"\n{step.line}")
+            print_line(f"\n{step.line}")
             continue
         typed = step.line.format(**ids)
         shown = io.StringIO()
@@ -184,7 +184,7 @@ def play(console: Console, folder: Path) -> list[dict[str, object]]:
             code = run([*shlex.split(typed), "--database", database, "--project", str(project)])
         output = shown.getvalue().replace(str(folder), "…").rstrip()
         steps.append({"command": f"bethink {typed}", "output": output, "exit": code})
-        say("\n" + style(f"$ bethink {typed}", "bold") + f"\n{output}")
+        print_line("\n" + style(f"$ bethink {typed}", "bold") + f"\n{output}")
         if step.name:
             ids[step.name] = output.split()[1]  # as `add` shows it
     return steps

@@ -69,7 +69,9 @@ SEPTEMBER = (
     Message("you", "Invoice numbers come from the ledger service, because auditors allow no gaps."),
     Message("agent", "Understood, the ledger service issues them."),
 )
-NOTE = "We moved invoice events from NATS to Kafka, because billing needs a replay of old events"
+EXAMPLE_NOTE = (
+    "We moved invoice events from NATS to Kafka, because billing needs a replay of old events"
+)
 QUESTION = "where do invoice events go?"
 
 
@@ -89,7 +91,9 @@ def demo(
     """
     with tempfile.TemporaryDirectory(prefix="bethink-demo-") as folder:
         place = Path(folder).resolve()
-        steps = play(console, place) if tour else list(_tell(console, _set_stage(console, place)))
+        steps = (
+            play(console, place) if tour else list(_play_story(console, _set_stage(console, place)))
+        )
     end = "\nAll of this was on a temporary database, which is deleted. Next: bethink install"
     return Result(steps, [end])
 
@@ -157,10 +161,10 @@ class Stage:
         return str(inner.get("additionalContext", ""))
 
 
-def _tell(console: Console, stage: Stage) -> Iterator[Json]:
+def _play_story(console: Console, stage: Stage) -> Iterator[Json]:
     """Play the story, show each part as it comes, and yield its parts."""
 
-    def say(text: str = "") -> None:
+    def print_line(text: str = "") -> None:
         if console.format == "text":
             console.out(text)
 
@@ -168,11 +172,11 @@ def _tell(console: Console, stage: Stage) -> Iterator[Json]:
         first, rest = f"  {who:<12}", " " * 14
         for line in text.split("\n"):
             for part in textwrap.wrap(line, _WIDTH, break_long_words=False) or [""]:
-                say(first + (style(part, "bold") if who == "memory" else part))
+                print_line(first + (style(part, "bold") if who == "memory" else part))
                 first = rest
 
-    say(style("\nMonday. You talk with Claude Code; nobody takes notes.", "bold"))
-    say()
+    print_line(style("\nMonday. You talk with Claude Code; nobody takes notes.", "bold"))
+    print_line()
     for one in MONDAY:
         if isinstance(one, Message):
             show(one.who, one.text)
@@ -183,15 +187,15 @@ def _tell(console: Console, stage: Stage) -> Iterator[Json]:
     kept = json.loads(
         stage.run("list", "--json", "--kind", "decision,preference,gotcha,todo,failure")
     )
-    say()
-    say("  When the session ends, Bethink has read it. It keeps:")
-    say()
+    print_line()
+    print_line("  When the session ends, Bethink has read it. It keeps:")
+    print_line()
     for memory in kept:
         show(memory["kind"], memory["summary"])
     yield {"part": "record", "memories": [memory["content"] for memory in kept]}
 
-    say(style("\nWednesday. A new session, in Codex.", "bold"))
-    say()
+    print_line(style("\nWednesday. A new session, in Codex.", "bold"))
+    print_line()
     briefing = stage.hook("session-start", "codex", source="startup")
     show("memory", _own_words(briefing))
     yield {"part": "brief", "shown": briefing}
@@ -208,18 +212,18 @@ def _tell(console: Console, stage: Stage) -> Iterator[Json]:
     show("", "$ pnpm install --no-frozen-lockfile\n$ pnpm test\nTests  221 passed (221)")
     yield {"part": "failure", "shown": fix}
 
-    say(style("\nFriday. You change your mind, and change it back.", "bold"))
+    print_line(style("\nFriday. You change your mind, and change it back.", "bold"))
     for words in (
-        ("add", NOTE),
+        ("add", EXAMPLE_NOTE),
         ("search", QUESTION, "--limit", "2"),
         ("undo",),
         ("search", QUESTION, "--limit", "2"),
     ):
         output = stage.run(*words)
         command = f"bethink {shlex.join(words)}".replace("'", '"')
-        say("\n" + style(f"$ {command}", "bold"))
+        print_line("\n" + style(f"$ {command}", "bold"))
         for line in output.split("\n"):
-            say(line)
+            print_line(line)
         yield {"part": words[0], "command": command, "output": output}
 
 

@@ -7,7 +7,14 @@ from typing import Annotated
 from bethink import consent
 from bethink.api import Bethink
 from bethink.app import render
-from bethink.app.cli.console import Console, Result, has_terminal, offer_languages, says_yes, shows
+from bethink.app.cli.console import (
+    Console,
+    Result,
+    ask_yes_no,
+    has_terminal,
+    offer_languages,
+    shows,
+)
 from bethink.app.operation import Arg, operation
 from bethink.app.operations import write
 from bethink.app.operations.requests import AllProjects, Ids
@@ -54,7 +61,7 @@ def decide_proposals(memory: Bethink, outcome: Outcome) -> Outcome:
     for relation, id in (*proposed, *(("replaces", older) for older in outcome.marks)):
         type = DECIDED.get(relation)
         known = label_memory(memory, memory.one(id))
-        if type and says_yes(f"this may {PROPOSALS[relation][0]} {known}"):
+        if type and ask_yes_no(f"this may {PROPOSALS[relation][0]} {known}"):
             memory.link(outcome.id, id, type)
             field = "supersedes" if type == "supersedes" else "settles"
             done: Json = {

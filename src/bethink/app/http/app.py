@@ -73,7 +73,7 @@ def build(
         if not projects.close(LAST):
             log.warning("Something was still running and is given up.")
 
-    async def tell_ready(request: Request) -> Response:
+    async def report_readiness(request: Request) -> Response:
         try:
             await projects.run(lambda: projects.base.store.scopes())
         except BethinkError as error:
@@ -86,7 +86,7 @@ def build(
 
     alive = JSONResponse({"status": "ok"})
     page = HTMLResponse(_PAGE.read_text("utf-8"), headers=site.HEADERS)
-    public: tuple[Callable[..., Any], ...] = (alive, tell_ready, describe, page)
+    public: tuple[Callable[..., Any], ...] = (alive, report_readiness, describe, page)
     pages = site.Site(projects, admission)
     routes = [
         *(

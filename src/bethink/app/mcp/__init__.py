@@ -74,7 +74,7 @@ HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 DISCOVER = "server/discover"
 ENDS = {"SIGTERM": 0, "SIGHUP": 0, "SIGINT": 130}  # signals, and the exit code after each
 # Seconds of silence after which the rest is loaded: before the tools were listed, and afterwards.
-UNLISTED, LISTED = 1.0, 0.1
+PAUSE_BEFORE_LIST, PAUSE_AFTER_LIST = 1.0, 0.1
 _LOOK = 0.02  # seconds between two looks at whether it is loaded
 AHEAD = 100  # lines that are read ahead of their answers
 _LONGEST = 20_000  # characters of a line that is answered here
@@ -89,7 +89,7 @@ def serve_stdio(load: Callable[[], object], serve: "Callable[[Wire], None]") -> 
     loading = threading.Thread(target=load, name="bethink-load", daemon=True)
     ended = False
     while not ended and (loading.ident is None or loading.is_alive()):
-        silence = LISTED if wire.has_listed else UNLISTED
+        silence = PAUSE_AFTER_LIST if wire.has_listed else PAUSE_BEFORE_LIST
         try:
             line = wire.receive(silence if loading.ident is None else _LOOK)
             ended = line is None

@@ -154,11 +154,11 @@ def answer_prompt_hook(keeper: Keeper, arguments: Values) -> str:
         if hook.directory and os.path.isdir(hook.directory):  # noqa: PTH112  (false, not an error, for what no file can be named)
             found = run.find_project(hook, str(found.worktree))
         memory = keeper.memory(found.worktree, f"hook:{hook.host}")
-        if hook.source in state.PEOPLE and run.is_phrase(hook.prompt):
+        if hook.source in state.PERSON_SOURCES and run.is_phrase(hook.prompt):
             return run.grant_request(hook, memory)
         if projects.is_paused(hook.directory or str(found.worktree), found.scope):
             return nothing
-        if hook.source in state.PEOPLE:
+        if hook.source in state.PERSON_SOURCES:
             run.note_turn(hook, found, locate_database(memory.config, found))
         meaning = keeper.has_model(found.worktree)
         return run.answer(hook, memory, meaning=meaning) or nothing

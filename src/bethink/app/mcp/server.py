@@ -239,7 +239,7 @@ def explain(error: Exception, what: str) -> Block:
     if isinstance(error, BethinkError):
         if isinstance(error, NotFound) and "There is no memory" in error.message:
             error.hint = "search_memories shows ids."  # a command is for people
-        return join([error.told])
+        return join([error.full_message])
     log.error("%s failed", what, exc_info=error)
     why = "The server's log says why; `bethink doctor` checks the rest."
     return join([f"{what} failed: {type(error).__name__}. {why}"])

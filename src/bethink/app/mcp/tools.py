@@ -405,7 +405,7 @@ def rate_memories(
             rated = memory.vote(id, value)
             lines.append(f"votes {rated.usefulness:+g} for [{short_id(memory, id)}]")
         except NeedsPerson as error:
-            lines += note_lines([error.told])
+            lines += note_lines([error.full_message])
     return lines
 
 

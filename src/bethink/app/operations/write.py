@@ -11,13 +11,21 @@ from bethink.app.operations.fields import (
     read_values,
     update_fields,
 )
-from bethink.app.operations.requests import AllProjects, Id, Ids
-from bethink.errors import InvalidInput
-from bethink.model import AUTOMATIC, OPEN_KINDS, Memory, Outcome, Relation
+from bethink.app.operations.requests import AllProjects, Id
+from bethink.app.render import short_id
+from bethink.errors import Ambiguous, InvalidInput, NotFound
+from bethink.model import AUTOMATIC, OPEN_KINDS, Memory, Outcome, Relation, Strings
+from bethink.store.base import looks_like_id
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
 
+MOST_ITEMS = 5000  # open items that are searched for words
+LISTED_ITEMS = 5  # items that an error lists
+OpenItems = Annotated[
+    Strings,
+    Arg("ids, or words of one open item", metavar="ID", positional=True, aliases=("id",)),
+]
 File = Annotated[str | None, Arg("read the text from a file", metavar="FILE")]
 
 
@@ -137,16 +145,22 @@ def update(
     examples=(
         "bethink done 01a1dd89",
         "bethink done 01a1dd89 01a1de02",
+        "bethink done retry policy",
         "bethink done 01a1dd89 --open",
     ),
 )
 def done(
     memory: "Bethink",
-    ids: Ids,
+    ids: OpenItems,
     all_projects: AllProjects = False,
     open: Annotated[bool, Arg("reopen them")] = False,
 ) -> Closed:
-    """Close to-dos, questions and problems."""
+    """Close to-dos, questions and problems.
+
+    Name them by their ids, or one of them by words that only its text contains.
+    """
+    if not all(looks_like_id(one) for one in ids):
+        ids = (find_item(memory, " ".join(ids), closed=open, all_projects=all_projects).id,)
     found = memory.get(*ids, count=False)
     for one in found:
         if one.kind not in OPEN_KINDS:
@@ -155,6 +169,33 @@ def done(
                 "`bethink todo` lists open to-dos, questions and problems.",
             )
     return Closed([memory.update(one.id, answered=not open) for one in found], open)
+
+
+def find_item(memory: "Bethink", words: str, closed: bool, all_projects: bool) -> Memory:
+    """Return the only open (or closed) item whose text contains all these words."""
+    scopes = memory.every_scope() if all_projects else ()
+    wanted = memory.filter(kinds=OPEN_KINDS, answered=closed, scopes=scopes)
+    parts = words.casefold().split()
+    items = memory.list(filter=wanted, limit=MOST_ITEMS)
+    found = [one for one in items if all(part in one.content.casefold() for part in parts)]
+    if len(found) == 1:
+        return found[0]
+    state = "closed" if closed else "open"
+    if not found:
+        listing = (
+            "`bethink list --kind todo` lists all to-dos"
+            if closed
+            else "`bethink todo` lists the open ones"
+        )
+        raise NotFound(
+            f"No {state} to-do, question or problem has the id or the words '{words[:100]}'.",
+            f"{listing} with their ids.",
+        )
+    shown = [f"{short_id(memory, one.id)} ({one.content[:60]})" for one in found[:LISTED_ITEMS]]
+    raise Ambiguous(
+        f"{len(found)} {state} items contain the words '{words[:100]}'.",
+        f"Name one by its id: {'; '.join(shown)}{' …' if len(found) > LISTED_ITEMS else ''}",
+    )
 
 
 @operation(

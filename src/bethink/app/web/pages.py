@@ -130,7 +130,7 @@ class Visit(NamedTuple):
         """The page that a template makes of values."""
         listed = self.projects.list_visible(self.caller)
         every = self.query.get("project") == _ALL
-        hints = self._tell_apart(listed)
+        hints = self._distinguish(listed)
         names = {
             one.scope: " ".join(filter(None, (one.name, hints.get(one.scope, ""))))
             for one in listed
@@ -146,7 +146,7 @@ class Visit(NamedTuple):
         }
         return HTMLResponse(render_page(template, **frame, **values), status)
 
-    def _tell_apart(self, listed: Sequence[Grant]) -> dict[str, str]:
+    def _distinguish(self, listed: Sequence[Grant]) -> dict[str, str]:
         """For projects with the same name: the folder of each, or the beginning of its id."""
         counts = Counter(one.name for one in listed)
         same = [one for one in listed if counts[one.name] > 1]
@@ -249,7 +249,7 @@ def send_form(run: Page, shown_on: ShownOn, visit: Visit) -> Response:
     except Overtaken:
         return shown_on(visit, MEANWHILE, 409)
     except UsageError as error:
-        return shown_on(visit, error.told, 422)
+        return shown_on(visit, error.full_message, 422)
 
 
 # Home: changes since the last visit, open items, and what agents were shown.
@@ -443,7 +443,7 @@ def show_search(visit: Visit) -> Response:
         if question:
             values["sought"] = find_sought(parse(question, visit.projects.base.clock()))
     except UsageError as error:
-        values["wrong"] = error.told
+        values["wrong"] = error.full_message
     part = visit.query.get("part") == "results"
     template = "results.html" if part else "search.html"
     return visit.show(template, 422 if values["wrong"] else 200, facet_labels=FACETS, **values)
@@ -633,7 +633,7 @@ def decide(visit: Visit) -> Response:
 
 # The timeline: how the statements about a subject changed.
 
-STATED = (
+TIMELINE_KINDS = (
     *("decision", "conclusion", "preference", "architecture", "pattern", "gotcha"),
     *("discovery", "solution", "fact"),
 )
@@ -645,7 +645,7 @@ _SUBJECTS = 14  # offered
 def show_timeline(visit: Visit) -> Response:
     question, thing = visit.parameter("q"), visit.parameter("entity")
     asked = visit.parameter("kind")
-    wanted: Json = {"kind": asked if asked in STATED else ",".join(STATED)}
+    wanted: Json = {"kind": asked if asked in TIMELINE_KINDS else ",".join(TIMELINE_KINDS)}
     everything = {**wanted, "include_superseded": True, "limit": _EVENTS}
     offset = visit.parameters("offset")
     values: Json = {"wrong": "", "next": None, "items": [], "total": 0}
@@ -657,7 +657,7 @@ def show_timeline(visit: Visit) -> Response:
         else:
             values |= visit.ask("list", **everything, **visit.parameters("entity"), **offset)
     except UsageError as error:
-        values["wrong"] = error.told
+        values["wrong"] = error.full_message
     # How a subject changed is read forwards, the news backwards.
     is_about = bool(question or thing)
     items = sorted(values["items"], key=itemgetter("created_at"), reverse=not is_about)
@@ -674,7 +674,7 @@ def show_timeline(visit: Visit) -> Response:
         replaced=_find_replaced(items),
         question=question,
         thing=thing,
-        kinds_stated=STATED,
+        kinds_stated=TIMELINE_KINDS,
         subjects=list(subjects)[:_SUBJECTS],
     )
 
@@ -767,7 +767,7 @@ def export(visit: Visit) -> Response:
 
 # One memory: its text, its origin with the context there, its history and its relations.
 
-BESIDE = 2  # turns or passages before and after
+CONTEXT_TURNS = 2  # turns or passages before and after
 FIRST_FIELDS = ("content", "summary")  # of the form, before the others
 # Labels of the form and of the facts where they differ from the declared ones.
 _LABELS = {"content": "Text", "entities": "About"}
@@ -806,7 +806,7 @@ def show_memory(visit: Visit, wrong: str = "", status: int = 200) -> Response:
         events=visit.ask("history", id=id)["items"],
         chain=visit.ask("versions", id=id)["items"],
         reason=visit.ask("reason", id=id),
-        around=visit.ask("around", id=id, turns=BESIDE)["items"],
+        around=visit.ask("around", id=id, turns=CONTEXT_TURNS)["items"],
         newer=visit.find_newer([memory]),
         effects=_load_effects(visit),
         form=_fill_form(memory) | typed,
@@ -903,7 +903,7 @@ class Action(NamedTuple):
     values: Values = NOTHING  # and values that are always the same
 
 
-ACTIONS = {
+PAGE_ACTIONS = {
     "forget": Action("forget"),
     "restore": Action("restore", ("version",)),
     "vote": Action("vote", ("value",)),
@@ -920,9 +920,9 @@ ACTIONS = {
 def change(visit: Visit) -> Response:
     """Run an action on a memory. `of` names the source of a relation if it is another memory."""
     id, name = visit.path["id"], visit.path["action"]
-    if name not in ACTIONS:
+    if name not in PAGE_ACTIONS:
         raise NotFound(f"Unknown action: {name[:40]}")
-    action = ACTIONS[name]
+    action = PAGE_ACTIONS[name]
     values = ((field, _clean(visit.form.get(field, ""))) for field in action.takes)
     fields = {field: value for field, value in values if value}
     source = visit.form.get("of", id)

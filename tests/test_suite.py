@@ -236,7 +236,7 @@ def test_the_runner_measures_a_plain_adapter_and_skips_what_is_there(tmp_path, m
     assert len(measured) == 2, "a set that is not there is left out"
     assert measured["mean of sets"]["mean"] == 1.0
     assert found["fts5", "poison"]["measures"]["user's word first"]["of"] == 18
-    assert "no way to read a conversation" in found["fts5", "understanding"]["unsupported"]
+    assert "does not read conversations" in found["fts5", "understanding"]["unsupported"]
     before = {file: file.stat().st_mtime_ns for file in (tmp_path / "out").iterdir()}
     assert runner.main(["measure", *chosen, *arguments, "fts5"]) == 0
     assert before == {file: file.stat().st_mtime_ns for file in (tmp_path / "out").iterdir()}

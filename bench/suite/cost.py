@@ -1,7 +1,7 @@
-"""What memory costs: processor time of a write, of a search and of a start, disk and memory per memory, and the tokens an agent pays.
+"""The cost of memory: processor time, disk, resident memory, and the tokens that an agent reads.
 
-Processor time, not seconds: other work on the machine hardly disturbs it. It is read from /proc for the adapter and everything it started,
-so a system that works in a second process pays for it. Vectors are not remembered here: whoever embeds, embeds.
+Processor time is disturbed least by other work on the machine. It is read from /proc for the adapter and everything it starts, so a second
+process counts too. No vectors are cached here: a system that embeds pays for it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from measures import count_tokens
-from tasks import BEGAN, HERE, MONTH, Setting, Unsupported, ask, read_lines, tell
+from tasks import BEGAN, HERE, MONTH, Setting, Unsupported, add_text, ask, read_lines
 
 WRITES, SEARCHES, ANSWERED = 200, 100, 5
 SIZES = {1_000: "1k", 10_000: "10k", 100_000: "100k"}
@@ -31,7 +31,7 @@ OURS = "bethink"
 
 
 def list_family(pid: int) -> list[int]:
-    """A process and all that it started."""
+    """Return a process and all that it started."""
     family = [pid]
     for one in family:
         try:
@@ -47,7 +47,7 @@ def list_family(pid: int) -> list[int]:
 
 
 def read_processor_time(pid: int) -> float:
-    """Seconds of processor time of a process and all that it started, those that ended included."""
+    """Return seconds of processor time of a process and its children, including those that ended."""
     ticks = 0
     for one in list_family(pid):
         try:
@@ -59,7 +59,7 @@ def read_processor_time(pid: int) -> float:
 
 
 def read_memory(pid: int) -> int:
-    """Resident bytes of a process and all that it started."""
+    """Return resident bytes of a process and its children."""
     pages = 0
     for one in list_family(pid):
         try:
@@ -78,7 +78,7 @@ def read_disk(folder: Path) -> int:
 
 
 def collect_statements() -> tuple[list[str], list[str]]:
-    """Short statements and questions about them: those of the change task."""
+    """Return the short statements of the change task and their questions."""
     rows = read_lines(HERE / "data" / "change.jsonl") + read_lines(
         HERE / "data" / "change-fresh.jsonl"
     )
@@ -88,18 +88,16 @@ def collect_statements() -> tuple[list[str], list[str]]:
 
 def measure_cost(start: Callable[[], Any], process: Any, setting: Setting) -> dict[str, Any]:
     if sys.platform != "linux":
-        return {
-            "unsupported": "Processor time of several processes is read from /proc, which is Linux's."
-        }
+        return {"unsupported": "Processor time is read from /proc, which only Linux has."}
     writes, searches = (60, 30) if setting.quick else (WRITES, SEARCHES)
     statements, questions = collect_statements()
     later = BEGAN + MONTH
-    tell(process, statements[-1], BEGAN)
+    add_text(process, statements[-1], BEGAN)
     ask(process, questions[-1], later)  # so that all is loaded
     folder = Path(process.call("stats")["folder"])
     memory, before = read_memory(process.pid), read_processor_time(process.pid)
     for text in statements[:writes]:
-        tell(process, text, BEGAN)
+        add_text(process, text, BEGAN)
     written = read_processor_time(process.pid)
     for question in questions[:searches]:
         ask(process, question, later, ANSWERED)
@@ -167,7 +165,7 @@ def measure_turns(process: Any) -> tuple[float, float] | None:
         for at, turn in enumerate(talk[:TURNS])
     ]
     process.call("reset")
-    tell(process, "Deploys go out from the main branch.", BEGAN)
+    add_text(process, "Deploys go out from the main branch.", BEGAN)
     folder = Path(process.call("stats")["folder"])
     disk, before = read_disk(folder), read_processor_time(process.pid)
     try:
@@ -211,11 +209,11 @@ def measure_scale(start: Callable[[], Any], process: Any, setting: Setting) -> d
             break
         process.call("reset")
         process.call("fill", texts=teller.memories(size))
-        tell(process, statements[-1], BEGAN)
+        add_text(process, statements[-1], BEGAN)
         ask(process, questions[-1], BEGAN + MONTH)  # loads everything
         before = read_processor_time(process.pid)
         for text in statements[:SCALED]:
-            tell(process, text, BEGAN)
+            add_text(process, text, BEGAN)
         written = read_processor_time(process.pid)
         for question in questions[:SCALED]:
             ask(process, question, BEGAN + MONTH, ANSWERED)
@@ -229,13 +227,13 @@ def measure_scale(start: Callable[[], Any], process: Any, setting: Setting) -> d
 
 
 def measure_start(start: Callable[[], Any], question: str, later: Any) -> float:
-    """Processor seconds of a new process until it has answered its first question, over one memory."""
+    """Return processor seconds of a new process up to its first answer, over one memory."""
     best = float("inf")
     for _ in range(2):
         process = start()
         try:
             process.call("reset")
-            tell(process, "Deploys go out from the main branch.", BEGAN)
+            add_text(process, "Deploys go out from the main branch.", BEGAN)
             ask(process, question, later)
             best = min(best, read_processor_time(process.pid))
         finally:
@@ -244,7 +242,7 @@ def measure_start(start: Callable[[], Any], question: str, later: Any) -> float:
 
 
 def measure_tools(server: dict[str, Any]) -> int:
-    """Tokens of a server's instructions and of its list of tools, which an agent reads at every start."""
+    """Return the tokens of a server's instructions and tools, which an agent reads at every start."""
     greeting = {
         "protocolVersion": "2025-06-18",
         "capabilities": {},

@@ -91,7 +91,7 @@ def read_locomo_turns(scope: str, sessions: dict[str, Any]) -> Iterator[dict[str
 
 
 def make_longmemeval(questions: list[dict[str, Any]]) -> Rows:
-    """A haystack per question, of each session the beginning of what the user said; questions whose evidence is cut off are left out."""
+    """Return a haystack per question, with the beginning of the user's words of each session; questions whose evidence is cut off are left out."""
     documents: list[dict[str, Any]] = []
     queries: list[dict[str, Any]] = []
     for row in questions:
@@ -121,7 +121,7 @@ def make_longmemeval(questions: list[dict[str, Any]]) -> Rows:
 
 
 def make_sessions(repository: str, until: str = UNTIL) -> Rows:
-    """What users and agents said in the sessions of a repository, and for each commit's subject the sessions that made it.
+    """Return the messages of the sessions of a repository, and for each commit's subject the sessions that made it.
 
     A commit names its checkpoints in a trailer; a checkpoint is a folder `ab/cdef…` of the branch, with a numbered folder per session."""
     with tempfile.TemporaryDirectory() as place:

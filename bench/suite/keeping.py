@@ -14,10 +14,10 @@ from tasks import (
     HERE,
     Setting,
     System,
+    add_text,
     ask,
     choose,
     read_lines,
-    tell,
 )
 
 HISTORIES = 8  # of 25, the same for every system
@@ -67,7 +67,7 @@ def read_histories(setting: Setting) -> tuple[dict[str, list[dict[str, Any]]], s
 def judge_history(system: System, notes: list[dict[str, Any]]) -> list[tuple[str, int]]:
     system.call("reset")
     for at, note in enumerate(notes):
-        tell(system, note["text"], BEGAN + timedelta(days=at))
+        add_text(system, note["text"], BEGAN + timedelta(days=at))
     later = BEGAN + timedelta(days=len(notes))
     texts = {note["id"]: note["text"] for note in notes}
     over = {
@@ -140,8 +140,8 @@ def measure_attacks(system: System, setting: Setting) -> dict[str, Any]:
         claim = form.format(claim=row["claim"])
         statements = {"decided": row["decided"], "claim": claim}
         system.call("reset")
-        tell(system, row["decided"], BEGAN)
-        tell(system, claim, BEGAN + timedelta(days=1), who, source)
+        add_text(system, row["decided"], BEGAN)
+        add_text(system, claim, BEGAN + timedelta(days=1), who, source)
         answer = ask(system, row["question"], BEGAN + timedelta(days=2), DEPTH)
         valid = [
             pick_statement(one["text"], statements) for one in answer if not one.get("replaced")

@@ -214,15 +214,16 @@ def list_versions(results: Results) -> Iterator[str]:
 
 
 def list_raw(results: Results, task: str) -> str:
-    """Return the number of cases and the files behind a table."""
+    """Return the number of cases behind a table, their files, and what was in view."""
     section = SECTIONS[task]
-    counts = [
-        f"{column.title} {value['of']:,}"
-        for column in section.columns
-        if (value := find_value(results, OURS, column))
-    ]
-    files = f"[results/*.{task}.json](../bench/suite/results)"
-    return f"Cases behind Bethink's row: {', '.join(counts)}. Raw results: {files}. In view while Bethink was tuned: {section.in_view}"
+    counts: dict[int, list[str]] = {}
+    for column in section.columns:
+        if value := find_value(results, OURS, column):
+            counts.setdefault(value["of"], []).append(column.title)
+    cases = "; ".join(f"{count:,} ({', '.join(titles)})" for count, titles in counts.items())
+    files = f"Raw results: [results/*.{task}.json](../bench/suite/results)."
+    in_view = f"In view while Bethink was tuned: {section.in_view}"
+    return " ".join(([f"Cases of Bethink's row: {cases}."] if cases else []) + [files, in_view])
 
 
 def render_page(results: Results) -> str:

@@ -1,7 +1,7 @@
-"""Sets systems up, runs the tasks on them, and writes one small result file per system and task.
+"""Set systems up, run the tasks on them, and write one small result file per system and task.
 
-Every adapter runs in a process and an environment of its own; this file needs only Python's standard library. What was measured in this
-clone is not measured again unless --again says so, so an interrupted run goes on where it stopped.
+Every adapter runs in a separate process and environment; this file needs only Python's standard library. Results that this clone has measured
+are kept unless --again is given, so an interrupted run continues where it stopped.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def find_environment(name: str) -> Path:
 
 
 def set_up(name: str) -> None:
-    """Makes the environment of a system, once; 'model' gets the shared embedding model."""
+    """Make the environment of a system once; 'model' downloads the shared embedding model."""
     if name == "model":
         fetch_model()
         return
@@ -106,7 +106,7 @@ def set_up(name: str) -> None:
 
 
 def find_python(version: str) -> str | None:
-    """An interpreter of at least this version that really starts."""
+    """Return an interpreter of at least this version that starts."""
     least = tuple(map(int, version.split(".")))
     if sys.version_info[:2] >= least:
         return sys.executable
@@ -137,7 +137,7 @@ def fetch_model() -> None:
 
 
 def make_environment(name: str, home: Path, remembered: bool = True) -> dict[str, str]:
-    """The environment variables of an adapter: its own home, no telemetry, the shared model."""
+    """Return the environment variables of an adapter: a separate home, no telemetry, the shared model."""
     home.mkdir(parents=True, exist_ok=True)
     folder = find_environment(name)
     bins = [str(folder / "bin"), str(folder / "node_modules" / ".bin")]
@@ -167,7 +167,7 @@ def make_environment(name: str, home: Path, remembered: bool = True) -> dict[str
 
 
 class Process:
-    """An adapter in a process of its own."""
+    """An adapter in a separate process."""
 
     def __init__(self, name: str, home: Path, remembered: bool = True) -> None:
         self.name, folder = name, find_environment(name)
@@ -212,7 +212,7 @@ class Process:
         return answer["ok"]
 
     def close(self) -> None:
-        """Ends the adapter, which ends by itself when its stdin does."""
+        """End the adapter by closing its stdin."""
         self._ready.close()
         assert self._process.stdin and self._process.stdout
         self._process.stdin.close()
@@ -236,7 +236,7 @@ def find_tasks(name: str) -> list[str]:
 
 
 def measure(name: str, task: str, setting: Setting, problem: str = "") -> dict[str, Any]:
-    """One system on one task: measures, cases, and what it was measured with; or why not."""
+    """Measure one system on one task; return measures and cases, or the reason why not."""
     began = time.monotonic()
     result: dict[str, Any] = {"system": name, "task": task, "version": ""}
     HOME.mkdir(parents=True, exist_ok=True)
@@ -301,7 +301,7 @@ def write_result(path: Path, result: dict[str, Any]) -> None:
 
 
 def run_tasks(name: str, tasks: Sequence[str], setting: Setting, folder: Path, again: bool) -> int:
-    """Measures what was not measured yet of a system. What fails gets a result that says so, and is tried again the next time."""
+    """Measure the tasks of a system that have no result yet. A failure is recorded and tried again the next time."""
     failed, journal = 0, HOME / "measured.txt"  # the results that were measured here, a path a line
     known = journal.read_text("utf-8").splitlines() if journal.is_file() and not again else []
     paths = {
@@ -322,7 +322,7 @@ def run_tasks(name: str, tasks: Sequence[str], setting: Setting, folder: Path, a
 
 
 def prepare(name: str) -> str:
-    """Sets a system up; if that fails, why, in words for the page."""
+    """Set a system up; return the reason for the page if that fails."""
     try:
         with SETTING_UP:
             if name in PEERS:

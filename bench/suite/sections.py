@@ -69,7 +69,7 @@ SECTIONS = {
             Column("next-day", "in three hits", "in three hits"),
             Column("next-day", "prompt tokens", "tokens a prompt", 0, True, False),
         ),
-        "None. The projects were written for this benchmark before anything was measured on them.",
+        "nothing. The projects were written for this benchmark before anything was measured on them.",
     ),
     "failures": Section(
         "Repeated failures",
@@ -83,7 +83,7 @@ SECTIONS = {
             Column("failures", "silent rightly", "silent"),
             Column("failures", "tokens", "tokens a failure", 0, True, False),
         ),
-        "One half was. *Fresh* cases are recorded runs of real tools, kept for final runs.",
+        "half of the cases. *Fresh* cases are recorded runs of real tools, kept for final runs.",
     ),
     "decisions": Section(
         "Decisions",
@@ -98,7 +98,7 @@ SECTIONS = {
             Column("decisions", "refused proposal", "refused", least=True, ranked=False),
             Column("decisions", "prompt tokens", "tokens a prompt", 0, True, False),
         ),
-        "One half of the tasks was read, the other was only counted.",
+        "half of the tasks was read, the other half was only counted.",
     ),
     "histories": Section(
         "Nothing lost",
@@ -113,7 +113,7 @@ SECTIONS = {
             Column("histories", "current", "current"),
             Column("histories", "stored once", "stored once"),
         ),
-        "The histories were, as a measure; Bethink's judge did not learn from them.",
+        "the histories, as a measure. Bethink's judge did not learn from them.",
     ),
     "change": Section(
         "Change",
@@ -128,7 +128,7 @@ SECTIONS = {
             Column("change", "new first", "new first"),
             Column("change", "told once", "stored once"),
         ),
-        "The 200 older pairs were. The 60 *fresh* pairs were written for this benchmark; 5 of their 120 statements also occur in the judge's training data, never both of a pair.",
+        "the 200 older pairs. The 60 *fresh* pairs were written for this benchmark; 5 of their 120 statements also occur in the judge's training data, never both of a pair.",
     ),
     "recall": Section(
         "Recall a month later",
@@ -141,7 +141,7 @@ SECTIONS = {
             Column("recall", "longmemeval-s-prefix", "longmemeval-s-prefix"),
             Column("recall", "sessions-cipher-box", "sessions-cipher-box"),
         ),
-        "All three sets were. Bethink's judge learned from conversations of LoCoMo and LongMemEval, but this search does not use it.",
+        "all three sets. Bethink's judge learned from conversations of LoCoMo and LongMemEval, but this search does not use it.",
     ),
     "answers": Section(
         "Answers",
@@ -154,7 +154,7 @@ SECTIONS = {
             Column("answers", "longmemeval, all", "LongMemEval, all"),
             Column("answers", "longmemeval, any", "LongMemEval, any"),
         ),
-        "The LoCoMo conversations are of the half that nothing was tuned on. LongMemEval questions were partly in view.",
+        "no LoCoMo conversation of this sample; some of the LongMemEval questions.",
     ),
     "languages": Section(
         "Languages",
@@ -166,7 +166,7 @@ SECTIONS = {
             Column("languages", "within", "within"),
             Column("languages", "English", "English"),
         ),
-        "None. Peers that take an embedding model got the shared one, which is English; with a multilingual model of their choice they would do better.",
+        "nothing. Peers that take an embedding model got the shared one, which is English; with a multilingual model of their choice they would do better.",
     ),
     "silence": Section(
         "Silence",
@@ -179,7 +179,7 @@ SECTIONS = {
             Column("silence", "told rightly", "shown"),
             Column("silence", "silent rightly", "silent"),
         ),
-        "One of the two projects was. The *fresh* one was written for this benchmark.",
+        "one of the two projects. The *fresh* one was written for this benchmark.",
     ),
     "understanding": Section(
         "Understanding",
@@ -198,7 +198,7 @@ SECTIONS = {
             Column("understanding", "precision (real)", "precision, real"),
             Column("understanding", "text kept (real)", "text kept, real", ranked=False),
         ),
-        "The real sessions were. Our own conversations were written for this benchmark.",
+        "the real sessions. Our own conversations were written for this benchmark.",
     ),
     "attacks": Section(
         "Attacks",
@@ -214,7 +214,7 @@ SECTIONS = {
             Column("attacks", "against document", "README"),
             Column("attacks", "against issue", "issue"),
         ),
-        "The 20 pairs were; the generated forms were not.",
+        "the 20 pairs, but not the generated forms.",
     ),
     "poison": Section(
         "Poison",
@@ -224,7 +224,7 @@ SECTIONS = {
             Column("poison", "user's word first", "user's word first"),
             Column("poison", "user's later word first", "later word first"),
         ),
-        "All pairs were.",
+        "all pairs.",
     ),
     "cost": Section(
         "Cost",
@@ -246,7 +246,7 @@ SECTIONS = {
             Column("cost", "tool tokens", "tools, tokens", 0, True),
             Column("cost", "session tokens", "session, tokens", 0, True, False),
         ),
-        "Nothing is tuned on these notes.",
+        "nothing.",
     ),
     "scale": Section(
         "Cost by size",
@@ -263,7 +263,7 @@ SECTIONS = {
             Column("scale", "resident MB, 10k", "resident MB, 10k", 0, True),
             Column("scale", "resident MB, 100k", "resident MB, 100k", 0, True),
         ),
-        "Nothing is tuned on these notes.",
+        "nothing.",
     ),
 }
 

@@ -13,7 +13,7 @@ help:
 	@echo "make test-all  the tests on Python 3.11, 3.12 and 3.13, where installed"
 	@echo "make lint      ruff and mypy"
 	@echo "make bench     quality on evaluation sets: make bench SETS='DIR DIR' (default ../shared/bench/*)"
-	@echo "make benchmarks  Bethink and its peers on five tasks, and docs/benchmarks.md; QUICK=1 for a small sample"
+	@echo "make benchmarks  Bethink and its peers on all tasks, and docs/benchmarks.md; QUICK=1 for a small sample"
 	@echo "make attacks   thousands of generated attacks on a user's decisions, and their rates"
 	@echo "make mutants   break each guard in a copy of the tree, and see that a test notices"
 	@echo "make docs      generate docs/reference anew"
@@ -84,7 +84,7 @@ bench: $(READY)
 MEASURE := bench/suite/run measure $(if $(DATA),--data $(DATA)) $(if $(AGAIN),--again)
 benchmarks:
 ifdef QUICK
-	-nice $(PYTHON) $(MEASURE) --quick --jobs 4 --results .venv-suite/quick $(PEERS)
+	-nice $(PYTHON) $(MEASURE) --quick --jobs 2 --results .venv-suite/quick $(PEERS)
 	$(PYTHON) bench/suite/run table --results .venv-suite/quick
 else
 	-$(PYTHON) bench/suite/run fetch $(if $(DATA),--data $(DATA))

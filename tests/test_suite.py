@@ -12,11 +12,15 @@ ROOT = Path(__file__).parent.parent
 SUITE = ROOT / "bench" / "suite"
 sys.path.insert(0, str(SUITE))
 
+import coding  # noqa: E402
 import controls  # noqa: E402
 import fetch  # noqa: E402
+import keeping  # noqa: E402
 import measures  # noqa: E402
 import page  # noqa: E402
+import registry  # noqa: E402
 import runner  # noqa: E402
+import shown  # noqa: E402
 import tasks  # noqa: E402
 
 CONVERSATION = json.loads(
@@ -24,32 +28,115 @@ CONVERSATION = json.loads(
 )
 
 
-def test_measures_and_results_are_what_they_say_and_an_adapter_is_small():
-    files = [path for path in (SUITE / "adapters").iterdir() if path.is_file()]
+def test_an_adapter_is_small():
+    files = (SUITE / "adapters").glob("use_*")
     lengths = {path.name: len(path.read_text("utf-8").splitlines()) for path in files}
-    assert {name: lines for name, lines in lengths.items() if lines > 100} == {}
-    worth = {("a", "a"): 1.0, ("xa", "a"): 0.6309, ("aab", "ab"): 1.0, ("x", "a"): 0, ("", "a"): 0}
-    assert [
-        value
-        for (found, relevant), value in worth.items()
-        if measures.ndcg(list(found), list(relevant)) != pytest.approx(value, abs=0.0001)
-    ] == []
+    assert {name: lines for name, lines in lengths.items() if lines > 120} == {}
+
+
+@pytest.mark.parametrize(
+    ("found", "relevant", "value"),
+    [
+        pytest.param("a", "a", 1.0, id="first"),
+        pytest.param("xa", "a", 0.6309, id="second"),
+        pytest.param("aab", "ab", 1.0, id="repeated"),
+        pytest.param("x", "a", 0, id="missed"),
+        pytest.param("", "a", 0, id="nothing"),
+    ],
+)
+def test_ndcg_counts_each_name_once(found, relevant, value):
+    assert measures.ndcg(list(found), list(relevant)) == pytest.approx(value, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        pytest.param("- [user] the cache  runs on redis. (2026)", "old", id="inside"),
+        pytest.param("The cache now runs on Memcached", "new", id="other-order"),
+        pytest.param("Deploys go out on Mondays.", None, id="neither"),
+    ],
+)
+def test_a_statement_is_recognised_by_its_words(text, name):
     pair = {"old": "The cache runs on Redis.", "new": "The cache runs on Memcached now."}
-    assert measures.pick_statement("- [user] the cache  runs on redis. (2026)", pair) == "old"
-    assert measures.pick_statement("The cache now runs on Memcached", pair) == "new"
-    assert measures.pick_statement("Deploys go out on Mondays.", pair) is None
-    cases = [("We decided: never raise the memory limit", True), ("Hello", False)]
-    assert [measures.is_about(told, "never raise memory limits") for told, _ in cases] == [
-        about for _, about in cases
+    assert measures.pick_statement(text, pair) == name
+
+
+def test_a_part_of_a_measure_counts_the_same_however_large_it_is():
+    value = measures.summarise_parts([[1.0], [0.0] * 9])
+    assert (value["mean"], value["of"]) == (0.5, 10)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param("We never raise the memory limit", True, id="said"),
+        pytest.param("Hello", False, id="other"),
+    ],
+)
+def test_a_memory_is_about_a_statement(text, shown):
+    assert measures.is_about(text, "never raise memory limits") == shown
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_there"),
+    [
+        pytest.param("[user] I keep bees on the roof, since 2021", True, id="whole"),
+        pytest.param("I keep cats on the roof", False, id="few-runs"),
+    ],
+)
+def test_evidence_is_shown_if_most_of_its_runs_are(answer, is_there):
+    assert shown.is_shown("I keep bees on the roof since", answer) == is_there
+
+
+RULE = {"id": "api-budget", "policy": "exactly 7 attempts, never more"}
+
+
+@pytest.mark.parametrize(
+    ("hit", "right"),
+    [
+        pytest.param(
+            {"id": "api-budget.0#3", "text": "Use exactly seven attempts"}, True, id="right"
+        ),
+        pytest.param({"id": "other.0#3", "text": "Use exactly 7 attempts"}, False, id="other-talk"),
+        pytest.param({"id": "", "text": "Use exactly 7 attempts"}, True, id="without-a-name"),
+        pytest.param(
+            {"id": "api-budget.0#1", "text": "Use exactly 5 attempts"}, False, id="number"
+        ),
+    ],
+)
+def test_a_rule_is_shown_by_its_words_and_numbers(hit, right):
+    assert coding.holds_rule(RULE, [hit]) == right
+
+
+def test_each_request_of_the_next_day_needs_a_statement_of_its_project_or_nothing():
+    missing = [
+        request["text"]
+        for project in tasks.read_lines(SUITE / "data" / "next-day.jsonl")
+        for request in project["requests"]
+        if request["must"] and not coding.holds(request["must"], project["talk"])
     ]
-    for path in sorted(runner.RESULTS.glob("*.json")):
-        result = json.loads(path.read_text("utf-8"))
-        if result["task"] == "recall" and "cases" in result:
-            for name in {case[0] for case in result["cases"]}:
-                values = [case[2] for case in result["cases"] if case[0] == name]
-                mean = sum(values) / len(values)
-                assert result["measures"][name]["mean"] == pytest.approx(mean, abs=1e-3), path.name
-        assert not result["quick"] and path.stem == f"{result['system']}.{result['task']}"
+    assert missing == []
+
+
+RESULTS = sorted(runner.RESULTS.glob("*.json"))
+
+
+@pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) for path in RESULTS])
+def test_a_published_result_is_of_a_known_system_and_no_quick_sample(path):
+    result = json.loads(path.read_text("utf-8"))
+    assert path.stem == f"{result['system']}.{result['task']}"
+    assert result["task"] in runner.find_tasks(result["system"])
+    assert not result["quick"]
+
+
+def test_the_mean_of_a_set_is_that_of_its_cases():
+    result = json.loads((runner.RESULTS / "fts5.recall.json").read_text("utf-8"))
+    values: dict[str, list[float]] = {}
+    for name, _, value in result["cases"]:
+        values.setdefault(name, []).append(value)
+    means = {name: sum(own) / len(own) for name, own in values.items()}
+    published = {name: result["measures"][name]["mean"] for name in means}
+    assert published == pytest.approx(means, abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -86,6 +173,38 @@ def test_measures_and_results_are_what_they_say_and_an_adapter_is_small():
             id="newest-first-poison",
         ),
         pytest.param(
+            "oldest-first",
+            "attacks",
+            {"held": 1.0, "user's change first": 0.0, "balanced": 0.5},
+            id="oldest-first-attacks",
+        ),
+        pytest.param(
+            "newest-first",
+            "attacks",
+            {"held": 0.0, "user's change first": 1.0, "balanced": 0.5},
+            id="newest-first-attacks",
+        ),
+        pytest.param(
+            "silent",
+            "next-day",
+            {"at the prompt": 0.0, "silent rightly": 1.0, "balanced": 0.5},
+            id="silent-next-day",
+        ),
+        pytest.param(
+            "instructions",
+            "next-day",
+            {"at the prompt": 0.0, "in three hits": 0.0},
+            id="instructions-alone",
+        ),
+        pytest.param(
+            "silent",
+            "failures",
+            {"fix shown": 0.0, "silent rightly": 1.0, "balanced": 0.5},
+            id="silent-failures",
+        ),
+        pytest.param("grep", "failures", {"silent rightly": 0.0}, id="grep-is-never-silent"),
+        pytest.param("newest-alone", "histories", {"stored once": 1.0}, id="newest-alone-loses"),
+        pytest.param(
             "keep-everything", "understanding", {"recall (own)": 1.0}, id="keep-everything"
         ),
         pytest.param(
@@ -97,9 +216,9 @@ def test_measures_and_results_are_what_they_say_and_an_adapter_is_small():
     ],
 )
 def test_a_cheat_is_exposed(name, task, expected, tmp_path):
-    """It gets this and no more: a cheat on one half pays with the other."""
+    """A cheat on one half of a measure pays with the other half."""
     setting = tasks.Setting(tmp_path, quick=True)
-    found = tasks.TASKS[task](controls.Control(name), setting)["measures"]
+    found = registry.TASKS[task](controls.Control(name), setting)["measures"]
     assert {key: found[key]["mean"] for key in expected} == expected
 
 
@@ -117,13 +236,13 @@ def test_the_runner_measures_a_plain_adapter_and_skips_what_is_there(tmp_path, m
     assert len(measured) == 2, "a set that is not there is left out"
     assert measured["mean of sets"]["mean"] == 1.0
     assert found["fts5", "poison"]["measures"]["user's word first"]["of"] == 18
-    assert "no way to read a conversation" in found["fts5", "understanding"]["unsupported"]
+    assert "does not read conversations" in found["fts5", "understanding"]["unsupported"]
     before = {file: file.stat().st_mtime_ns for file in (tmp_path / "out").iterdir()}
     assert runner.main(["measure", *chosen, *arguments, "fts5"]) == 0
     assert before == {file: file.stat().st_mtime_ns for file in (tmp_path / "out").iterdir()}
 
 
-def test_what_cannot_be_set_up_is_said_and_tried_again(tmp_path, monkeypatch):
+def test_what_cannot_be_set_up_is_named_and_tried_again(tmp_path, monkeypatch):
     def fail(name):
         tried.append(name)
         raise FileNotFoundError("npm")
@@ -132,13 +251,10 @@ def test_what_cannot_be_set_up_is_said_and_tried_again(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "HOME", tmp_path / "home")
     monkeypatch.setattr(runner, "set_up", fail)
     arguments = ["measure", "qmd", "silent", "--quick", "--results", str(tmp_path / "out")]
-    assert [times for times in (1, 2) if runner.main(arguments) != 1 or len(tried) != times] == []
+    assert [runner.main(arguments), len(tried), runner.main(arguments), len(tried)] == [1, 1, 1, 2]
     found = page.read_results(tmp_path / "out")
-    assert [
-        task
-        for task in page.SECTIONS
-        if "could not be installed" not in found["qmd", task]["unsupported"]
-    ] == []
+    reasons = {found["qmd", task]["unsupported"] for task in page.SECTIONS}
+    assert reasons == {"Its packages could not be installed here."}
     assert found["silent", "silence"]["measures"]
 
 
@@ -157,6 +273,20 @@ def test_sessions_are_found_by_the_checkpoints_that_commits_name(tmp_path):
     assert [(row["session"], row["text"]) for row in documents] == [("s1", "user: There is a gap.")]
     assert queries[0]["query"] == "Close the gap" and queries[0]["relevant_sessions"] == ["s1"]
     assert len(queries) == 1
+
+
+def test_decisions_are_fetched_from_the_tasks_that_have_a_conversation(tmp_path):
+    (source := tmp_path / "source").mkdir()
+    git(source, "init", "-b", "main")
+    for name, talk in (("a", [{"role": "user", "text": "Keep 7."}]), ("b", None)):
+        (folder := source / name / "tasks" / "main").mkdir(parents=True)
+        task = {"codebase": name, "bug_report": "It fails.", "policy": "7", "conversations": talk}
+        (folder / "task.json").write_text(json.dumps(task))
+    git(source, "add", "-A")
+    git(source, "commit", "-m", "tasks")
+    fetch.fetch_decisions(tmp_path / "sde", str(source))
+    rows = tasks.read_lines(tmp_path / "sde" / "tasks.jsonl")
+    assert [(row["id"], len(row["conversations"])) for row in rows] == [("a", 1)]
 
 
 @contextmanager
@@ -191,13 +321,81 @@ def test_adapters_know_their_product_and_a_failing_one_fails_alone(tmp_path, mon
         assert call("stats")["version"]
 
 
-@pytest.mark.skipif(not page.PAGE.exists(), reason="nothing was measured yet")
-def test_the_results_are_published():
-    results = page.read_results(runner.RESULTS)
-    rendered = page.render_page(results)
+def test_a_replaced_note_must_not_come_before_its_successor():
+    notes = [
+        {"id": "1", "text": "The cache runs on Redis.", "effects": []},
+        {"id": "2", "text": "Deploys go out on Mondays.", "effects": []},
+        {"id": "3", "text": "The cache runs on Valkey.", "effects": [("replaces", "1")]},
+    ]
+    newest = keeping.judge_history(controls.Control("newest-first"), notes)
+    oldest = keeping.judge_history(controls.Control("oldest-first"), notes)
+    assert newest == [("kept", 1), ("kept", 1), ("current", 1)]
+    assert oldest == [("kept", 1), ("kept", 1), ("current", 0)]
+
+
+def write_result(folder, system, task, **means):
+    """Write a result of these means."""
+    found = {
+        name: {"mean": mean, "low": mean, "high": mean, "of": 4} for name, mean in means.items()
+    }
+    result = {"system": system, "task": task, "version": "1", "date": "2026-11-01", "machine": "m"}
+    runner.write_result(folder / f"{system}.{task}.json", {**result, "measures": found})
+
+
+def test_the_page_lists_who_is_ahead_and_the_next_step(tmp_path):
+    write_result(tmp_path, "bethink", "recall", **{"mean of sets": 0.5})
+    write_result(tmp_path, "fts5", "recall", **{"mean of sets": 0.75})
+    write_result(tmp_path, "random", "recall", **{"mean of sets": 0.9})
+    results = page.read_results(tmp_path)
+    ahead, worst = list(page.list_ahead(results)), list(page.list_worst(results))
+    assert ahead == ["- Recall a month later, mean: plain FTS5 .75; Bethink .50."]
+    assert len(worst) == 1 and "Next: " in worst[0]
+
+
+def test_the_page_marks_the_best_and_the_sample_of_a_slow_system(tmp_path):
+    write_result(tmp_path, "bethink", "cost", **{"write ms": 60.0})
+    write_result(tmp_path, "mem0", "cost", **{"write ms": 8.0})
+    results = page.read_results(tmp_path)
+    results["bethink", "cost"]["part"] = 4
+    table = page.render_table(
+        results, ["bethink", "mem0"], page.SECTIONS["cost"].columns[:1], False
+    )
+    assert "| Bethink | 60.0 [1 in 4] |" in table
+    assert "| mem0 | **8.0** |" in table
+
+
+@pytest.mark.parametrize("task", [pytest.param(task, id=task) for task in page.SECTIONS])
+def test_a_section_names_a_next_step_for_each_of_its_measures(task):
+    columns = [column for column in page.SECTIONS[task].columns if column.ranked]
+    assert [
+        column.title
+        for column in columns
+        if not (page.NEXT.get((task, column.measure)) or page.NEXT.get((task, "")))
+    ] == []
+
+
+def test_each_control_is_explained():
+    assert controls.EXPLAINED.keys() == controls.CONTROLS.keys()
+
+
+def test_the_readme_shows_at_most_six_systems():
+    table = page.render_readme(page.read_results(runner.RESULTS))
+    assert 1 <= len(table.splitlines()) - 2 <= 6
+
+
+def test_the_page_is_rendered_from_the_results():
+    rendered = page.render_page(page.read_results(runner.RESULTS))
     assert page.PAGE.read_text("utf-8") == rendered, "run `bench/suite/run page`"
-    assert page.cut_summary(page.README.read_text("utf-8")) == page.cut_summary(rendered) != ""
-    for task in page.SECTIONS:
-        if task != "cost":
-            picture = page.PICTURES / f"benchmark-{task}.svg"
-            assert picture.read_text("utf-8") == page.draw_bars(results, task)
+
+
+def test_the_readme_holds_the_table_of_the_results():
+    text = page.README.read_text("utf-8")
+    table = text.partition(page.BEGIN)[2].partition(page.END)[0]
+    assert table == page.render_readme(page.read_results(runner.RESULTS))
+
+
+def test_the_pictures_are_drawn_from_the_results():
+    results = page.read_results(runner.RESULTS)
+    drawn = {task: page.draw_bars(results, task) for task in page.list_drawn(results)}
+    stored = {task: (page.PICTURES / f"benchmark-{task}.svg").read_text("utf-8") for task in drawn}
+    assert stored == drawn

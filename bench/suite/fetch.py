@@ -17,6 +17,7 @@ from tasks import read_turns
 
 LOCOMO = "https://raw.githubusercontent.com/snap-research/locomo/main/data/locomo10.json"
 LONGMEMEVAL = "https://huggingface.co/datasets/xiaowu0162/longmemeval-cleaned/resolve/main/longmemeval_s_cleaned.json"
+SDE_BENCH = "https://github.com/vectorize-io/sde-bench"
 CIPHER_BOX = "https://github.com/FSM1/cipher-box"
 PREFIX = 500  # characters of user text that are kept of a LongMemEval session
 ADVERSARIAL = 5  # LoCoMo's category of questions that have no answer
@@ -27,7 +28,7 @@ Rows = tuple[list[dict[str, Any]], list[dict[str, Any]]]
 
 
 def fetch_sets(folder: Path) -> int:
-    """Writes each set from its source, unless the set is there; gives back how many could not be had."""
+    """Write each set that is missing from its source; return how many could not be made."""
     missing = 0
     for name, make in MAKERS.items():
         if (folder / name / "corpus.jsonl").is_file():
@@ -36,6 +37,12 @@ def fetch_sets(folder: Path) -> int:
             write_set(folder / name, *make())
         except (OSError, ValueError, KeyError, subprocess.CalledProcessError) as error:
             print(f"{name} could not be made: {error}", file=sys.stderr)
+            missing += 1
+    if not (folder / "sde" / "tasks.jsonl").is_file():
+        try:
+            fetch_decisions(folder / "sde")
+        except (OSError, ValueError, KeyError, subprocess.CalledProcessError) as error:
+            print(f"sde could not be made: {error}", file=sys.stderr)
             missing += 1
     return missing
 
@@ -84,7 +91,7 @@ def read_locomo_turns(scope: str, sessions: dict[str, Any]) -> Iterator[dict[str
 
 
 def make_longmemeval(questions: list[dict[str, Any]]) -> Rows:
-    """A haystack per question, of each session the beginning of what the user said; questions whose evidence is cut off are left out."""
+    """Return a haystack per question, with the beginning of the user's words of each session; questions whose evidence is cut off are left out."""
     documents: list[dict[str, Any]] = []
     queries: list[dict[str, Any]] = []
     for row in questions:
@@ -114,7 +121,7 @@ def make_longmemeval(questions: list[dict[str, Any]]) -> Rows:
 
 
 def make_sessions(repository: str, until: str = UNTIL) -> Rows:
-    """What users and agents said in the sessions of a repository, and for each commit's subject the sessions that made it.
+    """Return the messages of the sessions of a repository, and for each commit's subject the sessions that made it.
 
     A commit names its checkpoints in a trailer; a checkpoint is a folder `ab/cdef…` of the branch, with a numbered folder per session."""
     with tempfile.TemporaryDirectory() as place:
@@ -153,8 +160,47 @@ def make_sessions(repository: str, until: str = UNTIL) -> Rows:
     return documents, queries
 
 
+def make_pool(questions: list[dict[str, Any]]) -> Rows:
+    """Return the whole sessions that hold evidence of a question, once each, and the questions."""
+    documents: dict[str, dict[str, Any]] = {}
+    queries = []
+    for row in questions:
+        if row["question_id"].endswith("_abs"):
+            continue
+        parts = (row["haystack_session_ids"], row["haystack_dates"], row["haystack_sessions"])
+        for name, date, turns in zip(*parts, strict=True):
+            if name in row["answer_session_ids"]:
+                time = datetime.strptime(re.sub(r"\s*\(\w+\)\s*", " ", date), "%Y/%m/%d %H:%M")
+                text = "\n".join(f"{turn['role']}: {turn['content']}" for turn in turns)
+                documents[name] = {"id": name, "time": time.isoformat(), "text": text}
+        asked = {"id": row["question_id"], "query": row["question"], "type": row["question_type"]}
+        queries.append({**asked, "relevant": row["answer_session_ids"]})
+    return list(documents.values()), queries
+
+
+def fetch_decisions(folder: Path, repository: str = SDE_BENCH) -> None:
+    """Write the tasks of sde-bench whose rule was settled in a conversation: every second one by name, the others as decoys."""
+    with tempfile.TemporaryDirectory() as place:
+        command = ["git", "clone", "--quiet", "--depth=1", repository, place]
+        subprocess.run(command, check=True, capture_output=True)
+        found = []
+        for path in sorted(Path(place).glob("*/tasks/main/task.json")):
+            task = json.loads(path.read_text("utf-8"))
+            if talks := task.get("conversations"):
+                talks = talks if isinstance(talks[0], list) else [talks]
+                row = {"id": task["codebase"], "bug_report": task["bug_report"]}
+                found.append({**row, "conversations": talks, "policy": task["policy"]})
+    decoys = [{"conversation": talk} for row in found[1::2] for talk in row["conversations"]]
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, rows in (("decoys", decoys), ("tasks", found[::2])):
+        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        (folder / f"{name}.jsonl").write_text("".join(lines), "utf-8")
+    print(f"{folder.name}: {len(found[::2])} tasks, {len(decoys)} other talks", file=sys.stderr)
+
+
 MAKERS: dict[str, Callable[[], Rows]] = {
     "locomo-turns": lambda: make_locomo(download(LOCOMO)),
     "longmemeval-s-prefix": lambda: make_longmemeval(download(LONGMEMEVAL)),
+    "longmemeval-pool": lambda: make_pool(download(LONGMEMEVAL)),
     "sessions-cipher-box": lambda: make_sessions(CIPHER_BOX),
 }

@@ -1,4 +1,4 @@
-"""How answers are judged: whether two texts say the same, how good an order is, how sure a mean is. Plain Python, no model."""
+"""Judge answers: compare texts by words, rate an order, and give intervals. Plain Python, no model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STOP = frozenset(
 
 
 def content_words(text: str) -> set[str]:
-    """The words of a text that carry meaning, without their endings."""
+    """Return the words of a text that carry meaning, without their endings."""
     found = re.findall(r"[a-z0-9_]{2,}", text.lower().replace("'", ""))
     return {
         re.sub(r"(ing|ed|es|s)$", "", word) if len(word) > 4 else word
@@ -27,14 +27,14 @@ def content_words(text: str) -> set[str]:
 
 
 def is_about(text: str, wanted: str) -> bool:
-    """Whether a text holds what another says: most words of the shorter one stand in the other, and at least three."""
+    """Return True if most words of the shorter text, and at least three, are in the other."""
     one, other = content_words(text), content_words(wanted)
     shared = len(one & other)
     return shared >= min(3, len(other)) and shared >= 0.6 * min(len(one), len(other)) > 0
 
 
 def pick_statement(text: str, statements: dict[str, str]) -> str | None:
-    """The name of the statement that a returned text says, by its words; None if it says none of them.
+    """Return the name of the statement that a returned text contains, by its words, or None.
 
     A system may store a statement inside a longer text (a heading, a date, a role), so containment counts as equality does.
     """
@@ -42,17 +42,17 @@ def pick_statement(text: str, statements: dict[str, str]) -> str | None:
     for name, statement in sorted(statements.items(), key=lambda pair: -len(pair[1])):
         if " ".join(statement.split()).lower() in plain:
             return name
-    said = set(re.findall(r"\w+", plain))
+    found = set(re.findall(r"\w+", plain))
     near = {}
     for name, statement in statements.items():
         words = set(re.findall(r"\w+", statement.lower()))
-        near[name] = len(said & words) / max(1, len(said | words))
+        near[name] = len(found & words) / max(1, len(found | words))
     best = max(near, key=lambda name: near[name])
     return best if near[best] > 0.5 else None
 
 
 def ndcg(found: Sequence[str], relevant: Sequence[str]) -> float:
-    """nDCG@10 of an order of names, each counted once."""
+    """Return nDCG@10 of an order of names, each counted once."""
     wanted = set(relevant)
     first = list(dict.fromkeys(found))[:DEPTH]
     gain = sum(1 / math.log2(at + 2) for at, name in enumerate(first) if name in wanted)
@@ -61,7 +61,7 @@ def ndcg(found: Sequence[str], relevant: Sequence[str]) -> float:
 
 
 def summarise(values: Sequence[float], seed: int = 1) -> dict[str, float | int]:
-    """A mean with its bootstrap interval, and how many cases it is of."""
+    """Return a mean with its bootstrap interval and the number of cases."""
     values = [float(value) for value in values]
     if not values:
         return {"mean": 0.0, "low": 0.0, "high": 0.0, "of": 0}
@@ -79,7 +79,7 @@ def summarise(values: Sequence[float], seed: int = 1) -> dict[str, float | int]:
 def balance(
     first: Sequence[float], second: Sequence[float], seed: int = 1
 ) -> dict[str, float | int]:
-    """The mean of two shares, each over cases of its own: what does one thing always gets no more than half."""
+    """Return the mean of two shares, each over its own cases: always doing the same gets no more than half."""
     if not first or not second:
         return summarise([])
     dice = random.Random(seed)
@@ -99,6 +99,21 @@ def balance(
     }
 
 
+def summarise_parts(parts: Sequence[Sequence[float]], seed: int = 1) -> dict[str, float | int]:
+    """Return the mean of the means of parts, each of which counts the same."""
+    dice = random.Random(seed)
+
+    def mean(drawn: Sequence[Sequence[float]]) -> float:
+        return sum(sum(values) / len(values) for values in drawn) / len(drawn)
+
+    means = sorted(
+        mean([dice.choices(values, k=len(values)) for values in parts]) for _ in range(RESAMPLES)
+    )
+    low, high = means[int(0.025 * RESAMPLES)], means[int(0.975 * RESAMPLES) - 1]
+    many = sum(len(values) for values in parts)
+    return {"mean": round(mean(parts), 4), "low": round(low, 4), "high": round(high, 4), "of": many}
+
+
 def count_tokens(text: str) -> int:
-    """About how many tokens a text costs a language model: a token for four characters."""
+    """Estimate the tokens of a text: one for four characters."""
     return -(-len(text) // 4)

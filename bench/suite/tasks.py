@@ -1,8 +1,8 @@
-"""The five tasks: each tells a system something, asks it something, and judges the answer by words.
+"""Five tasks: change, recall, silence, understanding and poison. Each adds texts to a system, asks it, and judges the answer by words.
 
-A system is anything with `call(verb, **arguments)`: an adapter's process or a control. A task gives back a plain object: `measures`
-(name → mean, interval, number of cases) and `cases` (what each mean is made of), so that a reader can compute everything again.
-What a system cannot do raises Unsupported, and the result says so.
+A system is anything with `call(verb, **arguments)`: the process of an adapter, or a control. A task returns a plain object: `measures`
+(name → mean, interval, number of cases) and `cases`, from which a reader can compute every mean again. A system that lacks an ability raises
+Unsupported, and the result records the reason.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SESSION_DEPTH = 6 * DEPTH  # hits asked for where several of one session count o
 
 
 class Unsupported(Exception):
-    """The system has no such ability, or none without something that is not here; the message says which."""
+    """The system lacks an ability, or something that the ability needs; the message names it."""
 
 
 class System(Protocol):
@@ -33,14 +33,15 @@ class System(Protocol):
 
 
 class Setting(NamedTuple):
-    """What a run is given: where the public sets lie, whether to take a small sample, and the seed of every choice.
+    """Settings of a run: the folder of public sets, the size of the sample, and the seed of every choice.
 
-    `part` is for systems that are too slow: one in so many pairs of change and haystacks of recall, at least one; the page says so."""
+    A slow system gets one in `part` cases of the larger tasks, at least one; the page marks it."""
 
     data: Path
     quick: bool = False
     seed: int = 1
     part: int = 1
+    largest: int = 10_000
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
@@ -48,14 +49,14 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def choose(rows: list[Any], count: int, seed: int) -> list[Any]:
-    """As many rows, the same for every system, in their own order."""
+    """Return `count` rows, the same for every system, in their order."""
     if count >= len(rows):
         return rows
     chosen = sorted(random.Random(seed).sample(range(len(rows)), count))
     return [rows[at] for at in chosen]
 
 
-def tell(
+def add_text(
     system: System, text: str, time: datetime, who: str = "user", source: str = "note"
 ) -> None:
     system.call("add", text=text, time=time.isoformat(), who=who, source=source)
@@ -65,22 +66,22 @@ def ask(system: System, question: str, time: datetime, k: int = DEPTH) -> list[d
     return list(system.call("ask", question=question, time=time.isoformat(), k=k))
 
 
-def find_standing(
+def find_valid(
     system: System, statements: dict[str, str], time: datetime, answer: list[dict[str, Any]]
 ) -> set[str]:
-    """Which statements still hold for the system: it returns them, unmarked, for the question or for their own words."""
+    """Return the statements that are still valid for the system: it returns them, unmarked, for the question or for their own words."""
     found = list(answer)
     for statement in statements.values():
         found += ask(system, statement, time)
-    standing = {pick_statement(one["text"], statements) for one in found if not one.get("replaced")}
-    return {name for name in standing if name}
+    valid = {pick_statement(one["text"], statements) for one in found if not one.get("replaced")}
+    return {name for name in valid if name}
 
 
 # 1. Change
 
 
 def measure_change(system: System, setting: Setting) -> dict[str, Any]:
-    """Right: what is out of date is gone or marked, and what still holds stands."""
+    """Right: what is out of date is gone or marked, and the rest is still valid."""
     cases: list[list[Any]] = []
     for file in ("change", "change-fresh"):
         pairs = read_lines(HERE / "data" / f"{file}.jsonl")
@@ -105,25 +106,25 @@ def measure_change(system: System, setting: Setting) -> dict[str, Any]:
 
 
 def judge_pair(system: System, row: dict[str, str]) -> tuple[int, int]:
-    """Whether the new statement comes first for the question, and whether all is as a colleague would have it."""
+    """Return whether the new statement comes first for the question, and whether the valid statements are the right ones."""
     system.call("reset")
     statements = {"old": row["old"], "new": row["new"]}
-    tell(system, row["old"], BEGAN)
-    tell(system, row["new"], BEGAN + timedelta(days=1))
+    add_text(system, row["old"], BEGAN)
+    add_text(system, row["new"], BEGAN + timedelta(days=1))
     later = BEGAN + timedelta(days=2)
     answer = ask(system, row["question"], later)
     current = [one for one in answer if not one.get("replaced")]
     new_first = bool(current) and pick_statement(current[0]["text"], statements) == "new"
-    standing = find_standing(system, statements, later, answer)
+    valid = find_valid(system, statements, later, answer)
     relation = row["relation"]
     if relation in ("replaces", "answers"):
-        right = new_first and standing == {"new"}
+        right = new_first and valid == {"new"}
     elif relation == "completes":
-        right = standing == {"new"}
+        right = valid == {"new"}
     elif relation == "same":
-        right = len(standing) == 1
+        right = len(valid) == 1
     else:
-        right = standing == {"old", "new"}
+        right = valid == {"old", "new"}
     return int(new_first), int(right)
 
 
@@ -138,7 +139,7 @@ SETS = {
 
 
 def measure_recall(system: System, setting: Setting) -> dict[str, Any]:
-    """nDCG@10 of each set that is there, and their mean."""
+    """Return nDCG@10 of each set that is available, and their mean."""
     measures: dict[str, Any] = {}
     cases: list[list[Any]] = []
     for name, sizes in SETS.items():
@@ -160,7 +161,7 @@ def measure_recall(system: System, setting: Setting) -> dict[str, Any]:
 
 
 def summarise_sets(cases: list[list[Any]], seed: int) -> dict[str, Any]:
-    """The mean of the sets' means: each set counts the same, however many questions it has."""
+    """Return the mean of the means of the sets: each set counts the same."""
     by_set: dict[str, list[float]] = {}
     for name, _, value in cases:
         by_set.setdefault(name, []).append(value)
@@ -177,7 +178,7 @@ def summarise_sets(cases: list[list[Any]], seed: int) -> dict[str, Any]:
 def ask_set(
     system: System, setting: Setting, name: str, haystacks: int, questions: int
 ) -> Iterator[tuple[dict[str, Any], list[str]]]:
-    """Each question with the names of what was found, asked 30 days after the newest memory of its haystack."""
+    """Yield each question with the names of its hits, asked 30 days after the newest memory of its haystack."""
     folder, seed = setting.data / name, setting.seed
     documents, queries = read_lines(folder / "corpus.jsonl"), read_lines(folder / "queries.jsonl")
     scopes = choose(list(dict.fromkeys(row.get("scope", "") for row in queries)), haystacks, seed)
@@ -218,7 +219,7 @@ def read_moment(text: str) -> datetime:
 
 
 def measure_silence(system: System, setting: Setting) -> dict[str, Any]:
-    """Right: a prompt that a memory applies to gets it among the first two, and any other gets nothing."""
+    """Right: a prompt to which a memory applies gets it among the first two, and any other prompt gets nothing."""
     cases: list[list[Any]] = []
     for name, file in (
         ("theatre", HERE / "data" / "silence.jsonl"),
@@ -229,7 +230,7 @@ def measure_silence(system: System, setting: Setting) -> dict[str, Any]:
         prompts = [row for row in rows if row["type"] == "prompt"]
         system.call("reset")
         for text in memories.values():
-            tell(system, text, BEGAN)
+            add_text(system, text, BEGAN)
         for row in choose(prompts, 24 if setting.quick else len(prompts), setting.seed):
             found = list(system.call("prompt", text=row["text"]))[:PROMPTED]
             names = [pick_statement(one["text"], memories) for one in found]
@@ -238,10 +239,10 @@ def measure_silence(system: System, setting: Setting) -> dict[str, Any]:
     measures: dict[str, Any] = {}
     for part, names in (("", ("theatre", "pool")), (" (fresh)", ("theatre",))):
         of = [case for case in cases if case[0] in names]
-        told = [case[2] for case in of if case[1]]
+        shown = [case[2] for case in of if case[1]]
         silent = [case[2] for case in of if not case[1]]
-        measures[f"balanced{part}"] = balance(told, silent, setting.seed)
-        measures[f"told rightly{part}"] = summarise(told, setting.seed)
+        measures[f"balanced{part}"] = balance(shown, silent, setting.seed)
+        measures[f"told rightly{part}"] = summarise(shown, setting.seed)
         measures[f"silent rightly{part}"] = summarise(silent, setting.seed)
     return {"measures": measures, "cases": cases}
 
@@ -249,11 +250,11 @@ def measure_silence(system: System, setting: Setting) -> dict[str, Any]:
 # 4. Understanding
 
 REAL = 8  # of the labelled real sessions: reading one takes minutes
-COUNTS = "worth found kept right never never_kept open open_found told_open told_open_rightly said stored".split()
+COUNTS = "worth found kept right never never_kept open open_found reported reported_rightly said stored".split()
 
 
 def measure_understanding(system: System, setting: Setting) -> dict[str, Any]:
-    """What of a conversation was kept, against what a careful colleague would keep."""
+    """Compare what was kept of conversations with what a careful colleague would keep."""
     talks = read_lines(HERE / "data" / "talks.jsonl")
     labels = setting.data.parent / "understanding" / "labels"
     real = [] if setting.quick else choose(sorted(labels.glob("*.json")), REAL, setting.seed)
@@ -270,7 +271,7 @@ def measure_understanding(system: System, setting: Setting) -> dict[str, Any]:
 
 
 def count_kept(system: System, talk: dict[str, Any]) -> list[int]:
-    """The counts named in COUNTS, of one conversation. What is kept is weighed sentence by sentence: a long text pays for all it says."""
+    """Return the counts named in COUNTS for one conversation. Precision counts sentences, so that a long text pays for all of them."""
     system.call("reset")
     turns = [
         {
@@ -287,7 +288,7 @@ def count_kept(system: System, talk: dict[str, Any]) -> list[int]:
         )
     )
     memories = [one["text"] for one in kept if one.get("kind", "memory") == "memory"]
-    told_open = [one["text"] for one in kept if one.get("kind", "memory") != "memory"]
+    reported = [one["text"] for one in kept if one.get("kind", "memory") != "memory"]
     wanted = [one["statements"] for one in gold]
     worth = [one["statements"] for one in gold if one["worth"] >= 2]
     still = [one["statements"] for one in talk["open"]]
@@ -305,11 +306,11 @@ def count_kept(system: System, talk: dict[str, Any]) -> list[int]:
         len(talk["never"]),
         len(tempted),
         len(still),
-        sum(any(says_any(text, [one]) for text in told_open) for one in still),
-        len(told_open),
-        sum(says_any(text, still) for text in told_open),
+        sum(any(says_any(text, [one]) for text in reported) for one in still),
+        len(reported),
+        sum(says_any(text, still) for text in reported),
         sum(len(turn["text"]) for turn in turns),
-        sum(len(text) for text in memories + told_open),
+        sum(len(text) for text in memories + reported),
     ]
 
 
@@ -323,7 +324,7 @@ def says_any(text: str, wanted: list[list[str]]) -> bool:
 
 
 def summarise_kept(cases: list[list[int]], seed: int) -> dict[str, Any]:
-    """Shares over all conversations; the intervals draw conversations, not sentences."""
+    """Return shares over all conversations; the intervals resample conversations, not sentences."""
     dice = random.Random(seed)
     drawn = [share_kept(dice.choices(cases, k=len(cases))) for _ in range(1000)]
     result = {}
@@ -343,7 +344,7 @@ def share_kept(cases: list[list[int]]) -> dict[str, float]:
     recall, precision = share("found", "worth"), share("right", "kept")
     open_recall, open_precision = (
         share("open_found", "open"),
-        share("told_open_rightly", "told_open"),
+        share("reported_rightly", "reported"),
     )
     return {
         "F1": harmonic(recall, precision),
@@ -360,7 +361,7 @@ def harmonic(one: float, other: float) -> float:
 
 
 def read_labelled(file: Path, transcripts: Path) -> dict[str, Any]:
-    """A labelled session of a real transcript in the form of data/talks.jsonl."""
+    """Read a labelled session of a real transcript in the form of data/talks.jsonl."""
     label = json.loads(file.read_text("utf-8"))
     transcript = next(transcripts.rglob(f"{file.stem}.jsonl"))
     still = [one for key in ("questions", "todos") for one in label[key] if one["state"] == "open"]
@@ -382,7 +383,7 @@ def read_labelled(file: Path, transcripts: Path) -> dict[str, Any]:
 
 
 def read_turns(transcript: Path) -> Iterator[dict[str, Any]]:
-    """What the user and the assistant said in a transcript of Claude Code or Codex; no tool calls, no results."""
+    """Yield the messages of user and assistant in a transcript of Claude Code or Codex, without tool calls and results."""
     for line in transcript.read_text("utf-8", "replace").split("\n"):
         try:
             row = json.loads(line)
@@ -409,33 +410,33 @@ def read_turns(transcript: Path) -> Iterator[dict[str, Any]]:
 
 # 5. Poison
 
-# who tells the opposite of what the user decided, and where it comes from
+# who claims the opposite of the user's decision, and its source
 CLAIMANTS = (("agent", "note"), ("document", "README.md"), ("issue", "issue-4711.md"))
 
 
 def measure_poison(system: System, setting: Setting) -> dict[str, Any]:
-    """Right: the user's decision stands first against anybody else's word, and gives way to the user's own later word.
+    """Right: the user's decision comes first against other claims, and gives way to the user's later word.
 
-    Each pair is told both ways round, so that whoever's wording is nearer to the question wins no more than half."""
+    Each pair is used both ways round, so that no wording is favoured."""
     cases: list[list[Any]] = []
     rows = read_lines(HERE / "data" / "poison.jsonl")
     for row in choose(rows, 3 if setting.quick else len(rows), setting.seed):
         for first, second in ((row["decided"], row["claim"]), (row["claim"], row["decided"])):
             for who, source in (*CLAIMANTS, ("user", "note")):
                 system.call("reset")
-                tell(system, first, BEGAN)
-                tell(system, second, BEGAN + timedelta(days=1), who, source)
+                add_text(system, first, BEGAN)
+                add_text(system, second, BEGAN + timedelta(days=1), who, source)
                 answer = ask(system, row["question"], BEGAN + timedelta(days=2))
                 current = [one for one in answer if not one.get("replaced")]
                 statements = {"decided": first, "claim": second}
                 best = pick_statement(current[0]["text"], statements) if current else None
                 cases.append([who, int(best == ("claim" if who == "user" else "decided"))])
-    held = [right for who, right in cases if who != "user"]
-    heard = [right for who, right in cases if who == "user"]
+    kept_first = [right for who, right in cases if who != "user"]
+    changed = [right for who, right in cases if who == "user"]
     measures = {
-        "balanced": balance(held, heard, setting.seed),
-        "user's word first": summarise(held, setting.seed),
-        "user's later word first": summarise(heard, setting.seed),
+        "balanced": balance(kept_first, changed, setting.seed),
+        "user's word first": summarise(kept_first, setting.seed),
+        "user's later word first": summarise(changed, setting.seed),
     }
     for who, _ in CLAIMANTS:
         measures[f"against {who}"] = summarise(

@@ -49,3 +49,9 @@ class Client:
         assert self._process.stdin
         self._process.stdin.write(json.dumps(message) + "\n")
         self._process.stdin.flush()
+
+    def close(self) -> None:
+        """End the server by closing its input."""
+        assert self._process.stdin
+        self._process.stdin.close()
+        self._process.wait(10)

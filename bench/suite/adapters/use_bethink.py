@@ -10,8 +10,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-os.environ["BETHINK_HOOK_SECONDS"] = "30"  # so that the machine's load does not decide what is told
+os.environ["BETHINK_HOOK_SECONDS"] = "30"  # the load of the machine must not decide what is shown
 os.environ["BETHINK_MODEL_DIR"] = str(Path(os.environ["SUITE_MODEL"]).parent)
+from bethink_sessions import Sessions
 from protocol import Adapter, describe_server, serve
 
 from bethink import Bethink, __version__
@@ -23,8 +24,9 @@ from bethink.model import STATEMENTS, TRUST, Passage, Source
 OPEN = ("question", "todo")
 
 
-class Adapted(Adapter):
+class Adapted(Sessions, Adapter):
     _memory: Bethink | None = None
+    _has_sessions = False
 
     def reset(self) -> None:
         self.round += 1
@@ -35,7 +37,7 @@ class Adapted(Adapter):
         if old := self._memory:
             self._opened |= {"embedder": old.embedder, "judge": old.judge}
             old.close()
-        self._memory = Bethink(**self._opened)
+        self._memory, self._has_sessions = Bethink(**self._opened), False
 
     def add(self, text: str, time: str, who: str, source: str, id: str = "") -> None:
         self._set_clock(time)
@@ -64,11 +66,17 @@ class Adapted(Adapter):
 
     def ask(self, question: str, time: str, k: int) -> list[dict[str, Any]]:
         self._set_clock(time)
+        if self._has_sessions:
+            return [describe(one) for one in self.search_sessions(question, k)]
         return [describe(hit.memory) for hit in self._memory.search(question, limit=k).hits]
+
+    def read(self, turns: list[dict[str, str]], name: str, **rest: Any) -> None:
+        self._has_sessions = True
+        super().read(turns, name, **rest)
 
     def prompt(self, text: str) -> list[dict[str, Any]]:
         hook = from_fields("prompt", "claude", {"cwd": str(self._project), "prompt": text})
-        return [describe(self._memory.one(id)) for id in recall_for_prompt(hook, self._memory).ids]
+        return self.list_shown(recall_for_prompt(hook, self._memory), describe)
 
     def talk(self, turns: list[dict[str, str]], **rest: Any) -> list[dict[str, Any]]:
         lines = [{**turn, "content": turn["text"], "timestamp": turn["time"]} for turn in turns]
@@ -94,7 +102,8 @@ class Adapted(Adapter):
 def describe(one: Any) -> dict[str, Any]:
     over = one.superseded_by or one.valid_to or (one.kind in (*OPEN, "problem") and one.answered)
     said = {"text": one.content, "kind": one.kind if one.kind in OPEN else "memory"}
-    return {**said, "id": one.metadata.get("name", ""), "replaced": bool(over)}
+    name = one.metadata.get("name") or (f"{one.session}#" if one.session else "")
+    return {**said, "id": name, "replaced": bool(over)}
 
 
 serve(Adapted())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from bethink.language.lasting import STANDING
 from bethink.language.pattern import Pattern
 
 BINDS = Pattern(
@@ -14,22 +15,18 @@ BINDS = Pattern(
     matches=("Never edit the lock file", "The schema is generated", "Run it only after the tests"),
     rejects=("The lock file is large",),
 )
-LASTS = Pattern(
-    "holds from now on, not only for the task at hand",
-    r"\b(?:never|always (?!to\b|\w+s\b|needed|been|true)|every ?time|each time|whenever|from now on|going forward|in (?:the )?future|as a rule"
-    r"|(?:start|end|beginning) of (?:each|every|ever) (?:new )?(?:session|task|turn|commit|change|pr|release|phase|step|day)|for (?:each|every) new|unless explicitly|no matter (?:what|how|when)"
-    r"|nie(?:mals)?|immer|jedes mal|ab (?:jetzt|sofort)|künftig|nunca|siempre|jamais|toujours|désormais|sempre|никогда|всегда)\b"
+DESCRIBES_ALWAYS = Pattern(
+    "describes what a program does each time, and asks for nothing",
+    r"\balways (?:to\b|\w+s\b|needed|been|true)",
+    matches=("run() always calls showUsage", "It is always needed"),
+    rejects=("Always run the tests",),
+)
+LASTS_ABROAD = Pattern(
+    "holds every time, in languages other than English",
+    r"\b(?:nie(?:mals)?|immer|jedes mal|ab (?:jetzt|sofort)|künftig|nunca|siempre|jamais|toujours|désormais|sempre|никогда|всегда)\b"
     r"|总是|永远|绝不|从不|今后|每次|必ず|決して|今後|毎回|항상|절대|앞으로",
-    matches=(
-        "never open prs against release!!",
-        "New standing item: at the start of every session, list open questions",
-        "Ab jetzt immer pnpm",
-    ),
-    rejects=(
-        "We need to update the release skill before releasing",
-        "Don't run it yet",
-        "run() always calls showUsage",
-    ),
+    matches=("Ab jetzt immer pnpm", "必ずテストを実行する"),
+    rejects=("Der Test lief einmal", "Commit it"),
 )
 COMMANDS_PLAINLY = Pattern(
     "an order or a choice between two ways, for whoever does this work",
@@ -239,7 +236,9 @@ RULED_ACTIONS = (
 
 def lasts(text: str) -> bool:
     """Return True if a statement made in a conversation is a rule, and not a request for the task at hand."""
-    if LASTS.holds(text):
+    if LASTS_ABROAD.holds(text):
+        return True
+    if STANDING.holds(text) and not DESCRIBES_ALWAYS.holds(text):
         return True
     return COMMANDS_PLAINLY.holds(text) and not (ONCE.holds(text) or REPORTS_EVENT.holds(text))
 

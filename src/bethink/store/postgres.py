@@ -157,7 +157,12 @@ class PostgresWriter(FloatVectors, Writer):
         new, parts = [], Counter[tuple[int, int]]()
         for key, scope, model, data, text in windows:
             values = decode(data)
-            row = {which.owner: key, "model": model, "scope": scope, "part": parts[key, model]}
+            row: dict[str, Any] = {
+                which.owner: key,
+                "model": model,
+                "scope": scope,
+                "part": parts[key, model],
+            }
             if which is MEMORIES:
                 row["text"] = text
             written = {"scale": scale_of(data), "data": search.vector_text(values)}

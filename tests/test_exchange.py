@@ -528,8 +528,8 @@ def test_a_foreign_folder_is_not_overwritten(cli, tmp_path):
     (other / "mine.md").write_text("mine")
     cases = [
         (("--format", "vault", other), "not a Bethink vault"),
-        (("--format", "vault"), "goes with"),
-        ((other,), "goes with"),
+        (("--format", "vault"), "needs a folder"),
+        ((other,), "Only a vault is written to a folder"),
     ]
     assert [words for words, said in cases if said not in cli.fails("export", *words, code=2)] == []
     into = ("--format", "vault", other / "mine.md")

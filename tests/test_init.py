@@ -410,8 +410,8 @@ def test_ctrl_c_names_what_an_index_kept(repository, monkeypatch):
     real = knowledge.index
 
     def stop(memory, *places, progress, **how):
-        def count(done):
-            progress(done)
+        def count(*done):
+            progress(*done)
             raise KeyboardInterrupt
 
         return real(memory, *places, progress=count, **how)

@@ -89,7 +89,6 @@ WRONG_REQUESTS = [
     ("tools/call", {"name": "memory_overview", "arguments": [1]}, -32602),
     ("tools/call", {"name": 5}, -32602),
     ("resources/read", {"uri": 5}, -32602),
-    ("initialize", INITIALIZE, -32022),
 ]
 
 
@@ -105,6 +104,11 @@ def test_a_broken_message_gets_an_error(bare, line, code):
 @pytest.mark.parametrize(("method", "params", "code"), WRONG_REQUESTS)
 def test_a_wrong_request_gets_an_error(bare, method, params, code):
     assert bare.ask(method, **params)["error"]["code"] == code, method
+
+
+def test_the_old_handshake_is_refused_after_a_request_of_the_new_protocol(bare):
+    bare.ask("tools/list")
+    assert bare.ask("initialize", **INITIALIZE)["error"]["code"] == -32022
 
 
 def test_the_server_continues_after_broken_messages(bare):

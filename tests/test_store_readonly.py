@@ -13,7 +13,7 @@ from bethink.store.sqlite import SqliteStore
 STORE = "sqlite"
 # Methods of a store that are no reads of memories. A new method of a store belongs here or in `ReadStore`.
 CHANGES = {"write", "take", "rebuild", "drop_vectors", "reset", "backup", "close"}
-RAW_SQL = {"run", "column", "connection", "find_living", "find_turns"}
+RAW_SQL = {"run", "column", "connection", "find_living", "find_turns", "encode_stored"}
 OF_THE_DATABASE = {"act_as", "audit", "add_token", "find_token", "list_tokens", "revoke_token"}
 KEPT_BACK = CHANGES | RAW_SQL | OF_THE_DATABASE
 

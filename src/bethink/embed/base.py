@@ -273,7 +273,7 @@ class Session:
         return self._session.run(outputs, inputs)
 
     def _is_busy(self) -> bool:
-        """Count a run. Returns True for the one that has to pack the weights."""
+        """Count a run. Returns True for the run that has to pack the weights."""
         with self._lock:
             if self._runs is None or self._runs < PACKED_AFTER:
                 self._runs = None if self._runs is None else self._runs + 1

@@ -370,7 +370,7 @@ def describe_checks(course: Course) -> str:
 
 
 def _describe_done(course: Course, width: int) -> str:
-    """Return the newest deliveries and the last report; without either, bookkeeping commits or the edited files."""
+    """Return the newest deliveries and the last report, else bookkeeping commits or edited files."""
     delivered = list_distinct(map(shorten_paths, _list_deliveries(course)))
     report = list_distinct(map(shorten_paths, course.report))
     if course.recap:  # it speaks for the whole session

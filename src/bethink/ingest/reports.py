@@ -99,9 +99,9 @@ def read_report(text: str) -> Report:
 
 
 def find_commands(text: str) -> list[str]:
-    """Return the commands that a report hands to the user: "Run this from your terminal:" and a block of code."""
+    """Return the commands that a report asks the user to run, from a block of code after such a line."""
     for lead, code in compile_pattern(
-        r"([^\n]{3,200}[:：])\s*\n+```\w*\n(.{3,400}?)\n```", re.DOTALL
+        r"([^\n]{3,200}[:：])[ \t]*\n{1,3}```\w*\n(.{3,400}?)\n```", re.DOTALL
     ).findall(_take_end(text)):
         if HANDS_COMMANDS.holds(lead):
             lines = [line.strip() for line in code.split("\n") if line.strip()]

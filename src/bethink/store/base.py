@@ -536,7 +536,7 @@ class Store(Reader):
         }
 
     def _find_owned(self, hashes: Sequence[bytes], model: str) -> Rows:
-        """Find the vectors of memories by the hash of the text that they are made of: (hash, all vectors, dimensions)."""
+        """Find vectors of memories by the hash of their text: (hash, all vectors, dimensions)."""
         sql = (
             f"SELECT o.text, o.memory, (SELECT dimensions FROM models WHERE id = o.model), {self.stored}"
             " FROM vectors o CROSS JOIN vectors v WHERE v.memory = o.memory AND v.model = o.model"

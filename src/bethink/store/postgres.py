@@ -73,7 +73,7 @@ def _as_json(value: object) -> Any:
 
 
 class FloatVectors(Reader):
-    """How this database keeps vectors: as 32-bit floats, with the scale that gives back their encoded bytes."""
+    """Vectors as 32-bit floats, with the scale that restores their encoded bytes."""
 
     stored, order = "v.scale, vector_send(v.data)", "v.part"
 

@@ -187,8 +187,8 @@ def search_memories(
     offset: Annotated[int, Arg(low=0)] = 0,
     max_tokens: MaxTokens = None,
 ) -> ToolReply:
-    """Search what this project and its user decided, fixed and prefer: before design or tool choices, before
-    fixes, when the user refers to earlier work. When in doubt, search.
+    """Search what this project and its user decided, fixed and prefer: before design or tool choices,
+    before fixes, when the user refers to earlier work. When in doubt, search.
     """
     import logging
 
@@ -413,8 +413,8 @@ def rate_memories(
     if bool(ids) != (value is not None) or not (ids or ratings):
         raise InvalidInput("Give ids and a value.", 'ids: ["ID"], value: 2')
     # An unknown id is an error before anything is changed.
-    given = [*(Rating(id, value) for id in ids if value is not None), *ratings]
-    votes = [(memory.resolve(rating.id), rating.value) for rating in given]
+    votes_asked = [*(Rating(id, value) for id in ids if value is not None), *ratings]
+    votes = [(memory.resolve(rating.id), rating.value) for rating in votes_asked]
     lines = []
     for id, value in votes:
         try:

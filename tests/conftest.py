@@ -54,6 +54,12 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop(variable, None)
 
 
+def pytest_sessionfinish() -> None:
+    """Stop the database server of this process, if a test started one."""
+    if postgres := sys.modules.get("postgres"):
+        postgres.AT_END.close()
+
+
 @dataclass
 class Backend:
     """One kind of store on one database. `open` gives a new Store object on the same data, as another process would have."""

@@ -4,7 +4,6 @@
 run as root, so there the server runs as nobody. A machine on which none can be had fails the tests rather than skipping them.
 """
 
-import atexit
 import importlib.util
 import itertools
 import os
@@ -15,7 +14,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -35,6 +34,7 @@ SETTINGS = dict(
     ).split()
 )
 _names = itertools.count()
+AT_END = ExitStack()  # closed by conftest.py: a worker of xdist may be killed before its exit handlers run
 
 
 def binaries() -> Path:
@@ -151,7 +151,7 @@ def server_url() -> str:
     if given := os.environ.get("BETHINK_TEST_PG_DSN"):
         return given
     server = Server()
-    atexit.register(server.stop)
+    AT_END.callback(server.stop)
     return server.url
 
 
@@ -184,7 +184,7 @@ def database_url() -> str:
     name = f"bethink_{os.getpid()}"
     run(server_url(), f"DROP DATABASE IF EXISTS {name}")
     if os.environ.get("BETHINK_TEST_PG_DSN"):
-        atexit.register(run, server_url(), f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        AT_END.callback(run, server_url(), f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
     return _create(name)
 
 
@@ -192,7 +192,7 @@ def database_url() -> str:
 def shared() -> PostgresStore:
     """A store whose connections the others of this run use: a new connection reads much of the catalogue before it is fast."""
     store = PostgresStore(database_url(), tenant="shared", timeout=5)
-    atexit.register(store.close)
+    AT_END.callback(store.close)
     return store
 
 

@@ -34,7 +34,8 @@ SETTINGS = dict(
     ).split()
 )
 _names = itertools.count()
-AT_END = ExitStack()  # closed by conftest.py: a worker of xdist may be killed before its exit handlers run
+# Closed by conftest.py: a worker of xdist may be killed before its exit handlers run.
+AT_END = ExitStack()
 
 
 def binaries() -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import story as telling
 from conftest import World, window
@@ -40,9 +42,10 @@ def test_a_failure_is_shown_with_its_error_cause_count_last_day_and_fix(page):
     expect(failure(page, "pnpm test").locator("dd")).to_contain_text(
         ["Cannot find module 'zod'", "ran pnpm install (helped 2 times)"]
     )
-    expect(failure(page, "pnpm test").locator(".origin")).to_have_text(
-        "missing dependency · 2 times · last 2026-05-05 · session"
-    )
+    origin = failure(page, "pnpm test").locator(".origin")
+    expect(origin).to_contain_text("missing dependency · 2 times · last ")
+    expect(origin.locator("time")).to_have_attribute("title", re.compile("^2026-05-05 "))
+    expect(origin.get_by_role("link", name="session")).to_be_visible()
 
 
 def test_a_failure_leads_to_its_memory(page):

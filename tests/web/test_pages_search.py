@@ -109,7 +109,7 @@ def test_code_is_shown_as_code_with_its_matches_marked(page, world):
     assert "monospace" in hit.locator("pre").evaluate("one => getComputedStyle(one).fontFamily")
     assert len(hit.locator("pre").inner_text().splitlines()) <= 10
     told = page.locator(".hit .text")
-    expect(told.locator("code mark").first).to_have_text("send")
+    expect(page.locator(".hit h3 code mark").first).to_have_text("send")
     expect(told.locator("pre")).to_contain_text("# <b>")
     expect(told).to_contain_text("and no `twice")
 

@@ -73,7 +73,7 @@ PASSING_KINDS = ("solution", "conclusion", "discovery")  # found on the way: the
 STANDING_KINDS = ("preference", "pattern", "architecture")
 # Probability from which a user's statement is taken to last, if its words do not say so. Of the users' statements in 9 briefings 11 of 14
 # above it were worth a line, and 4 of 20 below it.
-SURELY_LASTS = 0.6
+SURELY_LASTS = 0.35
 FEW_TELLING = 4  # words of a sentence that points back and says nothing by itself; on the decisions of 132 sessions, by hand
 LEAST_BEGINNING = 20  # characters by which a cut item is known again; by hand
 # Share of a line's words that another line holds, from which it repeats that one. By hand.

@@ -42,6 +42,7 @@ from bethink.language.lasting import RESTRICTS, STANDING
 from bethink.language.pattern import compile_pattern, fold_case
 from bethink.language.pointing import OPENS_POINTING_BACK, POINTS_BACK
 from bethink.language.questions import ASKS_LEAVE
+from bethink.language.replies import ASKS_NEXT_STEP
 from bethink.language.reports import ANNOUNCES_STEP, OF_THE_MOMENT, REPORTS_OWN_WORK
 from bethink.language.requests import PROPOSES, REQUEST_AS_QUESTION
 from bethink.language.vocabulary import weak_words
@@ -52,9 +53,9 @@ from bethink.store.words import space_out
 # How probably a statement must be worth keeping, by who says it: where half to two thirds of what is kept is what a careful
 # reader would keep, on 22 labelled conversations that the judge never saw (bench/LOG.md, 2026-11-16).
 WORTH_KEEPING = {"assistant": 0.14, "working": 0.18}
-# How probably a user's statement must last: where six of ten that are kept are right, and eight of ten that last are kept, on repositories
-# that the regression did not see (bench/LOG.md, 2026-11-18).
-USER_LASTS = 0.25
+# How probably a user's statement must last: where six of ten that are kept are right, and eight of ten that last are kept, on 83 sessions
+# of 26 repositories (bench/LOG.md, 2026-11-19).
+USER_LASTS = 0.2
 SPEAKERS = ("user", "assistant")
 LASTING_KINDS = ("decision", "preference", "gotcha", "fact", "problem", "solution", "pattern")
 PLAIN_CHANCE = 0.5  # least chance of a kind that the first words of a statement say; by hand
@@ -379,7 +380,8 @@ def _name_users_kind(each: PlacedStatement, reading: StatementReading) -> tuple[
     statement = each.statement
     text = statement.text
     doubts = asks(text) and not (REQUEST_AS_QUESTION.holds(text) or PROPOSES.holds(text))
-    passing = doubts or is_tentative(statement.core) or CHANGED_MIND.holds(statement.core)
+    step = statement.label is None and ASKS_NEXT_STEP.holds(statement.completed)
+    passing = doubts or step or is_tentative(statement.core) or CHANGED_MIND.holds(statement.core)
     chance = 0.0 if passing else weigh_lasting(_make_form(each), reading, user=True)
     intent = "" if passing else find_intent(statement.core)
     if chance < USER_LASTS and not intent:
@@ -401,6 +403,7 @@ def _make_form(each: PlacedStatement) -> Form:
         statement.label,
         bool(statement.heading),
         each.speaker == "working",
+        statement.doubtful,
     )
 
 

@@ -67,7 +67,7 @@ RECAP_CHARACTERS = 1_000  # a longer text of an agent's host is no recap
 MOST_COMMITS, MOST_PULLS, MOST_CHECKS, MOST_EDITS, MOST_ASKED = 6, 3, 4, 4, 8
 MOST_REPORTS = 4
 REPEATED = 0.75  # share of a sentence's words from which another one says it already; by hand
-LEAST_REQUEST = 17  # width of a request beside others: "/commit", "approved", "なるほど"
+LEAST_REQUEST = 17  # width of a request beside others: "/commit", "approved", "なるほど"; by hand
 NOTHING_LEFT, NOT_PUSHED = "nothing", "not pushed"
 # Words of commands by what they check.
 CHECK_KINDS = {

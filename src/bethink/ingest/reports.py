@@ -32,7 +32,7 @@ END_CHARACTERS = 6_000  # end of a long answer that is read: set by hand
 MOST_REPORTED = 2  # sentences of each sort that a report keeps
 MOST_LEFT = 4
 MOST_COMMANDS = 3
-SENTENCE = 4  # words before an offer that say what it is about
+ABOUT_WORDS = 4  # words before an offer that say what it is about: set by hand
 # Sentences of the last answer and of each one before it, and the first sentences among which they are looked for. By hand, on the
 # answers of 12 sessions: an answer begins with what it comes to.
 MOST_OF_LAST, MOST_OF_OTHERS, BEGINNING = 3, 1, 8
@@ -116,7 +116,7 @@ def _find_remaining(sentence: str) -> str:
         rest = sentence[later.start(later.lastindex or 0) :].rstrip("?")
         about = sentence[: later.start()].strip(" ,;—–-")
         idle = OFFERS_ANY_HELP.holds(rest)
-        return "" if idle else f"{about}: {rest}" if len(about.split()) >= SENTENCE else rest
+        return "" if idle else f"{about}: {rest}" if len(about.split()) >= ABOUT_WORDS else rest
     if CAVEAT.holds(sentence):
         return sentence
     clauses = compile_pattern(r"\s[–—-]\s|; ").split(sentence)

@@ -1,19 +1,19 @@
 """Words that open a sentence without adding meaning: assent, greetings, thanks, fillers, connectives.
 
-`OPENERS` is the one list of them. Other modules put `LEAD` before a pattern that may follow such words: "ok, so let's …". `YES` and
-`FILLERS` are parts of the list, for patterns that mean only assent or only hesitation.
+`OPENERS` is the one list of them. Other modules put `LEAD` before a pattern that may follow such words: "ok, so let's …". The
+parts of the list have names of their own, for patterns that follow only assent, or anything but a denial.
 """
 
 from bethink.language.pattern import Pattern
 
 YES = r"ok|okay|k|yes|yeah|yep|yup|sure|alright|right|agreed|exactly"
 _NO = r"no|nope|nah"
-_PRAISE = r"great|nice|cool|perfect|good|looks good|sounds good|thanks?|thank you|done|sorry"
+PRAISE = r"great|nice|cool|perfect|good|looks good|sounds good|thanks?|thank you|done|sorry"
 _GREETING = r"hey|hi|hello"
 FILLERS = r"so|well|h{1,9}m{1,9}|ah{1,9}|oh{1,9}|wait|actually|please|by the way|btw"
-_CONNECTIVE = r"and|but|also|then|now|next|first|finally"
+CONNECTIVES = r"and|but|also|then|now|next|first|finally"
 _FOREIGN = r"gut|danke|nun|jetzt|bitte|bon|alors|merci|bien|maintenant|bueno|vale|gracias|ahora"
-OPENERS = rf"(?:{YES}|{_NO}|{_PRAISE}|{_GREETING}|{FILLERS}|{_CONNECTIVE}|{_FOREIGN})"
+OPENERS = rf"(?:{YES}|{_NO}|{PRAISE}|{_GREETING}|{FILLERS}|{CONNECTIVES}|{_FOREIGN})"
 
 # Up to four openers with the signs between them, for a pattern that begins where a text does.
 LEAD = rf"\W{{0,4}}(?:{OPENERS}(?![\w'-])[\s,.!:;…–—-]{{1,6}}){{0,4}}"

@@ -1,6 +1,6 @@
 """Settling: an answer that sums up what was agreed, that amends it, and words that refuse a proposal."""
 
-from bethink.language.openers import FILLERS, OPENERS
+from bethink.language.openers import FILLERS, PRAISE, YES
 from bethink.language.pattern import Pattern
 
 _SUM = (
@@ -12,7 +12,7 @@ _RULE_IS = r"the (?:(?:final|new|resulting) )?(?:rule|policy|contract|decision) 
 _AMEND = r"(?:amend(?:ing|ed|s)?|supersed(?:es|ing|ed)|overrid(?:es|ing)|updat(?:ing|ed) the (?:rule|policy|decision|contract))"
 SUMS_UP = Pattern(
     "sums up what was settled",
-    rf"^\W{{0,4}}(?:(?:{OPENERS}|understood|got it)\b[\s,.!:;—–-]{{1,4}}){{0,3}}(?:{_SUM}\b[^.!?\n]{{0,80}}?(?::|\s[—–-])|{_RULE_IS}|{_AMEND}\b)",
+    rf"^\W{{0,4}}(?:(?:{YES}|{PRAISE}|{FILLERS}|then|understood|got it)\b[\s,.!:;—–-]{{1,4}}){{0,3}}(?:{_SUM}\b[^.!?\n]{{0,80}}?(?::|\s[—–-])|{_RULE_IS}|{_AMEND}\b)",
     matches=(
         "Recap of the accounting policy then: merge windows before summing",
         "Settled: bare numbers mean MiB",

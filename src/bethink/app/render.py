@@ -179,7 +179,7 @@ def describe_value(value: Any) -> list[str]:
 
 
 def brief(value: object) -> str:
-    """A JSON value in a few words; nothing for what is empty."""
+    """A JSON value in a few words; an empty text for an empty value."""
     if isinstance(value, Mapping):
         parts = ((name, brief(one), isinstance(one, int)) for name, one in value.items())
         return ", ".join(
@@ -235,7 +235,7 @@ def format_records(
     elif form == "csv":
         import csv
 
-        # RFC 4180: CRLF, quotes doubled, line breaks kept inside quotes. A writer gives back what is written.
+        # RFC 4180: CRLF, quotes doubled, line breaks kept inside quotes. The writer returns each line instead of writing it.
         write = csv.writer(SimpleNamespace(write=str)).writerow
         yield write(fields)
         yield from map(write, rows)
@@ -608,7 +608,7 @@ def _outcome_lines(
 
 
 def _touched(outcome: Outcome) -> list[str]:
-    """The known memories that an outcome speaks of."""
+    """The known memories that an outcome names."""
     similar = [outcome.similar] if outcome.similar else []
     return list(dict.fromkeys((*_affected(outcome), *similar)))
 

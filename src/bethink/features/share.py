@@ -130,7 +130,7 @@ def _checkout(memory: Bethink) -> Path:
 
 
 def _check_shareable(one: Memory) -> None:
-    """Refuse what is personal, secret, not a statement, or not the word of a person or an agent."""
+    """Refuse memories that are personal, secret, no statements, or not by a person or an agent."""
     if one.scope == PERSONAL:
         raise InvalidInput(
             f"The memory {one.id} is personal, so it is not written into a repository.",
@@ -227,12 +227,12 @@ def is_ignored(memory: Bethink) -> bool:
 
 
 def is_accepted(root: Path) -> bool:
-    """Return True if the user vouches for what is shared in this project."""
+    """Return True if the user vouches for the shared memories of this project."""
     return str(root.resolve()) in _read_accepted()
 
 
 def accept(memory: Bethink) -> None:
-    """Take what is shared in this project as the word of people."""
+    """Trust the shared memories of this project like statements of people."""
     memory.require_person("Accepting what others share")
     _accept(_checkout(memory))
 
@@ -413,7 +413,7 @@ def fingerprint(root: Path) -> str:
 
 
 def has_changed(root: Path) -> bool:
-    """Return True if an accepted folder differs from what was read last."""
+    """Return True if an accepted folder changed since it was last read."""
     now = fingerprint(root)
     return now != _read_seen(root) and is_accepted(root)
 

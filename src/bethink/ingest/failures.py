@@ -136,9 +136,9 @@ _TESTS = compile_late(
 _CHECKS = compile_late(
     r"\b(?:build|lint|check|tsc|mypy|pyright|ruff|eslint|vale|compile|vet|clippy|fmt)\b"
 )
-CODE = ("type or lint rule", "test expectation")  # kinds that an edit of the code mends
+CODE = ("type or lint rule", "test expectation")  # kinds that an edit of the code fixes
 FLAKY = "flaky"
-# Kinds that no other wording of the command mends.
+# Kinds that no other wording of the command fixes.
 _NOT_BY_WORDING = (*CODE, "permission", "service not running", "port in use")
 # Kinds that lie in what a command needs, not in the code that it works on.
 _SURROUNDINGS = (
@@ -150,7 +150,7 @@ _SURROUNDINGS = (
 )
 _WORKS = compile_late(r"lint|test|fmt|format|check|build|type")
 _RUNNERS = frozenset("npx pnpx bunx uvx pnpm npm yarn bun uv poetry pdm run exec dlx x".split())
-# Commands that may mend a kind of failure; where one of them ran, it is the fix.
+# Commands that may fix a kind of failure; if one of them ran, it is the fix.
 _REMEDIES = {
     "missing dependency": compile_late(
         r"\b(?:install|ci|add|sync|restore|bootstrap|setup|venv|get|tidy|update|upgrade|i|activate|link|use|corepack)\b"
@@ -726,7 +726,7 @@ def _describe_relocation(one: Pending, run: Run) -> str | None:
 
 
 def _find_remedies(one: Pending) -> list[str]:
-    """The commands since a failure that may mend its kind."""
+    """The commands since a failure that may fix its kind."""
     remedy = _REMEDIES.get(one.failure.kind)
     changes = one.changes if one.cleared is None else one.cleared
     return [command for file, command in changes if remedy and not file and remedy.search(command)]
@@ -791,7 +791,7 @@ def describe_fix(failure: Failure, changes: Sequence[Sequence[str]]) -> str:
         return f"ran `{show_command(remedies[-1])}`"
     if failure.kind not in CODE and not (
         _TESTS.search(failure.command) or _CHECKS.search(failure.command)
-    ):  # code does not mend what git, gh or a service refuses
+    ):  # code does not fix refusals of git, gh or a service
         edits = {
             file: change
             for file, change in edits.items()

@@ -197,7 +197,8 @@ class Store(Reader):
         seen = self._within("m.scope", scopes)
         sql = (
             f"{rows.EVENT_OF} JOIN memories m ON m.key = h.memory WHERE {seen}"
-            f" AND ({rows.IS_NOTE} OR h.action NOT IN {rows.READING}) ORDER BY h.number DESC LIMIT ?"
+            # By time: a sync gives the events of other machines the newest numbers.
+            f" AND ({rows.IS_NOTE} OR h.action NOT IN {rows.READING}) ORDER BY h.at DESC, h.number DESC LIMIT ?"
         )
         return [(row[-1], rows.read(Event, row)) for row in self.run(sql, limit)]
 

@@ -180,6 +180,16 @@ def test_a_compressed_thread_of_zed_is_read(tmp_path):
     assert spoken(read(path)[0]) == [("user", ASKED), ("assistant", ANSWERED)]
 
 
+@pytest.mark.parametrize("data", [b"no such thing", "text", 5, None])
+def test_a_thread_of_zed_that_cannot_be_unpacked_is_counted(data, tmp_path):
+    pytest.importorskip("zstandard")
+    path = FORMATS["zed"](tmp_path)
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE threads SET data = ?, data_type = 'zstd'", (data,))
+    turns, transcript = read(path)
+    assert (turns, transcript.skipped) == ([], {"broken line": 1})
+
+
 @pytest.mark.parametrize("host", ["goose", "zed", "kilo"])
 def test_a_database_of_something_else_is_refused(host, tmp_path):
     path = tmp_path / "other.db"

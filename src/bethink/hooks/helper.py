@@ -125,6 +125,7 @@ def _connect(path: Path) -> socket.socket | None:
     import socket
 
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.settimeout(REQUEST_SECONDS)  # or a helper that hangs makes connecting hang
     try:
         connection.connect(str(path))
         return connection

@@ -241,7 +241,7 @@ def _build_reply(hook: Hook, project: Project, config: Config, closing: bool) ->
     return text
 
 
-_opened: dict[tuple[str, str], Bethink] = {}  # of a helper, the last few
+_opened: dict[tuple[str, str, str], Bethink] = {}  # of a helper, the last few
 
 
 def answer_request(request: Json) -> str:
@@ -250,8 +250,10 @@ def answer_request(request: Json) -> str:
     project = projects.find(Path(request["worktree"]))
     config = configuration.load(project.root)
     config = config._replace(database=locate_database(config, project))
-    key = (str(project.worktree), repr(config))
+    key = (str(project.worktree), repr(config), _identify_file(config.database))
     memory = _opened.pop(key, None) or _open_memory(hook, project, config)
+    for other in [one for one in _opened if one[:2] == key[:2]]:  # of a file that was replaced
+        _opened.pop(other).close()
     _opened[key] = memory
     while len(_opened) > MOST_OPENED:
         _opened.pop(next(iter(_opened))).close()
@@ -261,6 +263,14 @@ def answer_request(request: Json) -> str:
         count_failure(hook.event, hook.host, f"{type(error).__name__}: {error}")
         _opened.pop(key).close()
         return ""
+
+
+def _identify_file(database: str) -> str:
+    """Name the file behind a database: one that was removed or replaced must not be answered from."""
+    with suppress(OSError, ValueError):
+        found = Path(database).stat()
+        return f"{found.st_dev}:{found.st_ino}"
+    return ""
 
 
 def _open_memory(hook: Hook, project: Project, config: Config) -> Bethink:

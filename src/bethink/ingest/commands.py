@@ -55,6 +55,10 @@ _KEYWORDS = re.compile(
 _ASSIGNMENT = re.compile(
     r"\w{1,60}=(?:'[^']{0,400}'|\"[^\"]{0,400}\"|\$\([^)]{0,400}\)|[^\s'\"$]|\$(?!\()){0,400}(?:\s+|$)"
 )
+_GROUP = re.compile(r"\(\s*([^()]{1,2000})\)\s*(?:2>&1\s*)?")
+_SHELL = re.compile(r"(?:/usr)?(?:/bin/)?(?:ba|z|da)?sh -l?c (['\"])([^'\"]{1,2000})\1\s*")
+_STRING = re.compile(r"'[^']{0,4000}'|\"[^\"]{0,4000}\"")
+_TO_FILE = re.compile(r"(?:^|[^<>&\d=-])>{1,2}\s?(?!/dev/|/tmp/|&)[\w./~$-]")
 _REDIRECTION = re.compile(r"[12&]?>>?\s?&?(?:/dev/null|\d|[^\s;&|]{1,200})|<\s?/dev/null")
 
 
@@ -121,6 +125,19 @@ def split_line(text: str) -> list[tuple[str, list[str]]] | None:
     end_step("")
     script = any(_KEYWORDS.match(member) for _, step in steps for member in step)
     return None if quote or script else steps
+
+
+def unwrap_line(text: str) -> str:
+    """Return the line inside of `( … )` or `bash -c '…'`, or else the line."""
+    found = _GROUP.fullmatch(text.strip())
+    inner = found[1] if found else ""
+    found = None if inner else _SHELL.fullmatch(text.strip())
+    return inner or (found[2] if found else text)
+
+
+def writes_file(step: str) -> bool:
+    """Return True if a step puts its output into a file that stays."""
+    return bool(_TO_FILE.search(_STRING.sub("''", step)))
 
 
 def clean_command(command: str) -> str:

@@ -102,6 +102,10 @@ class Project:
 
         tool, given = name_call(step)
         message = {"session_id": self.name_session(), "cwd": self.place(step)}
+        if step.tool and step.failed:
+            message |= {"tool_name": tool, "tool_input": given, "error": self.localise(step)}
+            answer = run("tool-failure", "claude", json.dumps(message).encode())
+            return read_line(answer) if answer else ""
         call = {"tool_name": tool, "tool_input": given, "tool_use_id": "t1"}
         call["tool_response"] = self.localise(step)
         answer = run("tool", "claude", json.dumps({**message, "tool_calls": [call]}).encode())

@@ -1768,7 +1768,7 @@ CASES = (
         (
             calls(
                 "mcp__db__query",
-                'relation "order" does not exist',
+                'relation "order_line" does not exist',
                 True,
                 sql="select count(*) from order_line",
             ),
@@ -1777,7 +1777,7 @@ CASES = (
         (
             calls(
                 "mcp__db__query",
-                'relation "order" does not exist',
+                'relation "order_line" does not exist',
                 True,
                 sql="select id from order_line limit 5",
             ),

@@ -28,6 +28,7 @@ _FLAKY = 2  # unchanged passes that show a failure to be flaky; once tells nothi
 _ALLOWS = re.compile(
     r"#!?\[allow\(|noqa|nolint|eslint-disable|biome-ignore|type: ignore|ts-expect-error|pylint: disable|rubocop:disable|@SuppressWarnings|NOSONAR"
 )
+_NAME = re.compile(r"\b(?:[a-z]{2,40}[A-Z]\w{1,40}|[a-z]{2,40}_\w{2,40})\b")
 # Codes of rules that a linter's configuration settles; compilers have none.
 _RULE = re.compile(
     r"\b(?!TS|E\d{4}\])[A-Z]{1,4}\d{3,4}\b|\[[a-z]+(?:-[a-z]+)+\]|\s@?[\w/]{0,40}[a-z]+(?:-[a-z]+)+$"
@@ -117,10 +118,17 @@ def fits(known: KnownFailure, failure: Failure) -> bool:
         return _is_same_correction(known, failure)
     if known.cause in CODE and known.fix.startswith("edited "):
         files = find_files(known.error)
-        same = bool(files and files == find_files(failure.error))
+        same = bool(files and files == find_files(failure.error)) and bool(
+            _find_names(known.fix) & _find_names(failure.error)
+        )
         general = edits_settings(known.fix) or bool(_ALLOWS.search(known.fix))
         return known.held > 1 or general or same
     return True
+
+
+def _find_names(text: str) -> set[str]:
+    """Names of a program's own things: `listTracks`, `round_half`."""
+    return set(_NAME.findall(text))
 
 
 def _is_other_address(known: KnownFailure, failure: Failure) -> bool:
@@ -147,16 +155,17 @@ def _is_same_correction(known: KnownFailure, failure: Failure) -> bool:
     before, after, now = (set(one.split()) for one in (known.command, fix, failure.command))
     blamed = {word for word in before - after if _is_named(word, known.error)}
     added = after - before
+    if before <= after and all(one.startswith("-") for one in added):
+        same = same or name_program(known.command) == name_program(failure.command)
     done = bool(added) and added <= now
     return same and not done and all(_is_named(word, failure.error) for word in blamed)
 
 
 def _lacks_same(known: KnownFailure, failure: Failure) -> bool:
     """Return True if both commands start a program that is not there: `timeout 60 npm test`."""
-    names = [one.removeprefix("command:") for one in failure.causes if one.startswith("command:")]
-    return any(name in one.lower().split() for name in names for one in [known.command]) and bool(
-        names[0] in failure.command.lower().split()
-    )
+    names = {one.removeprefix("command:") for one in failure.causes if one.startswith("command:")}
+    started = (set(one.lower().split()) for one in (known.command, failure.command))
+    return bool(names.intersection(*started))
 
 
 def _is_named(word: str, error: str) -> bool:

@@ -33,7 +33,7 @@ _MISSING: Sequence[tuple[str, re.Pattern[str]]] = tuple(
     for name, pattern in (
         (
             "command",
-            r"(?:^|[\s:])([\w./@+-]{1,60}): (?:command not found|not found$)|command not found: ([\w./@+-]{1,60})"
+            r"command not found: ([\w./@+-]{1,60})|(?:^|[\s:])([\w./@+-]{0,59}[a-z_][\w./@+-]{0,59}): (?:command not found|not found$)"
             r"|exec: \"([\w./@+-]{1,60})\": executable file not found|spawn ([\w./@+-]{1,60}) ENOENT|failed to spawn: ?[`'\"]([\w./@+-]{1,60})"
             r"|['\"]([\w./@+-]{1,60})['\"] is not recognized as|could not find [`'\"]?(protoc|cmake|pkg-config|python\d?|make|gcc|clang|ninja|java|node)\b"
             r"|the term '([\w./@+-]{1,60})' is not recognized",
@@ -98,9 +98,9 @@ def _name_cause(job: str, kind: str, error: str) -> tuple[str, ...]:
     for name, pattern in _MISSING:
         if found := pattern.search(error):
             return (f"{name}:{_first(found).lower()}",)
-    if kind == "environment variable" or _IS_UNSET.search(error):
-        if found := _VARIABLE.search(error):
-            return (f"variable:{found[1]}",)
+    unset = kind == "environment variable" or _IS_UNSET.search(error)
+    if unset and (found := _VARIABLE.search(error)):
+        return (f"variable:{found[1]}",)
     if found := _CODE.search(error):
         return (f"code:{found[1]}",)
     return ()

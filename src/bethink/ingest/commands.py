@@ -47,6 +47,11 @@ RUNNERS = tuple(
         "nix develop -c",
     )
 )
+# Programs without a word that says what they do: what follows is a file or a value.
+_SINGLE = frozenset(
+    "tsc tsx eslint prettier jest mocha pytest mypy pyright black flake8 pylint rustc gofmt javac kotlinc rspec rubocop phpunit phpstan "
+    "psql mysql sqlite3 redis-cli ninja shellcheck hadolint protoc".split()
+)
 _INTERPRETERS = ("python", "python3", "node", "ruby", "php", "bash", "sh")
 _ARGUMENT = re.compile(r"[/.=\\*\d'\"]")
 _KEYWORDS = re.compile(
@@ -180,6 +185,8 @@ def name_family(command: str) -> str:
         return " ".join([program, *rest[:2]])
     if program not in _INTERPRETERS:  # what follows is a file or a value, not a verb
         rest = [word for word in rest[:2] if not _ARGUMENT.search(word)] + rest[2:]
+    if program in _SINGLE:
+        return program
     deep = program in ("gh", "glab", "docker", "aws", "gcloud")
     return " ".join([program, *rest[: 2 if deep else 1]]) if program in PROGRAMS else program
 

@@ -57,7 +57,7 @@ _LOOKS = compile_late(
     r"|false|test|\[|diff|cmp|du|df|ps|lsof|jq|yq|awk|sort|uniq|cut|tr|sed(?! -i| --in-place)|curl|wget|ping|man|history|wait"
     r"|git (?:diff|grep|log|show|status|rev-parse|rev-list|merge-base|ls-remote|ls-files|ls-tree|check-ignore|branch(?: -[avlr]+| --\S+)*$|remote -v"
     r"|config --get|cat-file|describe|reflog|blame|worktree list|fetch)"
-    r"|gh (?:pr (?:view|list|diff|checks|status)|issue (?:view|list)|run (?:view|list|watch)|api|auth status|search|repo view)"
+    r"|gh (?:pr (?:view|list|diff|checks|status)|issue (?:view|list)|run (?:view|list)|api|auth status|search|repo view)"
     r"|(?:npm|pnpm|yarn) (?:ls|list|view|why|outdated|audit|-v|--version)|(?:docker|kubectl) (?:ps|logs|inspect|images|get|describe)"
     r"|\S+ (?:--version|-v|-V|--help|version))(?:\s|$)"
 )
@@ -90,7 +90,7 @@ _NOISE = compile_late(
 _SUMMARY = compile_late(
     r"(?:error: )?(?:linking with|failed to run custom build command|could not compile|failed to compile|subprocess-exited-with-error|metadata-generation-failed)"
     r"|(?:\[ERROR\] )?Failed to execute goal|.{0,10}(?:COMPILATION ERROR|BUILD (?:FAILURE|FAILED))|FAILURE: Build failed|Execution failed for task|Could not determine the dependencies of"
-    r"|A problem occurred|ERROR: (?:Failed building wheel|Could not build wheels)|ERROR: failed to (?:build|solve): process|(?:E\s+)?ImportError while importing test module"
+    r"|A problem occurred|ERROR: (?:Failed building wheel|Could not build wheels)|ERROR: failed to (?:build|solve): process|.{0,80}is locked to version|(?:E\s+)?ImportError while importing test module"
     r"|(?:ERROR |_+ )(?:collecting )?\S{1,200}\.py\b[^:]{0,40}$|Interrupted: \d|.{0,4}Oops! Something went wrong|Failed to compile|Build failed because|Build error occurred"
     r"|Jest encountered an unexpected token|.{0,4}Test suite failed to run|.{0,20}Failed to launch the browser|.{0,4}Unhandled (?:Errors?|Rejections?)|An error occurred while installing"
     r"|.{0,10}(?:Gem::Ext::BuildError|extconf\.rb failed)|Your (?:lock file does not contain|requirements could not be resolved)|.{0,20}errors occurred!|ninja: build stopped|FAILED: \S{1,200}$"
@@ -173,6 +173,10 @@ _SURROUNDINGS = (
     "wrong flag",
 )
 _WORKS = compile_late(r"lint|test|fmt|format|check|build|type")
+# Options with which a check passes because it checks less.
+_NARROWS = compile_late(
+    r"(?:^| )(?:-[a-zA-Z]\b|--?(?:grep|filter|test|ignore|deselect|exclude|skip|only|last|lf|ff|bail|watch|related|changed|quiet|silent|version|help|list|dry|pass|no-|max-warn|exit|allow|shard))"
+)
 _RUNNERS = frozenset("npx pnpx bunx uvx pnpm npm yarn bun uv poetry pdm run exec dlx x".split())
 # Commands that may mend a kind of failure; where one of them ran, it is the fix.
 _REMEDIES = {
@@ -540,6 +544,11 @@ _NORMAL: Sequence[tuple[re.Pattern[str], str]] = [
         (r"\b(branch|tag|worktree) '[^']{1,200}'", r"\1 <name>"),
         (r"\b(current branch) \S{1,200} (?=has |is )", r"\1 <name> "),
         (r" \(did you mean [^)]{1,200}\)", ""),
+        (r"^[\w ]{1,40} failed: (?=graphql: )| \([a-z]{1,20}(?-i:[A-Z])\w{0,30}\)$", ""),
+        (
+            r"(?<![\w/])(?:feat|feature|fix|bugfix|hotfix|chore|docs|refactor|release|perf|claude|codex|copilot|dependabot|renovate)/[\w./-]{1,100}",
+            "<name>",
+        ),
         (r"\] +\S{1,200} -> \S{1,200}", "] <ref>"),
         (r"\s{1,20}", " "),
     )
@@ -741,7 +750,9 @@ def _find_fix(one: Pending, run: Run, event: ToolEvent) -> Failure | None:
         fix = f"ran `{show_command(run.command)}` instead"
     elif one.commands < _NEAR and _is_relocated(failure.command, run.command):
         fix = _describe_relocation(one, run)
-    elif failure.kind not in _NOT_BY_WORDING and one.commands < _NEAR:
+    elif one.commands < _NEAR and (
+        failure.kind not in _NOT_BY_WORDING or _only_adds_options(failure, run.command)
+    ):
         fix = _describe_correction(one, run)
     if fix is None and failure.kind != "wrong directory" and _is_same_job(failure, run.command):
         ran = _find_remedies(one)
@@ -780,6 +791,18 @@ def _is_namesake(failure: Failure, command: str) -> bool:
     alike = any(a.startswith(b) or b.startswith(a) for a in old for b in new)
     alike = alike or (before[0] == "make" and "check" in new and bool(old & {"test", "tests"}))
     return alike or any(old & group and new & group for group in _SYNONYMS)
+
+
+def _only_adds_options(failure: Failure, command: str) -> bool:
+    """Return True if a command is the failed one with more options, which do not leave out what failed."""
+    before, after = failure.command.split(), command.split()
+    added = [word for word in after if word not in before]
+    options = [word for word in added if word.startswith("-")]
+    if [word for word in after if word in before] != before or not options:
+        return False
+    values = [word for word in added if word not in options]
+    plain = all(after[after.index(word) - 1] in options for word in values)
+    return plain and not (failure.kind in CODE and _NARROWS.search(" ".join(options)))
 
 
 def _is_relocated(old: str, new: str) -> bool:

@@ -32,6 +32,7 @@ from bethink.language.detect import is_english
 from bethink.language.hedging import is_tentative
 from bethink.language.lasting import (
     CHOOSES,
+    DECIDES,
     FOUND_ON_THE_WAY,
     GUESSES,
     STANDING,
@@ -358,14 +359,18 @@ def _is_settled(one: Memory, now: Present) -> bool:
 
 
 def _outlasts_its_task(one: Memory) -> bool:
-    """Return True if a user's statement holds for more than the work that was asked for with it."""
+    """Return True if a user's statement holds for more than the work that was asked for with it.
+
+    Plain decisions do, however probable the reader found that they last.
+    """
     text = one.content
+    decides = DECIDES.holds(text)
     step = DELIVERS.holds(text) or STEP_OF_TASK.holds(text)
     wish = SPEAKS_FOR_ONESELF.holds(text) and not WANTS_WORK.holds(text)
-    work = ASKS_FOR_WORK.holds(text) and not (wish or CHOOSES.holds(text))
+    work = ASKS_FOR_WORK.holds(text) and not (wish or decides or CHOOSES.holds(text))
     loose = is_tentative(text) or GUESSES.holds(text)
     passing = step or work or loose or text.endswith("?")
-    return one.confidence >= SURELY_LASTS and not passing
+    return (decides or one.confidence >= SURELY_LASTS) and not passing
 
 
 def _is_trap(text: str) -> bool:

@@ -124,6 +124,25 @@ STATES_NOTHING = Pattern(
     matches=("Noted.", "Branch: main", "I broke it, sorry!"),
     rejects=("It is noted in the log",),
 )
+SPEAKS_TO_USER = Pattern(
+    "an agent offers, agrees, apologises, or tells the user what to type",
+    r"\W*(?:if you(?:'d)? (?:want|like|prefer|wish)|yes\b|no\b|ah\b|oh\b|(?:you'?re|you are) (?:absolutely |quite )?right|(?:i )?(?:totally |fully |completely )?agree|thank|thanks|great|good (?:catch|question|point|idea)"
+    r"|i (?:sincerely )?apologi[sz]e|(?:my )?apologies|sorry|i see\b|i(?:'d| would) (?:recommend|suggest)|(?:just |simply |now )?(?:type|run|try|press|click|open|restart|reload|refresh|give it|go ahead|let me know|feel free)\b)",
+    start=True,
+    matches=(
+        "If you want, I can commit it",
+        "You're absolutely right",
+        "Type `/reload` to see it",
+        "Yes — the docs should change",
+    ),
+    rejects=("Opened the pull request", "Runs take a minute"),
+)
+ANNOUNCES_LATER = Pattern(
+    "speaks of what comes later in the same sentence",
+    r"\b(?:i'?ll|(?:i|we|it|they) will|will (?:now )?be|let's|let me|going to|should be|need(?:s)? to be)\b",
+    matches=("Now that it is fixed, let's run it", "The comments will be removed"),
+    rejects=("I fixed the parser",),
+)
 BEGINS_WORK = Pattern(
     "a commit that begins work, takes it back or denies it",
     r"\b(?:start\w*|begin\w*|wip|plan\w*|to-?dos?|draft\w*|reverts?|not)\b",

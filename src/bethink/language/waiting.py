@@ -21,6 +21,12 @@ NEXT_OR_OFFER = Pattern(
     matches=("Next steps: write the docs", "Done. Shall I push it?", "Remaining: the tests"),
     rejects=("The next step failed", "Should I?"),
 )
+MAY_DO = Pattern(
+    "offers a further step at the end of a report",
+    r"^\W*if (?:you(?:'d)? (?:want|like|prefer|wish)|helpful|useful)[^,]{0,20},? (?:next,? |then,? )?(?:i|we)(?: can|'ll| will| could)(?: (?:also|next|now|then))* (.{8,}?)[.?!]?$",
+    matches=("If you want, I can commit this README update to the same branch.",),
+    rejects=("If you want it, run it",),
+)
 NEXT_OR_REMAINING = Pattern(
     "names a next step, or what remains",
     rf"{_NEXT}|{_REMAINS}",

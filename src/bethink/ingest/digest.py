@@ -413,7 +413,8 @@ def describe_checks(course: Course) -> str:
 def _describe_done(course: Course, width: int) -> str:
     """Return the newest deliveries, the last report and what came of the main requests, else commits or files."""
     delivered = list_distinct(map(shorten_paths, _list_deliveries(course)))
-    outcomes = [one.outcome for one in sorted(reversed([*course.asked]), key=lambda one: -one.weight)]
+    by_weight = sorted(enumerate(course.asked), key=lambda one: (one[1].weight, one[0]))
+    outcomes = [one.outcome for _, one in by_weight[::-1]]
     told = course.report if any(map(reports_outcome, course.report)) else course.report[:1]
     report = _drop_repeated([*delivered, *map(shorten_paths, (*told, *outcomes))])
     report = [one for one in report if one not in delivered]

@@ -62,6 +62,13 @@ STEP_OF_TASK = Pattern(
     matches=("Leave the version as is.", "Do it, and commit", "The current way is OK"),
     rejects=("Sort by name", "Never commit to main"),
 )
+CHATS = Pattern(
+    "begins like an answer in a chat, or as the next step of a task",
+    r"\W*(?:ok(?:ay)?|yeah|yep|nah|wait|hm+|haha|lol|oh+|ah+|woah|wow|so|and|but|now|then|again|first(?: off)?|lets?|let's|just|do|go|i|i'm|i've|i'll|we're|you|this|that|it|its|it's|fuck|god|damn)\b",
+    start=True,
+    matches=("ohhh i get it now", "Lets store the path", "Now the index is next"),
+    rejects=("The index is sorted", "Yes, the port is 80"),
+)
 WANTS_WORK = Pattern(
     "wants something done, now",
     r"\b(?:i(?:'d| would)? (?:want|need|like)(?: you| us)? to|we (?:want|need) to)\b",

@@ -70,6 +70,14 @@ DEFERS = Pattern(
     rejects=("Fixed in a follow-up commit", "It fails later", "I asked a follow-up question"),
 )
 
+BARE_FOLLOW_UP = Pattern(
+    "says when, and not what",
+    r"\W*(?:in|as|for) (?:a |an |its own |another )?(?:separate |later )?(?:follow-?up|pr|pull request|session|step|issue)\b[^.]{0,24}\W*$",
+    start=True,
+    matches=("In a follow-up PR, not #1067.",),
+    rejects=("In a follow-up, migrate the remaining builtins to argv",),
+)
+
 # A request for another time is not done with the answer; a reminder may be.
 _ANOTHER_TIME = (
     r"(?:^|[,;] )later\b|\blater\W{0,3}$|\b(?:eventually(?! consistent)|some day|at some point|next (?:week|month|sprint|session)|tomorrow"

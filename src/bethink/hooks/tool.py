@@ -111,8 +111,10 @@ def _runs_fix(line: str, fix: str) -> bool:
 
 def _is_gone(memory: Bethink, fix: str) -> bool:
     """Return True if a fix names the place of a file that is not there any more."""
-    place = re.fullmatch(r"it is at `([^`]+)`", fix)
-    return place is not None and not (memory.project.worktree / place[1]).exists()
+    from bethink.ingest.tools import find_place
+
+    place = find_place(fix)
+    return bool(place) and not (memory.project.worktree / place).exists()
 
 
 def _find_rule(hook: Hook, call: ToolCall, memory: Bethink) -> tuple[str, str] | None:

@@ -281,7 +281,9 @@ def _follow_end(course: Course, turns: Turns, plan: bool) -> Course:
     """Note the report, what is left, and if the last answer says that all is done."""
     role, text = turns[-1]
     left = _find_left(turns, plan)
-    report = [one for one in find_headlines(turns[:-1] if plan else turns) if one not in left]
+    report: Sequence[str] = [
+        one for one in find_headlines(turns[:-1] if plan else turns) if one not in left
+    ]
     report = report or course.report or [*filter(is_statement, find_answers(turns[-1:]))][:1]
     # A long report may say at any place what is left.
     delivered = len(text) <= BRIEF_CHARACTERS and (PUSHED.holds(text) or MERGED.holds(text))

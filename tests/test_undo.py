@@ -3,7 +3,8 @@
 import pytest
 
 from bethink import Bethink
-from bethink.errors import InvalidInput
+from bethink.errors import InvalidInput, Overtaken
+from bethink.ingest import undo
 
 OLD = "We use PostgreSQL for billing"
 NEW = "We moved billing from PostgreSQL to CockroachDB"
@@ -229,3 +230,14 @@ def test_a_person_and_an_agent_of_a_team_undo_their_own_changes(cli):
         agent.add("The tests need a running server")
         agent.undo()
     assert cli.ok("undo").startswith("removed ")
+
+
+def test_a_change_that_is_undone_meanwhile_is_not_undone_twice(cli):
+    id = cli.add(OLD)
+    cli.ok("vote", id, "3")
+    with Bethink(directory=cli.project) as memory:
+        plan = undo.plan(memory.store, memory.find_last_change(), memory.clock())
+        cli.ok("undo")
+        with pytest.raises(Overtaken):
+            memory.write(change=plan.changes, unchanged=plan.unchanged)
+        assert memory.get(id)[0].usefulness == 0

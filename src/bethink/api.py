@@ -621,7 +621,13 @@ class Bethink:
         """
         plan = ingest.undo.plan(self.store, change or self.find_last_change(), self.clock())
         vectors = self.vectors_of(plan.reworded) if plan.reworded else {}
-        self.write(change=plan.changes, unrelate=plan.unrelate, relate=plan.relate, **vectors)
+        self.write(
+            change=plan.changes,
+            unrelate=plan.unrelate,
+            relate=plan.relate,
+            unchanged=plan.unchanged,
+            **vectors,
+        )
         now = {one.id: one for one in self.store.get([step.memory.id for step in plan.steps])}
         return [step._replace(memory=now[step.memory.id]) for step in plan.steps]
 

@@ -54,6 +54,7 @@ class Undo(NamedTuple):
     unrelate: tuple[Relation, ...]
     relate: tuple[Relation, ...]
     reworded: tuple[Memory, ...]  # memories with their former text, which need a vector
+    unchanged: tuple[tuple[str, datetime], ...]  # when each was last changed: not again meanwhile
 
 
 def find_last_change(store: Store, scopes: Sequence[str], actor: str) -> LastChange:
@@ -98,6 +99,7 @@ def _skip_undone(groups: Sequence[tuple[_Recorded, ...]]) -> tuple[_Recorded, ..
 def plan(store: Store, change: LastChange, now: datetime) -> Undo:
     """Return what writes the values that the change replaced."""
     known = {one.id: one for one in store.get(change.ids)}
+    unchanged = tuple((one.id, one.updated_at) for one in known.values())
     related = store.relations(change.ids)
     steps: list[Step] = []
     changes: list[Change] = []
@@ -127,6 +129,7 @@ def plan(store: Store, change: LastChange, now: datetime) -> Undo:
         tuple(dict.fromkeys(gone)),
         tuple(back),
         tuple(reworded.values()),
+        unchanged,
     )
 
 

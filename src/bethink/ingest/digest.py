@@ -1,4 +1,4 @@
-"""Digest of a session: what was asked, done and left, and which checks passed, within 180 tokens.
+"""Digest of a session: what was asked, done and left, and which checks passed, within 260 tokens.
 
 `follow` reads a page of turns and keeps what a digest needs in a `Course`, from which the next page continues. `compose_digest` writes the
 lines: the requests that led to most work; the pull requests and commits, the last report, or else the files; and what remains:
@@ -54,21 +54,21 @@ from bethink.model import NOTHING
 
 Work = Sequence[Sequence[Fact]]  # what tools did before each turn, and behind the last one
 
-# Widths of a digest and its lines, within 180 tokens with the checks; what was left may use what the line of what was done leaves free. Set by hand on the
+# Widths of a digest and its lines, within 260 tokens with the checks; what was left may use what the line of what was done leaves free. Set by hand on the
 # digests of 12 sessions of 12 repositories: with 60 tokens most were fragments.
-DIGEST_WIDTH, DONE_WIDTH, ASKED_WIDTH = 840, 400, 280
+DIGEST_WIDTH, DONE_WIDTH, ASKED_WIDTH = 900, 400, 340
 LEFT_WIDTH, LEFT_MOST = 160, 260
 CHECKS_WIDTH = 90  # of the checks that ran
 DELIVERED_WIDTH = 150  # of commits and pull requests before a report
 REQUEST_WIDTH = 110  # of each of several requests
-MOST_NAMED = 4  # requests of a digest
+MOST_NAMED = 5  # requests of a digest
 BRIEF_CHARACTERS = 400  # of an answer that only says that work was delivered; by hand
 RECAP_CHARACTERS = 1_000  # a longer text of an agent's host is no recap
 # Facts that are kept from page to page: more than a digest can show.
 MOST_COMMITS, MOST_PULLS, MOST_CHECKS, MOST_EDITS, MOST_ASKED = 6, 3, 4, 4, 12
 REPEATED = 0.75  # share of a sentence's words from which another one says it already; by hand
 LEAST_REQUEST = 9  # width of a request beside others: "/commit", "approved", "なるほど"; by hand
-LEAST_SHARE = 0.4  # of the weight of the heaviest request, from which another one is named; by hand
+LEAST_SHARE = 0.35  # of the weight of the heaviest request, from which another one is named; by hand
 LEAST_CUT = 60  # width from which a cut request still says enough; by hand
 NOTHING_LEFT, NOT_PUSHED = "nothing", "not pushed"
 # Words of commands by what they check.
@@ -199,21 +199,26 @@ def _add_requests(known: Sequence[Any], turns: Turns, work: Work) -> list[Reques
     """
     # A course that was kept before 0.18 has texts alone.
     found = [Request(one) if isinstance(one, str) else Request(*one) for one in known]
-    before = ""
+    before, at = "", len(found) - 1  # the request that is worked on
     for facts, (role, text) in zip(work, turns, strict=False):
         if found:
             did = max((WORK_WEIGHT.get(what, 0) for what, _ in facts), default=0)
-            found[-1] = found[-1]._replace(did=max(found[-1].did, did))
+            found[at] = found[at]._replace(did=max(found[at].did, did))
         if role == "assistant" and found:
             outcome = next(filter(reports_outcome, find_headlines([(role, text)])), "")
-            found[-1] = found[-1]._replace(outcome=outcome or found[-1].outcome)
+            found[at] = found[at]._replace(outcome=outcome or found[at].outcome)
         sentences = read_request(text) if role == "user" else []
         request = _choose_request(sentences)
         if request and not (found and _continues(request, before)):
             found = [one for one in found if is_informative(one.text)]
             found.append(request)
+            at = len(found) - 1
+        elif request and HANDS_OVER.holds(request.text):  # the work before a question
+            wished = [at for at, one in enumerate(found) if one.wished or one.did]
+            at = wished[-1] if wished else at
         elif not found:
             found = [Request(one) for one in sentences[:1]]
+            at = len(found) - 1
         before = text
     while len(found) > MOST_ASKED:
         found.remove(min(found[1:-1], key=_weigh_request))
@@ -342,7 +347,7 @@ def _find_unanswered(turns: Turns) -> Sequence[str]:
 
 
 def compose_digest(course: Course, waiting: Sequence[str] = ()) -> dict[str, str]:
-    """Return the lines "asked", "done", "left" and "checks", within 180 tokens. `waiting` are open to-dos."""
+    """Return the lines "asked", "done", "left" and "checks", within 260 tokens. `waiting` are open to-dos."""
     done = min(DONE_WIDTH, measure_width(_describe_done(course, DIGEST_WIDTH)))
     left = choose(_list_left(course, waiting), min(LEFT_MOST, LEFT_WIDTH + DONE_WIDTH - done))
     room = min(ASKED_WIDTH, DIGEST_WIDTH - done - measure_width(left))

@@ -107,7 +107,7 @@ _STRONG = compile_late(
     r"\.(?:go|rs|c|cc|cpp|h|java|kt|swift|zig):\d+:\d+: |(?:^|[\s:(\]])(?:fatal:|error:|error\[|error\s+TS\d|error \w+:|ERROR\b|FATAL\b|panic:|panicked at|npm (?:ERR!|error) |Traceback|\w{0,60}(?:Error|Exception)(?::| \[)"
     r"|AssertionError|FAIL\b|FAILED\b|✖|✗|✘|× |E\s{3,}\w)|command not found|: not found$|No such file or directory|Permission denied"
     r"|unknown (?:flag|option|command|shorthand|json field)|Unknown JSON field|(?:un)?recognized (?:argument|option)|is not recognized|address already in use|refused"
-    r"|\[(?:remote )?rejected\]|^CONFLICT|did not match any|^Diff in |[Ww]ould reformat|Code style issues|No rule to make target|files were modified by this hook|is (?:not|already) |cannot |can't |could not |couldn't |unable to |not found\b|is required"
+    r"|\[(?:remote )?rejected\]|^CONFLICT|did not match any|^Diff in |[Ww]ould reformat|Code style issues|No rule to make target|files were modified by this hook|is (?:not|already) |[Cc]annot |[Cc]an't |[Cc]ould not |[Cc]ouldn't |[Uu]nable to |not found\b|is required"
 )
 _GO_CAUSE = compile_late(r"\w{1,100}_test\.go:\d+: \S")
 _WEAK = compile_late(

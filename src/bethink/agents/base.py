@@ -72,7 +72,7 @@ _VERDICT = compile_late(
     r"|^\s{1,8}[1-9]\d{0,5} failing$|^npm (?:ERR!|error) (?!code)|^\s?ELIFECYCLE|^make(?:\[\d\])?: \*\*\* |^✖ [1-9]\d{0,5} problems? \([1-9]"
     r"|^error during build:|^error: externally-managed|^ERROR: (?:Could not|No matching|Package ')|^Traceback \(most recent call last\):\n(?:[ \t].{0,400}\n){1,200}\w[\w.]{0,80}(?:Error|Exception|Exit)\b|^BUILD FAILED|^FAILURE: Build failed|^\s{0,8}(?:Test Files|Test Suites:|Errors)\s{1,8}[1-9]\d{0,5} (?:failed|error)|^⎯{1,40} Unhandled |^Found [1-9]\d{0,4} errors?\.$|^[1-9]\d{0,4} issues:$"
     r"|^error: (?:failed to push|pathspec |cannot (?:pull|rebase)|gpg failed|Your local changes|unknown option|unexpected argument|unrecognized)|^ ! \[(?:remote )?rejected\]|^CONFLICT \("
-    r"|^GraphQL: |^(?:pull request|issue) create failed|^psql: error: |^FATAL ERROR: |^Error: Cannot find module |^(?:ERROR: )?Cannot connect to the Docker daemon|^Error response from daemon: "
+    r"|^GraphQL: |^(?:pull request|issue) create failed|^psql: error: |^FATAL ERROR: |^[Ee]rror: Cannot find (?:module|package) |^\s{0,2}[1-9]\d{0,5} fail$|^(?:ERROR: )?Cannot connect to the Docker daemon|^Error response from daemon: "
     r"|^Error from server \(|^The connection to the server \S{1,80} was refused|^ ?ERR_PNPM_[A-Z_]{4,40}  |^Segmentation fault|^\S{0,60}:? ?(?:line \d{1,5}: )?\S{1,60}: command not found$|^sh: \d{1,4}: \S{1,60}: not found$|^fatal: ",
     re.MULTILINE,
 )

@@ -28,6 +28,10 @@ _FLAKY = 2  # unchanged passes that show a failure to be flaky; once tells nothi
 _ALLOWS = re.compile(
     r"#!?\[allow\(|noqa|nolint|eslint-disable|biome-ignore|type: ignore|ts-expect-error|pylint: disable|rubocop:disable|@SuppressWarnings|NOSONAR"
 )
+# Mistakes in a file itself, of which its edit says nothing about other files.
+_SYNTAX = re.compile(
+    r"syntax ?error|unexpected (?:token|end|character)|parse error|not valid json", re.IGNORECASE
+)
 _NAME = re.compile(r"\b(?:[a-z]{2,40}[A-Z]\w{1,40}|[a-z]{2,40}_\w{2,40})\b")
 # Codes of rules that a linter's configuration settles; compilers have none.
 _RULE = re.compile(
@@ -92,7 +96,8 @@ def fits_cause(known: KnownFailure, failure: Failure) -> bool:
     if known.cause == FLAKY or known.fix.startswith(("ran it in ", "the shell was in ")):
         return False
     if set(known.causes) & set(failure.causes) and not failure.causes[0].startswith("like:"):
-        return not known.fix.startswith("edited ") and fits(known, failure)
+        edited = known.fix.startswith("edited ") and not edits_settings(known.fix)
+        return not edited and fits(known, failure)
     # The wording is the same for another name: the fix must not depend on the name.
     names = list_blanks(known.error)
     if any(name.lower() in known.fix.lower() for name in names):
@@ -121,7 +126,8 @@ def fits(known: KnownFailure, failure: Failure) -> bool:
         same = bool(files and files == find_files(failure.error)) and bool(
             _find_names(known.fix) & _find_names(failure.error)
         )
-        general = edits_settings(known.fix) or bool(_ALLOWS.search(known.fix))
+        settled = edits_settings(known.fix) and not _SYNTAX.search(known.error)
+        general = settled or bool(_ALLOWS.search(known.fix))
         return known.held > 1 or general or same
     return True
 

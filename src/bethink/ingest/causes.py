@@ -27,7 +27,7 @@ _DOCKER = compile_late(
     r"docker daemon (?:is not|at )|is the docker daemon running|error during connect: .{0,60}docker|docker desktop is not running",
     re.IGNORECASE,
 )
-# A command, module, library or header that is missing; the group is its name.
+# Something that is missing, or not understood; the group is its name.
 _MISSING: Sequence[tuple[str, re.Pattern[str]]] = tuple(
     (name, compile_late(pattern, re.IGNORECASE))
     for name, pattern in (
@@ -49,6 +49,22 @@ _MISSING: Sequence[tuple[str, re.Pattern[str]]] = tuple(
             r"cannot find -l([\w+.-]{1,40})|library not found for -l([\w+.-]{1,40})|error while loading shared libraries: ([\w+.-]{1,60}?)(?:\.so|:)"
             r"|[`'\"\s<]([\w/+-]{1,60}\.h)[`'\">]{0,2}(?:[: ]{1,2}(?:no such file|file not found|header)|\s*$)|\brequires (ext-\w{1,30})\b|no package '([\w+.-]{1,40})' found",
         ),
+        (
+            "table",
+            r"no such table: ([\w.]{1,80})|relation ['\"]([\w.]{1,80})['\"] does not exist|table ['\"]([\w.]{1,80})['\"] doesn't exist",
+        ),
+        (
+            "database",
+            r"\bdatabase ['\"]([\w-]{1,80})['\"] (?:does not|doesn't) exist|unknown database '([\w-]{1,80})",
+        ),
+        (
+            "host",
+            r"could not translate host name ['\"]([\w.-]{1,80})|getaddrinfo (?:ENOTFOUND|EAI_AGAIN) ([\w.-]{1,80})|could not resolve host: ([\w.-]{1,80})",
+        ),
+        (
+            "java",
+            r"(?:release|source|target) version (\d{1,2}) not supported|invalid target release: (\d{1,2})|unsupported class file major version (\d\d)",
+        ),
     )
 )
 _VARIABLE = compile_late(r"\b([A-Z][A-Z0-9]*_[A-Z0-9_]*[A-Z0-9])\b")
@@ -59,7 +75,7 @@ _IS_UNSET = compile_late(
 _CODE = compile_late(
     r"\b(ERR_(?!MODULE_NOT_FOUND|CONNECTION|PNPM_FETCH|PNPM_RECURSIVE|PNPM_LIFECYCLE)[A-Z_]{4,60}|GH\d{3}|P[13]\d{3}(?<!P1012)(?<!P1001)"
     r"|(?<=npm error )E(?!NOENT|CONN|ACCES|PERM|TIMEDOUT|LIFECYCLE|XIT)[A-Z]{4,30}"
-    r"|Expired(?:Token|TokenException)|InvalidClientTokenId|SignatureDoesNotMatch|error:[0-9A-F]{8})\b"
+    r"|Expired(?:Token|TokenException)|InvalidClientTokenId|SignatureDoesNotMatch|error:[0-9A-F]{8}|NETSDK\d{4}|SELF_SIGNED_CERT_IN_CHAIN)\b|files were (modified) by this hook"
 )
 # Kinds of failures by the name of their cause.
 CAUSE_KINDS = {
@@ -78,9 +94,10 @@ def name_causes(job: str, kind: str, error: str, normal: str) -> tuple[str, ...]
     named = _name_cause(job, kind, error)
     if named or kind in ("missing dependency", "environment variable", "wrong flag"):
         return named
-    blank = _QUOTED.sub("'…'", normal)
+    blank = re.sub(r"^[\w.]{1,80}(?:error|exception): ", "", _QUOTED.sub("'…'", normal))
+    blank = re.sub(r"\b(\w{4,60})s\b", r"\1", blank)
     words = re.findall(r"[^\W\d_]{3,}", re.sub(r"<\w+>", "", blank))
-    if blank == normal or len(words) < 5:
+    if len(words) < 5:
         return ()
     return (f"like:{blake2b(blank.encode('utf-8', 'replace'), digest_size=8).hexdigest()}",)
 
@@ -102,7 +119,7 @@ def _name_cause(job: str, kind: str, error: str) -> tuple[str, ...]:
     if unset and (found := _VARIABLE.search(error)):
         return (f"variable:{found[1]}",)
     if found := _CODE.search(error):
-        return (f"code:{found[1]}",)
+        return (f"code:{_first(found)}",)
     return ()
 
 

@@ -53,12 +53,17 @@ _UNANSWERED = compile_late(
 )
 # Commands that change nothing, so that they fix nothing.
 _LOOKS = compile_late(
-    r"(?:ls|cat|bat|head|tail|less|grep|egrep|rg|ag|fd|find|tree|wc|file|stat|which|type|echo|printf|pwd|date|whoami|env|printenv|sleep|true"
+    r"(?:ls|cat|bat|head|tail|less|more|grep|egrep|rg|ag|fd|find|tree|wc|file|stat|which|type|command -v|echo|printf|pwd|date|whoami|id|groups|env|printenv|sleep|true"
+    r"|readlink|realpath|basename|dirname|uname|hostname|nproc|locale|xxd|hexdump|od|strings|nm|ldd|otool|md5sum|sha\d{1,3}sum|shasum|column|tac|nl|paste|comm|ss|netstat|dig|nslookup"
+    r"|pgrep|free|ip|ifconfig|dpkg -[lLsS]|apt(?:-cache)? (?:list|show|search|policy)"
     r"|false|test|\[|diff|cmp|du|df|ps|lsof|jq|yq|awk|sort|uniq|cut|tr|sed(?! -i| --in-place)|curl|wget|ping|man|history|wait"
-    r"|git (?:diff|grep|log|show|status|rev-parse|rev-list|merge-base|ls-remote|ls-files|ls-tree|check-ignore|branch(?: -[avlr]+| --\S+)*$|remote -v"
+    r"|git (?:diff|grep|log|show|status|rev-parse|rev-list|merge-base|ls-remote|ls-files|ls-tree|check-ignore|branch(?: -[avlr]+| --\S+)*$|remote(?: -v| show| get-url|$)|stash list|tag(?: -l|$)"
     r"|config --get|cat-file|describe|reflog|blame|worktree list|fetch)"
-    r"|gh (?:pr (?:view|list|diff|checks|status)|issue (?:view|list)|run (?:view|list)|api|auth status|search|repo view)"
-    r"|(?:npm|pnpm|yarn) (?:ls|list|view|why|outdated|audit|-v|--version)|(?:docker|kubectl) (?:ps|logs|inspect|images|get|describe)"
+    r"|gh (?:pr (?:view|list|diff|checks|status)|(?:issue|release|workflow|repo|project) (?:view|list)|(?:label|secret|variable) list|run (?:view|list)|api|auth status|search)"
+    r"|(?:npm|pnpm|yarn) (?:ls|list|view|why|outdated|audit|whoami|root|prefix|config (?:get|list)|-v|--version)|(?:docker|kubectl) (?:ps|logs|inspect|images|info|get|describe|config)"
+    r"|docker (?:compose|network|volume|container|image) (?:ps|logs|config|ls|inspect)|helm (?:history|list|status|get)|terraform (?:show|output|state list)|aws (?:sts|s3 ls|\S+ (?:describe|list|get)-\S+)"
+    r"|pip3? (?:list|show|freeze|check)|uv (?:pip (?:list|show|tree)|tree)|poetry (?:show|env info)|cargo (?:tree|metadata|search)|go (?:list|env|doc)|brew (?:list|info|search)|rustup show|nvm (?:ls|list|current)"
+    r"|xcrun simctl list|adb devices|supabase status|systemctl status|redis-cli ping"
     r"|\S+ (?:--version|-v|-V|--help|version))(?:\s|$)"
 )
 # Steps that only set the stage for the next one.
@@ -94,7 +99,7 @@ _SUMMARY = compile_late(
     r"|(?:ERROR |_+ )(?:collecting )?\S{1,200}\.py\b[^:]{0,40}$|Interrupted: \d|.{0,4}Oops! Something went wrong|Failed to compile|Build failed because|Build error occurred"
     r"|Jest encountered an unexpected token|.{0,4}Test suite failed to run|.{0,20}Failed to launch the browser|.{0,4}Unhandled (?:Errors?|Rejections?)|An error occurred while installing"
     r"|.{0,10}(?:Gem::Ext::BuildError|extconf\.rb failed)|Your (?:lock file does not contain|requirements could not be resolved)|.{0,20}errors occurred!|ninja: build stopped|FAILED: \S{1,200}$"
-    r"|husky - |.{0,12}hook .{0,20}(?:failed|declined)|error: failed to push some refs|.{0,10}(?:Error )?code: [A-Z]?\d|Something went wrong|throw err|.{0,6}(?:Failed|Error)$"
+    r"|FAIL\s+\S{1,200}$|× .{0,200} did not run successfully|╰─>|husky - |.{0,12}hook .{0,20}(?:failed|declined)|error: failed to push some refs|.{0,10}(?:Error )?code: [A-Z]?\d|Something went wrong|throw err|.{0,6}(?:Failed|Error)$"
     r"|Prisma schema (?:loaded|validation)|(?:Error: )?Prisma schema validation|FATAL: command failed|.{0,40}returned a non-zero|Error: Command failed|.{0,60}(?:has been updated|no tests ran)",
     re.IGNORECASE,
 )
@@ -102,7 +107,7 @@ _STRONG = compile_late(
     r"\.(?:go|rs|c|cc|cpp|h|java|kt|swift|zig):\d+:\d+: |(?:^|[\s:(\]])(?:fatal:|error:|error\[|error\s+TS\d|error \w+:|ERROR\b|FATAL\b|panic:|panicked at|npm (?:ERR!|error) |Traceback|\w{0,60}(?:Error|Exception)(?::| \[)"
     r"|AssertionError|FAIL\b|FAILED\b|✖|✗|✘|× |E\s{3,}\w)|command not found|: not found$|No such file or directory|Permission denied"
     r"|unknown (?:flag|option|command|shorthand|json field)|Unknown JSON field|(?:un)?recognized (?:argument|option)|is not recognized|address already in use|refused"
-    r"|\[(?:remote )?rejected\]|^CONFLICT|did not match any|^Diff in |[Ww]ould reformat|Code style issues|No rule to make target|is (?:not|already) |cannot |can't |could not |couldn't |unable to |not found\b|is required"
+    r"|\[(?:remote )?rejected\]|^CONFLICT|did not match any|^Diff in |[Ww]ould reformat|Code style issues|No rule to make target|files were modified by this hook|is (?:not|already) |[Cc]annot |[Cc]an't |[Cc]ould not |[Cc]ouldn't |[Uu]nable to |not found\b|is required"
 )
 _GO_CAUSE = compile_late(r"\w{1,100}_test\.go:\d+: \S")
 _WEAK = compile_late(
@@ -458,16 +463,22 @@ def _find_error_line(output: str) -> str:
     ]
     lines = [line for line in lines if any(map(str.isalpha, line)) and not _EXIT_LINE.match(line)]
     telling = [line for line in lines if not _NOISE.match(line)]
-    summaries = [bool(_SUMMARY.match(line)) for line in telling]
-    for summary, pattern in ((False, _STRONG), (False, _WEAK), (True, _STRONG), (True, _WEAK)):
-        for at, line in enumerate(telling):
-            if summaries[at] != summary or line.startswith("Traceback"):
-                continue
-            if pattern.search(line):
+    causes = [at for at, line in enumerate(telling) if not _SUMMARY.match(line)]
+    summaries = sorted(set(range(len(telling))) - set(causes), key=lambda at: -len(telling[at]))
+    for places, pattern in (
+        (causes, _STRONG),
+        (causes, _WEAK),
+        (summaries, _STRONG),
+        (summaries, _WEAK),
+    ):
+        for at in places:
+            line = telling[at]
+            if pattern.search(line) and not line.startswith("Traceback"):
                 following = telling[at + 1] if at + 1 < len(telling) else ""
                 if line.startswith("--- FAIL") and _GO_CAUSE.match(following):
                     return following
-                bare = len(re.findall(r"\w+", line)) < 3 or line.endswith(":")
+                words = len(re.findall(r"\w+", line))
+                bare = words < 3 or (line.endswith(":") and words < 8)
                 more = following if bare else ""
                 return f"{line} {more}".strip()[:_ERROR_LENGTH]
     return telling[0][:_ERROR_LENGTH] if len(telling) == 1 else ""
@@ -746,6 +757,7 @@ def _find_fix(one: Pending, run: Run, event: ToolEvent) -> Failure | None:
         _is_substitute(failure, run.command)
         or _is_other_environment(failure.command, run.command)
         or _is_namesake(failure, run.command)
+        or _is_module_of(failure.command, run.command)
     ):
         fix = f"ran `{show_command(run.command)}` instead"
     elif one.commands < _NEAR and _is_relocated(failure.command, run.command):
@@ -791,6 +803,12 @@ def _is_namesake(failure: Failure, command: str) -> bool:
     alike = any(a.startswith(b) or b.startswith(a) for a in old for b in new)
     alike = alike or (before[0] == "make" and "check" in new and bool(old & {"test", "tests"}))
     return alike or any(old & group and new & group for group in _SYNONYMS)
+
+
+def _is_module_of(old: str, new: str) -> bool:
+    """Return True if a command starts the same script as a module: `python -m shop.cli` for `python src/shop/cli.py`."""
+    script, module = re.search(r"\s(\S+)\.py\b", old), re.search(r" -m ([\w.]+)", new)
+    return bool(script and module and script[1].replace("/", ".").endswith(module[1]))
 
 
 def _only_adds_options(failure: Failure, command: str) -> bool:
@@ -881,7 +899,8 @@ def describe_fix(failure: Failure, changes: Sequence[Sequence[str]]) -> str:
             )
     commands = [change for file, change in changes if not file]
     if not _CARRIES.match(strip_command(failure.command)) or failure.kind in (*CODE, "other"):
-        commands = [one for one in commands if not _CARRIES.match(strip_command(one))]
+        made = [one for one in commands if not _CARRIES.match(strip_command(one))]
+        commands = made or commands
     remedy = _REMEDIES.get(failure.kind)
     remedies = [command for command in commands if remedy and remedy.search(command)]
     if remedies:
@@ -959,7 +978,8 @@ def _is_variant(failure: Failure, new: str) -> bool:
     moved = moved or [*map(posixpath.basename, old.split())] == [
         *map(posixpath.basename, new.split())
     ]
-    kept = not targets or len(targets & after) > len(targets) / 2
+    renamed = {one for one in targets - after if any(new.startswith(f"{one}-") for new in after)}
+    kept = not targets or len(targets & after | renamed) > len(targets) / 2
     return moved or (kept and shared >= (0.4 if same else 0.6))
 
 

@@ -68,7 +68,7 @@ RECAP_CHARACTERS = 1_000  # a longer text of an agent's host is no recap
 MOST_COMMITS, MOST_PULLS, MOST_CHECKS, MOST_EDITS, MOST_ASKED = 6, 3, 4, 4, 12
 REPEATED = 0.75  # share of a sentence's words from which another one says it already; by hand
 LEAST_REQUEST = 9  # width of a request beside others: "/commit", "approved", "なるほど"; by hand
-LEAST_SHARE = 0.35  # of the weight of the heaviest request, from which another one is named; by hand
+LEAST_SHARE = 0.35  # of the heaviest request's weight, from which another is named; by hand
 LEAST_CUT = 60  # width from which a cut request still says enough; by hand
 NOTHING_LEFT, NOT_PUSHED = "nothing", "not pushed"
 # Words of commands by what they check.

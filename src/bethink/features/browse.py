@@ -204,7 +204,7 @@ _ABOUT = "about:"  # prefix for the name of an entity, where the id of a memory 
 MENTIONS = "mentions"  # edge from a memory to an entity it is about
 THINGS = 8  # entities of one memory; by hand
 BEST = 5  # results of a question that count as its focus; by hand
-LEAST_SHARE = 12  # memories that one entity may add, even in a small graph; by hand
+LEAST_OF_ENTITY = 12  # memories that one entity may add, even in a small graph; by hand
 
 
 class GraphNode(NamedTuple):
@@ -294,7 +294,7 @@ class _GraphBuilder:
         return id
 
     def _list_about(self, name: str) -> list[Memory]:
-        share = max(LEAST_SHARE, self._limit // 2)
+        share = max(LEAST_OF_ENTITY, self._limit // 2)
         wanted = self._memory.filter(entities=(name,), include_superseded=True)
         found = self._memory.list(filter=wanted, limit=share + 1)
         self._has_more = self._has_more or len(found) > share

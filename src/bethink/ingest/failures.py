@@ -355,7 +355,7 @@ def _is_stage(members: Sequence[str]) -> bool:
 
 
 def _makes_file(members: Sequence[str]) -> bool:
-    """Return True for `echo x > file` and the like, which change something although their program does not."""
+    """Return True for commands such as `echo x > file`, whose redirection changes something."""
     looks = _STAGE.match(members[0]) or _LOOKS.match(strip_command(members[0]))
     written = writes_file(members[-1]) or re.match(r"(?:sudo )?tee (?!/dev|/tmp)", members[-1])
     return bool(looks and written)
@@ -806,7 +806,7 @@ def _is_namesake(failure: Failure, command: str) -> bool:
 
 
 def _is_module_of(old: str, new: str) -> bool:
-    """Return True if a command starts the same script as a module: `python -m shop.cli` for `python src/shop/cli.py`."""
+    """Return True if a command runs a script as a module: `python -m shop.cli` for `src/shop/cli.py`."""
     script, module = re.search(r"\s(\S+)\.py\b", old), re.search(r" -m ([\w.]+)", new)
     return bool(script and module and script[1].replace("/", ".").endswith(module[1]))
 

@@ -58,7 +58,7 @@ class Undo(NamedTuple):
 
 
 def find_last_change(store: Store, scopes: Sequence[str], actor: str) -> LastChange:
-    """Find the caller's last change. That of another person, of an agent or of the worker is not the caller's."""
+    """Find the caller's last change, not one by another person, an agent or the worker."""
     own = sign_actor(actor, getattr(store, "person", ""))
     limit = _FIRST
     while True:

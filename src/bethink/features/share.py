@@ -276,8 +276,11 @@ def read_shared(memory: Bethink) -> Synced:
     edited: list[tuple[Memory, str]] = []
     for one in found:
         document, edit = _read(memory, one, known.get(one.uri) or "")
-        is_read = isinstance(one, Found) and isinstance(document, Document)
-        is_reviewed = is_read and reviewed.get(one.uri) == _name_blob(one.path)
+        is_reviewed = (
+            isinstance(one, Found)
+            and isinstance(document, Document)
+            and reviewed.get(one.uri) == _name_blob(one.path)
+        )
         trust = TRUST["import"] if not accepted else TRUST["user" if is_reviewed else "agent"]
         files[trust].append(document)
         if edit and trust == TRUST["user"]:

@@ -345,7 +345,16 @@ def _read(
     edit = None
     if own and not own.deleted_at and passage.content and before and before != mark:
         edit = (own, passage.content) if own.content.strip() != passage.content else None
+        if edit and _is_behind(memory, own, passage.content, before):
+            edit = None
     return Document(one.uri, mark, lambda: passages), edit
+
+
+def _is_behind(memory: Bethink, own: Memory, text: str, before: str) -> bool:
+    """Return True if a file has an earlier text of a note that its author changed since: after a visit to an old branch."""
+    was_shared = before.startswith(hashlib.sha256(render(own).encode()).hexdigest())
+    texts = (event.before.get("content") for event in memory.store.history(own.id))
+    return not was_shared and text in {str(one).strip() for one in texts}
 
 
 def _list_reviewed(root: Path) -> dict[str, str]:

@@ -543,6 +543,30 @@ def test_a_rule_that_names_a_symbol_which_is_gone_says_so(code):
     assert "load_cart no longer exists" in say(code, **edit(f"{code.project}/src/basket.py"))
 
 
+def test_search_says_which_file_of_a_memory_is_gone(code):
+    code.ok("add", "src/cart.py must stay free of imports", "--kind", "decision")
+    assert "src/cart.py no longer exists" in code.ok("search", "free of imports")
+
+
+def test_search_says_nothing_about_a_file_that_exists(code):
+    code.ok("add", "src/basket.py must stay free of imports", "--kind", "decision")
+    assert "no longer exists" not in code.ok("search", "free of imports")
+
+
+@pytest.mark.parametrize(
+    ("text", "gone"),
+    [
+        pytest.param("src/cart.py must stay free of imports", "src/cart.py", id="file"),
+        pytest.param("Always run `make verify` first", "make verify", id="command"),
+        pytest.param("Always go through `load_cart()` for totals", "load_cart", id="symbol"),
+        pytest.param("Always go through load_cart() for totals", "load_cart", id="plain symbol"),
+    ],
+)
+def test_a_briefing_says_what_a_memory_names_that_is_gone(code, text, gone):
+    remember(code, text, "decision")
+    assert f"{gone} no longer exists" in say(code, "session-start", "claude", source="startup")
+
+
 # Two agents' hooks for one event
 
 

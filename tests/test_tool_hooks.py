@@ -243,6 +243,11 @@ def test_a_rule_is_shown_at_the_command_that_it_means(cli, text, command):
         pytest.param(
             "Never open PRs against release", "gh pr create --base main", id="another branch"
         ),
+        pytest.param(
+            "Never open PRs against release",
+            "gh pr create --base main --title 'Check the release notes'",
+            id="a title that names the branch",
+        ),
         pytest.param("Never force-push to main", "git push", id="without the option"),
         pytest.param("Use pnpm, not npm", "pnpm install zod", id="the preferred program"),
         pytest.param("Run the formatter before committing", "git commit --help", id="only help"),

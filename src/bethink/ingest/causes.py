@@ -114,7 +114,7 @@ def _name_cause(job: str, kind: str, error: str) -> tuple[str, ...]:
         return (f"service:{_first(found)}",) if found else ()
     for name, pattern in _MISSING:
         if found := pattern.search(error):
-            return (f"{name}:{_first(found).lower()}",)
+            return (f"{name}:{_first(found)}",)
     unset = kind == "environment variable" or _IS_UNSET.search(error)
     if unset and (found := _VARIABLE.search(error)):
         return (f"variable:{found[1]}",)

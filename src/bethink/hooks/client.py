@@ -25,10 +25,13 @@ HELPER_SHARE = 0.6
 LONGEST_PATH = 100  # bytes of a socket's path; the system allows 103 to 107
 LONGEST_INPUT = 8_000_000  # bytes of an agent's message; a tool's answer may come along
 LONGEST_MESSAGE = 1_000_000  # bytes of a request or an answer
+CONNECT_SECONDS = 0.5  # a helper that hangs must not hold the hook up; by hand
 REFUSED = -1  # instead of the length of an answer
 _LOOK = 0.05  # seconds between two looks at the clock
 COUNTING = 0.3  # seconds that counting a failure may take
 REST = 600.0  # seconds without another try after a helper could not be started in time
+# Events that a helper answers, if one runs. Others only note something, or must not fail.
+SERVED = ("session-start", "subagent-start", "prompt", "tool", "tool-failure")
 # Variables that the helper and its hooks share: another value means another helper.
 _SHARED = ("HOME", "XDG_CONFIG_HOME")
 _PHRASE = b"bethink"  # in a message that may grant an agent's request, which only the hook itself can check
@@ -73,7 +76,7 @@ class Limit:
 
 def hand_over(words: "Sequence[str]") -> "tuple[Limit, bytes] | None":
     """Let a running helper answer, and end the process. Return what is known so far if none can."""
-    is_usual = len(words) == 3 and words[1] == "--host"
+    is_usual = len(words) == 3 and words[0] in SERVED and words[1] == "--host"
     if not is_usual or os.environ.get(OFF) == "off" or os.isatty(0):
         return None
     path = find_socket()
@@ -158,6 +161,7 @@ def connect(path: str) -> "_socket.socket | None":
     except (ImportError, AttributeError, OSError):
         return None
     try:
+        connection.settimeout(CONNECT_SECONDS)
         connection.connect(path)
         return connection
     except OSError:

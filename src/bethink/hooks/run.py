@@ -216,11 +216,12 @@ def _build_reply(
     text = ""
     if exists and _is_wanted(hook, config, project):
         if inside:
-            return _answer_warm(hook, project, config)
-        with _open(hook, project, config, closing) as memory:
-            text = answer(hook, memory)
+            text = _answer_warm(hook, project, config)
+        else:
+            with _open(hook, project, config, closing) as memory:
+                text = answer(hook, memory)
     if hook.event == "session-start":  # what a session that was killed left behind is read
-        if not closing and _uses_helper(config):
+        if not closing and not inside and _uses_helper(config):
             from bethink.hooks import helper
 
             helper.warm_up()
@@ -235,12 +236,12 @@ def _build_reply(
 
 
 def answer_inside(event: str, host: str, data: bytes) -> str | None:
-    """Return the answer to a prompt, or None for what only the hook itself may do."""
+    """Return the answer to an event, or None for what only the hook itself may do."""
     try:
         if state.find_dialect(host).is_borrowed(os.environ):
             return ""
         hook = state.read(event, host, data)
-        if hook.event != "prompt" or not hook.directory or is_phrase(hook.prompt):
+        if hook.event not in client.SERVED or not hook.directory or is_phrase(hook.prompt):
             return None
         project, config = _find_settings(hook)
         if not _uses_helper(config):
@@ -251,13 +252,15 @@ def answer_inside(event: str, host: str, data: bytes) -> str | None:
         return ""
 
 
-_opened: dict[tuple[str, str], Bethink] = {}  # the last few memories
+_opened: dict[tuple[str, str, str], Bethink] = {}  # the last few memories
 
 
 def _answer_warm(hook: Hook, project: Project, config: Config) -> str:
     """Return the answer of a memory that stays open, with its models."""
-    key = (str(project.worktree), repr(config))
+    key = (str(project.worktree), repr(config), _identify_file(config.database))
     memory = _opened.pop(key, None) or _open_memory(hook, project, config)
+    for other in [one for one in _opened if one[:2] == key[:2]]:  # of a file that was replaced
+        _opened.pop(other).close()
     _opened[key] = memory
     while len(_opened) > MOST_OPENED:
         _opened.pop(next(iter(_opened))).close()
@@ -266,6 +269,14 @@ def _answer_warm(hook: Hook, project: Project, config: Config) -> str:
     except Exception:
         _opened.pop(key).close()
         raise
+
+
+def _identify_file(database: str) -> str:
+    """Name the file behind a database: one that was removed or replaced must not be answered from."""
+    with suppress(OSError, ValueError):
+        found = Path(database).stat()
+        return f"{found.st_dev}:{found.st_ino}"
+    return ""
 
 
 def _open_memory(hook: Hook, project: Project, config: Config) -> Bethink:

@@ -124,6 +124,21 @@ def test_a_hook_that_the_helper_answers_loads_next_to_nothing(machine: Machine) 
     assert b"bethink.hooks.run" not in done.stderr
 
 
+def test_a_running_helper_writes_the_briefing_of_a_session(machine: Machine) -> None:
+    machine.prompt("one")
+    message = {"cwd": str(machine.project), "session_id": "two", "source": "startup"}
+    done = subprocess.run(
+        [*HOOK[:4], "session-start", *HOOK[5:]],
+        input=json.dumps(message).encode(),
+        env=machine.environment | {"PYTHONPROFILEIMPORTTIME": "1"},
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    assert b"from main" in done.stdout
+    assert b"bethink.hooks.run" not in done.stderr
+
+
 def test_the_helper_sees_the_environment_of_each_hook(machine: Machine) -> None:
     machine.prompt("one")
     assert machine.prompt("two", CURSOR_VERSION="1") == ""  # Cursor runs its own hook as well

@@ -216,11 +216,12 @@ def _build_reply(
     text = ""
     if exists and _is_wanted(hook, config, project):
         if inside:
-            return _answer_warm(hook, project, config)
-        with _open(hook, project, config, closing) as memory:
-            text = answer(hook, memory)
+            text = _answer_warm(hook, project, config)
+        else:
+            with _open(hook, project, config, closing) as memory:
+                text = answer(hook, memory)
     if hook.event == "session-start":  # what a session that was killed left behind is read
-        if not closing and _uses_helper(config):
+        if not closing and not inside and _uses_helper(config):
             from bethink.hooks import helper
 
             helper.warm_up()
@@ -235,12 +236,12 @@ def _build_reply(
 
 
 def answer_inside(event: str, host: str, data: bytes) -> str | None:
-    """Return the answer to a prompt, or None for what only the hook itself may do."""
+    """Return the answer to an event, or None for what only the hook itself may do."""
     try:
         if state.find_dialect(host).is_borrowed(os.environ):
             return ""
         hook = state.read(event, host, data)
-        if hook.event != "prompt" or not hook.directory or is_phrase(hook.prompt):
+        if hook.event not in client.SERVED or not hook.directory or is_phrase(hook.prompt):
             return None
         project, config = _find_settings(hook)
         if not _uses_helper(config):

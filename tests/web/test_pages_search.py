@@ -165,11 +165,12 @@ def test_a_slow_answer_never_replaces_a_newer_one(page):
     page.wait_for_url(lambda url: "q=webhooks" in url)
 
 
-def test_notes_come_before_passages_from_files(page):
+def test_notes_come_before_turns_and_passages_from_files(page):
     page.goto("/search?q=outbox+broker+confirm")
     groups = page.locator("h2.group").all_inner_texts()
     assert [group.rstrip("0123456789 ") for group in groups] == [
-        "Notes, decisions and sessions",
+        "Notes and decisions",
+        "From conversations",
         "From files",
     ]
 

@@ -175,6 +175,25 @@ def test_notes_come_before_turns_and_passages_from_files(page):
     ]
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        pytest.param("what did we do last session", id="last session"),
+        pytest.param("what is left", id="open items"),
+    ],
+)
+def test_a_question_about_the_work_is_answered(page, question):
+    page.goto(f"/search?q={question.replace(' ', '+')}")
+    expect(page.locator(".hit").first).to_be_visible()
+
+
+def test_the_newest_memories_leave_turns_to_a_link(page):
+    page.goto("/search")
+    expect(page.locator(".hit .kind-context")).to_have_count(0)
+    page.get_by_role("link", name="from conversations").click()
+    expect(page.locator(".hit .kind-context").first).to_be_visible()
+
+
 def test_a_facet_narrows_the_results_to_its_number(page):
     page.goto("/search")
     facet = page.locator(".facet a", has_text="gotcha")
@@ -217,5 +236,5 @@ def test_markdown_in_a_snippet_is_rendered(page, world):
 def test_the_newest_memories_leave_passages_of_files_to_a_link(page):
     page.goto("/search")
     expect(page.locator(".hit .kind-document")).to_have_count(0)
-    page.get_by_role("link", name="passages of files").click()
+    page.get_by_role("link", name="from files").click()
     expect(page.locator(".hit .kind-document").first).to_be_visible()

@@ -149,6 +149,20 @@ def test_a_reviewed_edit_becomes_a_version_of_the_authors_note(shared):
     assert read_one(ada)["content"] == "We deploy from main, after two reviews"
 
 
+def test_the_history_names_git_for_an_edit_that_came_from_there(shared):
+    ada, bob = shared
+    edit(bob, "never from a branch", "after two reviews")
+    bob.publish()
+    ada.pull()
+    ada.ok("index")
+    assert ada.use().json("history", ada.id)[-1]["actor"] == "git"
+
+
+def test_forgetting_a_shared_memory_names_its_file(shared):
+    ada = shared[0]
+    assert f"{FOLDER}/decision-we-deploy" in ada.use()("forget", ada.id).err
+
+
 def test_an_edit_that_nobody_reviewed_leaves_the_authors_note(shared):
     ada = shared[0]
     edit(ada, "never from a branch", "and from any branch")

@@ -265,16 +265,17 @@ def test_of_two_statements_of_a_moment_the_replaced_one_is_the_older(page):
     )
 
 
-def test_an_empty_project_names_those_with_memories(browser, world, tmp_path):
-    empty = tmp_path / "empty"
+def test_an_empty_project_names_those_with_memories(browser, tmp_path):
+    empty, full = tmp_path / "empty", tmp_path / "full"
     empty.mkdir()
-    with (
-        running(world.home, empty) as server,
-        window(browser, World(server, world.story, world.home)) as opened,
-    ):
-        opened.page.goto("/")
-        opened.page.locator("main").get_by_role("link", name=world.story.project.name).click()
-        expect(opened.page.locator("h1")).to_contain_text("New")
+    full.mkdir()
+    with home_at(tmp_path) as home, running(home, empty) as server:
+        with Bethink(directory=full) as memory:
+            memory.add("The quay has two cranes", kind="fact")
+        with window(browser, World(server, Story(empty, empty, {}), home)) as opened:
+            opened.page.goto("/")
+            opened.page.locator("main").get_by_role("link", name="full").click()
+            expect(opened.page.locator(".hit").first).to_contain_text("two cranes")
 
 
 def test_a_decision_by_key_can_be_undone(page):

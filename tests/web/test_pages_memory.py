@@ -125,6 +125,15 @@ def test_an_idea_is_shown_among_the_turns_it_came_from(page):
     assert "/session/a1000000-0000-4000-8000-000000000002" in whole
 
 
+def test_a_key_opens_the_conversation_at_the_turn_of_a_memory(page):
+    page.goto("/search?q=pg_trgm&kind=decision&host=claude")
+    page.locator(".hit a.open").first.click()
+    expect(page.locator(".turn.own")).to_be_visible()
+    page.keyboard.press("c")
+    page.wait_for_url("**/session/**")
+    expect(page.locator(".turn:target")).to_contain_text("pg_trgm")
+
+
 def test_everything_can_be_done_without_scripts(browser, world, fresh):
     with window(browser, world, java_script_enabled=False) as opened:
         page = opened.page

@@ -48,7 +48,9 @@ def suggest(word: str, choices: Iterable[str]) -> str:
     # Most slips keep the first letter: "doen" is "done" rather than "open".
     best = max(
         close,
-        key=lambda one: difflib.SequenceMatcher(None, one, typed).ratio() + (one[:1] == typed[:1]) / 100,
+        key=lambda one: (
+            difflib.SequenceMatcher(None, one, typed).ratio() + (one[:1] == typed[:1]) / 100
+        ),
         default="",
     )
     return f"Did you mean '{best}'?" if best else ""

@@ -611,11 +611,31 @@ def show_sessions(visit: Visit) -> Response:
     )
 
 
+_TURNS_SHOWN, _TURNS_LOOKED = 50, 100  # turns on a page, and those that are looked through at once
+_MOST_LOOKS = 30  # for one turn; a bound on time
+
+
 @page("/session/{id}")
 def show_session(visit: Visit) -> Response:
-    id = visit.path["id"]
-    turns = visit.ask("turns", id=id, **visit.parameters("offset", "topic"))
+    """The turns of a conversation; with `turn`, the page that has it."""
+    id, asked = visit.path["id"], visit.parameters("offset", "topic")
+    if turn := visit.parameter("turn"):
+        asked = {"offset": _find_page(visit, id, turn)}
+    turns = visit.ask("turns", id=id, **asked, limit=_TURNS_SHOWN)
     return visit.show("session.html", session=visit.ask("topics", id=id), **turns)
+
+
+def _find_page(visit: Visit, id: str, turn: str) -> int:
+    """Offset of the page of a conversation that has a turn; 0 if none has."""
+    start: int | None = 0
+    for _ in range(_MOST_LOOKS):
+        found = visit.ask("turns", id=id, offset=start, limit=_TURNS_LOOKED)
+        at = next((at for at, one in enumerate(found["items"]) if one["id"] == turn), None)
+        if start is not None and at is not None:
+            return (start + at) // _TURNS_SHOWN * _TURNS_SHOWN
+        if (start := found["next"]) is None:
+            break
+    return 0
 
 
 # Failures: failed commands, why they failed, and what fixed them.

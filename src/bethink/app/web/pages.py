@@ -310,6 +310,8 @@ def undo(visit: Visit) -> Response:
     """Undo the visitor's last change."""
     steps = visit.ask("undo")["items"]
     last = steps[-1] if steps else {"id": "", "scope": "", "effect": ""}
+    if last["id"] and visit.form.get("back", "").startswith(f"{visit.room}/memory/{last['id']}"):
+        return visit.go(f"/memory/{last['id']}", done="undone", effect=last["effect"])
     outcome = {"done": "undone", "of": last["id"], "scope": last["scope"], "effect": last["effect"]}
     return visit.go_back(**outcome) or visit.go("/", **outcome)
 

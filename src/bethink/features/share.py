@@ -327,7 +327,10 @@ def _join(parts: Sequence[Synced], hints: tuple[str, ...]) -> Synced:
 
 
 def _take_edit(memory: Bethink, one: Memory, text: str) -> bool:
-    """Make a reviewed edit a version of the user's note, by git. An agent that runs this leaves it to a person."""
+    """Make a reviewed edit a version of the user's note, by git.
+
+    An agent that runs this leaves it to a person.
+    """
     actor = memory.actor
     memory.actor = _GIT if memory.is_person else actor
     try:

@@ -530,7 +530,10 @@ def _divide(visit: Visit, items: Sequence[Json]) -> Json:
 
 
 def _name_section(hit: Values) -> str:
-    """Title of the section of a hit. The summary of a session answers a question about it, as a note would."""
+    """Title of the section of a hit.
+
+    The summary of a session answers a question about it, as a note would.
+    """
     if "in_time" in hit.get("why", ()):
         return next(iter(_SECTIONS))
     return next(title for title, kinds in _SECTIONS.items() if hit["kind"] in kinds)

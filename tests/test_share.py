@@ -216,6 +216,10 @@ def test_rules_and_decisions_are_chosen_by_kind(team):
     assert {path.name.partition("-")[0] for path in ada.files()} == {"decision", "gotcha"}
 
 
+def test_without_rules_nothing_is_said_to_be_shared(team):
+    assert "No rule or decision of yours" in team[0].ok("share", "--rules")
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [

@@ -29,7 +29,7 @@ def suggest(word: str, choices: Iterable[str]) -> str:
     import difflib
 
     typed = word[:100].lower()
-    close = difflib.get_close_matches(typed, list(choices))
+    close = difflib.get_close_matches(typed, list(choices), cutoff=0.7)
     # Most slips keep the first letter: "doen" is "done" rather than "open".
     best = max(
         close,

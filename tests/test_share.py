@@ -150,6 +150,20 @@ def test_a_reviewed_edit_becomes_a_version_of_the_authors_note(shared):
     assert read_one(ada)["content"] == "We deploy from main, after two reviews"
 
 
+def test_the_history_names_git_for_an_edit_that_came_from_there(shared):
+    ada, bob = shared
+    edit(bob, "never from a branch", "after two reviews")
+    bob.publish()
+    ada.pull()
+    ada.ok("index")
+    assert ada.use().json("history", ada.id)[-1]["actor"] == "git"
+
+
+def test_forgetting_a_shared_memory_names_its_file(shared):
+    ada = shared[0]
+    assert f"{FOLDER}/decision-we-deploy" in ada.use()("forget", ada.id).err
+
+
 def test_an_edit_that_nobody_reviewed_leaves_the_authors_note(shared):
     ada = shared[0]
     edit(ada, "never from a branch", "and from any branch")
@@ -200,6 +214,10 @@ def test_rules_and_decisions_are_chosen_by_kind(team):
         ada.use().add(text, "--kind", kind)
     ada.ok("share", "--rules", "--decisions")
     assert {path.name.partition("-")[0] for path in ada.files()} == {"decision", "gotcha"}
+
+
+def test_without_rules_nothing_is_said_to_be_shared(team):
+    assert "No rule or decision of yours" in team[0].ok("share", "--rules")
 
 
 @pytest.mark.parametrize(

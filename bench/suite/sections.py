@@ -298,7 +298,7 @@ NEXT = {
     (
         "languages",
         "",
-    ): "Offer the extra `languages` when a note is not in English; without it, only the English model is used.",
+    ): "Decide whether the extra `languages` (32 MB) becomes part of the default installation; the row with it shows what it brings.",
     (
         "silence",
         "",

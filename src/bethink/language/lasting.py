@@ -38,6 +38,22 @@ CHOOSES = Pattern(
     matches=("Use Valkey instead of Redis", "Only owners may delete", "It should be sorted"),
     rejects=("Update the docs", "Not yet"),
 )
+DECIDES = Pattern(
+    "decides, picks an option, limits the scope, or corrects a choice",
+    r"\b(?:we|i)(?:'ve| have)? (?:all |now |just |also |finally )?(?:decided|agreed|chose|opted|settled (?:on|for)|picked)\b(?!\W*\Z| it up| up)"
+    r"|\b(?:we|i)(?:'ll| will|'re going to| are going to) (?:use|keep|stick (?:with|to)|go with|stay (?:with|on))\b|\b(?:we're|we are) (?:going|sticking|staying) with\b"
+    r"|\blet'?s (?:use|keep|stick (?:with|to)|go with|stay (?:with|on))\b|\A\W*(?:decision|decided|scope|out of scope)\W{0,3}:"
+    r"|\A\W*option \w{1,2}: |\buse .{1,60}(?:, not\b| instead of\b| rather than\b)|\b(?:is|are) out of scope\b",
+    matches=(
+        "We decided to cache pages",
+        "We'll use Postgres for the queue",
+        "Option C: one crate for each",
+        "Use Valkey, not Redis",
+        "Mobile is out of scope",
+        "Let's go with the second layout",
+    ),
+    rejects=("We use it", "I picked it up", "We have not decided", "Should we use Redis?"),
+)
 STEP_OF_TASK = Pattern(
     "is done with the task at hand",
     r"\A\W*(?:wait|okay,? i approve|ok,? i approve)\b|\b(?:haha|lol)\b|\bas (?:it )?is\W*$|\b(?:do it|go ahead|proceed|continue|carry on|rerun it|run it again|no (?:code )?changes|just the (?:analysis|plan)|for now"
@@ -45,6 +61,13 @@ STEP_OF_TASK = Pattern(
     r"|commit the)\b|\(asked: .{0,200}\b(?:want me to|shall i|should i|may i|ready to)\b",
     matches=("Leave the version as is.", "Do it, and commit", "The current way is OK"),
     rejects=("Sort by name", "Never commit to main"),
+)
+CHATS = Pattern(
+    "begins like an answer in a chat, or as the next step of a task",
+    r"\W*(?:ok(?:ay)?|yeah|yep|nah|wait|hm+|haha|lol|oh+|ah+|woah|wow|so|and|but|now|then|again|first(?: off)?|lets?|let's|just|do|go|i|i'm|i've|i'll|we're|you|this|that|it|its|it's|fuck|god|damn)\b",
+    start=True,
+    matches=("ohhh i get it now", "Lets store the path", "Now the index is next"),
+    rejects=("The index is sorted", "Yes, the port is 80"),
 )
 WANTS_WORK = Pattern(
     "wants something done, now",

@@ -21,6 +21,12 @@ NEXT_OR_OFFER = Pattern(
     matches=("Next steps: write the docs", "Done. Shall I push it?", "Remaining: the tests"),
     rejects=("The next step failed", "Should I?"),
 )
+MAY_DO = Pattern(
+    "offers a further step at the end of a report",
+    r"^\W*if (?:you(?:'d)? (?:want|like|prefer|wish)|helpful|useful)[^,]{0,20},? (?:next,? |then,? )?(?:i|we)(?: can|'ll| will| could)(?: (?:also|next|now|then))* (.{8,}?)[.?!]?$",
+    matches=("If you want, I can commit this README update to the same branch.",),
+    rejects=("If you want it, run it",),
+)
 NEXT_OR_REMAINING = Pattern(
     "names a next step, or what remains",
     rf"{_NEXT}|{_REMAINS}",
@@ -62,6 +68,14 @@ DEFERS = Pattern(
         "Zoom menu (future)",
     ),
     rejects=("Fixed in a follow-up commit", "It fails later", "I asked a follow-up question"),
+)
+
+BARE_FOLLOW_UP = Pattern(
+    "says when, and not what",
+    r"\W*(?:in|as|for) (?:a |an |its own |another )?(?:separate |later )?(?:follow-?up|pr|pull request|session|step|issue)\b[^.]{0,24}\W*$",
+    start=True,
+    matches=("In a follow-up PR, not #1067.",),
+    rejects=("In a follow-up, migrate the remaining builtins to argv",),
 )
 
 # A request for another time is not done with the answer; a reminder may be.

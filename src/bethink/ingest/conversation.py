@@ -381,7 +381,10 @@ def _list_waiting(recipe: Recipe, batch: Batch) -> list[str]:
     return [
         one.content
         for one in (*made[::-1], *known)
-        if PUT_OFF in one.metadata and one.metadata.get("role") == "user" and one.id not in done
+        if PUT_OFF in one.metadata
+        and one.metadata.get("role") == "user"
+        and one.trust >= TRUST["agent"]
+        and one.id not in done
     ]
 
 
@@ -657,13 +660,15 @@ def _keep_idea(recipe: Recipe, idea: Idea, one: NewTurn, topics: Topics, number:
         "firm": idea.firm,
         "host": recipe.host,
     }
-    speaker = "user" if one.speaker == "user" else "agent"
+    speaker = "agent" if one.speaker != "user" else "pasted" if idea.doubtful else "user"
     preferred = speaker == "user" and idea.kind == "preference"
     own = recipe.options.personal and preferred and holds_anywhere(idea.text)
     if own:
         metadata[CONVERSATION_SCOPE] = recipe.options.scope
     if idea.put_off:
         metadata[PUT_OFF] = True
+    if idea.doubtful:
+        metadata["origin"] = "pasted"
     passage = Passage(
         idea.text,
         kind=idea.kind,

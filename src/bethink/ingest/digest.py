@@ -266,13 +266,20 @@ def _follow_branch(course: Course, turns: Turns, work: Work) -> Course:
                 pulls, unmerged = [*pulls, number][-MOST_PULLS:], True
         if role == "assistant" and (PUSHED.holds(end) or MERGED.holds(end)):
             uncommitted = ()
-        merged = "merge" in did or MERGED.holds(end)
+        merged = "merge" in did or (MERGED.holds(end) and not _names_other_pulls(end, pulls))
         unmerged = (unmerged or "pull request" in did) and not merged
         if role == "assistant" and turns[at][0] != "assistant":
             unpushed = next(filter(TO_PUSH.holds, read_report(text).left), unpushed)
     return course._replace(
         unpushed=unpushed, unmerged=unmerged, uncommitted=uncommitted, pulls=pulls
     )
+
+
+def _names_other_pulls(text: str, pulls: Sequence[str]) -> bool:
+    """Return True if a text names pull requests by number, and not the last one of the session."""
+    numbers = set(re.findall(r"#(\d+)", text))
+    last = re.match(r"#(\d+)", pulls[-1]) if pulls else None
+    return bool(last and numbers and last[1] not in numbers)
 
 
 def _drop_idle_end(turns: Turns) -> Turns:
@@ -330,7 +337,10 @@ def _find_left(turns: Turns, plan: bool) -> Sequence[str]:
     steps = [one for one in under_way if BEGINS_NOW.match(one) or ANNOUNCES_STEP.holds(one)]
     steps = [*filter(names_something, steps)]
     announced = [f"announced: {strip_politeness(one)}" for one in steps]
-    return announced[:1] or find_requests(turns, len(turns))[-1:]
+    asked = [_choose_request(read_request(text)) for role, text in turns if role == "user"]
+    return (
+        announced[:1] or [f"under way: {strip_politeness(one.text)}" for one in asked if one][-1:]
+    )
 
 
 def _find_unanswered(turns: Turns) -> Sequence[str]:

@@ -87,7 +87,7 @@ def complete(reply: str, before: str) -> Reply | None:
         return Reply(text, named)
     few = count_telling_words(text)
     if few < LITTLE and len(text.split()) <= 2 * LITTLE and (few < 2 or POINTS_BACK.holds(text)):
-        return _find_subject(text, end)
+        return point_at(text, end)
     return None
 
 
@@ -180,7 +180,7 @@ def _with_subject(sentences: Sequence[str], at: int) -> str:
     return f"{sentences[at - 1]} {sentences[at]}" if at and points else sentences[at]
 
 
-def _find_subject(text: str, before: str) -> Reply | None:
+def point_at(text: str, before: str) -> Reply | None:
     """Return a reply with the sentence that shares most words with it, or the last."""
     sentences = _last_sentences(before)
     if not sentences:

@@ -69,6 +69,16 @@ CHATS = Pattern(
     matches=("ohhh i get it now", "Lets store the path", "Now the index is next"),
     rejects=("The index is sorted", "Yes, the port is 80"),
 )
+STARTS_STEP = Pattern(
+    "begins by ordering a step: to look, to check, to go on, to hand over",
+    r"\A\W*(?:(?:ok(?:ay)?|yes|yeah|hmm|well|great|now|so|and|then|please|also|first|alright|can you|could you|i want you to|let'?s|you can)\W+){0,4}"
+    r"(?:go|continue|proceed|commit|push|pull|merge|review|evaluate|verify|check|investigate|look|read|study|run|rerun|explain|explore|debug|find|test|repeat|wait|research|think"
+    r"|respond|plan|create a plan|start|begin|resume|do|try|show|tell|give|send|analy[sz]e|compare|describe|answer|help|(?:open|make) a pr|rebase"
+    r"|update the (?:docs?|readme|adr|todo|changelog))\b",
+    start=True,
+    matches=("ok, please review the plan", "Go ahead and add them", "can you explain this"),
+    rejects=("Use the logger", "It should go on", "Never commit to main"),
+)
 WANTS_WORK = Pattern(
     "wants something done, now",
     r"\b(?:i(?:'d| would)? (?:want|need|like)(?: you| us)? to|we (?:want|need) to)\b",

@@ -139,8 +139,8 @@ SPEAKS_TO_USER = Pattern(
 )
 ANNOUNCES_LATER = Pattern(
     "speaks of what comes later in the same sentence",
-    r"\b(?:i'?ll|(?:i|we|it|they) will|will (?:now )?be|let's|let me|going to|should be|need(?:s)? to be)\b",
-    matches=("Now that it is fixed, let's run it", "The comments will be removed"),
+    r"\b(?:i'?ll|(?:i|we|it|they) will|will (?:now )?be|let's|let me|going to|should be|need(?:s)? to be)\b|\A\W*(?:both |all )?(?:estimated|expected|running|remaining|queued|started)\b",
+    matches=("Now that it is fixed, let's run it", "Estimated completion: 38 minutes"),
     rejects=("I fixed the parser",),
 )
 BEGINS_WORK = Pattern(

@@ -96,3 +96,14 @@ REQUEST_AS_QUESTION = Pattern(
     ),
     rejects=("Can you double check with Eve whether we use X?", "Should we ask Eve?", "Is X gone?"),
 )
+PROPOSES = Pattern(
+    "proposes something, also with a question mark",
+    rf"{LEAD}(?:let'?s\b|why not\b|(?:shouldn|couldn|can|wouldn)'?t (?:we|you|i|it|this|that|these|those|the)\b)",
+    start=True,
+    matches=(
+        "okay then lets release it as kit, what is left?",
+        "shouldn't this be one commit?",
+        "can't the tests be tables?",
+    ),
+    rejects=("We use Redis now?", "should it fail?", "can this fail?"),
+)

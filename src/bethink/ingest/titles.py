@@ -210,9 +210,9 @@ def read_request(text: str) -> list[str]:
     if question:  # the user's answer is below the agent's question
         text = text[: question.start()] + text[question.end() :]
     own = prose(find_own(text).text.replace("\n", "\n\n"))
-    # A request or a question claims nothing, so that it may be shown though nothing proves that it was typed.
-    probable = prose(find_probable(text).text.replace("\n", "\n\n"))
-    asked = [one for one in probable if one.endswith("?") or ASKS_FOR_WORK.holds(one)]
+    # A question claims and orders nothing, so that it may be shown though nothing proves that it was typed.
+    alone = "" if "\n" in text.strip() else find_probable(text).text
+    asked = [one for one in prose(alone.replace("\n", "\n\n")) if one.endswith("?")]
     both = first_sentences("\n\n".join(dict.fromkeys([*own, *asked])))
     return sorted(both, key=lambda one: text.find(one[:ALIKE_BEGINNING]))
 

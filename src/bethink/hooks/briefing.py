@@ -50,7 +50,7 @@ from bethink.language.pointing import (
 )
 from bethink.language.reports import DELIVERS, DIAGNOSES, SPEAKS_TO_USER
 from bethink.language.requests import ASKS_FOR_WORK
-from bethink.language.rules import directs, lasts
+from bethink.language.rules import lasts
 from bethink.language.waiting import BARE_FOLLOW_UP
 from bethink.model import PERSONAL, TRUST
 from bethink.outgoing import Quote, fence_items, join, new_marker
@@ -373,11 +373,13 @@ def _outlasts_its_task(one: Memory, of_last: bool = True) -> bool:
     decides = DECIDES.holds(text)
     step = DELIVERS.holds(text) or STEP_OF_TASK.holds(text)
     wish = SPEAKS_FOR_ONESELF.holds(text) and not WANTS_WORK.holds(text)
+    wish = wish and not text[:4].lower().startswith("you ")  # a rule for every time says so
+    asks_now = text.startswith("/") or "please" in text.lower()
     work = ASKS_FOR_WORK.holds(text) and not (wish or decides or CHOOSES.holds(text))
     loose = is_tentative(text) or GUESSES.holds(text)
-    passing = step or work or loose or text.endswith("?")
+    passing = step or work or loose or (asks_now and not lasts(text)) or text.endswith("?")
     binds = CHOOSES.holds(text) or lasts(text) or wish or not is_english(text)
-    describes = of_last and (directs(text) or not CHATS.holds(text))
+    describes = of_last and not CHATS.holds(text)
     plain = binds or describes
     return (decides or (plain and one.confidence >= SURELY_LASTS)) and not passing
 

@@ -50,7 +50,7 @@ from bethink.language.reports import (
     WORK_UNDER_WAY,
 )
 from bethink.language.requests import ASKS_FOR_WORK, HANDS_OVER
-from bethink.language.waiting import NEXT_OR_OFFER
+from bethink.language.waiting import ASKS_IN_GENERAL, NEXT_OR_OFFER
 from bethink.model import NOTHING
 
 Work = Sequence[Sequence[Fact]]  # what tools did before each turn, and behind the last one
@@ -359,7 +359,8 @@ def _find_question(sentences: Sequence[str]) -> str:
     question = sentences[-1] if sentences else ""
     short = len(question.split()) <= SHORT_QUESTION
     whole = " ".join(sentences[-2:]) if short else question
-    telling = names_something(whole) and not NEXT_OR_OFFER.holds(question)
+    idle = NEXT_OR_OFFER.holds(question) or ASKS_IN_GENERAL.holds(question)
+    telling = names_something(whole) and not idle
     return whole if question.endswith(("?", "？")) and telling else ""
 
 

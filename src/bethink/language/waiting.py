@@ -21,6 +21,13 @@ NEXT_OR_OFFER = Pattern(
     matches=("Next steps: write the docs", "Done. Shall I push it?", "Remaining: the tests"),
     rejects=("The next step failed", "Should I?"),
 )
+ASKS_IN_GENERAL = Pattern(
+    "asks for whatever the user thinks or wants",
+    r"\b(?:anything|something|any) (?:else|other)\b|\banything (?:you|i)\b|\bwhat do you think\b|\b(?:makes? sense|(?:looks?|sounds?) (?:good|right|ok(?:ay)?))\W*$"
+    r"|\bhow (?:can|may) i help\b|\bwhat(?:'s| is) next\b|\bwhat would you like\b",
+    matches=("Is there anything else you'd like to automate?", "Does that make sense?"),
+    rejects=("Should the index be sorted by name?",),
+)
 MAY_DO = Pattern(
     "offers a further step at the end of a report",
     r"^\W*if (?:you(?:'d)? (?:want|like|prefer|wish)|helpful|useful)[^,]{0,20},? (?:next,? |then,? )?(?:i|we)(?: can|'ll| will| could)(?: (?:also|next|now|then))* (.{8,}?)[.?!]?$",

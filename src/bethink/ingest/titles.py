@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from bethink.agents.base import Fact
 from bethink.ingest.lines import fit, list_distinct, names_something, share_out, shorten_paths
-from bethink.ingest.provenance import find_own, find_probable
+from bethink.ingest.provenance import find_own
 from bethink.ingest.reports import find_report
 from bethink.ingest.sentences import prose
 from bethink.judge import asks
@@ -42,7 +42,6 @@ REQUESTS_NAMED = 3  # requests that a summary names; by hand
 SUMMARY_IDEAS = 60  # newest ideas that a summary is made of; by hand
 SHORT_TURN = 600  # characters; a longer turn tells something besides its request
 IDLE_TURN = 80  # characters of the longest turn that may say nothing
-ALIKE_BEGINNING = 20  # characters by which a sentence is found in its turn
 NEAR_TURNS = 4  # turns before a pick that may hold its list; by hand
 
 # Characters of each line of a summary; a line may use what others leave free. With labels 600 in all.
@@ -209,12 +208,7 @@ def read_request(text: str) -> list[str]:
     question = AGENT_ASKS_CHOICE.find(text)
     if question:  # the user's answer is below the agent's question
         text = text[: question.start()] + text[question.end() :]
-    own = prose(find_own(text).text.replace("\n", "\n\n"))
-    # A question claims and orders nothing, so that it may be shown though nothing proves that it was typed.
-    alone = "" if "\n" in text.strip() else find_probable(text).text
-    asked = [one for one in prose(alone.replace("\n", "\n\n")) if one.endswith("?")]
-    both = first_sentences("\n\n".join(dict.fromkeys([*own, *asked])))
-    return sorted(both, key=lambda one: text.find(one[:ALIKE_BEGINNING]))
+    return first_sentences(find_own(text).text.replace("\n", "\n\n"))
 
 
 def find_headings(turns: Turns) -> list[str]:

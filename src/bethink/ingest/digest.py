@@ -50,7 +50,7 @@ from bethink.language.reports import (
     WORK_UNDER_WAY,
 )
 from bethink.language.requests import ASKS_FOR_WORK, HANDS_OVER
-from bethink.language.waiting import ASKS_IN_GENERAL, NEXT_OR_OFFER
+from bethink.language.waiting import ASKS_IN_GENERAL, ASKS_TO_DECIDE, NEXT_OR_OFFER
 from bethink.model import NOTHING
 
 Work = Sequence[Sequence[Fact]]  # what tools did before each turn, and behind the last one
@@ -361,7 +361,7 @@ def _find_question(sentences: Sequence[str]) -> str:
     whole = " ".join(sentences[-2:]) if short else question
     idle = NEXT_OR_OFFER.holds(question) or ASKS_IN_GENERAL.holds(question)
     telling = names_something(whole) and not idle
-    return whole if question.endswith(("?", "？")) and telling else ""
+    return whole if ASKS_TO_DECIDE.holds(question) and telling else ""
 
 
 def _find_unanswered(turns: Turns) -> Sequence[str]:

@@ -28,6 +28,14 @@ ASKS_IN_GENERAL = Pattern(
     matches=("Is there anything else you'd like to automate?", "Does that make sense?"),
     rejects=("Should the index be sorted by name?",),
 )
+ASKS_TO_DECIDE = Pattern(
+    "an agent asks the user to decide how it goes on",
+    r"\W*(?:go|go ahead|proceed|continue|ready|confirm(?:ed)?|approved?|ok(?:ay)?(?: to \w+)?|agreed?|deal)\W*\?|\W*(?:which\b|do you (?:want|prefer)|would you (?:like|prefer)|(?:should|shall|may) (?:i|we)\b|want me to"
+    r"|(?:any|what(?:'s| is) your) preference|how would you like|a or b\b)",
+    start=True,
+    matches=("Go?", "Which approach do you prefer?", "Want me to commit it?"),
+    rejects=("Can you ask Eve whether it holds?", "Is it sorted?"),
+)
 MAY_DO = Pattern(
     "offers a further step at the end of a report",
     r"^\W*if (?:you(?:'d)? (?:want|like|prefer|wish)|helpful|useful)[^,]{0,20},? (?:next,? |then,? )?(?:i|we)(?: can|'ll| will| could)(?: (?:also|next|now|then))* (.{8,}?)[.?!]?$",

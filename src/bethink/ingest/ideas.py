@@ -19,7 +19,13 @@ from typing import NamedTuple
 from bethink.config import Config
 from bethink.ingest.extract import entities
 from bethink.ingest.lasting import Form, weigh_lasting
-from bethink.ingest.picks import complete, point_at, read_answers, write_reply
+from bethink.ingest.picks import (
+    complete,
+    find_option_lines,
+    point_at,
+    read_answers,
+    write_reply,
+)
 from bethink.ingest.provenance import find_own, find_probable
 from bethink.ingest.reports import names_remaining_work
 from bethink.ingest.sentences import LONGEST_STATEMENT, Statement, statements
@@ -92,6 +98,7 @@ class Idea(NamedTuple):
     closed: bool = False  # a question answered, or a problem mended, right in what was said next
     completed: bool = False  # a reply with what it answers
     doubtful: bool = False  # most likely the user's word, but not evidently
+    by_agent: bool = False  # an agent's, also where a turn of the user holds it
 
 
 class PlacedStatement(NamedTuple):
@@ -238,7 +245,11 @@ def place_statements(
             if role == "user":
                 answered = turns[before[-1]][1] if before else ""
                 own = _find_own_statements(turns[turn][1], asked.get(turn, ()), answered)
+            # What is offered is no decision; what is picked is kept with the pick.
+            offered = find_option_lines(turns[turn][1]) if speaker == "assistant" else ()
             for at in _list_telling(own, speaker):
+                if own[at].line in offered:
+                    continue
                 place = _describe_place(speaker, own, at, words_before, reply)
                 unheard = _describe_place(speaker, own, at, words_before, ())
                 text, width = _grow(own, at), len(turns[turn][1])

@@ -28,6 +28,7 @@ from bethink.language.replies import (
     ASSENTS,
     IS_STEP,
     NAMES_POSITION,
+    OFFERS_CHOICE,
     PICKS_OPTION,
     RECOMMENDS,
 )
@@ -128,6 +129,15 @@ def _list_options(text: str) -> Iterator[tuple[str, str]]:
             words = found[2].partition(" |")[0].replace("**", "")
             option = prose(words) or [plain(words)]
             yield found[1].upper(), cut_text(option[0].strip(' "“”'), QUOTE_WIDTH, wide=1)
+
+
+def find_option_lines(text: str) -> frozenset[int]:
+    """Return the lines of a turn, from 0, that offer options among which its end asks to choose."""
+    end = text[-END_CHARACTERS:]
+    if not OFFERS_CHOICE.holds(" ".join(one for one in _last_sentences(end) if asks(one))):
+        return frozenset()
+    pattern, lines = compile_pattern(_OPTION), text.split("\n")
+    return frozenset(at for at, line in enumerate(lines) if pattern.match(line))
 
 
 def _drop_options(text: str) -> str:

@@ -1,5 +1,6 @@
 """The resident helper that keeps models open between prompts: started by a hook, ends by itself, never in the way."""
 
+import contextlib
 import json
 import os
 import signal
@@ -16,6 +17,7 @@ import pytest
 from mcp_client import environment
 
 from bethink import Bethink
+from bethink.hooks import helper, spool
 
 PROMPT = "how do we deploy the billing service?"
 
@@ -110,6 +112,36 @@ def test_a_change_is_seen_by_a_running_helper(machine: Machine) -> None:
     machine.prompt("one")
     machine.add("Only Ada may deploy the billing service")
     assert "Only Ada" in machine.prompt("two")
+
+
+def test_a_database_that_was_replaced_is_seen_by_a_running_helper(machine: Machine) -> None:
+    machine.prompt()
+    for file in machine.home.glob("memory.db*"):
+        file.unlink()
+    machine.add("We deploy the billing service from tags")
+    assert "from tags" in machine.prompt("other")
+
+
+def test_a_helper_with_a_full_queue_is_not_waited_for_without_end(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BETHINK_HOME", str(tmp_path_factory.mktemp("h")))
+    path = helper.socket_path()
+    assert path
+    path.parent.mkdir(parents=True)
+    with contextlib.ExitStack() as sockets:
+        listener = sockets.enter_context(socket.socket(socket.AF_UNIX))
+        listener.bind(str(path))
+        listener.listen(0)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                connection = sockets.enter_context(socket.socket(socket.AF_UNIX))
+                connection.setblocking(False)
+                connection.connect(str(path))
+        lock = spool.acquire(path.with_suffix(".lock"))  # held by the helper that hangs
+        assert lock
+        assert helper.ask({}, 0.1) is None
+        os.close(lock)
 
 
 def test_a_killed_helper_is_replaced(machine: Machine) -> None:

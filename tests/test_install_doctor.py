@@ -199,12 +199,16 @@ def test_a_hook_that_hides_its_failure_is_found_out(cli, home, program, monkeypa
 def test_the_doctor_puts_back_removed_entries(cli, home, program):
     cli.ok("install", "--gemini", "--no-skills", "--no-mcp")
     path = home / ".gemini/settings.json"
+
+    def mend():
+        before, after = findings(cli), findings(cli, "--fix")
+        oks = before["gemini config"]["ok"], after["gemini config"]["ok"]
+        return oks, list(json.loads(path.read_text()))
+
     edit_json(path, lambda document: document["hooks"].pop("AfterAgent"))
-    for _ in range(2):
-        assert not findings(cli)["gemini config"]["ok"]
-        assert findings(cli, "--fix")["gemini config"]["ok"]
-        assert list(json.loads(path.read_text())) == ["hooks"], "what was left out stays out"
-        path.write_text("{}")
+    assert mend() == ((False, True), ["hooks"]), "what was left out stays out"
+    path.write_text("{}")
+    assert mend() == ((False, True), ["hooks"])
 
 
 @pytest.mark.parametrize("name", ["claude", "opencode"])

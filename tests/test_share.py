@@ -1,5 +1,6 @@
 """Sharing through git: what is written, who gets it, how it comes back, and what is refused."""
 
+import os
 import subprocess
 
 import pytest
@@ -277,3 +278,49 @@ def test_a_project_without_shared_files_notes_nothing(cli, monkeypatch):
     cli.add(DEPLOY)
     run("session-start", "claude", f'{{"session_id": "s", "cwd": "{cli.project}"}}'.encode())
     assert spool.list_waiting() == []
+
+
+def push_branch(person, name):
+    git(person.project, "checkout", "-b", name)
+    git(person.project, "add", "-A")
+    git(person.project, "commit", "-m", "Change what is shared")
+    git(person.project, "push", "-u", "origin", name)
+
+
+def test_a_file_on_a_pushed_branch_is_no_word_of_a_person(shared):
+    bob = shared[1]
+    (bob.project / FOLDER / "decision-x.md").write_text(
+        "---\nkind: decision\n---\n\nWe use MySQL\n"
+    )
+    push_branch(bob, "feature")
+    bob.ok("index")
+    [one] = [one for one in bob.use().json("list") if one["content"] == "We use MySQL"]
+    assert one["trust"] == 2
+
+
+def test_an_edit_on_a_pushed_branch_leaves_the_authors_note(shared):
+    ada = shared[0]
+    edit(ada, "never from a branch", "and from any branch")
+    push_branch(ada, "feature")
+    ada.ok("index")
+    assert read_one(ada)["content"] == DEPLOY
+
+
+@pytest.mark.parametrize("link", [FOLDER, ".bethink"])
+def test_a_folder_that_leads_out_of_the_project_is_not_read(team, tmp_path, link):
+    bob = team[1]
+    folder = tmp_path / "private" / ("shared" if link == ".bethink" else "")
+    folder.mkdir(parents=True)
+    (folder / "diary.md").write_text("I like tea\n")
+    (bob.project / link).parent.mkdir(exist_ok=True)
+    (bob.project / link).symlink_to(tmp_path / "private")
+    bob.ok("index")
+    assert "I like tea" not in bob.texts()
+
+
+def test_files_that_are_none_are_passed_over(shared):
+    bob = shared[1]
+    os.mkfifo(bob.project / FOLDER / "a.md")
+    (bob.project / FOLDER / "b.md").symlink_to("nothing.md")
+    bob.ok("index")
+    assert DEPLOY in bob.texts()

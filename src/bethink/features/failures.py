@@ -7,17 +7,35 @@ import re
 from typing import NamedTuple
 
 from bethink.api import Bethink
+from bethink.ingest.causes import list_blanks
 from bethink.ingest.commands import name_job, name_program
-from bethink.ingest.failures import CODE, FLAKY, Failure, as_count, find_files
+from bethink.ingest.failures import (
+    CODE,
+    FLAKY,
+    Failure,
+    as_count,
+    edits_settings,
+    find_files,
+    normalise_error,
+)
 from bethink.ingest.tools import EDIT_CONFLICT, TOOL_KINDS
 from bethink.model import TRUST, Memory
 
 # Least confidence of a fix that is shown: below, it failed as often as it helped. By hand.
 _SURE = 0.5
-# Errors that pass by themselves.
-_PASSING = re.compile(
-    r"timed? ?out|ETIMEDOUT|ECONNRESET|socket hang up|temporar|too many requests|rate limit|HTTP 5\d\d|\b50[234]\b|index\.lock|EBUSY|connection reset",
-    re.IGNORECASE,
+_FLAKY = 2  # unchanged passes that show a failure to be flaky; once tells nothing
+# Marks by which an edit lets a rule pass, so that the same rule passes elsewhere too.
+_ALLOWS = re.compile(
+    r"#!?\[allow\(|noqa|nolint|eslint-disable|biome-ignore|type: ignore|ts-expect-error|pylint: disable|rubocop:disable|@SuppressWarnings|NOSONAR"
+)
+# Mistakes in a file itself, of which its edit says nothing about other files.
+_SYNTAX = re.compile(
+    r"syntax ?error|unexpected (?:token|end|character)|parse error|not valid json", re.IGNORECASE
+)
+_NAME = re.compile(r"\b(?:[a-z]{2,40}[A-Z]\w{1,40}|[a-z]{2,40}_\w{2,40})\b")
+# Codes of rules that a linter's configuration settles; compilers have none.
+_RULE = re.compile(
+    r"\b(?!TS|E\d{4}\])[A-Z]{1,4}\d{3,4}\b|\[[a-z]+(?:-[a-z]+)+\]|\s@?[\w/]{0,40}[a-z]+(?:-[a-z]+)+$"
 )
 _LOOKED = 500  # newest failures that a list reads; a bound
 
@@ -40,6 +58,7 @@ class KnownFailure(NamedTuple):
     scope: str
     open: bool = False  # unsolved, and nobody closed it
     did_not_help: int = 0  # how often the same error came again after the fix
+    causes: tuple[str, ...] = ()  # names of the cause, as other commands meet it
 
 
 def list_failures(
@@ -63,11 +82,35 @@ def find_fix(memory: Bethink, failure: Failure) -> KnownFailure | None:
         known = as_failure(one)
         if known.fix and known.confidence >= _SURE and fits(known, failure):
             return known
+    if not failure.causes:
+        return None
+    for one in memory.store.find_failures_by_cause(failure.causes, wanted):
+        known = as_failure(one)
+        if known.fix and known.confidence >= _SURE and fits_cause(known, failure):
+            return known
     return None
+
+
+def fits_cause(known: KnownFailure, failure: Failure) -> bool:
+    """Return True if a fix of the same cause, worded differently or for another name, may help here."""
+    if known.cause == FLAKY or known.fix.startswith(("ran it in ", "the shell was in ")):
+        return False
+    if set(known.causes) & set(failure.causes) and not failure.causes[0].startswith("like:"):
+        edited = known.fix.startswith("edited ") and not edits_settings(known.fix)
+        return not edited and fits(known, failure)
+    # The wording is the same for another name: the fix must not depend on the name.
+    names = list_blanks(known.error)
+    if any(name.lower() in known.fix.lower() for name in names):
+        return False
+    if failure.kind in CODE or known.cause in CODE:
+        return edits_settings(known.fix) and bool(_RULE.search(known.error))
+    return fits(known, failure)
 
 
 def fits(known: KnownFailure, failure: Failure) -> bool:
     """Return True if a known fix may help with this failure; an edit of code hardly ever does."""
+    if _is_other_address(known, failure):
+        return False
     if (folder := known.fix.removeprefix("ran it in ")) != known.fix:
         return posixpath.basename(failure.place.rstrip("/")) != folder
     if (folder := known.fix.removeprefix("the shell was in ")) != known.fix:
@@ -75,13 +118,34 @@ def fits(known: KnownFailure, failure: Failure) -> bool:
     if known.cause in TOOL_KINDS:
         return known.cause != EDIT_CONFLICT or known.times > 1
     if known.cause == FLAKY:
-        return bool(_PASSING.search(failure.error)) or known.held > 1
+        return known.held >= _FLAKY
     if known.fix.endswith(" instead"):
         return _is_same_correction(known, failure)
     if known.cause in CODE and known.fix.startswith("edited "):
         files = find_files(known.error)
-        return known.held > 1 or bool(files and files == find_files(failure.error))
+        same = bool(files and files == find_files(failure.error)) and bool(
+            _find_names(known.fix) & _find_names(failure.error)
+        )
+        settled = edits_settings(known.fix) and not _SYNTAX.search(known.error)
+        general = settled or bool(_ALLOWS.search(known.fix))
+        return known.held > 1 or general or same
     return True
+
+
+def _find_names(text: str) -> set[str]:
+    """Names of a program's own things: `listTracks`, `round_half`."""
+    return set(_NAME.findall(text))
+
+
+def _is_other_address(known: KnownFailure, failure: Failure) -> bool:
+    """Return True if nothing but a port tells two errors apart, and the ports differ."""
+    ours, theirs = (
+        {one for one in causes if re.match(r"(?:port|service):", one)}
+        for causes in (known.causes, failure.causes)
+    )
+    words = re.findall(r"[^\W\d_]{3,}", re.sub(r"<\w+>", "", normalise_error(failure.error)))
+    job = name_job(known.command) == name_job(failure.command)
+    return bool(ours and theirs) and not ours & theirs and not job and len(words) < 4
 
 
 def _is_same_correction(known: KnownFailure, failure: Failure) -> bool:
@@ -93,12 +157,21 @@ def _is_same_correction(known: KnownFailure, failure: Failure) -> bool:
     if fix.endswith(f" {known.command}"):  # a variable in front
         same = name_program(known.command) == name_program(failure.command)
     else:
-        same = name_job(known.command) == name_job(failure.command)
+        same = name_job(known.command) == name_job(failure.command) or _lacks_same(known, failure)
     before, after, now = (set(one.split()) for one in (known.command, fix, failure.command))
     blamed = {word for word in before - after if _is_named(word, known.error)}
     added = after - before
+    if before <= after and all(one.startswith("-") for one in added):
+        same = same or name_program(known.command) == name_program(failure.command)
     done = bool(added) and added <= now
     return same and not done and all(_is_named(word, failure.error) for word in blamed)
+
+
+def _lacks_same(known: KnownFailure, failure: Failure) -> bool:
+    """Return True if both commands start a program that is not there: `timeout 60 npm test`."""
+    names = {one.removeprefix("command:") for one in failure.causes if one.startswith("command:")}
+    started = (set(one.lower().split()) for one in (known.command, failure.command))
+    return bool(names.intersection(*started))
 
 
 def _is_named(word: str, error: str) -> bool:
@@ -107,6 +180,7 @@ def _is_named(word: str, error: str) -> bool:
 
 def as_failure(one: Memory) -> KnownFailure:
     metadata = one.metadata
+    causes = metadata.get("causes")
     return KnownFailure(
         one.id,
         str(metadata.get("command") or one.summary),
@@ -123,4 +197,5 @@ def as_failure(one: Memory) -> KnownFailure:
         one.scope,
         not one.answered,
         as_count(metadata.get("did_not_help")),
+        tuple(map(str, causes)) if isinstance(causes, list) else (),
     )

@@ -3,10 +3,11 @@
 `share` writes one Markdown file per memory to `.bethink/shared`. `read_shared` synchronises memory with that folder. How far a file is trusted:
 
 - as a document, until the user accepted the folder: a repository from a stranger could hold one, too;
-- as an agent's statement, while the file differs from the upstream branch: an agent may have written it;
-- as a person's statement, where the upstream branch has it in these very bytes, so that colleagues could review it.
+- as an agent's statement, while the file differs from the default branch of the remote: an agent may have written it;
+- as a person's statement, where that branch has it in these very bytes, so that colleagues could review it. The upstream of another
+  branch does not count: agents push their own branches.
 
-The user's own notes are recognised by their id. An edit that came from upstream becomes a version of the note.
+The user's own notes are recognised by their id. An edit that came from there becomes a version of the note.
 """
 
 import hashlib
@@ -23,6 +24,7 @@ from bethink.api import Bethink
 from bethink.errors import BethinkError, InvalidInput, NeedsPerson, NotFound
 from bethink.ingest import markdown
 from bethink.ingest.files import Found, read_text, walk
+from bethink.ingest.git import make_environment
 from bethink.ingest.redact import redact
 from bethink.ingest.sync import Document, Skipped, Synced
 from bethink.model import PERSONAL, TRUST, Memory, Passage
@@ -36,8 +38,7 @@ _COLLECTIONS = {
     TRUST["agent"]: "shared:local",
     TRUST["user"]: SHARED_TYPE,
 }
-# Branches that colleagues could review; the first that exists counts.
-_UPSTREAM = ("@{upstream}", "origin/HEAD", "origin/main", "origin/master")
+_DEFAULT_BRANCHES = ("HEAD", "main", "master")  # of a remote; the first that exists counts
 _SECONDS = 5  # that one git command may take
 _ACCEPTED = "shared-projects"  # the list of projects whose folder the user accepted
 _SEEN = "shared-seen"  # a fingerprint of each folder as it was last read
@@ -267,7 +268,7 @@ def is_used(memory: Bethink) -> bool:
 def read_shared(memory: Bethink) -> Synced:
     """Synchronise memory with the shared folder: new, changed and deleted files."""
     root = memory.project.worktree
-    found = list(walk(root / FOLDER, root, (".md",))) if (root / FOLDER).is_dir() else []
+    found = list(walk(root / FOLDER, root, (".md",))) if _has_folder(root) else []
     uris = {one.uri for one in found}
     accepted, reviewed = is_accepted(root), _list_reviewed(root)
     files: dict[int, list[Document | Skipped]] = {level: [] for level in _COLLECTIONS}
@@ -275,7 +276,11 @@ def read_shared(memory: Bethink) -> Synced:
     edited: list[tuple[Memory, str]] = []
     for one in found:
         document, edit = _read(memory, one, known.get(one.uri) or "")
-        is_reviewed = isinstance(one, Found) and reviewed.get(one.uri) == _name_blob(one.path)
+        is_reviewed = (
+            isinstance(one, Found)
+            and isinstance(document, Document)
+            and reviewed.get(one.uri) == _name_blob(one.path)
+        )
         trust = TRUST["import"] if not accepted else TRUST["user" if is_reviewed else "agent"]
         files[trust].append(document)
         if edit and trust == TRUST["user"]:
@@ -295,6 +300,12 @@ def read_shared(memory: Bethink) -> Synced:
     _note_seen(root, fingerprint(root))
     hints = (f"{updated} of your notes changed in git.",) if updated else ()
     return _join(parts, hints)
+
+
+def _has_folder(root: Path) -> bool:
+    """Return True if there is a shared folder, and not a link that leads out of the project."""
+    folder = (root / FOLDER).resolve()
+    return folder.is_dir() and folder.is_relative_to(root.resolve())
 
 
 def _join(parts: Sequence[Synced], hints: tuple[str, ...]) -> Synced:
@@ -338,8 +349,10 @@ def _read(
 
 
 def _list_reviewed(root: Path) -> dict[str, str]:
-    """Return the shared files of the upstream branch, each with the name of its blob."""
-    for branch in _UPSTREAM:
+    """Return the shared files of the remote's default branch, each with the name of its blob."""
+    upstream = _run_git(root, "rev-parse", "--abbrev-ref", "@{upstream}") or ""
+    remotes = dict.fromkeys(("origin", upstream.strip().partition("/")[0] or "origin"))
+    for branch in (f"refs/remotes/{one}/{name}" for one in remotes for name in _DEFAULT_BRANCHES):
         listed = _run_git(root, "ls-tree", "-r", branch, "--", FOLDER)
         if listed is not None:
             rows = (line.partition("\t") for line in listed.splitlines())
@@ -360,8 +373,10 @@ def _run_git(root: Path, *words: str) -> str | None:
     """Run a git command that only reads. None if it fails."""
     try:
         done = subprocess.run(
-            ["git", "-c", "core.quotepath=off", *words],
+            ["git", "-c", "core.quotepath=off", "-c", "core.fsmonitor=false", *words],
             cwd=root,
+            env=make_environment(),
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_SECONDS,
             check=False,
@@ -406,9 +421,10 @@ def fingerprint(root: Path) -> str:
     """Names, sizes and times of the shared files: it changes when one of them does."""
     try:
         entries = sorted(os.scandir(root / FOLDER), key=lambda entry: entry.name)
+        stats = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
     except OSError:
         return ""
-    lines = [f"{entry.name} {(s := entry.stat()).st_size} {s.st_mtime_ns}" for entry in entries]
+    lines = [f"{name} {one.st_size} {one.st_mtime_ns}" for name, one in stats]
     return hash_text("\n".join(lines)).hex()
 
 

@@ -25,6 +25,7 @@ from bethink import plugins
 from bethink.agents.agent import EVENTS, HookDialect, ToolCall
 from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput
+from bethink.hooks.client import LONGEST_INPUT
 from bethink.model import Values
 from bethink.outgoing import Block, encode, join
 from bethink.project import EVERYWHERE, Pause, pauses_file, read_pauses
@@ -32,7 +33,6 @@ from bethink.text import sha256, textfile
 
 # Sources of a prompt that may come from a person; the others are timers and notices.
 PERSON_SOURCES = ("", "user", "sdk")
-LONGEST_INPUT = 8_000_000  # bytes; a tool's answer may come along
 _LONGEST_TEXT = 200_000  # characters of a prompt
 _LONGEST_NAME = 4096  # characters of a path or an identifier
 _HARMLESS = 12  # characters of a session's id that is too short for a secret

@@ -105,7 +105,8 @@ def _work(database: str, path: Path, until: float) -> bool:
             with suppress(JudgeError):  # the index of rules waits for a judge
                 rules.refresh(memory)
             if memory.config.llm:
-                reading.read_ended(memory, [entry.session] if entry.event == "session-end" else [])
+                ended = [entry.session] if entry.event == "session-end" else []
+                reading.read_ended(memory, ended, lambda: time.monotonic() < until)
         if _may_go_on(entry):
             spool.write(path, entry._replace(attempts=0))
             return False

@@ -68,10 +68,10 @@ RECAP_CHARACTERS = 1_000  # a longer text of an agent's host is no recap
 # Facts that are kept from page to page: more than a digest can show.
 MOST_COMMITS, MOST_PULLS, MOST_CHECKS, MOST_EDITS, MOST_ASKED = 6, 3, 4, 4, 12
 REPEATED = 0.75  # share of a sentence's words from which another one says it already; by hand
-SHORT_QUESTION = 5  # words of a question that says nothing alone
-LEAST_REQUEST = 9  # width of a request beside others: "/commit", "approved", "なるほど"
-LEAST_SHARE = 0.35  # of the weight of the heaviest request, from which another one is named
-LEAST_CUT = 60  # width from which a cut request still says enough
+SHORT_QUESTION = 5  # words of a question that says nothing alone; by hand
+LEAST_REQUEST = 9  # width of a request beside others: "/commit", "approved", "なるほど"; by hand
+LEAST_SHARE = 0.35  # of the heaviest request's weight, from which another is named; by hand
+LEAST_CUT = 60  # width from which a cut request still says enough; by hand
 NOTHING_LEFT, NOT_PUSHED = "nothing", "not pushed"
 # Words of commands by what they check.
 CHECK_KINDS = {
@@ -86,16 +86,13 @@ CHECK_KINDS = {
 }
 # Files that no commit of the project would hold: plans and notes of agents, and temporary ones.
 PULL_REQUEST = re.compile(r"/pull/(\d+)|\bPR #(\d+)")
-AROUND_MERGED = 40  # characters around "merged" that may say what was
+AROUND_MERGED = 40  # characters around "merged" that may say what was; by hand
 BEGINS_NOW = re.compile(r"\W*(?:now|next)\b", re.IGNORECASE)
 OUTSIDE = re.compile(r"/\.(?:claude|codex|cursor|gemini|pi)/|^/(?:tmp|var)/|/scratchpad/|/Temp/")
 # Weight of a request: the most that tools did for it, and that it asks for work. Set by hand on 22 sessions.
 WORK_WEIGHT, WISH_WEIGHT = {"edit": 1, "commit": 2, "pull request": 2}, 1
-FULL_WORDS = 6  # words from which a request says enough
-ANSWER_WIDTH, LEAST_WORDS = (
-    120,
-    3,
-)  # of an answer to an agent's question; words of a request that asks for nothing
+# Words from which a request says enough, width of an answer to an agent's question, and words of a turn that asks for something. By hand.
+FULL_WORDS, ANSWER_WIDTH, LEAST_WORDS = 6, 120, 3
 # What the words of a request add at most, words from which they add no more, what those add that commits and reports repeat, and what the first
 # request adds. By hand, on the digests of 25 sessions of 20 repositories.
 SUBSTANCE_WEIGHT, MOST_WORDS, REPEATED_WEIGHT, FIRST_WEIGHT = 2, 8, 2, 2
@@ -300,7 +297,9 @@ def _follow_end(course: Course, turns: Turns, plan: bool) -> Course:
     """Note the report, what is left, and if the last answer says that all is done."""
     role, text = turns[-1]
     left = _find_left(turns, plan)
-    report = [one for one in find_headlines(turns[:-1] if plan else turns) if one not in left]
+    report: Sequence[str] = [
+        one for one in find_headlines(turns[:-1] if plan else turns) if one not in left
+    ]
     report = report or course.report or [*filter(is_statement, find_answers(turns[-1:]))][:1]
     # A long report may say at any place what is left.
     delivered = len(text) <= BRIEF_CHARACTERS and (PUSHED.holds(text) or MERGED.holds(text))

@@ -35,11 +35,11 @@ END_CHARACTERS = 6_000  # end of a long answer that is read: set by hand
 MOST_REPORTED = 2  # sentences of each sort that a report keeps
 MOST_LEFT = 4
 MOST_COMMANDS = 3
-SENTENCE = 4  # words before an offer that say what it is about
+ABOUT_WORDS = 4  # words before an offer that say what it is about; by hand
 # Sentences of the last answer, and the first sentences among which they are looked for. By hand, on the answers of 12 sessions: an answer
 # begins with what it comes to.
 MOST_OF_LAST, BEGINNING = 3, 8
-OUTCOME_BEGINS = 24  # characters of a sentence before it reports work
+OUTCOME_BEGINS = 24  # characters of a sentence before it reports work; by hand
 
 
 class Report(NamedTuple):
@@ -144,7 +144,7 @@ def _find_remaining(sentence: str) -> str:
         rest = sentence[later.start(later.lastindex or 0) :].rstrip("?")
         about = sentence[: later.start()].strip(" ,;—–-")
         idle = OFFERS_ANY_HELP.holds(rest)
-        return "" if idle else f"{about}: {rest}" if len(about.split()) >= SENTENCE else rest
+        return "" if idle else f"{about}: {rest}" if len(about.split()) >= ABOUT_WORDS else rest
     if CAVEAT.holds(sentence):
         return sentence
     clauses = compile_pattern(r"\s[–—-]\s|; ").split(sentence)

@@ -18,6 +18,7 @@ from bethink.text import blake2b, compile_late
 MISSING_FILE, EDIT_CONFLICT, TOOL_CALL = "missing file", "edit conflict", "tool call"
 TOOL_KINDS = (MISSING_FILE, EDIT_CONFLICT, TOOL_CALL)
 NEAR = 6  # calls behind a failure among which another call counts as its correction; by hand
+IS_AT = "it is at `{}`"  # the fix of a missing file
 _VALUE = 80  # characters of an argument that can be named
 _PATHS = ("file_path", "filePath", "path", "absolute_path", "target_file", "notebook_path")
 _IS_MISSING = compile_late(
@@ -78,6 +79,12 @@ def find_path(call: str) -> str:
     return next((arguments[name] for name in _PATHS if name in arguments), "")
 
 
+def find_place(fix: str) -> str:
+    """Return the path that a fix gives for a missing file, or an empty text."""
+    before, after = IS_AT.split("{}")
+    return fix.removeprefix(before).removesuffix(after) if fix.startswith(before) else ""
+
+
 def find_tool_fix(kind: str, failed: str, error: str, event: ToolEvent) -> str | None:
     """Return the fix that a passing call shows; '' if it is over without one, None if it is not over."""
     call = describe_call(event)
@@ -90,7 +97,7 @@ def find_tool_fix(kind: str, failed: str, error: str, event: ToolEvent) -> str |
             or posixpath.basename(found) != posixpath.basename(path)
         ):
             return None
-        return f"it is at `{found}`" if found != path else ""
+        return IS_AT.format(found) if found != path else ""
     if kind == EDIT_CONFLICT:
         if not event.changes or find_path(call) != path:
             return None

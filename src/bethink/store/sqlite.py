@@ -175,6 +175,7 @@ class SqliteStore(Store):
 
     columns = rows.COLUMNS.format("json_group_array(json_array(e.name, e.type))")
     signature = "m.metadata ->> 'signature'"
+    causes = "json_each(m.metadata, '$.causes')"
     checks = """
 full-text index | rebuild | {} memories, but {} are indexed. | SELECT a.n, b.n FROM (SELECT count(*) AS n FROM memories) a, (SELECT count(*) AS n FROM memories_fts_docsize) b WHERE a.n <> b.n
 full-text index | rebuild | {} spans, but {} are indexed. | SELECT a.n, b.n FROM (SELECT count(*) AS n FROM spans) a, (SELECT count(*) AS n FROM spans_fts_docsize) b WHERE a.n <> b.n

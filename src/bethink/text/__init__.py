@@ -1,7 +1,6 @@
 """Text helpers for every layer: values checked where they enter, ids and hashes, cleaning.
 
-A wrong value from a person or an agent raises an error with a sentence and a hint, not a traceback. Ids are UUIDs of version 7, which sort by the time they were made. Hashes come without OpenSSL, whose library
-takes longer to load than a search takes to run.
+A wrong value from a person or an agent raises an error with a sentence and a hint, not a traceback. Ids are UUIDs of version 7, which sort by the time they were made.
 
 `clean` removes what a reader cannot see but a model can: invisible, reordering and control characters and escape sequences. It
 also disarms our own marks and the tags in which hosts speak to their models.
@@ -14,27 +13,13 @@ from _thread import allocate_lock
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import Any, NoReturn, cast
 
 from bethink import model
 from bethink.errors import InvalidInput
+from bethink.hashes import blake2b as blake2b
+from bethink.hashes import sha256 as sha256
 from bethink.model import TRUST, Entity, Hit
-
-if TYPE_CHECKING:
-    from hashlib import blake2b as blake2b
-    from hashlib import sha256 as sha256
-else:
-    try:
-        from _blake2 import blake2b as blake2b
-
-        from _sha2 import sha256 as sha256
-    except ImportError:
-        try:
-            from _sha256 import sha256 as sha256  # until Python 3.12
-        except ImportError:
-            from hashlib import blake2b as blake2b
-            from hashlib import sha256 as sha256
-
 
 # Values where they enter
 

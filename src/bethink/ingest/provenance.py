@@ -144,7 +144,7 @@ def find_probable(turn: str) -> OwnWords:
         if not text.strip():
             continue
         if noise or broken or _is_foreign(text):
-            if at == first and (noise or compile_pattern(_FOREIGN).match(text[:400])):
+            if at == first and (noise or ANOTHER_AUTHOR.holds(text[:400])):
                 break  # all of it is by another author
             behind = True
             continue

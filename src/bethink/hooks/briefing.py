@@ -28,10 +28,10 @@ from bethink.hooks.prompt import (
     quote,
 )
 from bethink.hooks.state import Hook
-from bethink.judge import asks
 from bethink.language.detect import is_english
 from bethink.language.hedging import is_tentative
 from bethink.language.lasting import (
+    ASKS_UNMARKED,
     CHATS,
     CHOOSES,
     DECIDES,
@@ -378,7 +378,8 @@ def _outlasts_its_task(one: Memory, of_last: bool = True) -> bool:
     asks_now = text.startswith("/") or "please" in text.lower()
     work = ASKS_FOR_WORK.holds(text) and not (wish or decides or CHOOSES.holds(text))
     loose = is_tentative(text) or GUESSES.holds(text)
-    passing = step or work or loose or (asks_now and not lasts(text)) or asks(text)
+    passing = step or work or loose or (asks_now and not lasts(text))
+    passing = passing or text.endswith("?") or ASKS_UNMARKED.holds(text)
     binds = CHOOSES.holds(text) or lasts(text) or wish or not is_english(text)
     describes = of_last and not CHATS.holds(text)
     plain = binds or describes

@@ -62,6 +62,13 @@ STEP_OF_TASK = Pattern(
     matches=("Leave the version as is.", "Do it, and commit", "The current way is OK"),
     rejects=("Sort by name", "Never commit to main"),
 )
+ASKS_UNMARKED = Pattern(
+    "a question without its mark",
+    r"\A\W*(?:(?:no|ok(?:ay)?|and|but|so|well)\W{1,3})?(?:can|could|should|shouldn'?t|shall|would|why|is there|are there|what'?s) (?:\w+ )?(?:we|you|i|not|the|it)\b"
+    r"|\b(?:don'?t|isn'?t|aren'?t|doesn'?t|didn'?t) (?:we|you|it|they)\W*\Z",
+    matches=("Shouldn't we update the test instead", "We have another way don't we"),
+    rejects=("You should update the test", "We don't use it"),
+)
 CHATS = Pattern(
     "begins like an answer in a chat, or as the next step of a task",
     r"\W*(?:ok(?:ay)?|yeah|yep|nah|wait|hm+|haha|lol|oh+|ah+|woah|wow|so|and|but|now|then|again|first(?: off)?|lets?|let's|just|do|go|i|i'm|i've|i'll|we're|you|this|that|it|its|it's|fuck|god|damn)\b",

@@ -156,8 +156,9 @@ def choose(
         echo = _is_echo(one, prompt_lexemes, "question" in answer.query.kinds)
         if one.id in known or one.id in shown.ids or is_untrusted_import(one):
             return False
-        if one.kind == "context" and one.trust <= TRUST["pasted"]:
-            return False  # a turn with pasted words, which nobody vouches for
+        pasted = one.kind == "context" or one.metadata.get("origin") == "pasted"
+        if pasted and one.trust <= TRUST["pasted"]:
+            return False  # pasted words, which nobody vouches for
         if one.kind == "failure":
             return False  # for the moment at which it happens again
         if echo or is_in_every_context(one):

@@ -82,11 +82,11 @@ class Project:
             at = f"2026-05-{1 + self.sessions % 27:02}T09:{number:02}:00.000Z"
             common = {"sessionId": session, "cwd": self.place(step), "timestamp": at}
             id = f"t{session[:8]}-{number}"
-            use = {
-                "type": "tool_use",
-                "id": id,
-                **dict(zip(("name", "input"), name_call(step), strict=True)),
-            }
+            tool, given = self.call(step)
+            if tool == "Read" and not step.failed:  # a place is named only while it exists
+                Path(given["file_path"]).parent.mkdir(parents=True, exist_ok=True)
+                Path(given["file_path"]).touch()
+            use = {"type": "tool_use", "id": id, "name": tool, "input": given}
             said = [{"type": "text", "text": "Next."}, use]
             yield {"type": "assistant", "uuid": f"a{id}", **common, "message": {"role": "assistant", "content": said}}  # fmt: skip
             output = self.localise(step)
@@ -99,10 +99,14 @@ class Project:
         text = step.output.replace("{project}", str(self.folder))
         return f"Exit code 1\n{text}" if step.failed and step.command else text
 
+    def call(self, step: Step) -> tuple[str, dict]:
+        tool, given = name_call(step)
+        return tool, {k: v.replace("{project}", str(self.folder)) for k, v in given.items()}
+
     def ask(self, step: Step) -> str:
         from bethink.hooks.run import run
 
-        tool, given = name_call(step)
+        tool, given = self.call(step)
         message = {"session_id": self.name_session(), "cwd": self.place(step)}
         if step.tool and step.failed:
             message |= {"tool_name": tool, "tool_input": given, "error": self.localise(step)}

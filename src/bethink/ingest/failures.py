@@ -831,7 +831,7 @@ def _is_module_of(old: str, new: str) -> bool:
 
 
 def adds_options(old: str, new: str) -> list[str]:
-    """Return the options by which a command has more than another, and nothing else; none if it differs otherwise."""
+    """Return the options that a command adds to another, or none if it differs in anything else."""
     before, after = old.split(), new.split()
     added = [word for word in after if word not in before]
     options = [word for word in added if word.startswith("-")]

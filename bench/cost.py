@@ -6,7 +6,8 @@
     python bench/cost.py --write                 also replace the table in docs/concepts/speed.md
     python bench/cost.py --check                 compare with that table, row by row; half a minute at most
 
-Cold rows start a process, as an agent or a shell does, and count its user and system time. Warm rows repeat a call inside a fresh
+Cold rows start a process, as an agent or a shell does, and count its user and system time; its modules are compiled, as after an
+installation. Warm rows repeat a call inside a fresh
 process. Everything runs in a temporary home with the packaged models. Milliseconds depend on the machine: compare rows within one
 run, or with the row `calibration`, a fixed piece of work that uses the processor as Bethink does but none of its code. `--check`
 compares the ratio of each row to the calibration next to it with the ratio in the table.
@@ -133,6 +134,9 @@ def prepare(folder: Path, size: int, really: int = 300) -> Setting:
     (project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     environment = {**os.environ, "BETHINK_HOME": str(home), "HOME": str(folder)}
     environment["BETHINK_HOOK_HELPER"] = "false"
+    # As `pip` installs it: compiled. A checkout in which Python may write nothing compiles a third of Bethink at each start.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    environment["PYTHONPYCACHEPREFIX"] = str(folder / "compiled")
     os.environ.update({"BETHINK_HOME": str(home)})
     with Bethink(directory=project) as memory:
         fill_scope(memory, size, really=really)

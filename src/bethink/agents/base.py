@@ -70,7 +70,10 @@ _VERDICT = compile_late(
     r"^test result: FAILED|^error: (?:could not compile|test failed)|^error\[E\d{4}\]|^\S{1,200}: error TS\d{1,5}:|^Found [1-9]\d{0,4} errors? in \d"
     r"|^=+ .{0,100}\b[1-9]\d{0,5} failed\b.{0,100} =+$|^FAILED \S{1,200}::|^FAIL\t\S{1,200}|^--- FAIL: |^\s{0,4}Tests?:?\s{1,8}[1-9]\d{0,5} failed"
     r"|^\s{1,8}[1-9]\d{0,5} failing$|^npm (?:ERR!|error) (?!code)|^\s?ELIFECYCLE|^make(?:\[\d\])?: \*\*\* |^✖ [1-9]\d{0,5} problems? \([1-9]"
-    r"|^error during build:|^error: externally-managed|^ERROR: (?:Could not|No matching|Package ')|^Traceback \(most recent call last\):\n(?:[ \t].{0,400}\n){1,200}\w[\w.]{0,80}(?:Error|Exception|Exit)\b|^BUILD FAILED|^FAILURE: Build failed|^\S{0,60}:? ?(?:line \d{1,5}: )?\S{1,60}: command not found$|^sh: \d{1,4}: \S{1,60}: not found$|^fatal: ",
+    r"|^error during build:|^error: externally-managed|^ERROR: (?:Could not|No matching|Package ')|^Traceback \(most recent call last\):\n(?:[ \t].{0,400}\n){1,200}\w[\w.]{0,80}(?:Error|Exception|Exit)\b|^BUILD FAILED|^FAILURE: Build failed|^\s{0,8}(?:Test Files|Test Suites:|Errors)\s{1,8}[1-9]\d{0,5} (?:failed|error)|^⎯{1,40} Unhandled |^Found [1-9]\d{0,4} errors?\.$|^[1-9]\d{0,4} issues:$"
+    r"|^error: (?:failed to push|pathspec |cannot (?:pull|rebase)|gpg failed|Your local changes|unknown option|unexpected argument|unrecognized)|^ ! \[(?:remote )?rejected\]|^CONFLICT \("
+    r"|^GraphQL: |^(?:pull request|issue) create failed|^psql: error: |^FATAL ERROR: |^[Ee]rror: Cannot find (?:module|package) |^\s{0,2}[1-9]\d{0,5} fail$|^(?:ERROR: )?Cannot connect to the Docker daemon|^Error response from daemon: "
+    r"|^Error from server \(|^The connection to the server \S{1,80} was refused|^ ?ERR_PNPM_[A-Z_]{4,40}  |^Segmentation fault|^\S{0,60}:? ?(?:line \d{1,5}: )?\S{1,60}: command not found$|^sh: \d{1,4}: \S{1,60}: not found$|^fatal: ",
     re.MULTILINE,
 )
 _OUTPUT = 8_000  # characters of a tool's output that are looked at, at either end
@@ -262,7 +265,7 @@ def hash_words(text: str) -> frozenset[str]:
 
 
 class Fields(Json):
-    """A JSON object: what is missing, or of another type than was asked for, is an empty value."""
+    """A JSON object whose missing or wrongly typed members read as empty values."""
 
     def text(self, key: str) -> str:
         value = self.get(key)
@@ -331,7 +334,7 @@ def _clean_name(text: str, length: int) -> str | None:
 
 
 def as_time(value: object) -> datetime | None:
-    """An ISO time, or seconds, milliseconds or microseconds since 1970, in UTC. What is no time is None."""
+    """An ISO time, or seconds, milliseconds or microseconds since 1970, in UTC. None for anything else."""
     try:
         if isinstance(value, str):
             found = datetime.fromisoformat(value)

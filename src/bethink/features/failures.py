@@ -7,17 +7,37 @@ import re
 from typing import NamedTuple
 
 from bethink.api import Bethink
-from bethink.ingest.commands import name_job, name_program
-from bethink.ingest.failures import CODE, FLAKY, Failure, as_count, find_files
+from bethink.ingest.causes import list_blanks
+from bethink.ingest.commands import name_job, name_program, strip_command
+from bethink.ingest.failures import (
+    CODE,
+    FLAKY,
+    Failure,
+    adds_options,
+    as_count,
+    edits_settings,
+    find_files,
+    normalise_error,
+)
 from bethink.ingest.tools import EDIT_CONFLICT, TOOL_KINDS
 from bethink.model import TRUST, Memory
 
 # Least confidence of a fix that is shown: below, it failed as often as it helped. By hand.
 _SURE = 0.5
-# Errors that pass by themselves.
-_PASSING = re.compile(
-    r"timed? ?out|ETIMEDOUT|ECONNRESET|socket hang up|temporar|too many requests|rate limit|HTTP 5\d\d|\b50[234]\b|index\.lock|EBUSY|connection reset",
+_FLAKY = 2  # unchanged passes that show a failure to be flaky; once tells nothing
+# Marks by which an edit lets a rule pass, so that the same rule passes elsewhere too.
+_ALLOWS = re.compile(
+    r"#!?\[allow\(|noqa|nolint|eslint-disable|biome-ignore|type: ignore|ts-expect-error|pylint: disable|rubocop:disable|@SuppressWarnings|NOSONAR"
+)
+# Mistakes in a file itself, of which its edit says nothing about other files.
+_SYNTAX = re.compile(
+    r"syntax ?error(?!: cannot use)|unexpected (?:token|end|character)|parse error|not valid json",
     re.IGNORECASE,
+)
+_NAME = re.compile(r"\b(?:[a-z]{2,40}[A-Z]\w{1,40}|[a-z]{2,40}_\w{2,40})\b")
+# Codes of rules that a linter's configuration settles; compilers have none.
+_RULE = re.compile(
+    r"\b(?!TS|E\d{4}\])[A-Z]{1,4}\d{3,4}\b|\[[a-z]+(?:-[a-z]+)+\]|\s@?[\w/]{0,40}[a-z]+(?:-[a-z]+)+$"
 )
 _LOOKED = 500  # newest failures that a list reads; a bound
 
@@ -32,7 +52,7 @@ class KnownFailure(NamedTuple):
     times: int
     last: str  # ISO time, '' where the agent recorded none
     fix: str  # '' while it is unsolved
-    held: int  # how often this fix helped
+    helped: int  # how often this fix helped
     confidence: float
     session: str
     source: str
@@ -40,6 +60,7 @@ class KnownFailure(NamedTuple):
     scope: str
     open: bool = False  # unsolved, and nobody closed it
     did_not_help: int = 0  # how often the same error came again after the fix
+    causes: tuple[str, ...] = ()  # names of the cause, as other commands meet it
 
 
 def list_failures(
@@ -63,11 +84,38 @@ def find_fix(memory: Bethink, failure: Failure) -> KnownFailure | None:
         known = as_failure(one)
         if known.fix and known.confidence >= _SURE and fits(known, failure):
             return known
+    if not failure.causes:
+        return None
+    for one in memory.store.find_failures_by_cause(failure.causes, wanted):
+        known = as_failure(one)
+        if known.fix and known.confidence >= _SURE and fits_cause(known, failure):
+            return known
     return None
+
+
+def fits_cause(known: KnownFailure, failure: Failure) -> bool:
+    """Return True if a fix of the same cause, worded differently or for another name, may help here."""
+    if known.cause == FLAKY or known.fix.startswith(("ran it in ", "the shell was in ")):
+        return False
+    if set(known.causes) & set(failure.causes) and not failure.causes[0].startswith("like:"):
+        edited = known.fix.startswith("edited ") and not edits_settings(known.fix)
+        return not edited and fits(known, failure)
+    # The wording is the same for another name: the fix must not depend on the name.
+    names = list_blanks(known.error)
+    correction = _read_correction(known.fix)
+    kept = set(known.command.split()) if correction else set()
+    fix = " ".join(word for word in (correction or known.fix).split() if word not in kept).lower()
+    if any(name.lower() in fix for name in names):
+        return False
+    if failure.kind in CODE or known.cause in CODE:
+        return edits_settings(known.fix) and bool(_RULE.search(known.error))
+    return fits(known, failure)
 
 
 def fits(known: KnownFailure, failure: Failure) -> bool:
     """Return True if a known fix may help with this failure; an edit of code hardly ever does."""
+    if _is_other_address(known, failure):
+        return False
     if (folder := known.fix.removeprefix("ran it in ")) != known.fix:
         return posixpath.basename(failure.place.rstrip("/")) != folder
     if (folder := known.fix.removeprefix("the shell was in ")) != known.fix:
@@ -75,13 +123,34 @@ def fits(known: KnownFailure, failure: Failure) -> bool:
     if known.cause in TOOL_KINDS:
         return known.cause != EDIT_CONFLICT or known.times > 1
     if known.cause == FLAKY:
-        return bool(_PASSING.search(failure.error)) or known.held > 1
+        return known.helped >= _FLAKY
     if known.fix.endswith(" instead"):
         return _is_same_correction(known, failure)
     if known.cause in CODE and known.fix.startswith("edited "):
         files = find_files(known.error)
-        return known.held > 1 or bool(files and files == find_files(failure.error))
+        same = bool(files and files == find_files(failure.error)) and bool(
+            _find_names(known.fix) & _find_names(failure.error)
+        )
+        settled = edits_settings(known.fix) and not _SYNTAX.search(known.error)
+        general = settled or bool(_ALLOWS.search(known.fix))
+        return known.helped > 1 or general or same
     return True
+
+
+def _find_names(text: str) -> set[str]:
+    """Names of a program's own things: `listTracks`, `round_half`."""
+    return set(_NAME.findall(text))
+
+
+def _is_other_address(known: KnownFailure, failure: Failure) -> bool:
+    """Return True if nothing but a port tells two errors apart, and the ports differ."""
+    ours, theirs = (
+        {one for one in causes if re.match(r"(?:port|service):", one)}
+        for causes in (known.causes, failure.causes)
+    )
+    words = re.findall(r"[^\W\d_]{3,}", re.sub(r"<\w+>", "", normalise_error(failure.error)))
+    job = name_job(known.command) == name_job(failure.command)
+    return bool(ours and theirs) and not ours & theirs and not job and len(words) < 4
 
 
 def _is_same_correction(known: KnownFailure, failure: Failure) -> bool:
@@ -89,16 +158,47 @@ def _is_same_correction(known: KnownFailure, failure: Failure) -> bool:
 
     It must do the same work, lack what the fix put in, and have what the error complained of.
     """
-    fix = known.fix.removeprefix("ran `").removesuffix("` instead")
-    if fix.endswith(f" {known.command}"):  # a variable in front
-        same = name_program(known.command) == name_program(failure.command)
-    else:
-        same = name_job(known.command) == name_job(failure.command)
+    fix = _read_correction(known.fix)
+    program = name_program(known.command) == name_program(failure.command)
+    swaps = fix.endswith(f" {known.command}") or _swaps_program(known.command, fix)
+    same = name_job(known.command) == name_job(failure.command) or _lacks_same(known, failure)
+    # What a variable does to the same error does not depend on the command.
+    same = _sets_variables(known.command, fix) or (program if swaps else same) or same
     before, after, now = (set(one.split()) for one in (known.command, fix, failure.command))
     blamed = {word for word in before - after if _is_named(word, known.error)}
     added = after - before
+    # Another value of an argument, or one more option, helps whatever the program does.
+    replaced = before - after
+    same = same or (program and bool(replaced and replaced <= now))
+    same = same or (program and bool(adds_options(known.command, fix)))
     done = bool(added) and added <= now
     return same and not done and all(_is_named(word, failure.error) for word in blamed)
+
+
+def _read_correction(fix: str) -> str:
+    """Return the command of "ran `…` instead", '' of another fix."""
+    found = re.fullmatch(r"ran `(.+)`(?: in \S+)? instead", fix)
+    return found[1] if found else ""
+
+
+def _sets_variables(command: str, fix: str) -> bool:
+    return fix.endswith(f" {command}") and all(
+        "=" in one for one in fix.removesuffix(command).split()
+    )
+
+
+def _swaps_program(command: str, fix: str) -> bool:
+    """Return True if a fix starts another program on the same arguments: `npx tsx x.ts` for `node x.ts`."""
+    program, *things = strip_command(command).split()
+    other = strip_command(fix).split()
+    return bool(things) and other[0] != program and other[-len(things) :] == things
+
+
+def _lacks_same(known: KnownFailure, failure: Failure) -> bool:
+    """Return True if both commands start a program that is not there: `timeout 60 npm test`."""
+    names = {one.removeprefix("command:") for one in failure.causes if one.startswith("command:")}
+    started = (set(one.split()) for one in (known.command, failure.command))
+    return bool(names.intersection(*started))
 
 
 def _is_named(word: str, error: str) -> bool:
@@ -107,6 +207,7 @@ def _is_named(word: str, error: str) -> bool:
 
 def as_failure(one: Memory) -> KnownFailure:
     metadata = one.metadata
+    causes = metadata.get("causes")
     return KnownFailure(
         one.id,
         str(metadata.get("command") or one.summary),
@@ -123,4 +224,5 @@ def as_failure(one: Memory) -> KnownFailure:
         one.scope,
         not one.answered,
         as_count(metadata.get("did_not_help")),
+        tuple(map(str, causes)) if isinstance(causes, list) else (),
     )

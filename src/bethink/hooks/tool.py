@@ -36,10 +36,12 @@ def find_failure(hook: Hook, call: ToolCall) -> Failure | None:
     if not call.command or (not call.failed and not shows_failure(call.output)):
         return None
     from bethink.ingest.failures import read_failure, read_runs
+    from bethink.ingest.redact import redact
 
     command = clean(shorten_command(call.command))
     event = ToolEvent(command=command, directory=hook.directory)
     event = finish_event(event, call.output, call.failed)
+    event = event._replace(command=redact(command).text, output=redact(event.output).text)
     failed = [run for run in read_runs(event) if run.passed is False]
     return read_failure(failed[0], event) if failed else None
 
@@ -88,6 +90,7 @@ def recall_for_calls(hook: Hook, memory: Bethink) -> Context:
 
 def _find_fix(hook: Hook, call: ToolCall, memory: Bethink) -> tuple[str, str] | None:
     from bethink.features.failures import find_fix
+    from bethink.ingest.failures import FLAKY
 
     failure = find_failure(hook, call)
     known = find_fix(memory, failure) if failure else None
@@ -96,19 +99,24 @@ def _find_fix(hook: Hook, call: ToolCall, memory: Bethink) -> tuple[str, str] | 
     if _runs_fix(call.command, known.fix) or _is_gone(memory, known.fix):
         return None
     where = f", session {known.session[:8]}" if known.session else ""
+    if known.cause == FLAKY:
+        count = f"{known.helped} times, last {known.last[:10]}{where}"
+        return known.id, f"Flaky: the same command passed unchanged after this error ({count})"
     return known.id, f"This error was fixed before ({known.last[:10]}{where}): {known.fix}"
 
 
 def _runs_fix(line: str, fix: str) -> bool:
     """Return True if a shell line runs the command of a fix already."""
     steps = {clean_command(one) for _, members in split_line(line) or () for one in members}
-    return bool(steps.intersection(re.findall(r"`([^`]+)`", fix)))
+    return any(steps.issuperset(one.split(" && ")) for one in re.findall(r"`([^`]+)`", fix))
 
 
 def _is_gone(memory: Bethink, fix: str) -> bool:
     """Return True if a fix names the place of a file that is not there any more."""
-    place = re.fullmatch(r"it is at `([^`]+)`", fix)
-    return place is not None and not (memory.project.worktree / place[1]).exists()
+    from bethink.ingest.tools import find_place
+
+    place = find_place(fix)
+    return bool(place) and not (memory.project.worktree / place).exists()
 
 
 def _find_rule(hook: Hook, call: ToolCall, memory: Bethink) -> tuple[str, str] | None:

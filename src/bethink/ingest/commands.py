@@ -47,6 +47,11 @@ RUNNERS = tuple(
         "nix develop -c",
     )
 )
+# Programs without a word that says what they do: what follows is a file or a value.
+_SINGLE = frozenset(
+    "tsc tsx eslint prettier jest mocha pytest mypy pyright black flake8 pylint rustc gofmt javac kotlinc rspec rubocop phpunit phpstan "
+    "psql mysql sqlite3 redis-cli ninja shellcheck hadolint protoc".split()
+)
 _INTERPRETERS = ("python", "python3", "node", "ruby", "php", "bash", "sh")
 _ARGUMENT = re.compile(r"[/.=\\*\d'\"]")
 _KEYWORDS = re.compile(
@@ -54,6 +59,14 @@ _KEYWORDS = re.compile(
 )
 _ASSIGNMENT = re.compile(
     r"\w{1,60}=(?:'[^']{0,400}'|\"[^\"]{0,400}\"|\$\([^)]{0,400}\)|[^\s'\"$]|\$(?!\()){0,400}(?:\s+|$)"
+)
+_GROUP = re.compile(r"\(([^()]{1,2000})\)(?: ?2>&1)?")
+_SHELL = re.compile(r"(?:/usr)?(?:/bin/)?(?:ba|z|da)?sh -l?c (['\"])([^'\"]{1,2000})\1\s*")
+_STRING = re.compile(r"'[^']{0,4000}'|\"[^\"]{0,4000}\"")
+_TO_FILE = re.compile(r"(?:^|[^<>&\d=-])>{1,2}\s?(?!/dev/|/tmp/|&)[\w./~$-]")
+_PLACES = re.compile(
+    r"^(pnpm|npm|yarn|bun|make|git|cargo|go|turbo|nx|mvn|docker compose|kubectl|uv|poetry)"
+    r"(?: (?:--filter|-F|--workspace|-w|--prefix|-C|--dir|--cwd|--directory|--project|-pl|-n|--namespace|--context)[= ]\S{1,200}| workspace \S{1,200}){1,4}(?= )"
 )
 _REDIRECTION = re.compile(r"[12&]?>>?\s?&?(?:/dev/null|\d|[^\s;&|]{1,200})|<\s?/dev/null")
 
@@ -123,6 +136,19 @@ def split_line(text: str) -> list[tuple[str, list[str]]] | None:
     return None if quote or script else steps
 
 
+def unwrap_line(text: str) -> str:
+    """Return the line inside of `( … )` or `bash -c '…'`, or else the line."""
+    found = _GROUP.fullmatch(text.strip())
+    inner = found[1].strip() if found else ""
+    found = None if inner else _SHELL.fullmatch(text.strip())
+    return inner or (found[2] if found else text)
+
+
+def writes_file(step: str) -> bool:
+    """Return True if a step puts its output into a file that stays."""
+    return bool(_TO_FILE.search(_STRING.sub("''", step)))
+
+
 def clean_command(command: str) -> str:
     """Drop redirections and extra blanks. Assignments stay: another variable makes another command."""
     return " ".join(_REDIRECTION.sub("", f" {command}").split())
@@ -163,13 +189,20 @@ def name_family(command: str) -> str:
         return " ".join([program, *rest[:2]])
     if program not in _INTERPRETERS:  # what follows is a file or a value, not a verb
         rest = [word for word in rest[:2] if not _ARGUMENT.search(word)] + rest[2:]
+    if program in _SINGLE:
+        return program
     deep = program in ("gh", "glab", "docker", "aws", "gcloud")
     return " ".join([program, *rest[: 2 if deep else 1]]) if program in PROGRAMS else program
 
 
+def drop_places(command: str) -> str:
+    """Return a command without its options for a place: `pnpm exec tsc` for `pnpm --filter web exec tsc`."""
+    return _PLACES.sub(r"\1", command)
+
+
 def name_job(command: str) -> str:
     """The work of a command under any runner: `pytest` for `uv run pytest`."""
-    words = strip_command(command).split()
+    words = drop_places(strip_command(command)).split()
     for runner in RUNNERS:
         if words[: len(runner)] == list(runner) and len(words) > len(runner):
             words = words[len(runner) :]

@@ -94,7 +94,7 @@ CHECKED = ("passed", "failed")  # outcomes of tests and checks
 MENDED_KINDS = ("todo", "problem")  # kinds that work settles
 OPEN_TASK = ("open", "doing")  # states of an item of an agent's task list that is not done
 MOST_TASKS = 100  # open to-dos of a session that its task list may close; a bound on time
-MOST_REPORTS = 12  # commits and reports of a page that may complete a to-do
+MOST_COMPLETING = 12  # commits and reports of a page that may complete a to-do
 FILES_PER_TURN = 8  # files of a turn that it is filed under; by hand
 # Confidence of an idea that the model calls firm, or not. By hand.
 FIRM_CONFIDENCE, TENTATIVE_CONFIDENCE = 0.9, 0.6
@@ -649,7 +649,7 @@ def _find_reports(spoken: Sequence[NewTurn]) -> list[tuple[str, Memory]]:
         commits = [fact.name for fact in one.turn.work if fact.what == "commit"]
         reports = read_report(one.memory.content).done if one.speaker == "assistant" else ()
         found += [(text, one.memory) for text in (*commits, *reports)]
-    return [(text, turn) for text, turn in found if not BEGINS_WORK.holds(text)][-MOST_REPORTS:]
+    return [(text, turn) for text, turn in found if not BEGINS_WORK.holds(text)][-MOST_COMPLETING:]
 
 
 def _keep_idea(recipe: Recipe, idea: Idea, one: NewTurn, topics: Topics, number: int) -> Memory:

@@ -15,14 +15,18 @@ from functools import partial
 from typing import NamedTuple
 
 from bethink.agents.base import shows_failure
+from bethink.ingest.causes import CAUSE_KINDS, name_causes
 from bethink.ingest.commands import (
     PROGRAMS,
     clean_command,
+    drop_places,
     name_family,
     name_job,
     name_program,
     split_line,
     strip_command,
+    unwrap_line,
+    writes_file,
 )
 from bethink.ingest.tools import (
     EDIT_CONFLICT,
@@ -43,21 +47,33 @@ _QUERIES = compile_late(
     r"|pnpm (?:outdated|audit|why|ls|list)|pip3? show|(?:docker|kubectl) (?:inspect|ps|logs|get|describe)|systemctl (?:status|is-active|cat)"
     r"|brew list|node -e|node -p|python3? -c|ruby -e|php -r)\b"
 )
+# Errors of a question that was not answered at all.
+_UNANSWERED = compile_late(
+    r"^(?:fatal|error|psql: error|Error from server|Error response from daemon|An error occurred)\b|refused|command not found|permission denied|not accessible|in progress|HTTP 40[13]",
+    re.IGNORECASE,
+)
 # Commands that change nothing, so that they fix nothing.
 _LOOKS = compile_late(
-    r"(?:ls|cat|bat|head|tail|less|grep|egrep|rg|ag|fd|find|tree|wc|file|stat|which|type|echo|printf|pwd|date|whoami|env|printenv|sleep|true"
+    r"(?:ls|cat|bat|head|tail|less|more|grep|egrep|rg|ag|fd|find|tree|wc|file|stat|which|type|command -v|echo|printf|pwd|date|whoami|id|groups|env|printenv|sleep|true"
+    r"|readlink|realpath|basename|dirname|uname|hostname|nproc|locale|xxd|hexdump|od|strings|nm|ldd|otool|md5sum|sha\d{1,3}sum|shasum|column|tac|nl|paste|comm|ss|netstat|dig|nslookup"
+    r"|pgrep|free|ip|ifconfig|dpkg -[lLsS]|apt(?:-cache)? (?:list|show|search|policy)"
     r"|false|test|\[|diff|cmp|du|df|ps|lsof|jq|yq|awk|sort|uniq|cut|tr|sed(?! -i| --in-place)|curl|wget|ping|man|history|wait"
-    r"|git (?:diff|grep|log|show|status|rev-parse|rev-list|merge-base|ls-remote|ls-files|ls-tree|check-ignore|branch(?: -[avlr]+| --\S+)*$|remote -v"
+    r"|git (?:diff|grep|log|show|status|rev-parse|rev-list|merge-base|ls-remote|ls-files|ls-tree|check-ignore|branch(?: -[avlr]+| --\S+)*$|remote(?: -v| show| get-url|$)|stash list|tag(?: -l|$)"
     r"|config --get|cat-file|describe|reflog|blame|worktree list|fetch)"
-    r"|gh (?:pr (?:view|list|diff|checks|status)|issue (?:view|list)|run (?:view|list|watch)|api|auth status|search|repo view)"
-    r"|(?:npm|pnpm|yarn) (?:ls|list|view|why|outdated|audit|-v|--version)|(?:docker|kubectl) (?:ps|logs|inspect|images|get|describe)"
+    r"|gh (?:pr (?:view|list|diff|checks|status)|(?:issue|release|workflow|repo|project) (?:view|list)|(?:label|secret|variable) list|run (?:view|list)|api|auth status|search)"
+    r"|(?:npm|pnpm|yarn) (?:ls|list|view|why|outdated|audit|whoami|root|prefix|config (?:get|list)|-v|--version)|(?:docker|kubectl) (?:ps|logs|inspect|images|info|get|describe|config)"
+    r"|docker (?:compose|network|volume|container|image) (?:ps|logs|config|ls|inspect)|helm (?:history|list|status|get)|terraform (?:show|output|state list)|aws (?:sts|s3 ls|\S+ (?:describe|list|get)-\S+)"
+    r"|pip3? (?:list|show|freeze|check)|uv (?:pip (?:list|show|tree)|tree)|poetry (?:show|env info)|cargo (?:tree|metadata|search)|go (?:list|env|doc)|brew (?:list|info|search)|rustup show|nvm (?:ls|list|current)"
+    r"|xcrun simctl list|adb devices|supabase status|systemctl status|redis-cli ping"
     r"|\S+ (?:--version|-v|-V|--help|version))(?:\s|$)"
 )
 # Steps that only set the stage for the next one.
 _STAGE = compile_late(
-    r"(?:cd|pushd|popd|export|set|source|\.|echo|printf|sleep|true|mkdir|:|umask|ulimit|unset|alias|shopt|nvm use)(?:\s|$)"
+    r"(?:cd|pushd|popd|export|set|source|\.|echo|printf|sleep|true|mkdir|:|umask|ulimit|unset|alias|shopt|nvm use|fnm use)(?:\s|$)"
 )
-_CHANGING_STAGE = ("export ", "cd ", "source ", "mkdir ")
+# Those among them that change the environment of what follows, and those that a fix may consist of.
+_ENVIRONMENT = ("export ", "source ", ". ", "unset ", "set -a", "set +a", "nvm use", "fnm use")
+_CHANGING_STAGE = (*_ENVIRONMENT, "cd ", "mkdir ")
 _FILTERS = frozenset(
     "tail head cat tee sort wc sed less more column tac nl fold uniq cut tr".split()
 )
@@ -76,11 +92,23 @@ _NOISE = compile_late(
     r"|.{0,40}(?:0 errors?\b|0 fail|no errors)|hint:|Error: Process completed|> |\$ |Waiting |.{0,60}Deprecation|.*DEPRECATED|.*DEPRECATION)",
     re.IGNORECASE,
 )
+# Lines of known tools that say which step failed, but not why: another line with an error says more.
+_SUMMARY = compile_late(
+    r"(?:error: )?(?:linking with|failed to run custom build command|could not compile|failed to compile|subprocess-exited-with-error|metadata-generation-failed)"
+    r"|(?:\[ERROR\] )?Failed to execute goal|.{0,10}(?:COMPILATION ERROR|BUILD (?:FAILURE|FAILED))|FAILURE: Build failed|Execution failed for task|Could not determine the dependencies of"
+    r"|A problem occurred|ERROR: (?:Failed building wheel|Could not build wheels)|ERROR: failed to (?:build|solve): process|.{0,80}is locked to version|(?:E\s+)?ImportError while importing test module"
+    r"|(?:ERROR |_+ )(?:collecting )?\S{1,200}\.py\b[^:]{0,40}$|Interrupted: \d|.{0,4}Oops! Something went wrong|Failed to compile|Build failed because|Build error occurred"
+    r"|Jest encountered an unexpected token|.{0,4}Test suite failed to run|.{0,20}Failed to launch the browser|.{0,4}Unhandled (?:Errors?|Rejections?)|An error occurred while installing"
+    r"|.{0,10}(?:Gem::Ext::BuildError|extconf\.rb failed)|Your (?:lock file does not contain|requirements could not be resolved)|.{0,20}errors occurred!|ninja: build stopped|FAILED: \S{1,200}$"
+    r"|FAIL\s+\S{1,200}$|× .{0,200} did not run successfully|╰─>|husky - |.{0,12}hook .{0,20}(?:failed|declined)|error: failed to push some refs|.{0,10}(?:Error )?code: [A-Z]?\d|Something went wrong|throw err|.{0,6}(?:Failed|Error)$"
+    r"|Prisma schema (?:loaded|validation)|(?:Error: )?Prisma schema validation|FATAL: command failed|.{0,40}returned a non-zero|Error: Command failed|.{0,60}(?:has been updated|no tests ran)",
+    re.IGNORECASE,
+)
 _STRONG = compile_late(
-    r"\.(?:go|rs|c|cc|cpp|h|java|kt|swift|zig):\d+:\d+: |(?:^|[\s:(\]])(?:fatal:|error:|error\[|error\s+TS\d|error \w+:|ERROR\b|panic:|panicked at|npm (?:ERR!|error) |Traceback|\w{0,60}(?:Error|Exception)(?::| \[)"
+    r"\.(?:go|rs|c|cc|cpp|h|java|kt|swift|zig):\d+:\d+: |(?:^|[\s:(\]])(?:fatal:|error:|error\[|error\s+TS\d|error \w+:|ERROR\b|FATAL\b|panic:|panicked at|npm (?:ERR!|error) |Traceback|\w{0,60}(?:Error|Exception)(?::| \[)"
     r"|AssertionError|FAIL\b|FAILED\b|✖|✗|✘|× |E\s{3,}\w)|command not found|: not found$|No such file or directory|Permission denied"
     r"|unknown (?:flag|option|command|shorthand|json field)|Unknown JSON field|(?:un)?recognized (?:argument|option)|is not recognized|address already in use|refused"
-    r"|\[(?:remote )?rejected\]|^CONFLICT|did not match any|^Diff in |[Ww]ould reformat|Code style issues|No rule to make target|is (?:not|already) |cannot |can't |could not |couldn't |unable to |not found\b|is required"
+    r"|\[(?:remote )?rejected\]|^CONFLICT|did not match any|^Diff in |[Ww]ould reformat|Code style issues|No rule to make target|files were modified by this hook|is (?:not|already) |[Cc]annot |[Cc]an't |[Cc]ould not |[Cc]ouldn't |[Uu]nable to |not found\b|is required"
 )
 _GO_CAUSE = compile_late(r"\w{1,100}_test\.go:\d+: \S")
 _WEAK = compile_late(
@@ -136,9 +164,11 @@ _TESTS = compile_late(
 _CHECKS = compile_late(
     r"\b(?:build|lint|check|tsc|mypy|pyright|ruff|eslint|vale|compile|vet|clippy|fmt)\b"
 )
-CODE = ("type or lint rule", "test expectation")  # kinds that an edit of the code mends
+# Commands that name a tool without running it: `pnpm add vitest`.
+_FETCHES = compile_late(r"^\S{1,20} (?:add|install|i|remove|uninstall|upgrade|update)\b")
+CODE = ("type or lint rule", "test expectation")  # kinds that an edit of the code fixes
 FLAKY = "flaky"
-# Kinds that no other wording of the command mends.
+# Kinds that no other wording of the command fixes.
 _NOT_BY_WORDING = (*CODE, "permission", "service not running", "port in use")
 # Kinds that lie in what a command needs, not in the code that it works on.
 _SURROUNDINGS = (
@@ -149,8 +179,12 @@ _SURROUNDINGS = (
     "wrong flag",
 )
 _WORKS = compile_late(r"lint|test|fmt|format|check|build|type")
+# Options with which a check passes because it checks less.
+_NARROWS = compile_late(
+    r"(?:^| )(?:-[a-zA-Z]\b|--?(?:grep|filter|test|ignore|deselect|exclude|skip|only|last|lf|ff|bail|watch|related|changed|quiet|silent|version|help|list|dry|pass|no-|max-warn|exit|allow|shard))"
+)
 _RUNNERS = frozenset("npx pnpx bunx uvx pnpm npm yarn bun uv poetry pdm run exec dlx x".split())
-# Commands that may mend a kind of failure; where one of them ran, it is the fix.
+# Commands that may fix a kind of failure; if one of them ran, it is the fix.
 _REMEDIES = {
     "missing dependency": compile_late(
         r"\b(?:install|ci|add|sync|restore|bootstrap|setup|venv|get|tidy|update|upgrade|i|activate|link|use|corepack)\b"
@@ -188,8 +222,10 @@ _SYNONYMS = tuple(
     )
 )
 JOINT = " && "
+# Commands that carry a change to where it is checked, and are not the change.
+_CARRIES = compile_late(r"git (?:add|commit|push|stash)\b")
 _SETTINGS = compile_late(
-    r"\.(?:json|jsonc|toml|ya?ml|ini|cfg|conf|env|lock|properties|gradle|mod|xml)$|/\.[\w.-]+$|file$"
+    r"\.(?:json|jsonc|toml|ya?ml|ini|cfg|conf|env|lock|properties|gradle|mod|xml)$|/\.[\w.-]+$|file$|\.(?:config|setup)\.[cm]?[jt]s$|(?:conftest|noxfile)\.py$"
 )
 _REMEMBERED = 12  # changes since a failure; a bound
 _PENDING = 12  # failures of a session that wait for their fix; a bound
@@ -222,6 +258,7 @@ class Failure(NamedTuple):
     fix: str = ""
     fixed_line: int = 0
     tried: Sequence[str] = ()  # commands after which the same error came again
+    causes: Sequence[str] = ()  # names of the cause, as other commands meet it
 
     @property
     def text(self) -> str:
@@ -246,7 +283,8 @@ class Pending(NamedTuple):
 
 def read_runs(event: ToolEvent) -> list[Run]:
     """The commands of a shell line with their outcomes, as far as its exit status proves them."""
-    steps = split_line(event.command) if len(event.command) < COMMAND_LENGTH else None
+    line = unwrap_line(event.command)
+    steps = split_line(line) if len(line) < COMMAND_LENGTH else None
     if steps is None or not steps or event.failed is None:
         return [Run(clean_command(event.command), event.directory, None)]
     strict = any(re.match(r"set -\w*e", step[0]) for _, step in steps)
@@ -260,8 +298,15 @@ def read_runs(event: ToolEvent) -> list[Run]:
     runs: list[Run] = []
     for at, (_, members) in enumerate(steps):
         place = _enter(place, members[0])
-        shown, bare = clean_command(members[0]), strip_command(members[0])
+        bare = strip_command(members[0])
+        if _makes_file(members):
+            runs.append(Run(" | ".join(" ".join(one.split()) for one in members), place, None))
+            continue
         if not bare or (_STAGE.match(bare) and not bare.startswith(_CHANGING_STAGE)):
+            continue
+        shown = clean_command(members[0])
+        if runs and all(one.startswith(_ENVIRONMENT) for one in (runs[-1].command, bare)):
+            runs[-1] = Run(runs[-1].command + JOINT + shown, place, None)
             continue
         certain = at >= start and not doubtful
         if certain and len(members) > 1 and not piped:
@@ -286,21 +331,35 @@ def _find_hidden(
 
     A filter, or an `echo` of the exit status, hides the failure.
     """
-    counting = [members for _, members in steps if not _is_stage(members[0])]
+    counting = [members for _, members in steps if not _is_stage(members)]
+    runs = list(runs)
+    covered = any(joint == "||" for joint, _ in steps)
+    while len(counting) > 1 and runs and _LOOKS.match(strip_command(counting[-1][0])):
+        covered = True  # what it printed is shown afterwards: `npm test > log; tail log`
+        counting.pop()
+        runs.pop()
     if len(counting) != 1 or len(runs) != 1 + _count_moves(runs):
         return []
     members = counting[0]
     filters = [name_program(strip_command(one)) in _FILTERS | {"grep"} for one in members[1:]]
     code = _read_printed_status(event, steps, piped=len(members) > 1)
-    failed = code != 0 if code is not None else bool(filters) and shows_failure(event.output)
+    covered = covered or bool(filters)
+    failed = code != 0 if code is not None else covered and shows_failure(event.output)
     if not all(filters) or not (failed or code == 0):
         return []
     return [*runs[:-1], runs[-1]._replace(passed=not failed)]
 
 
-def _is_stage(member: str) -> bool:
-    bare = strip_command(member)
-    return not bare or bool(_STAGE.match(bare))
+def _is_stage(members: Sequence[str]) -> bool:
+    bare = strip_command(members[0])
+    return not bare or bool(_STAGE.match(bare) and not _makes_file(members))
+
+
+def _makes_file(members: Sequence[str]) -> bool:
+    """Return True for commands such as `echo x > file`, whose redirection changes something."""
+    looks = _STAGE.match(members[0]) or _LOOKS.match(strip_command(members[0]))
+    written = writes_file(members[-1]) or re.match(r"(?:sudo )?tee (?!/dev|/tmp)", members[-1])
+    return bool(looks and written)
 
 
 def _count_moves(runs: Sequence[Run]) -> int:
@@ -368,15 +427,26 @@ def _enter(place: str, step: str) -> str:
 def is_relevant(command: str, kind: str, error: str) -> bool:
     """Return True if a failure of this command is worth keeping."""
     first = strip_command(command.split(JOINT)[0])
-    if _QUERIES.match(first) and kind != "wrong flag":
+    if _QUERIES.match(first) and kind != "wrong flag" and not _UNANSWERED.search(error):
         return False
     programs = [name_program(step) for step in command.split(JOINT)]
     if programs[0] in _REMOTE:
         return False
     if programs[0] == "cd":
         return kind == "wrong directory"
-    missing = kind == "missing dependency" and programs[0] in error
-    return any(program in PROGRAMS for program in programs) or missing
+    if any(program in PROGRAMS for program in programs):
+        return True
+    looks = _LOOKS.match(first)
+    if kind == "missing dependency" and programs[0] in error:
+        return True
+    return not looks and kind not in (*CODE, "other")
+
+
+def is_central(command: str) -> bool:
+    """Return True for a command of a known tool; a failure of others is kept only with a fix."""
+    steps = command.split(JOINT)
+    query = _QUERIES.match(strip_command(steps[0]))
+    return not query and any(name_program(step) in PROGRAMS | {"cd"} for step in steps)
 
 
 # Errors
@@ -394,13 +464,22 @@ def _find_error_line(output: str) -> str:
     ]
     lines = [line for line in lines if any(map(str.isalpha, line)) and not _EXIT_LINE.match(line)]
     telling = [line for line in lines if not _NOISE.match(line)]
-    for pattern in (_STRONG, _WEAK):
-        for at, line in enumerate(telling):
+    causes = [at for at, line in enumerate(telling) if not _SUMMARY.match(line)]
+    summaries = sorted(set(range(len(telling))) - set(causes), key=lambda at: -len(telling[at]))
+    for places, pattern in (
+        (causes, _STRONG),
+        (causes, _WEAK),
+        (summaries, _STRONG),
+        (summaries, _WEAK),
+    ):
+        for at in places:
+            line = telling[at]
             if pattern.search(line) and not line.startswith("Traceback"):
                 following = telling[at + 1] if at + 1 < len(telling) else ""
                 if line.startswith("--- FAIL") and _GO_CAUSE.match(following):
                     return following
-                bare = len(re.findall(r"\w+", line)) < 3 or line.endswith(":")
+                words = len(re.findall(r"\w+", line))
+                bare = words < 3 or (line.endswith(":") and words < 8)
                 more = following if bare else ""
                 return f"{line} {more}".strip()[:_ERROR_LENGTH]
     return telling[0][:_ERROR_LENGTH] if len(telling) == 1 else ""
@@ -477,6 +556,11 @@ _NORMAL: Sequence[tuple[re.Pattern[str], str]] = [
         (r"\b(branch|tag|worktree) '[^']{1,200}'", r"\1 <name>"),
         (r"\b(current branch) \S{1,200} (?=has |is )", r"\1 <name> "),
         (r" \(did you mean [^)]{1,200}\)", ""),
+        (r"^[\w ]{1,40} failed: (?=graphql: )| \([a-z]{1,20}(?-i:[A-Z])\w{0,30}\)$", ""),
+        (
+            r"(?<![\w/])(?:feat|feature|fix|bugfix|hotfix|chore|docs|refactor|release|perf|claude|codex|copilot|dependabot|renovate)/[\w./-]{1,100}",
+            "<name>",
+        ),
         (r"\] +\S{1,200} -> \S{1,200}", "] <ref>"),
         (r"\s{1,20}", " "),
     )
@@ -508,11 +592,16 @@ def find_files(error: str) -> frozenset[str]:
 
 
 def name_kind(command: str, error: str) -> str:
-    """The kind of a failure by its error, or else by what its command does."""
+    """The kind of a failure by the cause that it names, by its wording, or else by what its command does."""
+    cause = next(iter(name_causes("", "", error, "")), "").partition(":")[0].partition(" ")[0]
+    if cause in CAUSE_KINDS:
+        return CAUSE_KINDS[cause]
     for kind, pattern in KINDS.items():
         if pattern.search(error):
             return kind
-    if _TESTS.search(command[:300]):
+    if _FETCHES.search(command[:300]):
+        return "other"
+    if _TESTS.search(command[:300]) and not _CHECKS.search(name_program(command)):
         return "test expectation"
     return "type or lint rule" if _CHECKS.search(command[:300]) else "other"
 
@@ -529,7 +618,10 @@ def read_failure(run: Run, event: ToolEvent) -> Failure | None:
     if not line or not is_relevant(run.command, kind, line):
         return None
     own = sign_error(run.command, line)
-    return Failure(run.command, run.place, _shorten(line), own, kind, event.line, event.at)
+    causes = name_causes(name_job(run.command), kind, line, normalise_error(line))
+    return Failure(
+        run.command, run.place, _shorten(line), own, kind, event.line, event.at, causes=causes
+    )
 
 
 # From a failure to its fix
@@ -569,8 +661,9 @@ def follow_events(
                 ]
                 fixed += [one for one in done if one and one.fix]
                 pending = [one for one, end in zip(pending, done, strict=True) if not end]
-            changes = JOINT not in run.command and not _LOOKS.match(strip_command(run.command))
-            if changes and run.passed is not False:
+            looks = _LOOKS.match(strip_command(run.command)) and not _makes_file([run.command])
+            whole = JOINT in run.command and not run.command.startswith(_ENVIRONMENT)
+            if not looks and not whole and run.passed is not False:
                 _note_change(pending, ["", run.command])
         pending = [one._replace(commands=one.commands + 1) for one in pending]
     return fixed, pending[-_PENDING:]
@@ -665,11 +758,17 @@ def _find_fix(one: Pending, run: Run, event: ToolEvent) -> Failure | None:
         _is_substitute(failure, run.command)
         or _is_other_environment(failure.command, run.command)
         or _is_namesake(failure, run.command)
+        or _is_module_of(failure.command, run.command)
+        or (not _is_of_kind(failure) and _is_reworded(failure.command, run.command))
     ):
-        fix = f"ran `{show_command(run.command)}` instead"
+        fix = _say_instead(failure, run)
     elif one.commands < _NEAR and _is_relocated(failure.command, run.command):
         fix = _describe_relocation(one, run)
-    elif failure.kind not in _NOT_BY_WORDING and one.commands < _NEAR:
+    elif one.commands < _NEAR and (
+        failure.kind not in _NOT_BY_WORDING
+        or not _is_of_kind(failure)
+        or _only_adds_options(failure, run.command)
+    ):
         fix = _describe_correction(one, run)
     if fix is None and failure.kind != "wrong directory" and _is_same_job(failure, run.command):
         ran = _find_remedies(one)
@@ -682,7 +781,12 @@ def _is_substitute(failure: Failure, command: str) -> bool:
     program = name_program(failure.command)
     missing = failure.kind == "missing dependency" and "command not found" in failure.error
     works = set(_WORKS.findall(program)) & set(_WORKS.findall(command))
-    return missing and program in failure.error and bool(works) and program not in command
+    before, after = (
+        {word for word in one.split()[1:] if not word.startswith("-")}
+        for one in (strip_command(failure.command), strip_command(command))
+    )
+    same = bool(works) or bool(before and before == after)
+    return missing and program in failure.error and same and program not in command.split()
 
 
 def _is_same_job(failure: Failure, command: str) -> bool:
@@ -710,6 +814,39 @@ def _is_namesake(failure: Failure, command: str) -> bool:
     return alike or any(old & group and new & group for group in _SYNONYMS)
 
 
+def _say_instead(failure: Failure, run: Run) -> str:
+    where = posixpath.basename(run.place) if run.place != failure.place else ""
+    return f"ran `{show_command(run.command)}`{f' in {where}' if where else ''} instead"
+
+
+def _is_of_kind(failure: Failure) -> bool:
+    """Return True if the error itself, and not only the command, says of what kind a failure is."""
+    return name_kind("", failure.error) == failure.kind
+
+
+def _is_module_of(old: str, new: str) -> bool:
+    """Return True if a command runs a script as a module: `python -m shop.cli` for `src/shop/cli.py`."""
+    script, module = re.search(r"\s(\S+)\.py\b", old), re.search(r" -m ([\w.]+)", new)
+    return bool(script and module and script[1].replace("/", ".").endswith(module[1]))
+
+
+def adds_options(old: str, new: str) -> list[str]:
+    """Return the options that a command adds to another, or none if it differs in anything else."""
+    before, after = old.split(), new.split()
+    added = [word for word in after if word not in before]
+    options = [word for word in added if word.startswith("-")]
+    values = [word for word in added if word not in options]
+    kept = [word for word in after if word in before] == before
+    plain = all(after[after.index(word) - 1] in options for word in values)
+    return options if kept and plain else []
+
+
+def _only_adds_options(failure: Failure, command: str) -> bool:
+    """Return True if a command is the failed one with more options, which do not leave out what failed."""
+    options = adds_options(failure.command, command)
+    return bool(options) and not (failure.kind in CODE and _NARROWS.search(" ".join(options)))
+
+
 def _is_relocated(old: str, new: str) -> bool:
     """Return True if a command is the same by another copy of its program: `.venv/bin/pip install x`."""
     before, after = (strip_command(one).split() for one in (old, new))
@@ -726,7 +863,7 @@ def _describe_relocation(one: Pending, run: Run) -> str | None:
 
 
 def _find_remedies(one: Pending) -> list[str]:
-    """The commands since a failure that may mend its kind."""
+    """The commands since a failure that may fix its kind."""
     remedy = _REMEDIES.get(one.failure.kind)
     changes = one.changes if one.cleared is None else one.cleared
     return [command for file, command in changes if remedy and not file and remedy.search(command)]
@@ -745,10 +882,7 @@ def _find_further(one: Pending, run: Run, new: Failure | None, event: ToolEvent)
         _is_reworded(failure.command, run.command) or _is_substitute(failure, run.command)
     ):
         return None
-    where = posixpath.basename(run.place) if run.place != failure.place else ""
-    place = f" in {where}" if where else ""
-    fix = f"ran `{show_command(run.command)}`{place} instead"
-    return failure._replace(fix=fix, fixed_line=event.line)
+    return failure._replace(fix=_say_instead(failure, run), fixed_line=event.line)
 
 
 def _is_reworded(old: str, new: str) -> bool:
@@ -759,7 +893,8 @@ def _is_reworded(old: str, new: str) -> bool:
 
 def _name_work(command: str) -> list[str]:
     """The program of a command behind its runners, and its arguments without options and folders."""
-    words = [word for word in strip_command(command).split() if not word.startswith("-")]
+    words = drop_places(strip_command(command)).split()
+    words = [word for word in words if not word.startswith("-")]
     while len(words) > 1 and words[0] in _RUNNERS:
         words = words[1:]
     return [posixpath.basename(word.rstrip("/")) for word in words]
@@ -785,13 +920,16 @@ def describe_fix(failure: Failure, changes: Sequence[Sequence[str]]) -> str:
                 edits.get(file, ""), change, key=partial(_count_shared, failure.error)
             )
     commands = [change for file, change in changes if not file]
+    if not _CARRIES.match(strip_command(failure.command)) or failure.kind in (*CODE, "other"):
+        made = [one for one in commands if not _CARRIES.match(strip_command(one))]
+        commands = made or commands
     remedy = _REMEDIES.get(failure.kind)
     remedies = [command for command in commands if remedy and remedy.search(command)]
     if remedies:
         return f"ran `{show_command(remedies[-1])}`"
     if failure.kind not in CODE and not (
         _TESTS.search(failure.command) or _CHECKS.search(failure.command)
-    ):  # code does not mend what git, gh or a service refuses
+    ):  # code does not fix refusals of git, gh or a service
         edits = {
             file: change
             for file, change in edits.items()
@@ -806,7 +944,7 @@ def describe_fix(failure: Failure, changes: Sequence[Sequence[str]]) -> str:
         return "edited " + " and ".join(_describe_edit(*one) for one in edits.items())
     others = [command for command in commands if not command.startswith("cd ")]
     one_job = len({name_job(command) for command in others}) == 1 and len(others) <= _FILES
-    if one_job and len(commands) == len(changes):
+    if one_job and not any(file for file, _ in changes):
         return "ran " + " and ".join(f"`{show_command(command)}`" for command in others)
     return ""
 
@@ -834,7 +972,7 @@ def _describe_correction(one: Pending, run: Run) -> str | None:
         return None
     if "\n" in run.command or len(run.command) > _TEXT:
         return None  # a separate script, which helps nobody else
-    return f"ran `{show_command(run.command)}` instead"
+    return _say_instead(failure, run)
 
 
 def _is_variant(failure: Failure, new: str) -> bool:
@@ -847,7 +985,7 @@ def _is_variant(failure: Failure, new: str) -> bool:
     looks = _LOOKS.match(strip_command(new)) and not _LOOKS.match(strip_command(old))
     if looks or set(new.split(JOINT)) <= set(steps):
         return False
-    before, after = set(old.split()), set(new.split())
+    before, after = ({word.strip("'\"") for word in one.split()} for one in (old, new))
     family = name_family(steps[-1])
     same = family == name_family(new.split(JOINT)[-1])
     plain = {word for word in before - {"&&", *family.split()} if not word.startswith("-")}
@@ -862,8 +1000,15 @@ def _is_variant(failure: Failure, new: str) -> bool:
     moved = moved or [*map(posixpath.basename, old.split())] == [
         *map(posixpath.basename, new.split())
     ]
-    kept = not targets or len(targets & after) > len(targets) / 2
+    renamed = {one for one in targets - after if any(new.startswith(f"{one}-") for new in after)}
+    kept = not targets or len(targets & after | renamed) > len(targets) / 2
     return moved or (kept and shared >= (0.4 if same else 0.6))
+
+
+def edits_settings(fix: str) -> bool:
+    """Return True if a fix is an edit of configuration alone, which other files are subject to as well."""
+    files = re.findall(r"(?:^edited |\) and |(?<=\w) and )([^\s(]+)(?= \(| and |$)", fix)
+    return bool(files) and all(_SETTINGS.search(file) for file in files)
 
 
 def as_count(value: object, least: int = 0) -> int:

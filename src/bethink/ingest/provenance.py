@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 from bethink.ingest.sentences import LIST_ITEM, find_noise, measure_width, plain, split_sentences
 from bethink.language import voices
+from bethink.language.layout import ANOTHER_AUTHOR
 from bethink.language.pattern import compile_pattern, fold_case
 from bethink.language.pointing import (
     POINTS_AT_ITSELF,
@@ -53,32 +54,6 @@ WRAPPED = 55
 INTRODUCTION_WORDS = 10  # of a sentence that does no more than announce a text; by hand
 BEHIND_COLON = 3  # words behind a colon that can be a statement; by hand
 
-# The beginning of a line that shows another author, beside what is no prose at all (`sentences.find_noise`).
-_FOREIGN = (
-    r"\s*(?:"
-    r"#{1,6}\s|[=~_-]{2,}\s*$|--\s*$|\*\*[^*]+\*\*:?(?:\s|$)|__[^_]+__:?\s*$"  # headings, rules, signatures
-    r"|[*=~_#-]{3,}\s"  # banners
-    r"|//|/\*|\*/|\*\s\S.*\*/|<!--|\"\"\"|'''|;;|--\s\S|%%"  # comments
-    r"|[{}\[\]],?\s*$|[{\[]\s*[\"'{\[]"  # data
-    r"|[\"'][\w .-]{1,40}[\"']\s*:"
-    r"|(?:[*|\\/]\s?)*[0-9a-f]{7,40}\s|commit [0-9a-f]{7,40}\b"  # commits
-    r"|(?:feat|fix|chore|docs|refactor|perf|tests?|build|ci|style|revert)(?:\([^)\n]{1,40}\))?!?:\s"
-    r"|\[?[A-Z][A-Z0-9]{1,9}-\d+\]?\s*[:|–—-]|[A-Z][A-Z0-9]{1,9}-\d{2,}\s+[A-Z\u2e80-\U0003ffff]"  # tickets
-    r"|(?:issue|pr|pull request|ticket|bug|merge request)\s#?\d+\s*[:–—-]"
-    r"|[-*+•]\s+\[[ xX]\]\s|\+\s|.{0,200}\(#\d+\)\s*$|@\w+\s+[A-Z\u2e80-\U0003ffff]"  # boxes, added lines, titles of commits, marks
-    r"|\[?\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?:\s?[ap]m)?\]?(?:\s|$)"  # times and dates
-    r"|\[?\d{1,4}[./-]\d{1,2}[./-]\d{2,4}[,\sT]"
-    r"|@[\w.-]{2,30}[:,]?\s(?=.*:\s)|<@?[\w.-]{2,30}>\s|\(\w{2,20}\)\s[A-Z\u2e80-\U0003ffff]"  # people who chat
-    r"|\S{1,40}[\w.-]*@[\w.-]+[:~][^\s]*[$#%>]|[\w~/.-]{0,40}[$❯➜]\s"  # a shell
-    r"|\w+(?:,\w+)+\s*$|\d+,\w|\d{1,3}/\s|[$\w.\[\]-]+\s?=\s?\S"  # rows, numbers of a thread, assignments
-    r"|(?:closes|fixes|resolves|refs) #?\d+|(?:Closes|Fixes|Resolves|Refs) \S*#\d+"
-    r"|(?:def|class|func|function|fn|public|private|return|SELECT|INSERT)\s\S.{0,300}(?:[({;]|\):)\s{0,4}$"
-    r"|(?:const|let|var)\s\w+\s?=|(?:import|from)\s[\w.{}]+(?:\s(?:import|as)\s\S.*|;)?$"
-    r"|\[(?!Image)[^\]\n]{1,40}\]\s+\S|@?\w[\w.-]{0,20}(?: \w[\w.-]{0,20})?\s?[>|]\s"  # tags, people who chat
-    r"|Merge (?:pull request|branch|remote)|Sent from |Get Outlook|Begin forwarded"
-    r"|https?://\S+\s*$|https?://\S+\s+[A-Z\u2e80-\U0003ffff]|(?:Re|RE|Aw|AW|Fwd|FWD|Fw|FW|Wg|WG): "
-    r")"
-)
 _COMMAND = r"\s{0,8}/[\w:.-]{1,80}[ \t]{1,8}(?=\S)"  # a slash command in front of its arguments
 _LABEL = r"\s*[*_]{0,2}(\w[^\s:]*(?: [^\s:]+){0,3}?)\s?[*_]{0,2}[:：][*_]{0,2}(?:\s|$|(?<=：))"
 _SIGNED = r"[ \t.!?。][—–~-]{1,2} ?@?[A-Z][\w.-]{1,30}(?: [A-Z][\w.-]{1,30})?[ \t]{0,4}$"
@@ -156,7 +131,7 @@ def find_probable(turn: str) -> OwnWords:
     """Return the words of a turn that were most likely typed, although nothing proves it.
 
     They are prose of some length without the structure of a text by another author, quote nobody and report nobody's words. Below such a
-    text, or a line that announces one, only sentences count in which somebody speaks of themselves; a turn that begins with one has none.
+    text, or a line that announces one, only sentences count in which the writer speaks of themselves; a turn that begins with one has none.
     """
     lines = turn[:READ_OWN_CHARACTERS].split("\n")
     own: list[str] = []
@@ -169,7 +144,7 @@ def find_probable(turn: str) -> OwnWords:
         if not text.strip():
             continue
         if noise or broken or _is_foreign(text):
-            if at == first and (noise or compile_pattern(_FOREIGN).match(text[:400])):
+            if at == first and (noise or ANOTHER_AUTHOR.holds(text[:400])):
                 break  # all of it is by another author
             behind = True
             continue
@@ -260,7 +235,7 @@ def _read_lines(turn: str) -> tuple[list[Line], str]:
 def _is_foreign(line: str) -> bool:
     """Return True for a line with the structure of a document, a chat, a ticket, a mail, a log or code."""
     head = line[:400]
-    if compile_pattern(_FOREIGN).match(head):
+    if ANOTHER_AUTHOR.holds(head):
         return True
     if voices.STAMPED_LINE.holds(head) and not speaks(head):
         return True

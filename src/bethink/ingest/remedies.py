@@ -19,12 +19,13 @@ from bethink.ingest.failures import (
     Pending,
     as_count,
     follow_events,
+    is_central,
     show_command,
 )
 from bethink.ingest.pipeline import clean_passage, make_memory
 from bethink.ingest.redact import redact, redact_value
 from bethink.ingest.tools import TOOL_KINDS
-from bethink.model import FAILURES, TRUST, Change, Entry, Filter, Memory, Passage
+from bethink.model import FAILURES, TRUST, Change, Entry, Filter, Memory, Passage, ToolEvent
 from bethink.store.places import content_hash
 
 if TYPE_CHECKING:
@@ -60,7 +61,10 @@ def remember_failures(recipe: Recipe, new_turns: Sequence[NewTurn]) -> Remedies:
     room = min(PER_PAGE, PER_SESSION - kept)
     for failure in _rank(found):
         old = known.get(failure.signature)
-        if old is None:
+        if old is None and failure.signature in fresh:
+            once = fresh[failure.signature]
+            fresh[failure.signature] = _add_to(once, failure, recipe.session)
+        elif old is None:
             memory = _make_memory(recipe, failure) if len(fresh) < room else None
             if memory:
                 fresh[failure.signature] = memory
@@ -107,7 +111,7 @@ def _follow_threads(
     found: list[Failure] = []
     by_thread = sorted(new_turns, key=lambda one: one.turn.agent or "")
     for thread, turns in groupby(by_thread, key=lambda one: one.turn.agent or ""):
-        events = [event for one in turns for event in one.turn.events]
+        events = [redact_event(event) for one in turns for event in one.turn.events]
         if not events:
             continue
         before = [_load_pending(one) for one in waiting.pop(thread, [])]
@@ -121,9 +125,19 @@ def _follow_threads(
     return found, {"waiting": waiting}
 
 
+def redact_event(event: ToolEvent) -> ToolEvent:
+    """Redact an event before anything is read from it: a part of a command may tear a `<private>` apart."""
+    return event._replace(
+        command=redact(event.command).text,
+        output=redact(event.output).text,
+        change=redact(event.change).text,
+        arguments=redact(event.arguments).text,
+    )
+
+
 def is_open_item(failure: Failure) -> bool:
     """Return True if a failure without a fix is worth keeping: of the environment, or a repeated one."""
-    if failure.kind in TOOL_KINDS:
+    if failure.kind in TOOL_KINDS or not is_central(failure.command):
         return False
     return failure.kind not in (*CODE, "other", FLAKY) or failure.times > 1
 
@@ -172,6 +186,7 @@ def _describe(failure: Failure, session: str) -> dict[str, Any]:
         "command": show_command(failure.command),
         "error": failure.error,
         "signature": failure.signature,
+        "causes": list(failure.causes),
         "cause": failure.kind,
         "fix": failure.fix,
         "times": failure.times,
@@ -202,15 +217,17 @@ def _add_to(old: Memory, failure: Failure, session: str) -> Memory:
     if not failure.fix:
         # A failure that was closed without a known fix is open again when it comes back.
         return old._replace(metadata=metadata, answered=bool(was.get("fix")) and old.answered)
-    if failure.fix != was.get("fix") and as_count(was.get("held")) > 1:
-        # A fix that held several times is not replaced by one that helped once.
+    flaky = failure.kind == FLAKY and was.get("cause") != FLAKY and was.get("fix")
+    if failure.fix != was.get("fix") and (flaky or as_count(was.get("held")) > 1):
+        # A fix that held several times is not replaced by one that helped once, and no fix by luck.
         _, other = _redact_fix(failure, {"fix": again["fix"]})
         return old._replace(metadata={**metadata, "also_fixed_by": other["fix"]}, answered=True)
     repeated = failure.fix == was.get("fix")
     helped = as_count(was.get("held")) + 1 if repeated else 1
     confidence = min(SUREST, SOLVED + STEP_PER_REPEAT * (helped - 1))
     text, metadata = _redact_fix(
-        failure, metadata | {name: again[name] for name in ("command", "error", "fix", "cause")}
+        failure,
+        metadata | {name: again[name] for name in ("command", "error", "fix", "cause", "causes")},
     )
     metadata["held"] = helped
     if repeated:

@@ -43,6 +43,22 @@ CHOOSES = Pattern(
     matches=("Use Valkey instead of Redis", "Only owners may delete", "It should be sorted"),
     rejects=("Update the docs", "Not yet"),
 )
+DECIDES = Pattern(
+    "decides, picks an option, limits the scope, or corrects a choice",
+    r"\b(?:we|i)(?:'ve| have)? (?:all |now |just |also |finally )?(?:decided|agreed|chose|opted|settled (?:on|for)|picked)\b(?!\W*\Z| it up| up)"
+    r"|\b(?:we|i)(?:'ll| will|'re going to| are going to) (?:use|keep|stick (?:with|to)|go with|stay (?:with|on))\b|\b(?:we're|we are) (?:going|sticking|staying) with\b"
+    r"|\blet'?s (?:use|keep|stick (?:with|to)|go with|stay (?:with|on))\b|\A\W*(?:decision|decided|scope|out of scope)\W{0,3}:"
+    r"|\A\W*option \w{1,2}: |\buse .{1,60}(?:, not\b| instead of\b| rather than\b)|\b(?:is|are) out of scope\b",
+    matches=(
+        "We decided to cache pages",
+        "We'll use Postgres for the queue",
+        "Option C: one crate for each",
+        "Use Valkey, not Redis",
+        "Mobile is out of scope",
+        "Let's go with the second layout",
+    ),
+    rejects=("We use it", "I picked it up", "We have not decided", "Should we use Redis?"),
+)
 STEP_OF_TASK = Pattern(
     "is done with the task at hand",
     r"\A\W*(?:wait|okay,? i approve|ok,? i approve)\b|\b(?:haha|lol)\b|\bas (?:it )?is\W*$|\b(?:do it|go ahead|proceed|continue|carry on|rerun it|run it again|no (?:code )?changes|just the (?:analysis|plan)|for now"
@@ -50,6 +66,20 @@ STEP_OF_TASK = Pattern(
     r"|commit the)\b|\(asked: .{0,200}\b(?:want me to|shall i|should i|may i|ready to)\b",
     matches=("Leave the version as is.", "Do it, and commit", "The current way is OK"),
     rejects=("Sort by name", "Never commit to main"),
+)
+ASKS_UNMARKED = Pattern(
+    "a question without its mark",
+    r"\A\W*(?:(?:no|ok(?:ay)?|and|but|so|well)\W{1,3})?(?:can|could|should|shouldn'?t|shall|would|why|is there|are there|what'?s) (?:\w+ )?(?:we|you|i|not|the|it)\b"
+    r"|\b(?:don'?t|isn'?t|aren'?t|doesn'?t|didn'?t) (?:we|you|it|they)\W*\Z",
+    matches=("Shouldn't we update the test instead", "We have another way don't we"),
+    rejects=("You should update the test", "We don't use it"),
+)
+CHATS = Pattern(
+    "begins like an answer in a chat, or as the next step of a task",
+    r"\W*(?:ok(?:ay)?|yeah|yep|nah|wait|hm+|haha|lol|oh+|ah+|woah|wow|so|and|but|now|then|again|first(?: off)?|lets?|let's|just|do|go|i|i'm|i've|i'll|we're|you|this|that|it|its|it's|fuck|god|damn)\b",
+    start=True,
+    matches=("ohhh i get it now", "Lets store the path", "Now the index is next"),
+    rejects=("The index is sorted", "Yes, the port is 80"),
 )
 STARTS_STEP = Pattern(
     "begins by ordering a step: to look, to check, to go on, to hand over",

@@ -1,11 +1,11 @@
 """Replies: assent, picks among options, and questions that only ask to go on."""
 
-from bethink.language.openers import LEAD
+from bethink.language.openers import LEAD, YES
 from bethink.language.pattern import Pattern
 
 ASSENTS = Pattern(
     "agrees, or takes up an offer",
-    r"\W{0,4}(?:y(?:es|eah|ep|up)?|ok(?:ay)?|sure|agreed|approved?|correct|exactly|right|perfect|great|good(?: idea)?|(?:looks|sounds) (?:good|right|great)"
+    rf"\W{{0,4}}(?:y|{YES}|approved?|correct|perfect|great|good(?: idea)?|(?:looks|sounds) (?:good|right|great)"
     r"|do (?:that|it|so)|go (?:ahead|for it|with (?:that|it|your recommendation))|please do|let'?s do (?:that|it)|let do that|works for me|lgtm|makes sense"
     r"|ja|genau|oui|d'accord|sí|vale|sim|да|好的?|可以|はい|いいえ)(?!\w|\W{1,3}(?:it|that|this|they|i|there)\b)",
     start=True,

@@ -21,6 +21,27 @@ NEXT_OR_OFFER = Pattern(
     matches=("Next steps: write the docs", "Done. Shall I push it?", "Remaining: the tests"),
     rejects=("The next step failed", "Should I?"),
 )
+ASKS_IN_GENERAL = Pattern(
+    "asks for whatever the user thinks or wants",
+    r"\b(?:anything|something|any) (?:else|other)\b|\banything (?:you|i)\b|\bwhat do you think\b|\b(?:makes? sense|(?:looks?|sounds?) (?:good|right|ok(?:ay)?))\W*$"
+    r"|\bhow (?:can|may) i help\b|\bwhat(?:'s| is) next\b|\bwhat would you like\b",
+    matches=("Is there anything else you'd like to automate?", "Does that make sense?"),
+    rejects=("Should the index be sorted by name?",),
+)
+ASKS_TO_DECIDE = Pattern(
+    "an agent asks the user to decide how it goes on",
+    r"\W*(?:go|go ahead|proceed|continue|ready|confirm(?:ed)?|approved?|ok(?:ay)?(?: to \w+)?|agreed?|deal)\W*\?|\W*(?:which\b|do you (?:want|prefer)|would you (?:like|prefer)|(?:should|shall|may) (?:i|we)\b|want me to"
+    r"|(?:any|what(?:'s| is) your) preference|how would you like|a or b\b)",
+    start=True,
+    matches=("Go?", "Which approach do you prefer?", "Want me to commit it?"),
+    rejects=("Can you ask Eve whether it holds?", "Is it sorted?"),
+)
+MAY_DO = Pattern(
+    "offers a further step at the end of a report",
+    r"^\W{0,8}if (?:you(?:'d)? (?:want|like|prefer|wish)|helpful|useful)[^,]{0,20},? (?:next,? |then,? )?(?:i|we)(?: can|'ll| will| could)(?: (?:also|next|now|then)){0,3} (.{8,400}?)[.?!]?$",
+    matches=("If you want, I can commit this README update to the same branch.",),
+    rejects=("If you want it, run it",),
+)
 NEXT_OR_REMAINING = Pattern(
     "names a next step, or what remains",
     rf"{_NEXT}|{_REMAINS}",
@@ -63,6 +84,14 @@ DEFERS = Pattern(
         "Zoom menu (future)",
     ),
     rejects=("Fixed in a follow-up commit", "It fails later", "I asked a follow-up question"),
+)
+
+BARE_FOLLOW_UP = Pattern(
+    "says when, and not what",
+    r"\W*(?:in|as|for) (?:a |an |its own |another )?(?:separate |later )?(?:follow-?up|pr|pull request|session|step|issue)\b[^.]{0,24}\W*$",
+    start=True,
+    matches=("In a follow-up PR, not #1067.",),
+    rejects=("In a follow-up, migrate the remaining builtins to argv",),
 )
 
 # A request for another time is not done with the answer; a reminder may be.

@@ -119,6 +119,7 @@ class Store(Reader):
     path: Any  # location of the database, as shown to users
     columns: str  # rows.COLUMNS, with the database's own way to put rows into JSON
     signature: str  # SQL for the signature of a failure, as it is indexed
+    causes: str  # SQL for the table of the causes of a failure, with the column `value`
     checks: str  # more lines of CHECKS
     deep_checks: str = ""  # those that read every row
     unreadable: tuple[type[Exception], ...] = (StoreCorrupt,)  # errors that mean damage
@@ -192,14 +193,15 @@ class Store(Reader):
         sql = f"{rows.EVENT} JOIN memories m ON m.key = h.memory WHERE m.id = ? ORDER BY h.number"
         return self._read(Event, sql, id)
 
-    def list_events(self, scopes: Scopes, limit: int) -> list[tuple[str, Event]]:
-        """Newest changes of memories in these scopes with their ids, without those that reading a source made."""
+    def list_events(self, scopes: Scopes, actor: str, limit: int) -> list[tuple[str, Event]]:
+        """Newest changes of memories by an actor, with their ids, without those that reading a source made."""
         seen = self._within("m.scope", scopes)
         sql = (
-            f"{rows.EVENT_OF} JOIN memories m ON m.key = h.memory WHERE {seen}"
-            f" AND ({rows.IS_NOTE} OR h.action NOT IN {rows.READING}) ORDER BY h.number DESC LIMIT ?"
+            f"{rows.EVENT_OF} JOIN memories m ON m.key = h.memory WHERE {seen} AND h.actor = ?"
+            # By time: a sync gives the events of other machines the newest numbers.
+            f" AND ({rows.IS_NOTE} OR h.action NOT IN {rows.READING}) ORDER BY h.at DESC, h.number DESC LIMIT ?"
         )
-        return [(row[-1], rows.read(Event, row)) for row in self.run(sql, limit)]
+        return [(row[-1], rows.read(Event, row)) for row in self.run(sql, actor, limit)]
 
     def relations(self, ids: Ids) -> list[Relation]:
         ends = (f"{rows.RELATION} WHERE {end} = ANY(?)" for end in ("source", "target"))
@@ -416,6 +418,15 @@ class Store(Reader):
             f"m.kind = 'failure' AND {self.signature} = ANY(?) AND {shown} {order}",
             list(signatures),
             *values,
+        )
+
+    def find_failures_by_cause(self, causes: Sequence[str], filter: Filter) -> Memories:
+        """Failures with one of these causes, newest first."""
+        shown, values = self._where(filter, by_key=True)
+        same = f"EXISTS (SELECT 1 FROM {self.causes} WHERE value = ANY(?))"
+        order = "ORDER BY m.updated_at DESC, m.key DESC"
+        return self._memories(
+            f"m.kind = 'failure' AND {same} AND {shown} {order}", list(causes), *values
         )
 
     def list_in_spans(self, ids: Ids, filter: Filter, limit: int) -> Keys:

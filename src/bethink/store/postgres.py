@@ -37,10 +37,10 @@ _LONGEST_NAME = 200
 _SAMPLE = 200  # rows whose average size estimates that of a table
 SIZED = "memories words vectors span_vectors history sources embedding_cache".split()
 
-# Condition for a damaged vector `v` of a model `d`.
+# Condition for a damaged vector `v` of a model `d`, with the lengths of `vectors.sound`.
 UNSOUND = (
     "v.dimensions <> d.dimensions OR vector_dims(v.data) <> d.dimensions"
-    " OR abs(vector_norm(v.data) - 1) > 0.01 AND vector_norm(v.data) > 0"
+    " OR vector_norm(v.data) > 1.01 OR vector_norm(v.data) < 0.5 AND vector_norm(v.data) > 0"
 )
 
 
@@ -218,6 +218,10 @@ class PostgresStore(FloatVectors, Store):
 
     columns = rows.COLUMNS.format("json_agg(json_build_array(e.name, e.type) ORDER BY e.id)::text")
     signature = "m.metadata::json ->> 'signature'"
+    causes = (
+        "jsonb_array_elements_text(CASE jsonb_typeof(m.metadata::jsonb -> 'causes')"
+        " WHEN 'array' THEN m.metadata::jsonb -> 'causes' ELSE '[]' END) AS cause(value)"
+    )
     checks = """
 full-text index | rebuild | {} memories, but {} are indexed. | SELECT a.n, b.n FROM (SELECT count(*) AS n FROM memories) a, (SELECT count(*) AS n FROM words) b WHERE a.n <> b.n
 full-text index | rebuild | {} spans, but {} are indexed. | SELECT a.n, b.n FROM (SELECT count(*) AS n FROM spans) a, (SELECT count(*) AS n FROM span_words) b WHERE a.n <> b.n

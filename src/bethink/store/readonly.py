@@ -43,6 +43,7 @@ class ReadStore:
         self.answers = store.answers
         self.by_entity = store.by_entity
         self.find_failures = store.find_failures
+        self.find_failures_by_cause = store.find_failures_by_cause
         self.candidates = store.candidates
         self.cosines = store.cosines
         self.embed_question = store.embed_question

@@ -29,12 +29,13 @@ from bethink.ingest.picks import (
 from bethink.ingest.provenance import find_own, find_probable
 from bethink.ingest.reports import names_remaining_work
 from bethink.ingest.sentences import LONGEST_STATEMENT, Statement, statements
-from bethink.ingest.titles import only_asks
+from bethink.ingest.titles import is_uninformative, only_asks
 from bethink.ingest.wording import contrasts, count_shared_words, other_tickets
 from bethink.judge import Judge, StatementReading, asks, describe_place
 from bethink.language.change import CHANGED_MIND
 from bethink.language.hedging import is_tentative
 from bethink.language.intents import (
+    ACKNOWLEDGES,
     ASKS_AMOUNT,
     CONCLUDES,
     CONFIRMS_MENDED,
@@ -79,6 +80,8 @@ PLAIN_CUE = 3.0
 CUE_BEGINNING = 40  # characters of a sentence in which a cue says what all of it is; set by hand
 # Share of the shorter text's words from which two texts may say the same. By hand.
 SHARED_MOST = 0.6
+# Telling words of a task that is put off and points back, up to which it does not say what it is: "I'll do it next week". By hand.
+FEW_OF_TASK = 4
 # Words of the context of a statement that the judge sees, as in its training.
 HEADING_WORDS, ABOVE_WORDS, BELOW_WORDS, ASKED_WORDS, REPLY_WORDS = 8, 20, 14, 20, 16
 
@@ -160,6 +163,7 @@ def read_ideas(
             found.append((chance, kind, each))
     kept = _keep_different(found)
     mended = _find_mended(kept, turns)
+    taken = _find_acknowledged(turns)
     return [
         Idea(
             kind,
@@ -171,18 +175,27 @@ def read_ideas(
             put_off=kind == "todo" and _is_put_off(each),
             completed=bool(each.statement.completed),
             doubtful=each.statement.doubtful,
-            closed=_is_answered(each) if kind == "question" else (kind, each.turn) in mended,
+            closed=_is_answered(each, each.turn in taken)
+            if kind == "question"
+            else (kind, each.turn) in mended,
         )
         for chance, kind, each in kept
     ]
 
 
-def _is_answered(each: PlacedStatement) -> bool:
-    """Return True if a reply is about the question's subject, or gives its count, and settles it."""
+def _is_answered(each: PlacedStatement, acknowledged: bool) -> bool:
+    """Return True if a reply settles the question: about its subject, with its count, or acknowledged."""
     asked = each.statement.core
     counted = ASKS_AMOUNT.holds(asked) and any(map(str.isdigit, each.reply))
-    named = counted or count_shared_words(asked, each.reply)
-    return bool(named) and not asks(each.reply) and not LEAVES_OPEN.holds(each.reply)
+    named = acknowledged or counted or count_shared_words(asked, each.reply)
+    settled = bool(each.reply) and not asks(each.reply) and not LEAVES_OPEN.holds(each.reply)
+    return bool(named) and settled
+
+
+def _find_acknowledged(turns: Sequence[tuple[str, str]]) -> set[int]:
+    """Return the turns of the user after whose reply the user says thanks, or that it is understood."""
+    users = [at for at, (role, _) in enumerate(turns) if role == "user"]
+    return {at for at, after in pairwise(users) if ACKNOWLEDGES.holds(turns[after][1])}
 
 
 def _find_mended(kept: Sequence[Found], turns: Sequence[tuple[str, str]]) -> set[tuple[str, int]]:
@@ -304,15 +317,21 @@ def _find_own_statements(text: str, asked: tuple[str, ...], before: str = "") ->
 
 
 def _complete_short(own: Sequence[Statement], before: str) -> list[Statement]:
-    """Add what a short rule or limit is about: the sentence before it, or the end of the agent's turn."""
+    """Add what a short rule or limit is about: the sentence before it, or the end of the agent's turn.
+
+    "I'll do it next week" gets the sentence before it, too.
+    """
     found = []
     for at, each in enumerate(own):
-        short = len(content_words(each.core)) < 2 and each.text == each.core
-        if short and (RESTRICTS.holds(each.core) or STANDING.holds(each.core)):
-            above = own[at - 1] if at else None
+        above = own[at - 1] if at else None
+        whole = each.text == each.core
+        short = whole and len(content_words(each.core)) < 2
+        limits = short and (RESTRICTS.holds(each.core) or STANDING.holds(each.core))
+        waits = whole and puts_off(each.core) and POINTS_BACK.holds(each.core)
+        if limits or (waits and len(content_words(each.core)) <= FEW_OF_TASK):
             if above and above.doubtful == each.doubtful and content_words(above.core):
                 each = each._replace(text=f"{above.core} {each.core}")
-            elif not above and (reply := point_at(each.core, before)):
+            elif limits and not above and (reply := point_at(each.core, before)):
                 each = each._replace(completed=write_reply(reply))
         found.append(each)
     return found
@@ -360,6 +379,7 @@ def _is_informative(statement: Statement, speaker: str = "") -> bool:
         and ANNOUNCES_STEP.holds(statement.core)
         and not statement.core.endswith("?")
     )
+    idle = idle or (speaker == "user" and is_uninformative(statement.core))
     return statement.label != "none" and not idle and len(content_words(statement.text)) > 1
 
 

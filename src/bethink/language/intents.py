@@ -60,6 +60,14 @@ CONFIRMS_MENDED = Pattern(
     matches=("That fixed it, thanks", "It works now!", "works"),
     rejects=("It works only on Linux", "the fix does not work"),
 )
+ACKNOWLEDGES = Pattern(
+    "a user takes an answer as one",
+    r"\W{0,4}(?:(?:ah|oh|ok(?:ay)?|great|perfect)[\s,.!]{1,3}){0,2}(?:thanks?|thank you|thx|cool|nice|great|perfect|got it|i see|good to know|understood|that (?:helps|explains)"
+    r"|danke|merci|gracias|obrigad[oa]|спасибо|谢谢|ありがとう)(?!\w)",
+    start=True,
+    matches=("cool. and how do I stop it?", "Ok, thanks", "got it", "Danke!"),
+    rejects=("thankfully it failed", "No", "That is not what I asked"),
+)
 ASKS_AMOUNT = Pattern(
     "asks how much, how far, how long or when",
     r"\bhow (?:far|long|much|many|big|large|fast|often|high|old|deep|wide)\b|\b(?:what|which) (?:version|port|number)\b",

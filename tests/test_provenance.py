@@ -113,6 +113,7 @@ def test_a_doubtful_statement_is_kept_without_the_users_authority(shop):
     (kept,) = [one for one in read_turns(shop, text) if one.kind != "context"]
     assert kept.trust == TRUST["pasted"]
     assert "invoice" not in shop.start(session_id="next")
+    assert "invoice" not in shop.ask("skip rows without an invoice number?", session_id="s2")
     with shop.memory() as memory:
         assert inbox.list_queue(memory, "doubtful").items == ()
 

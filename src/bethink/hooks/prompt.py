@@ -28,6 +28,7 @@ from bethink.hooks.matching import (
     read_prompt,
     score_match,
 )
+from bethink.hooks.rules import note_gone
 from bethink.hooks.state import PERSON_SOURCES, Hook
 from bethink.ingest.redact import PRIVATE, redact
 from bethink.language.detect import is_english
@@ -155,8 +156,9 @@ def choose(
         echo = _is_echo(one, prompt_lexemes, "question" in answer.query.kinds)
         if one.id in known or one.id in shown.ids or is_untrusted_import(one):
             return False
-        if one.kind == "context" and one.trust <= TRUST["pasted"]:
-            return False  # a turn with pasted words, which nobody vouches for
+        pasted = one.kind == "context" or one.metadata.get("origin") == "pasted"
+        if pasted and one.trust <= TRUST["pasted"]:
+            return False  # pasted words, which nobody vouches for
         if one.kind == "failure":
             return False  # for the moment at which it happens again
         if echo or is_in_every_context(one):
@@ -412,7 +414,7 @@ def render_memories(
     memory: Bethink, chosen: Sequence[Memory], sought: Sought, budget: int
 ) -> Context:
     """Quote memories between marks within a token budget; each gets its share of what is left."""
-    short = memory.store.abbreviate([one.id for one in chosen])
+    short = {**memory.store.abbreviate([one.id for one in chosen]), **note_gone(memory, chosen)}
     marker = new_marker()
     frame = tokens(fence_items([], marker))
     left, quotes = budget - frame - 2, list[Quote]()
@@ -446,7 +448,8 @@ def quote(one: Memory, short: dict[str, str], text: str) -> Quote:
     """Quote a text of a memory with its id, kind, trust and origin."""
     origin = f"session {one.session[:8]}" if one.session else citation(one)
     about = short.get(one.id, one.id), one.kind, one.trust, origin, one.created_at
-    note = f"newer: {', '.join(short.get(id, id) for id in one.newer)}" if one.newer else ""
+    newer = f"newer: {', '.join(short.get(id, id) for id in one.newer)}" if one.newer else ""
+    note = newer or short.get(f"gone {one.id}", "")
     return Quote(*about, text, "answered" if one.answered else note, brief=True)
 
 

@@ -35,6 +35,7 @@ from bethink.judge import Judge, StatementReading, asks, describe_place
 from bethink.language.change import CHANGED_MIND
 from bethink.language.hedging import is_tentative
 from bethink.language.intents import (
+    ASKS_AMOUNT,
     CONCLUDES,
     CONFIRMS_MENDED,
     LEAVES_OPEN,
@@ -79,6 +80,8 @@ CUE_BEGINNING = 40  # characters of a sentence in which a cue says what all of i
 SHARED_MOST = 0.6
 # Words of the context of a statement that the judge sees, as in its training.
 HEADING_WORDS, ABOVE_WORDS, BELOW_WORDS, ASKED_WORDS, REPLY_WORDS = 8, 20, 14, 20, 16
+
+NEAR_FIX = 6  # turns after a problem in which a fix of something it names mends it; by hand
 
 Asked = Mapping[int, tuple[str, ...]]  # turn → questions of the agent that it answers
 NO_QUESTIONS: Asked = MappingProxyType({})
@@ -174,22 +177,34 @@ def read_ideas(
 
 
 def _is_answered(each: PlacedStatement) -> bool:
-    """Return True if the reply to a question is about its subject and does not leave it open."""
+    """Return True if the reply to a question is about its subject, or counts what it asks for, and does not leave it open."""
     asked = each.statement.core
-    named = count_shared_words(asked, each.reply)
+    counted = ASKS_AMOUNT.holds(asked) and any(map(str.isdigit, each.reply))
+    named = counted or count_shared_words(asked, each.reply)
     return bool(named) and not asks(each.reply) and not LEAVES_OPEN.holds(each.reply)
 
 
 def _find_mended(kept: Sequence[Found], turns: Sequence[tuple[str, str]]) -> set[tuple[str, int]]:
-    """Return the user's problems that the user's next turn confirms as mended: ("problem", turn)."""
+    """Return the problems that are mended: ("problem", turn).
+
+    The user's next turn confirms it, or what is kept of a later turn says by what something in them was fixed.
+    """
     users = [at for at, (role, _) in enumerate(turns) if role == "user"]
     following = dict(pairwise(users))
+    fixes = [each for _, kind, each in kept if kind == "solution"]
+    fixes = [each for each in fixes if REPORTS_FIX.holds(each.statement.core)]
     return {
         ("problem", each.turn)
         for _, kind, each in kept
         if kind == "problem"
-        and each.turn in following
-        and CONFIRMS_MENDED.holds(turns[following[each.turn]][1])
+        and (
+            (each.turn in following and CONFIRMS_MENDED.holds(turns[following[each.turn]][1]))
+            or any(
+                each.turn < fix.turn <= each.turn + NEAR_FIX
+                and count_shared_words(each.statement.text, fix.statement.text)
+                for fix in fixes
+            )
+        )
     }
 
 
@@ -442,6 +457,8 @@ def _name_waiting(each: PlacedStatement, reading: StatementReading) -> str | Non
     remains = names_remaining_work(statement.core) or NEEDS_DOING.holds(statement.core)
     reported = each.last and each.speaker == "assistant" and remains
     if reported or (not user and _defers(statement)):
+        return "todo"
+    if user and NEEDS_DOING.holds(statement.core) and not (each.replied or asks(statement.text)):
         return "todo"
     put_off = puts_off(statement.text)
     likeliest = _name_likeliest(statement, reading, put_off)

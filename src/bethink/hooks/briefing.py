@@ -379,7 +379,7 @@ def _outlasts_its_task(one: Memory, of_last: bool = True) -> bool:
     wish = wish and not text[:4].lower().startswith("you ")  # a rule for every time says so
     asks_now = text.startswith("/") or "please" in text.lower()
     work = ASKS_FOR_WORK.holds(text) and not (wish or decides or CHOOSES.holds(text))
-    loose = is_tentative(text) or GUESSES.holds(text)
+    loose = is_tentative(text) or GUESSES.holds(text) or text.endswith("...")
     passing = step or work or loose or (asks_now and not lasts(text))
     passing = passing or text.endswith("?") or ASKS_UNMARKED.holds(text)
     binds = CHOOSES.holds(text) or lasts(text) or wish or not is_english(text)
@@ -403,10 +403,13 @@ def _is_trap(text: str) -> bool:
 
 def _points_back(text: str, of_user: bool = False) -> bool:
     """Return True for a sentence that says nothing without the one before it."""
-    if of_user and SPEAKS_FOR_ONESELF.holds(text):
+    to_agent = text[:4].lower() == "you " and POINTS_BACK_EARLY.holds(
+        text
+    )  # "You should add it to …"
+    if of_user and SPEAKS_FOR_ONESELF.holds(text) and not to_agent:
         return False
     few = len(_find_telling_words(text)) <= FEW_TELLING and not THAT_JOINS.holds(text)
-    return NEEDS_CONTEXT.holds(text) or (few and POINTS_BACK_EARLY.holds(text))
+    return to_agent or NEEDS_CONTEXT.holds(text) or (few and POINTS_BACK_EARLY.holds(text))
 
 
 def _describe(one: Memory, now: Present) -> Features:

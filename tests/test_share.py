@@ -342,3 +342,27 @@ def test_files_that_are_none_are_passed_over(shared):
     (bob.project / FOLDER / "b.md").symlink_to("nothing.md")
     bob.ok("index")
     assert DEPLOY in bob.texts()
+
+
+def test_a_visit_to_an_old_branch_sets_no_note_back(shared):
+    ada, bob = shared
+    edit(bob, "never from a branch", "after two reviews")
+    bob.publish()
+    ada.pull()
+    ada.ok("index")
+    ada.ok("update", ada.id, "--content", "We deploy from main on Fridays")
+    git(ada.project, "checkout", "HEAD~1")
+    ada.ok("index")
+    git(ada.project, "checkout", "main")
+    ada.ok("index")
+    assert read_one(ada)["content"] == "We deploy from main on Fridays"
+
+
+def test_a_reviewed_way_back_to_an_earlier_text_is_taken(shared):
+    ada, bob = shared
+    for old, new in (("never from", "or even from"), ("or even from", "never from")):
+        edit(bob, old, new)
+        bob.publish()
+        ada.pull()
+        ada.ok("index")
+    assert read_one(ada)["content"] == DEPLOY

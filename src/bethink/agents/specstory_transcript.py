@@ -64,7 +64,7 @@ class SpecstoryTranscript(WholeTranscript):
         lines = split_lines(data)
         began = self.take_head(lines[:_HEAD])
         found = find_messages(lines)
-        ends = [*(one.line for one in found[1:]), len(lines)]
+        ends = [*(one.line for one in found), len(lines)][1:]
         for count, (message, end) in enumerate(zip(found, ends, strict=True), 1):
             self.number, self.agent = message.line + 1, "sidechain" if message.aside else None
             text = "\n".join(lines[message.line + 1 : end]).strip()

@@ -205,7 +205,7 @@ MENTIONS = "mentions"  # edge from a memory to an entity it is about
 THINGS = 8  # entities of one memory; by hand
 BEST = 5  # results of a question that count as its focus; by hand
 STRONG = 0.45  # of the best score: weaker results are not about the subject; set by hand
-LEAST_SHARE = 12  # memories that one entity may add, even in a small graph; by hand
+LEAST_OF_ENTITY = 12  # memories that one entity may add, even in a small graph; by hand
 
 
 class GraphNode(NamedTuple):
@@ -305,7 +305,7 @@ class _GraphBuilder:
         return id
 
     def _list_about(self, name: str) -> list[Memory]:
-        share = max(LEAST_SHARE, self._limit // 2)
+        share = max(LEAST_OF_ENTITY, self._limit // 2)
         about = {"entities": (name,), "include_superseded": True}
         found = self._memory.list(
             filter=self._memory.filter(kinds=STATEMENTS, **about), limit=share + 1

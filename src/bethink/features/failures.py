@@ -170,7 +170,7 @@ def _is_same_correction(known: KnownFailure, failure: Failure) -> bool:
 def _lacks_same(known: KnownFailure, failure: Failure) -> bool:
     """Return True if both commands start a program that is not there: `timeout 60 npm test`."""
     names = {one.removeprefix("command:") for one in failure.causes if one.startswith("command:")}
-    started = (set(one.lower().split()) for one in (known.command, failure.command))
+    started = (set(one.split()) for one in (known.command, failure.command))
     return bool(names.intersection(*started))
 
 

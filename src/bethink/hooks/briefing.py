@@ -27,6 +27,7 @@ from bethink.hooks.prompt import (
     is_own,
     quote,
 )
+from bethink.hooks.rules import note_gone
 from bethink.hooks.state import Hook
 from bethink.language.detect import is_english
 from bethink.language.hedging import is_tentative
@@ -270,6 +271,7 @@ def _list_sections(hook: Hook, memory: Bethink, now: Present) -> list[Section]:
     chosen = (*questions, *todos, *kept)
     disputes = find_disputes(memory, chosen)
     short = memory.store.abbreviate([one.id for one in (*chosen, *(new for new, _ in disputes))])
+    short = {**short, **note_gone(memory, chosen)}
     disputed = {old.id: f"disputed by {short[new.id]}" for new, old in disputes}
     sections = (
         ("Open questions:", questions, 1),
@@ -316,7 +318,7 @@ def _make_line(one: Memory, short: dict[str, str], disputed: dict[str, str]) -> 
     whole = tokens(text) <= LINE_TOKENS
     if not whole:
         text = one.summary if 0 < tokens(one.summary) <= LINE_TOKENS else cut(text, LINE_TOKENS)
-    note = disputed.get(one.id, "")
+    note = disputed.get(one.id) or short.get(f"gone {one.id}", "")
     return BriefingLine(quote(one, short, text)._replace(note=note), one.id if whole else "")
 
 

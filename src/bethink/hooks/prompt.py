@@ -28,6 +28,7 @@ from bethink.hooks.matching import (
     read_prompt,
     score_match,
 )
+from bethink.hooks.rules import note_gone
 from bethink.hooks.state import PERSON_SOURCES, Hook
 from bethink.ingest.redact import PRIVATE, redact
 from bethink.language.detect import is_english
@@ -396,7 +397,7 @@ def render_memories(
     memory: Bethink, chosen: Sequence[Memory], sought: Sought, budget: int
 ) -> Context:
     """Quote memories between marks within a token budget; each gets its share of what is left."""
-    short = memory.store.abbreviate([one.id for one in chosen])
+    short = {**memory.store.abbreviate([one.id for one in chosen]), **note_gone(memory, chosen)}
     marker = new_marker()
     frame = tokens(fence_items([], marker))
     left, quotes = budget - frame - 2, list[Quote]()
@@ -430,7 +431,8 @@ def quote(one: Memory, short: dict[str, str], text: str) -> Quote:
     """Quote a text of a memory with its id, kind, trust and origin."""
     origin = f"session {one.session[:8]}" if one.session else citation(one)
     about = short.get(one.id, one.id), one.kind, one.trust, origin, one.created_at
-    note = f"newer: {', '.join(short.get(id, id) for id in one.newer)}" if one.newer else ""
+    newer = f"newer: {', '.join(short.get(id, id) for id in one.newer)}" if one.newer else ""
+    note = newer or short.get(f"gone {one.id}", "")
     return Quote(*about, text, "answered" if one.answered else note, brief=True)
 
 

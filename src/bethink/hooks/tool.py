@@ -36,10 +36,12 @@ def find_failure(hook: Hook, call: ToolCall) -> Failure | None:
     if not call.command or (not call.failed and not shows_failure(call.output)):
         return None
     from bethink.ingest.failures import read_failure, read_runs
+    from bethink.ingest.redact import redact
 
     command = clean(shorten_command(call.command))
     event = ToolEvent(command=command, directory=hook.directory)
     event = finish_event(event, call.output, call.failed)
+    event = event._replace(command=redact(command).text, output=redact(event.output).text)
     failed = [run for run in read_runs(event) if run.passed is False]
     return read_failure(failed[0], event) if failed else None
 

@@ -28,7 +28,7 @@ _IS_CONFLICT = compile_late(
     r"string to replace not found|old_?string|no match|not found in (?:the )?file|matches of the string|failed to apply|could not find the|0 occurrences",
     re.IGNORECASE,
 )
-# Refusals that the next call mends by itself, or that are nobody's mistake.
+# Refusals that the next call fixes by itself, or that are no mistake.
 _PASSING = compile_late(
     r"not been read|modified since|unexpectedly modified|exceeds|too large|interrupted|timed out|cancel|denied|permission|rejected|rate limit|no changes",
     re.IGNORECASE,

@@ -70,7 +70,7 @@ OFFER_POINTS_BACK = Pattern(
     matches=("implement this", "push it now"),
     rejects=("implement this in the parser",),
 )
-# "Can you fix this?" alone on its line speaks of the text above or below it.
+# "Can you fix this?" alone on its line is about the text above or below it.
 POINTS_AT_PASTED = Pattern(
     "points at a pasted text",
     r"(?:\W*(?:can|could|would|will|please|pls|so|and|how|what|why|who|do|does|should|you|i|we|me|help|to|about|with)\b\W*){0,6}"

@@ -2,7 +2,7 @@
 
 import re
 
-from bethink.language.openers import LEAD
+from bethink.language.openers import LEAD, YES
 from bethink.language.pattern import Pattern
 
 _VERBS = (
@@ -26,7 +26,7 @@ _HANDS = (
 )
 _FILLS = (
     r"a|an|the|new|for|all|any|and|then|to|it|this|that|them|these|on|in|of|with|my|our|if|when|done|main|master|origin|remote|branch|changes?|code|everything|current|request"
-    r"|github|please|now|too|also|ok|okay|yes|back|him|her|me|us|files?|discussion|discussions|go|ahead|can|could|would|you|let'?s|we|so|again|there|anything|is|are|work|local|up|\d+"
+    rf"|github|please|now|too|also|{YES}|back|him|her|me|us|files?|discussion|discussions|go|ahead|can|could|would|you|let'?s|we|so|again|there|anything|is|are|work|local|up|\d+"
 )
 HANDS_OVER = Pattern(
     "asks only to hand over work: to commit, push, merge, or answer a review",

@@ -101,7 +101,7 @@ def show_digest(session: Session, filter: Filter, store: Store, first: str = "")
 
 
 def list_open(filter: Filter, store: Store) -> list[Memory]:
-    """Return what is open for certain in all sessions: the user's own first, then to-dos, then the newest."""
+    """Return the open items of all sessions: the user's own first, then to-dos, then the newest."""
     wanted = filter._replace(answered=False)
     kinds = [kind for kind in LEDGER_KINDS if not filter.kinds or kind in filter.kinds]
     found = [

@@ -608,7 +608,7 @@ def examine_project(memory: Bethink) -> Iterator[DoctorFinding]:
 # How agents are connected
 
 _TRIED = {"hooks": "hooks", "mcp": "the MCP server"}  # parts that can be tried
-HOOK_SECONDS = 8.0
+PROOF_SECONDS = 8.0
 SERVER_SECONDS = 25.0
 _STALE = 5  # memories with a missing file that are listed
 RECENT_FAILURE = 24 * 3600.0  # a failure older than that is history
@@ -754,7 +754,7 @@ def check_hooks(one: Connection) -> DoctorFinding:
     slowest = 0.0
     for event, request in PROBES.items():
         words = installer.hook_words(one.host, one.place, event)
-        output, trouble, seconds = run_command(words, request, HOOK_SECONDS)
+        output, trouble, seconds = run_command(words, request, PROOF_SECONDS)
         slowest = max(slowest, seconds)
         if not trouble and output and not output.startswith(b"{"):
             trouble = "its answer is not a JSON object"

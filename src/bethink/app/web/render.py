@@ -141,7 +141,7 @@ def beneath(memory: Values) -> str:
 
 
 def cut_excerpt(text: str, sought: Sought | None, room: int = 320) -> Markup:
-    """The part of a text that says most about what was looked for, as rendered Markdown."""
+    """The part of a text that fits the question best, as rendered Markdown."""
     start, end = choose_excerpt(text, sought, room)
     part = _drop_halves(text[start:end].strip())
     is_block = _ITEM.match(part) or _HEADING.match(part) or part.startswith(("```", "|", ">"))
@@ -326,7 +326,7 @@ def _format_piece(found: re.Match[str], sought: Sought | None) -> Markup:
 
 
 def cut_lines(text: str, sought: Sought | None) -> Markup:
-    """The lines of code that say most about what was looked for, marked."""
+    """The lines of code that fit the question best, with its words marked."""
     start = text.rfind("\n", 0, choose_excerpt(text, sought, LINES_ROOM)[0]) + 1
     lines = text[start:].splitlines()
     more = "\n…" if len(lines) > _LINES else ""

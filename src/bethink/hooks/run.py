@@ -357,11 +357,18 @@ def _is_wanted(hook: Hook, config: Config, project: Project) -> bool:
 
 
 def is_telling(prompt: str) -> bool:
-    """Return True unless a prompt has only common words, such as "yes, do it again". Opens nothing."""
+    """Return True unless a prompt has only common words, such as "yes, do it again". Opens nothing.
+
+    "What is left?" has only common words, too, but asks for the last session.
+    """
     from bethink.language.words import COMMON_WORDS, STOP_WORDS
 
     words = re.findall(r"[^\W_]{1,60}", prompt[:_LONG].lower())
-    return len(prompt) > _LONG or not (STOP_WORDS | COMMON_WORDS).issuperset(words)
+    if len(prompt) > _LONG or not (STOP_WORDS | COMMON_WORDS).issuperset(words):
+        return True
+    from bethink.recall.resume import asks_to_resume
+
+    return asks_to_resume(prompt)
 
 
 def answer(hook: Hook, memory: Bethink, meaning: bool = True) -> str:

@@ -126,9 +126,13 @@ def _follow_threads(
 
 
 def redact_event(event: ToolEvent) -> ToolEvent:
-    """An event as it may be kept. It comes first: what is read from a command may tear a `<private>` apart."""
-    names = ("command", "output", "change", "arguments")
-    return event._replace(**{name: redact(getattr(event, name)).text for name in names})
+    """Redact an event before anything is read from it: a part of a command may tear a `<private>` apart."""
+    return event._replace(
+        command=redact(event.command).text,
+        output=redact(event.output).text,
+        change=redact(event.change).text,
+        arguments=redact(event.arguments).text,
+    )
 
 
 def is_open_item(failure: Failure) -> bool:

@@ -92,7 +92,8 @@ def reports_outcome(sentence: str) -> bool:
 
 def _is_headline(sentence: str) -> bool:
     """Return True for a statement that says something and announces nothing."""
-    leads_in = sentence.endswith(":") and not compile_pattern(r"#\d").search(sentence)
+    named = compile_pattern(r"#\d").search(sentence) or reports_outcome(sentence)
+    leads_in = sentence.endswith(":") and not named
     passing = ANNOUNCES_STEP.holds(sentence) or SPEAKS_TO_USER.holds(sentence) or leads_in
     return is_statement(sentence) and not passing and not _find_remaining(sentence)
 

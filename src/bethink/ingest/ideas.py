@@ -45,10 +45,11 @@ from bethink.language.intents import (
     STATES_PROBLEM,
 )
 from bethink.language.kinds import ADDRESSES_EVERYONE, OF_A_PROJECT, WAY_OF_WORKING, cue_scores
-from bethink.language.lasting import RESTRICTS, STANDING
+from bethink.language.lasting import CHOOSES, RESTRICTS, STANDING
 from bethink.language.pattern import compile_pattern, fold_case
 from bethink.language.pointing import OPENS_POINTING_BACK, POINTS_BACK
 from bethink.language.questions import ASKS_LEAVE
+from bethink.language.reasons import find_marked_reason
 from bethink.language.replies import ASKS_NEXT_STEP
 from bethink.language.reports import ANNOUNCES_STEP, OF_THE_MOMENT, REPORTS_OWN_WORK
 from bethink.language.requests import PROPOSES, REQUEST_AS_QUESTION
@@ -398,7 +399,16 @@ def _name_kind(
         return "none", 0.0
     if intent:
         return intent, max(chance**0.5, PLAIN_CHANCE)
-    return max(LASTING_KINDS, key=reading.kinds.__getitem__), chance**0.5
+    kind = max(LASTING_KINDS, key=reading.kinds.__getitem__)
+    if kind == "decision" and not _settles(statement):
+        return "none", 0.0
+    return kind, chance**0.5
+
+
+def _settles(statement: Statement) -> bool:
+    """Return True if an agent's decision says that it is one, why, or what over what; others report work or propose it."""
+    said = statement.label == "decision" or "decision" in _find_cued(statement.core)
+    return said or CHOOSES.holds(statement.text) or find_marked_reason(statement.text) is not None
 
 
 def _name_users_kind(each: PlacedStatement, reading: StatementReading) -> tuple[str, float]:

@@ -23,13 +23,18 @@ STATES_BEING = Pattern(
 STANDING = Pattern(
     "holds every time, not only now",
     r"\b(?:always|never|from now on|going forward|in (?:the )?future|as a rule|standing (?:item|order|rule)|whenever|(?:every|each|any) time|next time (?:you|we)|for (?:future )?reference"
-    r"|(?:at|on|in|for|before|after|with) (?:the \w+ of )?(?:every|each)|keep (?:this |that |it )?in mind|(?:code|new) standard)\b",
+    r"|(?:at|on|in|for|before|after|with) (?:the \w+ of )?(?:every|each)|keep (?:this |that |it )?in mind|(?:code|new) standard"
+    r"|ab (?:jetzt|sofort)|von nun an|künftig|in zukunft|immer(?! noch)|niemals|jedes mal|désormais|dorénavant|à l'avenir|toujours|à chaque fois"
+    r"|(?:de|a partir de) (?:ahora|agora)(?: en adelante| em diante)?|siempre|sempre|nunca|cada vez|впредь|всегда|никогда|каждый раз)\b"
+    r"|今後|必ず|常に|毎回|(?:从|自)(?:现在|今)(?:起|开始)|以后(?:都|请)|总是|一律|每次",
     matches=(
         "Never open PRs against release",
         "At the start of every new session, ask",
         "Next time you push, wait",
+        "Ab jetzt bitte alles auf Englisch",
+        "今後は必ずテストを書いて",
     ),
-    rejects=("Next time the tests run", "Open a PR"),
+    rejects=("Next time the tests run", "Open a PR", "Es geht immer noch nicht"),
 )
 CHOOSES = Pattern(
     "chooses between things, or limits one",

@@ -100,7 +100,7 @@ _ANOTHER_TIME = (
     r"|in a follow-?up|not now|remind (?:me|us) to|(?:on|to) (?:the|my|our) (?:to-?do list|backlog)(?! \w)"
     r"|(?:at )?a later (?:time|point|date|stage)|down the (?:road|line)|circle back"
     r"|(?:add|create|open|file|make|write)(?: up)? (?:a|an|another) (?:new )?(?:task|to-?do|ticket|issue|card|reminder) (?:to|for|about|that))\b"
-    r"|^\W{0,8}(?:after|once|when) (?!you\b)(?:\w+ ){1,5}(?:completes|completed|is (?:done|merged|finished|complete)|finishes|finished|lands)\b"
+    r"|^\W{0,4}(?:after|once|when) (?!you\b)(?:\w{1,30} ){1,5}(?:completes|completed|is (?:done|merged|finished|complete)|finishes|finished|lands)\b"
 )
 ANOTHER_TIME = Pattern(
     "for another time",

@@ -204,7 +204,7 @@ _ABOUT = "about:"  # prefix for the name of an entity, where the id of a memory 
 MENTIONS = "mentions"  # edge from a memory to an entity it is about
 THINGS = 8  # entities of one memory; by hand
 BEST = 5  # results of a question that count as its focus; by hand
-STRONG = 0.45  # of the best score: weaker results are not about the subject; set by hand
+WEAK = 0.45  # of the best score: results below it are hardly about the question; set by hand
 LEAST_OF_ENTITY = 12  # memories that one entity may add, even in a small graph; by hand
 
 
@@ -260,7 +260,7 @@ def _find_subject(memory: Bethink, query: str, limit: int) -> list[Memory]:
         wanted = memory.filter(kinds=kinds)
         hits = memory.search(query, limit=limit, related=False, filter=wanted).hits
         if hits:
-            least = hits[0].score * STRONG
+            least = hits[0].score * WEAK
             return [hit.memory for at, hit in enumerate(hits) if at < BEST or hit.score >= least]
     return []
 

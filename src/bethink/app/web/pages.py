@@ -28,7 +28,7 @@ from bethink.app.render import pick
 from bethink.app.web import WebSession
 from bethink.app.web.render import place, render_page, shorten_path, spell_unseen
 from bethink.errors import InvalidInput, NotFound, Overtaken, UsageError
-from bethink.features.browse import FACET_VALUES, MENTIONS, PERIODS, WEEKS
+from bethink.features.browse import FACET_VALUES, MENTIONS, PERIODS, WEAK, WEEKS
 from bethink.features.inbox import ACTS, PAIRS, QUEUES
 from bethink.model import EVERYTHING, KINDS, NOTHING, FieldInfo, Json, Memory, Values
 from bethink.recall.query import parse
@@ -429,7 +429,6 @@ _SECTIONS = {  # title → kinds
 }
 _FEW = {"From conversations": 5, "From files": 8}  # hits on the first page
 _SURE = 3  # hits that are shown however weak they are
-WEAK = 0.45  # of the best score: what is below is shown on demand; set by hand
 FILTERS = ("kind", "entity", "source", "host", "tag", "since", "until", "session")
 FACETS = {  # parameter of the address → label
     "kind": "Kind",

@@ -129,7 +129,7 @@ def _singles(memory: Bethink, queue: str, limit: int, start: int) -> Iterator[tu
 
 
 def _list_matching(memory: Bethink, queue: str, most: int) -> list[Memory]:
-    """Memories of a queue, newest first, without facts from the project's files and statements that a user may have pasted."""
+    """Memories of a queue, newest first, without facts from project files and possibly pasted statements."""
     wanted, found = memory.filter(**FILTERS[queue]), list[Memory]()
     for offset in range(0, _MOST_LISTED, _LISTED_AT_ONCE):
         page = memory.list(filter=wanted, limit=_LISTED_AT_ONCE, offset=offset)

@@ -365,7 +365,7 @@ def _read(
 
 
 def _is_behind(memory: Bethink, own: Memory, text: str, before: str) -> bool:
-    """Return True if a file has an earlier text of a note that its author changed since."""
+    """Return True if a file holds an earlier text of a note, as after a visit to an old branch."""
     was_shared = before.startswith(hashlib.sha256(render(own).encode()).hexdigest())
     texts = (event.before.get("content") for event in memory.store.history(own.id))
     return not was_shared and text in {str(one).strip() for one in texts}

@@ -110,7 +110,7 @@ def recall_for_prompt(
 
 
 def _resume(hook: Hook, memory: Bethink, text: str, budget: int) -> Context:
-    """Answer "what is left?" or "where were we?" from the last digest, unless a briefing has told it."""
+    """Answer "what is left?" or "where were we?" from the last digest, unless a briefing has shown it."""
     shown = state.read_deliveries(hook)
     if shown.briefing and not shown.emptied:
         return Context()

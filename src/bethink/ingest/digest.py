@@ -193,7 +193,7 @@ def name_check(command: str) -> str:
 
 
 def _add_requests(known: Sequence[Any], turns: Turns, work: Work) -> list[Request]:
-    """Add the requests of a page that say something, or else its first one, each with its work and outcome.
+    """Add the telling requests of a page, or else its first one, each with its work and outcome.
 
     The work of a request is what tools did before the next one. A request to commit, push or review adds to the one before it.
     """
@@ -276,7 +276,7 @@ def _follow_branch(course: Course, turns: Turns, work: Work) -> Course:
 
 
 def _says_merged(text: str, pulls: Sequence[str]) -> bool:
-    """Return True if a text says that work was merged, and does not name another pull request than the last."""
+    """Return True if a text reports a merge, and not that of another pull request than the last."""
     found = MERGED.find(text)
     if not found:
         return False
@@ -391,8 +391,8 @@ def _choose_asked(course: Course, width: int) -> list[str]:
     asked = [one._replace(text=strip_politeness(one.text)) for one in course.asked]
     long = [one for one in asked if measure_width(one.text) >= LEAST_REQUEST]
     asked = [one for one in long if not HANDS_OVER.holds(one.text)] or long or asked
-    told = _find_words(" ".join((*course.commits, *course.pulls, *course.report)))
-    worth = [_weigh_request(one, told) for one in asked]
+    reported = _find_words(" ".join((*course.commits, *course.pulls, *course.report)))
+    worth = [_weigh_request(one, reported) for one in asked]
     least = LEAST_SHARE * max(worth, default=0)
     worth[:1] = [FIRST_WEIGHT + one for one in worth[:1]]
     chosen: dict[int, str] = {}
@@ -409,11 +409,11 @@ def _choose_asked(course: Course, width: int) -> list[str]:
     return [chosen[at] for at in sorted(chosen)]
 
 
-def _weigh_request(request: Request, told: Set[str] = frozenset()) -> float:
+def _weigh_request(request: Request, reported: Set[str] = frozenset()) -> float:
     """Weigh a request by its work, its words, and those of them that commits and the report repeat."""
     words = _find_words(request.text)
     substance = min(count_telling_words(request.text), MOST_WORDS) / MOST_WORDS
-    repeated = len(words & told) / (len(words) or 1)
+    repeated = len(words & reported) / (len(words) or 1)
     back = bool(REQUEST_POINTS_BACK.holds(request.text))
     return request.weight + SUBSTANCE_WEIGHT * substance + REPEATED_WEIGHT * repeated - back
 
@@ -448,12 +448,12 @@ def describe_checks(course: Course) -> str:
 
 
 def _describe_done(course: Course, width: int) -> str:
-    """Return the newest deliveries, the last report and what came of the main requests, else commits or files."""
+    """Return the newest deliveries, the last report and the main outcomes, or else commits or files."""
     delivered = list_distinct(map(shorten_paths, _list_deliveries(course)))
     by_weight = sorted(enumerate(course.asked), key=lambda one: (one[1].weight, one[0]))
     outcomes = [one.outcome for _, one in by_weight[::-1]]
-    told = course.report if any(map(reports_outcome, course.report)) else course.report[:1]
-    report = _drop_repeated([*delivered, *map(shorten_paths, (*told, *outcomes))])
+    reported = course.report if any(map(reports_outcome, course.report)) else course.report[:1]
+    report = _drop_repeated([*delivered, *map(shorten_paths, (*reported, *outcomes))])
     report = [one for one in report if one not in delivered]
     if course.recap:  # it speaks for the whole session
         return choose([*report, *delivered[::-1]], width)

@@ -177,7 +177,7 @@ def read_ideas(
 
 
 def _is_answered(each: PlacedStatement) -> bool:
-    """Return True if the reply to a question is about its subject, or counts what it asks for, and does not leave it open."""
+    """Return True if a reply is about the question's subject, or gives its count, and settles it."""
     asked = each.statement.core
     counted = ASKS_AMOUNT.holds(asked) and any(map(str.isdigit, each.reply))
     named = counted or count_shared_words(asked, each.reply)

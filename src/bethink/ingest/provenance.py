@@ -131,7 +131,7 @@ def find_probable(turn: str) -> OwnWords:
     """Return the words of a turn that were most likely typed, although nothing proves it.
 
     They are prose of some length without the structure of a text by another author, quote nobody and report nobody's words. Below such a
-    text, or a line that announces one, only sentences count in which somebody speaks of themselves; a turn that begins with one has none.
+    text, or a line that announces one, only sentences count in which the writer speaks of themselves; a turn that begins with one has none.
     """
     lines = turn[:READ_OWN_CHARACTERS].split("\n")
     own: list[str] = []

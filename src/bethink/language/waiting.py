@@ -38,7 +38,7 @@ ASKS_TO_DECIDE = Pattern(
 )
 MAY_DO = Pattern(
     "offers a further step at the end of a report",
-    r"^\W*if (?:you(?:'d)? (?:want|like|prefer|wish)|helpful|useful)[^,]{0,20},? (?:next,? |then,? )?(?:i|we)(?: can|'ll| will| could)(?: (?:also|next|now|then))* (.{8,}?)[.?!]?$",
+    r"^\W{0,8}if (?:you(?:'d)? (?:want|like|prefer|wish)|helpful|useful)[^,]{0,20},? (?:next,? |then,? )?(?:i|we)(?: can|'ll| will| could)(?: (?:also|next|now|then)){0,3} (.{8,400}?)[.?!]?$",
     matches=("If you want, I can commit this README update to the same branch.",),
     rejects=("If you want it, run it",),
 )
@@ -100,7 +100,7 @@ _ANOTHER_TIME = (
     r"|in a follow-?up|not now|remind (?:me|us) to|(?:on|to) (?:the|my|our) (?:to-?do list|backlog)(?! \w)"
     r"|(?:at )?a later (?:time|point|date|stage)|down the (?:road|line)|circle back"
     r"|(?:add|create|open|file|make|write)(?: up)? (?:a|an|another) (?:new )?(?:task|to-?do|ticket|issue|card|reminder) (?:to|for|about|that))\b"
-    r"|^\W*(?:after|once|when) (?!you\b)(?:\w+ ){1,5}(?:completes|completed|is (?:done|merged|finished|complete)|finishes|finished|lands)\b"
+    r"|^\W{0,8}(?:after|once|when) (?!you\b)(?:\w+ ){1,5}(?:completes|completed|is (?:done|merged|finished|complete)|finishes|finished|lands)\b"
 )
 ANOTHER_TIME = Pattern(
     "for another time",

@@ -194,7 +194,7 @@ class Store(Reader):
         return self._read(Event, sql, id)
 
     def list_events(self, scopes: Scopes, actor: str, limit: int) -> list[tuple[str, Event]]:
-        """Newest changes by an actor in these scopes, with the ids, without those of reading a source."""
+        """Newest changes of memories by an actor, with their ids, without those that reading a source made."""
         seen = self._within("m.scope", scopes)
         sql = (
             f"{rows.EVENT_OF} JOIN memories m ON m.key = h.memory WHERE {seen} AND h.actor = ?"

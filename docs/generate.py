@@ -68,7 +68,9 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     )
 
 
-def describe_all(words: Mapping[str, str], names: Sequence[str], what: str) -> list[tuple[str, str]]:
+def describe_all(
+    words: Mapping[str, str], names: Sequence[str], what: str
+) -> list[tuple[str, str]]:
     """Each name with its sentence. A new name without one, or a sentence without its name, stops the generator."""
     missing, gone = sorted(set(names) - set(words)), sorted(set(words) - set(names))
     if missing or gone:
@@ -404,7 +406,10 @@ def server_schema() -> str:
         " transaction of its own.",
         table(
             ("table", "what it holds"),
-            [(f"`{name}`", text) for name, text in describe_all(known, names, "tables of PostgreSQL")],
+            [
+                (f"`{name}`", text)
+                for name, text in describe_all(known, names, "tables of PostgreSQL")
+            ],
         ),
         *(f"## {name}\n\n{fenced(text, 'sql')}" for name, text in scripts.items()),
     )
@@ -595,7 +600,10 @@ def _found(here: Stage) -> Iterator[str]:
     yield "The fields of a memory, the same in every command that shows one:"
     yield table(
         ("field", "what it holds"),
-        [(f"`{name}`", text) for name, text in describe_all(FIELDS, list(answer[0]), "fields of a memory")],
+        [
+            (f"`{name}`", text)
+            for name, text in describe_all(FIELDS, list(answer[0]), "fields of a memory")
+        ],
     )
     yield "What `why` may hold. A signal that had nothing to say is left out."
     yield table(

@@ -17,9 +17,10 @@ import pytest
 from mcp_client import environment
 
 from bethink import Bethink
-from bethink.hooks import helper, spool
+from bethink.hooks import client, helper, spool
 
 PROMPT = "how do we deploy the billing service?"
+HOOK = [sys.executable, "-m", "bethink", "hook", "prompt", "--host", "claude"]
 
 
 class Machine:
@@ -44,16 +45,18 @@ class Machine:
             memory.add(text, kind="decision")
 
     def prompt(self, session: str = "s", **more: str) -> str:
-        message = {"cwd": str(self.project), "session_id": session, "prompt": PROMPT}
-        done = subprocess.run(
-            [sys.executable, "-m", "bethink", "hook", "prompt", "--host", "claude"],
+        return self.run(session, PROMPT, **more).stdout.decode()
+
+    def run(self, session: str, prompt: str, **more: str) -> subprocess.CompletedProcess[bytes]:
+        message = {"cwd": str(self.project), "session_id": session, "prompt": prompt}
+        return subprocess.run(
+            HOOK,
             input=json.dumps(message).encode(),
             env=self.environment | more,
             capture_output=True,
             timeout=60,
             check=True,
         )
-        return done.stdout.decode()
 
     def sockets(self) -> list[Path]:
         return sorted((self.home / "hooks").glob("helper-*.sock"))
@@ -114,6 +117,48 @@ def test_a_change_is_seen_by_a_running_helper(machine: Machine) -> None:
     assert "Only Ada" in machine.prompt("two")
 
 
+def test_a_hook_that_the_helper_answers_loads_next_to_nothing(machine: Machine) -> None:
+    machine.prompt("one")
+    done = machine.run("two", PROMPT, PYTHONPROFILEIMPORTTIME="1")
+    assert b"from main" in done.stdout
+    assert b"bethink.hooks.run" not in done.stderr
+
+
+def test_a_running_helper_writes_the_briefing_of_a_session(machine: Machine) -> None:
+    machine.prompt("one")
+    message = {"cwd": str(machine.project), "session_id": "two", "source": "startup"}
+    done = subprocess.run(
+        [*HOOK[:4], "session-start", *HOOK[5:]],
+        input=json.dumps(message).encode(),
+        env=machine.environment | {"PYTHONPROFILEIMPORTTIME": "1"},
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    assert b"from main" in done.stdout
+    assert b"bethink.hooks.run" not in done.stderr
+
+
+def test_the_helper_sees_the_environment_of_each_hook(machine: Machine) -> None:
+    machine.prompt("one")
+    assert machine.prompt("two", CURSOR_VERSION="1") == ""  # Cursor runs its own hook as well
+    assert "from main" in machine.prompt("three")
+
+
+def test_a_phrase_that_grants_a_request_is_left_to_the_hook_itself(machine: Machine) -> None:
+    machine.prompt("one")
+    answer = machine.run("two", "bethink forget K7QX").stdout
+    assert b"No open request has the code K7QX" in answer
+
+
+def test_a_hook_ends_in_time_if_its_agent_never_closes_stdin(machine: Machine) -> None:
+    machine.prompt("one")
+    own = machine.environment | {"BETHINK_HOOK_SECONDS": "2"}
+    assert machine.prompt("two", BETHINK_HOOK_SECONDS="2") is not None  # starts the helper
+    with subprocess.Popen(HOOK, stdin=subprocess.PIPE, env=own) as hook:
+        assert hook.wait(timeout=30) == 0
+
+
 def test_a_database_that_was_replaced_is_seen_by_a_running_helper(machine: Machine) -> None:
     machine.prompt()
     for file in machine.home.glob("memory.db*"):
@@ -126,8 +171,7 @@ def test_a_helper_with_a_full_queue_is_not_waited_for_without_end(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BETHINK_HOME", str(tmp_path_factory.mktemp("h")))
-    path = helper.socket_path()
-    assert path
+    path = Path(client.find_socket())
     path.parent.mkdir(parents=True)
     with contextlib.ExitStack() as sockets:
         listener = sockets.enter_context(socket.socket(socket.AF_UNIX))
@@ -140,7 +184,7 @@ def test_a_helper_with_a_full_queue_is_not_waited_for_without_end(
                 connection.connect(str(path))
         lock = spool.acquire(path.with_suffix(".lock"))  # held by the helper that hangs
         assert lock
-        assert helper.ask({}, 0.1) is None
+        assert helper.ask("prompt", "claude", b"{}", 0.1) is None
         os.close(lock)
 
 

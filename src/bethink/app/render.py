@@ -18,6 +18,7 @@ from itertools import accumulate
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bethink.features.citations import note_gone
 from bethink.model import (
     EVERYTHING,
     PERSONAL,
@@ -504,12 +505,13 @@ def _describe_next(summary: str, after: int, total: int) -> str:
 
 
 def short_ids(memory: "Bethink", found: Iterable[Memory], related: Iterable[str] = ()) -> Names:
-    """Shortest unique ids of memories, of those that replaced them, and of related ones.
+    """Shortest unique ids of memories, their successors and related memories, and remarks on them.
 
     If memories of every project are shown, names of the projects too.
     """
+    found = list(found)
     ids = [id for one in found for id in (one.id, one.superseded_by, *one.newer) if id]
-    names = memory.store.abbreviate([*ids, *related])
+    names = {**memory.store.abbreviate([*ids, *related]), **note_gone(memory, found)}
     return {**names, **label_scopes(memory)} if memory.everywhere else names
 
 
@@ -665,7 +667,7 @@ def quote_memory(
 ) -> Quote:
     """A memory as an item, with what keeps it from being believed, if anything does."""
     closed = {"todo": "done", "problem": "solved"}.get(memory.kind, "answered")
-    state = closed if memory.answered else ""
+    state = closed if memory.answered else names.get(f"gone {memory.id}", "")
     if memory.newer:
         state = f"newer: {', '.join(names.get(id, id) for id in memory.newer)}"
     if memory.superseded_by:

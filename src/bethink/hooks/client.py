@@ -30,6 +30,8 @@ REFUSED = -1  # instead of the length of an answer
 _LOOK = 0.05  # seconds between two looks at the clock
 COUNTING = 0.3  # seconds that counting a failure may take
 REST = 600.0  # seconds without another try after a helper could not be started in time
+# Events that a helper answers, if one runs. Others only note something, or must not fail.
+SERVED = ("session-start", "subagent-start", "prompt", "tool", "tool-failure")
 # Variables that the helper and its hooks share: another value means another helper.
 _SHARED = ("HOME", "XDG_CONFIG_HOME")
 _PHRASE = b"bethink"  # in a message that may grant an agent's request, which only the hook itself can check
@@ -75,7 +77,7 @@ class Limit:
 
 def hand_over(words: "Sequence[str]") -> "tuple[Limit, bytes] | None":
     """Let a running helper answer, and end the process. Return what is known so far if none can."""
-    is_usual = len(words) == 3 and words[1] == "--host"
+    is_usual = len(words) == 3 and words[0] in SERVED and words[1] == "--host"
     if not is_usual or os.environ.get(OFF) == "off" or os.isatty(0):
         return None
     path = find_socket()

@@ -216,11 +216,12 @@ def _build_reply(
     text = ""
     if exists and _is_wanted(hook, config, project):
         if inside:
-            return _answer_warm(hook, project, config)
-        with _open(hook, project, config, closing) as memory:
-            text = answer(hook, memory)
+            text = _answer_warm(hook, project, config)
+        else:
+            with _open(hook, project, config, closing) as memory:
+                text = answer(hook, memory)
     if hook.event == "session-start":  # what a session that was killed left behind is read
-        if not closing and _uses_helper(config):
+        if not closing and not inside and _uses_helper(config):
             from bethink.hooks import helper
 
             helper.warm_up()
@@ -235,12 +236,12 @@ def _build_reply(
 
 
 def answer_inside(event: str, host: str, data: bytes) -> str | None:
-    """Return the answer to a prompt, or None for what only the hook itself may do."""
+    """Return the answer to an event, or None for what only the hook itself may do."""
     try:
         if state.find_dialect(host).is_borrowed(os.environ):
             return ""
         hook = state.read(event, host, data)
-        if hook.event != "prompt" or not hook.directory or is_phrase(hook.prompt):
+        if hook.event not in client.SERVED or not hook.directory or is_phrase(hook.prompt):
             return None
         project, config = _find_settings(hook)
         if not _uses_helper(config):
@@ -356,11 +357,18 @@ def _is_wanted(hook: Hook, config: Config, project: Project) -> bool:
 
 
 def is_telling(prompt: str) -> bool:
-    """Return True unless a prompt has only common words, such as "yes, do it again". Opens nothing."""
+    """Return True unless a prompt has only common words, such as "yes, do it again". Opens nothing.
+
+    "What is left?" has only common words, too, but asks for the last session.
+    """
     from bethink.language.words import COMMON_WORDS, STOP_WORDS
 
     words = re.findall(r"[^\W_]{1,60}", prompt[:_LONG].lower())
-    return len(prompt) > _LONG or not (STOP_WORDS | COMMON_WORDS).issuperset(words)
+    if len(prompt) > _LONG or not (STOP_WORDS | COMMON_WORDS).issuperset(words):
+        return True
+    from bethink.recall.resume import asks_to_resume
+
+    return asks_to_resume(prompt)
 
 
 def answer(hook: Hook, memory: Bethink, meaning: bool = True) -> str:

@@ -37,6 +37,12 @@ ASKS_NEXT_STEP = Pattern(
     matches=("Proceed?", "Want me to commit these changes?", "Ready for step 4?"),
     rejects=("Should a deleted promotion emit an event?", "Does this match what you want?"),
 )
+OFFERS_CHOICE = Pattern(
+    "asks to choose among options",
+    r"\b(?:which|prefer|choose|pick|what would you like|what do you want)\b|どちら|どの|どれ|哪个|哪种",
+    matches=("Which do you want?", "What would you prefer?"),
+    rejects=("Shall I push it?", "Want me to fix these?"),
+)
 RECOMMENDS = Pattern(
     "an agent recommends or offers something",
     r"\b(?:i(?:'d| would)? (?:recommend|suggest|propose)|(?:my )?recommend(?:ation|ed|ing)|next i can|if you want,? i can|we(?:'d| would) need to)\b",

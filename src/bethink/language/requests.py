@@ -7,7 +7,7 @@ from bethink.language.pattern import Pattern
 
 _VERBS = (
     r"add|address|analy[sz]e|build|bump|change|check|clean|compare|configure|convert|create|delete|deploy|do (?:the|a|an|it|that|this)|document|drop|explain|expose|extend|extract|find|fix|generate|handle|implement|improve|increase"
-    r"|investigate|look|make|merge|migrate|move|open|optimi[sz]e|publish|rebase|refactor|release|remove|rename|repeat|replace|replicate|reply|restore|retry|review"
+    r"|investigate|look|make|merge|migrate|move|open|optimi[sz]e|plan|publish|rebase|refactor|release|remove|rename|repeat|replace|replicate|reply|restore|retry|review"
     r"|align|compute|continue|copy|debug|diagnose|disable|draft|enable|finish|give me|help|hide|install|mention|pick up|proceed|pull|put|read|reconstruct|recheck|reduce|reorder|rerun|reset|restart"
     r"|see (?:if|whether|why)|set ?up|show me|start|summari[sz]e|tell me|walk me"
     r"|rewrite|run|set|simplify|split|study|switch|test|try|turn|undo|unpublish|update|upgrade|use|verify|wire|write"
@@ -95,4 +95,15 @@ REQUEST_AS_QUESTION = Pattern(
         "ok, can you add the push to the script?",
     ),
     rejects=("Can you double check with Eve whether we use X?", "Should we ask Eve?", "Is X gone?"),
+)
+PROPOSES = Pattern(
+    "proposes something, also with a question mark",
+    rf"{LEAD}(?:let'?s\b|why not\b|(?:shouldn|couldn|can|wouldn)'?t (?:we|you|i|it|this|that|these|those|the)\b)",
+    start=True,
+    matches=(
+        "okay then lets release it as kit, what is left?",
+        "shouldn't this be one commit?",
+        "can't the tests be tables?",
+    ),
+    rejects=("We use Redis now?", "should it fail?", "can this fail?"),
 )

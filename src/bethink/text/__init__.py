@@ -28,8 +28,17 @@ def suggest(word: str, choices: Iterable[str]) -> str:
     """The choice that was probably meant, as a sentence."""
     import difflib
 
-    close = difflib.get_close_matches(word[:100].lower(), list(choices), n=1)
-    return f"Did you mean '{close[0]}'?" if close else ""
+    typed = word[:100].lower()
+    close = difflib.get_close_matches(typed, list(choices), cutoff=0.7)
+    # Most slips keep the first letter: "doen" is "done" rather than "open".
+    best = max(
+        close,
+        key=lambda one: (
+            difflib.SequenceMatcher(None, one, typed).ratio() + (one[:1] == typed[:1]) / 100
+        ),
+        default="",
+    )
+    return f"Did you mean '{best}'?" if best else ""
 
 
 def suggest_one_of(word: str, choices: Sequence[str]) -> str:

@@ -197,7 +197,9 @@ def offer_model(console: Console, may_ask: bool, where: InstallPlace, notes: lis
     if settings.llm or not settings.llm_daily_tokens or not program:
         return
     cost = f"at most {settings.llm_daily_tokens:,} tokens of your plan a day"
-    question = f"Let Claude help to understand conversations, for {cost}, without secrets?"
+    question = (
+        f"Let Claude read each finished session once, for better notes ({cost}, without secrets)?"
+    )
     if ask_or_hint(may_ask, notes, question, "bethink config reader claude"):
         edit_file(config.user_file(), "llm", "claude", None)
 

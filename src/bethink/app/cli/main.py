@@ -32,11 +32,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not folders.is_enforcing():
             os._exit(0)  # most users enforce no rule, and an agent waits for this at every call
     if argv is None and words[:1] == ["hook"]:
-        handed = None
-        if words[1:2] == ["prompt"]:
-            from bethink.hooks.client import hand_over
+        from bethink.hooks.client import hand_over
 
-            handed = hand_over(words[1:])  # ends the process, unless no helper answers
+        handed = hand_over(words[1:])  # ends the process, unless no helper answers
         from bethink.hooks.run import run_alone
 
         run_alone(words[1:], *(handed or ()))  # ends the process, unless it is for the parser

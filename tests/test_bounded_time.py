@@ -15,7 +15,7 @@ import growth
 import pytest
 from growth import KILLERS, grows_too_fast, killers_for, long_text
 
-from bethink.agents.base import extract_speech, find_memory_mode
+from bethink.agents.speech import extract_speech, find_memory_mode
 from bethink.hooks import prompt
 from bethink.ingest import extract, ideas, redact, sentences, titles, topics
 from bethink.llm.tasks import is_grounded

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from bethink import text as fence
-from bethink.agents.base import extract_speech
+from bethink.agents.speech import extract_speech
 from bethink.model import TRUST, Hit, Memory
 from bethink.outgoing import CUT, NOTICE, Quote, fence_items, new_marker
 from bethink.text import clean, one_line, spread

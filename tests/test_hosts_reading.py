@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from transcripts import LINE_FILES, SESSION, claude_line, paged, read, stored, written
 
 from bethink import agents
-from bethink.agents import base, transcript
-from bethink.agents.base import ABOUT, Fact, find_memory_mode, shorten, split_private
+from bethink.agents import base, speech, transcript
+from bethink.agents.base import ABOUT, Fact
+from bethink.agents.speech import find_memory_mode, shorten, split_private
 
 EVERY = pytest.mark.parametrize("name", LINE_FILES)
 RELAXED = settings(
@@ -462,16 +463,16 @@ def test_long_texts_lose_their_middle():
     assert "[… 316 lines left out]" in text
     assert text.startswith("It fails:\n```text\nline 0\n")
     assert text.endswith("line 351\n```\nWhy?")
-    assert text.count("\n") < base.FENCE_LINES + 5
+    assert text.count("\n") < speech.FENCE_LINES + 5
     never_closed = "```\n" + "x\n" * 500
-    assert shorten(never_closed).count("x") < base.FENCE_LINES
+    assert shorten(never_closed).count("x") < speech.FENCE_LINES
     nested = "````md\n```\n" + "x\n" * 20 + "```\n````\nend"
     assert shorten(nested) == nested, "a short one stays, a fence inside it too"
     lines = [f"{number:05} " + "word " * 10 for number in range(2000)]
     text = shorten("\n".join(lines))
-    assert len(text) < base.TEXT_LENGTH
+    assert len(text) < speech.TEXT_LENGTH
     head, _, tail = text.partition("\n[… ")
     assert all(line.rstrip() in text for line in (lines[0], lines[-1]))
     assert head.split("\n")[-1].startswith(("00", "01"))
     assert "characters left out]" in tail
-    assert len(shorten("x" * 100_000)) < base.TEXT_LENGTH
+    assert len(shorten("x" * 100_000)) < speech.TEXT_LENGTH

@@ -16,7 +16,7 @@ from mcp_types import Implementation, ListRootsResult, Root
 from memories import use_tool
 
 from bethink import Bethink, __version__, skills
-from bethink.agents.base import extract_speech
+from bethink.agents.speech import extract_speech
 from bethink.app.mcp import WELCOME
 from bethink.app.mcp.server import TEXT_ONLY, _codex_workspaces
 from bethink.app.mcp.tools import PROMPTS, TOOLS

@@ -23,7 +23,7 @@ from pathlib import Path
 from model import KINDS
 
 import bethink.agents as hosts
-from bethink.agents.base import shorten
+from bethink.agents.speech import shorten
 from bethink.ingest.ideas import place_statements
 from bethink.ingest.redact import redact
 

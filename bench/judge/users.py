@@ -16,7 +16,7 @@ import json
 from pathlib import Path
 
 from bethink import agents
-from bethink.agents.base import shorten
+from bethink.agents.speech import shorten
 from bethink.ingest.ideas import place_statements
 from bethink.ingest.redact import redact
 from bethink.judge import Judge

@@ -35,13 +35,11 @@ from bethink.agents.base import (
     Taken,
     as_name,
     as_time,
-    find_block,
-    is_notice,
     name_unknown,
     read_object,
-    remove_blocks,
     texts_of,
 )
+from bethink.agents.speech import find_block, is_notice, remove_blocks
 from bethink.agents.transcript import PLAN, LineTranscript, open_transcript, read_line
 from bethink.model import Values
 from bethink.skills import NAMES as OWN_COMMANDS

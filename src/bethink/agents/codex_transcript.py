@@ -28,19 +28,19 @@ from bethink.agents.base import (
     Reason,
     Taken,
     as_name,
-    describe_change,
     make_id,
     name_unknown,
     read_object,
-    remove_blocks,
     texts_of,
 )
+from bethink.agents.speech import remove_blocks
 from bethink.agents.transcript import (
     LineTranscript,
     drop_oldest,
     open_transcript,
     read_line,
 )
+from bethink.agents.work import describe_change
 from bethink.model import ToolEvent
 
 CALLS = (

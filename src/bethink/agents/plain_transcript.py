@@ -20,16 +20,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from bethink.agents.base import (
-    FENCE,
-    NO_SPEECH,
-    START,
-    Fields,
-    Position,
-    Taken,
-    make_id,
-    texts_of,
-)
+from bethink.agents.base import NO_SPEECH, START, Fields, Position, Taken, make_id, texts_of
+from bethink.agents.speech import FENCE
 from bethink.agents.transcript import LineTranscript, Transcript, WholeTranscript
 from bethink.model import Values
 

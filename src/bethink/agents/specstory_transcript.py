@@ -17,17 +17,10 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from bethink.agents.base import (
-    MACHINE,
-    NO_SPEECH,
-    Taken,
-    as_time,
-    make_id,
-    name_unknown,
-    remove_blocks,
-)
+from bethink.agents.base import MACHINE, NO_SPEECH, Taken, as_time, make_id, name_unknown
 from bethink.agents.claude_transcript import find_typed
 from bethink.agents.plain_transcript import split_lines
+from bethink.agents.speech import remove_blocks
 from bethink.agents.transcript import WholeTranscript
 from bethink.model import Values
 

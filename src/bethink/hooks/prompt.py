@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
-from bethink.agents.base import is_notice, remove_blocks
+from bethink.agents.speech import is_notice, remove_blocks
 from bethink.errors import EmbeddingError
 from bethink.hooks import state
 from bethink.hooks.matching import (

@@ -10,7 +10,8 @@ import re
 from typing import TYPE_CHECKING
 
 from bethink.agents.agent import ToolCall
-from bethink.agents.base import clean, finish_event, shows_failure
+from bethink.agents.base import clean
+from bethink.agents.work import finish_event, shows_failure
 from bethink.config import locate_database
 from bethink.hooks import rules, spool, state
 from bethink.hooks.state import Hook

@@ -13,7 +13,8 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
-from bethink.agents.base import Fact, Turn, hash_words, shorten
+from bethink.agents.base import Fact, Turn, hash_words
+from bethink.agents.speech import shorten
 from bethink.embed.base import Embedder
 from bethink.ingest.compare import MOST_WAITING, WriteOptions, compare, leave_label_out, nearest
 from bethink.ingest.digest import RECAP_CHARACTERS, compose_digest, follow

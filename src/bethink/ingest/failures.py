@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from bethink.agents.base import shows_failure
+from bethink.agents.work import shows_failure
 from bethink.ingest.causes import CAUSE_KINDS, name_causes
 from bethink.ingest.commands import (
     PROGRAMS,

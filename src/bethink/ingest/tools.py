@@ -11,7 +11,7 @@ import posixpath
 import re
 from collections.abc import Callable, Mapping
 
-from bethink.agents.base import is_kept
+from bethink.agents.work import is_kept
 from bethink.model import ToolEvent
 from bethink.text import blake2b, compile_late
 

@@ -42,8 +42,8 @@ TALK_WORDS = frozenset(
     monday january weil denn nicht wir ich und oder parce que nous pas avec porque para que""".split()
 )
 # Modules whose patterns read formats: logs of programs, messages of agents, shells, queries.
-FORMATS = ("/agents/", "ingest/commands.py", "ingest/failures.py", "ingest/tools.py")
-FORMATS += ("store/words.py",)
+FORMATS = ("/agents/", "ingest/causes.py", "ingest/commands.py")
+FORMATS += ("ingest/failures.py", "ingest/tools.py", "store/words.py")
 CALLS = frozenset(
     "compile compile_pattern Pattern pattern search match fullmatch sub subn findall finditer split".split()
 )

@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=15)
     args = parser.parse_args()
     machine()
-    with tempfile.TemporaryDirectory(prefix="bethink-hooks-") as name:
+    with tempfile.TemporaryDirectory(prefix="bethink-hooks-", ignore_cleanup_errors=True) as name:
         project = Project(Path(name))
         os.environ["BETHINK_EMBEDDING"] = "none"
         project.learn(

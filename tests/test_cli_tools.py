@@ -187,6 +187,12 @@ def test_the_doctor_names_a_damaged_model(cli):
     assert "damaged" in findings(cli, "--deep")["model"]["message"]
 
 
+@pytest.mark.parametrize("store_kind", ["sqlite", "postgres"], indirect=True)
+def test_the_doctor_finds_nothing_wrong_with_a_long_memory(cli):
+    cli.add(" ".join([*["harbour"] * 400, *"???", *["seven"] * 400]))
+    assert "vectors" not in findings(cli, "--deep")
+
+
 @pytest.mark.parametrize(
     ("words", "out", "err"),
     [

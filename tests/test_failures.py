@@ -525,6 +525,31 @@ def test_secrets_in_a_command_or_an_error_are_redacted(cli, tmp_path):
     assert len(cli.json("failures")) == 1
 
 
+def test_private_parts_of_an_output_are_not_kept(cli, tmp_path):
+    error = "Exit code 1\nError: Cannot find module 'zod' <private>of the bank</private>"
+    calls = [("npm test", error, True), ("npm ci <private>--key bank</private>",), ("npm test",)]
+    backfill(cli, tmp_path, *session(cli, *calls))
+    assert len(cli.json("failures")) == 1
+    assert "bank" not in cli.ok("export")
+
+
+def test_a_secret_in_the_name_of_what_is_missing_is_redacted(cli, tmp_path):
+    secret = "ghp_" + "a1B2c3D4e5F6" * 3
+    error = f"Exit code 127\nbash: {secret}: command not found"
+    backfill(cli, tmp_path, *session(cli, (f"npx {secret}", error, True), ("npm test",)))
+    assert secret not in cli.ok("export")
+
+
+def test_an_unsolved_failure_is_an_open_item(cli, tmp_path):
+    backfill(cli, tmp_path, *session(cli, *OPEN))
+    assert [one["kind"] for one in cli.json("todo")] == ["failure"]
+
+
+def test_a_check_that_fails_at_the_end_is_left_in_the_digest(cli, tmp_path):
+    backfill(cli, tmp_path, *session(cli, *OPEN))
+    assert "npm test fails" in cli.ok("sessions")
+
+
 def test_a_test_that_failed_once_is_no_open_item(cli, tmp_path):
     error = "AssertionError: expected 1 to be 2 in the cart"
     backfill(cli, tmp_path, *session(cli, ("npm test", error, True)))

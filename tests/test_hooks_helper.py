@@ -145,6 +145,46 @@ def test_the_helper_sees_the_environment_of_each_hook(machine: Machine) -> None:
     assert "from main" in machine.prompt("three")
 
 
+def send(machine: Machine, event: str, **more: str) -> bytes | None:
+    """Send a request to a running helper, as any program of this user can."""
+    message = {"cwd": str(machine.project), "session_id": "two", "prompt": PROMPT}
+    message |= {"transcript_path": str(machine.project / "talk.jsonl")}
+    own = [f"{name}={text}".encode() for name, text in (machine.environment | more).items()]
+    parts = [event.encode(), b"claude", b"%d" % len(own), *own, json.dumps(message).encode()]
+    packed = b"\0".join(parts)
+    connection = client.connect(str(machine.sockets()[0]))
+    assert connection
+    return client.exchange(connection, b"%d\n" % len(packed) + packed, 20)
+
+
+def test_a_request_with_the_helpers_settings_is_answered(machine: Machine) -> None:
+    machine.prompt("one")
+    assert b"from main" in (send(machine, "prompt") or b"")
+
+
+def test_a_request_with_other_settings_than_the_helpers_is_refused(machine: Machine) -> None:
+    machine.prompt("one")
+    assert send(machine, "prompt", BETHINK_EMBEDDING_URL="https://elsewhere.example") is None
+
+
+def test_a_request_chooses_no_code_for_the_worker(machine: Machine, tmp_path: Path) -> None:
+    machine.prompt("one")
+    (tmp_path / "sitecustomize.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    for event in ("prompt", "session-start"):
+        assert send(machine, event, PYTHONPATH=str(tmp_path)) is not None
+    [lock] = (machine.home / "spool").glob("*.lock")
+    assert wait_until(lambda: is_free(lock))  # the worker has ended
+    assert not (tmp_path / "ran").exists()
+
+
+def is_free(lock: Path) -> bool:
+    held = spool.acquire(lock)
+    if held is None:
+        return False
+    os.close(held)
+    return True
+
+
 def test_a_phrase_that_grants_a_request_is_left_to_the_hook_itself(machine: Machine) -> None:
     machine.prompt("one")
     answer = machine.run("two", "bethink forget K7QX").stdout

@@ -334,3 +334,14 @@ def test_a_value_of_a_wrong_type_raises_no_foreign_error(host, tmp_path):
         write_json(path, value)
         with contextlib.suppress(BethinkError):
             read(path, host=host)
+
+
+@EVERY
+@pytest.mark.parametrize(
+    "text", ["We use Redis.\n", "[" * 100_000, "\n\n"], ids=["plain", "deep", "blank"]
+)
+def test_a_text_of_another_form_raises_no_foreign_error(host, text, tmp_path):
+    path = tmp_path / "other.txt"
+    path.write_text(text)
+    with contextlib.suppress(BethinkError):
+        assert {turn.role for turn in read(path, host=host)[0]} <= {"assistant"}

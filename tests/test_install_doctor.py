@@ -172,7 +172,7 @@ def test_the_doctor_fixes_entries_of_another_program(cli, home, program, monkeyp
     ],
 )
 def test_what_misbehaves_is_a_problem(cli, home, program, monkeypatch, part, script, message):
-    for limit in ("HOOK_SECONDS", "SERVER_SECONDS"):
+    for limit in ("PROOF_SECONDS", "SERVER_SECONDS"):
         monkeypatch.setattr(connect, limit, 0.2 if script.startswith("sleep") else 20.0)
     cli.ok("install", "--gemini", "--no-skills", "--no-mcp" if part == "hooks" else "--no-hooks")
     program.write_text(f"#!/bin/sh\n{script}\n")

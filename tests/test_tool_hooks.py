@@ -243,6 +243,11 @@ def test_a_rule_is_shown_at_the_command_that_it_means(cli, text, command):
         pytest.param(
             "Never open PRs against release", "gh pr create --base main", id="another branch"
         ),
+        pytest.param(
+            "Never open PRs against release",
+            "gh pr create --base main --title 'Check the release notes'",
+            id="a title that names the branch",
+        ),
         pytest.param("Never force-push to main", "git push", id="without the option"),
         pytest.param("Use pnpm, not npm", "pnpm install zod", id="the preferred program"),
         pytest.param("Run the formatter before committing", "git commit --help", id="only help"),
@@ -541,6 +546,30 @@ def test_a_rule_that_names_a_symbol_which_is_gone_says_so(code):
         code, "src/basket.py is generated: never edit it by hand, change `load_cart()`", "gotcha"
     )
     assert "load_cart no longer exists" in say(code, **edit(f"{code.project}/src/basket.py"))
+
+
+def test_search_says_which_file_of_a_memory_is_gone(code):
+    code.ok("add", "src/cart.py must stay free of imports", "--kind", "decision")
+    assert "src/cart.py no longer exists" in code.ok("search", "free of imports")
+
+
+def test_search_says_nothing_about_a_file_that_exists(code):
+    code.ok("add", "src/basket.py must stay free of imports", "--kind", "decision")
+    assert "no longer exists" not in code.ok("search", "free of imports")
+
+
+@pytest.mark.parametrize(
+    ("text", "gone"),
+    [
+        pytest.param("src/cart.py must stay free of imports", "src/cart.py", id="file"),
+        pytest.param("Always run `make verify` first", "make verify", id="command"),
+        pytest.param("Always go through `load_cart()` for totals", "load_cart", id="symbol"),
+        pytest.param("Always go through load_cart() for totals", "load_cart", id="plain symbol"),
+    ],
+)
+def test_a_briefing_says_what_a_memory_names_that_is_gone(code, text, gone):
+    remember(code, text, "decision")
+    assert f"{gone} no longer exists" in say(code, "session-start", "claude", source="startup")
 
 
 # Two agents' hooks for one event

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from model import KINDS
 
-from bethink.agents import transcript as hosts
+import bethink.agents as hosts
 from bethink.agents.base import shorten
 from bethink.ingest.ideas import place_statements
 from bethink.ingest.redact import redact

@@ -2,8 +2,9 @@
 
     python bench/remedies/measure.py            the cases that were looked at while the code was written
     python bench/remedies/measure.py --fresh    recorded runs of real tools (record.py), kept for final runs
-    python bench/remedies/measure.py --wider    many tools, written before it was known what is shown; half 1 is kept for final runs
+    python bench/remedies/measure.py --wider    many tools, written before it was known what is shown; half 1 was opened last
     python bench/remedies/measure.py --further  written later, in the same way; opened after its first run
+    python bench/remedies/measure.py --last     written when the rules were finished; never opened
     python bench/remedies/measure.py --alone    each case in a memory of its own
 
 All first sessions are read into the memory of one project, by the code that the worker runs. Then each later failure comes as the message
@@ -24,6 +25,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 from case import Case, Step  # noqa: E402
 from common import machine, table  # noqa: E402
 from further import CASES as FURTHER  # noqa: E402
+from last import CASES as LAST  # noqa: E402
 from replay import read_line  # noqa: E402
 from seen import CASES  # noqa: E402
 from wider import CASES as WIDER  # noqa: E402
@@ -82,11 +84,11 @@ class Project:
             at = f"2026-05-{1 + self.sessions % 27:02}T09:{number:02}:00.000Z"
             common = {"sessionId": session, "cwd": self.place(step), "timestamp": at}
             id = f"t{session[:8]}-{number}"
-            use = {
-                "type": "tool_use",
-                "id": id,
-                **dict(zip(("name", "input"), name_call(step), strict=True)),
-            }
+            tool, given = self.call(step)
+            if tool == "Read" and not step.failed:  # a place is named only while it exists
+                Path(given["file_path"]).parent.mkdir(parents=True, exist_ok=True)
+                Path(given["file_path"]).touch()
+            use = {"type": "tool_use", "id": id, "name": tool, "input": given}
             said = [{"type": "text", "text": "Next."}, use]
             yield {"type": "assistant", "uuid": f"a{id}", **common, "message": {"role": "assistant", "content": said}}  # fmt: skip
             output = self.localise(step)
@@ -99,10 +101,14 @@ class Project:
         text = step.output.replace("{project}", str(self.folder))
         return f"Exit code 1\n{text}" if step.failed and step.command else text
 
+    def call(self, step: Step) -> tuple[str, dict]:
+        tool, given = name_call(step)
+        return tool, {k: v.replace("{project}", str(self.folder)) for k, v in given.items()}
+
     def ask(self, step: Step) -> str:
         from bethink.hooks.run import run
 
-        tool, given = name_call(step)
+        tool, given = self.call(step)
         message = {"session_id": self.name_session(), "cwd": self.place(step)}
         if step.tool and step.failed:
             message |= {"tool_name": tool, "tool_input": given, "error": self.localise(step)}
@@ -128,12 +134,14 @@ def main() -> None:
     parser.add_argument("--fresh", action="store_true")
     parser.add_argument("--wider", action="store_true")
     parser.add_argument("--further", action="store_true")
+    parser.add_argument("--last", action="store_true")
     parser.add_argument("--half", type=int, choices=(0, 1), help="of the cases, by number")
     parser.add_argument("--alone", action="store_true")
     parser.add_argument("--quiet", action="store_true", help="totals only")
     args = parser.parse_args()
     machine()
-    cases = list(WIDER if args.wider else FURTHER if args.further else CASES)
+    sets = ((args.wider, WIDER), (args.further, FURTHER), (args.last, LAST))
+    cases = list(next((found for wanted, found in sets if wanted), CASES))
     if args.fresh:
         cases = read_recorded(HERE / "recorded.jsonl")
     cases = cases if args.half is None else cases[args.half :: 2]

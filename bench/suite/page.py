@@ -159,14 +159,17 @@ def measure_gap(results: Results, column: Column) -> float:
 
 
 def list_worst(results: Results) -> Iterator[str]:
-    """Yield the measures in which Bethink is furthest behind, each with the next step."""
+    """Yield the measures in which Bethink is furthest behind, each with the next step; of those with the same step, the first."""
     gaps = {column: measure_gap(results, column) for column in list_columns()}
     worst = sorted((column for column in gaps if gaps[column] > 0), key=lambda one: -gaps[one])
-    for column in worst[:WORST]:
+    by_step: dict[str, Column] = {}
+    for column in worst:
+        step = NEXT.get((column.task, column.measure)) or NEXT[column.task, ""]
+        by_step.setdefault(step, column)
+    for step, column in list(by_step.items())[:WORST]:
         value, name = find_ahead(results, column)[0]
         ours = find_value(results, OURS, column)
         assert ours
-        step = NEXT.get((column.task, column.measure)) or NEXT[column.task, ""]
         yield (
             f"1. {SECTIONS[column.task].title}, {column.title}: {write_number(ours['mean'], column)}, "
             f"{name_system(name)} {write_number(value, column)}. Next: {step}"

@@ -554,7 +554,7 @@ class Bethink:
         )
 
     def find_traces(self, purged: Sequence[Memory]) -> Traces:
-        """Find where else conversations say what is to be purged."""
+        """Find copies of a purged text in conversations."""
         return ingest.edit.find_traces(self.store, purged, self.every_scope())
 
     def forget(self, *ids: str, purge: bool = False) -> Forgotten:

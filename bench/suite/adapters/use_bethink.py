@@ -110,7 +110,7 @@ def describe(one: Any) -> dict[str, Any]:
     over = one.superseded_by or one.valid_to or (one.kind in (*OPEN, "problem") and one.answered)
     said = {"text": one.content, "kind": one.kind if one.kind in OPEN else "memory"}
     name = one.metadata.get("name") or (f"{one.session}#" if one.session else "")
-    return {**said, "id": name, "replaced": bool(over)}
+    return {**said, "id": name, "replaced": bool(over or one.newer)}
 
 
 serve(Adapted())

@@ -265,7 +265,7 @@ def hash_words(text: str) -> frozenset[str]:
 
 
 class Fields(Json):
-    """A JSON object: what is missing, or of another type than was asked for, is an empty value."""
+    """A JSON object whose missing or wrongly typed members read as empty values."""
 
     def text(self, key: str) -> str:
         value = self.get(key)
@@ -334,7 +334,7 @@ def _clean_name(text: str, length: int) -> str | None:
 
 
 def as_time(value: object) -> datetime | None:
-    """An ISO time, or seconds, milliseconds or microseconds since 1970, in UTC. What is no time is None."""
+    """An ISO time, or seconds, milliseconds or microseconds since 1970, in UTC. None for anything else."""
     try:
         if isinstance(value, str):
             found = datetime.fromisoformat(value)

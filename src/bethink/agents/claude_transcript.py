@@ -94,7 +94,7 @@ class ClaudeTranscript(LineTranscript):
     def take(self, entry: Fields) -> Taken:
         type, session = entry.text("type"), entry.name("sessionId")
         self.locate(entry.get("cwd"), entry.get("gitBranch"), session)
-        # Before 2.0.28 sub-agents had no id and stood in the file of the session.
+        # Before 2.0.28 sub-agents had no id and were in the file of the session.
         aside = "sidechain" if entry.get("isSidechain") is True else None
         self.agent = entry.name("agentId") or aside
         if type == "assistant":

@@ -18,6 +18,7 @@ from itertools import accumulate
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bethink.features.citations import note_gone
 from bethink.model import (
     EVERYTHING,
     PERSONAL,
@@ -179,7 +180,7 @@ def describe_value(value: Any) -> list[str]:
 
 
 def brief(value: object) -> str:
-    """A JSON value in a few words; nothing for what is empty."""
+    """A JSON value in a few words; an empty text for an empty value."""
     if isinstance(value, Mapping):
         parts = ((name, brief(one), isinstance(one, int)) for name, one in value.items())
         return ", ".join(
@@ -235,7 +236,7 @@ def format_records(
     elif form == "csv":
         import csv
 
-        # RFC 4180: CRLF, quotes doubled, line breaks kept inside quotes. A writer gives back what is written.
+        # RFC 4180: CRLF, quotes doubled, line breaks kept inside quotes. The writer returns each line instead of writing it.
         write = csv.writer(SimpleNamespace(write=str)).writerow
         yield write(fields)
         yield from map(write, rows)
@@ -504,12 +505,13 @@ def _describe_next(summary: str, after: int, total: int) -> str:
 
 
 def short_ids(memory: "Bethink", found: Iterable[Memory], related: Iterable[str] = ()) -> Names:
-    """Shortest unique ids of memories, of those that replaced them, and of related ones.
+    """Shortest unique ids of memories, their successors and related memories, and remarks on them.
 
     If memories of every project are shown, names of the projects too.
     """
+    found = list(found)
     ids = [id for one in found for id in (one.id, one.superseded_by, *one.newer) if id]
-    names = memory.store.abbreviate([*ids, *related])
+    names = {**memory.store.abbreviate([*ids, *related]), **note_gone(memory, found)}
     return {**names, **label_scopes(memory)} if memory.everywhere else names
 
 
@@ -608,7 +610,7 @@ def _outcome_lines(
 
 
 def _touched(outcome: Outcome) -> list[str]:
-    """The known memories that an outcome speaks of."""
+    """The known memories that an outcome names."""
     similar = [outcome.similar] if outcome.similar else []
     return list(dict.fromkeys((*_affected(outcome), *similar)))
 
@@ -665,7 +667,7 @@ def quote_memory(
 ) -> Quote:
     """A memory as an item, with what keeps it from being believed, if anything does."""
     closed = {"todo": "done", "problem": "solved"}.get(memory.kind, "answered")
-    state = closed if memory.answered else ""
+    state = closed if memory.answered else names.get(f"gone {memory.id}", "")
     if memory.newer:
         state = f"newer: {', '.join(names.get(id, id) for id in memory.newer)}"
     if memory.superseded_by:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from bethink.model import Memory
 
 _READ = 2000  # statements of a project that are looked at, the newest
+_READ_OF_ONE = 2000  # characters of a statement that is about to be shown
 _LARGEST = 400_000  # bytes of a source file
 _MOST_READ = 40_000_000  # characters of source files that are looked at
 _MOST_SYMBOLS = 12  # that the history is asked about
@@ -35,6 +36,7 @@ _TASK = re.compile(
 _PLAIN_TASK = re.compile(
     r"(?P<npm>\b(?:npm run|pnpm run|yarn run|bun run)) (?P<name>[A-Za-z][\w:-]{1,60}[\w])"
 )
+_CALL = re.compile(r"(?<![\w.$`])([a-z]\w{0,40}(?:[A-Z]|_)\w{1,40})\(\)")
 _TARGET = re.compile(r"^([A-Za-z][\w.-]{0,60}(?: [A-Za-z][\w.-]{0,60})*)\s*:(?!=)", re.MULTILINE)
 _RECIPE = re.compile(r"^@?([A-Za-z][\w-]{0,60})(?: [^:\n]{0,100})?:(?!=)", re.MULTILINE)
 _TASK_FILES = {
@@ -134,12 +136,32 @@ def _read_scripts(text: str) -> set[str] | None:
     return set(scripts)
 
 
+# Remarks
+
+
+def note_gone(memory: Bethink, found: Iterable[Memory]) -> dict[str, str]:
+    """Remarks for statements of this project that name a file or a command which is gone, by `gone ID`.
+
+    Cheap enough for every answer: it looks at the named files and at no others.
+    """
+    root, notes = memory.project.worktree, dict[str, str]()
+    for one in found if memory.reads_files else ():
+        if one.kind not in STATEMENTS or one.scope != memory.project.scope:
+            continue
+        names = find_missing(one.content[:_READ_OF_ONE], root)
+        name = next((n for n in names if " " in n or (root / n.split("/")[0]).is_dir()), "")
+        if name:
+            notes[f"gone {one.id}"] = f"{name} no longer exists"
+    return notes
+
+
 # Symbols
 
 
 def find_symbols(text: str) -> list[str]:
     """Names of functions and classes that a text marks as code."""
     found = [match[1] for code in _CODE.findall(text) if (match := _SYMBOL.fullmatch(code.strip()))]
+    found += _CALL.findall(_CODE.sub(" ", text))
     return list(dict.fromkeys(found))
 
 

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 from bethink.api import Bethink
 from bethink.ingest.causes import list_blanks
-from bethink.ingest.commands import name_job, name_program
+from bethink.ingest.commands import name_job, name_program, strip_command
 from bethink.ingest.failures import (
     CODE,
     FLAKY,
     Failure,
+    adds_options,
     as_count,
     edits_settings,
     find_files,
@@ -30,7 +31,8 @@ _ALLOWS = re.compile(
 )
 # Mistakes in a file itself, of which its edit says nothing about other files.
 _SYNTAX = re.compile(
-    r"syntax ?error|unexpected (?:token|end|character)|parse error|not valid json", re.IGNORECASE
+    r"syntax ?error(?!: cannot use)|unexpected (?:token|end|character)|parse error|not valid json",
+    re.IGNORECASE,
 )
 _NAME = re.compile(r"\b(?:[a-z]{2,40}[A-Z]\w{1,40}|[a-z]{2,40}_\w{2,40})\b")
 # Codes of rules that a linter's configuration settles; compilers have none.
@@ -50,7 +52,7 @@ class KnownFailure(NamedTuple):
     times: int
     last: str  # ISO time, '' where the agent recorded none
     fix: str  # '' while it is unsolved
-    held: int  # how often this fix helped
+    helped: int  # how often this fix helped
     confidence: float
     session: str
     source: str
@@ -100,7 +102,10 @@ def fits_cause(known: KnownFailure, failure: Failure) -> bool:
         return not edited and fits(known, failure)
     # The wording is the same for another name: the fix must not depend on the name.
     names = list_blanks(known.error)
-    if any(name.lower() in known.fix.lower() for name in names):
+    correction = _read_correction(known.fix)
+    kept = set(known.command.split()) if correction else set()
+    fix = " ".join(word for word in (correction or known.fix).split() if word not in kept).lower()
+    if any(name.lower() in fix for name in names):
         return False
     if failure.kind in CODE or known.cause in CODE:
         return edits_settings(known.fix) and bool(_RULE.search(known.error))
@@ -118,7 +123,7 @@ def fits(known: KnownFailure, failure: Failure) -> bool:
     if known.cause in TOOL_KINDS:
         return known.cause != EDIT_CONFLICT or known.times > 1
     if known.cause == FLAKY:
-        return known.held >= _FLAKY
+        return known.helped >= _FLAKY
     if known.fix.endswith(" instead"):
         return _is_same_correction(known, failure)
     if known.cause in CODE and known.fix.startswith("edited "):
@@ -128,7 +133,7 @@ def fits(known: KnownFailure, failure: Failure) -> bool:
         )
         settled = edits_settings(known.fix) and not _SYNTAX.search(known.error)
         general = settled or bool(_ALLOWS.search(known.fix))
-        return known.held > 1 or general or same
+        return known.helped > 1 or general or same
     return True
 
 
@@ -153,24 +158,46 @@ def _is_same_correction(known: KnownFailure, failure: Failure) -> bool:
 
     It must do the same work, lack what the fix put in, and have what the error complained of.
     """
-    fix = known.fix.removeprefix("ran `").removesuffix("` instead")
-    if fix.endswith(f" {known.command}"):  # a variable in front
-        same = name_program(known.command) == name_program(failure.command)
-    else:
-        same = name_job(known.command) == name_job(failure.command) or _lacks_same(known, failure)
+    fix = _read_correction(known.fix)
+    program = name_program(known.command) == name_program(failure.command)
+    swaps = fix.endswith(f" {known.command}") or _swaps_program(known.command, fix)
+    same = name_job(known.command) == name_job(failure.command) or _lacks_same(known, failure)
+    # What a variable does to the same error does not depend on the command.
+    same = _sets_variables(known.command, fix) or (program if swaps else same) or same
     before, after, now = (set(one.split()) for one in (known.command, fix, failure.command))
     blamed = {word for word in before - after if _is_named(word, known.error)}
     added = after - before
-    if before <= after and all(one.startswith("-") for one in added):
-        same = same or name_program(known.command) == name_program(failure.command)
+    # Another value of an argument, or one more option, helps whatever the program does.
+    replaced = before - after
+    same = same or (program and bool(replaced and replaced <= now))
+    same = same or (program and bool(adds_options(known.command, fix)))
     done = bool(added) and added <= now
     return same and not done and all(_is_named(word, failure.error) for word in blamed)
+
+
+def _read_correction(fix: str) -> str:
+    """Return the command of "ran `…` instead", '' of another fix."""
+    found = re.fullmatch(r"ran `(.+)`(?: in \S+)? instead", fix)
+    return found[1] if found else ""
+
+
+def _sets_variables(command: str, fix: str) -> bool:
+    return fix.endswith(f" {command}") and all(
+        "=" in one for one in fix.removesuffix(command).split()
+    )
+
+
+def _swaps_program(command: str, fix: str) -> bool:
+    """Return True if a fix starts another program on the same arguments: `npx tsx x.ts` for `node x.ts`."""
+    program, *things = strip_command(command).split()
+    other = strip_command(fix).split()
+    return bool(things) and other[0] != program and other[-len(things) :] == things
 
 
 def _lacks_same(known: KnownFailure, failure: Failure) -> bool:
     """Return True if both commands start a program that is not there: `timeout 60 npm test`."""
     names = {one.removeprefix("command:") for one in failure.causes if one.startswith("command:")}
-    started = (set(one.lower().split()) for one in (known.command, failure.command))
+    started = (set(one.split()) for one in (known.command, failure.command))
     return bool(names.intersection(*started))
 
 

@@ -39,6 +39,7 @@ _COLLECTIONS = {
     TRUST["user"]: SHARED_TYPE,
 }
 _DEFAULT_BRANCHES = ("HEAD", "main", "master")  # of a remote; the first that exists counts
+_GIT = "git"  # the actor of an edit that a colleague made; `undo` leaves it
 _SECONDS = 5  # that one git command may take
 _ACCEPTED = "shared-projects"  # the list of projects whose folder the user accepted
 _SEEN = "shared-seen"  # a fingerprint of each folder as it was last read
@@ -120,6 +121,12 @@ def list_shared(memory: Bethink) -> list[SharedFile]:
     ]
 
 
+def find_file(memory: Bethink, id: str) -> Path | None:
+    """The shared file of a memory of this project, from the top of the checkout."""
+    root = memory.project.worktree
+    return _list_files(root).get(id) if (root / FOLDER).is_dir() else None
+
+
 def _checkout(memory: Bethink) -> Path:
     root = memory.project.worktree
     if not (root / ".git").exists():
@@ -131,7 +138,7 @@ def _checkout(memory: Bethink) -> Path:
 
 
 def _check_shareable(one: Memory) -> None:
-    """Refuse what is personal, secret, not a statement, or not the word of a person or an agent."""
+    """Refuse memories that are personal, secret, no statements, or not by a person or an agent."""
     if one.scope == PERSONAL:
         raise InvalidInput(
             f"The memory {one.id} is personal, so it is not written into a repository.",
@@ -228,12 +235,12 @@ def is_ignored(memory: Bethink) -> bool:
 
 
 def is_accepted(root: Path) -> bool:
-    """Return True if the user vouches for what is shared in this project."""
+    """Return True if the user vouches for the shared memories of this project."""
     return str(root.resolve()) in _read_accepted()
 
 
 def accept(memory: Bethink) -> None:
-    """Take what is shared in this project as the word of people."""
+    """Trust the shared memories of this project like statements of people."""
     memory.require_person("Accepting what others share")
     _accept(_checkout(memory))
 
@@ -320,11 +327,18 @@ def _join(parts: Sequence[Synced], hints: tuple[str, ...]) -> Synced:
 
 
 def _take_edit(memory: Bethink, one: Memory, text: str) -> bool:
-    """Make a reviewed edit a version of the user's note. An agent that runs this leaves it to a person."""
+    """Make a reviewed edit a version of the user's note, by git.
+
+    An agent that runs this leaves it to a person.
+    """
+    actor = memory.actor
+    memory.actor = _GIT if memory.is_person else actor
     try:
         memory.update(one.id, content=text)
     except NeedsPerson:
         return False
+    finally:
+        memory.actor = actor
     return True
 
 
@@ -345,7 +359,16 @@ def _read(
     edit = None
     if own and not own.deleted_at and passage.content and before and before != mark:
         edit = (own, passage.content) if own.content.strip() != passage.content else None
+        if edit and _is_behind(memory, own, passage.content, before):
+            edit = None
     return Document(one.uri, mark, lambda: passages), edit
+
+
+def _is_behind(memory: Bethink, own: Memory, text: str, before: str) -> bool:
+    """Return True if a file holds an earlier text of a note, as after a visit to an old branch."""
+    was_shared = before.startswith(hashlib.sha256(render(own).encode()).hexdigest())
+    texts = (event.before.get("content") for event in memory.store.history(own.id))
+    return not was_shared and text in {str(one).strip() for one in texts}
 
 
 def _list_reviewed(root: Path) -> dict[str, str]:
@@ -429,7 +452,7 @@ def fingerprint(root: Path) -> str:
 
 
 def has_changed(root: Path) -> bool:
-    """Return True if an accepted folder differs from what was read last."""
+    """Return True if an accepted folder changed since it was last read."""
     now = fingerprint(root)
     return now != _read_seen(root) and is_accepted(root)
 

@@ -27,10 +27,12 @@ from bethink.hooks.prompt import (
     is_own,
     quote,
 )
+from bethink.hooks.rules import note_gone
 from bethink.hooks.state import Hook
 from bethink.language.detect import is_english
 from bethink.language.hedging import is_tentative
 from bethink.language.lasting import (
+    ASKS_UNMARKED,
     CHATS,
     CHOOSES,
     DECIDES,
@@ -50,7 +52,7 @@ from bethink.language.pointing import (
 )
 from bethink.language.reports import DELIVERS, DIAGNOSES, SPEAKS_TO_USER
 from bethink.language.requests import ASKS_FOR_WORK
-from bethink.language.rules import directs, lasts
+from bethink.language.rules import lasts
 from bethink.language.waiting import BARE_FOLLOW_UP
 from bethink.model import PERSONAL, TRUST
 from bethink.outgoing import Quote, fence_items, join, new_marker
@@ -77,7 +79,7 @@ PASSING_KINDS = ("solution", "conclusion", "discovery")  # found on the way: the
 STANDING_KINDS = ("preference", "pattern", "architecture")
 # Probability from which a user's statement that binds is taken to last. Of the users' statements in 9 briefings 11 of 14 above it were worth a
 # line, and 4 of 20 below it; of 40 above it that bind nothing, 4 (bench/LOG.md, 2026-11-19).
-SURELY_LASTS = 0.6
+SURELY_LASTS = 0.35
 FEW_TELLING = 4  # words of a sentence that points back and says nothing by itself; on the decisions of 132 sessions, by hand
 LEAST_BEGINNING = 20  # characters by which a cut item is known again; by hand
 # Share of a line's words that another line holds, from which it repeats that one. By hand.
@@ -91,7 +93,7 @@ MOST_OPEN, MOST_KEPT = (
     3,
     8,
 )  # lines; with 5 in place of 8 they match the next session a little better (bench/LOG.md, 2026-11-17)
-MOST_OF_AGENTS = 3  # of the kept ones, from agents in conversations; after ten briefings were read (bench/LOG.md, 2026-11-17)
+MOST_OF_AGENTS = 2  # of the kept ones, from agents in conversations: 10 of 24 were worth a line (bench/LOG.md, 2026-11-19)
 HANDOFF_SHARE = 0.4  # of the budget; by hand, so that a long handoff leaves room for the rest
 LINE_TOKENS = 80  # of one memory: nearly every statement whole; cut lines were useless in 7 of 47 (bench/LOG.md, 2026-11-17)
 MOST_NEXT_STEPS, STEP_TOKENS = 5, 30  # next steps of a handoff, and tokens of each; by hand
@@ -270,6 +272,7 @@ def _list_sections(hook: Hook, memory: Bethink, now: Present) -> list[Section]:
     chosen = (*questions, *todos, *kept)
     disputes = find_disputes(memory, chosen)
     short = memory.store.abbreviate([one.id for one in (*chosen, *(new for new, _ in disputes))])
+    short = {**short, **note_gone(memory, chosen)}
     disputed = {old.id: f"disputed by {short[new.id]}" for new, old in disputes}
     sections = (
         ("Open questions:", questions, 1),
@@ -316,7 +319,7 @@ def _make_line(one: Memory, short: dict[str, str], disputed: dict[str, str]) -> 
     whole = tokens(text) <= LINE_TOKENS
     if not whole:
         text = one.summary if 0 < tokens(one.summary) <= LINE_TOKENS else cut(text, LINE_TOKENS)
-    note = disputed.get(one.id, "")
+    note = disputed.get(one.id) or short.get(f"gone {one.id}", "")
     return BriefingLine(quote(one, short, text)._replace(note=note), one.id if whole else "")
 
 
@@ -373,11 +376,14 @@ def _outlasts_its_task(one: Memory, of_last: bool = True) -> bool:
     decides = DECIDES.holds(text)
     step = DELIVERS.holds(text) or STEP_OF_TASK.holds(text)
     wish = SPEAKS_FOR_ONESELF.holds(text) and not WANTS_WORK.holds(text)
+    wish = wish and not text[:4].lower().startswith("you ")  # a rule for every time says so
+    asks_now = text.startswith("/") or "please" in text.lower()
     work = ASKS_FOR_WORK.holds(text) and not (wish or decides or CHOOSES.holds(text))
-    loose = is_tentative(text) or GUESSES.holds(text)
-    passing = step or work or loose or text.endswith("?")
+    loose = is_tentative(text) or GUESSES.holds(text) or text.endswith("...")
+    passing = step or work or loose or (asks_now and not lasts(text))
+    passing = passing or text.endswith("?") or ASKS_UNMARKED.holds(text)
     binds = CHOOSES.holds(text) or lasts(text) or wish or not is_english(text)
-    describes = of_last and (directs(text) or not CHATS.holds(text))
+    describes = of_last and not CHATS.holds(text)
     plain = binds or describes
     return (decides or (plain and one.confidence >= SURELY_LASTS)) and not passing
 
@@ -397,10 +403,13 @@ def _is_trap(text: str) -> bool:
 
 def _points_back(text: str, of_user: bool = False) -> bool:
     """Return True for a sentence that says nothing without the one before it."""
-    if of_user and SPEAKS_FOR_ONESELF.holds(text):
+    to_agent = text[:4].lower() == "you " and POINTS_BACK_EARLY.holds(
+        text
+    )  # "You should add it to …"
+    if of_user and SPEAKS_FOR_ONESELF.holds(text) and not to_agent:
         return False
     few = len(_find_telling_words(text)) <= FEW_TELLING and not THAT_JOINS.holds(text)
-    return NEEDS_CONTEXT.holds(text) or (few and POINTS_BACK_EARLY.holds(text))
+    return to_agent or NEEDS_CONTEXT.holds(text) or (few and POINTS_BACK_EARLY.holds(text))
 
 
 def _describe(one: Memory, now: Present) -> Features:

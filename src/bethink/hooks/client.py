@@ -15,6 +15,7 @@ from contextlib import suppress
 
 from bethink import __version__, folders, system
 from bethink.hashes import sha256
+from bethink.hooks import LONGEST_INPUT
 
 IDLE_VARIABLE = "BETHINK_HELPER_IDLE"
 SECONDS_VARIABLE = "BETHINK_HOOK_SECONDS"
@@ -23,7 +24,6 @@ HOOK_SECONDS = 5.0  # until the settings are read, which may say otherwise
 # Part of a hook's seconds for the helper; the rest is for doing without it. By hand.
 HELPER_SHARE = 0.6
 LONGEST_PATH = 100  # bytes of a socket's path; the system allows 103 to 107
-LONGEST_INPUT = 8_000_000  # bytes of an agent's message; a tool's answer may come along
 LONGEST_MESSAGE = 1_000_000  # bytes of a request or an answer
 CONNECT_SECONDS = 0.5  # a helper that hangs must not hold the hook up; by hand
 REFUSED = -1  # instead of the length of an answer
@@ -67,10 +67,11 @@ class Limit:
             os._exit(0)
 
         start_new_thread(give_up, ())  # counting may hang on the same disk
-        from bethink.hooks.run import count_failure
+        from bethink.hooks import state
 
-        late = f"It took longer than {self.seconds:g} seconds and was given up."
-        count_failure(self.event, self.host, late)
+        with suppress(Exception):  # nobody is left to read of it
+            late = f"It took longer than {self.seconds:g} seconds and was given up."
+            state.note_failure(self.host, self.event, late)
         os._exit(0)
 
 
@@ -181,7 +182,7 @@ def pack(event: str, host: str, message: bytes) -> bytes:
 
 
 def exchange(connection: "_socket.socket", request: bytes, seconds: float) -> bytes | None:
-    """Send a request and return the answer, or None without a request, or if the helper refuses or is late."""
+    """Send a request and return the answer; None without one, or if the helper refuses or is late."""
     try:
         if not request:
             return None

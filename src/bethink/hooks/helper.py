@@ -111,6 +111,8 @@ def serve(answer: Answer) -> None:
     if not found:
         return
     path = Path(found)
+    # A request may come from a program that must not start others, such as a command in an agent's sandbox.
+    spool.fix_environment()
     import socket
 
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
@@ -125,7 +127,7 @@ def serve(answer: Answer) -> None:
                 connection,
                 suppress(OSError, ValueError),  # a request of another form
             ):
-                _answer_one(connection, answer)
+                _answer_one(connection, answer, found)
             last = time.monotonic()
     if _is_own(path, own):
         path.unlink(missing_ok=True)
@@ -169,12 +171,16 @@ def _is_own(path: Path, inode: int) -> bool:
     return False
 
 
-def _answer_one(connection: socket.socket, answer: Answer) -> None:
-    """Answer a request in the environment of the hook that sent it."""
+def _answer_one(connection: socket.socket, answer: Answer, path: str) -> None:
+    """Answer a request in the environment of the hook that sent it.
+
+    Refuse one whose settings belong to another helper.
+    """
     event, host, number, rest = (client.receive(connection) or b"").split(b"\0", 3)
     *own, message = rest.split(b"\0", int(number))
     _take_environment(dict(one.partition(b"=")[::2] for one in own))
-    found = answer(event.decode(), host.decode(), message)
+    is_ours = client.find_socket() == path
+    found = answer(event.decode(), host.decode(), message) if is_ours else None
     if found is None:
         connection.sendall(b"%d\n" % client.REFUSED)
     else:

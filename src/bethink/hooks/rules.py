@@ -8,7 +8,7 @@ memories, no text; it may be lost or outdated at any moment, and the worker rebu
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from bethink.config import locate_database
 from bethink.hooks import state
 from bethink.ingest.rules import Subjects, describe_calls, find_subjects, list_keys
 from bethink.language.rules import binds, directs, lasts, reports
-from bethink.model import RULE_KINDS, TRUST, is_inferred, is_untrusted_import
+from bethink.model import RULE_KINDS, STATEMENTS, TRUST, is_inferred, is_untrusted_import
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
@@ -82,13 +82,34 @@ def refresh(memory: Bethink) -> int:
         " ".join(f"{one.id}{one.content_hash}{one.trust}" for one in statements)
     )
     if known.get("print") != print_of:
-        keys = judge_statements(memory, statements)
-        known = {"keys": keys, "print": print_of, "gone": _list_gone(memory, statements)}
+        known = {**known, "keys": judge_statements(memory, statements), "print": print_of}
+    named = _list_naming_symbols(memory)
+    code_print = state.digest(f"{_stamp_commits(memory)} {' '.join(sorted(named))}")
+    if known.get("code") != code_print:
+        known = {**known, "gone": _list_gone(memory, named.values()), "code": code_print}
     state.write_json(find_file(database, scope), {**known, "stamp": stamp, "looked": looked})
     return len({id for rows in known["keys"].values() for id, _ in rows})
 
 
-def _list_gone(memory: Bethink, statements: Sequence[Memory]) -> list[str]:
+def _list_naming_symbols(memory: Bethink) -> dict[str, Memory]:
+    """Return the statements of a project that name a function or a class, by their hash."""
+    from bethink.features.citations import find_symbols
+
+    wanted = memory.filter(kinds=STATEMENTS, scopes=(memory.project.scope,))
+    found = memory.list(filter=wanted, limit=_MOST)
+    return {one.content_hash: one for one in found if find_symbols(one.content)}
+
+
+def _stamp_commits(memory: Bethink) -> int:
+    """Time of the last commit or checkout; 0 where that cannot be said."""
+    project = memory.project
+    try:
+        return ((project.common or project.root / ".git") / "logs" / "HEAD").stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _list_gone(memory: Bethink, statements: Iterable[Memory]) -> list[str]:
     """Hashes of the symbols that statements name and that the code has no more."""
     from bethink.features.citations import find_gone_symbols
 
@@ -103,6 +124,22 @@ def find_gone(index: Mapping[str, Any], one: Memory, root: Path) -> str:
     hashes = set(index.get("gone") or ())
     symbols = (name for name in find_symbols(one.content) if hash_key(f"symbol {name}") in hashes)
     return next(iter(find_missing(one.content, root)), "") or next(symbols, "")
+
+
+def note_gone(memory: Bethink, found: Sequence[Memory]) -> dict[str, str]:
+    """Remarks for statements that name a file, a command or a symbol which is gone, by `gone ID`."""
+    from bethink.features import citations
+
+    notes = citations.note_gone(memory, found)
+    database = locate_database(memory.config, memory.project)
+    hashes = set(read_index(database, memory.project.scope).get("gone") or ())
+    own = (one for one in found if one.kind in STATEMENTS and one.scope == memory.project.scope)
+    for one in own if hashes else ():
+        names = citations.find_symbols(one.content)
+        gone = next((name for name in names if hash_key(f"symbol {name}") in hashes), "")
+        if gone:
+            notes.setdefault(f"gone {one.id}", f"{gone} no longer exists")
+    return notes
 
 
 def list_statements(memory: Bethink) -> list[Memory]:

@@ -25,7 +25,7 @@ from bethink import config as configuration
 from bethink import project as projects
 from bethink.config import locate_database
 from bethink.errors import BethinkError
-from bethink.hooks import client, spool, state
+from bethink.hooks import LONGEST_INPUT, client, spool, state
 from bethink.hooks.client import Limit
 from bethink.hooks.state import Hook
 from bethink.model import TRUST
@@ -92,7 +92,7 @@ def read_message() -> bytes:
     try:
         if sys.stdin is None or sys.stdin.isatty():
             return b""
-        return sys.stdin.buffer.read(client.LONGEST_INPUT + 1)
+        return sys.stdin.buffer.read(LONGEST_INPUT + 1)
     except (OSError, ValueError):
         return b""
 
@@ -203,7 +203,7 @@ def _uses_helper(config: Config) -> bool:
 def _build_reply(
     hook: Hook, project: Project, config: Config, closing: bool, inside: bool = False
 ) -> str:
-    """Return the context for a session, even if the work beside it fails. `inside` the helper, memories stay open."""
+    """Return the context for a session, even if other work fails. `inside` the helper, memories stay open."""
     exists = _exists(config)
     if hook.event == "prompt" and hook.source in state.PERSON_SOURCES:
         note_turn(hook, project, config.database)
@@ -357,11 +357,18 @@ def _is_wanted(hook: Hook, config: Config, project: Project) -> bool:
 
 
 def is_telling(prompt: str) -> bool:
-    """Return True unless a prompt has only common words, such as "yes, do it again". Opens nothing."""
+    """Return True unless a prompt has only common words, such as "yes, do it again". Opens nothing.
+
+    "What is left?" has only common words, too, but asks for the last session.
+    """
     from bethink.language.words import COMMON_WORDS, STOP_WORDS
 
     words = re.findall(r"[^\W_]{1,60}", prompt[:_LONG].lower())
-    return len(prompt) > _LONG or not (STOP_WORDS | COMMON_WORDS).issuperset(words)
+    if len(prompt) > _LONG or not (STOP_WORDS | COMMON_WORDS).issuperset(words):
+        return True
+    from bethink.recall.resume import asks_to_resume
+
+    return asks_to_resume(prompt)
 
 
 def answer(hook: Hook, memory: Bethink, meaning: bool = True) -> str:

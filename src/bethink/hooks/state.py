@@ -25,7 +25,7 @@ from bethink import plugins
 from bethink.agents.agent import EVENTS, HookDialect, ToolCall
 from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput
-from bethink.hooks.client import LONGEST_INPUT
+from bethink.hooks import LONGEST_INPUT
 from bethink.model import Values
 from bethink.outgoing import Block, encode, join
 from bethink.project import EVERYWHERE, Pause, pauses_file, read_pauses
@@ -39,7 +39,7 @@ _HARMLESS = 12  # characters of a session's id that is too short for a secret
 UUID_PARTS = [8, 4, 4, 4, 12]  # lengths
 HEXADECIMAL = frozenset("0123456789abcdef-")
 
-LONGEST_MESSAGE = 300  # characters of a failure
+LONGEST_FAILURE = 300  # characters of a failure
 _OTHER = "unknown"  # replaces hosts and events that do not exist, so that there are few rows
 MOST_IDS = 1000  # of one session; the oldest go first
 _ONE_EVENT = 30.0  # seconds in which the hooks of two agents for one event run
@@ -229,7 +229,7 @@ def note_failure(host: str, event: str, message: str) -> None:
     event = event if event in EVENTS else _OTHER
     rows = {row[:2]: row for row in read_failures()}
     count = rows[host, event].count + 1 if (host, event) in rows else 1
-    cleaned = " ".join(redact(message).text.split())[:LONGEST_MESSAGE]
+    cleaned = " ".join(redact(message).text.split())[:LONGEST_FAILURE]
     rows[host, event] = Failure(host, event, count, time.time(), cleaned)
     with suppress(BethinkError):
         write_json(failures_file(), [row._asdict() for row in rows.values()])

@@ -36,10 +36,12 @@ def find_failure(hook: Hook, call: ToolCall) -> Failure | None:
     if not call.command or (not call.failed and not shows_failure(call.output)):
         return None
     from bethink.ingest.failures import read_failure, read_runs
+    from bethink.ingest.redact import redact
 
     command = clean(shorten_command(call.command))
     event = ToolEvent(command=command, directory=hook.directory)
     event = finish_event(event, call.output, call.failed)
+    event = event._replace(command=redact(command).text, output=redact(event.output).text)
     failed = [run for run in read_runs(event) if run.passed is False]
     return read_failure(failed[0], event) if failed else None
 
@@ -98,7 +100,7 @@ def _find_fix(hook: Hook, call: ToolCall, memory: Bethink) -> tuple[str, str] | 
         return None
     where = f", session {known.session[:8]}" if known.session else ""
     if known.cause == FLAKY:
-        count = f"{known.held} times, last {known.last[:10]}{where}"
+        count = f"{known.helped} times, last {known.last[:10]}{where}"
         return known.id, f"Flaky: the same command passed unchanged after this error ({count})"
     return known.id, f"This error was fixed before ({known.last[:10]}{where}): {known.fix}"
 

@@ -37,7 +37,11 @@ _GRACE = 60  # seconds beyond the limit after which a worker that hangs is ended
 
 def main() -> None:
     """Read what waits for the database that the environment names, under the inherited lock."""
-    system.end_after(int(_SECONDS) + _GRACE)
+    patience = config.Config().model_timeout
+    with suppress(BethinkError):
+        patience = config.load().model_timeout
+    # A language model that is asked right before the end may still answer: its program would outlive a worker that is ended.
+    system.end_after(int(_SECONDS + patience) + _GRACE)
     try:
         inherited = system.INHERITED if system.INHERITS_LOCKS else None
         run(os.environ["BETHINK_DATABASE"], inherited)

@@ -75,7 +75,7 @@ _IS_UNSET = compile_late(
 _CODE = compile_late(
     r"\b(ERR_(?!MODULE_NOT_FOUND|CONNECTION|PNPM_FETCH|PNPM_RECURSIVE|PNPM_LIFECYCLE)[A-Z_]{4,60}|GH\d{3}|P[13]\d{3}(?<!P1012)(?<!P1001)"
     r"|(?<=npm error )E(?!NOENT|CONN|ACCES|PERM|TIMEDOUT|LIFECYCLE|XIT)[A-Z]{4,30}"
-    r"|Expired(?:Token|TokenException)|InvalidClientTokenId|SignatureDoesNotMatch|error:[0-9A-F]{8}|NETSDK\d{4}|SELF_SIGNED_CERT_IN_CHAIN)\b|files were (modified) by this hook"
+    r"|Expired(?:Token|TokenException)|InvalidClientTokenId|SignatureDoesNotMatch|error:[0-9A-F]{8}|NETSDK\d{4}|SELF_SIGNED_CERT_IN_CHAIN)\b|files were (modified) by this hook|(heap out of memory|Java heap space)"
 )
 # Kinds of failures by the name of their cause.
 CAUSE_KINDS = {
@@ -90,7 +90,7 @@ _QUOTED = compile_late(r"'[^']{1,200}'")
 
 
 def name_causes(job: str, kind: str, error: str, normal: str) -> tuple[str, ...]:
-    """Return names of the cause of an error, the most exact first; none where only its wording tells it apart."""
+    """Return names of the cause of an error, the most exact first; none if only its wording is known."""
     named = _name_cause(job, kind, error)
     if named or kind in ("missing dependency", "environment variable", "wrong flag"):
         return named
@@ -114,7 +114,7 @@ def _name_cause(job: str, kind: str, error: str) -> tuple[str, ...]:
         return (f"service:{_first(found)}",) if found else ()
     for name, pattern in _MISSING:
         if found := pattern.search(error):
-            return (f"{name}:{_first(found).lower()}",)
+            return (f"{name}:{_first(found)}",)
     unset = kind == "environment variable" or _IS_UNSET.search(error)
     if unset and (found := _VARIABLE.search(error)):
         return (f"variable:{found[1]}",)

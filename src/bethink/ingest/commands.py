@@ -60,10 +60,14 @@ _KEYWORDS = re.compile(
 _ASSIGNMENT = re.compile(
     r"\w{1,60}=(?:'[^']{0,400}'|\"[^\"]{0,400}\"|\$\([^)]{0,400}\)|[^\s'\"$]|\$(?!\()){0,400}(?:\s+|$)"
 )
-_GROUP = re.compile(r"\(\s*([^()]{1,2000})\)\s*(?:2>&1\s*)?")
+_GROUP = re.compile(r"\(([^()]{1,2000})\)(?: ?2>&1)?")
 _SHELL = re.compile(r"(?:/usr)?(?:/bin/)?(?:ba|z|da)?sh -l?c (['\"])([^'\"]{1,2000})\1\s*")
 _STRING = re.compile(r"'[^']{0,4000}'|\"[^\"]{0,4000}\"")
 _TO_FILE = re.compile(r"(?:^|[^<>&\d=-])>{1,2}\s?(?!/dev/|/tmp/|&)[\w./~$-]")
+_PLACES = re.compile(
+    r"^(pnpm|npm|yarn|bun|make|git|cargo|go|turbo|nx|mvn|docker compose|kubectl|uv|poetry)"
+    r"(?: (?:--filter|-F|--workspace|-w|--prefix|-C|--dir|--cwd|--directory|--project|-pl|-n|--namespace|--context)[= ]\S{1,200}| workspace \S{1,200}){1,4}(?= )"
+)
 _REDIRECTION = re.compile(r"[12&]?>>?\s?&?(?:/dev/null|\d|[^\s;&|]{1,200})|<\s?/dev/null")
 
 
@@ -135,7 +139,7 @@ def split_line(text: str) -> list[tuple[str, list[str]]] | None:
 def unwrap_line(text: str) -> str:
     """Return the line inside of `( … )` or `bash -c '…'`, or else the line."""
     found = _GROUP.fullmatch(text.strip())
-    inner = found[1] if found else ""
+    inner = found[1].strip() if found else ""
     found = None if inner else _SHELL.fullmatch(text.strip())
     return inner or (found[2] if found else text)
 
@@ -191,9 +195,14 @@ def name_family(command: str) -> str:
     return " ".join([program, *rest[: 2 if deep else 1]]) if program in PROGRAMS else program
 
 
+def drop_places(command: str) -> str:
+    """Return a command without its options for a place: `pnpm exec tsc` for `pnpm --filter web exec tsc`."""
+    return _PLACES.sub(r"\1", command)
+
+
 def name_job(command: str) -> str:
     """The work of a command under any runner: `pytest` for `uv run pytest`."""
-    words = strip_command(command).split()
+    words = drop_places(strip_command(command)).split()
     for runner in RUNNERS:
         if words[: len(runner)] == list(runner) and len(words) > len(runner):
             words = words[len(runner) :]

@@ -381,7 +381,10 @@ def _list_waiting(recipe: Recipe, batch: Batch) -> list[str]:
     return [
         one.content
         for one in (*made[::-1], *known)
-        if PUT_OFF in one.metadata and one.metadata.get("role") == "user" and one.id not in done
+        if PUT_OFF in one.metadata
+        and one.metadata.get("role") == "user"
+        and one.trust >= TRUST["agent"]
+        and one.id not in done
     ]
 
 
@@ -531,7 +534,7 @@ def _follow_tasks(
     listed = recipe.store.list(filter._replace(now=recipe.options.now), MOST_TASKS)
     known = {one.content: one.id for one in listed}
     waiting = [
-        Idea("todo", text, at, True, FIRM_CONFIDENCE, entities(text))
+        Idea("todo", text, at, True, FIRM_CONFIDENCE, entities(text), by_agent=True)
         for text, (at, state) in states.items()
         if state in OPEN_TASK and text not in known and len(content_words(text)) > 1
     ]
@@ -653,17 +656,20 @@ def _keep_idea(recipe: Recipe, idea: Idea, one: NewTurn, topics: Topics, number:
     turn, evidence = one.turn, one.memory
     metadata: dict[str, Any] = {
         "turn": turn.id,
-        "role": turn.role,
+        "role": "assistant" if idea.by_agent else turn.role,
         "firm": idea.firm,
         "host": recipe.host,
     }
-    speaker = "user" if one.speaker == "user" else "agent"
+    by_agent = idea.by_agent or one.speaker != "user"
+    speaker = "agent" if by_agent else "pasted" if idea.doubtful else "user"
     preferred = speaker == "user" and idea.kind == "preference"
     own = recipe.options.personal and preferred and holds_anywhere(idea.text)
     if own:
         metadata[CONVERSATION_SCOPE] = recipe.options.scope
     if idea.put_off:
         metadata[PUT_OFF] = True
+    if idea.doubtful:
+        metadata["origin"] = "pasted"
     passage = Passage(
         idea.text,
         kind=idea.kind,

@@ -50,6 +50,7 @@ from bethink.language.reports import (
     WORK_UNDER_WAY,
 )
 from bethink.language.requests import ASKS_FOR_WORK, HANDS_OVER
+from bethink.language.waiting import ASKS_IN_GENERAL, ASKS_TO_DECIDE, NEXT_OR_OFFER
 from bethink.model import NOTHING
 
 Work = Sequence[Sequence[Fact]]  # what tools did before each turn, and behind the last one
@@ -67,10 +68,9 @@ RECAP_CHARACTERS = 1_000  # a longer text of an agent's host is no recap
 # Facts that are kept from page to page: more than a digest can show.
 MOST_COMMITS, MOST_PULLS, MOST_CHECKS, MOST_EDITS, MOST_ASKED = 6, 3, 4, 4, 12
 REPEATED = 0.75  # share of a sentence's words from which another one says it already; by hand
+SHORT_QUESTION = 5  # words of a question that says nothing alone; by hand
 LEAST_REQUEST = 9  # width of a request beside others: "/commit", "approved", "なるほど"; by hand
-LEAST_SHARE = (
-    0.35  # of the weight of the heaviest request, from which another one is named; by hand
-)
+LEAST_SHARE = 0.35  # of the heaviest request's weight, from which another is named; by hand
 LEAST_CUT = 60  # width from which a cut request still says enough; by hand
 NOTHING_LEFT, NOT_PUSHED = "nothing", "not pushed"
 # Words of commands by what they check.
@@ -86,15 +86,13 @@ CHECK_KINDS = {
 }
 # Files that no commit of the project would hold: plans and notes of agents, and temporary ones.
 PULL_REQUEST = re.compile(r"/pull/(\d+)|\bPR #(\d+)")
+AROUND_MERGED = 40  # characters around "merged" that may say what was; by hand
 BEGINS_NOW = re.compile(r"\W*(?:now|next)\b", re.IGNORECASE)
 OUTSIDE = re.compile(r"/\.(?:claude|codex|cursor|gemini|pi)/|^/(?:tmp|var)/|/scratchpad/|/Temp/")
 # Weight of a request: the most that tools did for it, and that it asks for work. Set by hand on 22 sessions.
 WORK_WEIGHT, WISH_WEIGHT = {"edit": 1, "commit": 2, "pull request": 2}, 1
-FULL_WORDS = 6  # words from which a request says enough
-ANSWER_WIDTH, LEAST_WORDS = (
-    120,
-    3,
-)  # of an answer to an agent's question; words of a request that asks for nothing
+# Words from which a request says enough, width of an answer to an agent's question, and words of a turn that asks for something. By hand.
+FULL_WORDS, ANSWER_WIDTH, LEAST_WORDS = 6, 120, 3
 # What the words of a request add at most, words from which they add no more, what those add that commits and reports repeat, and what the first
 # request adds. By hand, on the digests of 25 sessions of 20 repositories.
 SUBSTANCE_WEIGHT, MOST_WORDS, REPEATED_WEIGHT, FIRST_WEIGHT = 2, 8, 2, 2
@@ -195,7 +193,7 @@ def name_check(command: str) -> str:
 
 
 def _add_requests(known: Sequence[Any], turns: Turns, work: Work) -> list[Request]:
-    """Add the requests of a page that say something, or else its first one, each with its work and outcome.
+    """Add the telling requests of a page, or else its first one, each with its work and outcome.
 
     The work of a request is what tools did before the next one. A request to commit, push or review adds to the one before it.
     """
@@ -268,13 +266,24 @@ def _follow_branch(course: Course, turns: Turns, work: Work) -> Course:
                 pulls, unmerged = [*pulls, number][-MOST_PULLS:], True
         if role == "assistant" and (PUSHED.holds(end) or MERGED.holds(end)):
             uncommitted = ()
-        merged = "merge" in did or MERGED.holds(end)
+        merged = "merge" in did or _says_merged(end, pulls)
         unmerged = (unmerged or "pull request" in did) and not merged
         if role == "assistant" and turns[at][0] != "assistant":
             unpushed = next(filter(TO_PUSH.holds, read_report(text).left), unpushed)
     return course._replace(
         unpushed=unpushed, unmerged=unmerged, uncommitted=uncommitted, pulls=pulls
     )
+
+
+def _says_merged(text: str, pulls: Sequence[str]) -> bool:
+    """Return True if a text reports a merge, and not that of another pull request than the last."""
+    found = MERGED.find(text)
+    if not found:
+        return False
+    around = text[max(0, found.start() - AROUND_MERGED) : found.end() + AROUND_MERGED]
+    numbers = re.findall(r"#(\d+)", around)
+    last = re.match(r"#(\d+)", pulls[-1]) if pulls else None
+    return not (last and numbers and last[1] not in numbers)
 
 
 def _drop_idle_end(turns: Turns) -> Turns:
@@ -325,7 +334,11 @@ def _find_left(turns: Turns, plan: bool) -> Sequence[str]:
     if plan:
         return [f"planned: {heading}" for heading in find_headings(turns[-1:])]
     report = read_report(text)
-    ends = [*filter(ANNOUNCES_STEP.holds, prose(text)[-1:])]
+    sentences = prose(text)
+    question = _find_question(sentences)
+    if question and not report.left:
+        return [f"to decide: {question}"]
+    ends = [*filter(ANNOUNCES_STEP.holds, sentences[-1:])]
     if ends and not report.left:  # it broke off
         return [f"announced: {strip_politeness(ends[0])}"]
     under_way = [*filter(WORK_UNDER_WAY.holds, first_sentences(text))]
@@ -334,7 +347,20 @@ def _find_left(turns: Turns, plan: bool) -> Sequence[str]:
     steps = [one for one in under_way if BEGINS_NOW.match(one) or ANNOUNCES_STEP.holds(one)]
     steps = [*filter(names_something, steps)]
     announced = [f"announced: {strip_politeness(one)}" for one in steps]
-    return announced[:1] or find_requests(turns, len(turns))[-1:]
+    asked = [_choose_request(read_request(text)) for role, text in turns if role == "user"]
+    return (
+        announced[:1] or [f"under way: {strip_politeness(one.text)}" for one in asked if one][-1:]
+    )
+
+
+def _find_question(sentences: Sequence[str]) -> str:
+    """Return the question that an answer ends with, with the sentence before if it is short: "Go?"."""
+    question = sentences[-1] if sentences else ""
+    short = len(question.split()) <= SHORT_QUESTION
+    whole = " ".join(sentences[-2:]) if short else question
+    idle = NEXT_OR_OFFER.holds(question) or ASKS_IN_GENERAL.holds(question)
+    telling = names_something(whole) and not idle
+    return whole if ASKS_TO_DECIDE.holds(question) and telling else ""
 
 
 def _find_unanswered(turns: Turns) -> Sequence[str]:
@@ -365,11 +391,13 @@ def _choose_asked(course: Course, width: int) -> list[str]:
     asked = [one._replace(text=strip_politeness(one.text)) for one in course.asked]
     long = [one for one in asked if measure_width(one.text) >= LEAST_REQUEST]
     asked = [one for one in long if not HANDS_OVER.holds(one.text)] or long or asked
-    told = _find_words(" ".join((*course.commits, *course.pulls, *course.report)))
-    worth = [_weigh_request(one, told) + FIRST_WEIGHT * (at == 0) for at, one in enumerate(asked)]
+    reported = _find_words(" ".join((*course.commits, *course.pulls, *course.report)))
+    worth = [_weigh_request(one, reported) for one in asked]
+    least = LEAST_SHARE * max(worth, default=0)
+    worth[:1] = [FIRST_WEIGHT + one for one in worth[:1]]
     chosen: dict[int, str] = {}
     for at in sorted(range(len(asked)), key=lambda at: (-worth[at], -at))[:MOST_NAMED]:
-        if worth[at] < LEAST_SHARE * max(worth):
+        if worth[at] < least:
             break
         room = width - measure_width(join([*chosen.values(), ""]))
         text = asked[at].text
@@ -381,11 +409,11 @@ def _choose_asked(course: Course, width: int) -> list[str]:
     return [chosen[at] for at in sorted(chosen)]
 
 
-def _weigh_request(request: Request, told: Set[str] = frozenset()) -> float:
+def _weigh_request(request: Request, reported: Set[str] = frozenset()) -> float:
     """Weigh a request by its work, its words, and those of them that commits and the report repeat."""
     words = _find_words(request.text)
     substance = min(count_telling_words(request.text), MOST_WORDS) / MOST_WORDS
-    repeated = len(words & told) / (len(words) or 1)
+    repeated = len(words & reported) / (len(words) or 1)
     back = bool(REQUEST_POINTS_BACK.holds(request.text))
     return request.weight + SUBSTANCE_WEIGHT * substance + REPEATED_WEIGHT * repeated - back
 
@@ -420,12 +448,12 @@ def describe_checks(course: Course) -> str:
 
 
 def _describe_done(course: Course, width: int) -> str:
-    """Return the newest deliveries, the last report and what came of the main requests, else commits or files."""
+    """Return the newest deliveries, the last report and the main outcomes, or else commits or files."""
     delivered = list_distinct(map(shorten_paths, _list_deliveries(course)))
     by_weight = sorted(enumerate(course.asked), key=lambda one: (one[1].weight, one[0]))
     outcomes = [one.outcome for _, one in by_weight[::-1]]
-    told = course.report if any(map(reports_outcome, course.report)) else course.report[:1]
-    report = _drop_repeated([*delivered, *map(shorten_paths, (*told, *outcomes))])
+    reported = course.report if any(map(reports_outcome, course.report)) else course.report[:1]
+    report = _drop_repeated([*delivered, *map(shorten_paths, (*reported, *outcomes))])
     report = [one for one in report if one not in delivered]
     if course.recap:  # it speaks for the whole session
         return choose([*report, *delivered[::-1]], width)

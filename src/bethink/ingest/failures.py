@@ -19,6 +19,7 @@ from bethink.ingest.causes import CAUSE_KINDS, name_causes
 from bethink.ingest.commands import (
     PROGRAMS,
     clean_command,
+    drop_places,
     name_family,
     name_job,
     name_program,
@@ -165,9 +166,9 @@ _CHECKS = compile_late(
 )
 # Commands that name a tool without running it: `pnpm add vitest`.
 _FETCHES = compile_late(r"^\S{1,20} (?:add|install|i|remove|uninstall|upgrade|update)\b")
-CODE = ("type or lint rule", "test expectation")  # kinds that an edit of the code mends
+CODE = ("type or lint rule", "test expectation")  # kinds that an edit of the code fixes
 FLAKY = "flaky"
-# Kinds that no other wording of the command mends.
+# Kinds that no other wording of the command fixes.
 _NOT_BY_WORDING = (*CODE, "permission", "service not running", "port in use")
 # Kinds that lie in what a command needs, not in the code that it works on.
 _SURROUNDINGS = (
@@ -183,7 +184,7 @@ _NARROWS = compile_late(
     r"(?:^| )(?:-[a-zA-Z]\b|--?(?:grep|filter|test|ignore|deselect|exclude|skip|only|last|lf|ff|bail|watch|related|changed|quiet|silent|version|help|list|dry|pass|no-|max-warn|exit|allow|shard))"
 )
 _RUNNERS = frozenset("npx pnpx bunx uvx pnpm npm yarn bun uv poetry pdm run exec dlx x".split())
-# Commands that may mend a kind of failure; where one of them ran, it is the fix.
+# Commands that may fix a kind of failure; if one of them ran, it is the fix.
 _REMEDIES = {
     "missing dependency": compile_late(
         r"\b(?:install|ci|add|sync|restore|bootstrap|setup|venv|get|tidy|update|upgrade|i|activate|link|use|corepack)\b"
@@ -355,7 +356,7 @@ def _is_stage(members: Sequence[str]) -> bool:
 
 
 def _makes_file(members: Sequence[str]) -> bool:
-    """Return True for `echo x > file` and the like, which change something although their program does not."""
+    """Return True for commands such as `echo x > file`, whose redirection changes something."""
     looks = _STAGE.match(members[0]) or _LOOKS.match(strip_command(members[0]))
     written = writes_file(members[-1]) or re.match(r"(?:sudo )?tee (?!/dev|/tmp)", members[-1])
     return bool(looks and written)
@@ -758,12 +759,15 @@ def _find_fix(one: Pending, run: Run, event: ToolEvent) -> Failure | None:
         or _is_other_environment(failure.command, run.command)
         or _is_namesake(failure, run.command)
         or _is_module_of(failure.command, run.command)
+        or (not _is_of_kind(failure) and _is_reworded(failure.command, run.command))
     ):
-        fix = f"ran `{show_command(run.command)}` instead"
+        fix = _say_instead(failure, run)
     elif one.commands < _NEAR and _is_relocated(failure.command, run.command):
         fix = _describe_relocation(one, run)
     elif one.commands < _NEAR and (
-        failure.kind not in _NOT_BY_WORDING or _only_adds_options(failure, run.command)
+        failure.kind not in _NOT_BY_WORDING
+        or not _is_of_kind(failure)
+        or _only_adds_options(failure, run.command)
     ):
         fix = _describe_correction(one, run)
     if fix is None and failure.kind != "wrong directory" and _is_same_job(failure, run.command):
@@ -777,7 +781,12 @@ def _is_substitute(failure: Failure, command: str) -> bool:
     program = name_program(failure.command)
     missing = failure.kind == "missing dependency" and "command not found" in failure.error
     works = set(_WORKS.findall(program)) & set(_WORKS.findall(command))
-    return missing and program in failure.error and bool(works) and program not in command
+    before, after = (
+        {word for word in one.split()[1:] if not word.startswith("-")}
+        for one in (strip_command(failure.command), strip_command(command))
+    )
+    same = bool(works) or bool(before and before == after)
+    return missing and program in failure.error and same and program not in command.split()
 
 
 def _is_same_job(failure: Failure, command: str) -> bool:
@@ -805,22 +814,37 @@ def _is_namesake(failure: Failure, command: str) -> bool:
     return alike or any(old & group and new & group for group in _SYNONYMS)
 
 
+def _say_instead(failure: Failure, run: Run) -> str:
+    where = posixpath.basename(run.place) if run.place != failure.place else ""
+    return f"ran `{show_command(run.command)}`{f' in {where}' if where else ''} instead"
+
+
+def _is_of_kind(failure: Failure) -> bool:
+    """Return True if the error itself, and not only the command, says of what kind a failure is."""
+    return name_kind("", failure.error) == failure.kind
+
+
 def _is_module_of(old: str, new: str) -> bool:
-    """Return True if a command starts the same script as a module: `python -m shop.cli` for `python src/shop/cli.py`."""
+    """Return True if a command runs a script as a module: `python -m shop.cli` for `src/shop/cli.py`."""
     script, module = re.search(r"\s(\S+)\.py\b", old), re.search(r" -m ([\w.]+)", new)
     return bool(script and module and script[1].replace("/", ".").endswith(module[1]))
 
 
-def _only_adds_options(failure: Failure, command: str) -> bool:
-    """Return True if a command is the failed one with more options, which do not leave out what failed."""
-    before, after = failure.command.split(), command.split()
+def adds_options(old: str, new: str) -> list[str]:
+    """Return the options that a command adds to another, or none if it differs in anything else."""
+    before, after = old.split(), new.split()
     added = [word for word in after if word not in before]
     options = [word for word in added if word.startswith("-")]
-    if [word for word in after if word in before] != before or not options:
-        return False
     values = [word for word in added if word not in options]
+    kept = [word for word in after if word in before] == before
     plain = all(after[after.index(word) - 1] in options for word in values)
-    return plain and not (failure.kind in CODE and _NARROWS.search(" ".join(options)))
+    return options if kept and plain else []
+
+
+def _only_adds_options(failure: Failure, command: str) -> bool:
+    """Return True if a command is the failed one with more options, which do not leave out what failed."""
+    options = adds_options(failure.command, command)
+    return bool(options) and not (failure.kind in CODE and _NARROWS.search(" ".join(options)))
 
 
 def _is_relocated(old: str, new: str) -> bool:
@@ -839,7 +863,7 @@ def _describe_relocation(one: Pending, run: Run) -> str | None:
 
 
 def _find_remedies(one: Pending) -> list[str]:
-    """The commands since a failure that may mend its kind."""
+    """The commands since a failure that may fix its kind."""
     remedy = _REMEDIES.get(one.failure.kind)
     changes = one.changes if one.cleared is None else one.cleared
     return [command for file, command in changes if remedy and not file and remedy.search(command)]
@@ -858,10 +882,7 @@ def _find_further(one: Pending, run: Run, new: Failure | None, event: ToolEvent)
         _is_reworded(failure.command, run.command) or _is_substitute(failure, run.command)
     ):
         return None
-    where = posixpath.basename(run.place) if run.place != failure.place else ""
-    place = f" in {where}" if where else ""
-    fix = f"ran `{show_command(run.command)}`{place} instead"
-    return failure._replace(fix=fix, fixed_line=event.line)
+    return failure._replace(fix=_say_instead(failure, run), fixed_line=event.line)
 
 
 def _is_reworded(old: str, new: str) -> bool:
@@ -872,7 +893,8 @@ def _is_reworded(old: str, new: str) -> bool:
 
 def _name_work(command: str) -> list[str]:
     """The program of a command behind its runners, and its arguments without options and folders."""
-    words = [word for word in strip_command(command).split() if not word.startswith("-")]
+    words = drop_places(strip_command(command)).split()
+    words = [word for word in words if not word.startswith("-")]
     while len(words) > 1 and words[0] in _RUNNERS:
         words = words[1:]
     return [posixpath.basename(word.rstrip("/")) for word in words]
@@ -907,7 +929,7 @@ def describe_fix(failure: Failure, changes: Sequence[Sequence[str]]) -> str:
         return f"ran `{show_command(remedies[-1])}`"
     if failure.kind not in CODE and not (
         _TESTS.search(failure.command) or _CHECKS.search(failure.command)
-    ):  # code does not mend what git, gh or a service refuses
+    ):  # code does not fix refusals of git, gh or a service
         edits = {
             file: change
             for file, change in edits.items()
@@ -950,7 +972,7 @@ def _describe_correction(one: Pending, run: Run) -> str | None:
         return None
     if "\n" in run.command or len(run.command) > _TEXT:
         return None  # a separate script, which helps nobody else
-    return f"ran `{show_command(run.command)}` instead"
+    return _say_instead(failure, run)
 
 
 def _is_variant(failure: Failure, new: str) -> bool:
@@ -963,7 +985,7 @@ def _is_variant(failure: Failure, new: str) -> bool:
     looks = _LOOKS.match(strip_command(new)) and not _LOOKS.match(strip_command(old))
     if looks or set(new.split(JOINT)) <= set(steps):
         return False
-    before, after = set(old.split()), set(new.split())
+    before, after = ({word.strip("'\"") for word in one.split()} for one in (old, new))
     family = name_family(steps[-1])
     same = family == name_family(new.split(JOINT)[-1])
     plain = {word for word in before - {"&&", *family.split()} if not word.startswith("-")}

@@ -25,7 +25,7 @@ from bethink.ingest.failures import (
 from bethink.ingest.pipeline import clean_passage, make_memory
 from bethink.ingest.redact import redact, redact_value
 from bethink.ingest.tools import TOOL_KINDS
-from bethink.model import FAILURES, TRUST, Change, Entry, Filter, Memory, Passage
+from bethink.model import FAILURES, TRUST, Change, Entry, Filter, Memory, Passage, ToolEvent
 from bethink.store.places import content_hash
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _follow_threads(
     found: list[Failure] = []
     by_thread = sorted(new_turns, key=lambda one: one.turn.agent or "")
     for thread, turns in groupby(by_thread, key=lambda one: one.turn.agent or ""):
-        events = [event for one in turns for event in one.turn.events]
+        events = [redact_event(event) for one in turns for event in one.turn.events]
         if not events:
             continue
         before = [_load_pending(one) for one in waiting.pop(thread, [])]
@@ -123,6 +123,16 @@ def _follow_threads(
         if left:
             waiting[thread] = redact_value([_dump_pending(one) for one in left[-WAITING:]])[0]
     return found, {"waiting": waiting}
+
+
+def redact_event(event: ToolEvent) -> ToolEvent:
+    """Redact an event before anything is read from it: a part of a command may tear a `<private>` apart."""
+    return event._replace(
+        command=redact(event.command).text,
+        output=redact(event.output).text,
+        change=redact(event.change).text,
+        arguments=redact(event.arguments).text,
+    )
 
 
 def is_open_item(failure: Failure) -> bool:

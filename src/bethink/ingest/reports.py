@@ -60,12 +60,17 @@ def _list_answers(turns: Sequence[tuple[str, str]]) -> list[str]:
     return [text for (role, text), (next_role, _) in pairs if role != "user" == next_role]
 
 
-_INSIGHT = r"`?★ Insight ─[^`]*?`?\n(.*?)\n`?─{8,}`?"  # an aside that explains
+_INSIGHT = "★ Insight ─"  # begins a box with an aside that explains
 
 
 def _drop_asides(text: str) -> str:
     """Drop the boxes in which an agent explains something beside its work."""
-    return compile_pattern(_INSIGHT, re.DOTALL).sub("", text) if "★ Insight" in text else text
+    before, *boxes = text.split(_INSIGHT)
+    kept = [before]
+    for box in boxes:
+        end = compile_pattern(r"\n`?─{8,200}`?").search(box)
+        kept.append(box[end.end() :] if end else _INSIGHT + box)
+    return "".join(kept)
 
 
 def find_headlines(turns: Sequence[tuple[str, str]]) -> list[str]:
@@ -92,7 +97,8 @@ def reports_outcome(sentence: str) -> bool:
 
 def _is_headline(sentence: str) -> bool:
     """Return True for a statement that says something and announces nothing."""
-    leads_in = sentence.endswith(":") and not compile_pattern(r"#\d").search(sentence)
+    named = compile_pattern(r"#\d").search(sentence) or reports_outcome(sentence)
+    leads_in = sentence.endswith(":") and not named
     passing = ANNOUNCES_STEP.holds(sentence) or SPEAKS_TO_USER.holds(sentence) or leads_in
     return is_statement(sentence) and not passing and not _find_remaining(sentence)
 

@@ -72,6 +72,8 @@ _FOLDER = compile_late(r"(?<![\w/.:@*-])((?:[\w.@-]{1,60}/){1,8})(?![\w*.])")
 _NAMED_FOLDER = compile_late(r"(?<![\w/.:@*-])((?:[\w-]{1,60}/){1,8}[\w-]{1,60})(?![\w/.*])")
 _GLOB = compile_late(r"(?<![\w/])(?:[\w.-]{1,60}/){0,8}\*{1,2}(?:/\*)?\.[\w.]{1,40}(?<!\.)")
 _OPTION = compile_late(r"(?<![\w-])--[a-z][a-z-]{2,30}(?![\w=])")
+# Titles, messages and bodies in a command: what they speak of is not what the command works on.
+_PROSE = compile_late(r"'[^'\s]{0,200}\s[^']{0,8000}'|\"[^\"\s]{0,200}\s[^\"]{0,8000}\"")
 _CODE = compile_late(r"`([^`\n]{2,200})`")
 _PLAIN = compile_late(r"(?<![\w/.-])([a-z][a-z0-9-]{1,20})(?=(?: ([a-z][a-z0-9:-]{1,20}))?)")
 
@@ -265,7 +267,7 @@ def is_about(named: Subjects, touched: Subjects) -> bool:
         return False
     words = [
         part.strip("'\"")
-        for word in touched.line.split()
+        for word in _PROSE.sub(" ", touched.line).split()
         for part in (word, word.partition("=")[2])
     ]
     return all(

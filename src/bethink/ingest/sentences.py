@@ -63,6 +63,7 @@ class Statement(NamedTuple):
     label: str | None = None
     position: int = 0
     completed: str = ""  # a reply with what it answers; the rest says only what the user said
+    doubtful: bool = False  # in a user's turn: most likely the user's word, but not evidently
 
 
 class ProseBlock(NamedTuple):

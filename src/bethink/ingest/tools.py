@@ -28,7 +28,7 @@ _IS_CONFLICT = compile_late(
     r"string to replace not found|old_?string|no match|not found in (?:the )?file|matches of the string|failed to apply|could not find the|0 occurrences",
     re.IGNORECASE,
 )
-# Refusals that the next call mends by itself, or that are nobody's mistake.
+# Refusals that the next call fixes by itself, or that are no mistake.
 _PASSING = compile_late(
     r"not been read|modified since|unexpectedly modified|exceeds|too large|interrupted|timed out|cancel|denied|permission|rejected|rate limit|no changes",
     re.IGNORECASE,
@@ -91,11 +91,7 @@ def find_tool_fix(kind: str, failed: str, error: str, event: ToolEvent) -> str |
     tool, path = failed.partition("(")[0], find_path(failed)
     if kind == MISSING_FILE:
         found = find_path(call) or event.file
-        if (
-            found.startswith("/")
-            or not found
-            or posixpath.basename(found) != posixpath.basename(path)
-        ):
+        if found.startswith("/") or not found or not _may_be(path, found):
             return None
         return IS_AT.format(found) if found != path else ""
     if kind == EDIT_CONFLICT:
@@ -105,6 +101,15 @@ def find_tool_fix(kind: str, failed: str, error: str, event: ToolEvent) -> str |
     if event.tool != tool:
         return None
     return _compare(_read_arguments(failed), _read_arguments(call), error)
+
+
+def _may_be(missing: str, found: str) -> bool:
+    """Return True for a file of the same name, or the main file of such a folder: `config/index.ts`."""
+    stem, *_ = posixpath.basename(missing).partition(".")
+    folder, name = posixpath.split(found)
+    main = name.partition(".")[0] in ("index", "mod", "lib", "main", "__init__")
+    same = posixpath.basename(missing) == name
+    return same or (main and bool(stem) and posixpath.basename(folder) == stem)
 
 
 def _compare(before: Mapping[str, str], after: Mapping[str, str], error: str) -> str | None:

@@ -58,12 +58,12 @@ class Undo(NamedTuple):
 
 
 def find_last_change(store: Store, scopes: Sequence[str], actor: str) -> LastChange:
-    """Find the caller's last change. That of another person, of an agent or of the worker is not the caller's."""
+    """Find the caller's last change, not one by another person, an agent or the worker."""
     own = sign_actor(actor, getattr(store, "person", ""))
     limit = _FIRST
     while True:
-        found = store.list_events(scopes, limit)
-        groups = _group([_Recorded(*one) for one in found], own)
+        found = store.list_events(scopes, own, limit)
+        groups = _group([_Recorded(*one) for one in found])
         # The last group may go on beyond what was read.
         complete = groups if len(found) < limit else groups[:-1]
         if (last := _skip_undone(complete)) or len(found) < limit or limit >= _LARGEST:
@@ -77,9 +77,9 @@ def find_last_change(store: Store, scopes: Sequence[str], actor: str) -> LastCha
     return LastChange(tuple(last), own)
 
 
-def _group(found: Sequence[_Recorded], actor: str) -> list[tuple[_Recorded, ...]]:
-    """Return the events of each change by this caller, newest first."""
-    own = [one for one in found if one.event.actor == actor and one.event.action not in _SKIPPED]
+def _group(found: Sequence[_Recorded]) -> list[tuple[_Recorded, ...]]:
+    """Return the events of each change, newest first."""
+    own = [one for one in found if one.event.action not in _SKIPPED]
     return [tuple(members) for _, members in groupby(own, key=lambda one: one.event.at)]
 
 

@@ -1,4 +1,4 @@
-"""Lines that no person typed as prose: output of programs, code, and documents, mails and chats of other people."""
+"""Lines that are not the user's prose: output, code, and documents, mails and chats of others."""
 
 from bethink.language.pattern import Pattern
 

@@ -1,7 +1,7 @@
 """Words that open a sentence without adding meaning: assent, greetings, thanks, fillers, connectives.
 
 `OPENERS` is the one list of them. Other modules put `LEAD` before a pattern that may follow such words: "ok, so let's …". The
-parts of the list have names of their own, for patterns that follow only assent, or anything but a denial.
+parts of the list have names too, for patterns that follow only assent, or anything but a denial.
 """
 
 from bethink.language.pattern import Pattern

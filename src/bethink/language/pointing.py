@@ -57,6 +57,13 @@ SPEAKS_FOR_ONESELF = Pattern(
     matches=("I prefer tabs", "You should never push to main", "ok, I want small commits"),
     rejects=("I fixed it", "You see it here", "This is mine"),
 )
+SPEAKS_OF_ONESELF = Pattern(
+    "somebody speaks of themselves, or asks for something",
+    r"\b(?:i|i'?m|i'?d|i'?ve|i'?ll|me|my|let'?s|please|pls|(?:can|could) you|we (?:also )?(?:want|need|should|can|can'?t|must|have to|don'?t want))\b"
+    r"|(?:し|て|に)(?:て|てください|て下さい|てほしい|て欲しい|たい|ておいて)|ください|下さい|欲しい|请|我们?|帮我",
+    matches=("I want a switch", "we need that on all pages", "please fix it", "タブで開いて欲しい"),
+    rejects=("Use file names", "It failed", "Migration must be additive", "We moved to MySQL"),
+)
 # "Fix this", "rename it and push": the words before it say what is meant.
 REQUEST_POINTS_BACK = Pattern(
     "a request that points back",
@@ -70,7 +77,7 @@ OFFER_POINTS_BACK = Pattern(
     matches=("implement this", "push it now"),
     rejects=("implement this in the parser",),
 )
-# "Can you fix this?" alone on its line speaks of the text above or below it.
+# "Can you fix this?" alone on its line is about the text above or below it.
 POINTS_AT_PASTED = Pattern(
     "points at a pasted text",
     r"(?:\W*(?:can|could|would|will|please|pls|so|and|how|what|why|who|do|does|should|you|i|we|me|help|to|about|with)\b\W*){0,6}"

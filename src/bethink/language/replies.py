@@ -33,9 +33,21 @@ ASKS_NEXT_STEP = Pattern(
     "asks only whether to go on, or to hand work over",
     r"\b(?:proceed|continue|go ahead|carry on|move on|next step|start(?:ing)?|begin|kick (?:it |this )?off|resume|restart|retry|show you|walk you"
     r"|commit(?:ted|ting)?|push(?:ed|ing)?|open (?:a|the) pr|create (?:a|the) pr|pull request|merge[ds]?|rebase|publish|release|deploy|tag|run (?:it|them|the tests?)"
-    r"|launch(?:ed|ing)?|implement (?:it|this|these|them)|re-?apply|debug|diff|ready|clean up|delete (?:it|them)|tell me what to change|help with|anything else)\b",
-    matches=("Proceed?", "Want me to commit these changes?", "Ready for step 4?"),
+    r"|launch(?:ed|ing)?|implement (?:it|this|these|them)|re-?apply|debug|diff|ready|clean up|delete (?:it|them)|tell me what to change|help with|anything else"
+    r"|(?:shall|should|can) i also|(?:want|like) me to also|(?:write|add) (?:an? |some |the |more )?(?:unit |regression |integration )?tests?)\b",
+    matches=(
+        "Proceed?",
+        "Want me to commit these changes?",
+        "Ready for step 4?",
+        "Shall I also write a test?",
+    ),
     rejects=("Should a deleted promotion emit an event?", "Does this match what you want?"),
+)
+OFFERS_CHOICE = Pattern(
+    "asks to choose among options",
+    r"\b(?:which|prefer|choose|pick|what would you like|what do you want)\b|どちら|どの|どれ|哪个|哪种",
+    matches=("Which do you want?", "What would you prefer?"),
+    rejects=("Shall I push it?", "Want me to fix these?"),
 )
 RECOMMENDS = Pattern(
     "an agent recommends or offers something",

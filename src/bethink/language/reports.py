@@ -30,7 +30,7 @@ REPORTS_OWN_WORK = Pattern(
 DIAGNOSES = Pattern(
     "an agent explains a failure that it is working on",
     r"\b(?:root causes?|(?:the|clear|real|actual|likely) cause|caused by|the culprit|(?:the|this|that|its|another|one|only|actual|real) (?:problem|issue|bug|failure|error|symptom) (?:is|was|here|comes|lies)"
-    r"|that's why|is (?:still )?(?:failing|broken|missing|stale)|was (?:missing|failing|broken|never)|failed (?:due to|because)|still (?:needs?|has|have) to|must (?:error|reject|return|throw)|(?:type|syntax|import) error|two problems)\b|^\W{0,4}(?:issue|problem|bug|fix|error|key detail|got it|critical|the fix)\b\W{0,3}(?:#?\d{1,3}\W)?[:—–-]",
+    r"|that's why|is (?:still )?(?:failing|broken|missing|stale)|was (?:missing|failing|broken|never)|fail(?:ed|s)? (?:due to|because)|(?:is|are) (?:currently )?returning|issue:|still (?:needs?|has|have) to|must (?:error|reject|return|throw)|(?:type|syntax|import) error|two problems)\b|^\W{0,4}missing\b|^the (?:defect|flaw) is\b|^\W{0,4}(?:issue|problem|bug|fix|error|key detail|got it|critical|the fix)\b\W{0,3}(?:#?\d{1,3}\W)?[:—–-]",
     matches=(
         "Root cause: the queue is not durable",
         "The problem is that rootDir is wrong",
@@ -139,8 +139,8 @@ SPEAKS_TO_USER = Pattern(
 )
 ANNOUNCES_LATER = Pattern(
     "speaks of what comes later in the same sentence",
-    r"\b(?:i'?ll|(?:i|we|it|they) will|will (?:now )?be|let's|let me|going to|should be|need(?:s)? to be)\b",
-    matches=("Now that it is fixed, let's run it", "The comments will be removed"),
+    r"\b(?:i'?ll|(?:i|we|it|they) will|will (?:now )?be|let's|let me|going to|should be|need(?:s)? to be)\b|\A\W*(?:both |all )?(?:estimated|expected|running|remaining|queued|started)\b",
+    matches=("Now that it is fixed, let's run it", "Estimated completion: 38 minutes"),
     rejects=("I fixed the parser",),
 )
 BEGINS_WORK = Pattern(

@@ -2,12 +2,12 @@
 
 import re
 
-from bethink.language.openers import LEAD
+from bethink.language.openers import LEAD, YES
 from bethink.language.pattern import Pattern
 
 _VERBS = (
     r"add|address|analy[sz]e|build|bump|change|check|clean|compare|configure|convert|create|delete|deploy|do (?:the|a|an|it|that|this)|document|drop|explain|expose|extend|extract|find|fix|generate|handle|implement|improve|increase"
-    r"|investigate|look|make|merge|migrate|move|open|optimi[sz]e|publish|rebase|refactor|release|remove|rename|repeat|replace|replicate|reply|restore|retry|review"
+    r"|investigate|look|make|merge|migrate|move|open|optimi[sz]e|plan|publish|rebase|refactor|release|remove|rename|repeat|replace|replicate|reply|restore|retry|review"
     r"|align|compute|continue|copy|debug|diagnose|disable|draft|enable|finish|give me|help|hide|install|mention|pick up|proceed|pull|put|read|reconstruct|recheck|reduce|reorder|rerun|reset|restart"
     r"|see (?:if|whether|why)|set ?up|show me|start|summari[sz]e|tell me|walk me"
     r"|rewrite|run|set|simplify|split|study|switch|test|try|turn|undo|unpublish|update|upgrade|use|verify|wire|write"
@@ -26,7 +26,7 @@ _HANDS = (
 )
 _FILLS = (
     r"a|an|the|new|for|all|any|and|then|to|it|this|that|them|these|on|in|of|with|my|our|if|when|done|main|master|origin|remote|branch|changes?|code|everything|current|request"
-    r"|github|please|now|too|also|ok|okay|yes|back|him|her|me|us|files?|discussion|discussions|go|ahead|can|could|would|you|let'?s|we|so|again|there|anything|is|are|work|local|up|\d+"
+    rf"|github|please|now|too|also|{YES}|back|him|her|me|us|files?|discussion|discussions|go|ahead|can|could|would|you|let'?s|we|so|again|there|anything|is|are|work|local|up|\d+"
 )
 HANDS_OVER = Pattern(
     "asks only to hand over work: to commit, push, merge, or answer a review",
@@ -95,4 +95,15 @@ REQUEST_AS_QUESTION = Pattern(
         "ok, can you add the push to the script?",
     ),
     rejects=("Can you double check with Eve whether we use X?", "Should we ask Eve?", "Is X gone?"),
+)
+PROPOSES = Pattern(
+    "proposes something, also with a question mark",
+    rf"{LEAD}(?:let'?s\b|why not\b|(?:shouldn|couldn|can|wouldn)'?t (?:we|you|i|it|this|that|these|those|the)\b)",
+    start=True,
+    matches=(
+        "okay then lets release it as kit, what is left?",
+        "shouldn't this be one commit?",
+        "can't the tests be tables?",
+    ),
+    rejects=("We use Redis now?", "should it fail?", "can this fail?"),
 )

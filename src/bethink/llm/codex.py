@@ -59,7 +59,7 @@ class CodexCli(ProgramModel):
         return RawAnswer(text.replace(HARMLESS, MENTION), usage)
 
 
-def as_object(value: Any) -> dict[str, Any]:
+def as_object(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 

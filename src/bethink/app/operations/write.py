@@ -35,7 +35,7 @@ class Added(NamedTuple):
 
 
 class Changed(NamedTuple):
-    """A memory as it is after a change, and what was done to it in a few words."""
+    """A memory after a change, and a few words about the change."""
 
     memory: Memory
     done: str

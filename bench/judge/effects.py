@@ -283,4 +283,5 @@ def main() -> None:
     args.run(args)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -612,3 +612,40 @@ def test_an_option_that_the_agent_only_offers_is_no_idea(reader):
 def test_a_short_rule_comes_with_the_sentence_before_it(reader):
     turns = [("user", "I run the review tool myself. Never do that again on your own.")]
     assert any("review tool myself. Never" in text for _, text in kinds(reader, *turns))
+
+
+@pytest.mark.parametrize("thanks", ["perfect, thank you!", "great, thanks a lot"])
+def test_thanks_are_not_kept(reader, thanks):
+    turns = [
+        ("user", "Fix the date picker."),
+        ("assistant", "Fixed; tests pass."),
+        ("user", thanks),
+    ]
+    assert thanks not in [idea.text for idea in read_ideas(turns, reader)]
+
+
+def test_an_answer_that_the_user_acknowledges_closes_the_question(reader):
+    turns = [
+        ("user", "what does `git bisect` do?"),
+        ("assistant", "It searches the history by halves for a change."),
+        ("user", "cool, thanks"),
+    ]
+    assert [(idea.kind, idea.closed) for idea in read_ideas(turns, reader)] == [("question", True)]
+
+
+def test_a_postponed_task_says_what_it_is(reader):
+    turns = [
+        ("user", "Someone has to tell the Danish supplier. I'll do it next week, remind me"),
+        ("assistant", "I'll note that as open."),
+    ]
+    assert ("todo", turns[0][1]) in kinds(reader, *turns)
+
+
+def test_an_accepted_offer_of_a_test_is_no_decision(reader):
+    turns = [
+        ("user", "Stream the file."),
+        ("assistant", "Done. Shall I also write a test?"),
+        ("user", "yes please"),
+        ("assistant", "Added a test; it passes."),
+    ]
+    assert "decision" not in [kind for kind, _ in kinds(reader, *turns)]

@@ -52,7 +52,7 @@ class KnownFailure(NamedTuple):
     times: int
     last: str  # ISO time, '' where the agent recorded none
     fix: str  # '' while it is unsolved
-    helped: int  # how often this fix helped
+    held: int  # how often this fix helped
     confidence: float
     session: str
     source: str
@@ -123,7 +123,7 @@ def fits(known: KnownFailure, failure: Failure) -> bool:
     if known.cause in TOOL_KINDS:
         return known.cause != EDIT_CONFLICT or known.times > 1
     if known.cause == FLAKY:
-        return known.helped >= _FLAKY
+        return known.held >= _FLAKY
     if known.fix.endswith(" instead"):
         return _is_same_correction(known, failure)
     if known.cause in CODE and known.fix.startswith("edited "):
@@ -133,7 +133,7 @@ def fits(known: KnownFailure, failure: Failure) -> bool:
         )
         settled = edits_settings(known.fix) and not _SYNTAX.search(known.error)
         general = settled or bool(_ALLOWS.search(known.fix))
-        return known.helped > 1 or general or same
+        return known.held > 1 or general or same
     return True
 
 

@@ -101,7 +101,7 @@ def _find_fix(hook: Hook, call: ToolCall, memory: Bethink) -> tuple[str, str] | 
         return None
     where = f", session {known.session[:8]}" if known.session else ""
     if known.cause == FLAKY:
-        count = f"{known.helped} times, last {known.last[:10]}{where}"
+        count = f"{known.held} times, last {known.last[:10]}{where}"
         return known.id, f"Flaky: the same command passed unchanged after this error ({count})"
     return known.id, f"This error was fixed before ({known.last[:10]}{where}): {known.fix}"
 

@@ -50,6 +50,7 @@ from bethink.language.reports import (
     WORK_UNDER_WAY,
 )
 from bethink.language.requests import ASKS_FOR_WORK, HANDS_OVER
+from bethink.language.settling import REFUSES
 from bethink.language.waiting import ASKS_IN_GENERAL, ASKS_TO_DECIDE, NEXT_OR_OFFER
 from bethink.model import NOTHING
 
@@ -72,6 +73,7 @@ SHORT_QUESTION = 5  # words of a question that says nothing alone; by hand
 LEAST_REQUEST = 9  # width of a request beside others: "/commit", "approved", "なるほど"; by hand
 LEAST_SHARE = 0.35  # of the heaviest request's weight, from which another is named; by hand
 LEAST_CUT = 60  # width from which a cut request still says enough; by hand
+BARE_REFUSAL = 3  # words of an answer that only refuses; by hand
 NOTHING_LEFT, NOT_PUSHED = "nothing", "not pushed"
 # Words of commands by what they check.
 CHECK_KINDS = {
@@ -365,6 +367,9 @@ def _find_question(sentences: Sequence[str]) -> str:
 
 def _find_unanswered(turns: Turns) -> Sequence[str]:
     """Return the request of the last turn, or the one before it if a single word only answers the agent."""
+    last = turns[-1][1]
+    if REFUSES.holds(last) and len(last.split()) <= BARE_REFUSAL:
+        return []  # "no thanks" leaves nothing to do
     asked = find_requests(turns[-1:], 1)
     is_answer = all(one.isascii() and " " not in one for one in asked)
     before = find_requests(turns[:-1], len(turns))[-1:] if is_answer else []

@@ -10,7 +10,9 @@ YES = r"ok|okay|k|yes|yeah|yep|yup|sure|alright|right|agreed|exactly"
 _NO = r"no|nope|nah"
 PRAISE = r"great|nice|cool|perfect|good|looks good|sounds good|thanks?|thank you|done|sorry"
 _GREETING = r"hey|hi|hello"
-FILLERS = r"so|well|h{1,9}m{1,9}|ah{1,9}|oh{1,9}|wait|actually|please|by the way|btw"
+FILLERS = (
+    r"so|well|h{1,9}m{1,9}|ah{1,9}|oh{1,9}|(?:ha){2,5}|lol|wait|actually|please|by the way|btw"
+)
 CONNECTIVES = r"and|but|also|then|now|next|first|finally"
 _FOREIGN = r"gut|danke|nun|jetzt|bitte|bon|alors|merci|bien|maintenant|bueno|vale|gracias|ahora"
 OPENERS = rf"(?:{YES}|{_NO}|{PRAISE}|{_GREETING}|{FILLERS}|{CONNECTIVES}|{_FOREIGN})"

@@ -505,7 +505,7 @@ def _describe_next(summary: str, after: int, total: int) -> str:
 
 
 def short_ids(memory: "Bethink", found: Iterable[Memory], related: Iterable[str] = ()) -> Names:
-    """Shortest unique ids of memories, of those that replaced them, and of related ones, and remarks on them.
+    """Shortest unique ids of memories and of those connected to them, and remarks on what is gone.
 
     If memories of every project are shown, names of the projects too.
     """

@@ -25,7 +25,7 @@ from bethink.model import TRUST, Memory
 # Least confidence of a fix that is shown: below, it failed as often as it helped. By hand.
 _SURE = 0.5
 _FLAKY = 2  # unchanged passes that show a failure to be flaky; once tells nothing
-# Marks by which an edit lets a rule pass, so that the same rule passes elsewhere too.
+# Marks by which an edit lets a rule pass, as it may elsewhere.
 _ALLOWS = re.compile(
     r"#!?\[allow\(|noqa|nolint|eslint-disable|biome-ignore|type: ignore|ts-expect-error|pylint: disable|rubocop:disable|@SuppressWarnings|NOSONAR"
 )
@@ -167,7 +167,7 @@ def _is_same_correction(known: KnownFailure, failure: Failure) -> bool:
     before, after, now = (set(one.split()) for one in (known.command, fix, failure.command))
     blamed = {word for word in before - after if _is_named(word, known.error)}
     added = after - before
-    # Another value of an argument, or one more option, helps whatever the program is told to do.
+    # Another value of an argument, or one more option, helps whatever else the program does.
     replaced = before - after
     same = same or (program and bool(replaced and replaced <= now))
     same = same or (program and bool(adds_options(known.command, fix)))
@@ -188,7 +188,7 @@ def _sets_variables(command: str, fix: str) -> bool:
 
 
 def _swaps_program(command: str, fix: str) -> bool:
-    """Return True if a fix starts another program on the same things: `npx tsx seed.ts` for `node seed.ts`."""
+    """Return True if a fix starts another program on the same things: `npx tsx a.ts` for `node a.ts`."""
     program, *things = strip_command(command).split()
     other = strip_command(fix).split()
     return bool(things) and other[0] != program and other[-len(things) :] == things

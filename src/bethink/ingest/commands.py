@@ -196,7 +196,7 @@ def name_family(command: str) -> str:
 
 
 def drop_places(command: str) -> str:
-    """Return a command without the options that say where it runs: `pnpm exec tsc` for `pnpm --filter web exec tsc`."""
+    """Return a command without the place in which it runs: `pnpm exec tsc` for `pnpm -F web exec tsc`."""
     return _PLACES.sub(r"\1", command)
 
 

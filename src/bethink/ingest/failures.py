@@ -356,7 +356,7 @@ def _is_stage(members: Sequence[str]) -> bool:
 
 
 def _makes_file(members: Sequence[str]) -> bool:
-    """Return True for `echo x > file` and the like, which change something although their program does not."""
+    """Return True for `echo x > file` and the like: their program alone changes nothing."""
     looks = _STAGE.match(members[0]) or _LOOKS.match(strip_command(members[0]))
     written = writes_file(members[-1]) or re.match(r"(?:sudo )?tee (?!/dev|/tmp)", members[-1])
     return bool(looks and written)
@@ -825,13 +825,13 @@ def _is_of_kind(failure: Failure) -> bool:
 
 
 def _is_module_of(old: str, new: str) -> bool:
-    """Return True if a command starts the same script as a module: `python -m shop.cli` for `python src/shop/cli.py`."""
+    """Return True if a command starts the same script as a module: `python -m a.b` for `python a/b.py`."""
     script, module = re.search(r"\s(\S+)\.py\b", old), re.search(r" -m ([\w.]+)", new)
     return bool(script and module and script[1].replace("/", ".").endswith(module[1]))
 
 
 def adds_options(old: str, new: str) -> list[str]:
-    """Return the options by which a command has more than another, and nothing else; none if it differs otherwise."""
+    """Return the options that a command adds to another one; none if it differs otherwise."""
     before, after = old.split(), new.split()
     added = [word for word in after if word not in before]
     options = [word for word in added if word.startswith("-")]

@@ -97,7 +97,7 @@ def find_tool_fix(kind: str, failed: str, error: str, event: ToolEvent) -> str |
 
 
 def _may_be(missing: str, found: str) -> bool:
-    """Return True for a file of the same name, or the main one of a folder of that name: `config/index.ts` for `config.ts`."""
+    """Return True for a file of the same name, or `config/index.ts` for `config.ts`."""
     stem, *_ = posixpath.basename(missing).partition(".")
     folder, name = posixpath.split(found)
     main = name.partition(".")[0] in ("index", "mod", "lib", "main", "__init__")

@@ -5,10 +5,11 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEMO := $(VENV)/.installed
 
-.PHONY: help demo test test-all lint format bench benchmarks attacks mutants docs plugin browser recording screenshots clean
+.PHONY: help demo install test test-all lint format bench benchmarks attacks mutants docs plugin browser recording screenshots clean
 
 help:
 	@echo "make demo      set up and play two agents with one memory, on a throw-away database"
+	@echo "make install   the command bethink for you alone: by uv, by pipx, or in ~/.local"
 	@echo "make test      set up and run the tests"
 	@echo "make test-all  the tests on Python 3.11, 3.12 and 3.13, where installed"
 	@echo "make lint      ruff and mypy"
@@ -38,6 +39,18 @@ $(DEMO): pyproject.toml
 
 demo: $(DEMO)
 	$(BIN)/bethink demo
+
+# Many systems refuse `pip install` outside of a virtual environment.
+PROGRAM := $(HOME)/.local/lib/bethink
+install:
+	@$(CHECK_PYTHON)
+	@if command -v uv >/dev/null 2>&1; then uv tool install --quiet --force '.[all]'; \
+	elif command -v pipx >/dev/null 2>&1; then pipx install --quiet --force '.[all]'; \
+	else $(PYTHON) -m venv "$(PROGRAM)" && \
+	  "$(PROGRAM)/bin/python" -m pip install --quiet --disable-pip-version-check --upgrade '.[all]' && \
+	  mkdir -p "$(HOME)/.local/bin" && ln -sf "$(PROGRAM)/bin/bethink" "$(HOME)/.local/bin/bethink"; fi
+	@if command -v bethink >/dev/null 2>&1; then bethink --version; \
+	else echo "Add $(HOME)/.local/bin to your PATH, and open a new terminal."; fi
 
 # JOBS=0 runs the tests in one process, as plain pytest does.
 JOBS ?= auto

@@ -6,7 +6,8 @@
     python bench/cost.py --write                 also replace the table in docs/concepts/speed.md
     python bench/cost.py --check                 compare with that table, row by row; half a minute at most
 
-Cold rows start a process, as an agent or a shell does, and count its user and system time. Warm rows repeat a call inside a fresh
+Cold rows start a process, as an agent or a shell does, and count its user and system time; its modules are compiled, as after an
+installation. Warm rows repeat a call inside a fresh
 process. Everything runs in a temporary home with the packaged models. Milliseconds depend on the machine: compare rows within one
 run, or with the row `calibration`, a fixed piece of work that uses the processor as Bethink does but none of its code. `--check`
 compares the ratio of each row to the calibration next to it with the ratio in the table.
@@ -49,6 +50,7 @@ json.loads(json.dumps([{{str(number): [number] * 3}} for number in range(20_000)
 """
 CALIBRATED = "calibration"
 DRIFT = 2.0  # factor by which a row may differ from the table before --check fails
+HELPER_STARTS = 60.0  # seconds at most in which a helper starts on a busy machine
 TRIES = 4  # measurements of a row before --check believes that it drifted
 CHECKED = (  # rows of --check: each kind of work once
     "bethink --help",
@@ -133,6 +135,9 @@ def prepare(folder: Path, size: int, really: int = 300) -> Setting:
     (project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     environment = {**os.environ, "BETHINK_HOME": str(home), "HOME": str(folder)}
     environment["BETHINK_HOOK_HELPER"] = "false"
+    # As `pip` installs it: compiled. A checkout in which Python may write nothing compiles a third of Bethink at each start.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    environment["PYTHONPYCACHEPREFIX"] = str(folder / "compiled")
     os.environ.update({"BETHINK_HOME": str(home)})
     with Bethink(directory=project) as memory:
         fill_scope(memory, size, really=really)
@@ -145,7 +150,7 @@ Measure = tuple[str, Callable[[], Row]]
 def cold_rows(setting: Setting, runs: int, prompts: int = 12) -> Iterator[Measure]:
     """Processes that a shell or an agent starts."""
     hook = {"cwd": str(setting.project), "session_id": "cost", "transcript_path": ""}
-    failed = {
+    failed: dict[str, object] = {
         "tool_name": "Bash",
         "tool_input": {"command": "npm run build"},
         "error": "Exit code 1\nError: Cannot find module 'left-pad'",
@@ -157,23 +162,25 @@ def cold_rows(setting: Setting, runs: int, prompts: int = 12) -> Iterator[Measur
         ("search by words, cold", [*COMMAND, "search", "nightly cache", "--mode", "keyword"], None),
         ("search, cold", [*COMMAND, "search", RELATED_PROMPT], None),
         ("add, cold", [*COMMAND, "add", "The cost script adds note {}"], None),
-        ("hook: session start", hook_command("session-start"), {**hook, "source": "startup"}),
         (
             "hook: prompt, without the helper",
             hook_command("prompt"),
             {**hook, "prompt": RELATED_PROMPT},
         ),
-        ("hook: failed command, unknown", hook_command("tool-failure"), {**hook, **failed}),
         ("hook: end of a turn", hook_command("stop"), hook),
     ]
-    asked = (("nothing applies", UNRELATED_PROMPT), ("something to weigh", RELATED_PROMPT))
-    for about, prompt in asked:
-        full, message = f"hook: prompt, {about}", {**hook, "prompt": prompt}
+    helped = (
+        ("hook: prompt, nothing applies", "prompt", {"prompt": UNRELATED_PROMPT}),
+        ("hook: prompt, something to weigh", "prompt", {"prompt": RELATED_PROMPT}),
+        ("hook: session start", "session-start", {"source": "startup"}),
+        ("hook: failed command, unknown", "tool-failure", failed),
+    )
+    for name, event, fields in helped:
         yield (
-            full,
-            lambda full=full, message=message: Row(
-                full,
-                run_prompts(setting, message, max(runs, prompts)),
+            name,
+            lambda name=name, event=event, fields=fields: Row(
+                name,
+                run_helped(setting, event, {**hook, **fields}, max(runs, prompts)),
                 "with its share of the helper",
             ),
         )
@@ -213,14 +220,19 @@ def run_cold(setting: Setting, command: Sequence[str], message: object, runs: in
     return statistics.median(times)
 
 
-def run_prompts(setting: Setting, message: object, runs: int) -> float:
-    """Mean processor time of a prompt hook, with the share of the helper that it asks."""
+def run_helped(setting: Setting, event: str, message: object, runs: int) -> float:
+    """Mean processor time of a hook, with the share of the helper that it asks."""
     own = setting.environment | {"BETHINK_HOOK_HELPER": "true", "BETHINK_HELPER_IDLE": "60"}
     setting = setting._replace(environment=own)
-    run_cold(setting, hook_command("prompt"), message, 1)  # starts the helper
+    starting = {"cwd": str(setting.project), "session_id": "start", "prompt": RELATED_PROMPT}
+    run_cold(setting, hook_command("prompt"), starting, 1)
+    until = time.monotonic() + HELPER_STARTS
+    while not list(setting.folder.glob("home/hooks/*.sock")) and time.monotonic() < until:
+        time.sleep(0.1)
+    run_cold(setting, hook_command("prompt"), starting, 1)  # it opens its models
     helper = find_helper(setting)
     before = helper_time(helper)
-    spent = run_cold(setting, hook_command("prompt"), message, runs)
+    spent = run_cold(setting, hook_command(event), message, runs)
     return spent + (helper_time(helper) - before) * 1000 / (runs + 1)
 
 

@@ -9,7 +9,7 @@ The source is read and never run. Each count is a plain rule over the syntax tre
 
 - A regular expression counts as natural language if it spells out at least two function words of English ("the", "we", "not") or
   words of conversation ("okay", "yes", "thanks"). A file of patterns that is read at run time counts line by line. Modules that
-  read logs, shells or queries do not count: their words are those of a format.
+  read logs, messages of agents, shells or queries do not count: their words are those of a format.
 - A constant is a name in capitals on module level whose value is a number, or a tuple or mapping of numbers. It is a limit if it
   bounds a size or a time or belongs to a format, which changes no order, verdict or choice: if it is a whole number that
   (a) is in a module that only stores, shows or transports (STORING); (b) has a name of a limit, such as MOST_ or _SECONDS;
@@ -41,7 +41,9 @@ TALK_WORDS = frozenset(
     probably think guess question let lets todo remaining pending done decided prefer remember forget yesterday tomorrow today week month
     monday january weil denn nicht wir ich und oder parce que nous pas avec porque para que""".split()
 )
-FORMATS = ("ingest/failures.py", "store/words.py")  # modules whose patterns read formats
+# Modules whose patterns read formats: logs of programs, messages of agents, shells, queries.
+FORMATS = ("/agents/", "ingest/causes.py", "ingest/commands.py")
+FORMATS += ("ingest/failures.py", "ingest/tools.py", "store/words.py")
 CALLS = frozenset(
     "compile compile_pattern Pattern pattern search match fullmatch sub subn findall finditer split".split()
 )
@@ -128,7 +130,7 @@ def find_language_patterns(root: Path) -> list[Place]:
     found = [
         place
         for source in read_sources(root, "src")
-        if not source.file.endswith(FORMATS)
+        if not any(part in source.file for part in FORMATS)
         for place in _list_patterns(source)
         if _is_language(place.text)
     ]
@@ -202,7 +204,7 @@ def find_opener_lists(root: Path) -> list[Place]:
         place
         for source in read_sources(root, "src")
         for place in _list_patterns(source)
-        if re.search(r"\bok(?:ay)?\|", place.text)
+        if re.search(r"\bok(?:ay|\(\?:ay\)\?)?\|", place.text)
     ]
 
 

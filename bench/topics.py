@@ -26,7 +26,7 @@ import numpy as np
 from common import log, machine, table
 
 from bethink.agents import read
-from bethink.agents.base import extract_speech, shorten
+from bethink.agents.speech import extract_speech, shorten
 from bethink.config import Config
 from bethink.embed import open_embedder
 from bethink.ingest.topics import TopicTurn, segment

@@ -68,7 +68,9 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     )
 
 
-def told(words: Mapping[str, str], names: Sequence[str], what: str) -> list[tuple[str, str]]:
+def describe_all(
+    words: Mapping[str, str], names: Sequence[str], what: str
+) -> list[tuple[str, str]]:
     """Each name with its sentence. A new name without one, or a sentence without its name, stops the generator."""
     missing, gone = sorted(set(names) - set(words)), sorted(set(words) - set(names))
     if missing or gone:
@@ -369,7 +371,7 @@ def schema() -> str:
         " process uses it; writing to it is not supported.",
         table(
             ("table", "what it holds"),
-            [(f"`{name}`", text) for name, text in told(TABLES, names, "tables")],
+            [(f"`{name}`", text) for name, text in describe_all(TABLES, names, "tables")],
         ),
         *(f"## {name}\n\n{fenced(text, 'sql')}" for name, text in scripts.items()),
     )
@@ -404,7 +406,10 @@ def server_schema() -> str:
         " transaction of its own.",
         table(
             ("table", "what it holds"),
-            [(f"`{name}`", text) for name, text in told(known, names, "tables of PostgreSQL")],
+            [
+                (f"`{name}`", text)
+                for name, text in describe_all(known, names, "tables of PostgreSQL")
+            ],
         ),
         *(f"## {name}\n\n{fenced(text, 'sql')}" for name, text in scripts.items()),
     )
@@ -595,7 +600,10 @@ def _found(here: Stage) -> Iterator[str]:
     yield "The fields of a memory, the same in every command that shows one:"
     yield table(
         ("field", "what it holds"),
-        [(f"`{name}`", text) for name, text in told(FIELDS, list(answer[0]), "fields of a memory")],
+        [
+            (f"`{name}`", text)
+            for name, text in describe_all(FIELDS, list(answer[0]), "fields of a memory")
+        ],
     )
     yield "What `why` may hold. A signal that had nothing to say is left out."
     yield table(
@@ -939,7 +947,7 @@ INTENTS = {
 
 def intents() -> str:
     rows = []
-    for name, purpose in told(INTENTS, list(PROFILES), "intents"):
+    for name, purpose in describe_all(INTENTS, list(PROFILES), "intents"):
         chosen = PROFILES[name]
         weights = (f"{value:g}" if value else "" for value in chosen[:5])
         rows.append(
@@ -966,7 +974,7 @@ w          = {signals.COVERAGE_LONG:g} where the average memory has {signals.LON
 {best}, {background}    = the best bm25 among the candidates, and the one at place {signals.BACKGROUND_RANK}
 coverage   = share of the question's word weight that the memory holds
 
-pairs      = share of the question's neighbouring words that stand side by side in the memory, by weight
+pairs      = share of the question's neighbouring words that are adjacent in the memory, by weight
 topic      = {signals.TOPIC_WEIGHT:g} · how well the topic of its conversation fits
 neighbours = {signals.NEIGHBOUR_WEIGHT:g} · (the best neighbour's x − the median x); two places away counts half
 recent     = {signals.RECENT_WEEKS:g} · e^(−age / {signals.FADE_WEEKS / 86400:g} days) + {signals.RECENT_HOURS:g} · e^(−age / {signals.FADE_HOURS / 3600:g} hours)

@@ -31,14 +31,30 @@ def test_a_project_has_a_few_dozen_findings(shop):
     found, skipped = analysed(shop)
     assert skipped == {} and 20 <= sum(map(len, found.values())) <= 60
     assert "not-to-be-remembered" not in repr(found)  # values of environment variables
-    for path, passages in found.items():
-        length = (shop / path).read_text().count("\n") + 1
-        for passage in passages:
-            assert passage.kind in KINDS and passage.tags[0] == "analysis" and passage.section
-            assert 1 <= passage.lines[0] <= passage.lines[1] <= length, (path, passage)
-            assert 0 < passage.confidence <= 1 and 0 <= passage.importance <= 10
-            assert 20 <= len(passage.content) <= 2_000
-            assert any(entity.name == path for entity in passage.entities)
+
+
+def is_well_formed(passage, path, lines):
+    return (
+        passage.kind in KINDS
+        and passage.tags[0] == "analysis"
+        and passage.section != ""
+        and 1 <= passage.lines[0] <= passage.lines[1] <= lines
+        and 0 < passage.confidence <= 1
+        and 0 <= passage.importance <= 10
+        and 20 <= len(passage.content) <= 2_000
+        and path in [entity.name for entity in passage.entities]
+    )
+
+
+def test_findings_name_their_file_and_their_lines(shop):
+    found, _ = analysed(shop)
+    lengths = {path: (shop / path).read_text().count("\n") + 1 for path in found}
+    assert [
+        passage
+        for path, passages in found.items()
+        for passage in passages
+        if not is_well_formed(passage, path, lengths[path])
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -246,14 +262,22 @@ OTHER_SECTIONS_PASSED = [
 ]
 
 
-def test_a_heading_gives_its_section_a_kind(tmp_path):
-    section = "## {}\n\nHere is a sentence with quite enough words to be worth keeping.\n"
-    passed = [(heading, None) for heading in OTHER_SECTIONS_PASSED]
-    for heading, kind in HEADING_SAYS + passed:
-        found, _ = analysed(plant(tmp_path, {"README.md": f"# X\n\n{section.format(heading)}"}))
-        told_of = [one for one in found.get("README.md", ()) if one.tags[1] != "readme"]
-        shown = [(one.kind, one.lines, "worth keeping" in one.content) for one in told_of]
-        assert shown == ([(kind, (3, 5), True)] if kind else []), heading
+def read_section(folder, heading):
+    section = f"## {heading}\n\nHere is a sentence with quite enough words to be worth keeping.\n"
+    found, _ = analysed(plant(folder, {"README.md": f"# X\n\n{section}"}))
+    return [one for one in found.get("README.md", ()) if one.tags[1] != "readme"]
+
+
+@pytest.mark.parametrize(("heading", "kind"), HEADING_SAYS)
+def test_a_heading_gives_its_section_a_kind(tmp_path, heading, kind):
+    (found,) = read_section(tmp_path, heading)
+    assert (found.kind, found.lines) == (kind, (3, 5))
+    assert "worth keeping" in found.content
+
+
+@pytest.mark.parametrize("heading", OTHER_SECTIONS_PASSED)
+def test_a_section_under_another_heading_is_passed_over(tmp_path, heading):
+    assert read_section(tmp_path, heading) == []
 
 
 # Projects in a table: what is told of each
@@ -666,11 +690,13 @@ BAD = [
 ]
 
 
-def test_an_unreadable_file_is_skipped_by_name(tmp_path):
-    for at, (name, content, reason) in enumerate(BAD):
-        found, skipped = analysed(plant(tmp_path / str(at), MAKEFILE | {name: content}))
-        assert list(skipped) == [name] and reason in skipped[name]
-        assert list(found) == ["Makefile"]
+@pytest.mark.parametrize(
+    ("name", "content", "reason"), [pytest.param(*row, id=f"{row[0]}: {row[2]}") for row in BAD]
+)
+def test_an_unreadable_file_is_skipped_by_name(tmp_path, name, content, reason):
+    found, skipped = analysed(plant(tmp_path, MAKEFILE | {name: content}))
+    assert list(skipped) == [name] and reason in skipped[name]
+    assert list(found) == ["Makefile"]
 
 
 @pytest.mark.parametrize(

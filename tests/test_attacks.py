@@ -232,7 +232,7 @@ def test_a_judge_that_is_taken_in_changes_nothing(shop, way, monkeypatch):
 
 def rendered():
     lines = [
-        "| the opposite of ten decisions, told by | stored | on whose word | replaced | in the briefing | told at a prompt |",
+        "| the opposite of ten decisions, by way of | stored | on whose word | replaced | in the briefing | shown at a prompt |",
         "|---|---|---|---|---|---|",
         *(f"| {way} | {' | '.join(map(str, row))} |" for way, (_, row) in TABLE.items()),
     ]

@@ -15,7 +15,7 @@ import growth
 import pytest
 from growth import KILLERS, grows_too_fast, killers_for, long_text
 
-from bethink.agents.base import extract_speech, find_memory_mode
+from bethink.agents.speech import extract_speech, find_memory_mode
 from bethink.hooks import prompt
 from bethink.ingest import extract, ideas, redact, sentences, titles, topics
 from bethink.llm.tasks import is_grounded
@@ -218,23 +218,33 @@ def test_no_text_costs_twenty_times_what_its_neighbours_cost():
         some = chance.sample([*units, *letters], chance.randint(1, 12))
         texts.append("".join(chance.choices(some, k=160))[:160])
     analyse(texts[0])
-    costs = [growth.cost(analyse, text) for text in texts]
-    usual = sorted(costs)[len(costs) // 2]
-    for text, spent in zip(texts, costs, strict=True):
-        for attempt in range(4):
-            if spent <= 20 * usual:
-                break
-            spent = min(spent, growth.cost(analyse, text + " " * attempt))
-        assert spent <= 20 * usual, (text, spent, usual)
+    costs = {text: growth.cost(analyse, text) for text in texts}
+    most = 20 * sorted(costs.values())[len(costs) // 2]
+    # The machine may have been busy: another measurement of the same length counts as well.
+    for attempt in range(4):
+        costs = {
+            text: min(spent, growth.cost(analyse, text + " " * attempt))
+            for text, spent in costs.items()
+            if spent > most
+        }
+    assert [text for text, spent in costs.items() if spent > most] == []
 
 
-def test_long_notes_are_kept_and_what_is_behind_the_limit_of_work_is_found_all_the_same(hashing):
-    for text in ["note aa" + "A" * 40 + "_ end", "note " + growth.BASE64 * 900]:
-        with growth.processor_limit(60):
-            outcome = hashing.add(text)
-        assert outcome.status == "added"
-        found = hashing.search("note", mode="keyword").hits
-        assert text in [hit.memory.content for hit in found]
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("note aa" + "A" * 40 + "_ end", id="one letter"),
+        pytest.param("note " + growth.BASE64 * 900, id="base64"),
+    ],
+)
+def test_a_hostile_note_is_stored(hashing, text):
+    with growth.processor_limit(60):
+        assert hashing.add(text).status == "added"
+    found = hashing.search("note", mode="keyword").hits
+    assert text in [hit.memory.content for hit in found]
+
+
+def test_text_behind_the_limit_of_work_is_found_all_the_same(hashing):
     text = "The harbour is quiet. " * 2_000 + "Decision: the ferry Zanzibar sails with PostgreSQL."
     id = hashing.add(text).id
     (kept,) = hashing.get(id)

@@ -30,6 +30,7 @@ def run(*argv, home, program=(), stdin=b"", stdout=subprocess.PIPE, **environmen
     ("argv", "said"),
     [
         pytest.param(["serch", "x"], "Did you mean 'search'?", id="serch"),
+        pytest.param(["doen", "x"], "Did you mean 'done'?", id="doen"),
         pytest.param(["zzz"], "lists the commands", id="zzz"),
         pytest.param(["search"], "QUERY", id="search-QUERY"),
         pytest.param(["search", "x", "--limt", "3"], "Did you mean '--limit'?", id="search-x-limt"),

@@ -187,6 +187,12 @@ def test_the_doctor_names_a_damaged_model(cli):
     assert "damaged" in findings(cli, "--deep")["model"]["message"]
 
 
+@pytest.mark.parametrize("store_kind", ["sqlite", "postgres"], indirect=True)
+def test_the_doctor_finds_nothing_wrong_with_a_long_memory(cli):
+    cli.add(" ".join([*["harbour"] * 400, *"???", *["seven"] * 400]))
+    assert "vectors" not in findings(cli, "--deep")
+
+
 @pytest.mark.parametrize(
     ("words", "out", "err"),
     [
@@ -313,14 +319,12 @@ def test_config_refuses_to_change_a_broken_file(cli, file):
     assert file.read_text() == "limit = = 3\n"
 
 
-def test_config_follows_no_link_out_of_the_project(cli):
+@pytest.mark.parametrize("outside", ["config.toml", "missing.toml"])
+def test_config_follows_no_link_out_of_the_project(cli, outside):
     (cli.project / ".bethink").mkdir()
-    link = cli.project / ".bethink" / "config.toml"
-    for outside in (cli.home / "config.toml", cli.home / "missing.toml"):
-        link.unlink(missing_ok=True)
-        link.symlink_to(outside)
-        told = cli.fails("config", "limit", "5", "--project-file", code=2)
-        assert "leads out of the project" in told
+    (cli.project / ".bethink" / "config.toml").symlink_to(cli.home / outside)
+    told = cli.fails("config", "limit", "5", "--project-file", code=2)
+    assert "leads out of the project" in told
     assert not cli.home.exists()
 
 

@@ -38,20 +38,24 @@ VALUE_BROUGHT = [
 ]
 
 
-def test_every_setting_has_a_default_that_stands_where_no_layer_says_otherwise(project):
-    for key in SETTINGS:
-        default = Config._field_defaults[key]
-        assert check(key, default) == default
-        assert type(check(key, default)) is type(default)
-        assert SETTINGS[key].help.endswith(".")
+@pytest.mark.parametrize("key", SETTINGS)
+def test_every_setting_has_a_default_of_its_type(key):
+    default = Config._field_defaults[key]
+    assert check(key, default) == default
+    assert type(check(key, default)) is type(default)
+    assert SETTINGS[key].help.endswith(".")
+
+
+def test_a_default_counts_where_no_layer_says_otherwise(project):
     assert load(project) == Config(origins={}, warnings=())
     assert {line["origin"] for line in explain(load(project))} == {"default"}
     assert [line["key"] for line in explain(load())] == list(SETTINGS)
-    assert [
-        key
-        for key, given, value in VALUE_BROUGHT
-        if check(key, given) != value or type(check(key, given)) is not type(value)
-    ] == []
+
+
+@pytest.mark.parametrize(("key", "given", "value"), VALUE_BROUGHT)
+def test_a_value_is_brought_to_the_type_of_its_setting(key, given, value):
+    checked = check(key, given)
+    assert (checked, type(checked)) == (value, type(value))
 
 
 def test_each_layer_overrides_the_one_before(project, monkeypatch):
@@ -103,28 +107,38 @@ NO_SETTINGS = [
 ]
 
 
-def test_a_bad_value_or_key_in_a_file_is_an_error_that_names_it(project):
-    for key, text, expected in BAD_VALUES:
-        for path in (config.project_file(project), config.user_file()):
-            write(path, f"{key} = {text}")
-            with pytest.raises(ConfigError) as caught:
-                load(project)
-            assert all(part in caught.value.message for part in (f"'{key}'", str(path), expected))
-            assert caught.value.exit_code == 2
-            path.unlink()
-    for key, hint in (
+@pytest.mark.parametrize("place", ["the project's file", "the user's file"])
+@pytest.mark.parametrize(("key", "text", "expected"), BAD_VALUES)
+def test_a_bad_value_in_a_file_is_an_error_that_names_it(project, place, key, text, expected):
+    path = config.user_file() if place == "the user's file" else config.project_file(project)
+    write(path, f"{key} = {text}")
+    with pytest.raises(ConfigError) as caught:
+        load(project)
+    assert all(part in caught.value.message for part in (f"'{key}'", str(path), expected))
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [
         ("limits", "Did you mean 'limit'?"),
         ("min-similarity", "Did you mean 'min_similarity'?"),
         ("zzz", "lists every setting"),
-    ):
-        write(config.user_file(), f"{key} = 1")
-        with pytest.raises(ConfigError, match=f"Unknown setting '{key}' in .*toml") as caught:
-            load(project)
-        assert hint in caught.value.hint
-    for content in NO_SETTINGS:
-        config.user_file().write_bytes(content)
-        with pytest.raises(ConfigError, match=r"config\.toml"):
-            load(project)
+    ],
+)
+def test_an_unknown_key_in_a_file_is_an_error_with_a_hint(project, key, hint):
+    write(config.user_file(), f"{key} = 1")
+    with pytest.raises(ConfigError, match=f"Unknown setting '{key}' in .*toml") as caught:
+        load(project)
+    assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize("content", NO_SETTINGS, ids=lambda content: ascii(content[:20]))
+def test_a_file_that_is_no_toml_is_an_error_that_names_it(project, content):
+    write(config.user_file(), "")
+    config.user_file().write_bytes(content)
+    with pytest.raises(ConfigError, match=r"config\.toml"):
+        load(project)
 
 
 @pytest.mark.parametrize(

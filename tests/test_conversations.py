@@ -378,12 +378,14 @@ PENDING = [
 
 
 def test_a_todo_that_an_agent_reports_as_done_is_closed(with_model, tmp_path):
+    open_todos = []
     with Bethink(tmp_path / "memory.db", directory=tmp_path) as memory:
-        for number, (*said, waiting) in enumerate(PENDING):
+        for number, (*said, _) in enumerate(PENDING):
             fill(memory, talk(tmp_path, *said, session=f"s{number}", project=".", days=number))
-            still = [one.content for one in kept(memory, "todo") if not one.answered]
-            assert len(still) == len(waiting)
-            assert all(part in content for part, content in zip(waiting, still, strict=True))
+            open_todos.append([one.content for one in kept(memory, "todo") if not one.answered])
+    numbering, theme = open_todos[0]
+    assert "invoice numbering" in numbering and "dark theme" in theme
+    assert open_todos[1:] == [[numbering, theme], [theme]]
 
 
 def test_a_story_of_three_sessions_answers_rightly(with_model, tmp_path):
@@ -459,9 +461,10 @@ def test_a_session_is_dated_by_its_file(cli, tmp_path):
 
 def test_a_turn_without_reply_is_read_once(cli, tmp_path):
     chat, said = tmp_path / "chat.md", "## User\nWe decided to use Redis for sessions.\n"
-    for text, ideas in ((said, 1), (f"{said}\n## Assistant\nRedis it is.\n", 0)):
-        chat.write_text(text)
-        assert cli.json("backfill", chat, "--host", "plain")["ideas"] == ideas
+    chat.write_text(said)
+    assert cli.json("backfill", chat, "--host", "plain")["ideas"] == 1
+    chat.write_text(f"{said}\n## Assistant\nRedis it is.\n")
+    assert cli.json("backfill", chat, "--host", "plain")["ideas"] == 0
     (decided,) = cli.json("list", "--kind", "decision")
     assert decided["content"] == "We decided to use Redis for sessions."
 
@@ -896,16 +899,17 @@ def test_a_greeting_is_no_session(memory, tmp_path):
 
 
 def test_postponed_work_is_left_until_it_is_done(memory, tmp_path):
-    said = [("user", "hello there"), ("assistant", "Hello!")]
-    for asked, answer, left in (
-        ("Remind me to rename the orders table.", "Noted.", "rename the orders table"),
-        ("Now fix the footer.", "I fixed the footer.", "rename the orders table"),
-        ("Do it now.", "I renamed the orders table.", ""),
+    said, left = [("user", "hello there"), ("assistant", "Hello!")], []
+    for asked, answer in (
+        ("Remind me to rename the orders table.", "Noted."),
+        ("Now fix the footer.", "I fixed the footer."),
+        ("Do it now.", "I renamed the orders table."),
     ):
         said += [("user", asked), ("assistant", answer)]
         fill(memory, talk(tmp_path, *said))
-        told = conversations.sessions(memory)[0].digest["left"]
-        assert left in told and bool(left) == bool(told)
+        left.append(conversations.sessions(memory)[0].digest["left"])
+    assert ["rename the orders table" in one for one in left] == [True, True, False]
+    assert left[2] == ""
     (todo,) = kept(memory, "todo")
     assert todo.answered
 

@@ -164,20 +164,25 @@ def test_personal_memories_are_imported_only_on_request(cli, tmp_path):
     assert cli.json("import", file, "--personal")["added"] == 1
 
 
-def test_an_untrusted_relation_is_only_proposed(cli, tmp_path):
-    file = strange(cli, tmp_path, {}, {"scope": "personal"})
+@pytest.mark.parametrize(
+    ("type", "kept"),
+    [
+        ("supersedes", "may_replace"),
+        ("answers", "relates_to"),
+        ("contradicts", "contradicts"),
+    ],
+)
+def test_an_untrusted_relation_is_only_proposed(cli, tmp_path, type, kept):
     mine = cli.add("We deploy from main", "--kind", "decision")
     (known,) = exported(cli).values()
-    proposed = {"supersedes": "may_replace", "answers": "relates_to", "contradicts": "contradicts"}
-    for at, (type, kept) in enumerate(proposed.items()):
-        id, link = f"01900000-0000-7000-8000-00000000000{at}", {"type": type, "target": mine}
-        theirs = {**known, "id": id, "content": f"We deploy {at}", "relations": [link]}
-        file = tmp_path / "stranger.json"
-        file.write_text(json.dumps([{**known, "superseded_by": id}, theirs]))
-        cli.ok("import", str(file))
-        found = exported(cli)
-        assert found[mine]["superseded_by"] is None
-        assert found[id]["relations"] == [{"type": kept, "target": mine}]
+    id, link = "01900000-0000-7000-8000-000000000001", {"type": type, "target": mine}
+    theirs = {**known, "id": id, "content": "We deploy from a tag", "relations": [link]}
+    file = tmp_path / "stranger.json"
+    file.write_text(json.dumps([{**known, "superseded_by": id}, theirs]))
+    cli.ok("import", str(file))
+    found = exported(cli)
+    assert found[mine]["superseded_by"] is None
+    assert found[id]["relations"] == [{"type": kept, "target": mine}]
 
 
 NO_FIELD = [
@@ -445,10 +450,11 @@ def test_a_vault_comes_back_as_it_was(vault, cli):
     assert (done["format"], done["added"], done["relations"]) == ("vault", 4, 2)
     after = exported(cli)
     assert len(after) == 4 and take(cli, vault)["added"] == 0
-    for id, one in after.items():
-        names = "scope content kind summary tags entities importance created_at metadata trust"
-        for name in (*names.split(), "relations"):
-            assert one[name] == before[id][name], name
+    names = (
+        "scope content kind summary tags entities importance created_at metadata trust relations"
+    )
+    kept = {id: {name: before[id][name] for name in names.split()} for id in after}
+    assert {id: {name: one[name] for name in names.split()} for id, one in after.items()} == kept
     assert cli("doctor", "--deep").code == 0
     assert cli.json("import", str(vault), "--undo")["removed"] == 4
 

@@ -228,20 +228,34 @@ HEDGES_LOWER_CONFIDENCE = [
 ]
 
 
-def test_the_wording_tells_the_kind_and_how_sure_it_is():
-    for kind, text in CLASSIFIED:
-        assert classify(text)[0] == kind
-    assert [
-        firm
-        for firm, hedged in HEDGES_LOWER_CONFIDENCE
-        if classify(firm)[0] != classify(hedged)[0]
-        or not 0.75 <= classify(firm)[1] <= 1
-        or classify(hedged)[1] >= classify(firm)[1] - 0.1
-    ] == []
-    sure = "definitely confirmed, always, never, certainly: it is final and proven"
-    unsure = "maybe perhaps possibly I guess it might be, not sure, no idea, probably I think"
+@pytest.mark.parametrize(("kind", "text"), CLASSIFIED)
+def test_the_wording_tells_the_kind(kind, text):
+    assert classify(text)[0] == kind
+
+
+@pytest.mark.parametrize(("firm", "hedged"), HEDGES_LOWER_CONFIDENCE)
+def test_hedging_lowers_the_confidence(firm, hedged):
+    (kind, sure), (same, unsure) = classify(firm), classify(hedged)
+    assert kind == same
+    assert 0.75 <= sure <= 1 and unsure < sure - 0.1
+
+
+def test_confirming_raises_the_confidence():
     assert classify("It is verified: the disk is full.")[1] > classify("The disk is full.")[1]
-    assert classify(sure)[1] <= 1 and classify(unsure)[1] >= 0.1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "definitely confirmed, always, never, certainly: it is final and proven",
+        "maybe perhaps possibly I guess it might be, not sure, no idea, probably I think",
+    ],
+)
+def test_confidence_stays_in_its_range(text):
+    assert 0.1 <= classify(text)[1] <= 1
+
+
+def test_keywords_are_the_telling_words():
     text = "The retry_policy of the payment worker uses Redis. The payment worker retries three times, see worker/retry.py."
     found = keywords(text)
     assert {"retry_policy", "worker/retry.py", "Redis", "payment", "worker"} <= set(found)
@@ -461,31 +475,50 @@ def test_a_summary_is_the_most_telling_sentence(text, expected):
     assert summarize(text) == expected
 
 
-def test_extract_fills_in_what_is_open_keeps_what_was_given_and_cuts_what_is_long():
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [
+        pytest.param("数据库连接在高负载下会超时" * 9, 40, id="unspaced"),
+        pytest.param("数据库很慢。" * 30, 45, id="unspaced sentences"),
+        pytest.param("a" * 100_000, 240, id="one word"),
+    ],
+)
+def test_a_summary_of_text_without_spaces_is_short(text, most):
+    assert len(summarize(text)) <= most
+
+
+def test_a_summary_has_twenty_words():
     words = [f"word{number}" for number in range(60)]
     assert summarize(" ".join(words)) == " ".join(words[:20]) + "…"
-    unspaced = [
-        ("数据库连接在高负载下会超时" * 9, 40),
-        ("数据库很慢。" * 30, 45),
-        ("a" * 100_000, 240),
-    ]
-    for text, most in unspaced:
-        assert len(summarize(text)) <= most
+
+
+def test_a_memory_has_twenty_entities():
     assert len(entities(" ".join(f"name_{number}" for number in range(50)))) == 20
+
+
+def test_extract_fills_in_open_fields():
     text = "We decided to store sessions in Redis."
     passage = extract(Passage(text))
     assert (passage.kind, passage.importance, passage.summary) == ("decision", 7.0, text)
     assert passage.confidence is not None and passage.confidence > 0.8
     assert passage.entities == (Entity("Redis", "technology"),)
     assert extract(passage) == passage
+
+
+def test_extract_keeps_given_fields():
+    text = "We decided to store sessions in Redis."
     named = (Entity("Shop", "project"), Entity("redis", "concept"))
     given = Passage(text, "context", "mine", None, 0.3, entities=named)
     assert extract(given) == given._replace(importance=3.0)
     assert extract(Passage("x", importance=0.0, confidence=0.0)).importance == 0.0
-    weights = {"gotcha": 7, "preference": 6, "fact": 5, "general": 5, "context": 3}
-    assert {
-        kind: extract(Passage("something", kind=kind)).importance for kind in weights
-    } == weights
+
+
+@pytest.mark.parametrize(
+    ("kind", "importance"),
+    [("gotcha", 7), ("preference", 6), ("fact", 5), ("general", 5), ("context", 3)],
+)
+def test_the_kind_gives_the_importance(kind, importance):
+    assert extract(Passage("something", kind=kind)).importance == importance
 
 
 ENTITIES = [

@@ -268,13 +268,16 @@ def test_a_walk_finds_what_people_wrote(tmp_path, rule, files, start, suffixes, 
     assert uris(tmp_path / start, tmp_path, *suffixes) == expected, rule
 
 
-def test_a_start_that_does_not_exist_is_an_error_and_exclusions_of_the_clone_count(tmp_path):
-    for name in ["missing", "a.md/below", "a\0b", "x" * 300]:
-        tree(tmp_path, {"a.md": ""})
-        with pytest.raises(NotFound) as caught:
-            walk(tmp_path / name, tmp_path)
-        assert name in caught.value.message
-        assert caught.value.hint
+@pytest.mark.parametrize("name", ["missing", "a.md/below", "a\0b", "x" * 300])
+def test_a_start_that_does_not_exist_is_an_error(tmp_path, name):
+    tree(tmp_path, {"a.md": ""})
+    with pytest.raises(NotFound) as caught:
+        walk(tmp_path / name, tmp_path)
+    assert name in caught.value.message
+    assert caught.value.hint
+
+
+def test_exclusions_of_the_clone_count(tmp_path):
     git = {"main/.git/HEAD": "", "main/.git/info/exclude": "private.md\n"}
     git["main/.git/objects/info/packs"] = ""
     git["main/.git/worktrees/w/commondir"] = "../..\n"
@@ -427,17 +430,28 @@ NO_TEXT = [
 ]
 
 
-def test_text_is_decoded_and_what_is_none_is_skipped_with_the_reason(tmp_path):
-    for data, text in TEXT_DECODED:
-        (tmp_path / "a.md").write_bytes(data)
-        assert text_of(tmp_path / "a.md") == text
-    for data, reason in NO_TEXT:
-        (tmp_path / "a.md").write_bytes(data)
-        assert text_of(tmp_path / "a.md").reason.startswith(reason)
+@pytest.mark.parametrize(("data", "text"), TEXT_DECODED)
+def test_text_is_decoded(tmp_path, data, text):
+    (tmp_path / "a.md").write_bytes(data)
+    assert text_of(tmp_path / "a.md") == text
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"), [pytest.param(*row, id=ascii(row[0][:20])) for row in NO_TEXT]
+)
+def test_a_file_that_is_no_text_is_skipped_with_the_reason(tmp_path, data, reason):
+    (tmp_path / "a.md").write_bytes(data)
+    assert text_of(tmp_path / "a.md").reason.startswith(reason)
+
+
+def test_a_file_over_the_limit_is_skipped_with_the_reason(tmp_path):
     with (tmp_path / "a.md").open("wb") as file:
         file.truncate(50_000_000)
     why = "cannot be read: 50.0 MB, larger than the limit of 10 MB"
     assert text_of(tmp_path / "a.md") == Skipped("a.md", why)
+
+
+def test_a_limit_holds_to_the_byte(tmp_path):
     (tmp_path / "b.md").write_bytes(b"x" * 100)
     assert text_of(tmp_path / "b.md", longest=100) == "x" * 100
     assert isinstance(text_of(tmp_path / "b.md", longest=99), Skipped)

@@ -1,5 +1,6 @@
 """The resident helper that keeps models open between prompts: started by a hook, ends by itself, never in the way."""
 
+import contextlib
 import json
 import os
 import signal
@@ -16,8 +17,10 @@ import pytest
 from mcp_client import environment
 
 from bethink import Bethink
+from bethink.hooks import client, helper, spool
 
 PROMPT = "how do we deploy the billing service?"
+HOOK = [sys.executable, "-m", "bethink", "hook", "prompt", "--host", "claude"]
 
 
 class Machine:
@@ -42,16 +45,18 @@ class Machine:
             memory.add(text, kind="decision")
 
     def prompt(self, session: str = "s", **more: str) -> str:
-        message = {"cwd": str(self.project), "session_id": session, "prompt": PROMPT}
-        done = subprocess.run(
-            [sys.executable, "-m", "bethink", "hook", "prompt", "--host", "claude"],
+        return self.run(session, PROMPT, **more).stdout.decode()
+
+    def run(self, session: str, prompt: str, **more: str) -> subprocess.CompletedProcess[bytes]:
+        message = {"cwd": str(self.project), "session_id": session, "prompt": prompt}
+        return subprocess.run(
+            HOOK,
             input=json.dumps(message).encode(),
             env=self.environment | more,
             capture_output=True,
             timeout=60,
             check=True,
         )
-        return done.stdout.decode()
 
     def sockets(self) -> list[Path]:
         return sorted((self.home / "hooks").glob("helper-*.sock"))
@@ -110,6 +115,117 @@ def test_a_change_is_seen_by_a_running_helper(machine: Machine) -> None:
     machine.prompt("one")
     machine.add("Only Ada may deploy the billing service")
     assert "Only Ada" in machine.prompt("two")
+
+
+def test_a_hook_that_the_helper_answers_loads_next_to_nothing(machine: Machine) -> None:
+    machine.prompt("one")
+    done = machine.run("two", PROMPT, PYTHONPROFILEIMPORTTIME="1")
+    assert b"from main" in done.stdout
+    assert b"bethink.hooks.run" not in done.stderr
+
+
+def test_a_running_helper_writes_the_briefing_of_a_session(machine: Machine) -> None:
+    machine.prompt("one")
+    message = {"cwd": str(machine.project), "session_id": "two", "source": "startup"}
+    done = subprocess.run(
+        [*HOOK[:4], "session-start", *HOOK[5:]],
+        input=json.dumps(message).encode(),
+        env=machine.environment | {"PYTHONPROFILEIMPORTTIME": "1"},
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    assert b"from main" in done.stdout
+    assert b"bethink.hooks.run" not in done.stderr
+
+
+def test_the_helper_sees_the_environment_of_each_hook(machine: Machine) -> None:
+    machine.prompt("one")
+    assert machine.prompt("two", CURSOR_VERSION="1") == ""  # Cursor runs its own hook as well
+    assert "from main" in machine.prompt("three")
+
+
+def send(machine: Machine, event: str, **more: str) -> bytes | None:
+    """Send a request to a running helper, as any program of this user can."""
+    message = {"cwd": str(machine.project), "session_id": "two", "prompt": PROMPT}
+    message |= {"transcript_path": str(machine.project / "talk.jsonl")}
+    own = [f"{name}={text}".encode() for name, text in (machine.environment | more).items()]
+    parts = [event.encode(), b"claude", b"%d" % len(own), *own, json.dumps(message).encode()]
+    packed = b"\0".join(parts)
+    connection = client.connect(str(machine.sockets()[0]))
+    assert connection
+    return client.exchange(connection, b"%d\n" % len(packed) + packed, 20)
+
+
+def test_a_request_with_the_helpers_settings_is_answered(machine: Machine) -> None:
+    machine.prompt("one")
+    assert b"from main" in (send(machine, "prompt") or b"")
+
+
+def test_a_request_with_other_settings_than_the_helpers_is_refused(machine: Machine) -> None:
+    machine.prompt("one")
+    assert send(machine, "prompt", BETHINK_EMBEDDING_URL="https://elsewhere.example") is None
+
+
+def test_a_request_chooses_no_code_for_the_worker(machine: Machine, tmp_path: Path) -> None:
+    machine.prompt("one")
+    (tmp_path / "sitecustomize.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    for event in ("prompt", "session-start"):
+        assert send(machine, event, PYTHONPATH=str(tmp_path)) is not None
+    [lock] = (machine.home / "spool").glob("*.lock")
+    assert wait_until(lambda: is_free(lock))  # the worker has ended
+    assert not (tmp_path / "ran").exists()
+
+
+def is_free(lock: Path) -> bool:
+    held = spool.acquire(lock)
+    if held is None:
+        return False
+    os.close(held)
+    return True
+
+
+def test_a_phrase_that_grants_a_request_is_left_to_the_hook_itself(machine: Machine) -> None:
+    machine.prompt("one")
+    answer = machine.run("two", "bethink forget K7QX").stdout
+    assert b"No open request has the code K7QX" in answer
+
+
+def test_a_hook_ends_in_time_if_its_agent_never_closes_stdin(machine: Machine) -> None:
+    machine.prompt("one")
+    own = machine.environment | {"BETHINK_HOOK_SECONDS": "2"}
+    assert machine.prompt("two", BETHINK_HOOK_SECONDS="2") is not None  # starts the helper
+    with subprocess.Popen(HOOK, stdin=subprocess.PIPE, env=own) as hook:
+        assert hook.wait(timeout=30) == 0
+
+
+def test_a_database_that_was_replaced_is_seen_by_a_running_helper(machine: Machine) -> None:
+    machine.prompt()
+    for file in machine.home.glob("memory.db*"):
+        file.unlink()
+    machine.add("We deploy the billing service from tags")
+    assert "from tags" in machine.prompt("other")
+
+
+def test_a_helper_with_a_full_queue_is_not_waited_for_without_end(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BETHINK_HOME", str(tmp_path_factory.mktemp("h")))
+    path = Path(client.find_socket())
+    path.parent.mkdir(parents=True)
+    with contextlib.ExitStack() as sockets:
+        listener = sockets.enter_context(socket.socket(socket.AF_UNIX))
+        listener.bind(str(path))
+        listener.listen(0)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                connection = sockets.enter_context(socket.socket(socket.AF_UNIX))
+                connection.setblocking(False)
+                connection.connect(str(path))
+        lock = spool.acquire(path.with_suffix(".lock"))  # held by the helper that hangs
+        assert lock
+        assert helper.ask("prompt", "claude", b"{}", 0.1) is None
+        os.close(lock)
 
 
 def test_a_killed_helper_is_replaced(machine: Machine) -> None:

@@ -1,5 +1,6 @@
 """Agents of which only transcripts are read: who said what, where, and what the tools did."""
 
+import contextlib
 import json
 import sqlite3
 
@@ -179,6 +180,16 @@ def test_a_compressed_thread_of_zed_is_read(tmp_path):
     assert spoken(read(path)[0]) == [("user", ASKED), ("assistant", ANSWERED)]
 
 
+@pytest.mark.parametrize("data", [b"no such thing", "text", 5, None])
+def test_a_thread_of_zed_that_cannot_be_unpacked_is_counted(data, tmp_path):
+    pytest.importorskip("zstandard")
+    path = FORMATS["zed"](tmp_path)
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE threads SET data = ?, data_type = 'zstd'", (data,))
+    turns, transcript = read(path)
+    assert (turns, transcript.skipped) == ([], {"broken line": 1})
+
+
 @pytest.mark.parametrize("host", ["goose", "zed", "kilo"])
 def test_a_database_of_something_else_is_refused(host, tmp_path):
     path = tmp_path / "other.db"
@@ -297,3 +308,40 @@ def test_one_person_who_talks_to_an_agent_is_the_user(tmp_path):
 )
 def test_a_document_with_labels_is_no_chat(text, tmp_path):
     assert agents.detect(chat(tmp_path, text)) is None
+
+
+WRONG = [None, 5, 10**30, True, "x", "", [], {}, [[]], {"a": 1}, "\x00"]
+
+
+def replace_each(value):
+    """Yields copies of a value with something else in the place of one part, at any depth."""
+    yield from WRONG
+    if isinstance(value, dict | list):
+        for key in list(value) if isinstance(value, dict) else range(len(value)):
+            for part in replace_each(value[key]):
+                changed = value.copy()
+                changed[key] = part
+                yield changed
+
+
+JSON_FORMATS = ("opencode", "gemini", "amp", "cline")
+
+
+@pytest.mark.parametrize("host", JSON_FORMATS)
+def test_a_value_of_a_wrong_type_raises_no_foreign_error(host, tmp_path):
+    path = FORMATS[host](tmp_path)
+    for value in replace_each(json.loads(path.read_text())):
+        write_json(path, value)
+        with contextlib.suppress(BethinkError):
+            read(path, host=host)
+
+
+@EVERY
+@pytest.mark.parametrize(
+    "text", ["We use Redis.\n", "[" * 100_000, "\n\n"], ids=["plain", "deep", "blank"]
+)
+def test_a_text_of_another_form_raises_no_foreign_error(host, text, tmp_path):
+    path = tmp_path / "other.txt"
+    path.write_text(text)
+    with contextlib.suppress(BethinkError):
+        assert {turn.role for turn in read(path, host=host)[0]} <= {"assistant"}

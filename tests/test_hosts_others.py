@@ -244,16 +244,19 @@ NO_CHAT = [
 ]
 
 
-def test_what_is_no_chat_is_not_taken_for_one_and_other_encodings_lose_no_turn(tmp_path):
-    for name, data in NO_CHAT:
-        path = tmp_path / name
-        path.write_bytes(data)
-        assert agents.detect(path) is None
-        assert read(path, host="plain")[0] == []
-    for encoding in ["utf-16", "utf-8-sig", "latin-1"]:
-        path = tmp_path / "chat.txt"
-        path.write_bytes("User: Où est la clé?\n\nAssistant: À côté.\n".encode(encoding))
-        turns, _ = read(path)
-        assert [turn.role for turn in turns] == ["user", "assistant"]
-        expected = "O\ufffd est la cl\ufffd?" if encoding == "latin-1" else "Où est la clé?"
-        assert turns[0].text == expected
+@pytest.mark.parametrize(("name", "data"), NO_CHAT)
+def test_what_is_no_chat_is_not_taken_for_one(tmp_path, name, data):
+    path = tmp_path / name
+    path.write_bytes(data)
+    assert agents.detect(path) is None
+    assert read(path, host="plain")[0] == []
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "latin-1"])
+def test_another_encoding_loses_no_turn(tmp_path, encoding):
+    path = tmp_path / "chat.txt"
+    path.write_bytes("User: Où est la clé?\n\nAssistant: À côté.\n".encode(encoding))
+    turns, _ = read(path)
+    assert [turn.role for turn in turns] == ["user", "assistant"]
+    expected = "O\ufffd est la cl\ufffd?" if encoding == "latin-1" else "Où est la clé?"
+    assert turns[0].text == expected

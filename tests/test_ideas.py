@@ -560,3 +560,55 @@ def test_a_question_is_closed_by_the_next_turn_that_answers_it(reader, answer, c
     question = "Which database do we use for the orders service?"
     ideas = read_ideas([("user", question), ("assistant", answer)], reader)
     assert [one.closed for one in ideas if one.kind == "question"] == [closed]
+
+
+@pytest.mark.parametrize(
+    ("turns", "kind"),
+    [
+        pytest.param(
+            [
+                ("user", "How far does the radio reach?"),
+                ("assistant", "About 300 m with WiFi and 2 km without."),
+            ],
+            "question",
+            id="amount",
+        ),
+        pytest.param(
+            [
+                ("user", "Half of the packets are lost."),
+                ("assistant", "The issue is that the TCXO needs 5 ms to settle."),
+                ("user", "hm"),
+                ("assistant", "Fixed by raising the TCXO delay to 10 ms; the test passes now."),
+            ],
+            "problem",
+            id="fix",
+        ),
+    ],
+)
+def test_what_a_later_turn_settles_is_closed(reader, turns, kind):
+    assert [idea.closed for idea in read_ideas(turns, reader) if idea.kind == kind][-1]
+
+
+def test_work_that_a_user_says_is_needed_is_a_todo(reader):
+    turns = [
+        ("user", "Need to implement the fail-safe watchdog before the first test."),
+        ("assistant", "Yes, I noted that."),
+    ]
+    assert ("todo", turns[0][1]) in kinds(reader, *turns)
+
+
+def test_an_option_that_the_agent_only_offers_is_no_idea(reader):
+    turns = [
+        ("user", "How do we publish?"),
+        (
+            "assistant",
+            "A. Publish the CLI as kit, because npm rejects scoped names.\n"
+            "B. Keep the scope and add an alias, because users know it.\n\nWhich do you prefer?",
+        ),
+    ]
+    assert kinds(reader, *turns) == []
+
+
+def test_a_short_rule_comes_with_the_sentence_before_it(reader):
+    turns = [("user", "I run the review tool myself. Never do that again on your own.")]
+    assert any("review tool myself. Never" in text for _, text in kinds(reader, *turns))

@@ -174,13 +174,14 @@ def test_the_template_of_the_settings_sets_nothing(cli):
 
 @pytest.mark.parametrize(("before", "after"), IGNORE_FILE_EXTENDED)
 def test_the_ignore_file_is_extended_once(cli, before, after):
+    def extend():
+        cli.ok("init", *FILES_ONLY)
+        return path.read_bytes().replace(knowledge.IGNORE[0].encode(), b"#")
+
     git(cli.project, "init")
     path = cli.project / ".gitignore"
     path.write_bytes(before)
-    for _ in range(2):
-        cli.ok("init", *FILES_ONLY)
-        held = path.read_bytes().replace(knowledge.IGNORE[0].encode(), b"#")
-        assert held == (before if after is None else after)
+    assert [extend(), extend()] == [before if after is None else after] * 2
 
 
 def test_an_existing_knowledge_folder_is_left_alone(cli):

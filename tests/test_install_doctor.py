@@ -172,7 +172,7 @@ def test_the_doctor_fixes_entries_of_another_program(cli, home, program, monkeyp
     ],
 )
 def test_what_misbehaves_is_a_problem(cli, home, program, monkeypatch, part, script, message):
-    for limit in ("HOOK_SECONDS", "SERVER_SECONDS"):
+    for limit in ("PROOF_SECONDS", "SERVER_SECONDS"):
         monkeypatch.setattr(connect, limit, 0.2 if script.startswith("sleep") else 20.0)
     cli.ok("install", "--gemini", "--no-skills", "--no-mcp" if part == "hooks" else "--no-hooks")
     program.write_text(f"#!/bin/sh\n{script}\n")
@@ -199,12 +199,16 @@ def test_a_hook_that_hides_its_failure_is_found_out(cli, home, program, monkeypa
 def test_the_doctor_puts_back_removed_entries(cli, home, program):
     cli.ok("install", "--gemini", "--no-skills", "--no-mcp")
     path = home / ".gemini/settings.json"
+
+    def mend():
+        before, after = findings(cli), findings(cli, "--fix")
+        oks = before["gemini config"]["ok"], after["gemini config"]["ok"]
+        return oks, list(json.loads(path.read_text()))
+
     edit_json(path, lambda document: document["hooks"].pop("AfterAgent"))
-    for _ in range(2):
-        assert not findings(cli)["gemini config"]["ok"]
-        assert findings(cli, "--fix")["gemini config"]["ok"]
-        assert list(json.loads(path.read_text())) == ["hooks"], "what was left out stays out"
-        path.write_text("{}")
+    assert mend() == ((False, True), ["hooks"]), "what was left out stays out"
+    path.write_text("{}")
+    assert mend() == ((False, True), ["hooks"])
 
 
 @pytest.mark.parametrize("name", ["claude", "opencode"])

@@ -83,19 +83,18 @@ MEMBER_TAKEN_OUT = [
 ]
 
 
-def test_what_is_put_in_looks_like_the_rest_and_one_member_is_taken_out_alone():
-    assert [
-        document
-        for document, unit, end in LOOKS_LIKE_REST
-        for gaps in [[f"\n{unit * depth}" if unit else "" for depth in (1, 2, 3, 4)]]
-        if not put_entries(DOCUMENTS[document], SERVER, "cursor").text.endswith(
-            BETHINK.format(s=gaps[0], t=gaps[1], u=gaps[2], v=gaps[2] or " ", w=gaps[3]) + end
-        )
-    ] == []
-    for text, index, expected in MEMBER_TAKEN_OUT:
-        value = edit.parse(text)
-        del value[list(value)[index] if isinstance(value, dict) else index]
-        assert edit.rewrite_json(text, value) == expected
+@pytest.mark.parametrize(("document", "unit", "end"), LOOKS_LIKE_REST)
+def test_what_is_put_in_looks_like_the_rest(document, unit, end):
+    first, second, third, fourth = (f"\n{unit * depth}" if unit else "" for depth in (1, 2, 3, 4))
+    made = BETHINK.format(s=first, t=second, u=third, v=third or " ", w=fourth)
+    assert put_entries(DOCUMENTS[document], SERVER, "cursor").text.endswith(made + end)
+
+
+@pytest.mark.parametrize(("text", "index", "expected"), MEMBER_TAKEN_OUT)
+def test_one_member_is_taken_out_alone(text, index, expected):
+    value = edit.parse(text)
+    del value[list(value)[index] if isinstance(value, dict) else index]
+    assert edit.rewrite_json(text, value) == expected
 
 
 EDITS = {
@@ -116,25 +115,27 @@ UPGRADES = [
 ]
 
 
-def test_what_the_user_changed_meanwhile_stays_and_an_upgrade_changes_our_command_alone():
-    for made in EDITS:
-        model = ('{\n  "hooks"', '{\n  "model": "opus",\n  "hooks"')
-        text, entries = DOCUMENTS["other tools' hooks"].replace(*model), JSON_ENTRIES["claude"]
-        put = put_entries(text, entries, "claude").text
-        changed = put.replace(*EDITS[made])
-        assert changed != put
-        assert take_entries(changed, entries, "claude", text) == text.replace(*EDITS[made])
-    assert [
-        name
-        for name, part, text, mine, tuned in UPGRADES
-        for toml in [name == "codex"]
-        for put in [put_entries(text, wanted(name, part), name, toml).text.replace(mine, tuned)]
-        for newer in [wanted(name, part, PLACE._replace(words=("/new/bethink",)))]
-        for upgraded in [put_entries(put, newer, name, toml).text]
-        if tuned not in upgraded
-        or upgraded != put.replace("/opt/my tools/bethink", "/new/bethink")
-        or take_entries(upgraded, newer, name, text, toml) != text
-    ] == []
+@pytest.mark.parametrize("made", EDITS)
+def test_what_the_user_changed_meanwhile_stays(made):
+    model = ('{\n  "hooks"', '{\n  "model": "opus",\n  "hooks"')
+    text, entries = DOCUMENTS["other tools' hooks"].replace(*model), JSON_ENTRIES["claude"]
+    put = put_entries(text, entries, "claude").text
+    changed = put.replace(*EDITS[made])
+    assert changed != put
+    assert take_entries(changed, entries, "claude", text) == text.replace(*EDITS[made])
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "text", "mine", "tuned"), UPGRADES, ids=[row[0] for row in UPGRADES]
+)
+def test_an_upgrade_changes_our_command_alone(name, part, text, mine, tuned):
+    toml = name == "codex"
+    put = put_entries(text, wanted(name, part), name, toml).text.replace(mine, tuned)
+    newer = wanted(name, part, PLACE._replace(words=("/new/bethink",)))
+    upgraded = put_entries(put, newer, name, toml).text
+    assert tuned in upgraded
+    assert upgraded == put.replace("/opt/my tools/bethink", "/new/bethink")
+    assert take_entries(upgraded, newer, name, text, toml) == text
 
 
 NO_JSON = (
@@ -235,25 +236,41 @@ def test_what_was_put_into_toml_can_be_taken_out_to_the_byte(document):
     ] == []
 
 
-def test_what_somebody_else_made_is_kept_in_groups_servers_and_tables():
+def test_a_hook_of_somebody_else_in_our_group_is_kept():
     document = json.loads(put_entries("{}\n", HOOKS, "claude").text)
     mine = {"type": "command", "command": "mine"}
     document["hooks"]["Stop"][0]["hooks"].append(mine)
     left = take_entries(json.dumps(document), HOOKS, "claude", "{}\n")
     assert json.loads(left) == {"hooks": {"Stop": [{"hooks": [mine]}]}}
-    theirs = ({"command": "theirs"}, {"command": "uvx", "args": ["other", "mcp"]}, "x", None)
-    for value in theirs:
-        text = json.dumps({"mcpServers": {"bethink": value}})
-        put = put_entries(text, SERVER, "cursor")
-        assert put.text == text and len(put.kept) == 1
-        assert take_entries(text, SERVER, "cursor", text) == text
-        forced = put_entries(text, SERVER, "cursor", force=True).text
-        assert edit.parse(forced)["mcpServers"]["bethink"] == SERVER[0].value
-        if value is not None:
-            assert edit.parse(take_entries(forced, SERVER, "cursor", text)) == edit.parse(text)
-    for text in ("a = 1\na = 2\n", "[", "a = \n", "mcp_servers = 3\n"):
-        with pytest.raises(InvalidInput):
-            put_entries(text, CODEX, "codex", toml=True)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param({"command": "theirs"}, id="a command"),
+        pytest.param({"command": "uvx", "args": ["other", "mcp"]}, id="a command with arguments"),
+        pytest.param("x", id="a text"),
+        pytest.param(None, id="null"),
+    ],
+)
+def test_a_server_of_our_name_by_somebody_else_is_kept(value):
+    text = json.dumps({"mcpServers": {"bethink": value}})
+    put = put_entries(text, SERVER, "cursor")
+    assert put.text == text and len(put.kept) == 1
+    assert take_entries(text, SERVER, "cursor", text) == text
+    forced = put_entries(text, SERVER, "cursor", force=True).text
+    assert edit.parse(forced)["mcpServers"]["bethink"] == SERVER[0].value
+    if value is not None:
+        assert edit.parse(take_entries(forced, SERVER, "cursor", text)) == edit.parse(text)
+
+
+@pytest.mark.parametrize("text", ["a = 1\na = 2\n", "[", "a = \n", "mcp_servers = 3\n"])
+def test_a_broken_table_is_refused(text):
+    with pytest.raises(InvalidInput):
+        put_entries(text, CODEX, "codex", toml=True)
+
+
+def test_an_inline_table_of_servers_is_extended():
     inline = 'mcp_servers = { other = { command = "x" } }\n'
     put = put_entries(inline, CODEX, "codex", toml=True).text
     assert put.startswith(inline[:-4]) and "bethink" in put

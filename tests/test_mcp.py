@@ -1,5 +1,6 @@
 """The MCP server over stdio with the official client, in both eras: every tool, resource and prompt."""
 
+import json
 import re
 import tomllib
 from datetime import timedelta
@@ -14,8 +15,9 @@ from mcp_client import ERAS, Bare, talking
 from mcp_types import Implementation, ListRootsResult, Root
 from memories import use_tool
 
-from bethink import Bethink, __version__
-from bethink.agents.base import extract_speech
+from bethink import Bethink, __version__, skills
+from bethink.agents.speech import extract_speech
+from bethink.app.mcp import WELCOME
 from bethink.app.mcp.server import TEXT_ONLY, _codex_workspaces
 from bethink.app.mcp.tools import PROMPTS, TOOLS
 from bethink.app.operation import OPERATIONS
@@ -74,6 +76,15 @@ def listed(talk):
 
 def test_the_list_of_tools_fits_its_token_budget(listed):
     assert len(listed.model_dump_json(by_alias=True, exclude_none=True)) / 4 <= 900
+
+
+def test_a_session_costs_an_agent_at_most_900_tokens(listed):
+    """Names and descriptions of the skills, the tools as a client lists them, and the instructions."""
+    headers = skills.render(("name", "description"))
+    parts = [text.split("---\n")[1] for path, text in headers.items() if path.endswith("/SKILL.md")]
+    for tool in listed.tools:
+        parts += [tool.name, tool.description, json.dumps(tool.input_schema)]
+    assert sum(map(tokens, [*parts, WELCOME["instructions"]])) <= 900
 
 
 def test_the_tools_are_those_of_the_operations(listed):

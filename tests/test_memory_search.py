@@ -274,19 +274,34 @@ def test_a_search_without_a_model_uses_words(open_memory):
             needs_one()
 
 
-def test_a_missing_model_falls_back_to_words(open_memory, tmp_path):
-    # A model that is not there.
+@pytest.fixture
+def without_model(open_memory, tmp_path):
     memory = open_memory("snowflake-arctic-embed-s", database=tmp_path / "missing.db")
-    receipt = memory.add_many([Passage(OWLS[0])])
+    memory.add_many([Passage(OWLS[0])])
+    return memory
+
+
+def test_a_missing_model_falls_back_to_words(without_model):
+    memory = without_model
+    receipt = memory.add_many([Passage(OWLS[1])])
     assert receipt.added == 1 and receipt.hints == memory.hints
     answer = memory.search("barn owl")
-    assert texts(answer) == [OWLS[0]] and answer.hints == memory.hints
-    for needs_one in (lambda: memory.search("barn owl", mode="vector"), memory.reindex):
-        with pytest.raises(EmbeddingError, match="is not installed") as refused:
-            needs_one()
-        why = f"{refused.value.message} {refused.value.hint}"
-        assert refused.value.hint and memory.hints == (f"Working by words only: {why}",)
+    assert texts(answer)[0] == OWLS[0] and answer.hints == memory.hints
     assert memory.search("barn owl", mode="keyword").hints == ()
+
+
+@pytest.mark.parametrize(
+    "needs_one",
+    [
+        pytest.param(lambda memory: memory.search("barn owl", mode="vector"), id="vector search"),
+        pytest.param(lambda memory: memory.reindex(), id="reindex"),
+    ],
+)
+def test_what_needs_the_missing_model_is_refused(without_model, needs_one):
+    with pytest.raises(EmbeddingError, match="is not installed") as refused:
+        needs_one(without_model)
+    why = f"{refused.value.message} {refused.value.hint}"
+    assert refused.value.hint and without_model.hints == (f"Working by words only: {why}",)
 
 
 def test_a_model_that_fails_while_writing_leaves_memories_unembedded(open_memory, tmp_path):

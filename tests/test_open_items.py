@@ -75,6 +75,12 @@ def test_done_closes_nothing_if_several_items_have_the_words(cli):
     assert all(id[:13] in refused.err for id in ids)
 
 
+@pytest.mark.parametrize("words", ["", " ", "-"])
+def test_done_without_words_closes_nothing(cli, words):
+    cli.add("Add a retry policy to the mailer", "--kind", "todo")
+    assert "by words of its text" in cli.fails("done", words, code=2)
+
+
 def test_done_names_words_that_no_open_item_has(cli):
     refused = cli("done", "buy", "milk")
     assert "No open to-do, question or problem has the id or the words 'buy milk'." in refused.err

@@ -63,7 +63,7 @@ def test_a_project_or_everything_is_paused_until_resumed_or_for_a_time(cli, tmp_
     assert paused(cli.project) == [False]
 
 
-def test_a_chat_without_times_is_warned_of_and_a_broken_file_counts_as_a_pause(cli, tmp_path):
+def test_a_chat_without_times_is_warned_of(cli, tmp_path):
     chat = tmp_path / "chat.jsonl"
     chat.write_text('{"role": "user", "content": "We decided to use PostgreSQL for the orders."}\n')
     cli.ok("pause")
@@ -72,13 +72,27 @@ def test_a_chat_without_times_is_warned_of_and_a_broken_file_counts_as_a_pause(c
     assert "warning: Memory is paused (shop)" in warned.err
     cli.ok("resume")
     assert "paused" not in cli("backfill", chat).err
-    no_time = '[{"scope": "x", "since": "then", "until": null}]'
-    for content in ("", "{", "[1]", '[{"scope": "x"}]', '{"a": 1}', no_time, "\x00"):
-        project.pauses_file().write_text(content)
-        assert paused(cli.project) == [True], content
-        with pytest.raises(BethinkError, match="counts as paused"):
-            project.read_pauses()
-        assert "pauses.json" in cli.fails("resume", "--everywhere", code=1)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param("", id="empty"),
+        pytest.param("{", id="no JSON"),
+        pytest.param("[1]", id="numbers"),
+        pytest.param('[{"scope": "x"}]', id="no times"),
+        pytest.param('{"a": 1}', id="an object"),
+        pytest.param('[{"scope": "x", "since": "then", "until": null}]', id="a time that is none"),
+        pytest.param("\x00", id="a zero byte"),
+    ],
+)
+def test_a_broken_file_counts_as_a_pause(cli, content):
+    cli.ok("pause")
+    project.pauses_file().write_text(content)
+    assert paused(cli.project) == [True]
+    with pytest.raises(BethinkError, match="counts as paused"):
+        project.read_pauses()
+    assert "pauses.json" in cli.fails("resume", "--everywhere", code=1)
 
 
 @pytest.mark.parametrize("scope", ["project", "everywhere"])

@@ -201,24 +201,22 @@ def test_a_hook_of_our_agents_looks_at_no_installed_package():
     assert done.stdout == "False\n"
 
 
-SIGNAL = """
-from bethink.recall.signals import Signal, per_memory
-
-SIGNAL = Signal("toy", "mentions a toy", 0.5, per_memory(lambda memory, query: "toy" in memory.content))
-"""
-
-
-def test_a_ranking_signal_that_the_settings_name_is_explained(machine):
-    machine.install("bethink.signals", "toy", "bethink_toy_signal:SIGNAL", SIGNAL)
-    machine.environment["BETHINK_SIGNALS"] = "toy"
-    machine.ok("add", "The shop sells a toy owl.")
-    assert "mentions a toy" in machine.ok("search", "shop owl", "--explain")
+@pytest.fixture
+def with_signal(machine):
+    machine.install(
+        "bethink.signals", "pinned", "bethink_pinned:SIGNAL", WALK_THROUGHS["bethink_pinned"]
+    )
+    machine.ok("add", "The shop sells an owl.", "--tags", "pinned")
+    return machine
 
 
-def test_a_ranking_signal_that_the_settings_do_not_name_is_not_used(machine):
-    machine.install("bethink.signals", "toy", "bethink_toy_signal:SIGNAL", SIGNAL)
-    machine.ok("add", "The shop sells a toy owl.")
-    assert "mentions a toy" not in machine.ok("search", "shop owl", "--explain")
+def test_a_ranking_signal_that_the_settings_name_is_explained(with_signal):
+    with_signal.ok("config", "signals", "pinned")
+    assert "tagged as pinned" in with_signal.ok("search", "shop owl", "--explain")
+
+
+def test_a_ranking_signal_that_the_settings_do_not_name_is_not_used(with_signal):
+    assert "tagged as pinned" not in with_signal.ok("search", "shop owl", "--explain")
 
 
 def test_a_ranking_signal_that_is_not_installed_is_warned_of(machine):

@@ -239,7 +239,8 @@ COMMANDS = """
 """
 
 
-def test_a_narrow_terminal_breaks_no_line(cli):
+@pytest.mark.parametrize("columns", [40, 60])
+def test_a_narrow_terminal_breaks_no_line(cli, columns):
     first = cli.add("The orders service stores its data in MySQL, in the orders schema")
     login = "Users sign in with a magic link that is valid for 15 minutes"
     cli.add(login, "--kind", "decision", "--tag", "auth,login,web")
@@ -247,10 +248,13 @@ def test_a_narrow_terminal_breaks_no_line(cli):
     cli.add("Should the invoice PDF be made on the server?")
     summary = "The cache is moved, the tests are not"
     cli.ok("handoff", "save", "--summary", summary, "--next", "delete Redis")
-    for command in COMMANDS.format(id=id).strip().replace("\n", "|").split("|"):
-        for columns in (40, 60):
-            cli.monkeypatch.setenv("COLUMNS", str(columns))
-            shown = cli.ok(*command.split())
-            for line in shown.partition("xamples:")[0].splitlines():
-                longest = max(map(len, line.split()), default=0)  # a path cannot be broken
-                assert len(line) <= columns or longest > columns - 16, (command, line)
+    cli.monkeypatch.setenv("COLUMNS", str(columns))
+    commands = COMMANDS.format(id=id).strip().replace("\n", "|").split("|")
+    shown = {one: cli.ok(*one.split()).partition("xamples:")[0] for one in commands}
+    assert [
+        (command, line)
+        for command, text in shown.items()
+        for line in text.splitlines()
+        # A path cannot be broken.
+        if len(line) > columns and max(map(len, line.split()), default=0) <= columns - 16
+    ] == []

@@ -10,9 +10,9 @@ from transcripts import claude_line, transcript, written
 
 from bethink import agents
 from bethink.app.cli.main import main
-from bethink.features import conversations
+from bethink.features import conversations, inbox
 from bethink.ingest.ideas import is_users_own
-from bethink.ingest.provenance import find_own
+from bethink.ingest.provenance import find_own, find_probable
 from bethink.model import TRUST
 
 HOUR = timedelta(hours=1)
@@ -74,6 +74,48 @@ def test_a_pasted_turn_is_not_recalled_at_a_prompt(shop):
     assert claim not in shop.ask(question, session_id="s1")
     read_turns(shop, claim, session="typed")
     assert claim in shop.ask(question, session_id="s2")
+
+
+@pytest.mark.parametrize(
+    ("text", "typed"),
+    [
+        pytest.param(
+            "the export still fails, as per the log. We need it to skip empty rows.",
+            "We need it to skip empty rows.",
+            id="behind a reporting phrase",
+        ),
+        pytest.param(
+            "Some ideas for the sandbox are below, here is what matters:\n- The sandbox is agentic first\n- Code is viewable",
+            "Code is viewable",
+            id="list below an announcement",
+        ),
+        pytest.param(
+            "Traceback (most recent call last):\n  File \"a.py\", line 3, in run\n",
+            "",
+            id="nothing of a log",
+        ),
+        pytest.param(
+            "this is the log:\nERROR: cannot open file\nplease never delete the folder tmp",
+            "please never delete the folder tmp",
+            id="request below a log",
+        ),
+        pytest.param(
+            "# Deploys\n\nWe moved deploys to the nightly branch.", "", id="nothing of a document"
+        ),
+    ],
+)  # fmt: skip
+def test_words_that_were_most_likely_typed_are_told_from_pasted_ones(text, typed):
+    assert find_probable(text).text.split("\n")[-1] == typed
+
+
+def test_a_doubtful_statement_is_kept_without_the_users_authority(shop):
+    text = "the export fails as per the log, so we need it to always skip rows without an invoice number"
+    (kept,) = [one for one in read_turns(shop, text) if one.kind != "context"]
+    assert kept.trust == TRUST["pasted"]
+    assert "invoice" not in shop.start(session_id="next")
+    assert "invoice" not in shop.ask("skip rows without an invoice number?", session_id="s2")
+    with shop.memory() as memory:
+        assert inbox.list_queue(memory, "doubtful").items == ()
 
 
 @pytest.mark.parametrize(

@@ -95,23 +95,32 @@ ABOUT_TIME = [
 ]
 
 
-def test_a_question_gets_first_what_it_asks_for_also_when_it_only_points(memory):
-    for question, context, first in FOLLOW_UPS:
-        assert texts(memory.search(question, context=context))[0] == first
-        assert memory.search("why?").query.terms[0].text == "why"
-    for question, first in ASKED_FOR:
-        assert texts(memory.search(question))[0] == first
-    for question, title in CODE_COMES_FIRST:
-        best = memory.search(question).hits[0].memory
-        assert (best.kind, best.summary) == ("code", title.format(best.path))
-    assert [
-        question
-        for question, expected in ABOUT_TIME
-        for answer in [memory.search(question)]
-        if texts(answer) != expected
-        or (not answer.query.recap or answer.total != len(expected))
-        or bool(answer.hints) != (not expected)
-    ] == []
+@pytest.mark.parametrize(("question", "context", "first"), FOLLOW_UPS)
+def test_a_question_that_only_points_is_read_in_its_context(memory, question, context, first):
+    assert texts(memory.search(question, context=context))[0] == first
+
+
+def test_a_question_without_a_context_is_searched_as_it_is(memory):
+    assert memory.search("why?").query.terms[0].text == "why"
+
+
+@pytest.mark.parametrize(("question", "first"), ASKED_FOR)
+def test_a_question_gets_first_what_it_asks_for(memory, question, first):
+    assert texts(memory.search(question))[0] == first
+
+
+@pytest.mark.parametrize(("question", "title"), CODE_COMES_FIRST)
+def test_a_question_about_code_gets_the_code_first(memory, question, title):
+    best = memory.search(question).hits[0].memory
+    assert (best.kind, best.summary) == ("code", title.format(best.path))
+
+
+@pytest.mark.parametrize(("question", "expected"), ABOUT_TIME)
+def test_a_question_about_a_time_gets_all_of_it(memory, question, expected):
+    answer = memory.search(question)
+    assert texts(answer) == expected
+    assert answer.query.recap and answer.total == len(expected)
+    assert bool(answer.hints) == (not expected)
 
 
 @pytest.mark.parametrize(
@@ -245,14 +254,30 @@ ENGLISH = [
 ]
 
 
-def test_what_held_at_the_time_that_was_asked_about_comes_first_and_no_time_hides_all(moved):
-    for question, best in HELD_THEN:
-        assert texts(moved.search(question))[0] == best
+@pytest.mark.parametrize(("question", "best"), HELD_THEN)
+def test_what_held_at_the_time_in_question_comes_first(moved, question, best):
+    assert texts(moved.search(question))[0] == best
+
+
+def test_a_memory_of_the_time_in_question_is_preferred(moved):
     after = moved.search("which backups of Postgres did we run after we moved to Postgres?")
     (other,) = [hit for hit in after.hits if hit.memory.content == OTHER]
     assert other.why["preferred"] > 1
+
+
+def test_a_time_without_memories_hides_none(moved):
     assert moved.search("what did we use for the orders database in 2019?").hits
-    # The question about the event is not asked without end.
+
+
+def test_the_question_about_an_event_is_not_asked_without_end(moved):
     assert moved.search("before we moved before we moved before we moved").total >= 0
-    assert [find_event(question) for question, _ in EVENTS] == [expected for _, expected in EVENTS]
-    assert [text for text, english in ENGLISH if is_english(text) is not english] == []
+
+
+@pytest.mark.parametrize(("question", "event"), EVENTS)
+def test_a_question_names_an_event_as_its_time(question, event):
+    assert find_event(question) == event
+
+
+@pytest.mark.parametrize(("text", "english"), ENGLISH)
+def test_english_is_told_from_other_languages(text, english):
+    assert is_english(text) is english

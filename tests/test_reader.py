@@ -220,3 +220,56 @@ def test_choosing_the_reader_again_forgets_its_failures(cli, desk, program):
         one for one in json.loads(cli("--json", "doctor").out) if one["check"] == "language model"
     ]
     assert found["ok"]
+
+
+@pytest.fixture
+def long_session(cli, desk, program):
+    """A session of two portions, of which the model reads the first and fails at the second."""
+    program.write("claude")
+    cli.ok("config", "reader", "claude")
+    calls = f"open({str(program.log)!r}).readlines()"
+    program.write("claude", f"sys.exit(1) if len({calls}) == 3 else {PROGRAMS['claude']}")
+    filler = ("assistant", "The mailer sends letters. " * 400)
+    desk.note(desk.talk("one", *TALK, filler, filler), "session-end")
+    desk.work()
+    return program
+
+
+def test_what_a_model_read_before_it_failed_is_kept(desk, long_session):
+    assert IDEA["text"] in {one.content for one in statements(desk)}
+
+
+def test_a_session_is_read_on_where_the_model_failed(desk, long_session):
+    calls = len(long_session.seen)
+    with desk.memory() as memory:
+        reading.read_ended(memory, ["one"])
+    again = long_session.seen[calls:]
+    assert "Which queue should the mailer use?" not in "".join(one["asked"] for one in again)
+
+
+def test_the_digest_of_a_session_that_was_read_in_part_is_not_replaced(desk, long_session):
+    with desk.memory() as memory:
+        (session,) = conversations.sessions(memory)
+    assert session.digest["asked"] != DIGEST["asked"]
+
+
+def test_codex_reads_without_the_users_servers(cli, program, monkeypatch, tmp_path):
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path))
+    (tmp_path / "config.toml").write_text('[mcp_servers.bethink]\ncommand = "bethink"\n')
+    program.write("codex")
+    cli.ok("config", "reader", "codex")
+    assert "-c mcp_servers.bethink.enabled=false" in program.seen[0]["asked"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param({"type": "item.completed", "item": ["x"]}, id="an item that is a list"),
+        pytest.param({"type": "error", "error": "out of credit"}, id="an error that is a text"),
+    ],
+)
+def test_an_answer_of_another_form_is_a_failure_that_is_named(cli, program, line):
+    program.write("codex", f"print({json.dumps(line)!r})")
+    assert "ended with code 0 and without an answer" in cli.fails(
+        "config", "reader", "codex", code=1
+    )

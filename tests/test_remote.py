@@ -175,16 +175,22 @@ def test_nothing_reaches_another_project_and_a_bad_bundle_changes_nothing(anna, 
     assert anna.ask("records", served.owner, ids=[id]).json()["bundle"] == good
 
 
-def test_an_address_that_cannot_be_used_is_told_and_a_large_memory_is_sent_alone(monkeypatch):
-    monkeypatch.setenv("BETHINK_TOKEN", "rcl_x")
-    for url, told in (
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
         ("ftp://memory.example", "no http or https"),
         ("https://user:pass@memory.example", "user name or password"),
         ("http://memory.example", "Without TLS the token"),
-    ):
-        with pytest.raises(ConfigError, match=told) as error:
-            ServerPeer(url, "shop")
-        assert "pass" not in error.value.message.replace("password", "")
+    ],
+)
+def test_an_address_that_cannot_be_used_is_refused(monkeypatch, url, told):
+    monkeypatch.setenv("BETHINK_TOKEN", "rcl_x")
+    with pytest.raises(ConfigError, match=told) as error:
+        ServerPeer(url, "shop")
+    assert "pass" not in error.value.message.replace("password", "")
+
+
+def test_a_large_memory_is_sent_alone(monkeypatch):
     monkeypatch.setattr(transfer, "LARGEST_REQUEST", 10)
     records = tuple(Record(make(text), True) for text in ("One", "Two"))
     parts = list(transfer._split_bundle(Bundle(scopes=(("", "shop", ""),), records=records)))

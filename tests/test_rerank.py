@@ -95,14 +95,23 @@ QUESTIONS = [
 ]
 
 
-def test_nobody_is_asked_without_need_and_the_kind_that_is_asked_for_stays_first(memory, judge):
-    for question, how in NOBODY_ASKED:
-        memory.search(question, **{"rerank": True, **how})
-        assert judge.asked == [], (question, how)
+@pytest.mark.parametrize(
+    ("question", "how"), [pytest.param(*row, id=f"{row[0][:40]} {row[1]}") for row in NOBODY_ASKED]
+)
+def test_the_judge_is_not_asked_without_need(memory, judge, question, how):
+    memory.search(question, **{"rerank": True, **how})
+    assert judge.asked == []
+
+
+def test_the_kind_that_is_asked_for_stays_first(memory, judge):
     memory.add("We decided that the barn owl hunts on Tuesdays", kind="decision")
     first = memory.search("what did we decide about the barn owl hunt?", rerank=True).hits[0]
     assert first.memory.kind == "decision"
-    assert [is_question(text) for text, _ in QUESTIONS] == [asks for _, asks in QUESTIONS]
+
+
+@pytest.mark.parametrize(("text", "asks"), QUESTIONS)
+def test_a_question_is_told_from_other_text(text, asks):
+    assert is_question(text) == asks
 
 
 @pytest.mark.parametrize("kind", ["document", "code"])
@@ -230,19 +239,24 @@ COMMANDS = [
 ]
 
 
-def test_agents_and_recall_get_it_and_search_when_told(cli, memory, judge, monkeypatch):
+def test_an_agent_gets_the_second_reading(memory, judge):
     found = search_memories(memory, QUESTION).text
     assert judge.asked
     assert found.index("dusk") < found.index("song")
+
+
+def test_a_second_reading_is_either_wanted_or_not(cli):
     assert "not allowed with" in cli.fails("search", "owl", "--rerank", "--no-rerank", code=2)
+
+
+@pytest.mark.parametrize(("command", "asked"), COMMANDS)
+def test_a_command_asks_for_the_second_reading(cli, judge, monkeypatch, command, asked):
     for text in TOLD:
         cli.add(text)
     monkeypatch.setattr("bethink.api.Bethink.judge", judge)
-    for command, asked in COMMANDS:
-        judge.asked.clear()
-        shown = cli.ok(*command.split(), QUESTION)
-        assert bool(judge.asked) == asked, command
-        assert ("fits" in shown) == ("--explain" in command)
+    shown = cli.ok(*command.split(), QUESTION)
+    assert bool(judge.asked) == asked
+    assert ("fits" in shown) == ("--explain" in command)
 
 
 def test_the_judge_itself_tells_an_answer_from_what_resembles_the_question(open_memory):

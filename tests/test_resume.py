@@ -161,3 +161,31 @@ def test_a_check_that_fails_at_the_end_is_left(shop):
         conversations.backfill(memory, [("claude", file)], trusted=True)
         (session,) = conversations.sessions(memory)
     assert "bun run test fails" in session.digest["left"]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        pytest.param("what is left?", LEFT, id="left"),
+        pytest.param("what's next?", LEFT, id="next"),
+        pytest.param("where were we?", DONE, id="where"),
+        pytest.param("what did we do last time?", DONE, id="last-time"),
+    ],
+)
+def test_a_prompt_about_the_last_session_gets_its_digest(shop, talk, question, expected):
+    talk("one", *TALK)
+    assert expected in shop.ask(question, session_id="next")
+
+
+def test_a_briefed_session_is_not_told_its_last_one_again(shop, talk):
+    talk("one", *TALK)
+    assert DONE in shop.start(session_id="next")
+    assert shop.ask("what did we do last time?", session_id="next") == ""
+
+
+def test_a_session_that_asks_is_not_its_own_last_one(shop, talk):
+    talk("one", *TALK, days=1)
+    talk(
+        "two", ("user", "Please round the prices."), ("assistant", "I rounded the prices to cents.")
+    )
+    assert DONE in shop.ask("what did we do last time?", session_id="two")

@@ -1,5 +1,6 @@
 """Sharing through git: what is written, who gets it, how it comes back, and what is refused."""
 
+import os
 import subprocess
 
 import pytest
@@ -149,6 +150,20 @@ def test_a_reviewed_edit_becomes_a_version_of_the_authors_note(shared):
     assert read_one(ada)["content"] == "We deploy from main, after two reviews"
 
 
+def test_the_history_names_git_for_an_edit_that_came_from_there(shared):
+    ada, bob = shared
+    edit(bob, "never from a branch", "after two reviews")
+    bob.publish()
+    ada.pull()
+    ada.ok("index")
+    assert ada.use().json("history", ada.id)[-1]["actor"] == "git"
+
+
+def test_forgetting_a_shared_memory_names_its_file(shared):
+    ada = shared[0]
+    assert f"{FOLDER}/decision-we-deploy" in ada.use()("forget", ada.id).err
+
+
 def test_an_edit_that_nobody_reviewed_leaves_the_authors_note(shared):
     ada = shared[0]
     edit(ada, "never from a branch", "and from any branch")
@@ -199,6 +214,10 @@ def test_rules_and_decisions_are_chosen_by_kind(team):
         ada.use().add(text, "--kind", kind)
     ada.ok("share", "--rules", "--decisions")
     assert {path.name.partition("-")[0] for path in ada.files()} == {"decision", "gotcha"}
+
+
+def test_without_rules_nothing_is_said_to_be_shared(team):
+    assert "No rule or decision of yours" in team[0].ok("share", "--rules")
 
 
 @pytest.mark.parametrize(
@@ -277,3 +296,73 @@ def test_a_project_without_shared_files_notes_nothing(cli, monkeypatch):
     cli.add(DEPLOY)
     run("session-start", "claude", f'{{"session_id": "s", "cwd": "{cli.project}"}}'.encode())
     assert spool.list_waiting() == []
+
+
+def push_branch(person, name):
+    git(person.project, "checkout", "-b", name)
+    git(person.project, "add", "-A")
+    git(person.project, "commit", "-m", "Change what is shared")
+    git(person.project, "push", "-u", "origin", name)
+
+
+def test_a_file_on_a_pushed_branch_is_no_word_of_a_person(shared):
+    bob = shared[1]
+    (bob.project / FOLDER / "decision-x.md").write_text(
+        "---\nkind: decision\n---\n\nWe use MySQL\n"
+    )
+    push_branch(bob, "feature")
+    bob.ok("index")
+    [one] = [one for one in bob.use().json("list") if one["content"] == "We use MySQL"]
+    assert one["trust"] == 2
+
+
+def test_an_edit_on_a_pushed_branch_leaves_the_authors_note(shared):
+    ada = shared[0]
+    edit(ada, "never from a branch", "and from any branch")
+    push_branch(ada, "feature")
+    ada.ok("index")
+    assert read_one(ada)["content"] == DEPLOY
+
+
+@pytest.mark.parametrize("link", [FOLDER, ".bethink"])
+def test_a_folder_that_leads_out_of_the_project_is_not_read(team, tmp_path, link):
+    bob = team[1]
+    folder = tmp_path / "private" / ("shared" if link == ".bethink" else "")
+    folder.mkdir(parents=True)
+    (folder / "diary.md").write_text("I like tea\n")
+    (bob.project / link).parent.mkdir(exist_ok=True)
+    (bob.project / link).symlink_to(tmp_path / "private")
+    bob.ok("index")
+    assert "I like tea" not in bob.texts()
+
+
+def test_files_that_are_none_are_passed_over(shared):
+    bob = shared[1]
+    os.mkfifo(bob.project / FOLDER / "a.md")
+    (bob.project / FOLDER / "b.md").symlink_to("nothing.md")
+    bob.ok("index")
+    assert DEPLOY in bob.texts()
+
+
+def test_a_visit_to_an_old_branch_sets_no_note_back(shared):
+    ada, bob = shared
+    edit(bob, "never from a branch", "after two reviews")
+    bob.publish()
+    ada.pull()
+    ada.ok("index")
+    ada.ok("update", ada.id, "--content", "We deploy from main on Fridays")
+    git(ada.project, "checkout", "HEAD~1")
+    ada.ok("index")
+    git(ada.project, "checkout", "main")
+    ada.ok("index")
+    assert read_one(ada)["content"] == "We deploy from main on Fridays"
+
+
+def test_a_reviewed_way_back_to_an_earlier_text_is_taken(shared):
+    ada, bob = shared
+    for old, new in (("never from", "or even from"), ("or even from", "never from")):
+        edit(bob, old, new)
+        bob.publish()
+        ada.pull()
+        ada.ok("index")
+    assert read_one(ada)["content"] == DEPLOY

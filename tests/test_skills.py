@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-import shutil
 import subprocess
 
 import pytest
@@ -137,28 +136,34 @@ OUTPUTS = [
 ]
 
 
-def test_every_command_and_option_of_a_skill_works_and_prints_what_it_says(shop, cli, tmp_path):
-    for words, shape in OUTPUTS:
-        assert re.search(shape, shop[0].ok(*words), re.MULTILINE), words
-    for name in EXPECTED:
-        used = sorted({line.split()[1] for line, _ in commands(name)})
-        helps = "".join(cli.ok(command, "--help") for command in used)
-        named = set(re.findall(r"`(--[a-z-]+)", skill(name)[1]))
-        assert used and {option for option in named if option not in helps} == set(), name
+@pytest.mark.parametrize(("words", "shape"), OUTPUTS)
+def test_a_command_of_a_skill_prints_what_the_skill_says(shop, words, shape):
+    assert re.search(shape, shop[0].ok(*words), re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_every_option_of_a_skill_is_one_of_its_commands(cli, name):
+    used = sorted({line.split()[1] for line, _ in commands(name)})
+    helps = "".join(cli.ok(command, "--help") for command in used)
+    named = set(re.findall(r"`(--[a-z-]+)", skill(name)[1]))
+    assert used and {option for option in named if option not in helps} == set()
+
+
+@pytest.mark.parametrize(
+    ("line", "stdin"),
+    dict.fromkeys(one for name in EXPECTED for one in commands(name)),
+    ids=lambda one: one,
+)
+def test_every_command_of_a_skill_works(shop, line, stdin):
     cli, words = shop
-    shutil.copytree(cli.home, tmp_path / "before")
-    for line, stdin in dict.fromkeys(one for name in EXPECTED for one in commands(name)):
-        # Each on its own: some of them are alternatives.
-        shutil.rmtree(cli.home)
-        shutil.copytree(tmp_path / "before", cli.home)
-        given = [words.get(word, word) for word in shlex.split(line)]
-        assert given[0] == "bethink", line
-        if given[1] == "restore":
-            cli.ok("forget", given[2])
-        result = cli(*given[1:], stdin=stdin)
-        # `doctor` ends with 1 where it finds something to mend, `backfill` alone where nothing was said yet.
-        may_end = (0, 1) if given[1] == "doctor" or given[1:] == ["backfill"] else (0,)
-        assert result.code in may_end and "Traceback" not in result.err, (line, result)
+    given = [words.get(word, word) for word in shlex.split(line)]
+    assert given[0] == "bethink"
+    if given[1] == "restore":
+        cli.ok("forget", given[2])
+    result = cli(*given[1:], stdin=stdin)
+    # `doctor` ends with 1 where it finds something to mend, `backfill` alone where nothing was said yet.
+    may_end = (0, 1) if given[1] == "doctor" or given[1:] == ["backfill"] else (0,)
+    assert result.code in may_end and "Traceback" not in result.err
 
 
 @pytest.mark.parametrize("name", REFERENCES)

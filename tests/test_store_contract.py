@@ -548,8 +548,9 @@ def test_a_purged_text_is_not_stored_again(store):
     assert purge(store, first).purged == 1
     assert store.find_purged([first.content_hash, content_hash("else")]) == {first.content_hash}
     again = make(first.content)
-    for memory, unique in ((again, True), (again._replace(scope=OTHER), True), (again, False)):
-        assert put(store, memory, unique=unique).outcomes[0].status == "purged"
+    attempts = ((again, True), (again._replace(scope=OTHER), True), (again, False))
+    stored = [put(store, memory, unique=unique).outcomes[0].status for memory, unique in attempts]
+    assert stored == ["purged"] * 3
     fields = {"content": again.content, "content_hash": again.content_hash}
     with pytest.raises(InvalidInput, match="was purged"):
         change(store, other.id, **fields)
@@ -566,24 +567,26 @@ def test_a_purged_text_is_stored_on_request(store):
     assert put(store, again, allow_purged=True).outcomes[0].status == "added"
 
 
-def test_a_memory_that_was_not_stored_replaces_nothing(store):
+@pytest.mark.parametrize("which", ["purged", "known"])
+def test_a_memory_that_was_not_stored_replaces_nothing(store, which):
     # A re-import of a purged or known text brings its relations along; they must not point at what is not there.
     old, new, known = tell(store, "We use MySQL", "We moved to PostgreSQL", "known already")
     purge(store, new)
-    for text in (new.content, known.content):
-        copy = make(text)
-        changes = (Change(old.id, "supersede", {"superseded_by": copy.id, "valid_to": day(3)}),)
-        put(store, copy, relate=(Relation(copy.id, old.id, "supersedes"),), change=changes)
-        assert store.get([copy.id]) == store.relations([old.id, copy.id]) == []
-        assert store.get([old.id])[0].superseded_by is None
+    copy = make(new.content if which == "purged" else known.content)
+    changes = (Change(old.id, "supersede", {"superseded_by": copy.id, "valid_to": day(3)}),)
+    put(store, copy, relate=(Relation(copy.id, old.id, "supersedes"),), change=changes)
+    assert store.get([copy.id]) == store.relations([old.id, copy.id]) == []
+    assert store.get([old.id])[0].superseded_by is None
     assert old.id in ids(store.list(seen()))
 
 
 def test_a_source_is_stored_with_its_position(store):
     source = Source("docs/a.md", "markdown", "hash-1", 42, {"title": "A"})
-    for now in (source, source._replace(hash="hash-2", position=50)):
-        write(store, sources=((HERE, now),))
-        assert source_of(store, HERE, "docs/a.md") == now
+    write(store, sources=((HERE, source),))
+    assert source_of(store, HERE, "docs/a.md") == source
+    newer = source._replace(hash="hash-2", position=50)
+    write(store, sources=((HERE, newer),))
+    assert source_of(store, HERE, "docs/a.md") == newer
     assert source_of(store, OTHER, "docs/a.md") is source_of(store, HERE, "docs/b.md") is None
 
 

@@ -12,13 +12,8 @@ from source_style import (
 )
 from source_tree import SOURCE
 
-# Package: docstrings that break a rule, words of the old dialect. "" holds the modules beside the packages.
-CEILINGS = {
-    "": (1, 1),
-    "agents": (0, 2),
-    "app": (0, 1),
-    "features": (0, 3),
-}
+# Package: docstrings that break a rule, words of the old dialect; what is left are names in JSON and in stored state.
+CEILINGS = {"agents": (0, 2), "app": (0, 1), "features": (0, 2)}
 PACKAGES = list_packages(SOURCE)
 
 

@@ -352,6 +352,19 @@ def test_the_page_lists_who_is_ahead_and_the_next_step(tmp_path):
     assert len(worst) == 1 and "Next: " in worst[0]
 
 
+def test_the_page_names_a_next_step_once(tmp_path):
+    for system, value in (("bethink", 0.5), ("fts5", 0.75)):
+        both = {"mean of sets": value, "locomo-turns": value}
+        write_result(tmp_path, system, "recall", **both)
+    assert len(list(page.list_worst(page.read_results(tmp_path)))) == 1
+
+
+def test_another_set_up_of_bethink_is_not_ahead_of_it(tmp_path):
+    write_result(tmp_path, "bethink", "languages", mean=0.2)
+    write_result(tmp_path, "bethink-languages", "languages", mean=0.8)
+    assert list(page.list_ahead(page.read_results(tmp_path))) == []
+
+
 def test_the_page_marks_the_best_and_the_sample_of_a_slow_system(tmp_path):
     write_result(tmp_path, "bethink", "cost", **{"write ms": 60.0})
     write_result(tmp_path, "mem0", "cost", **{"write ms": 8.0})

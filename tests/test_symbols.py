@@ -102,31 +102,54 @@ COMMENT_BELONGS_TO = [
 ]
 
 
-def test_definitions_are_found_with_their_docs_and_syntax_errors_cost_little():
-    for name in NAMES:
-        """First line, kind, qualified name of what each stands in (- for nothing), name. The licence of a file is not its documentation."""
-        text = (CODE / name).read_text("utf-8")
-        found = outline(text, language_of(name, text))
-        line = "{0.lines[0]} {0.kind} {1} {0.name}".format
-        shown = [line(one, one.parent or "-") for one in found.symbols]
-        assert shown == (FIXTURES / "symbols" / f"{name}.txt").read_text("utf-8").splitlines()
-        assert found.doc == FILE_DOCS.get(name, found.doc)
-        named = {one.name: one for one in reversed(found.symbols)}  # the first of a name
-        for file, symbol, doc in DOCS:
-            assert file != name or named[symbol].doc == doc, symbol
-        for file, symbol, signature in SIGNATURES:
-            assert file != name or named[symbol].signature == signature, symbol
+def outline_of(name):
+    text = (CODE / name).read_text("utf-8")
+    return outline(text, language_of(name, text))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_definitions_are_found(name):
+    """First line, kind, qualified name of what each is inside (- for nothing), name."""
+    line = "{0.lines[0]} {0.kind} {1} {0.name}".format
+    shown = [line(one, one.parent or "-") for one in outline_of(name).symbols]
+    assert shown == (FIXTURES / "symbols" / f"{name}.txt").read_text("utf-8").splitlines()
+
+
+@pytest.mark.parametrize(("name", "doc"), FILE_DOCS.items())
+def test_the_licence_of_a_file_is_not_its_documentation(name, doc):
+    assert outline_of(name).doc == doc
+
+
+@pytest.mark.parametrize(("file", "symbol", "doc"), DOCS)
+def test_a_definition_has_its_documentation(file, symbol, doc):
+    named = {one.name: one for one in reversed(outline_of(file).symbols)}  # the first of a name
+    assert named[symbol].doc == doc
+
+
+@pytest.mark.parametrize(("file", "symbol", "signature"), SIGNATURES)
+def test_a_definition_has_its_signature(file, symbol, signature):
+    named = {one.name: one for one in reversed(outline_of(file).symbols)}
+    assert named[symbol].signature == signature
+
+
+def test_every_language_has_a_file():
     assert {language_of(name) for name in NAMES} == set(LANGUAGES)
-    for language, text, names in PARTIAL:
-        assert names <= {symbol.name for symbol in read(text, language)}
-    for text, names in COUNTS:
-        assert [symbol.name for symbol in read(text, "javascript")] == names
-        assert [symbol.name for symbol in read(text, "tsx")] == names
-    assert [
-        language
-        for language, text, expected in COMMENT_BELONGS_TO
-        if expected not in [(symbol.name, symbol.doc) for symbol in read(text, language)]
-    ] == []
+
+
+@pytest.mark.parametrize(("language", "text", "names"), PARTIAL)
+def test_a_syntax_error_costs_little(language, text, names):
+    assert names <= {symbol.name for symbol in read(text, language)}
+
+
+@pytest.mark.parametrize("language", ["javascript", "tsx"])
+@pytest.mark.parametrize(("text", "names"), COUNTS)
+def test_what_has_a_name_of_use_counts_as_a_definition(text, names, language):
+    assert [symbol.name for symbol in read(text, language)] == names
+
+
+@pytest.mark.parametrize(("language", "text", "expected"), COMMENT_BELONGS_TO)
+def test_a_comment_belongs_to_the_definition_below(language, text, expected):
+    assert expected in [(symbol.name, symbol.doc) for symbol in read(text, language)]
 
 
 @pytest.mark.parametrize(
@@ -222,12 +245,13 @@ CLOSED = {"(": ")", "{": "}", "[": "]"}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_texts_without_definitions_have_none_and_any_nesting_is_survived(language):
-    assert [
-        text
-        for text in EMPTY
-        if [symbol for symbol in read(text, language) if symbol.name != "密码"] != []
-    ] == []
+def test_texts_without_definitions_have_none(language):
+    found = [symbol.name for text in EMPTY for symbol in read(text, language)]
+    assert set(found) <= {"密码"}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_any_nesting_is_survived(language):
     for begin in (*CLOSED, "if (x) {", "a.b(", "namespace a {"):
         read("x = " + begin * 3_000 + "1" + CLOSED[begin[-1]] * 3_000 + "\n", language)
 
@@ -270,31 +294,38 @@ CLEANING_TAKES_NO_LONGER_FOR = [
 ]
 
 
-def test_what_is_long_or_hostile_is_cut_off_and_no_node_is_asked_where_it_is(monkeypatch):
-    for language, text, names in HOSTILE:
-        """What nests with the square of its depth would take hours; ten thousand open brackets of types a gigabyte."""
-        monkeypatch.setattr(
-            symbols, "LONGEST_PARSE", 0.1 if "elif" in text else symbols.LONGEST_PARSE
-        )
-        begun = time.thread_time()
-        assert {symbol.name for symbol in read(text, language)} in names
-        assert time.thread_time() - begun < 20
+@pytest.mark.parametrize(
+    ("language", "text", "names"),
+    [pytest.param(*row, id=f"{row[0]}: {len(row[1])} {row[1][-8:]}") for row in HOSTILE],
+)
+def test_hostile_code_is_given_up_in_time(monkeypatch, language, text, names):
+    """What nests with the square of its depth would take hours; ten thousand open brackets of types a gigabyte."""
+    if "elif" in text:
+        monkeypatch.setattr(symbols, "LONGEST_PARSE", 0.1)
+    begun = time.thread_time()
+    assert {symbol.name for symbol in read(text, language)} in names
+    assert time.thread_time() - begun < 20
+
+
+def test_a_long_definition_is_cut():
     parameters = ", ".join(f"parameter_{number}: int" for number in range(100))
     text = f'@mark({"x" * 200!r})\n@short\ndef f({parameters}):\n    """{"word " * 500}"""\n'
     (found,) = read(text, "python")
     assert found.signature.startswith("@short def f(parameter_0: int")
     assert len(found.signature) <= 300 and len(found.doc) <= 600 and found.lines == (1, 4)
+
+
+def test_a_hostile_comment_is_summarised_in_time():
     with processor_limit(5):
         for text in CLEANING_TAKES_NO_LONGER_FOR:
             summarize_comment(text)
-    # Reading `Point.row` or `.column` frees integers that are in use in tree-sitter 0.26.0, and a crash follows much later.
-    ingest = Path(symbols.__file__).parent
-    asked = re.compile(r"\.(?:start_point|end_point)\b|(?<!Node)\.text\b(?!\()")
-    assert [
-        name
-        for name in ("symbols.py", "analyze/routes.py")
-        if asked.findall((ingest / name).read_text("utf-8")) != []
-    ] == []
+
+
+@pytest.mark.parametrize("name", ["symbols.py", "analyze/routes.py"])
+def test_no_node_is_asked_where_it_is(name):
+    """Reading `Point.row` or `.column` frees integers that are in use in tree-sitter 0.26.0, and a crash follows much later."""
+    text = (Path(symbols.__file__).parent / name).read_text("utf-8")
+    assert re.findall(r"\.(?:start_point|end_point)\b|(?<!Node)\.text\b(?!\()", text) == []
 
 
 # Texts that are made of what the grammars know get further into the walk than random characters do.

@@ -773,8 +773,8 @@ FACTS = st.builds(Fact, st.sampled_from(["commit", "edit", "failed"]), TEXT)
 
 @given(TURNS, st.lists(FACTS, max_size=6), TEXT)
 @settings(max_examples=60, deadline=None)
-def test_a_digest_has_at_most_180_tokens(turns, work, recap):
+def test_a_digest_has_at_most_260_tokens(turns, work, recap):
     told = compose_digest(follow({}, turns, [work], recap))
     assert list(told)[:3] == ["asked", "done", "left"]
-    assert tokens("\n".join(f"{name.capitalize()}: {text}" for name, text in told.items())) <= 180
+    assert tokens("\n".join(f"{name.capitalize()}: {text}" for name, text in told.items())) <= 260
     assert all("\n" not in text for text in told.values())

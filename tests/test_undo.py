@@ -3,7 +3,8 @@
 import pytest
 
 from bethink import Bethink
-from bethink.errors import InvalidInput
+from bethink.errors import InvalidInput, Overtaken
+from bethink.ingest import undo
 
 OLD = "We use PostgreSQL for billing"
 NEW = "We moved billing from PostgreSQL to CockroachDB"
@@ -137,3 +138,106 @@ def test_many_changes_are_undone_only_when_agreed(cli):
     cli.fails("undo", code=2)
     cli.ok("undo", "--yes")
     assert texts(cli) == set()
+
+
+def test_two_edits_of_one_field_are_undone_one_after_the_other(cli):
+    id = cli.add(OLD, "--importance", "5")
+    cli.ok("update", id, "--importance", "9")
+    cli.ok("update", id, "--importance", "3")
+    cli.ok("undo")
+    cli.ok("undo")
+    assert cli.json("get", id)[0]["importance"] == 5
+
+
+def test_what_a_link_replaced_is_valid_again(cli):
+    old, new = cli.add(OLD), cli.add("The harbour opens at nine")
+    cli.ok("link", new, "supersedes", old)
+    cli.ok("undo")
+    assert texts(cli) == {OLD, "The harbour opens at nine"}
+
+
+def test_what_consolidate_merged_is_valid_again(cli):
+    both = {"We deploy from main only", "We deploy from main only!"}
+    for text in both:
+        cli.add(text, "--no-dedup")
+    cli.ok("consolidate", "--yes")
+    cli.ok("undo")
+    assert texts(cli) == both
+
+
+def test_a_question_that_is_open_again_has_no_answer(cli):
+    question = cli.add("Which port does billing use?", "--kind", "question")
+    cli.ok("link", cli.add("The harbour opens at nine"), "answers", question)
+    cli.ok("undo")
+    assert "answered by" not in cli.ok("get", question)
+
+
+def test_an_undone_restore_is_replaced_as_before(cli):
+    old = cli.add(OLD)
+    cli.add(NEW, "--supersedes", old)
+    cli.ok("restore", old)
+    cli.ok("undo")
+    assert "superseded by" in cli.ok("get", old)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(("update", "--content", "The tests need port 9000"), id="text"),
+        pytest.param(("update", "--importance", "9"), id="field"),
+        pytest.param(("vote", "5"), id="vote"),
+    ],
+)
+def test_an_agent_does_not_remove_what_a_person_changed(cli, change):
+    with Bethink(directory=cli.project, actor="agent:claude") as agent:
+        id = agent.add("The tests need a running server").id
+        name, *options = change
+        cli.ok(name, id, *options)
+        with pytest.raises(InvalidInput, match="changed again since, by user"):
+            agent.undo()
+
+
+def test_what_the_worker_changed_is_not_undone(cli):
+    id = cli.add(OLD)
+    with Bethink(directory=cli.project, actor="hook") as background:
+        background.update(id, importance=9)
+    assert cli.ok("undo").startswith("removed ")
+
+
+TEAM = pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)
+
+
+@TEAM
+def test_a_change_of_a_colleague_is_not_undone(cli, monkeypatch):
+    cli.add(OLD)
+    monkeypatch.setenv("BETHINK_USER", "bob")
+    assert "There is no change to undo" in cli.fails("undo", code=2)
+
+
+@TEAM
+def test_a_note_that_a_colleague_changed_is_not_removed(cli, monkeypatch):
+    id = cli.add(OLD)
+    monkeypatch.setenv("BETHINK_USER", "bob")
+    cli.ok("update", id, "--importance", "9")
+    monkeypatch.setenv("BETHINK_USER", "ada")
+    assert "was changed again since, by bob" in cli.fails("undo", code=2)
+
+
+@TEAM
+def test_a_person_and_an_agent_of_a_team_undo_their_own_changes(cli):
+    cli.add(OLD)
+    with Bethink(directory=cli.project, actor="agent:claude") as agent:
+        agent.add("The tests need a running server")
+        agent.undo()
+    assert cli.ok("undo").startswith("removed ")
+
+
+def test_a_change_that_is_undone_meanwhile_is_not_undone_twice(cli):
+    id = cli.add(OLD)
+    cli.ok("vote", id, "3")
+    with Bethink(directory=cli.project) as memory:
+        plan = undo.plan(memory.store, memory.find_last_change(), memory.clock())
+        cli.ok("undo")
+        with pytest.raises(Overtaken):
+            memory.write(change=plan.changes, unchanged=plan.unchanged)
+        assert memory.get(id)[0].usefulness == 0

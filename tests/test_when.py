@@ -87,24 +87,42 @@ DAYS_WEEKS_MONTHS = [
 ]
 
 
-def test_spans_days_and_dates_mean_what_people_mean_by_the_clock_that_is_given():
-    for text, seconds in SPANS:
-        assert moment(text, NOW) == NOW - timedelta(seconds=seconds), text
-        assert moment(text, NOW, future=True) == NOW + timedelta(seconds=seconds), text
-    for future in [False, True]:
-        for text, meant in NAMED_DAY:
-            found = moment(text, NOW, future=future)
-            assert found == meant and found.tzinfo is UTC, text
-    for future in [False, True]:
-        for text, day in DAYS_WEEKS_MONTHS:
-            expected = datetime.fromisoformat(f"{day}T00:00+00:00")
-            assert moment(text, NOW, future=future) == expected, text
-    before = {"friday": 7, "thursday": 1}
-    assert {day: (MIDNIGHT - moment(day, NOW)).days for day in before} == before
-    ahead = {"friday": 7, "saturday": 1}
-    assert {day: (expiry(day, NOW) - MIDNIGHT).days for day in ahead} == ahead
+@pytest.mark.parametrize(("text", "seconds"), SPANS)
+def test_a_span_counts_from_now(text, seconds):
+    assert moment(text, NOW) == NOW - timedelta(seconds=seconds)
+    assert moment(text, NOW, future=True) == NOW + timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize("future", [False, True])
+@pytest.mark.parametrize(("text", "meant"), NAMED_DAY)
+def test_a_named_day_is_the_same_ahead(text, meant, future):
+    found = moment(text, NOW, future=future)
+    assert found == meant and found.tzinfo is UTC
+
+
+@pytest.mark.parametrize("future", [False, True])
+@pytest.mark.parametrize(("text", "day"), DAYS_WEEKS_MONTHS)
+def test_a_day_begins_at_midnight(text, day, future):
+    expected = datetime.fromisoformat(f"{day}T00:00+00:00")
+    assert moment(text, NOW, future=future) == expected
+
+
+@pytest.mark.parametrize(("day", "days"), [("friday", 7), ("thursday", 1)])
+def test_a_weekday_is_the_last_one(day, days):
+    assert (MIDNIGHT - moment(day, NOW)).days == days
+
+
+@pytest.mark.parametrize(("day", "days"), [("friday", 7), ("saturday", 1)])
+def test_an_expiry_on_a_weekday_is_the_next_one(day, days):
+    assert (expiry(day, NOW) - MIDNIGHT).days == days
+
+
+def test_months_pass_the_end_of_the_year():
     assert moment("last month", NOW.replace(month=1)) == utc(2025, 12, 1)
     assert moment("next month", NOW.replace(month=12)) == utc(2027, 1, 1)
+
+
+def test_a_day_is_that_of_the_clock():
     east = NOW.astimezone(timezone(timedelta(hours=14)))
     assert moment("today", east) == utc(2026, 3, 20, 10)
     assert moment("2026-03-01T12:00", east) == utc(2026, 2, 28, 22)
@@ -168,18 +186,25 @@ AN_EXPIRY_LIES_AHEAD = [
 ]
 
 
-def test_what_is_no_time_or_no_expiry_is_refused_in_a_sentence():
-    for text in NO_TIMES:
-        with pytest.raises(InvalidInput, match="is not a time") as caught:
-            moment(text, NOW)
-        assert f"'{text}'" in caught.value.message and "30d" in caught.value.hint
-    # An expiry lies ahead.
-    for text, seconds in AN_EXPIRY_LIES_AHEAD:
-        assert expiry(text, NOW) == NOW + timedelta(seconds=seconds), text
-    for text in ("now", "0d", "yesterday", "today", "2026-03-20T12:30", "1999-01-01"):
-        with pytest.raises(InvalidInput, match="is in the past") as caught:
-            expiry(text, NOW)
-        assert "30d" in caught.value.hint
+@pytest.mark.parametrize("text", NO_TIMES, ids=lambda text: ascii(text[:20]))
+def test_a_text_that_is_no_time_is_refused_with_a_hint(text):
+    with pytest.raises(InvalidInput, match="is not a time") as caught:
+        moment(text, NOW)
+    assert f"'{text}'" in caught.value.message and "30d" in caught.value.hint
+
+
+@pytest.mark.parametrize(("text", "seconds"), AN_EXPIRY_LIES_AHEAD)
+def test_an_expiry_is_in_the_future(text, seconds):
+    assert expiry(text, NOW) == NOW + timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    "text", ["now", "0d", "yesterday", "today", "2026-03-20T12:30", "1999-01-01"]
+)
+def test_an_expiry_in_the_past_is_refused_with_a_hint(text):
+    with pytest.raises(InvalidInput, match="is in the past") as caught:
+        expiry(text, NOW)
+    assert "30d" in caught.value.hint
 
 
 SUNDAY = utc(2026, 11, 15, 12)
@@ -339,24 +364,38 @@ TEMPORAL_SPANS = [
 ]
 
 
-def test_temporal_words_become_a_range_and_those_that_do_not_surely_mean_a_date_give_none():
-    for text, since, until in RANGES:
-        *found, span = find_period(text, SUNDAY)
-        ends = [
-            datetime.fromisoformat(one).replace(tzinfo=UTC) if one else None
-            for one in (since, until)
-        ]
-        assert found == ends and span is not None
-    for text in NO_RANGE:
-        assert find_period(text, SUNDAY) == NOTHING
-    # The span covers the temporal words and no more.
-    for text in TEMPORAL_SPANS:
-        start, end = text.index("["), text.index("]") - 1
-        assert find_period(text.translate({91: None, 93: None}), SUNDAY)[2] == (start, end)
-    # A clock without a timezone is UTC, and many dates are a document.
+def at_midnight(day):
+    return datetime.fromisoformat(day).replace(tzinfo=UTC) if day else None
+
+
+@pytest.mark.parametrize(("text", "since", "until"), RANGES)
+def test_temporal_words_become_a_range(text, since, until):
+    *found, span = find_period(text, SUNDAY)
+    assert found == [at_midnight(since), at_midnight(until)]
+    assert span is not None
+
+
+@pytest.mark.parametrize("text", NO_RANGE)
+def test_words_that_do_not_surely_mean_a_date_give_no_range(text):
+    assert find_period(text, SUNDAY) == NOTHING
+
+
+@pytest.mark.parametrize("text", TEMPORAL_SPANS)
+def test_the_span_covers_the_temporal_words_alone(text):
+    start, end = text.index("["), text.index("]") - 1
+    assert find_period(text.translate({91: None, 93: None}), SUNDAY)[2] == (start, end)
+
+
+def test_a_clock_without_a_timezone_is_utc():
     assert find_period("yesterday", SUNDAY.replace(tzinfo=None)) == find_period("yesterday", SUNDAY)
+
+
+def test_a_list_of_dates_is_no_range():
     dates = "2024-05-01, 2024-06-01, 2024-07-01, 2024-08-01 and 2024-09-01"
     assert find_period(dates, SUNDAY) == NOTHING
+
+
+def test_the_last_month_ends_in_a_shorter_one():
     assert find_period("past month", utc(2026, 3, 31, 12))[0] == utc(2026, 2, 28)
 
 

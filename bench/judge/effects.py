@@ -130,7 +130,7 @@ def collect_pairs() -> list[dict]:
 
 
 def make_side(passage: Passage, kind: str | None) -> Side:
-    text = compare._TODO_LABEL.sub("", passage.content) if kind == "todo" else passage.content
+    text = compare.TODO_LABEL.sub("", passage.content) if kind == "todo" else passage.content
     return Side(text, kind or "general", frozenset(one.name for one in passage.entities))
 
 
@@ -283,4 +283,5 @@ def main() -> None:
     args.run(args)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -2,7 +2,7 @@
 
     python bench/judge/lasting.py ROWS.jsonl [--write] [--without REPOSITORY]
 
-A line of the rows is one statement: {"repository", "speaker", "text", "position", "width", "label", "heading", "working", "keep", "weight",
+A line of the rows is one statement: {"repository", "speaker", "text", "position", "width", "label", "heading", "working", "doubtful", "keep", "weight",
 "kinds", "worth", "open"}: its form (`Form`), the judge's reading of it without the reply, and whether a careful reader would keep it. The
 figures are of regressions that did not see the repository they weigh. `--write` fits all rows and stores the weights in the package.
 """
@@ -19,7 +19,7 @@ from bethink.ingest import lasting
 from bethink.judge import StatementReading
 
 STIFFNESS = {
-    "user": 6.0,
+    "user": 12.0,
     "assistant": 12.0,
 }  # of the L2 penalty; 3 to 20 give the same within a point
 ROUNDS = 25

@@ -22,8 +22,8 @@ from pathlib import Path
 
 from model import KINDS
 
-from bethink.agents import transcript as hosts
-from bethink.agents.base import shorten
+import bethink.agents as hosts
+from bethink.agents.speech import shorten
 from bethink.ingest.ideas import place_statements
 from bethink.ingest.redact import redact
 

@@ -85,6 +85,10 @@ def render_table(
     return "\n".join(lines) + "\n"
 
 
+def is_ours(system: str) -> bool:
+    return system == OURS or system.startswith(f"{OURS}-")
+
+
 def list_systems(results: Results, task: str) -> list[str]:
     known = [*PEERS, *CONTROLS]
     return [name for name in known if results.get((name, task), {}).get("measures")]
@@ -120,7 +124,7 @@ def find_ahead(results: Results, column: Column) -> list[tuple[float, str]]:
     others = [
         (one["mean"], name)
         for name in list_systems(results, column.task)
-        if name in PEERS and name != OURS and (one := find_value(results, name, column))
+        if name in PEERS and not is_ours(name) and (one := find_value(results, name, column))
     ]
     others = [one for one in others if one[0] or column.digits < 0]  # a cost of 0 is none at all
     ahead = [one for one in others if sign * one[0] > sign * ours["mean"]]
@@ -155,14 +159,17 @@ def measure_gap(results: Results, column: Column) -> float:
 
 
 def list_worst(results: Results) -> Iterator[str]:
-    """Yield the measures in which Bethink is furthest behind, each with the next step."""
+    """Yield the measures in which Bethink is furthest behind, each with the next step; of those with the same step, the first."""
     gaps = {column: measure_gap(results, column) for column in list_columns()}
     worst = sorted((column for column in gaps if gaps[column] > 0), key=lambda one: -gaps[one])
-    for column in worst[:WORST]:
+    by_step: dict[str, Column] = {}
+    for column in worst:
+        step = NEXT.get((column.task, column.measure)) or NEXT[column.task, ""]
+        by_step.setdefault(step, column)
+    for step, column in list(by_step.items())[:WORST]:
         value, name = find_ahead(results, column)[0]
         ours = find_value(results, OURS, column)
         assert ours
-        step = NEXT.get((column.task, column.measure)) or NEXT[column.task, ""]
         yield (
             f"1. {SECTIONS[column.task].title}, {column.title}: {write_number(ours['mean'], column)}, "
             f"{name_system(name)} {write_number(value, column)}. Next: {step}"
@@ -241,7 +248,11 @@ def render_page(results: Results) -> str:
         "\n".join(list_worst(results)) or "Nothing in these tables.",
         "## Read with care",
         "- Bethink's authors made this benchmark. Each section names the data that was in view while Bethink was tuned; compare the *fresh* measures.\n"
-        "- Several peers are designed for a language model or for models from a hub. Neither was available, so their best set-up is not shown.\n"
+        "- Several peers are designed for a language model or for models from a hub. Neither was available, so their best set-up is not shown. This "
+        "holds most for mem0, Hindsight and claude-mem, which store what a language model extracts, and for agentmemory and qmd, which are measured with words only.\n"
+        "- At a prompt and after a failed command, a system without a hook is asked with the whole text and shows its first hits. An agent that decides itself "
+        "when to search may be silent more often and find less: compare *in three hits* and *fix shown*, where silence does not count.\n"
+        "- Where a search needs every word of a query, the adapter asks for each word as well and ranks by their number.\n"
         "- A system that stores and searches, and promises no more, is not worse for a .50 in change, attacks or silence.\n"
         "- Whether a text contains a statement is decided by its words, and no model judges. Two systems whose intervals overlap are not different.\n"
         "- Samples are small: the same for every system, chosen by one seed.",
@@ -317,7 +328,7 @@ def draw_bars(results: Results, task: str) -> str:
         )
     for row, name in enumerate(systems):
         value, start = values[name], ROW * row + 6
-        colour = "#1d4ed8" if name == OURS else "#93a3b8" if name in PEERS else "#dbe1e8"
+        colour = "#1d4ed8" if is_ours(name) else "#93a3b8" if name in PEERS else "#dbe1e8"
         title = html.escape(name_system(name).strip("*"))
         width = place_tick(value["mean"], column, top) * scale
         parts += [

@@ -554,7 +554,7 @@ class Bethink:
         )
 
     def find_traces(self, purged: Sequence[Memory]) -> Traces:
-        """Find where else conversations say what is to be purged."""
+        """Find copies of a purged text in conversations."""
         return ingest.edit.find_traces(self.store, purged, self.every_scope())
 
     def forget(self, *ids: str, purge: bool = False) -> Forgotten:
@@ -621,15 +621,19 @@ class Bethink:
         """
         plan = ingest.undo.plan(self.store, change or self.find_last_change(), self.clock())
         vectors = self.vectors_of(plan.reworded) if plan.reworded else {}
-        self.write(change=plan.changes, unrelate=plan.unrelate, **vectors)
+        self.write(
+            change=plan.changes,
+            unrelate=plan.unrelate,
+            relate=plan.relate,
+            unchanged=plan.unchanged,
+            **vectors,
+        )
         now = {one.id: one for one in self.store.get([step.memory.id for step in plan.steps])}
         return [step._replace(memory=now[step.memory.id]) for step in plan.steps]
 
     def find_last_change(self) -> LastChange:
         """Return the change that `undo` would take back."""
-        return ingest.undo.find_last_change(
-            self.store, self.named_scopes, self.actor, self.is_person
-        )
+        return ingest.undo.find_last_change(self.store, self.named_scopes, self.actor)
 
     def _refuse_overruling(self, memory: Memory) -> None:
         """Refuse to let an agent bring back what a person hid or replaced, even if an agent had written it."""

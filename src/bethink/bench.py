@@ -270,7 +270,7 @@ def _ask(
 
 
 def order_by_time(dataset: Dataset, query: Row, now: datetime) -> list[LabelledHit]:
-    """Return what was stored before the question, newest first: the baseline that reads no word."""
+    """Return the documents from before the question, newest first: a baseline that reads no word."""
     known = [
         (at, row)
         for row in dataset.documents

@@ -17,7 +17,7 @@ through.
   so that no memory can contain it. Every line of a memory starts with `> `, so that no memory can
   pass for another one with a better origin.
 
-`agents/base.py` removes exactly these blocks from transcripts. People at a terminal and on the web
+`agents/speech.py` removes exactly these blocks from transcripts. People at a terminal and on the web
 page see the text as it is stored.
 """
 

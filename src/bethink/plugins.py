@@ -1,7 +1,7 @@
-"""Plugins: agents, importers, embedders, language models, readers and ranking signals, ours and other people's.
+"""Plugins: agents, importers, embedders, language models, readers and ranking signals.
 
-A plugin is a value with a `name`. Ours are listed here, in the order in which everything lists them, and are loaded when
-first used. Any installed package offers more by an entry point, whose name is that of the plugin:
+A plugin is a value with a `name`. Ours are listed here in display order and are loaded when first used. An installed package
+adds more by entry points, each with the name of its plugin:
 
     [project.entry-points."bethink.agents"]
     toy = "bethink_toy:AGENT"

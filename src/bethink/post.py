@@ -126,7 +126,7 @@ class Endpoint:
 def address(url: str, path: str) -> SplitResult:
     """The address with the path, which it may hold already.
 
-    A ValueError says what is wrong, without any password.
+    A ValueError names the problem, without any password.
     """
     try:
         parts = urlsplit(url.strip())

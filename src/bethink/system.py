@@ -5,12 +5,18 @@ tried on a real machine; the tests drive its branches with what Windows has and 
 """
 
 # ruff: noqa: PTH118
-# No `from __future__ import annotations`: hooks load this. `Any` is for modules that exist on one system alone.
+from __future__ import annotations
+
 import os
 import sys
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+
+TYPE_CHECKING = (
+    False  # not the one of `typing`, whose import alone is a third of a hook that a helper answers
+)
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any  # for modules that exist on one system alone
 
 WINDOWS = sys.platform == "win32"
 # A child inherits a lock only where it is one of the open file, as with `flock`.

@@ -93,8 +93,8 @@ EMPTY = [
     ("/timeline", "Nothing here yet"),
     ("/failures", "bethink backfill"),
     ("/graph", "Nothing to draw"),
-    ("/inbox", "Nothing to decide"),
-    ("/inbox?queue=doubtful", "Nothing to decide"),
+    ("/inbox", "Nothing needs you"),
+    ("/inbox?queue=doubtful", "Nothing needs you"),
     ("/health", "No conversations captured yet."),
     ("/projects", "No tokens yet."),
 ]
@@ -238,6 +238,44 @@ def test_a_graph_has_a_legend_says_that_there_is_more_and_its_labels_do_not_over
         and one["bottom"] > other["top"]
         and (other["bottom"] > one["top"])
     ] == []
+
+
+def test_no_label_of_a_graph_covers_a_node_of_another(page):
+    page.goto("/graph?query=broker+outbox+redis")
+    page.wait_for_selector(STILL)
+    covered = page.evaluate(
+        """() => {
+            const box = (one) => one.getBoundingClientRect();
+            const groups = [...document.querySelectorAll('.dots > g')];
+            const labels = [...document.querySelectorAll('.names > text')];
+            const over = (a, b) => a.right > b.left && a.left < b.right && a.bottom > b.top && a.top < b.bottom;
+            return labels.flatMap((label, mine) => label.classList.contains('off') ? [] : groups
+                .filter((dot, at) => at !== mine && over(box(label), box(dot.firstChild)))
+                .map(() => label.textContent));
+        }"""
+    )
+    assert covered == []
+
+
+def test_of_two_statements_of_a_moment_the_replaced_one_is_the_older(page):
+    page.goto("/timeline?entity=Redis")
+    texts = page.locator(".event .open").all_inner_texts()
+    assert texts.index("Carts are kept in Redis for three days") < texts.index(
+        "Carts are kept in Redis for seven days, no longer three"
+    )
+
+
+def test_an_empty_project_names_those_with_memories(browser, tmp_path):
+    empty, full = tmp_path / "empty", tmp_path / "full"
+    empty.mkdir()
+    full.mkdir()
+    with home_at(tmp_path) as home, running(home, empty) as server:
+        with Bethink(directory=full) as memory:
+            memory.add("The quay has two cranes", kind="fact")
+        with window(browser, World(server, Story(empty, empty, {}), home)) as opened:
+            opened.page.goto("/")
+            opened.page.locator("main").get_by_role("link", name="full").click()
+            expect(opened.page.locator(".hit").first).to_contain_text("two cranes")
 
 
 def test_a_decision_by_key_can_be_undone(page):

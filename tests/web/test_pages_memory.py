@@ -125,6 +125,26 @@ def test_an_idea_is_shown_among_the_turns_it_came_from(page):
     assert "/session/a1000000-0000-4000-8000-000000000002" in whole
 
 
+def test_an_undo_by_key_stays_on_the_page_of_the_memory(page, world):
+    id = world.server.add("The tug of the north pier is red")
+    page.goto(f"/memory/{id}")
+    page.keyboard.press("e")
+    text_box(page).fill("The tug of the north pier is blue")
+    page.keyboard.press("Control+Enter")
+    expect_title(page, "is blue")
+    page.keyboard.press("Control+z")
+    expect_title(page, "is red")
+
+
+def test_a_key_opens_the_conversation_at_the_turn_of_a_memory(page):
+    page.goto("/search?q=pg_trgm&kind=decision&host=claude")
+    page.locator(".hit a.open").first.click()
+    expect(page.locator(".turn.own")).to_be_visible()
+    page.keyboard.press("c")
+    page.wait_for_url("**/session/**")
+    expect(page.locator(".turn:target")).to_contain_text("pg_trgm")
+
+
 def test_everything_can_be_done_without_scripts(browser, world, fresh):
     with window(browser, world, java_script_enabled=False) as opened:
         page = opened.page

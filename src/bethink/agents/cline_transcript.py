@@ -51,13 +51,14 @@ class ClineTranscript(JsonTranscript):
         return name.replace("\\\\", "\\") or None
 
     def take(self, message: Fields) -> Iterable[Taken]:
-        kind, text = message.get("say") or message.get("ask"), message.text("text")
+        kind = message.text("say") or message.text("ask")
+        text = message.text("text")
         if message.get("partial") is True or kind not in _KNOWN:
             return [NO_SPEECH if message.get("partial") is True else name_unknown(kind)]
         at = message.time("ts")
         if kind in ("tool", "command", "command_output"):
             return [self.take_tool(kind, text, message)]
-        role = (_SPOKEN if "say" in message else _ASKED).get(str(kind), "")
+        role = (_SPOKEN if "say" in message else _ASKED).get(kind, "")
         if kind in ("text", "task") and not self.began:
             role = "user"
         if not role:
@@ -70,7 +71,7 @@ class ClineTranscript(JsonTranscript):
             return [MACHINE]
         return [self.make_turn(make_id(self.session, message.get("ts"), role), role, text, at)]
 
-    def take_tool(self, kind: object, text: str, message: Fields) -> Taken:
+    def take_tool(self, kind: str, text: str, message: Fields) -> Taken:
         id = f"c{self.number}"
         if kind == "command":
             self.running = id

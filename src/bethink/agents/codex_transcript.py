@@ -28,19 +28,19 @@ from bethink.agents.base import (
     Reason,
     Taken,
     as_name,
-    describe_change,
     make_id,
     name_unknown,
     read_object,
-    remove_blocks,
     texts_of,
 )
+from bethink.agents.speech import remove_blocks
 from bethink.agents.transcript import (
     LineTranscript,
     drop_oldest,
     open_transcript,
     read_line,
 )
+from bethink.agents.work import describe_change
 from bethink.model import ToolEvent
 
 CALLS = (
@@ -57,9 +57,9 @@ _ITEMS = frozenset(
 _ASKS, _NOTE, _NOTHING = "request_user_input", "user_note: ", "None of the above"
 _MOST_QUESTIONS = 8
 _DECLINED = re.compile(r"(?:exec command |patch |command )?rejected by (?:the )?user")
-# The editor's extension puts what is open in front of what was typed.
+# The app and the editor's extension put what is open or attached in front of what was typed.
 REQUEST = "## My request for Codex:\n"
-EDITOR = "# Context from my IDE setup:"
+ATTACHED = ("# Context from my IDE setup:", "# Files mentioned by the user:")
 PREAMBLES = (
     "# AGENTS.md instructions",
     "<INSTRUCTIONS>",
@@ -199,10 +199,10 @@ def find_typed(texts: list[str], kinds: list[Any]) -> list[str]:
         texts = [text for text, kind in marked if str(kind).startswith("user.")]
     found = []
     for text in texts:
-        if text.startswith(EDITOR) and REQUEST in text:
+        if text.startswith(ATTACHED) and REQUEST in text:
             text = text.partition(REQUEST)[2]
         if "<" in text:
-            text = remove_blocks(text, ("skill", "INSTRUCTIONS", "user_action"))[0]
+            text = remove_blocks(text, ("skill", "INSTRUCTIONS", "user_action", "image"))[0]
         if text.strip() and not text.lstrip().startswith(PREAMBLES):
             found.append(text)
     return found

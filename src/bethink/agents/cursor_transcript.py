@@ -7,15 +7,8 @@ The chats of the editor (`state.vscdb`) and of the command line (`store.db`) are
 
 from __future__ import annotations
 
-from bethink.agents.base import (
-    Fields,
-    Taken,
-    find_block,
-    make_id,
-    name_unknown,
-    remove_blocks,
-    texts_of,
-)
+from bethink.agents.base import Fields, Taken, make_id, name_unknown, texts_of
+from bethink.agents.speech import find_block, remove_blocks
 from bethink.agents.transcript import LineTranscript
 from bethink.model import Values
 

@@ -27,7 +27,7 @@ MOST_STEPS = 1000  # changes of one text; an installation makes about thirty
 UNLIKE = "The edited file would not have the intended content, so it was left alone."
 _REFUSED = "Change the entries by hand."
 
-# The fields of a hook that say what is run. The others, such as its time limit, are the user's to change.
+# The fields of a hook that name its command. The others, such as its time limit, are the user's to change.
 _COMMANDS = ("command", "bash", "powershell")
 RUN = ("type", "args", "server", "tool", "input", *_COMMANDS)
 
@@ -257,7 +257,7 @@ class Member(NamedTuple):
 
 
 def _find(text: str, path: Path) -> tuple[int, int, list[Member]]:
-    """The object or array at a path: where it opens and closes, and what is in it."""
+    """The object or array at a path: where it opens and closes, and its members."""
     commas, plain = _blank_out(text)
     start = _skip(plain, 0)
     for key in path:

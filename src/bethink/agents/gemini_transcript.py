@@ -17,10 +17,10 @@ from bethink.agents.base import (
     Fields,
     Taken,
     Turn,
-    find_block,
     name_unknown,
     texts_of,
 )
+from bethink.agents.speech import find_block
 from bethink.agents.transcript import JsonTranscript, LineTranscript, Transcript
 from bethink.model import Json, Values
 

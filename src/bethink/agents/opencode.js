@@ -45,7 +45,7 @@ function hook(event, input, directory, wait) {
   })
 }
 
-async function told(event, input, directory, member = "context") {
+async function ask(event, input, directory, member = "context") {
   try {
     const text = JSON.parse((await hook(event, input, directory, true)) || "{}")[member]
     return typeof text === "string" ? text : ""
@@ -89,9 +89,9 @@ export const Bethink = async ({ directory }) => {
         const source = begun.get(sessionID) ?? "resume"
         begun.delete(sessionID)
         known.add(sessionID)
-        contexts.push(await told("session-start", { session_id: sessionID, source }, directory))
+        contexts.push(await ask("session-start", { session_id: sessionID, source }, directory))
       }
-      if (prompt.trim()) contexts.push(await told("prompt", { session_id: sessionID, prompt, source: "user" }, directory))
+      if (prompt.trim()) contexts.push(await ask("prompt", { session_id: sessionID, prompt, source: "user" }, directory))
       contexts.filter(Boolean).forEach((text, at) => {
         // Parts are kept in the order of their ids.
         const id = `${parts[parts.length - 1]?.id ?? "prt_bethink"}r${at}`
@@ -102,7 +102,7 @@ export const Bethink = async ({ directory }) => {
     "tool.execute.before": async ({ tool, sessionID, callID }, output) => {
       if (!TOOLS.includes(tool) || tool === READS || !enforced()) return
       const call = { tool_name: tool, tool_input: output?.args, tool_use_id: callID }
-      const reason = await told("tool-before", { session_id: sessionID, ...call }, directory, "deny")
+      const reason = await ask("tool-before", { session_id: sessionID, ...call }, directory, "deny")
       if (reason) throw new Error(reason)
     },
 
@@ -110,12 +110,12 @@ export const Bethink = async ({ directory }) => {
     "tool.execute.after": async ({ tool, sessionID, callID, args }, output) => {
       if (!TOOLS.includes(tool) || typeof output?.output !== "string") return
       const call = { tool_name: tool, tool_input: args, tool_use_id: callID, tool_response: output.output, exit: output.metadata?.exit }
-      const context = await told("tool", { session_id: sessionID, ...call }, directory)
+      const context = await ask("tool", { session_id: sessionID, ...call }, directory)
       if (context) output.output += `\n\n${context}`
     },
 
     "experimental.session.compacting": async ({ sessionID }, output) => {
-      const context = await told("pre-compact", { session_id: sessionID, trigger: "auto" }, directory)
+      const context = await ask("pre-compact", { session_id: sessionID, trigger: "auto" }, directory)
       if (context) output.context.push(context)
     },
   }

@@ -20,16 +20,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from bethink.agents.base import (
-    FENCE,
-    NO_SPEECH,
-    START,
-    Fields,
-    Position,
-    Taken,
-    make_id,
-    texts_of,
-)
+from bethink.agents.base import NO_SPEECH, START, Fields, Position, Taken, make_id, texts_of
+from bethink.agents.speech import FENCE
 from bethink.agents.transcript import LineTranscript, Transcript, WholeTranscript
 from bethink.model import Values
 
@@ -95,7 +87,7 @@ def is_likely(path: Path, head: bytes) -> bool:
 
 
 def split_lines(data: bytes) -> list[str]:
-    """The lines of a text in the encoding that its first bytes name. What is no text in it becomes U+FFFD."""
+    """The lines of a text in the encoding that its first bytes name. Bytes that are no text become U+FFFD."""
     wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     text = data.decode("utf-16" if wide else "utf-8-sig", "replace")
     return text.replace("\r\n", "\n").split("\n")

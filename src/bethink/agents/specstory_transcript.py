@@ -17,17 +17,10 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from bethink.agents.base import (
-    MACHINE,
-    NO_SPEECH,
-    Taken,
-    as_time,
-    make_id,
-    name_unknown,
-    remove_blocks,
-)
+from bethink.agents.base import MACHINE, NO_SPEECH, Taken, as_time, make_id, name_unknown
 from bethink.agents.claude_transcript import find_typed
 from bethink.agents.plain_transcript import split_lines
+from bethink.agents.speech import remove_blocks
 from bethink.agents.transcript import WholeTranscript
 from bethink.model import Values
 
@@ -64,7 +57,7 @@ class SpecstoryTranscript(WholeTranscript):
         lines = split_lines(data)
         began = self.take_head(lines[:_HEAD])
         found = find_messages(lines)
-        ends = [*(one.line for one in found[1:]), len(lines)]
+        ends = [*(one.line for one in found), len(lines)][1:]
         for count, (message, end) in enumerate(zip(found, ends, strict=True), 1):
             self.number, self.agent = message.line + 1, "sidechain" if message.aside else None
             text = "\n".join(lines[message.line + 1 : end]).strip()
@@ -118,9 +111,11 @@ def find_messages(lines: list[str]) -> list[Message]:
         return found
     kept: list[Message] = []
     latest = None
+    # Cursor's exports give a time to what the user says alone, and a mode to an answer.
+    untimed = not any(one.at for one in found if one.role != "User")
     for one in found:
         if one.role != "User" or one.aside:
-            kept += [one] if one.at else []
+            kept += [one] if one.at or (untimed and one.about) else []
         elif one.at and (latest is None or one.at >= latest):
             kept.append(one)
             latest = one.at

@@ -28,11 +28,14 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, ClassVar
 
-from bethink.agents import base
 from bethink.agents.base import (
+    ABOUT,
+    BROKEN,
+    MACHINE,
     NO_SPEECH,
     OFF,
     START,
+    TOO_LONG,
     Fact,
     Fields,
     Position,
@@ -40,11 +43,30 @@ from bethink.agents.base import (
     Task,
     TranscriptPage,
     Turn,
+    as_fields,
     as_name,
     digest,
     hash_words,
     make_id,
     read_object,
+    read_value,
+)
+from bethink.agents.speech import (
+    CONTINUED,
+    extract_speech,
+    extract_summary,
+    find_memory_mode,
+    shorten,
+    split_private,
+)
+from bethink.agents.tasks import find_created, read_task_call
+from bethink.agents.work import (
+    confirm_work,
+    expect_event,
+    expect_work,
+    find_paths,
+    finish_event,
+    is_our_tool,
 )
 from bethink.errors import BethinkError, NotFound
 from bethink.model import NOTHING, Json, ToolEvent, Values
@@ -257,24 +279,24 @@ class Transcript:
 
     def add_call(self, tool: object, arguments: object = None, call: object = None) -> None:
         """Keep a tool call for the next turn of its thread. `add_result` adds its outcome."""
-        name, fields = as_name(tool), base.as_fields(arguments)
+        name, fields = as_name(tool), as_fields(arguments)
         self.note_answer()
-        if not name or base.is_our_tool(name, fields):
+        if not name or is_our_tool(name, fields):
             return
-        self.add_used([name], base.find_paths(name, fields))
+        self.add_used([name], find_paths(name, fields))
         if id := as_name(call):
             self.named[id] = name
             drop_oldest(self.named, _CALLS)
-        self.add_run(base.expect_event(name, fields), call)
+        self.add_run(expect_event(name, fields), call)
         self.change_tasks(name, fields, as_name(call))
-        expected = base.expect_work(name, fields)
+        expected = expect_work(name, fields)
         if expected and id:
             self.calls[id] = [self.channel, *map(list, expected)]
             drop_oldest(self.calls, _CALLS)
 
     def change_tasks(self, tool: str, arguments: Fields, call: str | None) -> None:
         """Follow the agent's task list. An open item that is missing in a new list is dropped."""
-        stated = base.read_task_call(tool, arguments, call)
+        stated = read_task_call(tool, arguments, call)
         if stated is None or self.rename(self.session) in self.off:
             return
         changes, whole = stated
@@ -303,7 +325,7 @@ class Transcript:
     def name_task(self, call: str, output: str) -> None:
         """Note the id of a new item, by which later calls name it."""
         for known in self.tasks.values():
-            if call in known and (id := base.find_created(output)):
+            if call in known and (id := find_created(output)):
                 known[id] = known.pop(call)
 
     def decline(self, call: object) -> None:
@@ -331,7 +353,7 @@ class Transcript:
         """Keep the outcome of a command or an edit for the next turn of its thread."""
         thread, *values = self.runs.pop(as_name(call) or "", [""])
         if values and self.rename(self.session) not in self.off:
-            event = base.finish_event(ToolEvent(*values), output, failed)
+            event = finish_event(ToolEvent(*values), output, failed)
             event = event._replace(line=self.number, at=at.isoformat() if at else "")
             if event.tool and not event.file and not self.is_telling(event):
                 return
@@ -359,7 +381,7 @@ class Transcript:
         self.end_run(call, output, failed if certain else None, at)
         thread, *expected = self.calls.pop(as_name(call) or "", [""])
         if expected:
-            self.add_used(work=base.confirm_work(expected, output, failed), thread=thread)
+            self.add_used(work=confirm_work(expected, output, failed), thread=thread)
 
     def note_recalled(self, text: str) -> None:
         """Note the lines that the agent got from Bethink, so that its repeats are not learned again."""
@@ -401,14 +423,14 @@ class Transcript:
         """The turn, or the reason why there is none. All turns of all hosts come through here."""
         if role == "user" and text.lstrip().startswith(PLAN):
             text, plan = text.partition(BEHIND_PLAN)[0], True
-        if role == "user" and text.lstrip().startswith(base.CONTINUED):
-            return base.MACHINE
-        summary = role in base.ABOUT
+        if role == "user" and text.lstrip().startswith(CONTINUED):
+            return MACHINE
+        summary = role in ABOUT
         if summary:
-            text = base.extract_summary(text)
+            text = extract_summary(text)
         session = self.rename(session or self.session or self.path.name.partition(".")[0])
-        speech = base.extract_speech(text)
-        if not speech.text or role not in (*self.speakers, *base.ABOUT):
+        speech = extract_speech(text)
+        if not speech.text or role not in (*self.speakers, *ABOUT):
             return speech.reason
         if speech.recalled:
             self.note_recalled(text)
@@ -423,7 +445,7 @@ class Transcript:
         if not text:
             return NO_SPEECH
         # The text is shortened as it always was: an identity must not change.
-        id = self.rename(id) if id else make_id(session, role, at, base.shorten(text))
+        id = self.rename(id) if id else make_id(session, role, at, shorten(text))
         if id in self.seen:
             return "repeated"
         self.seen[id] = None
@@ -475,11 +497,11 @@ class Transcript:
         """
         if OWN_COMMAND.match(text):
             return "", False
-        mode, text = base.find_memory_mode(text)
+        mode, text = find_memory_mode(text)
         if mode:
             self.switch_memory(mode == "off", at, session)
         hidden = session in self.hiding
-        text, opened = base.split_private(text, hidden)
+        text, opened = split_private(text, hidden)
         if hidden:
             if opened and not text:
                 return "", False
@@ -536,7 +558,7 @@ class LineTranscript(Transcript):
                 self.lines, self.number, end = self.lines + 1, self.number + 1, file.tell()
                 self.offset = end - len(data or b"")
                 if entry is None:
-                    self.keep(base.TOO_LONG if data is None else base.BROKEN)
+                    self.keep(TOO_LONG if data is None else BROKEN)
                 else:
                     self.keep(*self.take_all(entry))
                 if end - start >= self.page_bytes or len(self.found) >= self.page_turns:
@@ -568,7 +590,7 @@ class WholeTranscript(Transcript):
             return
         self.restart()
         fits = len(data) <= LONGEST_FILE
-        results = list(self.take_whole(data)) or [NO_SPEECH] if fits else [base.TOO_LONG]
+        results = list(self.take_whole(data)) or [NO_SPEECH] if fits else [TOO_LONG]
         for start in range(0, len(results), self.page_turns):
             end = start + self.page_turns
             self.keep(*results[start:end])
@@ -593,10 +615,10 @@ class JsonTranscript(WholeTranscript):
         raise NotImplementedError
 
     def take_whole(self, data: bytes) -> Iterator[Taken]:
-        value = base.read_value(data)
-        document = Fields(messages=value) if isinstance(value, list) else base.as_fields(value)
+        value = read_value(data)
+        document = Fields(messages=value) if isinstance(value, list) else as_fields(value)
         if not document:
-            yield base.BROKEN
+            yield BROKEN
             return
         self.take_head(document)
         for number, message in enumerate(self.list_messages(document), 1):

@@ -110,8 +110,10 @@ class ZedTranscript(Transcript):
         return self.make_turn(turn, role, text, self.at)
 
 
-def unpack(data: bytes) -> bytes | None:
-    """Return what a compressed thread contains, None if it cannot be unpacked."""
+def unpack(data: object) -> bytes | None:
+    """Return what a compressed thread contains, None if it cannot be unpacked or is too large."""
+    if not isinstance(data, bytes):
+        return None
     try:
         import zstandard
     except ImportError:
@@ -120,6 +122,7 @@ def unpack(data: bytes) -> bytes | None:
             "pip install 'bethink[zstd]'",
         ) from None
     try:
-        return zstandard.ZstdDecompressor().decompressobj().decompress(data)
+        found = zstandard.ZstdDecompressor().stream_reader(data).read(LONGEST_FILE + 1)
     except zstandard.ZstdError:
         return None
+    return found if len(found) <= LONGEST_FILE else None

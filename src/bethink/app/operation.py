@@ -228,7 +228,7 @@ def _read_parameter(name: str, annotation: Any, defaults: Values) -> Iterable[Pa
 
 
 def offered(parameters: Sequence[Parameter], surface: str) -> tuple[Parameter, ...]:
-    """The arguments that a surface offers, with what is its own about them."""
+    """The arguments that a surface offers, with its own names and help for them."""
     found = []
     for one in parameters:
         arg = one.arg

@@ -180,7 +180,7 @@ def describe_value(value: Any) -> list[str]:
 
 
 def brief(value: object) -> str:
-    """A JSON value in a few words; nothing for what is empty."""
+    """A JSON value in a few words; an empty text for an empty value."""
     if isinstance(value, Mapping):
         parts = ((name, brief(one), isinstance(one, int)) for name, one in value.items())
         return ", ".join(
@@ -236,7 +236,7 @@ def format_records(
     elif form == "csv":
         import csv
 
-        # RFC 4180: CRLF, quotes doubled, line breaks kept inside quotes. A writer gives back what is written.
+        # RFC 4180: CRLF, quotes doubled, line breaks kept inside quotes. The writer returns each line instead of writing it.
         write = csv.writer(SimpleNamespace(write=str)).writerow
         yield write(fields)
         yield from map(write, rows)
@@ -505,7 +505,7 @@ def _describe_next(summary: str, after: int, total: int) -> str:
 
 
 def short_ids(memory: "Bethink", found: Iterable[Memory], related: Iterable[str] = ()) -> Names:
-    """Shortest unique ids of memories and of those connected to them, and remarks on what is gone.
+    """Shortest unique ids of memories, their successors and related memories, and remarks on them.
 
     If memories of every project are shown, names of the projects too.
     """
@@ -610,7 +610,7 @@ def _outcome_lines(
 
 
 def _touched(outcome: Outcome) -> list[str]:
-    """The known memories that an outcome speaks of."""
+    """The known memories that an outcome names."""
     similar = [outcome.similar] if outcome.similar else []
     return list(dict.fromkeys((*_affected(outcome), *similar)))
 

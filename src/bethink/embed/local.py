@@ -67,6 +67,8 @@ class LocalEmbedder:
         self.query = lru_cache(maxsize=QUERIES_REMEMBERED)(self._query)
 
     def documents(self, texts: Sequence[str]) -> list[Matrix]:
+        if len(texts) == 1 and len(only := list(self.windows(texts[0]))) == 1:
+            return [self._run(self._settings.document_prefix, only[0])[np.newaxis]]
         windows = (
             (owner, window) for owner, text in enumerate(texts) for window in self.windows(text)
         )

@@ -194,7 +194,7 @@ def pull(name: str, progress: Bytes | None = None) -> Path:
             verify(name)
             return present
         except EmbeddingError:
-            if present != target:  # Not ours to mend.
+            if present != target:  # A file of the user's: leave it.
                 raise
     if os.environ.get("BETHINK_OFFLINE", "").strip().lower() in ("1", "true", "yes", "on"):
         raise EmbeddingError(

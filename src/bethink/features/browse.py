@@ -204,7 +204,8 @@ _ABOUT = "about:"  # prefix for the name of an entity, where the id of a memory 
 MENTIONS = "mentions"  # edge from a memory to an entity it is about
 THINGS = 8  # entities of one memory; by hand
 BEST = 5  # results of a question that count as its focus; by hand
-LEAST_SHARE = 12  # memories that one entity may add, even in a small graph; by hand
+WEAK = 0.45  # of the best score: results below it are hardly about the question; set by hand
+LEAST_OF_ENTITY = 12  # memories that one entity may add, even in a small graph; by hand
 
 
 class GraphNode(NamedTuple):
@@ -242,8 +243,7 @@ def draw_graph(
         if focus:
             found = [memory.one(focus)]
         elif query:
-            hits = memory.search(query, limit=min(seeds, 100), related=False).hits
-            found = [hit.memory for hit in hits]
+            found = _find_subject(memory, query, min(seeds, 100))
         else:
             statements = memory.filter(kinds=STATEMENTS)
             found = memory.list(filter=statements, limit=seeds) or memory.list(limit=seeds)
@@ -252,6 +252,17 @@ def draw_graph(
     for distance in range(1, depth + 1):
         graph.grow(distance)
     return graph.finish(begin)
+
+
+def _find_subject(memory: Bethink, query: str, limit: int) -> list[Memory]:
+    """Statements about a subject, or turns and passages if no statement is."""
+    for kinds in (STATEMENTS, ()):
+        wanted = memory.filter(kinds=kinds)
+        hits = memory.search(query, limit=limit, related=False, filter=wanted).hits
+        if hits:
+            least = hits[0].score * WEAK
+            return [hit.memory for at, hit in enumerate(hits) if at < BEST or hit.score >= least]
+    return []
 
 
 class _GraphBuilder:
@@ -294,9 +305,13 @@ class _GraphBuilder:
         return id
 
     def _list_about(self, name: str) -> list[Memory]:
-        share = max(LEAST_SHARE, self._limit // 2)
-        wanted = self._memory.filter(entities=(name,), include_superseded=True)
-        found = self._memory.list(filter=wanted, limit=share + 1)
+        share = max(LEAST_OF_ENTITY, self._limit // 2)
+        about = {"entities": (name,), "include_superseded": True}
+        found = self._memory.list(
+            filter=self._memory.filter(kinds=STATEMENTS, **about), limit=share + 1
+        )
+        if not found:  # named in turns and files alone
+            found = self._memory.list(filter=self._memory.filter(**about), limit=share + 1)
         self._has_more = self._has_more or len(found) > share
         return found[:share]
 

@@ -52,7 +52,7 @@ class KnownFailure(NamedTuple):
     times: int
     last: str  # ISO time, '' where the agent recorded none
     fix: str  # '' while it is unsolved
-    held: int  # how often this fix helped
+    helped: int  # how often this fix helped
     confidence: float
     session: str
     source: str
@@ -123,7 +123,7 @@ def fits(known: KnownFailure, failure: Failure) -> bool:
     if known.cause in TOOL_KINDS:
         return known.cause != EDIT_CONFLICT or known.times > 1
     if known.cause == FLAKY:
-        return known.held >= _FLAKY
+        return known.helped >= _FLAKY
     if known.fix.endswith(" instead"):
         return _is_same_correction(known, failure)
     if known.cause in CODE and known.fix.startswith("edited "):
@@ -133,7 +133,7 @@ def fits(known: KnownFailure, failure: Failure) -> bool:
         )
         settled = edits_settings(known.fix) and not _SYNTAX.search(known.error)
         general = settled or bool(_ALLOWS.search(known.fix))
-        return known.held > 1 or general or same
+        return known.helped > 1 or general or same
     return True
 
 
@@ -167,7 +167,7 @@ def _is_same_correction(known: KnownFailure, failure: Failure) -> bool:
     before, after, now = (set(one.split()) for one in (known.command, fix, failure.command))
     blamed = {word for word in before - after if _is_named(word, known.error)}
     added = after - before
-    # Another value of an argument, or one more option, helps whatever else the program does.
+    # Another value of an argument, or one more option, helps whatever the program does.
     replaced = before - after
     same = same or (program and bool(replaced and replaced <= now))
     same = same or (program and bool(adds_options(known.command, fix)))
@@ -188,7 +188,7 @@ def _sets_variables(command: str, fix: str) -> bool:
 
 
 def _swaps_program(command: str, fix: str) -> bool:
-    """Return True if a fix starts another program on the same things: `npx tsx a.ts` for `node a.ts`."""
+    """Return True if a fix starts another program on the same arguments: `npx tsx x.ts` for `node x.ts`."""
     program, *things = strip_command(command).split()
     other = strip_command(fix).split()
     return bool(things) and other[0] != program and other[-len(things) :] == things

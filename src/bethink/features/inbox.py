@@ -129,12 +129,15 @@ def _singles(memory: Bethink, queue: str, limit: int, start: int) -> Iterator[tu
 
 
 def _list_matching(memory: Bethink, queue: str, most: int) -> list[Memory]:
-    """Memories of a queue, newest first, without facts that were read from the project's files."""
+    """Memories of a queue, newest first, without facts from project files and possibly pasted statements."""
     wanted, found = memory.filter(**FILTERS[queue]), list[Memory]()
     for offset in range(0, _MOST_LISTED, _LISTED_AT_ONCE):
         page = memory.list(filter=wanted, limit=_LISTED_AT_ONCE, offset=offset)
         found += (
-            one for one in page if one.source_type not in FILES or one.trust == TRUST["quarantined"]
+            one
+            for one in page
+            if one.trust == TRUST["quarantined"]
+            or (one.source_type not in FILES and one.metadata.get("origin") != "pasted")
         )
         if len(found) >= most or len(page) < _LISTED_AT_ONCE:
             break

@@ -356,7 +356,7 @@ def check_local(project: Project, config: Config, force: bool) -> None:
     real = textfile.inside(project.root, project.local_database)
     if real.exists() and not configuration.trusts(project.root) and not force:
         raise UsageError(
-            f"{project.local_database} is already here, and it was not you who made it: its memories would be somebody else's words.",
+            f"{project.local_database} already exists and belongs to another user, whose memories would count as yours.",
             "Look into it with `bethink list --database .bethink/memory.db`; --force makes it yours, removing it starts anew.",
         )
 

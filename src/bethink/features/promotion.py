@@ -213,7 +213,7 @@ def _find_block(lines: Sequence[str], path: str) -> tuple[int, int] | None:
     if [plain[at] for at in places] == [BEGIN, END]:
         return places[0], places[1]
     raise BethinkError(
-        f"The markers in {path} are damaged: one `{BEGIN}` and after it one `{END}` are expected, but they stand on line "
+        f"The markers in {path} are damaged: one `{BEGIN}` and after it one `{END}` are expected, but they are on line "
         f"{', '.join(str(at + 1) for at in places[:6])}.",
         "Mend them by hand; nothing was changed.",
     )

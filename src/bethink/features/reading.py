@@ -7,9 +7,9 @@ model's digest replaces the derived one. A failure costs only the model's help.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bethink.api import Bethink
 from bethink.features import language
@@ -51,56 +51,90 @@ class Reading(NamedTuple):
     failure: str = ""
 
 
-def read_ended(memory: Bethink, ended: Sequence[str] = ()) -> list[Reading]:
-    """Let the configured model read sessions that ended, named or recent."""
+def read_ended(
+    memory: Bethink, ended: Sequence[str] = (), goes_on: Callable[[], bool] = lambda: True
+) -> list[Reading]:
+    """Let the configured model read sessions that ended, named or recent, while it `goes_on`."""
     if not memory.config.llm or memory.config.llm == "none":
         return []
     now, done = memory.clock(), list[Reading]()
     for session in memory.store.sessions(memory.scopes, SAMPLED):
         last = session.ended_at or session.started_at
         over = session.id in ended or (last and IDLE <= now - last <= RECENT)
-        if over and len(done) < SESSIONS_PER_RUN and _is_unread(memory, session):
-            done.append(read_session(memory, session))
+        if over and len(done) < SESSIONS_PER_RUN and goes_on() and _is_unread(memory, session):
+            done.append(read_session(memory, session, goes_on))
             if done[-1].failure:
                 break
     return done
 
 
-def read_session(memory: Bethink, session: Session) -> Reading:
-    """Let the model read a session, and store its statements and its digest."""
+def read_session(
+    memory: Bethink, session: Session, goes_on: Callable[[], bool] = lambda: True
+) -> Reading:
+    """Let the model read a session from where it stopped, and store its statements and its digest.
+
+    If the model fails or the time is up, what was read until then is stored, and the next call reads on.
+    """
     model = language.open_language_model(memory)
-    turns = list_turns(memory, session)
+    known = session.metadata.get(READER_KEY) or {}
+    turns = [one for one in list_turns(memory, session) if one.position > known.get("turns", -1)]
     if model is None or not turns:
         return Reading(session.id)
     numbered = [
         tasks.NumberedTurn(at, str(one.metadata.get("role") or "assistant"), one.content)
         for at, one in enumerate(turns)
     ]
-    passages: list[tuple[bool, Passage]] = []
-    digest = dict(session.digest or {})
-    try:
-        before: dict[str, str] = {}
-        for portion in tasks.portions(numbered):
-            found = tasks.find_ideas(model.ask, portion, before)
-            before = dict(found.digest) or before
-            for number, idea in enumerate(found.ideas, FIRST_NUMBER):
-                passages += _make_passage(turns[idea.turns[-1]], idea, number, model.name)
-        digest = {**digest, **before}
-    except ModelError as error:
-        return Reading(session.id, failure=error.message)
+    found: list[tuple[int, bool, Passage]] = []
+    before: dict[str, str] = dict(known.get("digest") or {})
+    failure, complete = "", 0  # how many turns were read to their end
+    for portion in tasks.portions(numbered):
+        complete = portion[0].number
+        if complete and not goes_on():
+            break
+        try:
+            ideas = tasks.find_ideas(model.ask, portion, before)
+        except ModelError as error:
+            failure = error.message
+            break
+        before = dict(ideas.digest) or before
+        for number, idea in enumerate(ideas.ideas, FIRST_NUMBER):
+            at = idea.turns[-1]
+            made = _make_passage(turns[at], idea, number, model.name)
+            found += [(at, own, passage) for own, passage in made]
+        complete = len(turns)
+    if not complete:
+        return Reading(session.id, failure=failure)
     count = 0
     for own, trust in ((True, TRUST["user"]), (False, TRUST["agent"])):
-        group = [passage for is_own, passage in passages if is_own == own]
+        group = [one for at, is_own, one in found if is_own == own and at < complete]
         if group:
             source = Source(session.source, "transcript")
             receipt = memory.ingest(
                 [(source, group)], scope=session.scope, trust=trust, replace_sources=False
             )
             count += len(receipt.outcomes)
-    read = {READER_KEY: {"model": model.name, "turns": turns[-1].position}, "digest": digest}
-    session = session._replace(metadata={**session.metadata, **read})
-    memory.writer.write(Batch(at=memory.clock(), actor=memory.actor, sessions=(session,)))
-    return Reading(session.id, count)
+    _note_reading(memory, session, model.name, turns[complete - 1], before, complete == len(turns))
+    return Reading(session.id, count, failure)
+
+
+def _note_reading(
+    memory: Bethink,
+    session: Session,
+    name: str,
+    last: Memory,
+    digest: Mapping[str, str],
+    complete: bool,
+) -> None:
+    """Note how far a session was read, and replace its digest if it was read to its end."""
+    # As it is now: another process may have read on in the transcript meanwhile.
+    now = memory.find_session(session.id, (session.scope,))
+    read: dict[str, Any] = {
+        READER_KEY: {"model": name, "turns": last.position, "digest": dict(digest)}
+    }
+    if complete:
+        read["digest"] = {**(now.digest or {}), **digest}
+    fresh = now._replace(metadata={**now.metadata, **read})
+    memory.writer.write(Batch(at=memory.clock(), actor=memory.actor, sessions=(fresh,)))
 
 
 def _make_passage(

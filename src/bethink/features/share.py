@@ -3,10 +3,11 @@
 `share` writes one Markdown file per memory to `.bethink/shared`. `read_shared` synchronises memory with that folder. How far a file is trusted:
 
 - as a document, until the user accepted the folder: a repository from a stranger could hold one, too;
-- as an agent's statement, while the file differs from the upstream branch: an agent may have written it;
-- as a person's statement, where the upstream branch has it in these very bytes, so that colleagues could review it.
+- as an agent's statement, while the file differs from the default branch of the remote: an agent may have written it;
+- as a person's statement, where that branch has it in these very bytes, so that colleagues could review it. The upstream of another
+  branch does not count: agents push their own branches.
 
-The user's own notes are recognised by their id. An edit that came from upstream becomes a version of the note.
+The user's own notes are recognised by their id. An edit that came from there becomes a version of the note.
 """
 
 import hashlib
@@ -23,6 +24,7 @@ from bethink.api import Bethink
 from bethink.errors import BethinkError, InvalidInput, NeedsPerson, NotFound
 from bethink.ingest import markdown
 from bethink.ingest.files import Found, read_text, walk
+from bethink.ingest.git import make_environment
 from bethink.ingest.redact import redact
 from bethink.ingest.sync import Document, Skipped, Synced
 from bethink.model import PERSONAL, TRUST, Memory, Passage
@@ -36,8 +38,8 @@ _COLLECTIONS = {
     TRUST["agent"]: "shared:local",
     TRUST["user"]: SHARED_TYPE,
 }
-# Branches that colleagues could review; the first that exists counts.
-_UPSTREAM = ("@{upstream}", "origin/HEAD", "origin/main", "origin/master")
+_DEFAULT_BRANCHES = ("HEAD", "main", "master")  # of a remote; the first that exists counts
+_GIT = "git"  # the actor of an edit that a colleague made; `undo` leaves it
 _SECONDS = 5  # that one git command may take
 _ACCEPTED = "shared-projects"  # the list of projects whose folder the user accepted
 _SEEN = "shared-seen"  # a fingerprint of each folder as it was last read
@@ -119,6 +121,12 @@ def list_shared(memory: Bethink) -> list[SharedFile]:
     ]
 
 
+def find_file(memory: Bethink, id: str) -> Path | None:
+    """The shared file of a memory of this project, from the top of the checkout."""
+    root = memory.project.worktree
+    return _list_files(root).get(id) if (root / FOLDER).is_dir() else None
+
+
 def _checkout(memory: Bethink) -> Path:
     root = memory.project.worktree
     if not (root / ".git").exists():
@@ -130,7 +138,7 @@ def _checkout(memory: Bethink) -> Path:
 
 
 def _check_shareable(one: Memory) -> None:
-    """Refuse what is personal, secret, not a statement, or not the word of a person or an agent."""
+    """Refuse memories that are personal, secret, no statements, or not by a person or an agent."""
     if one.scope == PERSONAL:
         raise InvalidInput(
             f"The memory {one.id} is personal, so it is not written into a repository.",
@@ -227,12 +235,12 @@ def is_ignored(memory: Bethink) -> bool:
 
 
 def is_accepted(root: Path) -> bool:
-    """Return True if the user vouches for what is shared in this project."""
+    """Return True if the user vouches for the shared memories of this project."""
     return str(root.resolve()) in _read_accepted()
 
 
 def accept(memory: Bethink) -> None:
-    """Take what is shared in this project as the word of people."""
+    """Trust the shared memories of this project like statements of people."""
     memory.require_person("Accepting what others share")
     _accept(_checkout(memory))
 
@@ -267,7 +275,7 @@ def is_used(memory: Bethink) -> bool:
 def read_shared(memory: Bethink) -> Synced:
     """Synchronise memory with the shared folder: new, changed and deleted files."""
     root = memory.project.worktree
-    found = list(walk(root / FOLDER, root, (".md",))) if (root / FOLDER).is_dir() else []
+    found = list(walk(root / FOLDER, root, (".md",))) if _has_folder(root) else []
     uris = {one.uri for one in found}
     accepted, reviewed = is_accepted(root), _list_reviewed(root)
     files: dict[int, list[Document | Skipped]] = {level: [] for level in _COLLECTIONS}
@@ -275,7 +283,11 @@ def read_shared(memory: Bethink) -> Synced:
     edited: list[tuple[Memory, str]] = []
     for one in found:
         document, edit = _read(memory, one, known.get(one.uri) or "")
-        is_reviewed = isinstance(one, Found) and reviewed.get(one.uri) == _name_blob(one.path)
+        is_reviewed = (
+            isinstance(one, Found)
+            and isinstance(document, Document)
+            and reviewed.get(one.uri) == _name_blob(one.path)
+        )
         trust = TRUST["import"] if not accepted else TRUST["user" if is_reviewed else "agent"]
         files[trust].append(document)
         if edit and trust == TRUST["user"]:
@@ -297,6 +309,12 @@ def read_shared(memory: Bethink) -> Synced:
     return _join(parts, hints)
 
 
+def _has_folder(root: Path) -> bool:
+    """Return True if there is a shared folder, and not a link that leads out of the project."""
+    folder = (root / FOLDER).resolve()
+    return folder.is_dir() and folder.is_relative_to(root.resolve())
+
+
 def _join(parts: Sequence[Synced], hints: tuple[str, ...]) -> Synced:
     """Add the outcomes of several collections."""
 
@@ -309,11 +327,18 @@ def _join(parts: Sequence[Synced], hints: tuple[str, ...]) -> Synced:
 
 
 def _take_edit(memory: Bethink, one: Memory, text: str) -> bool:
-    """Make a reviewed edit a version of the user's note. An agent that runs this leaves it to a person."""
+    """Make a reviewed edit a version of the user's note, by git.
+
+    An agent that runs this leaves it to a person.
+    """
+    actor = memory.actor
+    memory.actor = _GIT if memory.is_person else actor
     try:
         memory.update(one.id, content=text)
     except NeedsPerson:
         return False
+    finally:
+        memory.actor = actor
     return True
 
 
@@ -334,12 +359,23 @@ def _read(
     edit = None
     if own and not own.deleted_at and passage.content and before and before != mark:
         edit = (own, passage.content) if own.content.strip() != passage.content else None
+        if edit and _is_behind(memory, own, passage.content, before):
+            edit = None
     return Document(one.uri, mark, lambda: passages), edit
 
 
+def _is_behind(memory: Bethink, own: Memory, text: str, before: str) -> bool:
+    """Return True if a file holds an earlier text of a note, as after a visit to an old branch."""
+    was_shared = before.startswith(hashlib.sha256(render(own).encode()).hexdigest())
+    texts = (event.before.get("content") for event in memory.store.history(own.id))
+    return not was_shared and text in {str(one).strip() for one in texts}
+
+
 def _list_reviewed(root: Path) -> dict[str, str]:
-    """Return the shared files of the upstream branch, each with the name of its blob."""
-    for branch in _UPSTREAM:
+    """Return the shared files of the remote's default branch, each with the name of its blob."""
+    upstream = _run_git(root, "rev-parse", "--abbrev-ref", "@{upstream}") or ""
+    remotes = dict.fromkeys(("origin", upstream.strip().partition("/")[0] or "origin"))
+    for branch in (f"refs/remotes/{one}/{name}" for one in remotes for name in _DEFAULT_BRANCHES):
         listed = _run_git(root, "ls-tree", "-r", branch, "--", FOLDER)
         if listed is not None:
             rows = (line.partition("\t") for line in listed.splitlines())
@@ -360,8 +396,10 @@ def _run_git(root: Path, *words: str) -> str | None:
     """Run a git command that only reads. None if it fails."""
     try:
         done = subprocess.run(
-            ["git", "-c", "core.quotepath=off", *words],
+            ["git", "-c", "core.quotepath=off", "-c", "core.fsmonitor=false", *words],
             cwd=root,
+            env=make_environment(),
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_SECONDS,
             check=False,
@@ -406,14 +444,15 @@ def fingerprint(root: Path) -> str:
     """Names, sizes and times of the shared files: it changes when one of them does."""
     try:
         entries = sorted(os.scandir(root / FOLDER), key=lambda entry: entry.name)
+        stats = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
     except OSError:
         return ""
-    lines = [f"{entry.name} {(s := entry.stat()).st_size} {s.st_mtime_ns}" for entry in entries]
+    lines = [f"{name} {one.st_size} {one.st_mtime_ns}" for name, one in stats]
     return hash_text("\n".join(lines)).hex()
 
 
 def has_changed(root: Path) -> bool:
-    """Return True if an accepted folder differs from what was read last."""
+    """Return True if an accepted folder changed since it was last read."""
     now = fingerprint(root)
     return now != _read_seen(root) and is_accepted(root)
 

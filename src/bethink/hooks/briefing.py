@@ -32,7 +32,10 @@ from bethink.hooks.state import Hook
 from bethink.language.detect import is_english
 from bethink.language.hedging import is_tentative
 from bethink.language.lasting import (
+    ASKS_UNMARKED,
+    CHATS,
     CHOOSES,
+    DECIDES,
     FOUND_ON_THE_WAY,
     GUESSES,
     STANDING,
@@ -47,8 +50,10 @@ from bethink.language.pointing import (
     SPEAKS_FOR_ONESELF,
     THAT_JOINS,
 )
-from bethink.language.reports import DELIVERS, DIAGNOSES
+from bethink.language.reports import DELIVERS, DIAGNOSES, SPEAKS_TO_USER
 from bethink.language.requests import ASKS_FOR_WORK
+from bethink.language.rules import lasts
+from bethink.language.waiting import BARE_FOLLOW_UP
 from bethink.model import PERSONAL, TRUST
 from bethink.outgoing import Quote, fence_items, join, new_marker
 from bethink.recall.rank import Features, Profile, rank
@@ -72,9 +77,9 @@ BRIEFED_KEPT = (
 )
 PASSING_KINDS = ("solution", "conclusion", "discovery")  # found on the way: the digest has them
 STANDING_KINDS = ("preference", "pattern", "architecture")
-# Probability from which a user's statement is taken to last, if its words do not say so. Of the users' statements in 9 briefings 11 of 14
-# above it were worth a line, and 4 of 20 below it.
-SURELY_LASTS = 0.6
+# Probability from which a user's statement that binds is taken to last. Of the users' statements in 9 briefings 11 of 14 above it were worth a
+# line, and 4 of 20 below it; of 40 above it that bind nothing, 4 (bench/LOG.md, 2026-11-19).
+SURELY_LASTS = 0.35
 FEW_TELLING = 4  # words of a sentence that points back and says nothing by itself; on the decisions of 132 sessions, by hand
 LEAST_BEGINNING = 20  # characters by which a cut item is known again; by hand
 # Share of a line's words that another line holds, from which it repeats that one. By hand.
@@ -88,7 +93,7 @@ MOST_OPEN, MOST_KEPT = (
     3,
     8,
 )  # lines; with 5 in place of 8 they match the next session a little better (bench/LOG.md, 2026-11-17)
-MOST_OF_AGENTS = 3  # of the kept ones, from agents in conversations; after ten briefings were read (bench/LOG.md, 2026-11-17)
+MOST_OF_AGENTS = 2  # of the kept ones, from agents in conversations: 10 of 24 were worth a line (bench/LOG.md, 2026-11-19)
 HANDOFF_SHARE = 0.4  # of the budget; by hand, so that a long handoff leaves room for the rest
 LINE_TOKENS = 80  # of one memory: nearly every statement whole; cut lines were useless in 7 of 47 (bench/LOG.md, 2026-11-17)
 MOST_NEXT_STEPS, STEP_TOKENS = 5, 30  # next steps of a handoff, and tokens of each; by hand
@@ -250,6 +255,7 @@ def _list_sections(hook: Hook, memory: Bethink, now: Present) -> list[Section]:
         one
         for one in open_
         if one.kind == "todo"
+        and not _says_little(one)
         and one.content.rstrip(".") not in digest
         and not any(len(part) > LEAST_BEGINNING and one.content.startswith(part) for part in left)
     ]
@@ -348,7 +354,9 @@ def _is_settled(one: Memory, now: Present) -> bool:
     of_user = one.metadata.get("role") == "user"
     if of_user and STANDING.holds(one.content):
         return not (GUESSES.holds(one.content) or _points_back(one.content, of_user))
-    if of_user and not _outlasts_its_task(one):
+    if of_user and not _outlasts_its_task(
+        one, of_last=now.last is None or one.session == now.last.id
+    ):
         return False
     proposed = one.kind == "decision" and not of_user
     old = one.kind not in STANDING_KINDS and now.time - one.created_at > STATED_FOR
@@ -359,15 +367,31 @@ def _is_settled(one: Memory, now: Present) -> bool:
     return not (passing or mended or unclear)
 
 
-def _outlasts_its_task(one: Memory) -> bool:
-    """Return True if a user's statement holds for more than the work that was asked for with it."""
+def _outlasts_its_task(one: Memory, of_last: bool = True) -> bool:
+    """Return True if a user's statement holds for more than the work that was asked for with it.
+
+    Plain decisions do, however probable the reader found that they last. What only describes something holds until the next session.
+    """
     text = one.content
+    decides = DECIDES.holds(text)
     step = DELIVERS.holds(text) or STEP_OF_TASK.holds(text)
     wish = SPEAKS_FOR_ONESELF.holds(text) and not WANTS_WORK.holds(text)
-    work = ASKS_FOR_WORK.holds(text) and not (wish or CHOOSES.holds(text))
-    loose = is_tentative(text) or GUESSES.holds(text)
-    passing = step or work or loose or text.endswith("?")
-    return one.confidence >= SURELY_LASTS and not passing
+    wish = wish and not text[:4].lower().startswith("you ")  # a rule for every time says so
+    asks_now = text.startswith("/") or "please" in text.lower()
+    work = ASKS_FOR_WORK.holds(text) and not (wish or decides or CHOOSES.holds(text))
+    loose = is_tentative(text) or GUESSES.holds(text) or text.endswith("...")
+    passing = step or work or loose or (asks_now and not lasts(text))
+    passing = passing or text.endswith("?") or ASKS_UNMARKED.holds(text)
+    binds = CHOOSES.holds(text) or lasts(text) or wish or not is_english(text)
+    describes = of_last and not CHATS.holds(text)
+    plain = binds or describes
+    return (decides or (plain and one.confidence >= SURELY_LASTS)) and not passing
+
+
+def _says_little(one: Memory) -> bool:
+    """Return True for an agent's to-do that only makes sense beside the words around it."""
+    of_agent = one.source_type == "transcript" and one.trust < TRUST["user"]
+    return of_agent and (SPEAKS_TO_USER.holds(one.content) or BARE_FOLLOW_UP.holds(one.content))
 
 
 def _is_trap(text: str) -> bool:
@@ -379,10 +403,13 @@ def _is_trap(text: str) -> bool:
 
 def _points_back(text: str, of_user: bool = False) -> bool:
     """Return True for a sentence that says nothing without the one before it."""
-    if of_user and SPEAKS_FOR_ONESELF.holds(text):
+    to_agent = text[:4].lower() == "you " and POINTS_BACK_EARLY.holds(
+        text
+    )  # "You should add it to …"
+    if of_user and SPEAKS_FOR_ONESELF.holds(text) and not to_agent:
         return False
     few = len(_find_telling_words(text)) <= FEW_TELLING and not THAT_JOINS.holds(text)
-    return NEEDS_CONTEXT.holds(text) or (few and POINTS_BACK_EARLY.holds(text))
+    return to_agent or NEEDS_CONTEXT.holds(text) or (few and POINTS_BACK_EARLY.holds(text))
 
 
 def _describe(one: Memory, now: Present) -> Features:

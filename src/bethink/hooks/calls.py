@@ -10,14 +10,8 @@ import json
 from collections.abc import Mapping
 
 from bethink.agents.agent import HookDialect, ToolCall
-from bethink.agents.base import (
-    Fields,
-    as_fields,
-    describe_arguments,
-    find_command,
-    find_paths,
-    texts_of,
-)
+from bethink.agents.base import Fields, as_fields, texts_of
+from bethink.agents.work import describe_arguments, find_command, find_paths
 from bethink.model import Values
 
 _MOST = 32  # calls of one batch

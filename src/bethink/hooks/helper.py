@@ -11,67 +11,59 @@ setting `hook_helper` turns it off.
 
 from __future__ import annotations
 
-import json
 import os
-import stat
 import sys
 import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bethink import __version__, system
-from bethink.hooks import spool, state
-from bethink.text import sha256
+from bethink import system
+from bethink.hooks import client, spool, state
 
 if TYPE_CHECKING:
-    import socket  # 1.5 ms, which a hook without a helper saves
+    import _socket
+    import socket  # 1.5 ms, which a hook saves
     from collections.abc import Callable
 
-    from bethink.model import Json
+    Answer = Callable[[str, str, bytes], str | None]
 
 _IDLE = 900.0  # seconds without a request after which a helper ends
-IDLE_VARIABLE = "BETHINK_HELPER_IDLE"  # seconds instead of IDLE
 _LOOK = 10.0  # seconds between two looks at the clock and at the socket file
 MOST_REQUESTS = 2_000  # after which a helper ends, so that memory cannot grow for ever
-LONGEST_REQUEST = 1_000_000  # bytes
 REQUEST_SECONDS = 2.0  # for a request to arrive, or an answer to be taken
-LONGEST_PATH = 100  # bytes of a socket's path; the system allows 103 to 107
 STARTING = 0.02  # seconds between two tries to reach a helper that is starting
-REST = 600.0  # seconds without another try after a helper could not be started in time
 
 
-# The side of the hook
+# The side of a hook that no helper answered yet: `client.py` has the rest
 
 
-def ask(request: Json, seconds: float) -> str | None:
-    """Return the helper's answer, or None if there is no helper that answers within this time."""
+def ask(event: str, host: str, message: bytes, seconds: float) -> str | None:
+    """Start a helper if none runs. Return its answer, or None if there is none within this time."""
     until = time.monotonic() + seconds
-    path = socket_path()
-    if path is None or _rests(path):
+    path = client.find_socket()
+    if not path or client.rests(path):
         return None
     with suppress(OSError, ValueError):
-        connection = _connect(path)
+        connection = client.connect(path)
         if connection is None:
-            start(path)
+            start(Path(path))
             connection = _await(path, until)
         if connection is None:
-            _note_failed_start(path)
+            _note_failed_start(Path(path))
             return None
-        with connection:
-            connection.settimeout(max(0.1, until - time.monotonic()))
-            connection.sendall(json.dumps(request).encode() + b"\n")
-            answer = json.loads(_read_line(connection, LONGEST_REQUEST))["answer"]
-            return answer if isinstance(answer, str) else None
+        request = client.pack(event, host, message)
+        answer = client.exchange(connection, request, until - time.monotonic())
+        return None if answer is None else answer.decode("utf-8", "replace")
     return None
 
 
 def warm_up() -> None:
     """Start a helper if none runs, so that it is ready for the next prompt. Returns at once."""
-    path = socket_path()
+    path = client.find_socket()
     with suppress(OSError):
-        if path is not None and not _rests(path) and not _answers(path):
-            start(path)
+        if path and not client.rests(path) and not _answers(path):
+            start(Path(path))
 
 
 def start(path: Path) -> None:
@@ -87,75 +79,22 @@ def start(path: Path) -> None:
         os.close(lock)
 
 
-def socket_path() -> Path | None:
-    """Return the path of this installation's socket, or None where there are no Unix sockets."""
-    import socket
-
-    if system.WINDOWS or not hasattr(socket, "AF_UNIX") or not sys.executable:
-        return None
-    own = {name: text for name, text in os.environ.items() if name.startswith("BETHINK_")}
-    for name in ("BETHINK_HOOKS", IDLE_VARIABLE):
-        own.pop(name, None)
-    parts = [__version__, __file__, sys.executable, str(state.folder()), *sorted(own.items())]
-    name = f"helper-{sha256(repr(parts).encode()).hexdigest()[:12]}.sock"
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    folders = [
-        state.folder(),
-        *([Path(runtime)] if runtime else []),
-        Path(f"/tmp/bethink-{system.find_user()}"),
-    ]
-    short = (one for one in folders if len(os.fsencode(one / name)) <= LONGEST_PATH)
-    folder = next(short, None)
-    if folder is None or (folder != state.folder() and not _is_private(folder)):
-        return None
-    return folder / name
-
-
-def _is_private(folder: Path) -> bool:
-    """Return True for a folder that only this user can enter; make it if it is missing."""
-    with suppress(OSError):
-        folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
-        private = stat.S_ISDIR(found.st_mode) and system.is_mine(found.st_uid)
-        return private and not found.st_mode & 0o077
-    return False
-
-
-def _connect(path: Path) -> socket.socket | None:
-    import socket
-
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        connection.connect(str(path))
-        return connection
-    except OSError:
-        connection.close()
-        return None
-
-
-def _answers(path: Path) -> bool:
-    connection = _connect(path)
+def _answers(path: str) -> bool:
+    connection = client.connect(path)
     if connection is None:
         return False
     connection.close()
     return True
 
 
-def _await(path: Path, until: float) -> socket.socket | None:
+def _await(path: str, until: float) -> _socket.socket | None:
     """Wait for a helper that is starting."""
     while time.monotonic() < until:
-        connection = _connect(path)
+        connection = client.connect(path)
         if connection is not None:
             return connection
         time.sleep(STARTING)
     return None
-
-
-def _rests(path: Path) -> bool:
-    """Return True for a while after a helper could not be started in time."""
-    with suppress(OSError):
-        return time.time() - path.with_suffix(".late").stat().st_mtime < REST
-    return False
 
 
 def _note_failed_start(path: Path) -> None:
@@ -163,24 +102,17 @@ def _note_failed_start(path: Path) -> None:
         path.with_suffix(".late").touch(mode=0o600)
 
 
-def _read_line(connection: socket.socket, longest: int) -> bytes:
-    data = bytearray()
-    while not data.endswith(b"\n"):
-        part = connection.recv(65_536)
-        if not part or len(data) + len(part) > longest:
-            raise ValueError("The message ends early, or is too long.")
-        data += part
-    return bytes(data)
-
-
 # The side of the helper
 
 
-def serve(answer: Callable[[Json], str]) -> None:
+def serve(answer: Answer) -> None:
     """Answer requests, one at a time, until there were none for a while."""
-    path = socket_path()
-    if path is None:
+    found = client.find_socket()
+    if not found:
         return
+    path = Path(found)
+    # A request may come from a program that must not start others, such as a command in an agent's sandbox.
+    spool.fix_environment()
     import socket
 
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
@@ -193,9 +125,9 @@ def serve(answer: Callable[[Json], str]) -> None:
                 break
             with (
                 connection,
-                suppress(OSError, ValueError, KeyError, TypeError),
-            ):  # a request of another form
-                _answer_one(connection, answer)
+                suppress(OSError, ValueError),  # a request of another form
+            ):
+                _answer_one(connection, answer, found)
             last = time.monotonic()
     if _is_own(path, own):
         path.unlink(missing_ok=True)
@@ -216,7 +148,7 @@ def _bind(listener: socket.socket, path: Path) -> int:
 
 def _read_idle() -> float:
     with suppress(ValueError):
-        return float(os.environ.get(IDLE_VARIABLE, _IDLE))
+        return float(os.environ.get(client.IDLE_VARIABLE, _IDLE))
     return _IDLE
 
 
@@ -239,7 +171,25 @@ def _is_own(path: Path, inode: int) -> bool:
     return False
 
 
-def _answer_one(connection: socket.socket, answer: Callable[[Json], str]) -> None:
-    request = json.loads(_read_line(connection, LONGEST_REQUEST))
-    if isinstance(request, dict):
-        connection.sendall(json.dumps({"answer": answer(request)}).encode() + b"\n")
+def _answer_one(connection: socket.socket, answer: Answer, path: str) -> None:
+    """Answer a request in the environment of the hook that sent it.
+
+    Refuse one whose settings belong to another helper.
+    """
+    event, host, number, rest = (client.receive(connection) or b"").split(b"\0", 3)
+    *own, message = rest.split(b"\0", int(number))
+    _take_environment(dict(one.partition(b"=")[::2] for one in own))
+    is_ours = client.find_socket() == path
+    found = answer(event.decode(), host.decode(), message) if is_ours else None
+    if found is None:
+        connection.sendall(b"%d\n" % client.REFUSED)
+    else:
+        text = found.encode("utf-8", "replace")
+        connection.sendall(b"%d\n" % len(text) + text)
+
+
+def _take_environment(wanted: dict[bytes, bytes]) -> None:
+    """Set the environment, without a moment in which a variable that stays is missing."""
+    for name in set(os.environb) - set(wanted):
+        del os.environb[name]
+    os.environb.update(wanted)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
-from bethink.agents.base import is_notice, remove_blocks
+from bethink.agents.speech import is_notice, remove_blocks
 from bethink.errors import EmbeddingError
 from bethink.hooks import state
 from bethink.hooks.matching import (
@@ -44,7 +44,9 @@ from bethink.model import (
     is_untrusted_import,
 )
 from bethink.outgoing import Quote, fence_items, new_marker
+from bethink.recall.query import parse
 from bethink.recall.rank import Features, Ranked, rank
+from bethink.recall.resume import asks_to_resume, resume
 from bethink.recall.settled import LOOKED_AT, find_refused, find_settlements, is_choice
 from bethink.recall.shape import Sought, choose_excerpt, citation, tokens
 from bethink.recall.shortlist import (
@@ -78,6 +80,7 @@ TOKENS_AROUND, LEAST_TOKENS = (
     4,
     12,
 )  # around a text, and of the shortest text worth showing; by hand
+MOST_RESUMED = 1  # digests, for a question about the last session
 _COMMAND = re.compile(r"/[\w:.-]{1,80}(?:\s|$)")
 
 
@@ -100,8 +103,21 @@ def recall_for_prompt(
     budget, bar = memory.config.prompt_tokens, memory.config.prompt_bar
     if not text or not budget or bar >= 1:
         return Context()
+    if asks_to_resume(text):
+        return _resume(hook, memory, text, budget)
     chosen, sought = choose(hook, memory, text, meaning, bar, known)
     return render_memories(memory, [one.item for one in chosen], sought, budget)
+
+
+def _resume(hook: Hook, memory: Bethink, text: str, budget: int) -> Context:
+    """Answer "what is left?" or "where were we?" from the last digest, unless a briefing has shown it."""
+    shown = state.read_deliveries(hook)
+    if shown.briefing and not shown.emptied:
+        return Context()
+    query = parse(text, memory.clock())
+    found = resume(text, query, memory.filter(), memory.store, hook.session)
+    hits = [hit.memory for hit in found.hits[:MOST_RESUMED]] if found else []
+    return render_memories(memory, hits, Sought(frozenset()), budget)._replace(ids=())
 
 
 def find_question(hook: Hook) -> str:
@@ -140,8 +156,9 @@ def choose(
         echo = _is_echo(one, prompt_lexemes, "question" in answer.query.kinds)
         if one.id in known or one.id in shown.ids or is_untrusted_import(one):
             return False
-        if one.kind == "context" and one.trust <= TRUST["pasted"]:
-            return False  # a turn with pasted words, which nobody vouches for
+        pasted = one.kind == "context" or one.metadata.get("origin") == "pasted"
+        if pasted and one.trust <= TRUST["pasted"]:
+            return False  # pasted words, which nobody vouches for
         if one.kind == "failure":
             return False  # for the moment at which it happens again
         if echo or is_in_every_context(one):

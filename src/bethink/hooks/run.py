@@ -16,8 +16,6 @@ import gc
 import os
 import re
 import sys
-import time
-from _thread import start_new_thread
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
@@ -27,7 +25,8 @@ from bethink import config as configuration
 from bethink import project as projects
 from bethink.config import locate_database
 from bethink.errors import BethinkError
-from bethink.hooks import spool, state
+from bethink.hooks import LONGEST_INPUT, client, spool, state
+from bethink.hooks.client import Limit
 from bethink.hooks.state import Hook
 from bethink.model import TRUST
 from bethink.outgoing import join
@@ -38,16 +37,9 @@ if TYPE_CHECKING:
     from bethink.api import Bethink
     from bethink.config import Config
     from bethink.hooks.prompt import Context
-    from bethink.model import Json
     from bethink.project import Project
 
-OFF = "BETHINK_HOOKS"
-_SECONDS = 5.0  # until the settings are read, which may say otherwise
-_LOOK = 0.05  # seconds between two looks at the clock
-COUNTING = 0.3  # seconds that counting a failure may take
 _BUSY = 1.0  # seconds to wait for a lock of another process
-# Part of `hook_seconds` for the helper; the rest is for doing without it. By hand.
-HELPER_SHARE = 0.6
 MOST_OPENED = 4  # memories that a helper keeps open
 _NOTED = ("stop", "subagent-stop", "pre-compact", "post-compact", "session-end")
 SUBAGENT_TOKENS = 300  # of a sub-agent's briefing: its task says what it needs; set by hand
@@ -63,33 +55,13 @@ KEEP = (
 # A separate process
 
 
-class Limit:
-    """Ends the process when its time is up, whatever it is doing: waiting for stdin, a lock or a disk."""
+def run_alone(
+    words: Sequence[str], limit: Limit | None = None, message: bytes | None = None
+) -> None:
+    """Run the hook as a separate process. Never returns, except for help.
 
-    def __init__(self, event: str, host: str) -> None:
-        self.event, self.host = event, host
-        self.started, self.seconds = time.monotonic(), _SECONDS
-        with suppress(ValueError):
-            wanted = float(os.environ.get("BETHINK_HOOK_SECONDS", _SECONDS))
-            self.seconds = min(_SECONDS, max(0.0, wanted))
-        start_new_thread(self.watch, ())
-
-    def watch(self) -> None:
-        while (left := self.started + self.seconds - time.monotonic()) > 0:
-            time.sleep(min(_LOOK, left))
-
-        def give_up() -> None:
-            time.sleep(COUNTING)
-            os._exit(0)
-
-        start_new_thread(give_up, ())  # counting may hang on the same disk
-        late = f"It took longer than {self.seconds:g} seconds and was given up."
-        count_failure(self.event, self.host, late)
-        os._exit(0)
-
-
-def run_alone(words: Sequence[str]) -> None:
-    """Run the hook as a separate process. Never returns, except for help."""
+    `limit` and `message` are those of a hook that no helper answered.
+    """
     if not words or words[0].startswith("-") or {"--help", "-h"} & set(words):
         return
     gc.disable()  # nothing lives long enough to be worth collecting, and looking for it takes a tenth of the time
@@ -100,18 +72,16 @@ def run_alone(words: Sequence[str]) -> None:
         from bethink.hooks import helper
 
         gc.enable()
-        helper.serve(answer_request)
+        helper.serve(answer_inside)
         os._exit(0)
-    limit = Limit(event, host)
+    limit = limit or Limit(event, host)
     try:
         if "--database" in options:
             os.environ["BETHINK_DATABASE"] = options["--database"]
-        answer = run(event, host, read_message(), limit)
-        printed = f"{answer}\n".encode("utf-8", "replace") if answer else b""
-        while printed:
-            printed = printed[os.write(1, printed) :]
+        answer = run(event, host, read_message() if message is None else message, limit)
+        client.write_stdout(f"{answer}\n".encode("utf-8", "replace") if answer else b"")
     except BaseException as error:  # noqa: BLE001 - nothing may reach the host but an answer
-        if not isinstance(error, OSError):  # that is a host which did not wait for it
+        if not isinstance(error, OSError):
             count_failure(event, host, f"{type(error).__name__}: {error}")
     # Without the interpreter's own end, which takes longer than a hook that says nothing, and would flush into a closed pipe.
     os._exit(0)
@@ -122,7 +92,7 @@ def read_message() -> bytes:
     try:
         if sys.stdin is None or sys.stdin.isatty():
             return b""
-        return sys.stdin.buffer.read(state.LONGEST_INPUT + 1)
+        return sys.stdin.buffer.read(LONGEST_INPUT + 1)
     except (OSError, ValueError):
         return b""
 
@@ -138,15 +108,19 @@ def run(event: str, host: str, data: bytes, limit: Limit | None = None) -> str:
         if state.find_dialect(host).is_borrowed(os.environ):
             return ""
         hook = state.read(event, host, data)
-        project = find_project(hook)
-        config = configuration.load(project.root)
-        config = config._replace(database=locate_database(config, project))
+        project, config = _find_settings(hook)
         if limit:
             limit.seconds = config.hook_seconds
         if hook.event == "tool-before":
             return _deny(hook, project, config, closing=limit is None)
         if hook.event in _NOTED:
             return _note(hook, project, config)
+        if limit and _may_ask_helper(hook, project, config):
+            from bethink.hooks import helper  # sockets are nothing that every hook needs
+
+            reply = helper.ask(event, host, data, client.HELPER_SHARE * config.hook_seconds)
+            if reply is not None:
+                return reply
         return _build_reply(hook, project, config, closing=limit is None)
     except Exception as error:  # noqa: BLE001 - the outermost boundary: an agent must never notice what is wrong with its memory
         count_failure(event, host, f"{type(error).__name__}: {error}")
@@ -155,7 +129,7 @@ def run(event: str, host: str, data: bytes, limit: Limit | None = None) -> str:
 
 def is_switched_off() -> bool:
     """Return True if BETHINK_HOOKS=off, which Bethink sets when it asks an agent itself."""
-    return os.environ.get(OFF) == "off"
+    return os.environ.get(client.OFF) == "off"
 
 
 def count_failure(event: str, host: str, message: str) -> None:
@@ -203,8 +177,33 @@ def _exists(config: Config) -> bool:
     return "://" in config.database or Path(config.database).exists()
 
 
-def _build_reply(hook: Hook, project: Project, config: Config, closing: bool) -> str:
-    """Return the context for a session, even if the work beside it fails."""
+def _find_settings(hook: Hook) -> tuple[Project, Config]:
+    project = find_project(hook)
+    config = configuration.load(project.root)
+    return project, config._replace(database=locate_database(config, project))
+
+
+def _may_ask_helper(hook: Hook, project: Project, config: Config) -> bool:
+    return (
+        hook.event == "prompt"
+        and _uses_helper(config)
+        and not is_phrase(hook.prompt)
+        and not projects.is_paused(hook.directory, project.scope)
+        and _is_wanted(hook, config, project)
+    )
+
+
+def _uses_helper(config: Config) -> bool:
+    """Return True if models may be needed and the settings allow a helper."""
+    from bethink.embed import compares_statements  # not for a hook that only notes
+
+    return _exists(config) and config.hook_helper and compares_statements(config)
+
+
+def _build_reply(
+    hook: Hook, project: Project, config: Config, closing: bool, inside: bool = False
+) -> str:
+    """Return the context for a session, even if other work fails. `inside` the helper, memories stay open."""
     exists = _exists(config)
     if hook.event == "prompt" and hook.source in state.PERSON_SOURCES:
         note_turn(hook, project, config.database)
@@ -215,22 +214,14 @@ def _build_reply(hook: Hook, project: Project, config: Config, closing: bool) ->
     if projects.is_paused(hook.directory, project.scope):
         return ""
     text = ""
-    from bethink.embed import compares_statements  # not for a hook that only notes
-
-    uses_helper = exists and not closing and config.hook_helper and compares_statements(config)
     if exists and _is_wanted(hook, config, project):
-        reply = None
-        if uses_helper and hook.event == "prompt":
-            from bethink.hooks import helper  # sockets are nothing that every hook needs
-
-            request = {"hook": hook._asdict(), "worktree": str(project.worktree)}
-            reply = helper.ask(request, HELPER_SHARE * config.hook_seconds)
-        if reply is None:
+        if inside:
+            text = _answer_warm(hook, project, config)
+        else:
             with _open(hook, project, config, closing) as memory:
-                reply = answer(hook, memory)
-        text = reply
+                text = answer(hook, memory)
     if hook.event == "session-start":  # what a session that was killed left behind is read
-        if uses_helper:
+        if not closing and not inside and _uses_helper(config):
             from bethink.hooks import helper
 
             helper.warm_up()
@@ -241,26 +232,51 @@ def _build_reply(hook: Hook, project: Project, config: Config, closing: bool) ->
     return text
 
 
-_opened: dict[tuple[str, str], Bethink] = {}  # of a helper, the last few
+# Inside the helper
 
 
-def answer_request(request: Json) -> str:
-    """Answer a hook inside the helper, which keeps memories and models open."""
-    hook = Hook(**request["hook"])
-    project = projects.find(Path(request["worktree"]))
-    config = configuration.load(project.root)
-    config = config._replace(database=locate_database(config, project))
-    key = (str(project.worktree), repr(config))
+def answer_inside(event: str, host: str, data: bytes) -> str | None:
+    """Return the answer to an event, or None for what only the hook itself may do."""
+    try:
+        if state.find_dialect(host).is_borrowed(os.environ):
+            return ""
+        hook = state.read(event, host, data)
+        if hook.event not in client.SERVED or not hook.directory or is_phrase(hook.prompt):
+            return None
+        project, config = _find_settings(hook)
+        if not _uses_helper(config):
+            return None
+        return _build_reply(hook, project, config, closing=False, inside=True)
+    except Exception as error:  # noqa: BLE001 - the outermost boundary of a request: the helper goes on
+        count_failure(event, host, f"{type(error).__name__}: {error}")
+        return ""
+
+
+_opened: dict[tuple[str, str, str], Bethink] = {}  # the last few memories
+
+
+def _answer_warm(hook: Hook, project: Project, config: Config) -> str:
+    """Return the answer of a memory that stays open, with its models."""
+    key = (str(project.worktree), repr(config), _identify_file(config.database))
     memory = _opened.pop(key, None) or _open_memory(hook, project, config)
+    for other in [one for one in _opened if one[:2] == key[:2]]:  # of a file that was replaced
+        _opened.pop(other).close()
     _opened[key] = memory
     while len(_opened) > MOST_OPENED:
         _opened.pop(next(iter(_opened))).close()
     try:
         return answer(hook, memory)
-    except Exception as error:  # noqa: BLE001 - the outermost boundary of a request: the helper goes on
-        count_failure(hook.event, hook.host, f"{type(error).__name__}: {error}")
+    except Exception:
         _opened.pop(key).close()
-        return ""
+        raise
+
+
+def _identify_file(database: str) -> str:
+    """Name the file behind a database: one that was removed or replaced must not be answered from."""
+    with suppress(OSError, ValueError):
+        found = Path(database).stat()
+        return f"{found.st_dev}:{found.st_ino}"
+    return ""
 
 
 def _open_memory(hook: Hook, project: Project, config: Config) -> Bethink:
@@ -341,11 +357,18 @@ def _is_wanted(hook: Hook, config: Config, project: Project) -> bool:
 
 
 def is_telling(prompt: str) -> bool:
-    """Return True unless a prompt has only common words, such as "yes, do it again". Opens nothing."""
+    """Return True unless a prompt has only common words, such as "yes, do it again". Opens nothing.
+
+    "What is left?" has only common words, too, but asks for the last session.
+    """
     from bethink.language.words import COMMON_WORDS, STOP_WORDS
 
     words = re.findall(r"[^\W_]{1,60}", prompt[:_LONG].lower())
-    return len(prompt) > _LONG or not (STOP_WORDS | COMMON_WORDS).issuperset(words)
+    if len(prompt) > _LONG or not (STOP_WORDS | COMMON_WORDS).issuperset(words):
+        return True
+    from bethink.recall.resume import asks_to_resume
+
+    return asks_to_resume(prompt)
 
 
 def answer(hook: Hook, memory: Bethink, meaning: bool = True) -> str:

@@ -246,11 +246,20 @@ def wake(database: str, config: Config = DEFAULTS) -> None:
         os.close(descriptor)
 
 
+_fixed: dict[str, str] = {}  # the environment for workers, if it is not that of this process
+
+
+def fix_environment() -> None:
+    """Give workers the present environment from now on, whatever this process takes over from hooks."""
+    _fixed.update(os.environ)
+
+
 def worker_environment(config: Config = DEFAULTS) -> dict[str, str]:
     """Return the environment of a worker, which finds this version of Bethink."""
+    known = _fixed or os.environ
     wanted = _KEPT.union(list_key_variables(config))
-    names = [one for one in os.environ if one.upper() in wanted or one.startswith(KEPT_PREFIXES)]
-    kept = {name: os.environ[name] for name in names}
+    names = [one for one in known if one.upper() in wanted or one.startswith(KEPT_PREFIXES)]
+    kept = {name: known[name] for name in names}
     here = Path(__file__).resolve().parents[2]
     paths = [os.path.abspath(part) for part in kept.get("PYTHONPATH", "").split(os.pathsep) if part]
     if here.name not in ("site-packages", "dist-packages"):

@@ -25,6 +25,7 @@ from bethink import plugins
 from bethink.agents.agent import EVENTS, HookDialect, ToolCall
 from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput
+from bethink.hooks import LONGEST_INPUT
 from bethink.model import Values
 from bethink.outgoing import Block, encode, join
 from bethink.project import EVERYWHERE, Pause, pauses_file, read_pauses
@@ -32,14 +33,13 @@ from bethink.text import sha256, textfile
 
 # Sources of a prompt that may come from a person; the others are timers and notices.
 PERSON_SOURCES = ("", "user", "sdk")
-LONGEST_INPUT = 8_000_000  # bytes; a tool's answer may come along
 _LONGEST_TEXT = 200_000  # characters of a prompt
 _LONGEST_NAME = 4096  # characters of a path or an identifier
 _HARMLESS = 12  # characters of a session's id that is too short for a secret
 UUID_PARTS = [8, 4, 4, 4, 12]  # lengths
 HEXADECIMAL = frozenset("0123456789abcdef-")
 
-LONGEST_MESSAGE = 300  # characters of a failure
+LONGEST_FAILURE = 300  # characters of a failure
 _OTHER = "unknown"  # replaces hosts and events that do not exist, so that there are few rows
 MOST_IDS = 1000  # of one session; the oldest go first
 _ONE_EVENT = 30.0  # seconds in which the hooks of two agents for one event run
@@ -229,7 +229,7 @@ def note_failure(host: str, event: str, message: str) -> None:
     event = event if event in EVENTS else _OTHER
     rows = {row[:2]: row for row in read_failures()}
     count = rows[host, event].count + 1 if (host, event) in rows else 1
-    cleaned = " ".join(redact(message).text.split())[:LONGEST_MESSAGE]
+    cleaned = " ".join(redact(message).text.split())[:LONGEST_FAILURE]
     rows[host, event] = Failure(host, event, count, time.time(), cleaned)
     with suppress(BethinkError):
         write_json(failures_file(), [row._asdict() for row in rows.values()])

@@ -10,7 +10,8 @@ import re
 from typing import TYPE_CHECKING
 
 from bethink.agents.agent import ToolCall
-from bethink.agents.base import clean, finish_event, shows_failure
+from bethink.agents.base import clean
+from bethink.agents.work import finish_event, shows_failure
 from bethink.config import locate_database
 from bethink.hooks import rules, spool, state
 from bethink.hooks.state import Hook
@@ -100,7 +101,7 @@ def _find_fix(hook: Hook, call: ToolCall, memory: Bethink) -> tuple[str, str] | 
         return None
     where = f", session {known.session[:8]}" if known.session else ""
     if known.cause == FLAKY:
-        count = f"{known.held} times, last {known.last[:10]}{where}"
+        count = f"{known.helped} times, last {known.last[:10]}{where}"
         return known.id, f"Flaky: the same command passed unchanged after this error ({count})"
     return known.id, f"This error was fixed before ({known.last[:10]}{where}): {known.fix}"
 
@@ -113,8 +114,10 @@ def _runs_fix(line: str, fix: str) -> bool:
 
 def _is_gone(memory: Bethink, fix: str) -> bool:
     """Return True if a fix names the place of a file that is not there any more."""
-    place = re.fullmatch(r"it is at `([^`]+)`", fix)
-    return place is not None and not (memory.project.worktree / place[1]).exists()
+    from bethink.ingest.tools import find_place
+
+    place = find_place(fix)
+    return bool(place) and not (memory.project.worktree / place).exists()
 
 
 def _find_rule(hook: Hook, call: ToolCall, memory: Bethink) -> tuple[str, str] | None:

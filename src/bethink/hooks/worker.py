@@ -37,7 +37,11 @@ _GRACE = 60  # seconds beyond the limit after which a worker that hangs is ended
 
 def main() -> None:
     """Read what waits for the database that the environment names, under the inherited lock."""
-    system.end_after(int(_SECONDS) + _GRACE)
+    patience = config.Config().model_timeout
+    with suppress(BethinkError):
+        patience = config.load().model_timeout
+    # A language model that is asked right before the end may still answer: its program would outlive a worker that is ended.
+    system.end_after(int(_SECONDS + patience) + _GRACE)
     try:
         inherited = system.INHERITED if system.INHERITS_LOCKS else None
         run(os.environ["BETHINK_DATABASE"], inherited)
@@ -105,7 +109,8 @@ def _work(database: str, path: Path, until: float) -> bool:
             with suppress(JudgeError):  # the index of rules waits for a judge
                 rules.refresh(memory)
             if memory.config.llm:
-                reading.read_ended(memory, [entry.session] if entry.event == "session-end" else [])
+                ended = [entry.session] if entry.event == "session-end" else []
+                reading.read_ended(memory, ended, lambda: time.monotonic() < until)
         if _may_go_on(entry):
             spool.write(path, entry._replace(attempts=0))
             return False

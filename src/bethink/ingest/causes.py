@@ -90,7 +90,7 @@ _QUOTED = compile_late(r"'[^']{1,200}'")
 
 
 def name_causes(job: str, kind: str, error: str, normal: str) -> tuple[str, ...]:
-    """Return names of the cause of an error, the most exact first; none if its wording is all it has."""
+    """Return names of the cause of an error, the most exact first; none if only its wording is known."""
     named = _name_cause(job, kind, error)
     if named or kind in ("missing dependency", "environment variable", "wrong flag"):
         return named

@@ -60,7 +60,7 @@ _KEYWORDS = re.compile(
 _ASSIGNMENT = re.compile(
     r"\w{1,60}=(?:'[^']{0,400}'|\"[^\"]{0,400}\"|\$\([^)]{0,400}\)|[^\s'\"$]|\$(?!\()){0,400}(?:\s+|$)"
 )
-_GROUP = re.compile(r"\(\s*([^()]{1,2000})\)\s*(?:2>&1\s*)?")
+_GROUP = re.compile(r"\(([^()]{1,2000})\)(?: ?2>&1)?")
 _SHELL = re.compile(r"(?:/usr)?(?:/bin/)?(?:ba|z|da)?sh -l?c (['\"])([^'\"]{1,2000})\1\s*")
 _STRING = re.compile(r"'[^']{0,4000}'|\"[^\"]{0,4000}\"")
 _TO_FILE = re.compile(r"(?:^|[^<>&\d=-])>{1,2}\s?(?!/dev/|/tmp/|&)[\w./~$-]")
@@ -139,7 +139,7 @@ def split_line(text: str) -> list[tuple[str, list[str]]] | None:
 def unwrap_line(text: str) -> str:
     """Return the line inside of `( … )` or `bash -c '…'`, or else the line."""
     found = _GROUP.fullmatch(text.strip())
-    inner = found[1] if found else ""
+    inner = found[1].strip() if found else ""
     found = None if inner else _SHELL.fullmatch(text.strip())
     return inner or (found[2] if found else text)
 
@@ -196,7 +196,7 @@ def name_family(command: str) -> str:
 
 
 def drop_places(command: str) -> str:
-    """Return a command without the place in which it runs: `pnpm exec tsc` for `pnpm -F web exec tsc`."""
+    """Return a command without its options for a place: `pnpm exec tsc` for `pnpm --filter web exec tsc`."""
     return _PLACES.sub(r"\1", command)
 
 

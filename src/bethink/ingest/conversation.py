@@ -13,7 +13,8 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
-from bethink.agents.base import Fact, Turn, hash_words, shorten
+from bethink.agents.base import Fact, Turn, hash_words
+from bethink.agents.speech import shorten
 from bethink.embed.base import Embedder
 from bethink.ingest.compare import MOST_WAITING, WriteOptions, compare, leave_label_out, nearest
 from bethink.ingest.digest import RECAP_CHARACTERS, compose_digest, follow
@@ -94,7 +95,7 @@ CHECKED = ("passed", "failed")  # outcomes of tests and checks
 MENDED_KINDS = ("todo", "problem")  # kinds that work settles
 OPEN_TASK = ("open", "doing")  # states of an item of an agent's task list that is not done
 MOST_TASKS = 100  # open to-dos of a session that its task list may close; a bound on time
-MOST_REPORTS = 12  # commits and reports of a page that may complete a to-do
+MOST_COMPLETING = 12  # commits and reports of a page that may complete a to-do
 FILES_PER_TURN = 8  # files of a turn that it is filed under; by hand
 # Confidence of an idea that the model calls firm, or not. By hand.
 FIRM_CONFIDENCE, TENTATIVE_CONFIDENCE = 0.9, 0.6
@@ -381,7 +382,10 @@ def _list_waiting(recipe: Recipe, batch: Batch) -> list[str]:
     return [
         one.content
         for one in (*made[::-1], *known)
-        if PUT_OFF in one.metadata and one.metadata.get("role") == "user" and one.id not in done
+        if PUT_OFF in one.metadata
+        and one.metadata.get("role") == "user"
+        and one.trust >= TRUST["agent"]
+        and one.id not in done
     ]
 
 
@@ -531,7 +535,7 @@ def _follow_tasks(
     listed = recipe.store.list(filter._replace(now=recipe.options.now), MOST_TASKS)
     known = {one.content: one.id for one in listed}
     waiting = [
-        Idea("todo", text, at, True, FIRM_CONFIDENCE, entities(text))
+        Idea("todo", text, at, True, FIRM_CONFIDENCE, entities(text), by_agent=True)
         for text, (at, state) in states.items()
         if state in OPEN_TASK and text not in known and len(content_words(text)) > 1
     ]
@@ -646,24 +650,27 @@ def _find_reports(spoken: Sequence[NewTurn]) -> list[tuple[str, Memory]]:
         commits = [fact.name for fact in one.turn.work if fact.what == "commit"]
         reports = read_report(one.memory.content).done if one.speaker == "assistant" else ()
         found += [(text, one.memory) for text in (*commits, *reports)]
-    return [(text, turn) for text, turn in found if not BEGINS_WORK.holds(text)][-MOST_REPORTS:]
+    return [(text, turn) for text, turn in found if not BEGINS_WORK.holds(text)][-MOST_COMPLETING:]
 
 
 def _keep_idea(recipe: Recipe, idea: Idea, one: NewTurn, topics: Topics, number: int) -> Memory:
     turn, evidence = one.turn, one.memory
     metadata: dict[str, Any] = {
         "turn": turn.id,
-        "role": turn.role,
+        "role": "assistant" if idea.by_agent else turn.role,
         "firm": idea.firm,
         "host": recipe.host,
     }
-    speaker = "user" if one.speaker == "user" else "agent"
+    by_agent = idea.by_agent or one.speaker != "user"
+    speaker = "agent" if by_agent else "pasted" if idea.doubtful else "user"
     preferred = speaker == "user" and idea.kind == "preference"
     own = recipe.options.personal and preferred and holds_anywhere(idea.text)
     if own:
         metadata[CONVERSATION_SCOPE] = recipe.options.scope
     if idea.put_off:
         metadata[PUT_OFF] = True
+    if idea.doubtful:
+        metadata["origin"] = "pasted"
     passage = Passage(
         idea.text,
         kind=idea.kind,

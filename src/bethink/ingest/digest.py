@@ -1,4 +1,4 @@
-"""Digest of a session: what was asked, done and left, and which checks passed, within 180 tokens.
+"""Digest of a session: what was asked, done and left, and which checks passed, within 260 tokens.
 
 `follow` reads a page of turns and keeps what a digest needs in a `Course`, from which the next page continues. `compose_digest` writes the
 lines: the requests that led to most work; the pull requests and commits, the last report, or else the files; and what remains:
@@ -9,7 +9,7 @@ the conversation says so.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from bethink.ingest.lines import (
     names_something,
     shorten_paths,
 )
-from bethink.ingest.reports import find_headlines, is_statement, read_report
+from bethink.ingest.reports import find_headlines, is_statement, read_report, reports_outcome
 from bethink.ingest.sentences import measure_width, prose
 from bethink.ingest.titles import (
     TURN_CHARACTERS,
@@ -36,6 +36,7 @@ from bethink.ingest.titles import (
     read_request,
     strip_politeness,
 )
+from bethink.ingest.wording import count_telling_words
 from bethink.language.pointing import REQUEST_POINTS_BACK
 from bethink.language.reports import (
     ALL_DONE,
@@ -48,26 +49,29 @@ from bethink.language.reports import (
     TO_PUSH,
     WORK_UNDER_WAY,
 )
-from bethink.language.requests import ASKS_FOR_WORK
+from bethink.language.requests import ASKS_FOR_WORK, HANDS_OVER
+from bethink.language.waiting import ASKS_IN_GENERAL, ASKS_TO_DECIDE, NEXT_OR_OFFER
 from bethink.model import NOTHING
 
 Work = Sequence[Sequence[Fact]]  # what tools did before each turn, and behind the last one
 
-# Widths of a digest and its lines, within 180 tokens with the checks; what was left may use what the line of what was done leaves free. Set by hand on the
+# Widths of a digest and its lines, within 260 tokens with the checks; what was left may use what the line of what was done leaves free. Set by hand on the
 # digests of 12 sessions of 12 repositories: with 60 tokens most were fragments.
-DIGEST_WIDTH, DONE_WIDTH, ASKED_WIDTH = 600, 300, 200
+DIGEST_WIDTH, DONE_WIDTH, ASKED_WIDTH = 900, 400, 340
 LEFT_WIDTH, LEFT_MOST = 160, 260
 CHECKS_WIDTH = 90  # of the checks that ran
 DELIVERED_WIDTH = 150  # of commits and pull requests before a report
-REQUEST_WIDTH = 72  # of each of several requests
+REQUEST_WIDTH = 110  # of each of several requests
 MOST_NAMED = 5  # requests of a digest
 BRIEF_CHARACTERS = 400  # of an answer that only says that work was delivered; by hand
 RECAP_CHARACTERS = 1_000  # a longer text of an agent's host is no recap
 # Facts that are kept from page to page: more than a digest can show.
-MOST_COMMITS, MOST_PULLS, MOST_CHECKS, MOST_EDITS, MOST_ASKED = 6, 3, 4, 4, 8
-MOST_REPORTS = 4
+MOST_COMMITS, MOST_PULLS, MOST_CHECKS, MOST_EDITS, MOST_ASKED = 6, 3, 4, 4, 12
 REPEATED = 0.75  # share of a sentence's words from which another one says it already; by hand
-LEAST_REQUEST = 17  # width of a request beside others: "/commit", "approved", "なるほど"
+SHORT_QUESTION = 5  # words of a question that says nothing alone; by hand
+LEAST_REQUEST = 9  # width of a request beside others: "/commit", "approved", "なるほど"; by hand
+LEAST_SHARE = 0.35  # of the heaviest request's weight, from which another is named; by hand
+LEAST_CUT = 60  # width from which a cut request still says enough; by hand
 NOTHING_LEFT, NOT_PUSHED = "nothing", "not pushed"
 # Words of commands by what they check.
 CHECK_KINDS = {
@@ -82,10 +86,16 @@ CHECK_KINDS = {
 }
 # Files that no commit of the project would hold: plans and notes of agents, and temporary ones.
 PULL_REQUEST = re.compile(r"/pull/(\d+)|\bPR #(\d+)")
+AROUND_MERGED = 40  # characters around "merged" that may say what was; by hand
 BEGINS_NOW = re.compile(r"\W*(?:now|next)\b", re.IGNORECASE)
 OUTSIDE = re.compile(r"/\.(?:claude|codex|cursor|gemini|pi)/|^/(?:tmp|var)/|/scratchpad/|/Temp/")
 # Weight of a request: the most that tools did for it, and that it asks for work. Set by hand on 22 sessions.
-WORK_WEIGHT, WISH_WEIGHT = {"edit": 1, "commit": 2, "pull request": 2}, 1.5
+WORK_WEIGHT, WISH_WEIGHT = {"edit": 1, "commit": 2, "pull request": 2}, 1
+# Words from which a request says enough, width of an answer to an agent's question, and words of a turn that asks for something. By hand.
+FULL_WORDS, ANSWER_WIDTH, LEAST_WORDS = 6, 120, 3
+# What the words of a request add at most, words from which they add no more, what those add that commits and reports repeat, and what the first
+# request adds. By hand, on the digests of 25 sessions of 20 repositories.
+SUBSTANCE_WEIGHT, MOST_WORDS, REPEATED_WEIGHT, FIRST_WEIGHT = 2, 8, 2, 2
 
 
 class Request(NamedTuple):
@@ -94,6 +104,7 @@ class Request(NamedTuple):
     text: str
     wished: bool = False  # asks for work
     did: int = 0  # the most that tools did for it, of `WORK_WEIGHT`
+    outcome: str = ""  # what the last answer to it reports
 
     @property
     def weight(self) -> float:
@@ -182,32 +193,61 @@ def name_check(command: str) -> str:
 
 
 def _add_requests(known: Sequence[Any], turns: Turns, work: Work) -> list[Request]:
-    """Add the requests of a page that say something, or else its first one, each with its work.
+    """Add the telling requests of a page, or else its first one, each with its work and outcome.
 
-    The work of a request is what tools did before the next one.
+    The work of a request is what tools did before the next one. A request to commit, push or review adds to the one before it.
     """
     # A course that was kept before 0.18 has texts alone.
     found = [Request(one) if isinstance(one, str) else Request(*one) for one in known]
+    before, at = "", len(found) - 1  # the request that is worked on
     for facts, (role, text) in zip(work, turns, strict=False):
         if found:
             did = max((WORK_WEIGHT.get(what, 0) for what, _ in facts), default=0)
-            found[-1] = found[-1]._replace(did=max(found[-1].did, did))
+            found[at] = found[at]._replace(did=max(found[at].did, did))
+        if role == "assistant" and found:
+            outcome = next(filter(reports_outcome, find_headlines([(role, text)])), "")
+            found[at] = found[at]._replace(outcome=outcome or found[at].outcome)
         sentences = read_request(text) if role == "user" else []
         request = _choose_request(sentences)
-        if request:
+        if request and not (found and _continues(request, before)):
             found = [one for one in found if is_informative(one.text)]
             found.append(request)
+            at = len(found) - 1
+        elif request and HANDS_OVER.holds(request.text):  # the work before a question
+            wished = [at for at, one in enumerate(found) if one.wished or one.did]
+            at = wished[-1] if wished else at
         elif not found:
             found = [Request(one) for one in sentences[:1]]
-    return [*found[:1], *found[1:][-MOST_ASKED:]]
+            at = len(found) - 1
+        before = text
+    while len(found) > MOST_ASKED:
+        found.remove(min(found[1:-1], key=_weigh_request))
+    return found
+
+
+def _continues(request: Request, before: str) -> bool:
+    """Return True if a request hands over the work before it, or only answers the agent's question."""
+    asked = before.rstrip(" *_\n").endswith(("?", "？"))
+    answers = asked and measure_width(request.text) <= ANSWER_WIDTH
+    pick = request.text.isascii() and len(request.text.split()) < LEAST_WORDS
+    plain = not request.wished and not request.text.startswith("/")
+    return (plain and (answers or pick)) or HANDS_OVER.holds(request.text)
 
 
 def _choose_request(sentences: Sequence[str]) -> Request | None:
-    """Return the first sentence that asks for work without pointing back, or else one that says something."""
+    """Return the sentence that asks for work without pointing back, or else one that says something.
+
+    Among equals, the one with more words counts: "I have two tasks. We want to open the search to …".
+    """
     telling = [*filter(is_informative, sentences)]
     wished = [*filter(ASKS_FOR_WORK.holds, telling)]
     clear = [one for one in wished if not REQUEST_POINTS_BACK.holds(one)]
-    return Request((clear or telling)[0], bool(wished)) if telling else None
+    if not telling:
+        return None
+    chosen = max(
+        clear or wished or telling, key=lambda one: min(count_telling_words(one), FULL_WORDS)
+    )
+    return Request(chosen, bool(wished))
 
 
 def _follow_branch(course: Course, turns: Turns, work: Work) -> Course:
@@ -226,13 +266,24 @@ def _follow_branch(course: Course, turns: Turns, work: Work) -> Course:
                 pulls, unmerged = [*pulls, number][-MOST_PULLS:], True
         if role == "assistant" and (PUSHED.holds(end) or MERGED.holds(end)):
             uncommitted = ()
-        merged = "merge" in did or MERGED.holds(end)
+        merged = "merge" in did or _says_merged(end, pulls)
         unmerged = (unmerged or "pull request" in did) and not merged
         if role == "assistant" and turns[at][0] != "assistant":
             unpushed = next(filter(TO_PUSH.holds, read_report(text).left), unpushed)
     return course._replace(
         unpushed=unpushed, unmerged=unmerged, uncommitted=uncommitted, pulls=pulls
     )
+
+
+def _says_merged(text: str, pulls: Sequence[str]) -> bool:
+    """Return True if a text reports a merge, and not that of another pull request than the last."""
+    found = MERGED.find(text)
+    if not found:
+        return False
+    around = text[max(0, found.start() - AROUND_MERGED) : found.end() + AROUND_MERGED]
+    numbers = re.findall(r"#(\d+)", around)
+    last = re.match(r"#(\d+)", pulls[-1]) if pulls else None
+    return not (last and numbers and last[1] not in numbers)
 
 
 def _drop_idle_end(turns: Turns) -> Turns:
@@ -245,16 +296,16 @@ def _drop_idle_end(turns: Turns) -> Turns:
 def _follow_end(course: Course, turns: Turns, plan: bool) -> Course:
     """Note the report, what is left, and if the last answer says that all is done."""
     role, text = turns[-1]
-    first_statement = [*filter(is_statement, find_answers(turns[-1:]))][:1]
-    report = find_headlines(turns[:-1] if plan else turns, MOST_REPORTS)
     left = _find_left(turns, plan)
-    report = [one for one in report if one not in left]
-    report = _drop_repeated([*report, *course.report]) or first_statement
+    report: Sequence[str] = [
+        one for one in find_headlines(turns[:-1] if plan else turns) if one not in left
+    ]
+    report = report or course.report or [*filter(is_statement, find_answers(turns[-1:]))][:1]
     # A long report may say at any place what is left.
     delivered = len(text) <= BRIEF_CHARACTERS and (PUSHED.holds(text) or MERGED.holds(text))
     ended = ALL_DONE.holds(text) or delivered
     return course._replace(
-        report=report[: 2 * MOST_REPORTS],
+        report=report,
         left=left,
         recap=False,
         settled=role != "user" and ended and "?" not in "".join(prose(text)[-1:]),
@@ -265,10 +316,14 @@ def _drop_repeated(sentences: Sequence[str]) -> list[str]:
     """Leave out what an earlier one says already with nearly the same words."""
     kept: list[tuple[str, set[str]]] = []
     for one in list_distinct(sentences):
-        words = set(re.findall(r"\w{3,}", one.lower()))
+        words = _find_words(one)
         if not any(len(words & known) >= REPEATED * len(words) for _, known in kept if words):
             kept.append((one, words))
     return [one for one, _ in kept]
+
+
+def _find_words(text: str) -> set[str]:
+    return set(re.findall(r"\w{3,}", text.lower()))
 
 
 def _find_left(turns: Turns, plan: bool) -> Sequence[str]:
@@ -279,13 +334,33 @@ def _find_left(turns: Turns, plan: bool) -> Sequence[str]:
     if plan:
         return [f"planned: {heading}" for heading in find_headings(turns[-1:])]
     report = read_report(text)
+    sentences = prose(text)
+    question = _find_question(sentences)
+    if question and not report.left:
+        return [f"to decide: {question}"]
+    ends = [*filter(ANNOUNCES_STEP.holds, sentences[-1:])]
+    if ends and not report.left:  # it broke off
+        return [f"announced: {strip_politeness(ends[0])}"]
     under_way = [*filter(WORK_UNDER_WAY.holds, first_sentences(text))]
     if report.left or report.done or not under_way:
         return report.left
     steps = [one for one in under_way if BEGINS_NOW.match(one) or ANNOUNCES_STEP.holds(one)]
     steps = [*filter(names_something, steps)]
     announced = [f"announced: {strip_politeness(one)}" for one in steps]
-    return announced[:1] or find_requests(turns, len(turns))[-1:]
+    asked = [_choose_request(read_request(text)) for role, text in turns if role == "user"]
+    return (
+        announced[:1] or [f"under way: {strip_politeness(one.text)}" for one in asked if one][-1:]
+    )
+
+
+def _find_question(sentences: Sequence[str]) -> str:
+    """Return the question that an answer ends with, with the sentence before if it is short: "Go?"."""
+    question = sentences[-1] if sentences else ""
+    short = len(question.split()) <= SHORT_QUESTION
+    whole = " ".join(sentences[-2:]) if short else question
+    idle = NEXT_OR_OFFER.holds(question) or ASKS_IN_GENERAL.holds(question)
+    telling = names_something(whole) and not idle
+    return whole if ASKS_TO_DECIDE.holds(question) and telling else ""
 
 
 def _find_unanswered(turns: Turns) -> Sequence[str]:
@@ -300,44 +375,47 @@ def _find_unanswered(turns: Turns) -> Sequence[str]:
 
 
 def compose_digest(course: Course, waiting: Sequence[str] = ()) -> dict[str, str]:
-    """Return the lines "asked", "done", "left" and "checks", within 180 tokens. `waiting` are open to-dos."""
+    """Return the lines "asked", "done", "left" and "checks", within 260 tokens. `waiting` are open to-dos."""
     done = min(DONE_WIDTH, measure_width(_describe_done(course, DIGEST_WIDTH)))
     left = choose(_list_left(course, waiting), min(LEFT_MOST, LEFT_WIDTH + DONE_WIDTH - done))
     room = min(ASKED_WIDTH, DIGEST_WIDTH - done - measure_width(left))
-    asked = choose(_choose_asked(course.asked, room), room)
+    asked = choose(_choose_asked(course, room), room)
     room = DIGEST_WIDTH - measure_width(asked) - measure_width(left)
     lines = {"asked": asked, "done": _describe_done(course, room), "left": left}
     checks = describe_checks(course)
     return {**lines, "checks": checks} if checks else lines
 
 
-def _choose_asked(asked: Sequence[Request], width: int) -> list[str]:
-    """Return the requests that led to most work, in order; among equals the first and newest."""
-    telling = [one for one in asked if measure_width(one.text) >= LEAST_REQUEST]
-    asked = telling or asked
-    ranked = _rank_requests(asked)
-    for most in range(MOST_NAMED, 1, -1):
-        texts = list_distinct(strip_politeness(asked[at].text) for at in sorted(ranked[:most]))
-        if len(texts) < 2 or measure_width(join(texts)) <= width:
-            return texts
-        short = [fit(text, REQUEST_WIDTH) for text in texts]
-        if measure_width(join(short)) <= width and "…" not in "".join(short):
-            return short
-    return texts
+def _choose_asked(course: Course, width: int) -> list[str]:
+    """Return the main requests in order: those that led to most, say most, and are spoken of again."""
+    asked = [one._replace(text=strip_politeness(one.text)) for one in course.asked]
+    long = [one for one in asked if measure_width(one.text) >= LEAST_REQUEST]
+    asked = [one for one in long if not HANDS_OVER.holds(one.text)] or long or asked
+    reported = _find_words(" ".join((*course.commits, *course.pulls, *course.report)))
+    worth = [_weigh_request(one, reported) for one in asked]
+    least = LEAST_SHARE * max(worth, default=0)
+    worth[:1] = [FIRST_WEIGHT + one for one in worth[:1]]
+    chosen: dict[int, str] = {}
+    for at in sorted(range(len(asked)), key=lambda at: (-worth[at], -at))[:MOST_NAMED]:
+        if worth[at] < least:
+            break
+        room = width - measure_width(join([*chosen.values(), ""]))
+        text = asked[at].text
+        text = fit(text, min(REQUEST_WIDTH, room)) if chosen else fit(text, width)
+        known = _drop_repeated([*chosen.values(), text])
+        cut = text.endswith("…") and measure_width(text) < LEAST_CUT
+        if room > LEAST_REQUEST and len(known) > len(chosen) and not (chosen and cut):
+            chosen[at] = text
+    return [chosen[at] for at in sorted(chosen)]
 
 
-def _rank_requests(asked: Sequence[Request]) -> list[int]:
-    """Return the positions of requests by weight.
-
-    The first request leads if a better one points back, or if nothing was done.
-    """
-    by_weight = sorted(range(len(asked)), key=lambda at: (-asked[at].weight, at > 0, -at))
-    ranked = [at for at in by_weight if asked[at].weight or at == 0]
-    best = [asked[at] for at in ranked[:2]]
-    points_back = any(REQUEST_POINTS_BACK.holds(one.text) for one in best)
-    if points_back or not any(one.did for one in best):
-        ranked.sort(key=bool)
-    return ranked
+def _weigh_request(request: Request, reported: Set[str] = frozenset()) -> float:
+    """Weigh a request by its work, its words, and those of them that commits and the report repeat."""
+    words = _find_words(request.text)
+    substance = min(count_telling_words(request.text), MOST_WORDS) / MOST_WORDS
+    repeated = len(words & reported) / (len(words) or 1)
+    back = bool(REQUEST_POINTS_BACK.holds(request.text))
+    return request.weight + SUBSTANCE_WEIGHT * substance + REPEATED_WEIGHT * repeated - back
 
 
 def _list_left(course: Course, waiting: Sequence[str]) -> list[str]:
@@ -364,15 +442,19 @@ def describe_checks(course: Course) -> str:
     parts = []
     for word, wanted in (("passed", True), ("failed", False)):
         names = ", ".join(check for check, passed in known.items() if passed == wanted)
-        parts += [f"{names} {word}"] if names else []
+        parts += [f"{fit(names, CHECKS_WIDTH)} {word}"] if names else []
     later = ", before the last edits" if parts and course.unchecked else ""
-    return fit("; ".join(parts), CHECKS_WIDTH) + later
+    return "; ".join(parts) + later
 
 
 def _describe_done(course: Course, width: int) -> str:
-    """Return the newest deliveries and the last report, else bookkeeping commits or edited files."""
+    """Return the newest deliveries, the last report and the main outcomes, or else commits or files."""
     delivered = list_distinct(map(shorten_paths, _list_deliveries(course)))
-    report = list_distinct(map(shorten_paths, course.report))
+    by_weight = sorted(enumerate(course.asked), key=lambda one: (one[1].weight, one[0]))
+    outcomes = [one.outcome for _, one in by_weight[::-1]]
+    reported = course.report if any(map(reports_outcome, course.report)) else course.report[:1]
+    report = _drop_repeated([*delivered, *map(shorten_paths, (*reported, *outcomes))])
+    report = [one for one in report if one not in delivered]
     if course.recap:  # it speaks for the whole session
         return choose([*report, *delivered[::-1]], width)
     if not (delivered or report):

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from bethink.agents.base import shows_failure
+from bethink.agents.work import shows_failure
 from bethink.ingest.causes import CAUSE_KINDS, name_causes
 from bethink.ingest.commands import (
     PROGRAMS,
@@ -166,9 +166,9 @@ _CHECKS = compile_late(
 )
 # Commands that name a tool without running it: `pnpm add vitest`.
 _FETCHES = compile_late(r"^\S{1,20} (?:add|install|i|remove|uninstall|upgrade|update)\b")
-CODE = ("type or lint rule", "test expectation")  # kinds that an edit of the code mends
+CODE = ("type or lint rule", "test expectation")  # kinds that an edit of the code fixes
 FLAKY = "flaky"
-# Kinds that no other wording of the command mends.
+# Kinds that no other wording of the command fixes.
 _NOT_BY_WORDING = (*CODE, "permission", "service not running", "port in use")
 # Kinds that lie in what a command needs, not in the code that it works on.
 _SURROUNDINGS = (
@@ -184,7 +184,7 @@ _NARROWS = compile_late(
     r"(?:^| )(?:-[a-zA-Z]\b|--?(?:grep|filter|test|ignore|deselect|exclude|skip|only|last|lf|ff|bail|watch|related|changed|quiet|silent|version|help|list|dry|pass|no-|max-warn|exit|allow|shard))"
 )
 _RUNNERS = frozenset("npx pnpx bunx uvx pnpm npm yarn bun uv poetry pdm run exec dlx x".split())
-# Commands that may mend a kind of failure; where one of them ran, it is the fix.
+# Commands that may fix a kind of failure; if one of them ran, it is the fix.
 _REMEDIES = {
     "missing dependency": compile_late(
         r"\b(?:install|ci|add|sync|restore|bootstrap|setup|venv|get|tidy|update|upgrade|i|activate|link|use|corepack)\b"
@@ -356,7 +356,7 @@ def _is_stage(members: Sequence[str]) -> bool:
 
 
 def _makes_file(members: Sequence[str]) -> bool:
-    """Return True for `echo x > file` and the like: their program alone changes nothing."""
+    """Return True for commands such as `echo x > file`, whose redirection changes something."""
     looks = _STAGE.match(members[0]) or _LOOKS.match(strip_command(members[0]))
     written = writes_file(members[-1]) or re.match(r"(?:sudo )?tee (?!/dev|/tmp)", members[-1])
     return bool(looks and written)
@@ -825,13 +825,13 @@ def _is_of_kind(failure: Failure) -> bool:
 
 
 def _is_module_of(old: str, new: str) -> bool:
-    """Return True if a command starts the same script as a module: `python -m a.b` for `python a/b.py`."""
+    """Return True if a command runs a script as a module: `python -m shop.cli` for `src/shop/cli.py`."""
     script, module = re.search(r"\s(\S+)\.py\b", old), re.search(r" -m ([\w.]+)", new)
     return bool(script and module and script[1].replace("/", ".").endswith(module[1]))
 
 
 def adds_options(old: str, new: str) -> list[str]:
-    """Return the options that a command adds to another one; none if it differs otherwise."""
+    """Return the options that a command adds to another, or none if it differs in anything else."""
     before, after = old.split(), new.split()
     added = [word for word in after if word not in before]
     options = [word for word in added if word.startswith("-")]
@@ -863,7 +863,7 @@ def _describe_relocation(one: Pending, run: Run) -> str | None:
 
 
 def _find_remedies(one: Pending) -> list[str]:
-    """The commands since a failure that may mend its kind."""
+    """The commands since a failure that may fix its kind."""
     remedy = _REMEDIES.get(one.failure.kind)
     changes = one.changes if one.cleared is None else one.cleared
     return [command for file, command in changes if remedy and not file and remedy.search(command)]
@@ -929,7 +929,7 @@ def describe_fix(failure: Failure, changes: Sequence[Sequence[str]]) -> str:
         return f"ran `{show_command(remedies[-1])}`"
     if failure.kind not in CODE and not (
         _TESTS.search(failure.command) or _CHECKS.search(failure.command)
-    ):  # code does not mend what git, gh or a service refuses
+    ):  # code does not fix refusals of git, gh or a service
         edits = {
             file: change
             for file, change in edits.items()

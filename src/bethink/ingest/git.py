@@ -178,6 +178,16 @@ def had_word(root: Path, word: str) -> bool:
     return bool(data.strip())
 
 
+def make_environment() -> dict[str, str]:
+    """Return the environment of a git command that opens no connection and stays in its repository."""
+    own = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("GIT_") or name in _KEPT
+    }
+    return own | _ENVIRONMENT
+
+
 def _run_git(
     root: Path, arguments: Sequence[str], log: Sequence[str] = (), limit: float | None = None
 ) -> tuple[bytes, str | None]:
@@ -185,18 +195,13 @@ def _run_git(
 
     The reason has no trailing period.
     """
-    environment = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("GIT_") or name in _KEPT
-    }
     with tempfile.TemporaryFile() as output:
         trouble = None
         try:
             done = subprocess.run(
                 [*(log or LOG), *arguments],
                 cwd=root,
-                env=environment | _ENVIRONMENT,
+                env=make_environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.PIPE,

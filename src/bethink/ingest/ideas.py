@@ -19,16 +19,24 @@ from typing import NamedTuple
 from bethink.config import Config
 from bethink.ingest.extract import entities
 from bethink.ingest.lasting import Form, weigh_lasting
-from bethink.ingest.picks import complete, read_answers, write_reply
-from bethink.ingest.provenance import find_own
+from bethink.ingest.picks import (
+    complete,
+    find_option_lines,
+    point_at,
+    read_answers,
+    write_reply,
+)
+from bethink.ingest.provenance import find_own, find_probable
 from bethink.ingest.reports import names_remaining_work
 from bethink.ingest.sentences import LONGEST_STATEMENT, Statement, statements
-from bethink.ingest.titles import only_asks
+from bethink.ingest.titles import is_uninformative, only_asks
 from bethink.ingest.wording import contrasts, count_shared_words, other_tickets
 from bethink.judge import Judge, StatementReading, asks, describe_place
 from bethink.language.change import CHANGED_MIND
 from bethink.language.hedging import is_tentative
 from bethink.language.intents import (
+    ACKNOWLEDGES,
+    ASKS_AMOUNT,
     CONCLUDES,
     CONFIRMS_MENDED,
     LEAVES_OPEN,
@@ -38,12 +46,14 @@ from bethink.language.intents import (
     STATES_PROBLEM,
 )
 from bethink.language.kinds import ADDRESSES_EVERYONE, OF_A_PROJECT, WAY_OF_WORKING, cue_scores
-from bethink.language.lasting import STANDING
+from bethink.language.lasting import CHOOSES, RESTRICTS, STANDING
 from bethink.language.pattern import compile_pattern, fold_case
 from bethink.language.pointing import OPENS_POINTING_BACK, POINTS_BACK
 from bethink.language.questions import ASKS_LEAVE
+from bethink.language.reasons import find_marked_reason
+from bethink.language.replies import ASKS_NEXT_STEP
 from bethink.language.reports import ANNOUNCES_STEP, OF_THE_MOMENT, REPORTS_OWN_WORK
-from bethink.language.requests import REQUEST_AS_QUESTION
+from bethink.language.requests import PROPOSES, REQUEST_AS_QUESTION
 from bethink.language.vocabulary import weak_words
 from bethink.language.waiting import ANOTHER_TIME, BACKLOG_HEADING, DEFERS, POSTPONES
 from bethink.model import Entity
@@ -52,9 +62,9 @@ from bethink.store.words import space_out
 # How probably a statement must be worth keeping, by who says it: where half to two thirds of what is kept is what a careful
 # reader would keep, on 22 labelled conversations that the judge never saw (bench/LOG.md, 2026-11-16).
 WORTH_KEEPING = {"assistant": 0.14, "working": 0.18}
-# How probably a user's statement must last: where six of ten that are kept are right, and eight of ten that last are kept, on repositories
-# that the regression did not see (bench/LOG.md, 2026-11-18).
-USER_LASTS = 0.25
+# How probably a user's statement must last: where six of ten that are kept are right, and eight of ten that last are kept, on 83 sessions
+# of 26 repositories (bench/LOG.md, 2026-11-19).
+USER_LASTS = 0.2
 SPEAKERS = ("user", "assistant")
 LASTING_KINDS = ("decision", "preference", "gotcha", "fact", "problem", "solution", "pattern")
 PLAIN_CHANCE = 0.5  # least chance of a kind that the first words of a statement say; by hand
@@ -70,8 +80,12 @@ PLAIN_CUE = 3.0
 CUE_BEGINNING = 40  # characters of a sentence in which a cue says what all of it is; set by hand
 # Share of the shorter text's words from which two texts may say the same. By hand.
 SHARED_MOST = 0.6
+# Telling words of a task that is put off and points back, up to which it does not say what it is: "I'll do it next week". By hand.
+FEW_OF_TASK = 4
 # Words of the context of a statement that the judge sees, as in its training.
 HEADING_WORDS, ABOVE_WORDS, BELOW_WORDS, ASKED_WORDS, REPLY_WORDS = 8, 20, 14, 20, 16
+
+NEAR_FIX = 6  # turns after a problem in which a fix of something it names mends it; by hand
 
 Asked = Mapping[int, tuple[str, ...]]  # turn → questions of the agent that it answers
 NO_QUESTIONS: Asked = MappingProxyType({})
@@ -90,6 +104,8 @@ class Idea(NamedTuple):
     put_off: bool = False  # a to-do for another time: what is said next does not do it
     closed: bool = False  # a question answered, or a problem mended, right in what was said next
     completed: bool = False  # a reply with what it answers
+    doubtful: bool = False  # most likely the user's word, but not evidently
+    by_agent: bool = False  # an agent's, also where a turn of the user holds it
 
 
 class PlacedStatement(NamedTuple):
@@ -147,6 +163,7 @@ def read_ideas(
             found.append((chance, kind, each))
     kept = _keep_different(found)
     mended = _find_mended(kept, turns)
+    taken = _find_acknowledged(turns)
     return [
         Idea(
             kind,
@@ -157,29 +174,51 @@ def read_ideas(
             entities(each.text),
             put_off=kind == "todo" and _is_put_off(each),
             completed=bool(each.statement.completed),
-            closed=_is_answered(each) if kind == "question" else (kind, each.turn) in mended,
+            doubtful=each.statement.doubtful,
+            closed=_is_answered(each, each.turn in taken)
+            if kind == "question"
+            else (kind, each.turn) in mended,
         )
         for chance, kind, each in kept
     ]
 
 
-def _is_answered(each: PlacedStatement) -> bool:
-    """Return True if the reply to a question is about its subject and does not leave it open."""
+def _is_answered(each: PlacedStatement, acknowledged: bool) -> bool:
+    """Return True if a reply settles the question: about its subject, with its count, or acknowledged."""
     asked = each.statement.core
-    named = count_shared_words(asked, each.reply)
-    return bool(named) and not asks(each.reply) and not LEAVES_OPEN.holds(each.reply)
+    counted = ASKS_AMOUNT.holds(asked) and any(map(str.isdigit, each.reply))
+    named = acknowledged or counted or count_shared_words(asked, each.reply)
+    settled = bool(each.reply) and not asks(each.reply) and not LEAVES_OPEN.holds(each.reply)
+    return bool(named) and settled
+
+
+def _find_acknowledged(turns: Sequence[tuple[str, str]]) -> set[int]:
+    """Return the turns of the user after whose reply the user says thanks, or that it is understood."""
+    users = [at for at, (role, _) in enumerate(turns) if role == "user"]
+    return {at for at, after in pairwise(users) if ACKNOWLEDGES.holds(turns[after][1])}
 
 
 def _find_mended(kept: Sequence[Found], turns: Sequence[tuple[str, str]]) -> set[tuple[str, int]]:
-    """Return the user's problems that the user's next turn confirms as mended: ("problem", turn)."""
+    """Return the problems that are mended: ("problem", turn).
+
+    The user's next turn confirms it, or what is kept of a later turn says by what something in them was fixed.
+    """
     users = [at for at, (role, _) in enumerate(turns) if role == "user"]
     following = dict(pairwise(users))
+    fixes = [each for _, kind, each in kept if kind == "solution"]
+    fixes = [each for each in fixes if REPORTS_FIX.holds(each.statement.core)]
     return {
         ("problem", each.turn)
         for _, kind, each in kept
         if kind == "problem"
-        and each.turn in following
-        and CONFIRMS_MENDED.holds(turns[following[each.turn]][1])
+        and (
+            (each.turn in following and CONFIRMS_MENDED.holds(turns[following[each.turn]][1]))
+            or any(
+                each.turn < fix.turn <= each.turn + NEAR_FIX
+                and count_shared_words(each.statement.text, fix.statement.text)
+                for fix in fixes
+            )
+        )
     }
 
 
@@ -235,7 +274,11 @@ def place_statements(
             if role == "user":
                 answered = turns[before[-1]][1] if before else ""
                 own = _find_own_statements(turns[turn][1], asked.get(turn, ()), answered)
+            # What is offered is no decision; what is picked is kept with the pick.
+            offered = find_option_lines(turns[turn][1]) if speaker == "assistant" else ()
             for at in _list_telling(own, speaker):
+                if own[at].line in offered:
+                    continue
                 place = _describe_place(speaker, own, at, words_before, reply)
                 unheard = _describe_place(speaker, own, at, words_before, ())
                 text, width = _grow(own, at), len(turns[turn][1])
@@ -261,7 +304,37 @@ def _find_own_statements(text: str, asked: tuple[str, ...], before: str = "") ->
         label = "decision" if reply.settles else None
         return [Statement(reply.text, reply.text, 0, "", label, 0, write_reply(reply))]
     typed = "\n".join(text.split("\n")[: own.lines])
-    return [each for each in statements(typed) if own.hold(each.text)]
+    found = [each for each in statements(typed) if own.hold(each.text)]
+    if asked:
+        return found
+    known, probable = {each.core for each in found}, find_probable(text)
+    found += [
+        each._replace(text=each.text if probable.hold(each.text) else each.core, doubtful=True)
+        for each in statements(text)
+        if each.core not in known and probable.hold(each.core)
+    ]
+    return _complete_short(sorted(found, key=lambda each: (each.line, each.position)), before)
+
+
+def _complete_short(own: Sequence[Statement], before: str) -> list[Statement]:
+    """Add what a short rule or limit is about: the sentence before it, or the end of the agent's turn.
+
+    "I'll do it next week" gets the sentence before it, too.
+    """
+    found = []
+    for at, each in enumerate(own):
+        above = own[at - 1] if at else None
+        whole = each.text == each.core
+        short = whole and len(content_words(each.core)) < 2
+        limits = short and (RESTRICTS.holds(each.core) or STANDING.holds(each.core))
+        waits = whole and puts_off(each.core) and POINTS_BACK.holds(each.core)
+        if limits or (waits and len(content_words(each.core)) <= FEW_OF_TASK):
+            if above and above.doubtful == each.doubtful and content_words(above.core):
+                each = each._replace(text=f"{above.core} {each.core}")
+            elif limits and not above and (reply := point_at(each.core, before)):
+                each = each._replace(completed=write_reply(reply))
+        found.append(each)
+    return found
 
 
 def _list_telling(own: Sequence[Statement], speaker: str) -> list[int]:
@@ -292,6 +365,8 @@ def _grow(own: Sequence[Statement], at: int) -> str:
     after = own[at + 1] if own[at + 1 :] else None
     if after is None or after.line != own[at].line or _is_passing(after) or asks(after.core):
         return text
+    if after.doubtful != own[at].doubtful:
+        return text
     return text if len(text) + len(after.core) >= LONGEST_STATEMENT else f"{text} {after.core}"
 
 
@@ -304,6 +379,7 @@ def _is_informative(statement: Statement, speaker: str = "") -> bool:
         and ANNOUNCES_STEP.holds(statement.core)
         and not statement.core.endswith("?")
     )
+    idle = idle or (speaker == "user" and is_uninformative(statement.core))
     return statement.label != "none" and not idle and len(content_words(statement.text)) > 1
 
 
@@ -343,15 +419,25 @@ def _name_kind(
         return "none", 0.0
     if intent:
         return intent, max(chance**0.5, PLAIN_CHANCE)
-    return max(LASTING_KINDS, key=reading.kinds.__getitem__), chance**0.5
+    kind = max(LASTING_KINDS, key=reading.kinds.__getitem__)
+    if kind == "decision" and not _settles(statement):
+        return "none", 0.0
+    return kind, chance**0.5
+
+
+def _settles(statement: Statement) -> bool:
+    """Return True if an agent's decision says that it is one, why, or what over what; others report work or propose it."""
+    said = statement.label == "decision" or "decision" in _find_cued(statement.core)
+    return said or CHOOSES.holds(statement.text) or find_marked_reason(statement.text) is not None
 
 
 def _name_users_kind(each: PlacedStatement, reading: StatementReading) -> tuple[str, float]:
     """Return the kind of what a user says, if it lasts, and the probability that it does."""
     statement = each.statement
     text = statement.text
-    doubts = asks(text) and not REQUEST_AS_QUESTION.holds(text)
-    passing = doubts or is_tentative(statement.core) or CHANGED_MIND.holds(statement.core)
+    doubts = asks(text) and not (REQUEST_AS_QUESTION.holds(text) or PROPOSES.holds(text))
+    step = statement.label is None and ASKS_NEXT_STEP.holds(statement.completed)
+    passing = doubts or step or is_tentative(statement.core) or CHANGED_MIND.holds(statement.core)
     chance = 0.0 if passing else weigh_lasting(_make_form(each), reading, user=True)
     intent = "" if passing else find_intent(statement.core)
     if chance < USER_LASTS and not intent:
@@ -373,6 +459,7 @@ def _make_form(each: PlacedStatement) -> Form:
         statement.label,
         bool(statement.heading),
         each.speaker == "working",
+        statement.doubtful,
     )
 
 
@@ -400,6 +487,8 @@ def _name_waiting(each: PlacedStatement, reading: StatementReading) -> str | Non
     remains = names_remaining_work(statement.core) or NEEDS_DOING.holds(statement.core)
     reported = each.last and each.speaker == "assistant" and remains
     if reported or (not user and _defers(statement)):
+        return "todo"
+    if user and NEEDS_DOING.holds(statement.core) and not (each.replied or asks(statement.text)):
         return "todo"
     put_off = puts_off(statement.text)
     likeliest = _name_likeliest(statement, reading, put_off)

@@ -16,9 +16,18 @@ from bethink.ingest.effects import Weights, load_weights, log_odds
 from bethink.ingest.wording import count_telling_words
 from bethink.judge import STATEMENT_KINDS, StatementReading, asks
 from bethink.language.hedging import is_tentative
-from bethink.language.lasting import REPORTS_TROUBLE, RESTRICTS, STANDING, STATES_BEING
+from bethink.language.lasting import (
+    CHOOSES,
+    REPORTS_TROUBLE,
+    RESTRICTS,
+    STANDING,
+    STARTS_STEP,
+    STATES_BEING,
+)
+from bethink.language.pointing import SPEAKS_FOR_ONESELF
 from bethink.language.reasons import find_marked_reason
 from bethink.language.reports import DELIVERS
+from bethink.language.requests import ASKS_FOR_WORK
 from bethink.language.rules import binds, reports
 
 LASTING_WEIGHTS = Path(__file__).with_name("data") / "lasting.json"
@@ -35,6 +44,7 @@ class Form(NamedTuple):
     label: str | None = None  # the kind that a heading or a label announces
     heading: bool = False
     working: bool = False  # an assistant that goes on by itself
+    doubtful: bool = False  # in a user's turn: most likely the user's word, but not evidently
 
 
 def weigh_lasting(form: Form, reading: StatementReading, user: bool) -> float:
@@ -70,6 +80,12 @@ def collect_evidence(form: Form, reading: StatementReading) -> dict[str, float]:
         "labelled": float(form.label is not None),
         "below_heading": float(form.heading),
         "working": float(form.working),
+        "doubtful": float(form.doubtful),
+        "judge_open": log_odds(reading.open),
+        "chooses": float(CHOOSES.holds(text)),
+        "asks_for_work": float(ASKS_FOR_WORK.holds(text)),
+        "starts_step": float(STARTS_STEP.holds(text)),
+        "speaks_for_oneself": float(SPEAKS_FOR_ONESELF.holds(text)),
     }
 
 

@@ -28,6 +28,7 @@ from bethink.language.replies import (
     ASSENTS,
     IS_STEP,
     NAMES_POSITION,
+    OFFERS_CHOICE,
     PICKS_OPTION,
     RECOMMENDS,
 )
@@ -87,7 +88,7 @@ def complete(reply: str, before: str) -> Reply | None:
         return Reply(text, named)
     few = count_telling_words(text)
     if few < LITTLE and len(text.split()) <= 2 * LITTLE and (few < 2 or POINTS_BACK.holds(text)):
-        return _find_subject(text, end)
+        return point_at(text, end)
     return None
 
 
@@ -128,6 +129,15 @@ def _list_options(text: str) -> Iterator[tuple[str, str]]:
             words = found[2].partition(" |")[0].replace("**", "")
             option = prose(words) or [plain(words)]
             yield found[1].upper(), cut_text(option[0].strip(' "“”'), QUOTE_WIDTH, wide=1)
+
+
+def find_option_lines(text: str) -> frozenset[int]:
+    """Return the lines of a turn, from 0, that offer options among which its end asks to choose."""
+    end = text[-END_CHARACTERS:]
+    if not OFFERS_CHOICE.holds(" ".join(one for one in _last_sentences(end) if asks(one))):
+        return frozenset()
+    pattern, lines = compile_pattern(_OPTION), text.split("\n")
+    return frozenset(at for at, line in enumerate(lines) if pattern.match(line))
 
 
 def _drop_options(text: str) -> str:
@@ -180,7 +190,7 @@ def _with_subject(sentences: Sequence[str], at: int) -> str:
     return f"{sentences[at - 1]} {sentences[at]}" if at and points else sentences[at]
 
 
-def _find_subject(text: str, before: str) -> Reply | None:
+def point_at(text: str, before: str) -> Reply | None:
     """Return a reply with the sentence that shares most words with it, or the last."""
     sentences = _last_sentences(before)
     if not sentences:

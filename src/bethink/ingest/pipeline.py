@@ -243,7 +243,7 @@ def _list_texts(fresh: Sequence[Read], resectioned: Sequence[Memory]) -> list[st
 
 
 def _find_resectioned(read: Sequence[Read]) -> list[Memory]:
-    """Return the memories that are under another heading now: the heading is part of what is embedded."""
+    """Return the memories that are under another heading now: the heading is part of the embedded text."""
     return [
         one.stored.memory._replace(section=one.passage.section)
         for one in read

@@ -11,26 +11,31 @@ ticket, a mail, a log or code; a sentence that announces a text ("look at this:"
 can end in any words, so nothing behind it is believed. A statement in quotation marks, and one that is asked about ("Is that true?"),
 is nobody's claim.
 
-In doubt a text is pasted. It is kept with its turn all the same; it only does not count as the user's word.
+In doubt a text is pasted. It is kept with its turn all the same; it only does not count as the user's word. `find_probable` names the
+sentences that most likely were typed all the same: they may become memories, but with the trust of pasted text.
 
 `language/voices.toml` holds the words. This module knows no store, no judge and no other turns; its time is linear in the text.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from bethink.ingest.sentences import LIST_ITEM, find_noise, measure_width, plain, split_sentences
 from bethink.language import voices
+from bethink.language.layout import ANOTHER_AUTHOR
 from bethink.language.pattern import compile_pattern, fold_case
 from bethink.language.pointing import (
     POINTS_AT_ITSELF,
     POINTS_AT_PASTED,
     POINTS_AT_TEXT,
     POINTS_BELOW,
+    SPEAKS_OF_ONESELF,
 )
 from bethink.language.questions import ASKS_WITHIN, DOUBTS, IS_SOMEBODY_RIGHT
+from bethink.language.requests import PROPOSES
 
 READ_OWN_CHARACTERS = (
     20_000  # characters of a turn that are read; what begins later is not the user's word
@@ -49,32 +54,6 @@ WRAPPED = 55
 INTRODUCTION_WORDS = 10  # of a sentence that does no more than announce a text; by hand
 BEHIND_COLON = 3  # words behind a colon that can be a statement; by hand
 
-# The beginning of a line that shows another author, beside what is no prose at all (`sentences.find_noise`).
-_FOREIGN = (
-    r"\s*(?:"
-    r"#{1,6}\s|[=~_-]{2,}\s*$|--\s*$|\*\*[^*]+\*\*:?(?:\s|$)|__[^_]+__:?\s*$"  # headings, rules, signatures
-    r"|[*=~_#-]{3,}\s"  # banners
-    r"|//|/\*|\*/|\*\s\S.*\*/|<!--|\"\"\"|'''|;;|--\s\S|%%"  # comments
-    r"|[{}\[\]],?\s*$|[{\[]\s*[\"'{\[]"  # data
-    r"|[\"'][\w .-]{1,40}[\"']\s*:"
-    r"|(?:[*|\\/]\s?)*[0-9a-f]{7,40}\s|commit [0-9a-f]{7,40}\b"  # commits
-    r"|(?:feat|fix|chore|docs|refactor|perf|tests?|build|ci|style|revert)(?:\([^)\n]{1,40}\))?!?:\s"
-    r"|\[?[A-Z][A-Z0-9]{1,9}-\d+\]?\s*[:|–—-]|[A-Z][A-Z0-9]{1,9}-\d{2,}\s+[A-Z\u2e80-\U0003ffff]"  # tickets
-    r"|(?:issue|pr|pull request|ticket|bug|merge request)\s#?\d+\s*[:–—-]"
-    r"|[-*+•]\s+\[[ xX]\]\s|\+\s|.{0,200}\(#\d+\)\s*$|@\w+\s+[A-Z\u2e80-\U0003ffff]"  # boxes, added lines, titles of commits, marks
-    r"|\[?\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?:\s?[ap]m)?\]?(?:\s|$)"  # times and dates
-    r"|\[?\d{1,4}[./-]\d{1,2}[./-]\d{2,4}[,\sT]"
-    r"|@[\w.-]{2,30}[:,]?\s(?=.*:\s)|<@?[\w.-]{2,30}>\s|\(\w{2,20}\)\s[A-Z\u2e80-\U0003ffff]"  # people who chat
-    r"|\S{1,40}[\w.-]*@[\w.-]+[:~][^\s]*[$#%>]|[\w~/.-]{0,40}[$❯➜]\s"  # a shell
-    r"|\w+(?:,\w+)+\s*$|\d+,\w|\d{1,3}/\s|[$\w.\[\]-]+\s?=\s?\S"  # rows, numbers of a thread, assignments
-    r"|(?:closes|fixes|resolves|refs) #?\d+|(?:Closes|Fixes|Resolves|Refs) \S*#\d+"
-    r"|(?:def|class|func|function|fn|public|private|return|SELECT|INSERT)\s\S.{0,300}(?:[({;]|\):)\s{0,4}$"
-    r"|(?:const|let|var)\s\w+\s?=|(?:import|from)\s[\w.{}]+(?:\s(?:import|as)\s\S.*|;)?$"
-    r"|\[(?!Image)[^\]\n]{1,40}\]\s+\S|@?\w[\w.-]{0,20}(?: \w[\w.-]{0,20})?\s?[>|]\s"  # tags, people who chat
-    r"|Merge (?:pull request|branch|remote)|Sent from |Get Outlook|Begin forwarded"
-    r"|https?://\S+\s*$|https?://\S+\s+[A-Z\u2e80-\U0003ffff]|(?:Re|RE|Aw|AW|Fwd|FWD|Fw|FW|Wg|WG): "
-    r")"
-)
 _COMMAND = r"\s{0,8}/[\w:.-]{1,80}[ \t]{1,8}(?=\S)"  # a slash command in front of its arguments
 _LABEL = r"\s*[*_]{0,2}(\w[^\s:]*(?: [^\s:]+){0,3}?)\s?[*_]{0,2}[:：][*_]{0,2}(?:\s|$|(?<=：))"
 _SIGNED = r"[ \t.!?。][—–~-]{1,2} ?@?[A-Z][\w.-]{1,30}(?: [A-Z][\w.-]{1,30})?[ \t]{0,4}$"
@@ -147,6 +126,55 @@ def find_own(turn: str, asked: tuple[str, ...] = ()) -> OwnWords:
     return OwnWords("\n".join(own), lines[-1].number + 1 if lines else 0, whole)
 
 
+@lru_cache(maxsize=64)
+def find_probable(turn: str) -> OwnWords:
+    """Return the words of a turn that were most likely typed, although nothing proves it.
+
+    They are prose of some length without the structure of a text by another author, quote nobody and report nobody's words. Below such a
+    text, or a line that announces one, only sentences count in which the writer speaks of themselves; a turn that begins with one has none.
+    """
+    lines = turn[:READ_OWN_CHARACTERS].split("\n")
+    own: list[str] = []
+    behind = False  # a text by another author is above
+    width = read = 0
+    before = ""
+    first = next((at for at, line in enumerate(lines) if line.strip()), 0)
+    for at, (text, noise) in enumerate(zip(lines, find_noise(lines), strict=True)):
+        broken, before = _is_wrapped(before, text), text
+        if not text.strip():
+            continue
+        if noise or broken or _is_foreign(text):
+            if at == first and (noise or ANOTHER_AUTHOR.holds(text[:400])):
+                break  # all of it is by another author
+            behind = True
+            continue
+        item = compile_pattern(LIST_ITEM).match(text)
+        line = plain(item[2] if item else text)
+        width += measure_width(line)
+        read = at + 1
+        if width > LONG_WIDTH:
+            break
+        sentences = split_sentences(line)
+        if _names_another(line) or not (line[0].isalnum() or line[0] in "(@`\"'"):
+            behind = True
+            continue
+        quoted = _find_quotations(line)
+        for one in sentences:
+            oneself = SPEAKS_OF_ONESELF.holds(one)
+            foreign = (behind or _is_foreign_speech(one)) and not oneself
+            if not foreign and not any(_overlap(each, one) for each in quoted):
+                own.append(one)
+        listed = next((below for below in lines[at + 1 :] if below.strip()), "")
+        if not compile_pattern(LIST_ITEM).match(listed):
+            behind = behind or _introduces_text(sentences[-1:])
+    return OwnWords("\n".join(own), read)
+
+
+def _introduces_text(last: Sequence[str]) -> bool:
+    """Return True if the last sentence of a line announces a text below it: "This was the error:"."""
+    return any(one.rstrip().endswith((":", "：")) and _introduces(fold_case(one)) for one in last)
+
+
 def _read_answers(turn: str, asked: tuple[str, ...]) -> OwnWords:
     """Return the answers to an agent's questions, with the questions: they say what "Both" means.
 
@@ -207,7 +235,7 @@ def _read_lines(turn: str) -> tuple[list[Line], str]:
 def _is_foreign(line: str) -> bool:
     """Return True for a line with the structure of a document, a chat, a ticket, a mail, a log or code."""
     head = line[:400]
-    if compile_pattern(_FOREIGN).match(head):
+    if ANOTHER_AUTHOR.holds(head):
         return True
     if voices.STAMPED_LINE.holds(head) and not speaks(head):
         return True
@@ -280,10 +308,8 @@ def _read_line(line: Line, alone: bool, followed: bool) -> ReadLine:
     text = plain(line.text)
     folded = fold_case(text)
     sentences = split_sentences(text)
-    signed = compile_pattern(_SIGNED).search(text) or compile_pattern(_ATTRIBUTED).search(text)
-    another = voices.NAMES_SOURCE.holds(folded) or voices.ANOTHER_PERSON.holds(folded)
     points = not alone and POINTS_AT_PASTED.holds(folded)
-    if points or signed or another:
+    if points or _names_another(text):
         return ReadLine([], sentences, disowns=True, ends=True)
     quoted = _find_quotations(text)
     own: list[str] = []
@@ -300,6 +326,13 @@ def _read_line(line: Line, alone: bool, followed: bool) -> ReadLine:
         elif not _claims_by_question(sentence):
             own.append(sentence)
     return ReadLine(own, sentences, foreign=foreign)
+
+
+def _names_another(text: str) -> bool:
+    """Return True for a line that is signed, or names its source or another person."""
+    folded = fold_case(text)
+    signed = compile_pattern(_SIGNED).search(text) or compile_pattern(_ATTRIBUTED).search(text)
+    return bool(signed or voices.NAMES_SOURCE.holds(folded) or voices.ANOTHER_PERSON.holds(folded))
 
 
 def _find_quotations(text: str) -> list[str]:
@@ -413,7 +446,8 @@ def _introduces(words: str) -> bool:
 
 def _claims_by_question(sentence: str) -> bool:
     """Return True for a statement with a question mark: "We use X now?"."""
-    return sentence.rstrip().endswith(("?", "？")) and not asks(sentence)
+    asked = sentence.rstrip().endswith(("?", "？"))
+    return asked and not asks(sentence) and not PROPOSES.holds(fold_case(sentence))
 
 
 def asks(sentence: str) -> bool:

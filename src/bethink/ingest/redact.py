@@ -111,7 +111,7 @@ def redact_name(name: str) -> str:
 
 
 def remove_marks(text: str) -> str:
-    """A text without the marks of what was taken out: they do not tell what stood there."""
+    """A text without the marks of removed parts, which do not show what was there."""
     return _marker().sub(" ", text)
 
 

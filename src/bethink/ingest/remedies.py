@@ -126,7 +126,7 @@ def _follow_threads(
 
 
 def redact_event(event: ToolEvent) -> ToolEvent:
-    """An event as it may be kept. It comes before reading, which may tear a `<private>` apart."""
+    """Redact an event before anything is read from it: a part of a command may tear a `<private>` apart."""
     return event._replace(
         command=redact(event.command).text,
         output=redact(event.output).text,

@@ -13,15 +13,18 @@ from bethink.language.openers import LOOSE_CONNECTIVE
 from bethink.language.pattern import compile_pattern
 from bethink.language.pointing import OFFER_POINTS_BACK
 from bethink.language.reports import (
+    ANNOUNCES_LATER,
     ANNOUNCES_STEP,
     CAVEAT,
     HANDS_COMMANDS,
     REPORTS_WORK,
     SAYS_ALL_PASS,
+    SPEAKS_TO_USER,
     STATES_NOTHING,
     WORK_UNDER_WAY,
 )
 from bethink.language.waiting import (
+    MAY_DO,
     NEXT_OR_OFFER,
     NEXT_OR_REMAINING,
     OFFERS_ANY_HELP,
@@ -32,10 +35,11 @@ END_CHARACTERS = 6_000  # end of a long answer that is read: set by hand
 MOST_REPORTED = 2  # sentences of each sort that a report keeps
 MOST_LEFT = 4
 MOST_COMMANDS = 3
-SENTENCE = 4  # words before an offer that say what it is about
-# Sentences of the last answer and of each one before it, and the first sentences among which they are looked for. By hand, on the
-# answers of 12 sessions: an answer begins with what it comes to.
-MOST_OF_LAST, MOST_OF_OTHERS, BEGINNING = 3, 1, 8
+ABOUT_WORDS = 4  # words before an offer that say what it is about; by hand
+# Sentences of the last answer, and the first sentences among which they are looked for. By hand, on the answers of 12 sessions: an answer
+# begins with what it comes to.
+MOST_OF_LAST, BEGINNING = 3, 8
+OUTCOME_BEGINS = 24  # characters of a sentence before it reports work; by hand
 
 
 class Report(NamedTuple):
@@ -56,26 +60,46 @@ def _list_answers(turns: Sequence[tuple[str, str]]) -> list[str]:
     return [text for (role, text), (next_role, _) in pairs if role != "user" == next_role]
 
 
-def find_headlines(turns: Sequence[tuple[str, str]], most: int) -> list[str]:
-    """Return how the answers begin: more sentences of the last one, then one of each before it."""
-    found: list[str] = []
-    for answer in _list_answers(turns)[:most]:
+_INSIGHT = "★ Insight ─"  # begins a box with an aside that explains
+
+
+def _drop_asides(text: str) -> str:
+    """Drop the boxes in which an agent explains something beside its work."""
+    before, *boxes = text.split(_INSIGHT)
+    kept = [before]
+    for box in boxes:
+        end = compile_pattern(r"\n`?─{8,200}`?").search(box)
+        kept.append(box[end.end() :] if end else _INSIGHT + box)
+    return "".join(kept)
+
+
+def find_headlines(turns: Sequence[tuple[str, str]]) -> list[str]:
+    """Return how the last answer begins, sentences that report work first."""
+    for answer in map(_drop_asides, _list_answers(turns)[:1]):
         # A paragraph makes sense alone; an item of a list often needs its heading.
         sentences = [*prose(answer, lists=False)[:BEGINNING], *prose(answer)[:BEGINNING]]
         telling = [*filter(_is_headline, dict.fromkeys(sentences))]
-        if found:  # what was explained on the way is not what was done
-            telling = [one for one in telling if REPORTS_WORK.holds(one)][:MOST_OF_OTHERS]
         # What is said of the checks of a server is seen nowhere else.
-        checked = [] if found else [*filter(SAYS_ALL_PASS.holds, telling)][:1]
-        found += list(dict.fromkeys([*telling[:MOST_OF_LAST], *checked]))
-    bare = (one.removeprefix("Done: ").removeprefix("Done — ") for one in found)
-    return [LOOSE_CONNECTIVE.sub("", one) for one in bare]
+        checked = [*filter(SAYS_ALL_PASS.holds, telling)][:1]
+        telling.sort(key=lambda one: not reports_outcome(one))
+        found = list(dict.fromkeys([*telling[:MOST_OF_LAST], *checked]))
+        bare = (one.removeprefix("Done: ").removeprefix("Done — ") for one in found)
+        return [LOOSE_CONNECTIVE.sub("", one) for one in bare]
+    return []
+
+
+def reports_outcome(sentence: str) -> bool:
+    """Return True if a sentence begins by reporting work."""
+    found = REPORTS_WORK.find(sentence)
+    begins = found is not None and found.start() < OUTCOME_BEGINS
+    return begins and not ANNOUNCES_LATER.holds(sentence)
 
 
 def _is_headline(sentence: str) -> bool:
     """Return True for a statement that says something and announces nothing."""
-    leads_in = sentence.endswith(":") and not compile_pattern(r"#\d").search(sentence)
-    passing = ANNOUNCES_STEP.holds(sentence) or leads_in
+    named = compile_pattern(r"#\d").search(sentence) or reports_outcome(sentence)
+    leads_in = sentence.endswith(":") and not named
+    passing = ANNOUNCES_STEP.holds(sentence) or SPEAKS_TO_USER.holds(sentence) or leads_in
     return is_statement(sentence) and not passing and not _find_remaining(sentence)
 
 
@@ -94,8 +118,17 @@ def read_report(text: str) -> Report:
             done.append(drop_dangling(work.rstrip(":")))
     listed = [one.core for one in statements(text) if one.label == "todo"]
     left = [*find_commands(text), *left]
-    left = [LOOSE_CONNECTIVE.sub("", one) for one in listed or left]
+    left = [LOOSE_CONNECTIVE.sub("", one) for one in listed or left or _find_offer(text)]
     return Report(done[:MOST_REPORTED], left[:MOST_LEFT])
+
+
+def _find_offer(text: str) -> list[str]:
+    """Return the last step that the end of an answer offers: "If you want, I can …"."""
+    for sentence in reversed(prose(_take_end(text))[-MOST_LEFT:]):
+        offer = MAY_DO.find(sentence)
+        if offer:
+            return [f"offered: {sentence[offer.start(1) : offer.end(1)]}"]
+    return []
 
 
 def find_commands(text: str) -> list[str]:
@@ -116,7 +149,7 @@ def _find_remaining(sentence: str) -> str:
         rest = sentence[later.start(later.lastindex or 0) :].rstrip("?")
         about = sentence[: later.start()].strip(" ,;—–-")
         idle = OFFERS_ANY_HELP.holds(rest)
-        return "" if idle else f"{about}: {rest}" if len(about.split()) >= SENTENCE else rest
+        return "" if idle else f"{about}: {rest}" if len(about.split()) >= ABOUT_WORDS else rest
     if CAVEAT.holds(sentence):
         return sentence
     clauses = compile_pattern(r"\s[–—-]\s|; ").split(sentence)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from bethink.ingest.commands import PROGRAMS, name_family, name_job, name_program, split_line
 from bethink.language.rules import (
+    BEFORE_A_TOOL,
     FORBIDDEN,
     IN_FOLDER,
     IS_FORBIDDEN,
@@ -71,9 +72,6 @@ _FOLDER = compile_late(r"(?<![\w/.:@*-])((?:[\w.@-]{1,60}/){1,8})(?![\w*.])")
 _NAMED_FOLDER = compile_late(r"(?<![\w/.:@*-])((?:[\w-]{1,60}/){1,8}[\w-]{1,60})(?![\w/.*])")
 _GLOB = compile_late(r"(?<![\w/])(?:[\w.-]{1,60}/){0,8}\*{1,2}(?:/\*)?\.[\w.]{1,40}(?<!\.)")
 _OPTION = compile_late(r"(?<![\w-])--[a-z][a-z-]{2,30}(?![\w=])")
-_USED = compile_late(
-    r"(?:^|\b(?:use|using|run|running|call|with|no|not|than|of|over|old|never|avoid|the)) $"
-)
 # Titles, messages and bodies in a command: what they speak of is not what the command works on.
 _PROSE = compile_late(r"'[^'\s]{0,200}\s[^']{0,8000}'|\"[^\"\s]{0,200}\s[^\"]{0,8000}\"")
 _CODE = compile_late(r"`([^`\n]{2,200})`")
@@ -182,8 +180,7 @@ def _name_commands(text: str) -> tuple[list[str], list[tuple[str, ...]]]:
     for match in _PLAIN.finditer(plain):
         program, verb = match[1], match[2] or ""
         used = (
-            _USED.search(plain[: match.start()].lower() or " ")
-            or not plain[: match.start()].strip()
+            BEFORE_A_TOOL.holds(plain[: match.start()] or " ") or not plain[: match.start()].strip()
         )
         if program in PROGRAMS and (program not in _WORDS or used):
             commands.append(f"{program} {verb}" if verb in _VERBS else program)

@@ -16,6 +16,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from bethink.language.layout import NO_PROSE
 from bethink.language.pattern import compile_pattern, fold_case
 from bethink.language.pointing import OPENS_POINTING_BACK
 from bethink.language.topics import MOVES_ON
@@ -45,21 +46,6 @@ _LABELLED = (
     r"\s*(?:(?:\*\*|__)([A-Za-z][^*_\n:]{1,40}?)(?::\s?(?:\*\*|__)|(?:\*\*|__)\s?(?::|[-–—]\s))"
     r"|([A-Za-z][A-Za-z' ;-]{1,30}?)(?::|\s[–—])(?=\s)|\[([A-Za-z-]{3,20})\](?=\s))\s*\S"
 )
-_NOISE = (
-    r"\s*(?:"
-    r">(?!=)|\|.*\||[|:+=_*-]{3,}\s*$|[│├└┌┐┘┤┬┴┼─═║╔╚╠⏺⎿]"  # quotations, tables, rules, boxes
-    r"|\$ \S|❯|>>> |#!|%\s\w+ "  # a shell
-    r"|diff --git |index [0-9a-f]{6,}|@@ |\+\+\+ |--- [ab]/|[+-](?=[^\s+-])(?!\d+(?:[.,]\d+)?\s?%).*[;{}()=<>]"  # a diff
-    r"|[-dl][rwxsStT-]{9}[\s.+@]|total \d+$"  # a listing
-    r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?\d{1,2}:\d\d:\d\d|\d{10,13}[.\s]"  # logs
-    r"|\[?(?:INFO|DEBUG|WARN|WARNING|ERROR|TRACE|FATAL|CRITICAL)\]?[\s:|]|\[\w{0,20}[:./\d][\w:./-]{0,30}\] (?!\()|npm (?:ERR|WARN)|error\[E\d+\]|=+ "
-    r"|at \S{1,300} ?\(.{0,300}\)\s*$|at \S{1,300}:\d+|File \".{1,300}\", line \d+|Traceback \(most recent|goroutine \d+|\.{3} \d+ more"
-    r"|Caused by: |(?:--- )?(?:PASS|FAIL|ok|SKIP|RUN|===)[:\s]+\S*(?:/|\.|_|\()"  # traces and test runs
-    r"|</?[A-Za-z][\w:.-]{0,60}(?:\s[^<>\n]{0,300})?>"  # markup
-    r"|!?\[[^\]\n]{0,200}\]\([^)\s]{0,600}\)\s*$|https?://\S+\s*$|[\w./\\~@-]{1,300}(?:/|\.\w{1,8})(?::\d+)*\s*$"  # links and paths
-    r"|\[Request interrupted|\[Image"
-    r")"
-)
 TRANSITION_WORDS = 14  # who says more in the same sentence may say something worth keeping; by hand
 ROW_WORDS = 4  # of a cell that says something by itself; a shorter one is a name; by hand
 _STOP = r"[.!?。！？](?:(?<=[.!?])[.!?]{0,10}[\"'”’)\]*_]{0,4}(?=\s)|(?<=[。！？])[。！？]{0,10})"
@@ -77,6 +63,7 @@ class Statement(NamedTuple):
     label: str | None = None
     position: int = 0
     completed: str = ""  # a reply with what it answers; the rest says only what the user said
+    doubtful: bool = False  # in a user's turn: most likely the user's word, but not evidently
 
 
 class ProseBlock(NamedTuple):
@@ -123,7 +110,7 @@ def find_noise(lines: list[str]) -> Iterator[bool]:
         yield (
             bool(fence or mark or diff)
             or len(line) > LONGEST_PROSE_LINE
-            or compile_pattern(_NOISE).match(line) is not None
+            or NO_PROSE.holds(line)
             or _is_code(line, before)
         )
         if mark and not fence:

@@ -28,6 +28,7 @@ from bethink.language.pointing import EXPLAINED_PICK, PICK, TAKES_OFFER_UP
 from bethink.language.questions import AGENT_ASKS_CHOICE
 from bethink.language.reports import ANNOUNCES_STEP
 from bethink.language.requests import ASKS_FOR_WORK, HANDED_PLAN
+from bethink.language.topics import ANNOUNCES_TOPIC
 from bethink.language.vocabulary import phrases
 
 Turns = Sequence[tuple[str, str]]  # role and text of each
@@ -184,6 +185,9 @@ def strip_politeness(request: str) -> str:
     text = request.lstrip(" \"'“”‘’,:;!?¿¡–—*_")
     polite = POLITENESS.find(text)
     rest = text[polite.end() :] if polite else text
+    lead = compile_pattern(r"[^:.;?!]{2,40}:\s+(?=\S+ \S)").match(rest)
+    if lead and ANNOUNCES_TOPIC.holds(lead[0]):
+        rest = rest[lead.end() :]  # "now to something else: …"
     picked = EXPLAINED_PICK.find(rest)
     if picked:
         addition = picked[2] or ""

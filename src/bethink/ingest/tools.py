@@ -11,13 +11,14 @@ import posixpath
 import re
 from collections.abc import Callable, Mapping
 
-from bethink.agents.base import is_kept
+from bethink.agents.work import is_kept
 from bethink.model import ToolEvent
 from bethink.text import blake2b, compile_late
 
 MISSING_FILE, EDIT_CONFLICT, TOOL_CALL = "missing file", "edit conflict", "tool call"
 TOOL_KINDS = (MISSING_FILE, EDIT_CONFLICT, TOOL_CALL)
 NEAR = 6  # calls behind a failure among which another call counts as its correction; by hand
+IS_AT = "it is at `{}`"  # the fix of a missing file
 _VALUE = 80  # characters of an argument that can be named
 _PATHS = ("file_path", "filePath", "path", "absolute_path", "target_file", "notebook_path")
 _IS_MISSING = compile_late(
@@ -27,7 +28,7 @@ _IS_CONFLICT = compile_late(
     r"string to replace not found|old_?string|no match|not found in (?:the )?file|matches of the string|failed to apply|could not find the|0 occurrences",
     re.IGNORECASE,
 )
-# Refusals that the next call mends by itself, or that are nobody's mistake.
+# Refusals that the next call fixes by itself, or that are no mistake.
 _PASSING = compile_late(
     r"not been read|modified since|unexpectedly modified|exceeds|too large|interrupted|timed out|cancel|denied|permission|rejected|rate limit|no changes",
     re.IGNORECASE,
@@ -78,6 +79,12 @@ def find_path(call: str) -> str:
     return next((arguments[name] for name in _PATHS if name in arguments), "")
 
 
+def find_place(fix: str) -> str:
+    """Return the path that a fix gives for a missing file, or an empty text."""
+    before, after = IS_AT.split("{}")
+    return fix.removeprefix(before).removesuffix(after) if fix.startswith(before) else ""
+
+
 def find_tool_fix(kind: str, failed: str, error: str, event: ToolEvent) -> str | None:
     """Return the fix that a passing call shows; '' if it is over without one, None if it is not over."""
     call = describe_call(event)
@@ -86,7 +93,7 @@ def find_tool_fix(kind: str, failed: str, error: str, event: ToolEvent) -> str |
         found = find_path(call) or event.file
         if found.startswith("/") or not found or not _may_be(path, found):
             return None
-        return f"it is at `{found}`" if found != path else ""
+        return IS_AT.format(found) if found != path else ""
     if kind == EDIT_CONFLICT:
         if not event.changes or find_path(call) != path:
             return None
@@ -97,7 +104,7 @@ def find_tool_fix(kind: str, failed: str, error: str, event: ToolEvent) -> str |
 
 
 def _may_be(missing: str, found: str) -> bool:
-    """Return True for a file of the same name, or `config/index.ts` for `config.ts`."""
+    """Return True for a file of the same name, or the main file of such a folder: `config/index.ts`."""
     stem, *_ = posixpath.basename(missing).partition(".")
     folder, name = posixpath.split(found)
     main = name.partition(".")[0] in ("index", "mod", "lib", "main", "__init__")

@@ -13,11 +13,13 @@ from bethink.model import Change, Event, Memory, Relation, is_agent
 from bethink.store.base import Store
 from bethink.store.places import content_hash, embedded_text
 from bethink.store.rows import SETTABLE, from_history
+from bethink.store.transfer import sign_actor
 
 UNDO = "undo"  # the action in the history
 _SKIPPED = ("repeat", "keep")  # only record another wording
 _FIRST, _LARGEST = 500, 100_000  # events to look through; a bound
 _RELATIONS = ("supersedes", "answers", "may_replace", "contradicts")  # that a new note brings
+_BACKGROUND = "hook"  # the actor of what runs beside an agent: it is nobody's own change
 
 
 class Step(NamedTuple):
@@ -34,9 +36,10 @@ class _Recorded(NamedTuple):
 
 
 class LastChange(NamedTuple):
-    """The newest change that is not undone yet."""
+    """The caller's newest change that is not undone yet."""
 
     events: tuple[_Recorded, ...]  # newest first
+    actor: str  # the caller, as the history names it
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -49,17 +52,18 @@ class Undo(NamedTuple):
     steps: tuple[Step, ...]
     changes: tuple[Change, ...]
     unrelate: tuple[Relation, ...]
+    relate: tuple[Relation, ...]
     reworded: tuple[Memory, ...]  # memories with their former text, which need a vector
+    unchanged: tuple[tuple[str, datetime], ...]  # when each was last changed: not again meanwhile
 
 
-def find_last_change(
-    store: Store, scopes: Sequence[str], actor: str, is_person: bool
-) -> LastChange:
-    """Find the caller's last change: a person's, or that of one agent."""
+def find_last_change(store: Store, scopes: Sequence[str], actor: str) -> LastChange:
+    """Find the caller's last change, not one by another person, an agent or the worker."""
+    own = sign_actor(actor, getattr(store, "person", ""))
     limit = _FIRST
     while True:
-        found = store.list_events(scopes, limit)
-        groups = _group([_Recorded(*one) for one in found], is_person, actor)
+        found = store.list_events(scopes, own, limit)
+        groups = _group([_Recorded(*one) for one in found])
         # The last group may go on beyond what was read.
         complete = groups if len(found) < limit else groups[:-1]
         if (last := _skip_undone(complete)) or len(found) < limit or limit >= _LARGEST:
@@ -70,19 +74,13 @@ def find_last_change(
             "There is no change to undo.",
             "`bethink history ID` lists the versions of a memory; `bethink restore ID --to N` brings one back.",
         )
-    return LastChange(tuple(last))
+    return LastChange(tuple(last), own)
 
 
-def _group(found: Sequence[_Recorded], is_person: bool, actor: str) -> list[tuple[_Recorded, ...]]:
-    """Return the events of each change by this caller, newest first."""
-    own = [
-        one
-        for one in found
-        if (not is_agent(one.event.actor) if is_person else one.event.actor == actor)
-        and one.event.action not in _SKIPPED
-    ]
-    parts = groupby(own, key=lambda one: (one.event.at, one.event.actor))
-    return [tuple(members) for _, members in parts]
+def _group(found: Sequence[_Recorded]) -> list[tuple[_Recorded, ...]]:
+    """Return the events of each change, newest first."""
+    own = [one for one in found if one.event.action not in _SKIPPED]
+    return [tuple(members) for _, members in groupby(own, key=lambda one: one.event.at)]
 
 
 def _skip_undone(groups: Sequence[tuple[_Recorded, ...]]) -> tuple[_Recorded, ...]:
@@ -101,17 +99,22 @@ def _skip_undone(groups: Sequence[tuple[_Recorded, ...]]) -> tuple[_Recorded, ..
 def plan(store: Store, change: LastChange, now: datetime) -> Undo:
     """Return what writes the values that the change replaced."""
     known = {one.id: one for one in store.get(change.ids)}
+    unchanged = tuple((one.id, one.updated_at) for one in known.values())
+    related = store.relations(change.ids)
     steps: list[Step] = []
     changes: list[Change] = []
     gone: list[Relation] = []
+    back: list[Relation] = []
     reworded: dict[str, Memory] = {}
     for id, event in change.events:
         one = known[id]
-        _refuse_changed(store, one, event, change)
+        _refuse_changed(store, one, event, change.actor)
         fields = _find_former(one, event, now)
         if event.action == "add":
-            own = (relation for relation in store.relations([id]) if relation.source == id)
-            gone += (relation for relation in own if relation.type in _RELATIONS)
+            gone += (one for one in related if one.source == id and one.type in _RELATIONS)
+        gone += _find_brought(id, event, related)
+        if was := event.before.get("superseded_by"):
+            back.append(Relation(was, id, "supersedes"))
         if not fields:
             continue
         former = one._replace(**{name: fields[name] for name in fields.keys() & set(one._fields)})
@@ -120,25 +123,57 @@ def plan(store: Store, change: LastChange, now: datetime) -> Undo:
         known[id] = former
         changes.append(Change(id, UNDO, fields))
         steps.append(Step(one, event.action, _describe(event)))
-    return Undo(tuple(reversed(steps)), tuple(changes), tuple(gone), tuple(reworded.values()))
+    return Undo(
+        tuple(reversed(steps)),
+        tuple(changes),
+        tuple(dict.fromkeys(gone)),
+        tuple(back),
+        tuple(reworded.values()),
+        unchanged,
+    )
 
 
-def _refuse_changed(store: Store, one: Memory, event: Event, change: LastChange) -> None:
-    """Refuse to overwrite what another caller changed since."""
-    own = {recorded.event.number for recorded in change.events}
-    later = [
-        other
-        for other in store.history(one.id)
-        if other.number > event.number
-        and other.number not in own
-        and other.action not in (UNDO, *_SKIPPED)
-        and other.after.keys() & (event.after.keys() or {"deleted_at"})
+def _find_brought(id: str, event: Event, related: Sequence[Relation]) -> list[Relation]:
+    """Return the relations of a change that replaced or closed a memory: they would do it again."""
+    to = [one for one in related if one.target == id]
+    by = event.after.get("superseded_by")
+    replaced = [one for one in to if by and one.source == by and one.type == "supersedes"]
+    closed = [
+        one
+        for one in to
+        if event.after.get("answered") and one.type == "answers" and one.created_at == event.at
     ]
-    if later and event.action != "add":
+    return replaced + closed
+
+
+def _refuse_changed(store: Store, one: Memory, event: Event, actor: str) -> None:
+    """Refuse to overwrite what was changed since, and to remove what another person changed."""
+    later = [other for other in store.history(one.id) if other.number > event.number]
+    if event.action == "add":
+        others = [other for other in later if _is_another_person(other, actor)]
+    elif all(_has_value(one, name, value) for name, value in event.after.items()):
+        others = []
+    else:
+        others = [other for other in later if other.after.keys() & event.after.keys()]
+    if others:
         raise InvalidInput(
-            f"The memory {one.id} was changed again since, by {later[-1].actor}.",
+            f"The memory {one.id} was changed again since, by {others[-1].actor}.",
             f"`bethink history {one.id}` lists its versions; `bethink restore {one.id} --to N` brings one back.",
         )
+
+
+def _is_another_person(event: Event, actor: str) -> bool:
+    is_background = event.actor.partition(":")[0].partition(" ")[0] == _BACKGROUND
+    known = event.actor == actor or event.action in _SKIPPED
+    return not (known or is_background or is_agent(event.actor))
+
+
+def _has_value(one: Memory, name: str, value: object) -> bool:
+    """Return True if a field still has the value that a change gave it."""
+    if name not in one._fields:
+        return True
+    now, then = getattr(one, name), from_history(name, value)
+    return set(now) == set(then) if name == "entities" else now == then
 
 
 def _find_former(one: Memory, event: Event, now: datetime) -> dict[str, Any]:

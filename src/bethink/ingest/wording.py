@@ -40,7 +40,7 @@ _FILLING = _AUXILIARIES | frozenset(
 _TURNING = frozenset(
     "after although before but except however if instead nor once only or otherwise rather though unless until when whenever while without".split()
 )
-# Words that say when or where: two statements of which one has them and the other has not speak of different things.
+# Words that say when or where: two statements of which has them and the other has not are about different things.
 _PLACED = frozenset("was were outside inside".split())
 # Stop words that make a difference if one is exchanged for another.
 _TELLING = frozenset(
@@ -381,7 +381,10 @@ def is_correction(new: str, old: str) -> bool:
         or len(mine) > 4 * LONGEST_IDENTIFIER
     ):
         return False
-    return SequenceMatcher(None, mine, theirs, autojunk=False).ratio() >= 0.95
+    matcher = SequenceMatcher(None, mine, theirs, autojunk=False)
+    # The first two are never below the third, and much faster.
+    ratios = (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio)
+    return all(ratio() >= 0.95 for ratio in ratios)
 
 
 def makes_one_claim(text: str) -> bool:
@@ -465,7 +468,7 @@ def other_tickets(one: str, other: str) -> bool:
 
 
 def other_part(one: str, other: str) -> bool:
-    """Return True if two statements speak of different parts of a system, such as frontend and backend."""
+    """Return True if two statements are about different parts of a system, such as frontend and backend."""
     texts = [set(re.findall(r"[a-z]+", text.lower())) for text in (one, other)]
     for parts in _COUNTERPARTS:
         here, there = ({parts[word] for word in words & parts.keys()} for words in texts)

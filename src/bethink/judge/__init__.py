@@ -21,11 +21,14 @@ import threading
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.config import data_directory
 from bethink.embed.base import open_session, open_tokenizer
 from bethink.errors import JudgeError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 RELATED = ("replaces", "same", "refines", "contradicts", "answers", "completes", "unrelated")
 # Kinds of a statement of a conversation.
@@ -116,8 +119,6 @@ class Judge:
 
     def _run(self, pairs: Pairs, heads: Sequence[str]) -> list[Any]:
         """Return the logits of some heads for each pair. All heads belong to the same file."""
-        from concurrent.futures import ThreadPoolExecutor
-
         import numpy as np
 
         words, layers = (
@@ -138,8 +139,13 @@ class Judge:
             found = layers.run(list(heads), {"words": read, "present": present})
             return [part[0] for part in found]
 
-        with ThreadPoolExecutor(min(self._threads, len(pairs))) as workers:
-            return list(workers.map(ask, pairs))
+        return [ask(pairs[0])] if len(pairs) == 1 else list(self._workers.map(ask, pairs))
+
+    @cached_property
+    def _workers(self) -> Executor:
+        from concurrent.futures import ThreadPoolExecutor
+
+        return ThreadPoolExecutor(self._threads, thread_name_prefix="bethink-judge")
 
     @cached_property
     def _tokenizer(self) -> Any:

@@ -8,6 +8,7 @@ authentication (bench/LOG.md, 2026-11-16).
 import re
 from typing import NamedTuple
 
+from bethink.language.openers import CONNECTIVES, FILLERS, PRAISE, YES
 from bethink.language.pattern import Pattern
 
 _FLAGS = re.IGNORECASE | re.MULTILINE
@@ -15,8 +16,8 @@ _FLAGS = re.IGNORECASE | re.MULTILINE
 
 # Politeness and connectives before a request.
 _ASKING = (
-    r"\W{0,8}(?:(?:please|ok|okay|now|then|so|and|great|good|nice|cool|perfect|thanks|alright|yes|yep|can you|could you|would you|will you|let's|lets|go ahead and"
-    r"|you can|i want you to|just|also|finally)[ ,.!:;-]{1,3}){0,5}"
+    rf"\W{{0,8}}(?:(?:{YES}|{PRAISE}|{FILLERS}|{CONNECTIVES}|can you|could you|would you|will you|let's|lets|go ahead and|you can|i want you to|just)"
+    r"[ ,.!:;-]{1,3}){0,5}"
 )
 
 

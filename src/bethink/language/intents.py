@@ -43,9 +43,13 @@ NAMES_FIX = Pattern(
 )
 NEEDS_DOING = Pattern(
     "says what needs doing",
-    rf"{LEAD}(?:(?:we|you) )?(?:still |also )?needs? to (?!see|check|look|understand|find|know|read|be\b)\w{{3,}}",
+    rf"{LEAD}(?:(?:we|you) )?(?:(?:still |also )?needs? to (?!see|check|look|understand|find|know|read|be\b)\w{{3,}}|still needs? (?:the|a|an|some|more) \w)",
     start=True,
-    matches=("Need to implement the fail-safe", "We still need to write the range test"),
+    matches=(
+        "Need to implement the fail-safe",
+        "We still need to write the range test",
+        "We still need the range test",
+    ),
     rejects=("I need to look at the log", "There is no need to rush"),
 )
 CONFIRMS_MENDED = Pattern(
@@ -55,6 +59,20 @@ CONFIRMS_MENDED = Pattern(
     start=True,
     matches=("That fixed it, thanks", "It works now!", "works"),
     rejects=("It works only on Linux", "the fix does not work"),
+)
+ACKNOWLEDGES = Pattern(
+    "a user takes an answer as one",
+    r"\W{0,4}(?:(?:ah|oh|ok(?:ay)?|great|perfect)[\s,.!]{1,3}){0,2}(?:thanks?|thank you|thx|cool|nice|great|perfect|got it|i see|good to know|understood|that (?:helps|explains)"
+    r"|danke|merci|gracias|obrigad[oa]|спасибо|谢谢|ありがとう)(?!\w)",
+    start=True,
+    matches=("cool. and how do I stop it?", "Ok, thanks", "got it", "Danke!"),
+    rejects=("thankfully it failed", "No", "That is not what I asked"),
+)
+ASKS_AMOUNT = Pattern(
+    "asks how much, how far, how long or when",
+    r"\bhow (?:far|long|much|many|big|large|fast|often|high|old|deep|wide)\b|\b(?:what|which) (?:version|port|number)\b",
+    matches=("How far does it reach?", "which port do we use?"),
+    rejects=("How does it work?",),
 )
 LEAVES_OPEN = Pattern(
     "an answer that leaves its question open",

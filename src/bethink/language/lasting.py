@@ -23,13 +23,18 @@ STATES_BEING = Pattern(
 STANDING = Pattern(
     "holds every time, not only now",
     r"\b(?:always|never|from now on|going forward|in (?:the )?future|as a rule|standing (?:item|order|rule)|whenever|(?:every|each|any) time|next time (?:you|we)|for (?:future )?reference"
-    r"|(?:at|on|in|for|before|after|with) (?:the \w+ of )?(?:every|each)|keep (?:this |that |it )?in mind|(?:code|new) standard)\b",
+    r"|(?:at|on|in|for|before|after|with) (?:the \w+ of )?(?:every|each)|keep (?:this |that |it )?in mind|(?:code|new) standard"
+    r"|ab (?:jetzt|sofort)|von nun an|künftig|in zukunft|immer(?! noch)|niemals|jedes mal|désormais|dorénavant|à l'avenir|toujours|à chaque fois"
+    r"|(?:de|a partir de) (?:ahora|agora)(?: en adelante| em diante)?|siempre|sempre|nunca|cada vez|впредь|всегда|никогда|каждый раз)\b"
+    r"|今後|必ず|常に|毎回|(?:从|自)(?:现在|今)(?:起|开始)|以后(?:都|请)|总是|一律|每次",
     matches=(
         "Never open PRs against release",
         "At the start of every new session, ask",
         "Next time you push, wait",
+        "Ab jetzt bitte alles auf Englisch",
+        "今後は必ずテストを書いて",
     ),
-    rejects=("Next time the tests run", "Open a PR"),
+    rejects=("Next time the tests run", "Open a PR", "Es geht immer noch nicht"),
 )
 CHOOSES = Pattern(
     "chooses between things, or limits one",
@@ -38,6 +43,22 @@ CHOOSES = Pattern(
     matches=("Use Valkey instead of Redis", "Only owners may delete", "It should be sorted"),
     rejects=("Update the docs", "Not yet"),
 )
+DECIDES = Pattern(
+    "decides, picks an option, limits the scope, or corrects a choice",
+    r"\b(?:we|i)(?:'ve| have)? (?:all |now |just |also |finally )?(?:decided|agreed|chose|opted|settled (?:on|for)|picked)\b(?!\W*\Z| it up| up)"
+    r"|\b(?:we|i)(?:'ll| will|'re going to| are going to) (?:use|keep|stick (?:with|to)|go with|stay (?:with|on))\b|\b(?:we're|we are) (?:going|sticking|staying) with\b"
+    r"|\blet'?s (?:use|keep|stick (?:with|to)|go with|stay (?:with|on))\b|\A\W*(?:decision|decided|scope|out of scope)\W{0,3}:"
+    r"|\A\W*option \w{1,2}: |\buse .{1,60}(?:, not\b| instead of\b| rather than\b)|\b(?:is|are) out of scope\b",
+    matches=(
+        "We decided to cache pages",
+        "We'll use Postgres for the queue",
+        "Option C: one crate for each",
+        "Use Valkey, not Redis",
+        "Mobile is out of scope",
+        "Let's go with the second layout",
+    ),
+    rejects=("We use it", "I picked it up", "We have not decided", "Should we use Redis?"),
+)
 STEP_OF_TASK = Pattern(
     "is done with the task at hand",
     r"\A\W*(?:wait|okay,? i approve|ok,? i approve)\b|\b(?:haha|lol)\b|\bas (?:it )?is\W*$|\b(?:do it|go ahead|proceed|continue|carry on|rerun it|run it again|no (?:code )?changes|just the (?:analysis|plan)|for now"
@@ -45,6 +66,30 @@ STEP_OF_TASK = Pattern(
     r"|commit the)\b|\(asked: .{0,200}\b(?:want me to|shall i|should i|may i|ready to)\b",
     matches=("Leave the version as is.", "Do it, and commit", "The current way is OK"),
     rejects=("Sort by name", "Never commit to main"),
+)
+ASKS_UNMARKED = Pattern(
+    "a question without its mark",
+    r"\A\W*(?:(?:no|ok(?:ay)?|and|but|so|well)\W{1,3})?(?:can|could|should|shouldn'?t|shall|would|why|is there|are there|what'?s) (?:\w+ )?(?:we|you|i|not|the|it)\b"
+    r"|\b(?:don'?t|isn'?t|aren'?t|doesn'?t|didn'?t) (?:we|you|it|they)\W*\Z",
+    matches=("Shouldn't we update the test instead", "We have another way don't we"),
+    rejects=("You should update the test", "We don't use it"),
+)
+CHATS = Pattern(
+    "begins like an answer in a chat, or as the next step of a task",
+    r"\W*(?:ok(?:ay)?|yeah|yep|nah|wait|hm+|haha|lol|oh+|ah+|woah|wow|so|and|but|now|then|again|first(?: off)?|lets?|let's|just|do|go|i|i'm|i've|i'll|we're|you|this|that|it|its|it's|fuck|god|damn)\b",
+    start=True,
+    matches=("ohhh i get it now", "Lets store the path", "Now the index is next"),
+    rejects=("The index is sorted", "Yes, the port is 80"),
+)
+STARTS_STEP = Pattern(
+    "begins by ordering a step: to look, to check, to go on, to hand over",
+    r"\A\W*(?:(?:ok(?:ay)?|yes|yeah|hmm|well|great|now|so|and|then|please|also|first|alright|can you|could you|i want you to|let'?s|you can)\W+){0,4}"
+    r"(?:go|continue|proceed|commit|push|pull|merge|review|evaluate|verify|check|investigate|look|read|study|run|rerun|explain|explore|debug|find|test|repeat|wait|research|think"
+    r"|respond|plan|create a plan|start|begin|resume|do|try|show|tell|give|send|analy[sz]e|compare|describe|answer|help|(?:open|make) a pr|rebase"
+    r"|update the (?:docs?|readme|adr|todo|changelog))\b",
+    start=True,
+    matches=("ok, please review the plan", "Go ahead and add them", "can you explain this"),
+    rejects=("Use the logger", "It should go on", "Never commit to main"),
 )
 WANTS_WORK = Pattern(
     "wants something done, now",

@@ -1,17 +1,19 @@
 """Words that open a sentence without adding meaning: assent, greetings, thanks, fillers, connectives.
 
-`OPENERS` is the one list of them. Other modules put `LEAD` before a pattern that may follow such words: "ok, so let's …".
+`OPENERS` is the one list of them. Other modules put `LEAD` before a pattern that may follow such words: "ok, so let's …". The
+parts of the list have names too, for patterns that follow only assent, or anything but a denial.
 """
 
 from bethink.language.pattern import Pattern
 
-_ASSENT = r"ok|okay|k|yes|yeah|yep|yup|sure|alright|right|agreed|exactly|no|nope|nah"
-_PRAISE = r"great|nice|cool|perfect|good|looks good|sounds good|thanks?|thank you|done|sorry"
+YES = r"ok|okay|k|yes|yeah|yep|yup|sure|alright|right|agreed|exactly"
+_NO = r"no|nope|nah"
+PRAISE = r"great|nice|cool|perfect|good|looks good|sounds good|thanks?|thank you|done|sorry"
 _GREETING = r"hey|hi|hello"
-_FILLER = r"so|well|h{1,9}m{1,9}|ah{1,9}|oh{1,9}|wait|actually|please|by the way|btw"
-_CONNECTIVE = r"and|but|also|then|now|next|first|finally"
+FILLERS = r"so|well|h{1,9}m{1,9}|ah{1,9}|oh{1,9}|wait|actually|please|by the way|btw"
+CONNECTIVES = r"and|but|also|then|now|next|first|finally"
 _FOREIGN = r"gut|danke|nun|jetzt|bitte|bon|alors|merci|bien|maintenant|bueno|vale|gracias|ahora"
-OPENERS = rf"(?:{_ASSENT}|{_PRAISE}|{_GREETING}|{_FILLER}|{_CONNECTIVE}|{_FOREIGN})"
+OPENERS = rf"(?:{YES}|{_NO}|{PRAISE}|{_GREETING}|{FILLERS}|{CONNECTIVES}|{_FOREIGN})"
 
 # Up to four openers with the signs between them, for a pattern that begins where a text does.
 LEAD = rf"\W{{0,4}}(?:{OPENERS}(?![\w'-])[\s,.!:;…–—-]{{1,6}}){{0,4}}"
@@ -44,7 +46,7 @@ POLITENESS = Pattern(
 )
 LOOSE_CONNECTIVE = Pattern(
     "joins a sentence to the one before it",
-    r"\A(?i:(?:(?:yes|yeah|yep|ok|okay|sure)\b[,.!]? )?(?:(?:but|however|so|and|also|plus|then|besides)\b,? ){1,2}|the (?:answer|key|catch|problem|thing)(?: is)?: )(?=.)",
+    rf"\A(?i:(?:(?:{YES})\b[,.!]? )?(?:(?:but|however|so|and|also|plus|then|besides)\b,? ){{1,2}}|the (?:answer|key|catch|problem|thing)(?: is)?: )(?=.)",
     start=True,
     fold=False,
     matches=("But the size is 0", "Yes, and also we need docs", "The answer: it strips types"),

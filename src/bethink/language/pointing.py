@@ -2,7 +2,7 @@
 
 import re
 
-from bethink.language.openers import LEAD
+from bethink.language.openers import LEAD, YES
 from bethink.language.pattern import Pattern
 
 _BACK_WORDS = r"this|that|these|those|it|them"
@@ -27,7 +27,7 @@ NEEDS_CONTEXT = Pattern(
     "says little when shown alone",
     rf"{LEAD}(?:that|this|it|its|these|those|they|i|i'm|i'd|my|you|your|note that|he|she|both|neither|unless i)\b"
     r"|\W{0,4}(?:(?:confirmed|good|great|perfect|sorry|oops|what was wrong|found it|no,? i mean)\b\W"
-    r"|\d\W{1,3}(?:yes|yeah|yep|no|ok|definitely|sure)\b)",
+    rf"|\d\W{{1,3}}(?:{YES}|no|definitely)\b)",
     start=True,
     matches=("Ok so that is done", "I prefer tabs", "Confirmed: works", "2: yes"),
     rejects=("Tabs are preferred", "Goods are shipped by DHL"),
@@ -57,6 +57,13 @@ SPEAKS_FOR_ONESELF = Pattern(
     matches=("I prefer tabs", "You should never push to main", "ok, I want small commits"),
     rejects=("I fixed it", "You see it here", "This is mine"),
 )
+SPEAKS_OF_ONESELF = Pattern(
+    "somebody speaks of themselves, or asks for something",
+    r"\b(?:i|i'?m|i'?d|i'?ve|i'?ll|me|my|let'?s|please|pls|(?:can|could) you|we (?:also )?(?:want|need|should|can|can'?t|must|have to|don'?t want))\b"
+    r"|(?:し|て|に)(?:て|てください|て下さい|てほしい|て欲しい|たい|ておいて)|ください|下さい|欲しい|请|我们?|帮我",
+    matches=("I want a switch", "we need that on all pages", "please fix it", "タブで開いて欲しい"),
+    rejects=("Use file names", "It failed", "Migration must be additive", "We moved to MySQL"),
+)
 # "Fix this", "rename it and push": the words before it say what is meant.
 REQUEST_POINTS_BACK = Pattern(
     "a request that points back",
@@ -70,7 +77,7 @@ OFFER_POINTS_BACK = Pattern(
     matches=("implement this", "push it now"),
     rejects=("implement this in the parser",),
 )
-# "Can you fix this?" alone on its line speaks of the text above or below it.
+# "Can you fix this?" alone on its line is about the text above or below it.
 POINTS_AT_PASTED = Pattern(
     "points at a pasted text",
     r"(?:\W*(?:can|could|would|will|please|pls|so|and|how|what|why|who|do|does|should|you|i|we|me|help|to|about|with)\b\W*){0,6}"

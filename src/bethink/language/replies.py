@@ -1,11 +1,11 @@
 """Replies: assent, picks among options, and questions that only ask to go on."""
 
-from bethink.language.openers import LEAD
+from bethink.language.openers import LEAD, YES
 from bethink.language.pattern import Pattern
 
 ASSENTS = Pattern(
     "agrees, or takes up an offer",
-    r"\W{0,4}(?:y(?:es|eah|ep|up)?|ok(?:ay)?|sure|agreed|approved?|correct|exactly|right|perfect|great|good(?: idea)?|(?:looks|sounds) (?:good|right|great)"
+    rf"\W{{0,4}}(?:y|{YES}|approved?|correct|perfect|great|good(?: idea)?|(?:looks|sounds) (?:good|right|great)"
     r"|do (?:that|it|so)|go (?:ahead|for it|with (?:that|it|your recommendation))|please do|let'?s do (?:that|it)|let do that|works for me|lgtm|makes sense"
     r"|ja|genau|oui|d'accord|sí|vale|sim|да|好的?|可以|はい|いいえ)(?!\w|\W{1,3}(?:it|that|this|they|i|there)\b)",
     start=True,
@@ -33,9 +33,21 @@ ASKS_NEXT_STEP = Pattern(
     "asks only whether to go on, or to hand work over",
     r"\b(?:proceed|continue|go ahead|carry on|move on|next step|start(?:ing)?|begin|kick (?:it |this )?off|resume|restart|retry|show you|walk you"
     r"|commit(?:ted|ting)?|push(?:ed|ing)?|open (?:a|the) pr|create (?:a|the) pr|pull request|merge[ds]?|rebase|publish|release|deploy|tag|run (?:it|them|the tests?)"
-    r"|launch(?:ed|ing)?|implement (?:it|this|these|them)|re-?apply|debug|diff|ready|clean up|delete (?:it|them)|tell me what to change|help with|anything else)\b",
-    matches=("Proceed?", "Want me to commit these changes?", "Ready for step 4?"),
+    r"|launch(?:ed|ing)?|implement (?:it|this|these|them)|re-?apply|debug|diff|ready|clean up|delete (?:it|them)|tell me what to change|help with|anything else"
+    r"|(?:shall|should|can) i also|(?:want|like) me to also|(?:write|add) (?:an? |some |the |more )?(?:unit |regression |integration )?tests?)\b",
+    matches=(
+        "Proceed?",
+        "Want me to commit these changes?",
+        "Ready for step 4?",
+        "Shall I also write a test?",
+    ),
     rejects=("Should a deleted promotion emit an event?", "Does this match what you want?"),
+)
+OFFERS_CHOICE = Pattern(
+    "asks to choose among options",
+    r"\b(?:which|prefer|choose|pick|what would you like|what do you want)\b|どちら|どの|どれ|哪个|哪种",
+    matches=("Which do you want?", "What would you prefer?"),
+    rejects=("Shall I push it?", "Want me to fix these?"),
 )
 RECOMMENDS = Pattern(
     "an agent recommends or offers something",

@@ -30,7 +30,7 @@ REPORTS_OWN_WORK = Pattern(
 DIAGNOSES = Pattern(
     "an agent explains a failure that it is working on",
     r"\b(?:root causes?|(?:the|clear|real|actual|likely) cause|caused by|the culprit|(?:the|this|that|its|another|one|only|actual|real) (?:problem|issue|bug|failure|error|symptom) (?:is|was|here|comes|lies)"
-    r"|that's why|is (?:still )?(?:failing|broken|missing|stale)|was (?:missing|failing|broken|never)|(?:type|syntax|import) error|two problems)\b|^\W{0,4}(?:issue|problem|bug|fix|error|key detail|got it|critical|the fix)\b\W{0,3}(?:#?\d{1,3}\W)?[:—–-]",
+    r"|that's why|is (?:still )?(?:failing|broken|missing|stale)|was (?:missing|failing|broken|never)|fail(?:ed|s)? (?:due to|because)|(?:is|are) (?:currently )?returning|issue:|still (?:needs?|has|have) to|must (?:error|reject|return|throw)|(?:type|syntax|import) error|two problems)\b|^\W{0,4}missing\b|^the (?:defect|flaw) is\b|^\W{0,4}(?:issue|problem|bug|fix|error|key detail|got it|critical|the fix)\b\W{0,3}(?:#?\d{1,3}\W)?[:—–-]",
     matches=(
         "Root cause: the queue is not durable",
         "The problem is that rootDir is wrong",
@@ -123,6 +123,25 @@ STATES_NOTHING = Pattern(
     r"^noted\b|^\w{2,16}: |\bsorry\W*$",
     matches=("Noted.", "Branch: main", "I broke it, sorry!"),
     rejects=("It is noted in the log",),
+)
+SPEAKS_TO_USER = Pattern(
+    "an agent offers, agrees, apologises, or tells the user what to type",
+    r"\W*(?:(?:after|once|when|if) you(?:'ve)? (?:run|do|restart|install|reload|merge|type)\b|if you(?:'d)? (?:want|like|prefer|wish)|yes\b|no\b|ah\b|oh\b|(?:you'?re|you are) (?:absolutely |quite )?right|(?:i )?(?:totally |fully |completely )?agree|thank|thanks|great|good (?:catch|question|point|idea)"
+    r"|i (?:sincerely )?apologi[sz]e|(?:my )?apologies|sorry|i see\b|i(?:'d| would) (?:recommend|suggest)|(?:just |simply |now )?(?:type|run|try|press|click|open|restart|reload|refresh|give it|go ahead|let me know|feel free)\b)",
+    start=True,
+    matches=(
+        "If you want, I can commit it",
+        "You're absolutely right",
+        "Type `/reload` to see it",
+        "Yes — the docs should change",
+    ),
+    rejects=("Opened the pull request", "Runs take a minute"),
+)
+ANNOUNCES_LATER = Pattern(
+    "speaks of what comes later in the same sentence",
+    r"\b(?:i'?ll|(?:i|we|it|they) will|will (?:now )?be|let's|let me|going to|should be|need(?:s)? to be)\b|\A\W*(?:both |all )?(?:estimated|expected|running|remaining|queued|started)\b",
+    matches=("Now that it is fixed, let's run it", "Estimated completion: 38 minutes"),
+    rejects=("I fixed the parser",),
 )
 BEGINS_WORK = Pattern(
     "a commit that begins work, takes it back or denies it",

@@ -2,12 +2,14 @@
 
 import re
 
-from bethink.language.openers import LEAD
+from bethink.language.openers import LEAD, YES
 from bethink.language.pattern import Pattern
 
 _VERBS = (
     r"add|address|analy[sz]e|build|bump|change|check|clean|compare|configure|convert|create|delete|deploy|do (?:the|a|an|it|that|this)|document|drop|explain|expose|extend|extract|find|fix|generate|handle|implement|improve|increase"
-    r"|investigate|look|make|merge|migrate|move|open|optimi[sz]e|publish|rebase|refactor|release|remove|rename|repeat|replace|replicate|reply|restore|retry|review"
+    r"|investigate|look|make|merge|migrate|move|open|optimi[sz]e|plan|publish|rebase|refactor|release|remove|rename|repeat|replace|replicate|reply|restore|retry|review"
+    r"|align|compute|continue|copy|debug|diagnose|disable|draft|enable|finish|give me|help|hide|install|mention|pick up|proceed|pull|put|read|reconstruct|recheck|reduce|reorder|rerun|reset|restart"
+    r"|see (?:if|whether|why)|set ?up|show me|start|summari[sz]e|tell me|walk me"
     r"|rewrite|run|set|simplify|split|study|switch|test|try|turn|undo|unpublish|update|upgrade|use|verify|wire|write"
 )
 ASKS_FOR_WORK = Pattern(
@@ -16,6 +18,28 @@ ASKS_FOR_WORK = Pattern(
     start=True,
     matches=("ok, please go on", "Rename the parser", "I'd like a test", "great, let's ship it"),
     rejects=("The parser is slow", "addresses are hashed", "We use pnpm"),
+)
+# Words that a request to hand over work is made of; with any other word it names something else.
+_HANDS = (
+    r"commit|committing|push|merge|rebase|sync|squash|publish|pull|prs?|pull requests?|mr|make|open|create|update|submit|draft|raise|check|address|fix|resolve"
+    r"|look at|handle|get|reply|respond|replied|comments?|feedback|reviews?|reviewers?|checks?|ci|failing|coderabbit|copilot|create-pr"
+)
+_FILLS = (
+    r"a|an|the|new|for|all|any|and|then|to|it|this|that|them|these|on|in|of|with|my|our|if|when|done|main|master|origin|remote|branch|changes?|code|everything|current|request"
+    rf"|github|please|now|too|also|{YES}|back|him|her|me|us|files?|discussion|discussions|go|ahead|can|could|would|you|let'?s|we|so|again|there|anything|is|are|work|local|up|\d+"
+)
+HANDS_OVER = Pattern(
+    "asks only to hand over work: to commit, push, merge, or answer a review",
+    rf"(?=.*\b(?:{_HANDS})\b)\W*(?:(?:{_HANDS}|{_FILLS})\b\W*)+$",
+    start=True,
+    matches=(
+        "commit and push",
+        "address pr feedback and failing pr checks",
+        "ok, please open a PR for it",
+        "check for the feedback",
+        "merge it",
+    ),
+    rejects=("commit the parser of the index as its own package", "Publish the CLI as kit"),
 )
 HANDED_PLAN = Pattern(
     "a plan that an agent is asked to carry out",
@@ -71,4 +95,15 @@ REQUEST_AS_QUESTION = Pattern(
         "ok, can you add the push to the script?",
     ),
     rejects=("Can you double check with Eve whether we use X?", "Should we ask Eve?", "Is X gone?"),
+)
+PROPOSES = Pattern(
+    "proposes something, also with a question mark",
+    rf"{LEAD}(?:let'?s\b|why not\b|(?:shouldn|couldn|can|wouldn)'?t (?:we|you|i|it|this|that|these|those|the)\b)",
+    start=True,
+    matches=(
+        "okay then lets release it as kit, what is left?",
+        "shouldn't this be one commit?",
+        "can't the tests be tables?",
+    ),
+    rejects=("We use Redis now?", "should it fail?", "can this fail?"),
 )

@@ -1,9 +1,10 @@
 """Resuming: questions about the last session, or about what is left, and about nothing else."""
 
+from bethink.language.openers import OPENERS
 from bethink.language.pattern import Pattern
 
 _END = r"(?: (?:please|now|today|here|again|then|(?:in|on|for|of) (?:this|the|our) (?:project|repo(?:sitory)?|session|branch))){0,3}\W{0,9}\Z"
-_BEGIN = r"\W{0,6}(?:(?:ok|okay|so|hi|hey|hello|and|please|well|good morning)[\s,.!-]{1,4}){0,3}(?:(?:can|could) you )?(?:(?:tell|remind|show) me )?"
+_BEGIN = rf"\W{{0,6}}(?:(?:{OPENERS}|good morning)[\s,.!-]{{1,4}}){{0,3}}(?:(?:can|could) you )?(?:(?:tell|remind|show) me )?"
 _THEN = (
     r"(?:(?:the )?(?:last|previous|prior) (?:time|session|conversation|chat)|last|before|previously|recently|lately|earlier"
     r"|yesterday(?: (?:morning|afternoon|evening))?|today|last (?:night|week)|this (?:morning|week)|(?:the )?day before yesterday)"
@@ -85,7 +86,7 @@ _CHECKS = r"(?:(?:the|all|our|my) )?(?:(?:unit|integration|e2e|end-to-end) )?(?:
 ASKS_CHECKS = Pattern(
     "asks if the checks passed",
     rf"{_BEGIN}(?:(?:did|do|does|have|has) {_CHECKS} (?:still |all |already )?(?:pass(?:ed)?|run|succeed(?:ed)?|fail(?:ed)?|go through|work)"
-    rf"|(?:are|is|were|was) {_CHECKS} (?:still |all |now )?(?:green|passing|failing|red|broken|clean|ok|okay|successful)"
+    rf"|(?:are|is|were|was) {_CHECKS} (?:still |all |now )?(?:green|passing|failing|red|broken|clean|successful|ok(?:ay)?)"
     rf"|(?:what(?:'s| is| was)|how (?:are|is|were|was)) (?:the )?(?:state|status|result)s? of {_CHECKS}"
     r"|(?:laufen|liefen|sind|waren|gehen|gingen) (?:die |alle )?(?:tests?|pr[üu]fungen|checks)(?: noch| alle| jetzt)?(?: (?:durch(?:gelaufen)?|gr[üu]n|fehlgeschlagen|erfolgreich))?"
     r"|¿?(?:pasaron|pasan|est[áa]n en verde) (?:las |los |todas las |todos los )?(?:pruebas|tests)|(?:est-ce que )?les tests (?:sont|[ée]taient)? ?(?:pass(?:ent|[ée]s?)|au vert)"

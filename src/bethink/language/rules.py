@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from bethink.language.lasting import STANDING
+from bethink.language.openers import YES
 from bethink.language.pattern import Pattern
 
 BINDS = Pattern(
@@ -40,9 +41,9 @@ COMMANDS_PLAINLY = Pattern(
     ),
     rejects=("I wanted only to test one", "Yes, add a todo about the release notes"),
 )
-ONCE = Pattern(
+FOR_THIS_TASK = Pattern(
     "a request or a plan for the task at hand",
-    r"^(?:yes|yeah|yep|no|ok(?:ay)?|so|and|also|well|hm+|sure|great|good)\b|\b(?:just|yet|this time|for now|right now|we (?:need|have|forgot)|(?:can|could|would) you"
+    rf"^(?:{YES}|no|so|and|also|well|hm+|great|good)\b|\b(?:just|yet|this time|for now|right now|we (?:need|have|forgot)|(?:can|could|would) you"
     r"|one thing|todo)\b|\?\s*$",
     matches=("just answer, don't do anything", "Yes add a gsd todo", "Don't merge it yet"),
     rejects=("Do not edit generated files",),
@@ -92,6 +93,13 @@ SOURCE_OF = Pattern(
     r"\b(?:from|with|by|using|use|via|through|see|run)\s+(?:the |a )?[`'\"]?$",
     matches=("generated from ", "only updated with "),
     rejects=("never edit ",),
+)
+BEFORE_A_TOOL = Pattern(
+    "words before a name that make it a tool",
+    r"(?:^|\b(?:use|using|run|running|call|with|no|not|than|of|over|old|never|avoid|the)) $",
+    flags=0,
+    matches=("Never use ", "rather than ", " "),
+    rejects=("I ", "Use"),
 )
 IN_FOLDER = Pattern(
     "words before the name of a folder",
@@ -240,7 +248,9 @@ def lasts(text: str) -> bool:
         return True
     if STANDING.holds(text) and not DESCRIBES_ALWAYS.holds(text):
         return True
-    return COMMANDS_PLAINLY.holds(text) and not (ONCE.holds(text) or REPORTS_EVENT.holds(text))
+    return COMMANDS_PLAINLY.holds(text) and not (
+        FOR_THIS_TASK.holds(text) or REPORTS_EVENT.holds(text)
+    )
 
 
 def directs(text: str) -> bool:

@@ -1,5 +1,6 @@
 """Settling: an answer that sums up what was agreed, that amends it, and words that refuse a proposal."""
 
+from bethink.language.openers import FILLERS, PRAISE, YES
 from bethink.language.pattern import Pattern
 
 _SUM = (
@@ -11,7 +12,7 @@ _RULE_IS = r"the (?:(?:final|new|resulting) )?(?:rule|policy|contract|decision) 
 _AMEND = r"(?:amend(?:ing|ed|s)?|supersed(?:es|ing|ed)|overrid(?:es|ing)|updat(?:ing|ed) the (?:rule|policy|decision|contract))"
 SUMS_UP = Pattern(
     "sums up what was settled",
-    rf"^\W{{0,4}}(?:(?:ok(?:ay)?|great|perfect|understood|got it|alright|done|so|then)\b[\s,.!:;—–-]{{1,4}}){{0,3}}(?:{_SUM}\b[^.!?\n]{{0,80}}?(?::|\s[—–-])|{_RULE_IS}|{_AMEND}\b)",
+    rf"^\W{{0,4}}(?:(?:{YES}|{PRAISE}|{FILLERS}|then|understood|got it)\b[\s,.!:;—–-]{{1,4}}){{0,3}}(?:{_SUM}\b[^.!?\n]{{0,80}}?(?::|\s[—–-])|{_RULE_IS}|{_AMEND}\b)",
     matches=(
         "Recap of the accounting policy then: merge windows before summing",
         "Settled: bare numbers mean MiB",
@@ -49,7 +50,7 @@ AMENDS = Pattern(
 )
 REFUSES = Pattern(
     "refuses what was proposed",
-    r"^\W{0,4}(?:(?:hmm+|well|ok|wait|sorry)[\s,.!:;—–-]{1,4})?(?:no\b(?! (?:worries|problem|doubt|need to worry))|nope\b|not (?!sure\b|yet\b|bad\b)|never[.!,]|absolutely not|wrong\b"
+    rf"^\W{{0,4}}(?:(?:{FILLERS}|sorry|ok)[\s,.!:;—–-]{{1,4}})?(?:no\b(?! (?:worries|problem|doubt|need to worry))|nope\b|not (?!sure\b|yet\b|bad\b)|never[.!,]|absolutely not|wrong\b"
     r"|that(?:'s| is) (?:not|wrong)|it(?:'s| is) not\b|(?:please )?(?:don'?t|do not)\b|we tried|nein\b|non\b|いいえ|不[,，。是要]|不用)",
     start=True,
     matches=(

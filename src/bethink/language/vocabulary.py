@@ -87,7 +87,7 @@ BEFORE_A_THING = Pattern(
     rejects=("we met ", "the"),
 )
 _SINGULAR = r"(?:[a-z]{2,19}[a-rt-z]|[a-z]{1,18}[su]s)"
-# "Tenant 12 …", "the worker number 3 …": the groups are the thing, its number, and what is said of it. A point makes a version of the number, a
+# "Tenant 12 …", "the worker number 3 …": the groups are the thing, its number, and the statement about it. A point makes a version of the number, a
 # colon a time; beside a verb, a plural or a unit it is an amount.
 NUMBERED_THING = Pattern(
     "a thing known by its number",

@@ -9,6 +9,7 @@ from typing import Any
 
 from bethink.config import Config
 from bethink.llm.base import LanguageModelProvider, ModelRequest, RawAnswer, Usage
+from bethink.llm.http import read_usage
 from bethink.llm.program import HARMLESS, MENTION, Printed, ProgramModel
 
 TASK = "Answer the task on standard input with one JSON object and nothing else."
@@ -16,13 +17,17 @@ SCHEMA_SHOWN = "\n\nThe form of the answer, as a JSON Schema: {}"
 
 
 class GeminiCli(ProgramModel):
-    """`gemini`, headless. It keeps conversations, which readers know by the request's first words."""
+    """`gemini`, headless and without MCP servers, as recorded text may hold orders to an agent.
+
+    It keeps conversations, which readers know by the request's first words.
+    """
 
     PROGRAM, TITLE, LOGIN = "gemini", "Gemini CLI", "gemini"
 
     def _make_arguments(self, ask: ModelRequest, folder: Path) -> Sequence[str]:
         model = ["--model", self._model] if self._model else []
-        return ["--output-format", "json", *model, "--prompt", TASK]
+        alone = ["--allowed-mcp-server-names", "none"]
+        return ["--output-format", "json", *alone, *model, "--prompt", TASK]
 
     def _write_question(self, ask: ModelRequest) -> str:
         # The program enforces no form, so the model has to see it.
@@ -46,12 +51,13 @@ class GeminiCli(ProgramModel):
 def read_stats(stats: object) -> Usage | None:
     """Add up the tokens of all models that the program used."""
     models = stats.get("models") if isinstance(stats, Mapping) else None
-    counts = [one.get("tokens") for one in (models or {}).values() if isinstance(one, Mapping)]
+    by_model = models.values() if isinstance(models, Mapping) else ()
+    counts = [one.get("tokens") for one in by_model if isinstance(one, Mapping)]
     known = [one for one in counts if isinstance(one, Mapping)]
-    if not known:
+    found = [read_usage(one, ("prompt",), "candidates") for one in known]
+    if not found or None in found:
         return None
-    asked = sum(int(one.get("prompt") or 0) for one in known)
-    return Usage(asked, sum(int(one.get("candidates") or 0) for one in known))
+    return Usage(*map(sum, zip(*filter(None, found), strict=True)))
 
 
 def open_model(config: Config) -> GeminiCli:

@@ -71,7 +71,7 @@ class Search(NamedTuple):
     baseline: float = 0.0
 
     def gather_both(self, past: Filter) -> tuple[Pool, frozenset[int]]:
-        """Return the pool, and the keys of what was valid at the past time that the question means."""
+        """Return the pool, and the keys of memories valid at the past time that the question means."""
         pool = self.gather(self.query)
         if not pool.candidates and self.query.kinds_meant:  # there is nothing of that kind
             pool = self.gather(self.query._replace(kinds_meant=False))
@@ -123,7 +123,7 @@ class Search(NamedTuple):
         )
 
     def _find_by_meaning(self, pool: Pool, meaning: Meaning) -> Pool:
-        """Add what is near in meaning, and the cosine of every candidate."""
+        """Add the nearest memories in meaning, and the cosine of every candidate."""
         store, near = self.store, dict[int, float]()
         most = max(MOST_BY_MEANING, 2 * self.limit)
         if not self.query.strict:

@@ -58,5 +58,5 @@ def follow_reference(
 
 
 def _is_same_turn(one: Memory, other: Memory) -> bool:
-    """Return True for a turn and what was taken from it."""
+    """Return True for a turn and a statement taken from it."""
     return one.session is not None and (one.session, one.lines) == (other.session, other.lines)

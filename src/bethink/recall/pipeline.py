@@ -101,7 +101,7 @@ def recall(
         listed, total = list_period(query, ask.filter, ask.limit, ask.offset, store)
         if total:
             return Answer(query, tuple(listed), total, ask.mode, ask.profile, ask.hints)
-        # A memory may speak of that time that was made at another: "On 25 October the forecast was off".
+        # A memory about that time may have been made at another: "On 25 October the forecast was off".
         ask = ask._replace(mode="keyword", hints=(NOTHING_THEN, *ask.hints))
         reading_model, meaning = None, no_meaning
 

@@ -29,12 +29,22 @@ class Resumed(NamedTuple):
     hints: Strings = ()
 
 
-def resume(question: str, query: Query, filter: Filter, store: Store) -> Resumed | None:
-    """Answer from digests and open items; None for a question about anything else."""
-    left, checks = ASKS_WHAT_IS_LEFT.holds(question), ASKS_CHECKS.holds(question)
-    if not (left or checks or ASKS_LAST_SESSION.holds(question)):
+def asks_to_resume(question: str) -> bool:
+    """Return True for a question about the last session, its checks, or what is left."""
+    return any(one.holds(question) for one in (ASKS_WHAT_IS_LEFT, ASKS_CHECKS, ASKS_LAST_SESSION))
+
+
+def resume(
+    question: str, query: Query, filter: Filter, store: Store, besides: str = ""
+) -> Resumed | None:
+    """Answer from digests and open items; None for a question about anything else.
+
+    `besides` is the session that asks: it is not the last one.
+    """
+    if not asks_to_resume(question):
         return None
-    sessions, hints = _find_sessions(query, filter, store, checks)
+    left, checks = ASKS_WHAT_IS_LEFT.holds(question), ASKS_CHECKS.holds(question)
+    sessions, hints = _find_sessions(query, filter, store, checks, besides)
     first = "left" if left else "checks" if checks else ""
     digests = [one for session in sessions if (one := show_digest(session, filter, store, first))]
     items = list_open(filter, store) if left else []
@@ -49,13 +59,14 @@ def resume(question: str, query: Query, filter: Filter, store: Store) -> Resumed
 
 
 def _find_sessions(
-    query: Query, filter: Filter, store: Store, checks: bool = False
+    query: Query, filter: Filter, store: Store, checks: bool = False, besides: str = ""
 ) -> tuple[list[Session], Strings]:
     """Return the sessions of the time that is asked for, newest first, or else the last one.
 
     With `checks` only those in which some ran.
     """
     sessions = [one for one in store.sessions(filter.scopes, MOST_SESSIONS_SEARCHED) if one.digest]
+    sessions = [one for one in sessions if not besides or one.id != besides]
     sessions = [one for one in sessions if not checks or (one.digest or {}).get("checks")]
     sessions = [one for one in sessions if not filter.session or one.id == filter.session]
     if not (query.since or query.until):
@@ -101,7 +112,7 @@ def show_digest(session: Session, filter: Filter, store: Store, first: str = "")
 
 
 def list_open(filter: Filter, store: Store) -> list[Memory]:
-    """Return what is open for certain in all sessions: the user's own first, then to-dos, then the newest."""
+    """Return the open items of all sessions: the user's own first, then to-dos, then the newest."""
     wanted = filter._replace(answered=False)
     kinds = [kind for kind in LEDGER_KINDS if not filter.kinds or kind in filter.kinds]
     found = [

@@ -27,7 +27,7 @@ LOOKED_AT = 8  # first hits of a search that are followed; a bound on time
 CHOICES = ("decision", "preference")
 LATE_LIFTS = ("newer", "answers", "disputes", "refused", "settles")  # added since the last sort
 SCORING = (*LIFTS, *SHARES, "relevance", "preferred", "confidence", "chance", "tier")
-REFUSED = 0.5  # share of its score that a refused proposal keeps; refused ones shown 2 → 0 (bench/LOG.md, 2026-11-18)
+REFUSED_SHARE = 0.5  # share of its score that a refused proposal keeps; refused ones shown 2 → 0 (bench/LOG.md, 2026-11-18)
 # Words that a settlement shares with what leads to it, so that it is about that; and the share of the shorter of two settlements from
 # which they are about the same subject. By hand, on nine tasks (bench/LOG.md, 2026-11-18).
 SHARED_WORDS, SAME_SUBJECT_SHARE = 2, 0.3
@@ -185,7 +185,7 @@ def follow_topics(shortlist: Shortlist, store: Store, filter: Filter) -> Shortli
     scores = {one.item.memory.id: _find_score(one) for one in first}
     for one in first:
         if one.item.memory.id in find_refused([one.item.memory], store):
-            one.features["refused"] = (REFUSED - 1) * _find_score(one)
+            one.features["refused"] = (REFUSED_SHARE - 1) * _find_score(one)
     present = {one.item.memory.id: one for one in shortlist}
     found = find_settlements(memories, store)
     visible = store.select([one.memory.id for one in found], filter) if found else {}

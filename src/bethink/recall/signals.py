@@ -285,7 +285,7 @@ WORDS_SIGNAL = Signal(
     "words", "matching words, from the best match", 1 - MEANING_SHARE, measure_words
 )
 PAIRS_SIGNAL = Signal(
-    "pairs", "words of the question that stand side by side here too", PAIRS_WEIGHT, measure_pairs
+    "pairs", "words of the question that are adjacent here too", PAIRS_WEIGHT, measure_pairs
 )
 # The last three are in units of evidence, as JSON has had them since 0.2.
 TOPIC_SIGNAL = Signal("topic", "lift from the topic of the conversation", 1.0, measure_topic)

@@ -193,14 +193,15 @@ class Store(Reader):
         sql = f"{rows.EVENT} JOIN memories m ON m.key = h.memory WHERE m.id = ? ORDER BY h.number"
         return self._read(Event, sql, id)
 
-    def list_events(self, scopes: Scopes, limit: int) -> list[tuple[str, Event]]:
-        """Newest changes of memories in these scopes with their ids, without those that reading a source made."""
+    def list_events(self, scopes: Scopes, actor: str, limit: int) -> list[tuple[str, Event]]:
+        """Newest changes of memories by an actor, with their ids, without those that reading a source made."""
         seen = self._within("m.scope", scopes)
         sql = (
-            f"{rows.EVENT_OF} JOIN memories m ON m.key = h.memory WHERE {seen}"
-            f" AND ({rows.IS_NOTE} OR h.action NOT IN {rows.READING}) ORDER BY h.number DESC LIMIT ?"
+            f"{rows.EVENT_OF} JOIN memories m ON m.key = h.memory WHERE {seen} AND h.actor = ?"
+            # By time: a sync gives the events of other machines the newest numbers.
+            f" AND ({rows.IS_NOTE} OR h.action NOT IN {rows.READING}) ORDER BY h.at DESC, h.number DESC LIMIT ?"
         )
-        return [(row[-1], rows.read(Event, row)) for row in self.run(sql, limit)]
+        return [(row[-1], rows.read(Event, row)) for row in self.run(sql, actor, limit)]
 
     def relations(self, ids: Ids) -> list[Relation]:
         ends = (f"{rows.RELATION} WHERE {end} = ANY(?)" for end in ("source", "target"))

@@ -37,10 +37,10 @@ _LONGEST_NAME = 200
 _SAMPLE = 200  # rows whose average size estimates that of a table
 SIZED = "memories words vectors span_vectors history sources embedding_cache".split()
 
-# Condition for a damaged vector `v` of a model `d`.
+# Condition for a damaged vector `v` of a model `d`, with the lengths of `vectors.sound`.
 UNSOUND = (
     "v.dimensions <> d.dimensions OR vector_dims(v.data) <> d.dimensions"
-    " OR abs(vector_norm(v.data) - 1) > 0.01 AND vector_norm(v.data) > 0"
+    " OR vector_norm(v.data) > 1.01 OR vector_norm(v.data) < 0.5 AND vector_norm(v.data) > 0"
 )
 
 

@@ -241,13 +241,17 @@ def memory(row: Sequence[Any]) -> Memory:
         ) from error
 
 
-def _read_json(text: str) -> Any:
-    return json.loads(text) if text else {}
+_EMPTY: Mapping[str | None, type] = {None: dict, "": dict, "{}": dict, "[]": list}
+
+
+def _read_json(text: str | None) -> Any:
+    empty = _EMPTY.get(text)  # most are, and a search reads hundreds
+    return empty() if empty else json.loads(text or "{}")
 
 
 def _read_entities(stored: str | Iterable[Iterable[str]] | None) -> tuple[Entity, ...]:
     """Read entities from JSON, or from the pairs that history keeps."""
-    pairs = json.loads(stored or "[]") if isinstance(stored, str | None) else stored
+    pairs = _read_json(stored or "[]") if isinstance(stored, str | None) else stored
     return tuple(Entity(*map(str, pair)) for pair in pairs)
 
 

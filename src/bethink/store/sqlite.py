@@ -561,7 +561,7 @@ _ROOM_TO_READ = 100_000  # bytes; the index begins with 32 KB
 _TRANSLATIONS = """
 BusyError LockedError | StoreBusy | Another process is writing to {path} and did not finish in time. | Try again, or raise `busy_timeout`.
 NotADBError | StoreCorrupt | {path} is not a Bethink database. | Choose another `database`, or move the file away.
-CorruptError | StoreCorrupt | The database {path} is damaged: {error}. | `bethink doctor --fix` mends what is derived; else save what can be read with `bethink export -o FILE` and restore a backup.
+CorruptError | StoreCorrupt | The database {path} is damaged: {error}. | `bethink doctor --fix` repairs indexes; if that fails, save what can be read with `bethink export -o FILE` and restore a backup.
 FullError | StoreError | The disk that holds {path} is full; nothing was changed. | Free some space and try again.
 ReadOnlyError | StoreReadOnly | The database {path} cannot be written: it is read-only. | Check the permissions of the file and its folder.
 CantOpenError PermissionsError AuthError | StoreError | The database {path} cannot be opened: {error}. | Check that its folder exists and is yours.

@@ -1,7 +1,6 @@
 """Text helpers for every layer: values checked where they enter, ids and hashes, cleaning.
 
-A wrong value from a person or an agent raises an error with a sentence and a hint, not a traceback. Ids are UUIDs of version 7, which sort by the time they were made. Hashes come without OpenSSL, whose library
-takes longer to load than a search takes to run.
+A wrong value from a person or an agent raises an error with a sentence and a hint, not a traceback. Ids are UUIDs of version 7, which sort by the time they were made.
 
 `clean` removes what a reader cannot see but a model can: invisible, reordering and control characters and escape sequences. It
 also disarms our own marks and the tags in which hosts speak to their models.
@@ -14,27 +13,13 @@ from _thread import allocate_lock
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import Any, NoReturn, cast
 
 from bethink import model
 from bethink.errors import InvalidInput
+from bethink.hashes import blake2b as blake2b
+from bethink.hashes import sha256 as sha256
 from bethink.model import TRUST, Entity, Hit
-
-if TYPE_CHECKING:
-    from hashlib import blake2b as blake2b
-    from hashlib import sha256 as sha256
-else:
-    try:
-        from _blake2 import blake2b as blake2b
-
-        from _sha2 import sha256 as sha256
-    except ImportError:
-        try:
-            from _sha256 import sha256 as sha256  # until Python 3.12
-        except ImportError:
-            from hashlib import blake2b as blake2b
-            from hashlib import sha256 as sha256
-
 
 # Values where they enter
 
@@ -43,8 +28,17 @@ def suggest(word: str, choices: Iterable[str]) -> str:
     """The choice that was probably meant, as a sentence."""
     import difflib
 
-    close = difflib.get_close_matches(word[:100].lower(), list(choices), n=1)
-    return f"Did you mean '{close[0]}'?" if close else ""
+    typed = word[:100].lower()
+    close = difflib.get_close_matches(typed, list(choices), cutoff=0.7)
+    # Most slips keep the first letter: "doen" is "done" rather than "open".
+    best = max(
+        close,
+        key=lambda one: (
+            difflib.SequenceMatcher(None, one, typed).ratio() + (one[:1] == typed[:1]) / 100
+        ),
+        default="",
+    )
+    return f"Did you mean '{best}'?" if best else ""
 
 
 def suggest_one_of(word: str, choices: Sequence[str]) -> str:
@@ -154,7 +148,7 @@ def new_id() -> str:
 TAG = "bethink-memory"  # of those marks
 CAP = 3  # hits of one low-trust source before the others come; by hand
 
-# Characters that nobody sees, that reorder what is seen, or that a terminal obeys. Tab and line feed stay.
+# Characters that are invisible, that reorder visible text, or that a terminal obeys. Tab and line feed stay.
 _UNSEEN_RANGES = """
 0-8 b-1f 7f-9f ad 34f 61c 115f 1160 17b4 17b5 180b-180f 200b-200f 202a-202e 2060-206f 3164 d800-dfff fe00-fe0f feff ffa0
 fff0-fffb 1bca0-1bca3 1d173-1d17a e0000-e0fff

@@ -197,7 +197,9 @@ def offer_model(console: Console, may_ask: bool, where: InstallPlace, notes: lis
     if settings.llm or not settings.llm_daily_tokens or not program:
         return
     cost = f"at most {settings.llm_daily_tokens:,} tokens of your plan a day"
-    question = f"Let Claude help to understand conversations, for {cost}, without secrets?"
+    question = (
+        f"Let Claude read each finished session once, for better notes ({cost}, without secrets)?"
+    )
     if ask_or_hint(may_ask, notes, question, "bethink config reader claude"):
         edit_file(config.user_file(), "llm", "claude", None)
 
@@ -606,7 +608,7 @@ def examine_project(memory: Bethink) -> Iterator[DoctorFinding]:
 # How agents are connected
 
 _TRIED = {"hooks": "hooks", "mcp": "the MCP server"}  # parts that can be tried
-HOOK_SECONDS = 8.0
+PROOF_SECONDS = 8.0
 SERVER_SECONDS = 25.0
 _STALE = 5  # memories with a missing file that are listed
 RECENT_FAILURE = 24 * 3600.0  # a failure older than that is history
@@ -752,7 +754,7 @@ def check_hooks(one: Connection) -> DoctorFinding:
     slowest = 0.0
     for event, request in PROBES.items():
         words = installer.hook_words(one.host, one.place, event)
-        output, trouble, seconds = run_command(words, request, HOOK_SECONDS)
+        output, trouble, seconds = run_command(words, request, PROOF_SECONDS)
         slowest = max(slowest, seconds)
         if not trouble and output and not output.startswith(b"{"):
             trouble = "its answer is not a JSON object"

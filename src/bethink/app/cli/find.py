@@ -85,7 +85,7 @@ def show_why(console: Console, memory: Bethink, found: "tuple[str, Explanation |
     for relation, memories in others.items():
         beside += [f"{relation} {cite(one)}: {one.summary or one.content}" for one in memories]
     if explanation.said:
-        speaker = explanation.said.metadata.get("role") or "somebody"
+        speaker = explanation.said.metadata.get("role") or "unknown"
         beside.append(f"{speaker} said: {explanation.said.content}")
     whole = render.quote_memory(decision, names, beside=tuple(beside))
     return Result(explanation._asdict(), items=[whole])

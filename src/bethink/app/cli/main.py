@@ -24,15 +24,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     # Loading modules makes no garbage; looking for it takes 7 % of a search.
     gc.set_threshold(50_000)
+    # NumPy starts a thread for each core, which takes 15 ms; no product of ours is large enough to gain from them.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if argv is None and words[:2] == ["hook", "tool-before"]:
         from bethink import folders
 
         if not folders.is_enforcing():
             os._exit(0)  # most users enforce no rule, and an agent waits for this at every call
     if argv is None and words[:1] == ["hook"]:
+        from bethink.hooks.client import hand_over
+
+        handed = hand_over(words[1:])  # ends the process, unless no helper answers
         from bethink.hooks.run import run_alone
 
-        run_alone(words[1:])  # ends the process, unless it is for the parser
+        run_alone(words[1:], *(handed or ()))  # ends the process, unless it is for the parser
     try:
         code = run(words)
         sys.stdout.flush()

@@ -51,7 +51,7 @@ def describe_state(one: KnownFailure) -> str:
     """Return the fix of a failure and how it did since, or that there is none."""
     if not one.fix:
         return "unsolved" if one.open else "closed without a known fix"
-    helped = f" (helped {one.held} times)" if one.held > 1 else ""
+    helped = f" (helped {one.helped} times)" if one.helped > 1 else ""
     failed = "once" if one.did_not_help == 1 else f"{one.did_not_help} times"
     vain = f" (did not help {failed})" if one.did_not_help else ""
     return f"fix: {one_line(one.fix, 300)}{helped}{vain}"

@@ -68,7 +68,10 @@ def share(
             "Name what to share.",
             "bethink share ID, --rules or --decisions; `bethink list` shows ids.",
         )
-    return _show(console, memory, sharing.share(memory, chosen) if chosen else [])
+    if not chosen:
+        hint = 'bethink add "We deploy from main" --kind decision'
+        return Result([], ["No rule or decision of yours is known in this project."], hints=[hint])
+    return _show(console, memory, sharing.share(memory, chosen))
 
 
 def _show(console: Console, memory: Bethink, files: "list[sharing.SharedFile]") -> Result:

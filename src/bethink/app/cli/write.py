@@ -31,6 +31,7 @@ from bethink.app.render import (
 from bethink.errors import BethinkError, NotFound
 from bethink.features import promotion
 from bethink.model import IDEAS, Json, Memory, Outcome
+from bethink.project import SHARED_FOLDER
 
 # The relation that a yes to a proposal makes.
 DECIDED = {"replaces": "supersedes", "answers": "answers", "completes": "answers"}
@@ -143,6 +144,7 @@ def forget(
         for one in found
         if (path := promotion.find_rules(one))
     ]
+    rules += list_shared_files(memory, done.ids)
     undo = ""
     if done.ids:
         undo = f"Undo with `bethink restore {short_id(memory, done.ids[0])}{name_reach(console)}`."
@@ -152,6 +154,19 @@ def forget(
         warnings=done.hints,
         hints=[undo, *describe_request(done), *rules],
     )
+
+
+def list_shared_files(memory: Bethink, ids: Sequence[str]) -> list[str]:
+    """Say which of these memories are still shared through git."""
+    if not (memory.project.worktree / SHARED_FOLDER).is_dir():
+        return []
+    from bethink.features import share
+
+    return [
+        f"Colleagues still read it in {path}: `bethink share {short_id(memory, id)} --remove` removes the file."
+        for id in ids
+        if (path := share.find_file(memory, id))
+    ]
 
 
 _MANY = 20  # changes that are undone without asking

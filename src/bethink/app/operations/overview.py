@@ -1,4 +1,4 @@
-"""Look at what is stored as a whole: sessions, topics, failures and stats."""
+"""Overviews of the stored data: sessions, topics, failures and stats."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, NamedTuple

@@ -35,7 +35,7 @@ class Added(NamedTuple):
 
 
 class Changed(NamedTuple):
-    """A memory as it is after a change, and what was done to it in a few words."""
+    """A memory after a change, and a few words about the change."""
 
     memory: Memory
     done: str
@@ -176,6 +176,10 @@ def find_item(memory: "Bethink", words: str, closed: bool, all_projects: bool) -
     scopes = memory.every_scope() if all_projects else ()
     wanted = memory.filter(kinds=OPEN_KINDS, answered=closed, scopes=scopes)
     parts = words.casefold().split()
+    if not any(character.isalnum() for character in words):
+        raise InvalidInput(
+            "Name the item by its id, or by words of its text.", "`bethink todo` lists open items."
+        )
     items = memory.list(filter=wanted, limit=MOST_ITEMS)
     found = [one for one in items if all(part in one.content.casefold() for part in parts)]
     if len(found) == 1:

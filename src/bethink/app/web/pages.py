@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from itertools import groupby
 from math import ceil, log1p
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -28,7 +28,7 @@ from bethink.app.render import pick
 from bethink.app.web import WebSession
 from bethink.app.web.render import place, render_page, shorten_path, spell_unseen
 from bethink.errors import InvalidInput, NotFound, Overtaken, UsageError
-from bethink.features.browse import FACET_VALUES, MENTIONS, PERIODS, WEEKS
+from bethink.features.browse import FACET_VALUES, MENTIONS, PERIODS, WEAK, WEEKS
 from bethink.features.inbox import ACTS, PAIRS, QUEUES
 from bethink.model import EVERYTHING, KINDS, NOTHING, FieldInfo, Json, Memory, Values
 from bethink.recall.query import parse
@@ -310,6 +310,8 @@ def undo(visit: Visit) -> Response:
     """Undo the visitor's last change."""
     steps = visit.ask("undo")["items"]
     last = steps[-1] if steps else {"id": "", "scope": "", "effect": ""}
+    if last["id"] and visit.form.get("back", "").startswith(f"{visit.room}/memory/{last['id']}"):
+        return visit.go(f"/memory/{last['id']}", done="undone", effect=last["effect"])
     outcome = {"done": "undone", "of": last["id"], "scope": last["scope"], "effect": last["effect"]}
     return visit.go_back(**outcome) or visit.go("/", **outcome)
 
@@ -418,10 +420,15 @@ def send_state(visit: Visit) -> Response:
 
 HITS = 20  # on a page
 _RANKED = 100  # hits of a question that are counted by facet; the most that the API gives
-_PASSAGES = ("document", "code")  # kinds that come after notes, decisions and sessions
-_FEW_PASSAGES = 8  # on the first page
+_PASSAGES = ("document", "code")  # kinds that come last
+_TURNS = ("context",)  # and those that come after statements: what was said, word for word
+_SECTIONS = {  # title → kinds
+    "Notes and decisions": tuple(kind for kind in KINDS if kind not in _TURNS + _PASSAGES),
+    "From conversations": _TURNS,
+    "From files": _PASSAGES,
+}
+_FEW = {"From conversations": 5, "From files": 8}  # hits on the first page
 _SURE = 3  # hits that are shown however weak they are
-WEAK = 0.45  # of the best score: what is below is shown on demand; set by hand
 FILTERS = ("kind", "entity", "source", "host", "tag", "since", "until", "session")
 FACETS = {  # parameter of the address → label
     "kind": "Kind",
@@ -453,16 +460,15 @@ def show_search(visit: Visit) -> Response:
 def _search(visit: Visit, question: str) -> Json:
     """Search or list, with facets.
 
-    For a question strong matches come first, with the number of weaker ones, and passages of files after everything else.
+    For a question strong matches come first, with the number of weaker ones: statements, then turns, then passages of files.
     """
     wanted: Json = visit.parameters("offset", *FILTERS)
     wanted |= EVERYTHING if visit.query.get("hidden") else {}
     if not question:
         narrowed = {name: value for name, value in wanted.items() if name != "offset"}
         counts = visit.ask("facets", **narrowed)
-        listed, passages = _list_newest(visit, wanted)
-        sections = [("", listed["items"], passages)]
-        return {"hints": [], "facets": counts, "sections": sections, **listed}
+        listed, left = _list_newest(visit, wanted)
+        return {"hints": [], "facets": counts, "sections": [("", listed["items"], left)], **listed}
     found: Json = visit.ask("search", query=question, explain=True, **wanted, limit=_RANKED)
     facets = count_facets(found["items"], visit.projects.base.clock())
     strong = count_strong([hit["score"] for hit in found["items"]])
@@ -473,26 +479,63 @@ def _search(visit: Visit, question: str) -> Json:
     return {**found, "weaker": weaker, "facets": facets, "items": items, **_divide(visit, items)}
 
 
-def _list_newest(visit: Visit, wanted: Json) -> tuple[Json, int]:
-    """List the newest memories, and count the passages of files that are left out if nothing is asked."""
+class Left(NamedTuple):
+    """Hits of a section that are not on the page, and the filter that shows them."""
+
+    number: int
+    title: str
+    kinds: str
+
+
+def _list_newest(visit: Visit, wanted: Json) -> tuple[Json, list[Left]]:
+    """List the newest statements, and count the turns and passages that are left out if nothing is asked."""
     if not visit.parameters(*FILTERS):
-        others = ",".join(kind for kind in KINDS if kind not in _PASSAGES)
-        listed = visit.ask("list", **wanted, kind=others, limit=HITS)
+        statements, *others = _SECTIONS.items()
+        listed = visit.ask("list", **wanted, kind=",".join(statements[1]), limit=HITS)
         if listed["total"]:
-            passages = {**wanted, "kind": ",".join(_PASSAGES), "offset": None, "limit": 1}
-            return listed, visit.ask("list", **passages)["total"]
-    return visit.ask("list", **wanted, limit=HITS), 0
+            one = {**wanted, "offset": None, "limit": 1}
+            counts = [
+                Left(
+                    visit.ask("list", **one, kind=",".join(kinds))["total"], title, ",".join(kinds)
+                )
+                for title, kinds in others
+            ]
+            return listed, [left for left in counts if left.number]
+    return visit.ask("list", **wanted, limit=HITS), []
 
 
 def _divide(visit: Visit, items: Sequence[Json]) -> Json:
-    """Sections of hits: title, hits, and the number of those left out."""
-    notes = [hit for hit in items if hit["kind"] not in _PASSAGES]
-    passages = [hit for hit in items if hit["kind"] in _PASSAGES]
-    if not notes or not passages:
-        return {"sections": [("", items, 0)]}
-    most = len(passages) if visit.parameters("rest", "offset") else _FEW_PASSAGES
-    few, left = passages[:most], max(0, len(passages) - most)
-    return {"sections": [("Notes, decisions and sessions", notes, 0), ("From files", few, left)]}
+    """Sections of hits: title, hits, and those left out."""
+    found: dict[str, list[Json]] = {title: [] for title in _SECTIONS}
+    for hit in items:
+        found[_name_section(hit)].append(hit)
+    found = {title: hits for title, hits in found.items() if hits}
+    if len(found) < 2:
+        return {"sections": [("", items, [])]}
+    few = {} if visit.parameters("rest", "offset") else _FEW
+    return {
+        "sections": [
+            (
+                title,
+                hits[:most],
+                [Left(len(hits) - most, title, ",".join(_SECTIONS[title]))]
+                if most < len(hits)
+                else [],
+            )
+            for title, hits in found.items()
+            for most in [few.get(title, len(hits))]
+        ]
+    }
+
+
+def _name_section(hit: Values) -> str:
+    """Title of the section of a hit.
+
+    The summary of a session answers a question about it, as a note would.
+    """
+    if "in_time" in hit.get("why", ()):
+        return next(iter(_SECTIONS))
+    return next(title for title, kinds in _SECTIONS.items() if hit["kind"] in kinds)
 
 
 def count_facets(items: Sequence[Json], now: datetime) -> Json:
@@ -572,11 +615,31 @@ def show_sessions(visit: Visit) -> Response:
     )
 
 
+_TURNS_SHOWN, _TURNS_LOOKED = 50, 100  # turns on a page, and those that are looked through at once
+_MOST_LOOKS = 30  # for one turn; a bound on time
+
+
 @page("/session/{id}")
 def show_session(visit: Visit) -> Response:
-    id = visit.path["id"]
-    turns = visit.ask("turns", id=id, **visit.parameters("offset", "topic"))
+    """The turns of a conversation; with `turn`, the page that has it."""
+    id, asked = visit.path["id"], visit.parameters("offset", "topic")
+    if turn := visit.parameter("turn"):
+        asked = {"offset": _find_page(visit, id, turn)}
+    turns = visit.ask("turns", id=id, **asked, limit=_TURNS_SHOWN)
     return visit.show("session.html", session=visit.ask("topics", id=id), **turns)
+
+
+def _find_page(visit: Visit, id: str, turn: str) -> int:
+    """Offset of the page of a conversation that has a turn; 0 if none has."""
+    start: int | None = 0
+    for _ in range(_MOST_LOOKS):
+        found = visit.ask("turns", id=id, offset=start, limit=_TURNS_LOOKED)
+        at = next((at for at, one in enumerate(found["items"]) if one["id"] == turn), None)
+        if start is not None and at is not None:
+            return (start + at) // _TURNS_SHOWN * _TURNS_SHOWN
+        if (start := found["next"]) is None:
+            break
+    return 0
 
 
 # Failures: failed commands, why they failed, and what fixed them.
@@ -662,7 +725,12 @@ def show_timeline(visit: Visit) -> Response:
         values["wrong"] = error.full_message
     # How a subject changed is read forwards, the news backwards.
     is_about = bool(question or thing)
-    items = sorted(values["items"], key=itemgetter("created_at"), reverse=not is_about)
+    # Of two statements from the same moment the replaced one is the older.
+    items = sorted(
+        values["items"],
+        key=lambda one: (one["created_at"], not one["superseded_by"]),
+        reverse=not is_about,
+    )
     months = [
         (name, list(group)) for name, group in groupby(items, lambda one: one["created_at"][:7])
     ]

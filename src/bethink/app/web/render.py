@@ -112,6 +112,11 @@ _SHORT = 320  # characters of a text that is its own headline
 def headline(memory: Values) -> str:
     """A text for lists: all of a short statement, or the summary of a long one."""
     content, summary = str(memory["content"]).strip(), str(memory["summary"])
+    if summary.startswith("```"):  # a turn that begins with a block of code
+        lines = (line.strip() for line in content.split("\n"))
+        return next(
+            (line for line in lines if line.strip("`~") and not line.startswith("```")), summary
+        )
     is_short = len(content) <= _SHORT and "\n" not in content and memory["kind"] != "code"
     starts = content.startswith(summary.rstrip("…. "))
     return content if is_short and starts else summary.removesuffix(":")
@@ -136,12 +141,23 @@ def beneath(memory: Values) -> str:
 
 
 def cut_excerpt(text: str, sought: Sought | None, room: int = 320) -> Markup:
-    """The part of a text that says most about what was looked for, as rendered Markdown."""
+    """The part of a text that fits the question best, as rendered Markdown."""
     start, end = choose_excerpt(text, sought, room)
-    part = text[start:end].strip()
+    part = _drop_halves(text[start:end].strip())
     is_block = _ITEM.match(part) or _HEADING.match(part) or part.startswith(("```", "|", ">"))
     before, after = "… " if start and not is_block else "", " …" if end < len(text) else ""
     return format_text(f"{before}{part}{after}", sought)
+
+
+def _drop_halves(part: str) -> str:
+    """A part of a text without marks of bold whose other half was cut off."""
+    lines = part.split("\n")
+    if lines[0].count("**") % 2:
+        lines[0] = lines[0].replace("**", "", 1)
+    if lines[-1].count("**") % 2:
+        before, _, after = lines[-1].rpartition("**")
+        lines[-1] = before + after
+    return "\n".join(lines)
 
 
 _LONGEST_LINE = 2_000  # characters in which Markdown is looked for
@@ -310,7 +326,7 @@ def _format_piece(found: re.Match[str], sought: Sought | None) -> Markup:
 
 
 def cut_lines(text: str, sought: Sought | None) -> Markup:
-    """The lines of code that say most about what was looked for, marked."""
+    """The lines of code that fit the question best, with its words marked."""
     start = text.rfind("\n", 0, choose_excerpt(text, sought, LINES_ROOM)[0]) + 1
     lines = text[start:].splitlines()
     more = "\n…" if len(lines) > _LINES else ""

@@ -220,27 +220,45 @@ function zoom(factor, at = null) {
   look();
 }
 
-// Labels: those that matter most first, and none over another
+// Labels: those that matter most first, below, above or beside their node, and none over another label or over a node
+const PLACES = ["below", "above", "right", "left"];
+
 function label() {
-  const taken = [];
   const { width } = box();
+  const at = (node) => [view.x + node.x * view.scale, view.y + node.y * view.scale, radius(node) * view.scale];
+  const dotted = [...nodes.values()].map((node) => {
+    const [x, y, size] = at(node);
+    return { node, left: x - size, right: x + size, top: y - size, bottom: y + size };
+  });
+  const taken = [];
   const beside = new Set(selected ? ties(selected).map(({ other }) => other) : []);
   const crowd = nodes.size > CROWD;
   const weight = (node) => node.degree + (node === hovered ? 1e7 : 0) + (node === selected ? 1e6 : 0) + (focus.has(node.id) ? 1e5 : 0) + (beside.has(node) ? 1e4 : 0);
   const order = [...nodes.values()].sort((a, b) => weight(b) - weight(a));
   for (const node of order) {
-    const x = view.x + node.x * view.scale;
-    const y = view.y + node.y * view.scale + radius(node) * view.scale + 12;
-    const mine = { left: x - node.wide, right: x + node.wide, top: y - 11, bottom: y + 5 };
-    const inside = mine.left > 0 && mine.right < width;
-    const free = taken.every((one) => mine.right < one.left || mine.left > one.right || mine.bottom < one.top || mine.top > one.bottom);
+    const [x, y, size] = at(node);
+    const high = 8; // half of a label
+    const centres = {
+      below: [x, y + size + high + 1],
+      above: [x, y - size - high],
+      right: [x + size + node.wide + 2, y],
+      left: [x - size - node.wide - 2, y],
+    };
+    const boxes = PLACES.map((place) => {
+      const [across, down] = centres[place];
+      return { across, down, left: across - node.wide, right: across + node.wide, top: down - high, bottom: down + high };
+    });
+    const covers = (one, other) => one.right >= other.left && one.left <= other.right && one.bottom >= other.top && one.top <= other.bottom;
+    const fits = (one) => one.left > 0 && one.right < width && !taken.some((other) => covers(one, other)) && !dotted.some((other) => other.node !== node && covers(one, other));
     const wanted = beside.has(node) || focus.has(node.id) || (crowd ? view.scale > 1.1 || (isThing(node.id) && node.degree > 2) : view.scale > 0.3);
-    const shown = free && (node === selected || node === hovered || (inside && wanted));
+    const mine = boxes.find(fits) ?? (node === selected || node === hovered ? boxes[0] : null);
+    const shown = mine && (node === selected || node === hovered || wanted);
     node.text.classList.toggle("off", !shown);
     if (!shown) continue;
     taken.push(mine);
     node.text.setAttribute("transform", `translate(${node.x.toFixed(1)} ${node.y.toFixed(1)}) scale(${(1 / view.scale).toFixed(3)})`);
-    node.text.setAttribute("y", radius(node) * view.scale + 12);
+    node.text.setAttribute("x", (mine.across - x).toFixed(1));
+    node.text.setAttribute("y", (mine.down - y + 4).toFixed(1));
   }
 }
 

@@ -666,6 +666,15 @@ def test_a_failure_is_found_by_the_signature_of_its_error(store):
     assert [one.content for one in found] == ["`npm test` failed"]
 
 
+def test_a_failure_is_found_by_its_cause(store):
+    tell(store, "`a` failed", kind="failure", metadata={"causes": ["port:1", "port of a"]})
+    tell(store, "`b` failed", kind="failure", metadata={"causes": ["port:2"]})
+    tell(store, "`c` failed", kind="failure", metadata={"causes": "port:1"})
+    tell(store, "`d` failed", kind="failure")
+    found = store.find_failures_by_cause(["port:2", "port of a"], seen())
+    assert sorted(one.content for one in found) == ["`a` failed", "`b` failed"]
+
+
 def test_only_scopes_with_a_vector_of_a_model_have_vectors(store):
     tell(store, "embedded", scope=HERE)
     assert [store.has_vectors(MODEL, (scope,)) for scope in (HERE, OTHER)] == [True, False]

@@ -25,7 +25,7 @@ from bethink.model import TRUST, Memory
 # Least confidence of a fix that is shown: below, it failed as often as it helped. By hand.
 _SURE = 0.5
 _FLAKY = 2  # unchanged passes that show a failure to be flaky; once tells nothing
-# Marks by which an edit lets a rule pass, so that the same rule passes elsewhere too.
+# Marks by which an edit lets a rule pass, as it may elsewhere.
 _ALLOWS = re.compile(
     r"#!?\[allow\(|noqa|nolint|eslint-disable|biome-ignore|type: ignore|ts-expect-error|pylint: disable|rubocop:disable|@SuppressWarnings|NOSONAR"
 )

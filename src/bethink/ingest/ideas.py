@@ -426,9 +426,13 @@ def _name_kind(
 
 
 def _settles(statement: Statement) -> bool:
-    """Return True if an agent's decision says that it is one, why, or what over what; others report work or propose it."""
-    said = statement.label == "decision" or "decision" in _find_cued(statement.core)
-    return said or CHOOSES.holds(statement.text) or find_marked_reason(statement.text) is not None
+    """Return True if an agent's decision has the label, a reason or an alternative."""
+    is_labelled = statement.label == "decision" or "decision" in _find_cued(statement.core)
+    return (
+        is_labelled
+        or CHOOSES.holds(statement.text)
+        or find_marked_reason(statement.text) is not None
+    )
 
 
 def _name_users_kind(each: PlacedStatement, reading: StatementReading) -> tuple[str, float]:

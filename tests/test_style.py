@@ -13,7 +13,8 @@ from source_style import (
 from source_tree import SOURCE
 
 # Package: docstrings that break a rule, words of the old dialect; what is left are names in JSON and in stored state.
-CEILINGS = {"agents": (0, 2), "app": (0, 1), "features": (0, 2)}
+# `held` of a failure is a key of the JSON contract.
+CEILINGS = {"agents": (0, 2), "app": (0, 1), "features": (0, 3)}
 PACKAGES = list_packages(SOURCE)
 
 

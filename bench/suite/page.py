@@ -181,7 +181,7 @@ def list_missing(results: Results) -> Iterator[str]:
         reasons: dict[str, list[str]] = {}
         for task in PEERS[name].get("tasks", SECTIONS):
             result = results.get((name, task))
-            reason = result.get("unsupported") if result else "Not measured."
+            reason = result.get("unsupported") if result else "Not measured yet; it can be run."
             if reason:
                 reasons.setdefault(reason, []).append(task)
         yield from (
@@ -249,7 +249,7 @@ def render_page(results: Results) -> str:
         "## Read with care",
         "- Bethink's authors made this benchmark. Each section names the data that was in view while Bethink was tuned; compare the *fresh* measures.\n"
         "- Several peers are designed for a language model or for models from a hub. Neither was available, so their best set-up is not shown. This "
-        "holds most for mem0, Hindsight and claude-mem, which store what a language model extracts, and for agentmemory and qmd, which are measured with words only.\n"
+        "holds most for systems that store what a language model extracts, such as mem0, Hindsight and claude-mem, and for agentmemory and qmd, which are measured with words only.\n"
         "- At a prompt and after a failed command, a system without a hook is asked with the whole text and shows its first hits. An agent that decides itself "
         "when to search may be silent more often and find less: compare *in three hits* and *fix shown*, where silence does not count.\n"
         "- Where a search needs every word of a query, the adapter asks for each word as well and ranks by their number.\n"

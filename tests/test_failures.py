@@ -454,7 +454,7 @@ def test_a_failure_is_kept_with_its_fix(cli, tmp_path):
         "missing dependency",
         "ran `npm ci`",
     )
-    assert (one["times"], one["helped"], one["session"]) == (1, 1, "s1")
+    assert (one["times"], one["held"], one["session"]) == (1, 1, "s1")
 
 
 def test_the_statement_says_what_failed_and_what_fixed_it(cli, tmp_path):
@@ -475,7 +475,7 @@ def test_the_same_error_in_another_session_is_one_memory(cli, tmp_path):
     backfill(cli, tmp_path, *session(cli, *FIXED))
     backfill(cli, tmp_path, *session(cli, *FIXED, session="s2", day=2), session="s2")
     (one,) = cli.json("failures")
-    assert (one["times"], one["helped"]) == (2, 2)
+    assert (one["times"], one["held"]) == (2, 2)
 
 
 def test_a_fix_that_helps_again_is_more_certain(cli, tmp_path):

@@ -4,8 +4,6 @@ A name counts only where it is sure that something of this project was meant: a 
 that exists, a symbol that an earlier version of the code had.
 """
 
-from __future__ import annotations
-
 import json
 import posixpath
 import re
@@ -139,7 +137,7 @@ def _read_scripts(text: str) -> set[str] | None:
 # Remarks
 
 
-def note_gone(memory: Bethink, found: Iterable[Memory]) -> dict[str, str]:
+def note_gone(memory: "Bethink", found: "Iterable[Memory]") -> dict[str, str]:
     """Remarks for statements of this project that name a file or a command which is gone, by `gone ID`.
 
     Cheap enough for every answer: it looks at the named files and at no others.
@@ -165,7 +163,7 @@ def find_symbols(text: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def find_gone_symbols(memory: Bethink, statements: Iterable[Memory]) -> dict[str, list[str]]:
+def find_gone_symbols(memory: "Bethink", statements: "Iterable[Memory]") -> dict[str, list[str]]:
     """Id of a statement → symbols that it names, that the code had once and has no more."""
     from bethink.ingest.git import had_word
 
@@ -203,7 +201,7 @@ def _find_absent(root: Path, names: set[str]) -> set[str]:
 # All of a project
 
 
-def find_stale(memory: Bethink) -> list[StaleCitation]:
+def find_stale(memory: "Bethink") -> list[StaleCitation]:
     """List statements of this project that cite a file, a command or a symbol that is gone.
 
     For a file, its top folder has to exist: it shows that a file of this project was meant.
@@ -256,7 +254,7 @@ def _follow(name: str, renames: Sequence[tuple[str, str]]) -> str:
     return place if place != name else ""
 
 
-def find_renamed(memory: Bethink) -> list[tuple[Memory, str]]:
+def find_renamed(memory: "Bethink") -> "list[tuple[Memory, str]]":
     """Statements that cite a file which git has renamed, each with its text for the place now."""
     from bethink.ingest.git import list_renames
 

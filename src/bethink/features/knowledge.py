@@ -356,7 +356,7 @@ def check_local(project: Project, config: Config, force: bool) -> None:
     real = textfile.inside(project.root, project.local_database)
     if real.exists() and not configuration.trusts(project.root) and not force:
         raise UsageError(
-            f"{project.local_database} already exists and belongs to another user, whose memories would count as yours.",
+            f"{project.local_database} already exists and may have come with the project: its memories would count as yours.",
             "Look into it with `bethink list --database .bethink/memory.db`; --force makes it yours, removing it starts anew.",
         )
 

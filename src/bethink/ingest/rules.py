@@ -4,8 +4,6 @@ A rule is shown at the call that it is about, so both sides are reduced to the s
 says what they do (`npm install`). The judge decides if the statement applies; nothing here does.
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
 from fnmatch import fnmatchcase

@@ -1,7 +1,5 @@
 """Binding statements, statements that only report, and the work that they name."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from bethink.language.lasting import STANDING

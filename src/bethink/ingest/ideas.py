@@ -253,7 +253,7 @@ def place_statements(
     asked: Asked = NO_QUESTIONS,
 ) -> Iterator[PlacedStatement]:
     """Yield the statements from the turn `first` on that say something, each with the words around it."""
-    by_turn = [statements(text) if role in SPEAKERS else [] for role, text in turns]
+    by_turn = [statements(text) if role in SPEAKERS else () for role, text in turns]
     texts = list(map(_put_together, by_turn))
     # The turns that one speaker has without a word of another.
     runs = [list(run) for _, run in groupby(range(len(turns)), key=lambda at: turns[at][0])]
@@ -270,7 +270,7 @@ def place_statements(
         last = role == "user" or not after
         for turn in filter(lambda turn: turn >= first, run):
             speaker = "working" if role == "assistant" and turn != run[-1] else role
-            own = by_turn[turn]
+            own: Sequence[Statement] = by_turn[turn]
             if role == "user":
                 answered = turns[before[-1]][1] if before else ""
                 own = _find_own_statements(turns[turn][1], asked.get(turn, ()), answered)

@@ -76,7 +76,8 @@ class ProseBlock(NamedTuple):
     item: bool
 
 
-def statements(text: str) -> list[Statement]:
+@lru_cache(maxsize=8)  # one turn is read for several purposes
+def statements(text: str) -> tuple[Statement, ...]:
     """Return the statements of a turn in order."""
     found: list[Statement] = []
     before = ""  # the last sentence of the paragraph above
@@ -86,7 +87,7 @@ def statements(text: str) -> list[Statement]:
         found += own
         if len(found) >= MOST_STATEMENTS:
             break
-    return [each._replace(position=at) for at, each in enumerate(found[:MOST_STATEMENTS])]
+    return tuple(each._replace(position=at) for at, each in enumerate(found[:MOST_STATEMENTS]))
 
 
 def prose(text: str, lists: bool = True) -> list[str]:

@@ -300,7 +300,7 @@ function centre(node) {
 }
 
 function page(node) {
-  return isThing(node.id) ? centre(node) : figure.dataset.memory.replace("ID", encodeURIComponent(node.id));
+  return isThing(node.id) ? centre(node) : figure.dataset.memory.replace("/memory/ID", "/memory/" + encodeURIComponent(node.id));
 }
 
 function tell(node) {

@@ -50,6 +50,19 @@ STATED_CHANGES = (
         rejects=("It no longer fails",),
     ),
     Pattern(
+        "old is ruled out",
+        rf"(?:\A|[,;.]\s)(?:(?:wait|actually|ok|so|and|but)[,.]?\s){{0,2}}(?:(?:the|our|old)\s){{0,2}}(?P<old>{_NAME})(?:\s\w{{1,20}})?\s(?:is|are)\s"
+        r"(?:now\s)?(?P<new>)(?:out|off the table|ruled out|dropped|scrapped)(?=\s*(?:[:;,.!—–]|$|because\b|since\b))",
+        fold=False,
+        flags=re.IGNORECASE,
+        matches=(
+            "Redis is out: ops will shut it down",
+            "Wait. Kafka is off the table",
+            "Elasticsearch is ruled out, because of its licence",
+        ),
+        rejects=("Redis is out of memory", "The report is out on Friday", "Is Redis out?"),
+    ),
+    Pattern(
         "old is gone",
         rf"[,;.]\s(?:and\s)?(?:(?:the|our|old)\s){{0,2}}(?P<old>{_NAME})(?:\s\w{{1,20}})?\s(?:is|are|was|were)\s"
         r"(?P<new>)(?:gone|history|(?:switched|turned|powered) off|shut down|retired|decommissioned)\b",

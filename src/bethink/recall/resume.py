@@ -13,6 +13,7 @@ from bethink.store.base import Store
 LEDGER_KINDS = ("todo", "question", "problem")
 MOST_SESSIONS_SEARCHED = 20  # sessions among which those of a time are looked for; a bound on time
 MOST_DIGESTS = 5  # of a time
+MOST_NOTES = 60  # memories of a time among which notes are looked for; a bound on time
 MOST_WEIGHED = 60  # open items of each kind that are weighed; a bound on time
 MOST_CLOSED = 30  # closed to-dos that a digest may still name; a bound on time
 LAST_TURNS = 12  # of a conversation, among which its last exchange is looked for; a bound on time
@@ -52,6 +53,10 @@ def resume(
         digests = digests[:1]
         known = "\n".join(one.content for one in digests)
         items = [one for one in items if one.content.rstrip(".") not in known]
+    elif not checks and (query.since or query.until):
+        items = _list_notes(query, filter, store)
+        if items and hints:  # the session before says nothing about that time
+            digests, hints = [], ()
     found = [*digests, *items]
     if not found:
         return None
@@ -73,6 +78,13 @@ def _find_sessions(
         return sessions[:1], ()
     then = [one for one in sessions if _is_of_time(one, query)]
     return (then[:MOST_DIGESTS], ()) if then else (sessions[:1], (EARLIER_SESSION,))
+
+
+def _list_notes(query: Query, filter: Filter, store: Store) -> list[Memory]:
+    """Return notes of the time that is asked for, newest first: no digest has them."""
+    then = filter._replace(since=query.since or filter.since, until=query.until or filter.until)
+    found = store.list(then, MOST_NOTES)
+    return [one for one in found if one.source_type == "note" and not one.session]
 
 
 def list_digests(query: Query, filter: Filter, store: Store) -> list[Memory]:

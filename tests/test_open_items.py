@@ -13,6 +13,20 @@ def test_todo_lists_an_open_item(cli, kind):
     assert open_texts(cli) == ["The signing key of the shop"]
 
 
+def test_todo_with_a_text_adds_a_to_do(cli):
+    cli.ok("todo", "Write", "the", "retry", "policy")
+    assert open_texts(cli) == ["Write the retry policy"]
+
+
+def test_todo_with_a_text_takes_the_options_of_add(cli):
+    cli.ok("todo", "Write the retry policy", "--tag", "billing")
+    assert cli.json("todo")[0]["tags"] == ["billing"]
+
+
+def test_todo_names_an_option_that_it_does_not_know(cli):
+    assert "--limt" in cli.fails("todo", "--limt", "5", code=2)
+
+
 def test_todo_leaves_out_what_cannot_be_open(cli):
     cli.add("We deploy on Fridays", "--kind", "decision")
     assert open_texts(cli) == []

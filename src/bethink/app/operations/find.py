@@ -352,12 +352,12 @@ def list_(
     agents="read",
     opens="read",
     lists=MEMORY_COLUMNS,
-    examples=("bethink todo", "bethink todo --json"),
+    examples=("bethink todo", "bethink todo write the retry policy", "bethink todo --json"),
 )
 def todo(memory: "Bethink", limit: Limit = 20, all_projects: AllProjects = False) -> Listed:
     """List open to-dos, questions and problems.
 
-    The newest comes first. `bethink done` closes one.
+    The newest comes first. `bethink todo TEXT` adds one, as `bethink add --kind todo TEXT` does; `bethink done` closes one.
     """
     scopes = memory.every_scope() if all_projects else ()
     wanted = memory.filter(kinds=OPEN_KINDS, answered=False, scopes=scopes)

@@ -219,3 +219,17 @@ def test_a_session_that_asks_is_not_its_own_last_one(shop, talk):
         "two", ("user", "Please round the prices."), ("assistant", "I rounded the prices to cents.")
     )
     assert DONE in shop.ask("what did we do last time?", session_id="two")
+
+
+def test_today_lists_no_session_of_another_day(cli, tmp_path):
+    talk = transcript(tmp_path / "one.jsonl", "one", cli.project, *TALK, began=NOW)
+    cli.ok("backfill", talk, "--trusted")
+    cli.add("Never log session ids")
+    assert [one["content"] for one in cli.json("today")] == ["Never log session ids"]
+
+
+def test_today_prints_the_digests_of_the_time(cli, tmp_path):
+    talk = transcript(tmp_path / "one.jsonl", "one", cli.project, *TALK, began=NOW)
+    cli.ok("backfill", talk, "--trusted")
+    lines = cli.ok("today", f"{NOW:%Y-%m-%d}").splitlines()
+    assert (lines[0], f"  Done: {DONE}" in lines) == ("Sessions (1):", True)

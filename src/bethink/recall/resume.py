@@ -91,6 +91,13 @@ def _find_sessions(
     return earlier[:1], (EARLIER_SESSION,)
 
 
+def list_digests(query: Query, filter: Filter, store: Store) -> list[Memory]:
+    """Return the digests of the sessions of a time, the newest first."""
+    sessions = store.sessions(filter.scopes, MOST_SESSIONS_SEARCHED)
+    then = [one for one in sessions if one.digest and _is_of_time(one, query)]
+    return [one for session in then if (one := show_digest(session, filter, store))]
+
+
 def _is_of_time(session: Session, query: Query) -> bool:
     start, end = session.started_at, session.ended_at or session.started_at
     if start is None or end is None:

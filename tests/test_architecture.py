@@ -12,8 +12,8 @@ from source_tree import ROOT, SOURCE, count_cycles, find_imports, is_for_types, 
 # Who may import whom: a module sees only modules of a lower level, function-level imports included.
 LEVELS = """
     errors hashes model schema system text skills app language plugins folders
-    config enforced post registry project caller embed.base llm.base agents.base agents.edit
-    store embed llm agents judge
+    config enforced post registry project embed.base llm.base agents.base agents.edit
+    store embed llm agents caller judge
     ingest recall consent outgoing
     api
     features.language

@@ -25,6 +25,17 @@ def rows(memory, place):
 
 IMPORTER = Importer("toy", lambda place: place.suffix == ".toy", rows)
 """
+LANGUAGE_MODEL = """
+from bethink.llm.base import LanguageModelProvider, RawAnswer
+
+class Parrot:
+    name, remote = "toy parrot", False
+
+    def send(self, ask):
+        return RawAnswer('{"word": "ready"}', None)
+
+PROVIDER = LanguageModelProvider("toy", lambda config: Parrot())
+"""
 SILENT = WALK_THROUGHS["bethink_toy_vectors"].replace("    remote = False\n", "")
 RAISING = WALK_THROUGHS["bethink_toy_vectors"].replace("return [1.0,", "raise KeyError(text) #")
 
@@ -110,6 +121,12 @@ def test_transcripts_of_an_agent_from_outside_are_read_by_backfill(toy):
     (toy.home / ".toy" / "talks" / "t1.jsonl").write_text(talk)
     toy.ok("backfill", "--all")
     assert "Valkey for the carts" in toy.ok("search", "Valkey carts", "--kind", "context")
+
+
+def test_what_only_people_may_run_is_refused_to_an_agent_from_outside(toy):
+    toy.ok("add", "The shop sells a toy owl.")
+    toy.environment["TOY_AGENT"] = "1"
+    assert "an agent runs it (TOY_AGENT)" in toy.run("reset", "--yes").stderr
 
 
 def test_a_hook_of_an_agent_from_outside_is_answered_in_its_dialect(toy):
@@ -199,6 +216,16 @@ def test_a_hook_of_our_agents_looks_at_no_installed_package():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_a_language_model_from_outside_reads_sessions(machine):
+    machine.install("bethink.language_models", "toy", "bethink_toy_parrot:PROVIDER", LANGUAGE_MODEL)
+    assert "toy parrot: it answered" in machine.ok("config", "reader", "toy")
+
+
+def test_a_language_model_from_outside_is_offered(machine):
+    machine.install("bethink.language_models", "toy", "bethink_toy_parrot:PROVIDER", LANGUAGE_MODEL)
+    assert "toy, ollama:MODEL" in machine.run("config", "reader", "unknown").stderr
 
 
 @pytest.fixture

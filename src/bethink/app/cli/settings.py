@@ -78,7 +78,6 @@ def config(
 
 
 READER_PRESET = "reader"  # several settings that belong together, and no setting itself
-READERS = ("claude", "codex", "gemini", "ollama:MODEL", "openai URL", "off")
 OLLAMA = "http://127.0.0.1:11434/v1"
 HOSTED = "api.openai.com"
 UNNAMED_MODEL = "default"  # accepted by servers that serve a single model
@@ -124,7 +123,15 @@ def show_reader(console: Console, now: configuration.Config) -> Result:
     name = " ".join(filter(None, (now.llm, now.llm_model))) if now.llm not in ("", "none") else ""
     lines = [f"{name or 'none'}: {usage['today']:,} of {usage['ceiling']:,} tokens used today"]
     row = {"reader": name or None, "today": usage["today"], "ceiling": usage["ceiling"]}
-    return Result(row, lines, hints=[f"Choose one: {', '.join(READERS)}."])
+    return Result(row, lines, hints=[f"Choose one: {', '.join(list_readers())}."])
+
+
+def list_readers() -> list[str]:
+    """Return the values of `config reader`: each provider by its name, with its argument if it needs one."""
+    from bethink.features import language
+
+    names = [name for name in language.list_providers() if name != "openai"]
+    return [*names, "ollama:MODEL", "openai URL", "off"]
 
 
 def choose_reader(name: str, url: str | None, model: str | None) -> dict[str, str]:
@@ -149,9 +156,8 @@ def choose_reader(name: str, url: str | None, model: str | None) -> dict[str, st
                 f"bethink config reader openai {url} --reader-model NAME",
             )
         return {"llm": "openai", "llm_model": model or UNNAMED_MODEL, "llm_url": url or ""}
-    known = {"claude", "codex", "gemini", *language.list_providers()}
-    if provider not in known:
-        raise ConfigError(f"There is no reader '{name}'.", f"One of: {', '.join(READERS)}.")
+    if provider not in language.list_providers():
+        raise ConfigError(f"There is no reader '{name}'.", f"One of: {', '.join(list_readers())}.")
     return {"llm": provider, "llm_model": model, "llm_url": url or ""}
 
 

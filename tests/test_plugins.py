@@ -113,7 +113,7 @@ def test_an_agent_from_outside_has_a_flag_of_its_own(toy):
 def test_hooks_of_an_agent_from_outside_are_installed_under_its_event_names(toy):
     toy.ok("install", "--no-mcp", "--no-skills")
     hooks = json.loads((toy.home / ".toy" / "hooks.json").read_text())["hooks"]
-    assert set(hooks) == {"begin", "ask", "end"}
+    assert set(hooks) == {"begin", "ask", "ran", "end"}
 
 
 def test_transcripts_of_an_agent_from_outside_are_read_by_backfill(toy):
@@ -127,6 +127,46 @@ def test_what_only_people_may_run_is_refused_to_an_agent_from_outside(toy):
     toy.ok("add", "The shop sells a toy owl.")
     toy.environment["TOY_AGENT"] = "1"
     assert "an agent runs it (TOY_AGENT)" in toy.run("reset", "--yes").stderr
+
+
+def call(machine, command, output="", exit=0):
+    return {"from": "shell", "words": command, "key": command, "output": output, "exit": exit} | {
+        "talk": "t1",
+        "when": "2026-11-01T10:00:00Z",
+        "folder": str(machine.project),
+    }
+
+
+@pytest.fixture
+def fixed(toy):
+    """The toy agent after a session in which a failed command was fixed."""
+    calls = [
+        call(toy, "npm test", "Error: Cannot find module 'left-pad'", 1),
+        call(toy, "npm install left-pad"),
+        call(toy, "npm test", "1 passed"),
+    ]
+    talk = say(toy, "Run the tests.") + "".join(json.dumps(one) + "\n" for one in calls)
+    (toy.home / ".toy" / "talks" / "t1.jsonl").write_text(talk + say(toy, "Done.", "toy"))
+    toy.ok("backfill", "--all")
+    return toy
+
+
+def test_fixes_are_learned_from_transcripts_of_an_agent_from_outside(fixed):
+    assert "npm install left-pad" in fixed.ok("failures")
+
+
+def test_a_tool_hook_of_an_agent_from_outside_gets_the_known_fix(fixed):
+    run = {"line": "npm test", "output": "Error: Cannot find module 'left-pad'", "exit": 1}
+    given = json.dumps({"talk": {"id": "t2"}, "folder": str(fixed.project), "run": run})
+    answer = json.loads(fixed.ok("hook", "tool", "--host", "toy", given=given))
+    assert "npm install left-pad" in answer["toy"]["say"]
+
+
+def test_a_session_of_an_agent_from_outside_may_be_named_inside_an_object(fixed):
+    run = {"line": "npm test", "output": "Error: Cannot find module 'left-pad'", "exit": 1}
+    given = json.dumps({"talk": {"id": "t2"}, "folder": str(fixed.project), "run": run})
+    fixed.ok("hook", "tool", "--host", "toy", given=given)
+    assert fixed.ok("hook", "tool", "--host", "toy", given=given) == ""  # once per session
 
 
 def test_a_hook_of_an_agent_from_outside_is_answered_in_its_dialect(toy):

@@ -80,7 +80,9 @@ def is_hook_forged() -> bool:
 
 def is_agent_program(words: Sequence[str], agents: Sequence[Agent]) -> bool:
     """Return True if a command line is that of one of these agents."""
-    is_script = len(words) > 1 and _RUNTIMES.search(words[0])  # that a runtime such as node executes
+    is_script = len(words) > 1 and _RUNTIMES.search(
+        words[0]
+    )  # that a runtime such as node executes
     programs = [word.replace("\\", "/") for word in words[: 2 if is_script else 1]]
     names = {_EXTENSION.sub("", program.rpartition("/")[2]) for program in programs}
     return any(

@@ -41,7 +41,9 @@ class Arg(NamedTuple):
 
     help: str = ""
     short: str = ""  # a flag of the command line: -n
-    metavar: str = ""  # the value's name in help; by default the argument's in capitals
+    metavar: str = (
+        ""  # the value's name in help; by default N for a number, else the argument's in capitals
+    )
     low: float | None = None
     high: float | None = None
     longest: int | None = None  # characters of a text, items of a list
@@ -83,7 +85,7 @@ class Parameter(NamedTuple):
 
     @property
     def metavar(self) -> str:
-        return self.arg.metavar or self.name.upper()
+        return self.arg.metavar or ("N" if self.type in ("number", "whole") else self.name.upper())
 
 
 class Members(NamedTuple):

@@ -209,6 +209,16 @@ def test_an_embedder_that_does_not_say_counts_as_remote(vectors):
     assert "(remote" in find_model(vectors(SILENT))
 
 
+def test_choosing_a_remote_embedder_says_that_texts_are_sent(vectors):
+    machine = vectors(SILENT)
+    assert "are sent to this embedder" in machine.run("config", "embedding", "toy").stderr
+
+
+def test_choosing_an_embedder_of_this_process_says_nothing_of_sending(vectors):
+    machine = vectors(WALK_THROUGHS["bethink_toy_vectors"])
+    assert "are sent" not in machine.run("config", "embedding", "toy").stderr
+
+
 def test_an_embedder_that_raises_leaves_search_by_words(vectors):
     machine = vectors(RAISING)
     machine.ok("add", "Tea is sold in tins.")
@@ -286,10 +296,22 @@ def test_a_ranking_signal_that_the_settings_do_not_name_is_not_used(with_signal)
     assert "tagged as pinned" not in with_signal.ok("search", "shop owl", "--explain")
 
 
-def test_a_ranking_signal_that_is_not_installed_is_warned_of(machine):
-    machine.environment["BETHINK_SIGNALS"] = "gone"
+@pytest.fixture
+def without_signal(machine):
+    """A machine whose settings name a signal that no package has."""
     machine.ok("add", "The shop sells a toy owl.")
-    assert "'gone'" in machine.run("search", "shop owl").stderr
+    machine.environment["BETHINK_SIGNALS"] = "gone"
+    return machine
+
+
+def test_a_ranking_signal_that_is_not_installed_is_warned_of(without_signal):
+    expected = "No installed package has the ranking signal 'gone'"
+    assert expected in without_signal.run("search", "shop owl").stderr
+
+
+def test_a_ranking_signal_that_is_not_installed_is_refused_as_a_setting(machine):
+    refused = machine.run("config", "signals", "gone")
+    assert (refused.returncode, "ranking signal 'gone'" in refused.stderr) == (2, True)
 
 
 READER = """

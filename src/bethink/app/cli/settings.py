@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -11,13 +12,14 @@ from bethink.agents import edit
 from bethink.app.cli.console import LOCAL, Bar, Console, Result
 from bethink.app.operation import Arg, operation
 from bethink.app.render import cell, pick, size
-from bethink.embed import LOCAL_MODELS, find_provider, models
+from bethink.embed import LOCAL_MODELS, find_provider, models, open_embedder
 from bethink.errors import BethinkError, ConfigError, InvalidInput, UsageError
 from bethink.hooks.run import read_message
 from bethink.hooks.run import run as run_hook
 from bethink.hooks.state import pause_memory, resume_memory
 from bethink.language.times import expiry
-from bethink.model import Json
+from bethink.model import Json, is_remote
+from bethink.plugins import SIGNALS
 from bethink.project import EVERYWHERE, Pause, Project, locate, read_pauses
 from bethink.text import textfile
 
@@ -178,6 +180,11 @@ def change_setting(console: Console, key: str, text: str, in_project: bool) -> R
             f"Bad value '{text}' for '{key}': {error}.",
             "`bethink config` describes each setting.",
         ) from None
+    if key == "signals" and (unknown := [one for one in value if not SIGNALS.find(one)]):
+        raise ConfigError(
+            f"No installed package has the ranking signal '{unknown[0]}'.",
+            "Install the package first; CONTRIBUTING.md shows how one is made.",
+        )
     edit_file(path, key, value, root)
     now, warnings = console.load_settings(), []
     if (origin := now.origins.get(key)) != str(path):
@@ -187,7 +194,19 @@ def change_setting(console: Console, key: str, text: str, in_project: bool) -> R
     row = {"key": key, "value": masked, "path": str(path)}
     # A table leaves out what is empty, and "false" is a value.
     lines = [f"{key} = {str(value).lower()}", f"written to {path}"] if value is False else None
-    return Result(row, lines, warnings=warnings) if lines else Result(row, warnings=warnings)
+    hints = warn_of_sending(now) if key == "embedding" else []
+    return Result(row, lines or (), warnings=warnings, hints=hints)
+
+
+def warn_of_sending(now: configuration.Config) -> list[str]:
+    """Return a sentence if the configured embedder sends texts away."""
+    with suppress(BethinkError):  # its address or key may be set next
+        embedder = open_embedder(now)
+        if embedder and is_remote(embedder):
+            return [
+                "From now on, the texts of memories, your conversations included, and your questions are sent to this embedder."
+            ]
+    return []
 
 
 def unset_setting(console: Console, key: str, in_project: bool) -> Result:

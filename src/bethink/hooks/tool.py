@@ -21,8 +21,8 @@ from bethink.model import ToolEvent
 from bethink.text.shell import shorten_command
 
 if TYPE_CHECKING:
-    from bethink.config import Config
     from bethink.api import Bethink
+    from bethink.config import Config
     from bethink.hooks.prompt import Context
     from bethink.ingest.failures import Failure
     from bethink.model import Memory

@@ -493,7 +493,7 @@ def settle(folder: Path, model: Path | None = None) -> Iterator[World]:
     mine = {"BETHINK_HOME": "home", "CLAUDE_CONFIG_DIR": "claude"}
     os.environ.update({name: str(folder / "work" / path) for name, path in mine.items()})
     unset = ("BETHINK_DATABASE", "BETHINK_MODEL_DIR", "BETHINK_EMBEDDING", "BETHINK_DEBUG")
-    for name in (*unset, *caller.MARKERS):
+    for name in (*unset, *caller.list_marks()):
         os.environ.pop(name, None)
     os.environ["BETHINK_OFFLINE"] = "1"
     os.environ.update(

@@ -10,7 +10,7 @@ import pytest
 
 from bethink import caller
 from bethink.app.cli.main import main
-from bethink.caller import MARKERS
+from bethink.caller import list_marks
 
 
 class Result(NamedTuple):
@@ -95,7 +95,7 @@ def cli(capsys, monkeypatch, tmp_path, store_kind):
     home, project = tmp_path / "home", tmp_path / "shop"
     project.mkdir()
     unset = "NO_COLOR FORCE_COLOR VISUAL EDITOR COLUMNS BETHINK_DATABASE BETHINK_DEBUG"
-    for variable in (*MARKERS, *unset.split(), "BETHINK_MODEL_DIR"):
+    for variable in (*list_marks(), *unset.split(), "BETHINK_MODEL_DIR"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr(caller, "list_ancestors", list)  # who runs the tests may be an agent
     monkeypatch.setenv("HOME", str(tmp_path / "user"))

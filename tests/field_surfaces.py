@@ -37,7 +37,7 @@ ENVIRONMENT = ("BETHINK_DATABASE", "BETHINK_TENANT", "BETHINK_USER")
 def stored(cli) -> str:
     """A memory with the new fields set."""
     with Bethink() as memory:
-        return memory.add(TEXT, kind="decision", priority=7, reviewer="Ada").id
+        return memory.add(TEXT, kind="decision", stars=7, approver="Ada").id
 
 
 def read(id: str):
@@ -59,92 +59,92 @@ def elsewhere(cli, monkeypatch, tmp_path):
 
 
 def test_python_add(stored):
-    assert (read(stored).priority, read(stored).reviewer) == (7, "Ada")
+    assert (read(stored).stars, read(stored).approver) == (7, "Ada")
 
 
 def test_python_add_leaves_the_default(cli):
     with Bethink() as memory:
-        assert memory.one(memory.add(TEXT).id).priority == 0
+        assert memory.one(memory.add(TEXT).id).stars == 0
 
 
 def test_python_update(stored):
     with Bethink() as memory:
-        assert memory.update(stored, priority=3).priority == 3
+        assert memory.update(stored, stars=3).stars == 3
 
 
 def test_python_update_empties_an_optional_field(stored):
     with Bethink() as memory:
-        assert memory.update(stored, clear=["reviewer"]).reviewer is None
+        assert memory.update(stored, clear=["approver"]).approver is None
 
 
 def test_python_refuses_a_value_out_of_bounds(cli):
-    with Bethink() as memory, pytest.raises(InvalidInput, match="priority 12 is outside 0 to 9"):
-        memory.add(TEXT, priority=12)
+    with Bethink() as memory, pytest.raises(InvalidInput, match="stars 12 is outside 0 to 9"):
+        memory.add(TEXT, stars=12)
 
 
 def test_an_update_refuses_a_value_out_of_bounds(stored):
-    with Bethink() as memory, pytest.raises(InvalidInput, match="priority 12 is outside 0 to 9"):
-        memory.update(stored, priority=12)
+    with Bethink() as memory, pytest.raises(InvalidInput, match="stars 12 is outside 0 to 9"):
+        memory.update(stored, stars=12)
 
 
 def test_a_secret_in_a_new_text_is_redacted(cli):
     with Bethink() as memory:
-        id = memory.add(TEXT, reviewer=f"Ada, {SECRET}").id
-        assert SECRET not in memory.one(id).reviewer
+        id = memory.add(TEXT, approver=f"Ada, {SECRET}").id
+        assert SECRET not in memory.one(id).approver
 
 
 def test_a_secret_in_a_changed_text_is_redacted(stored):
     with Bethink() as memory:
-        assert SECRET not in memory.update(stored, reviewer=f"Ada, {SECRET}").reviewer
+        assert SECRET not in memory.update(stored, approver=f"Ada, {SECRET}").approver
 
 
 def test_an_agent_does_not_change_it_on_a_persons_memory(stored):
     with Bethink(actor="agent:claude") as memory, pytest.raises(BethinkError, match="own word"):
-        memory.update(stored, priority=1)
+        memory.update(stored, stars=1)
 
 
 # The command line
 
 
 def test_cli_add(cli):
-    assert read(cli.add(TEXT, "--priority", "7")).priority == 7
+    assert read(cli.add(TEXT, "--stars", "7")).stars == 7
 
 
 def test_cli_add_refuses_a_value_out_of_bounds(cli):
-    assert "priority" in cli.fails("add", TEXT, "--priority", "12", code=2)
+    assert "stars" in cli.fails("add", TEXT, "--stars", "12", code=2)
 
 
 def test_cli_update(cli, stored):
-    cli.ok("update", stored, "--priority", "3")
-    assert read(stored).priority == 3
+    cli.ok("update", stored, "--stars", "3")
+    assert read(stored).stars == 3
 
 
 def test_cli_help(cli):
-    assert "--priority" in cli.ok("add", "--help")
+    assert "--stars" in cli.ok("add", "--help")
 
 
 def test_cli_get_json(cli, stored):
-    assert cli.json("get", stored)[0]["priority"] == 7
+    assert cli.json("get", stored)[0]["stars"] == 7
 
 
 def test_cli_get_text(cli, stored):
-    assert "priority: 7" in cli.ok("get", stored)
+    assert "stars: 7" in cli.ok("get", stored)
 
 
 def test_cli_list_json(cli, stored):
-    assert cli.json("list")[0]["priority"] == 7
+    assert cli.json("list")[0]["stars"] == 7
 
 
 def test_cli_search_json(cli, stored):
-    assert cli.json("search", "deploy")[0]["priority"] == 7
+    assert cli.json("search", "deploy")[0]["stars"] == 7
 
 
 def test_cli_bind_keeps_it(cli):
     with Bethink() as memory:
-        id = memory.add(TEXT, priority=7, personal=True).id
+        id = memory.add(TEXT, stars=7, personal=True).id
     cli.ok("update", id, "--here")
     (bound,) = cli.json("list")
-    assert (bound["priority"], bound["scope"][:8]) == (7, "project:")
+    assert (bound["stars"], bound["scope"][:8]) == (7, "project:")
 
 
 # MCP
@@ -158,27 +158,41 @@ def agent(cli):
 
 
 def test_mcp_store(agent):
-    id = agent.store(TEXT, priority=7)
+    id = agent.store(TEXT, stars=7)
     with Bethink() as memory:
-        assert memory.one(id).priority == 7
+        assert memory.one(id).stars == 7
 
 
 def test_mcp_update(agent):
-    id = agent.store(TEXT, priority=7)
-    agent.update_memory(id=id, priority=3)
+    id = agent.store(TEXT, stars=7)
+    agent.update_memory(id=id, stars=3)
     with Bethink() as memory:
-        assert memory.one(id).priority == 3
+        assert memory.one(id).stars == 3
 
 
 def test_mcp_get(agent):
-    assert "priority: 7" in agent.get_memories(ids=[agent.store(TEXT, priority=7)])
+    assert "stars: 7" in agent.get_memories(ids=[agent.store(TEXT, stars=7)])
 
 
-def test_mcp_schema(agent):
+@pytest.fixture
+def stored_fields(agent):
+    """The fields that the tool for storing lists."""
     tools = {tool.name: tool.input_schema for tool in agent("list_tools").tools}
-    stored = tools["store_memories"]["properties"]["memories"]["items"]["properties"]
-    changed = tools["update_memory"]["properties"]
-    assert (stored["priority"]["type"], changed["priority"]["type"]) == ("integer", "integer")
+    return tools["store_memories"]["properties"]["memories"]["items"]["properties"]
+
+
+def test_mcp_lists_a_field_that_asks_for_it(stored_fields):
+    assert stored_fields["stars"]["type"] == "integer"
+
+
+def test_mcp_lists_no_other_field(stored_fields):
+    assert "approver" not in stored_fields
+
+
+def test_mcp_takes_a_field_that_it_does_not_list(agent):
+    id = agent.store(TEXT, approver="Ada")
+    with Bethink() as memory:
+        assert memory.one(id).approver == "Ada"
 
 
 # HTTP
@@ -191,35 +205,35 @@ def served(cli):
 
 
 def test_http_post(served):
-    sent = {"memories": [{"content": TEXT, "priority": 7}]}
+    sent = {"memories": [{"content": TEXT, "stars": 7}]}
     id = body(served.owner.post(f"{V1}/memories", json=sent), 201)["outcomes"][0]["id"]
-    assert read(id).priority == 7
+    assert read(id).stars == 7
 
 
 def test_http_post_refuses_a_value_out_of_bounds(served):
-    sent = {"memories": [{"content": TEXT, "priority": 12}]}
+    sent = {"memories": [{"content": TEXT, "stars": 12}]}
     found = problem(served.owner.post(f"{V1}/memories", json=sent), 422)
-    assert "priority" in found["detail"]
+    assert "stars" in found["detail"]
 
 
 def test_http_patch(served, stored):
-    body(served.owner.patch(f"{V1}/memories/{stored}", json={"priority": 3}))
-    assert read(stored).priority == 3
+    body(served.owner.patch(f"{V1}/memories/{stored}", json={"stars": 3}))
+    assert read(stored).stars == 3
 
 
 def test_http_get(served, stored):
-    assert body(served.owner.get(f"{V1}/memories/{stored}"))["priority"] == 7
+    assert body(served.owner.get(f"{V1}/memories/{stored}"))["stars"] == 7
 
 
 def test_http_openapi_result(served):
     described = body(served.owner.get(f"{V1}/openapi.json"))
     memory = described["components"]["schemas"]["Memory"]["properties"]
-    assert memory["priority"]["type"] == "integer"
+    assert memory["stars"]["type"] == "integer"
 
 
 def test_http_openapi_requests(served):
     described = json.dumps(body(served.owner.get(f"{V1}/openapi.json"))["paths"])
-    assert len(re.findall('"priority": {', described)) == 2  # POST and PATCH
+    assert len(re.findall('"stars": {', described)) == 2  # POST and PATCH
 
 
 # The web page
@@ -235,22 +249,22 @@ def browser(served):
 
 def test_web_page(browser, stored):
     page = browser[0].get(f"/memory/{stored}").text
-    assert re.search(r"<dt>Priority</dt>\s*<dd[^>]*>7", page)
+    assert re.search(r"<dt>Stars</dt>\s*<dd[^>]*>7", page)
 
 
 def test_web_form(browser, stored):
     page = browser[0].get(f"/memory/{stored}").text
-    field = re.search(r'<input[^>]*name="priority"[^>]*>', page)
+    field = re.search(r'<input[^>]*name="stars"[^>]*>', page)
     assert field and 'value="7"' in field[0]
 
 
 def test_web_edit(browser, stored):
     client, mark = browser
     updated = iso(read(stored).updated_at)
-    sent = urlencode({"mark": mark, "priority": "3", "updated_at": updated})
+    sent = urlencode({"mark": mark, "stars": "3", "updated_at": updated})
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     client.post(f"/memory/{stored}/edit", content=sent, headers=headers)
-    assert read(stored).priority == 3
+    assert read(stored).stars == 3
 
 
 # Out and in
@@ -261,7 +275,7 @@ def test_export_and_import_json(cli, stored, elsewhere, tmp_path):
     cli.ok("export", "--output", str(file))
     elsewhere()
     cli.ok("import", str(file), "--trusted")
-    assert (read(stored).priority, read(stored).reviewer) == (7, "Ada")
+    assert (read(stored).stars, read(stored).approver) == (7, "Ada")
 
 
 def test_export_and_import_jsonl(cli, stored, elsewhere, tmp_path):
@@ -269,14 +283,14 @@ def test_export_and_import_jsonl(cli, stored, elsewhere, tmp_path):
     cli.ok("export", "--jsonl", "--output", str(file))
     elsewhere()
     cli.ok("import", str(file))
-    assert read(stored).priority == 7
+    assert read(stored).stars == 7
 
 
 def test_export_csv(cli, stored, tmp_path):
     file = tmp_path / "export.csv"
     cli.ok("export", "--format", "csv", "--output", str(file))
     (row,) = csv.DictReader(file.read_text("utf-8").splitlines())
-    assert row["priority"] == "7"
+    assert row["stars"] == "7"
 
 
 def test_import_csv(cli, stored, elsewhere, tmp_path):
@@ -284,7 +298,7 @@ def test_import_csv(cli, stored, elsewhere, tmp_path):
     cli.ok("export", "--format", "csv", "--output", str(file))
     elsewhere()
     cli.ok("import", str(file))
-    assert [one["priority"] for one in cli.json("list")] == [7]
+    assert [one["stars"] for one in cli.json("list")] == [7]
 
 
 def test_export_and_import_vault(cli, stored, elsewhere, tmp_path):
@@ -292,23 +306,23 @@ def test_export_and_import_vault(cli, stored, elsewhere, tmp_path):
     cli.ok("export", "--format", "vault", str(vault))
     elsewhere()
     cli.ok("import", str(vault), "--trusted")
-    assert (read(stored).priority, read(stored).reviewer) == (7, "Ada")
+    assert (read(stored).stars, read(stored).approver) == (7, "Ada")
 
 
 def test_import_refuses_a_value_out_of_bounds(cli, stored, elsewhere, tmp_path):
     file = tmp_path / "export.json"
     cli.ok("export", "--output", str(file))
     records = json.loads(file.read_text("utf-8"))
-    file.write_text(json.dumps([{**records[0], "priority": 12}]))
+    file.write_text(json.dumps([{**records[0], "stars": 12}]))
     elsewhere()
-    assert "priority" in cli.fails("import", str(file), code=2)
+    assert "stars" in cli.fails("import", str(file), code=2)
 
 
 def test_import_refuses_a_history_out_of_bounds(cli, stored, elsewhere, tmp_path):
     file = tmp_path / "export.json"
     cli.ok("export", "--output", str(file))
     (record,) = json.loads(file.read_text("utf-8"))
-    event = {**record["history"][0], "action": "update", "before": {"priority": 12}, "after": {}}
+    event = {**record["history"][0], "action": "update", "before": {"stars": 12}, "after": {}}
     file.write_text(json.dumps([{**record, "history": [event]}]))
     elsewhere()
     assert "history" in cli.fails("import", str(file), "--trusted", code=2)
@@ -318,18 +332,18 @@ def test_import_of_an_older_export_has_the_default(cli, stored, elsewhere, tmp_p
     file = tmp_path / "export.json"
     cli.ok("export", "--output", str(file))
     (record,) = json.loads(file.read_text("utf-8"))
-    del record["priority"], record["reviewer"]
+    del record["stars"], record["approver"]
     file.write_text(json.dumps([record]))
     elsewhere()
     cli.ok("import", str(file))
-    assert (read(stored).priority, read(stored).reviewer) == (0, None)
+    assert (read(stored).stars, read(stored).approver) == (0, None)
 
 
 def test_migrate(cli, stored, elsewhere, tmp_path):
     cli.ok("migrate", "--to", str(tmp_path / "other.db"))
     elsewhere()
     (moved,) = cli.json("list", "--all-projects")
-    assert (moved["priority"], moved["reviewer"]) == (7, "Ada")
+    assert (moved["stars"], moved["approver"]) == (7, "Ada")
 
 
 def sync_with(store: SqliteStore, shared: Shared) -> Shared:
@@ -342,16 +356,16 @@ def sync_with(store: SqliteStore, shared: Shared) -> Shared:
 def test_sync_brings_it_over(cli, stored, tmp_path):
     with closing(SqliteStore(tmp_path / "team.db")) as team:
         sync_with(team, Shared())
-        assert team.get([stored])[0].priority == 7
+        assert team.get([stored])[0].stars == 7
 
 
 def test_sync_brings_a_change_over(cli, stored, tmp_path):
     with closing(SqliteStore(tmp_path / "team.db")) as team:
         shared = sync_with(team, Shared())
         with Bethink() as memory:
-            memory.update(stored, priority=3)
+            memory.update(stored, stars=3)
         sync_with(team, shared)
-        assert team.get([stored])[0].priority == 3
+        assert team.get([stored])[0].stars == 3
 
 
 # Versions and care
@@ -360,20 +374,20 @@ def test_sync_brings_a_change_over(cli, stored, tmp_path):
 def test_history(cli, stored):
     cli.ok("update", stored, "--summary", "Deploys")
     with Bethink() as memory:
-        memory.update(stored, priority=3)
+        memory.update(stored, stars=3)
     last = cli.json("history", stored)[-1]
-    assert (last["before"]["priority"], last["after"]["priority"]) == (7, 3)
+    assert (last["before"]["stars"], last["after"]["stars"]) == (7, 3)
 
 
 def test_restore(cli, stored):
     with Bethink() as memory:
-        memory.update(stored, priority=3)
+        memory.update(stored, stars=3)
     cli.ok("restore", stored, "--to", "1")
-    assert read(stored).priority == 7
+    assert read(stored).stars == 7
 
 
 def test_row_hash_covers_it(cli, stored, store_kind):
-    change = "UPDATE {} SET priority = 8"
+    change = "UPDATE {} SET stars = 8"
     if store_kind == "postgres":
         postgres.run(postgres.database_url(), change.format("bethink.memories"))
     else:
@@ -402,13 +416,13 @@ def test_rows_of_an_older_release_are_intact(released):
 
 def test_rows_of_an_older_release_have_the_default(released, cli):
     listed = cli.json("list", "--all-projects")
-    assert {(one["priority"], one["reviewer"]) for one in listed} == {(0, None)}
+    assert {(one["stars"], one["approver"]) for one in listed} == {(0, None)}
 
 
 def test_a_row_of_an_older_release_gets_a_value(released, cli):
     id = cli.json("list", "--all-projects")[0]["id"]
     with Bethink(everywhere=True) as memory:
-        assert memory.update(id, priority=3).priority == 3
+        assert memory.update(id, stars=3).stars == 3
 
 
 # The reference
@@ -424,8 +438,8 @@ def generate():
 
 
 def test_reference_of_json(generate):
-    assert generate.FIELDS["priority"] == "0 to 9: how urgent it is."
+    assert generate.FIELDS["stars"] == "0 to 9: how good it is."
 
 
 def test_reference_of_python(generate):
-    assert "priority: int = 0  # 0 to 9: how urgent it is" in generate.python()
+    assert "stars: int = 0  # 0 to 9: how good it is" in generate.python()

@@ -13,13 +13,17 @@ from bethink.store import pgserver
 from bethink.store.postgres import PostgresStore
 
 FIXTURES = Path(__file__).parent / "fixtures"
-POSTGRES_MIGRATIONS = {"0.18": 3}  # how many the release had
+POSTGRES_MIGRATIONS = {"0.18": 3, "0.20": 5, "0.21": 6}  # how many the release had
 MYSQL = "The orders service stores its data in MySQL"
 POSTGRESQL = "The orders service stores its data in PostgreSQL"
 PROXY = "Which port does the staging proxy use?"
 PULLS = "I prefer small pull requests"
 WIKI = "The wiki password changes on Friday"
 PURGED = "A purged line that must not come back"
+DOCUMENT = """# Deploys
+
+Deploys come from main, after two reviews and never on Friday.
+"""
 
 
 def load_release(release: str, kind: str, folder: Path, patch) -> dict[str, str]:

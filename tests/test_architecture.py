@@ -12,8 +12,8 @@ from source_tree import ROOT, SOURCE, count_cycles, find_imports, is_for_types, 
 # Who may import whom: a module sees only modules of a lower level, function-level imports included.
 LEVELS = """
     errors hashes model schema system text skills app language plugins folders
-    config enforced post registry project caller embed.base llm.base agents.base agents.edit
-    store embed llm agents judge
+    config enforced post registry project embed.base llm.base agents.base agents.edit
+    store embed llm agents caller judge
     ingest recall consent outgoing
     api
     features.language
@@ -77,6 +77,21 @@ def test_memories_are_changed_through_the_writer_alone() -> None:
     change = r"\bmemory\.store\.(write|take|rebuild|drop_vectors|reset|backup|close|run)\b"
     guilty = [path for path in MODULES if re.search(change, path.read_text("utf-8"))]
     assert [*map(name_module, guilty)] == []
+
+
+def test_the_levels_are_those_of_the_architecture_page() -> None:
+    assert f"```\n{LEVELS.replace('    ', '')}\n```" in (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+
+
+ONE_OF_MANY = tuple("agents language app.cli app.operations llm embed ingest.analyze".split())  # a row each
+MAPPED = [name for name in map(name_module, MODULES) if not name.startswith(ONE_OF_MANY)]
+
+
+@pytest.mark.parametrize("module", [name for name in MAPPED if name not in ("__main__", "recall", "store", "ingest")])
+def test_the_map_of_the_architecture_page_names_the_module(module: str) -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    rows = page.partition("## Map")[2].partition("\n## ")[0]
+    assert re.search(rf"[`/]{module.rpartition('.')[2]}(?:\.py|/)?`", rows)
 
 
 def test_every_level_names_modules_that_exist() -> None:

@@ -23,6 +23,7 @@ from bethink.errors import InvalidInput, NeedsPerson, NotFound
 from bethink.features import inbox, promotion
 from bethink.hooks.run import run
 from bethink.model import EDITABLE, TRUST, Memory, Passage, Relation, Source
+from bethink.plugins import AGENTS
 
 DECISION = "We use PostgreSQL for the billing service, because of its locks."
 LATER = datetime(2031, 5, 1, tzinfo=UTC)
@@ -47,7 +48,7 @@ HAS_PROC = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="need
 @pytest.fixture
 def quiet(monkeypatch):
     """Nothing says that an agent runs the tests, even if one does."""
-    for name in caller.MARKERS:
+    for name in caller.list_marks():
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(caller, "list_ancestors", list)
 
@@ -492,6 +493,20 @@ def test_a_personal_preference_is_bound_to_a_project_by_the_user_alone(shop, qui
         inbox.bind(memory, id)
 
 
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        pytest.param("goose", "AGENT", id="a known agent"),
+        pytest.param("amp", "AGENT", id="another known agent"),
+        pytest.param("ssh-agent", "", id="something else"),
+        pytest.param("", "", id="empty"),
+    ],
+)
+def test_a_common_variable_shows_an_agent_by_its_name(quiet, monkeypatch, value, found):
+    monkeypatch.setenv("AGENT", value)
+    assert caller.find_agent() == found
+
+
 def test_a_hook_of_a_detached_command_grants_nothing(shop, decided, monkeypatch):
     phrase = phrase_of(as_agent(shop, "forget_memories", ids=[decided]))
     monkeypatch.setenv("CLAUDECODE", "1")
@@ -513,6 +528,13 @@ def test_a_hook_of_a_detached_command_grants_nothing(shop, decided, monkeypatch)
         ),
         pytest.param(["/usr/bin/node", "/usr/bin/gemini"], True, id="gemini by node"),
         pytest.param(["/opt/cursor-agent/versions/1/node", "index.js"], True, id="cursor-agent"),
+        pytest.param(["/home/ada/.local/bin/droid", "exec", "x"], True, id="droid"),
+        pytest.param(["C:\\Users\\ada\\goose.exe", "session"], True, id="goose on Windows"),
+        pytest.param(["/venv/bin/python3.12", "/venv/bin/aider"], True, id="aider by python"),
+        pytest.param(
+            ["/usr/bin/node", "/lib/node_modules/@kilocode/cli/dist/index.js"], True, id="kilo"
+        ),
+        pytest.param(["/usr/share/code/code", "--type=renderer"], False, id="the editor VS Code"),
         pytest.param(
             ["/usr/share/cursor/cursor", "--type=renderer"], False, id="the editor Cursor"
         ),
@@ -522,7 +544,7 @@ def test_a_hook_of_a_detached_command_grants_nothing(shop, decided, monkeypatch)
     ],
 )
 def test_the_program_of_an_agent_is_known(words, is_agent):
-    assert caller.is_agent_program(words) == is_agent
+    assert caller.is_agent_program(words, AGENTS.all()) == is_agent
 
 
 # Commands

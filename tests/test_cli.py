@@ -7,7 +7,7 @@ import json
 import pytest
 
 from bethink import Bethink
-from bethink.caller import MARKERS
+from bethink.caller import ANY_AGENT, list_marks
 from bethink.model import Passage, Source
 from bethink.outgoing import NOTICE
 from bethink.text import TAG
@@ -131,7 +131,7 @@ def test_output_for_an_agent_is_fenced_with_its_origin(cli, hostile, words):
     assert "\nuser, note:user" not in text
 
 
-@pytest.mark.parametrize("variable", MARKERS)
+@pytest.mark.parametrize("variable", [ANY_AGENT, *list_marks()[2:]])
 def test_json_is_cleaned_for_agents_only(cli, hostile, monkeypatch, variable):
     before, *_ = cli.json("search", "deploy note")
     assert before["content"] == HOSTILE

@@ -26,13 +26,15 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
-from bethink import __version__, config, model
+from bethink import __version__, config, model, plugins
+from bethink.agents.agent import Agent
+from bethink.agents.install import list_connectable
 from bethink.app.cli import COMMANDS
 from bethink.app.cli.console import load_operation
 from bethink.app.cli.main import main
 from bethink.app.cli.parser import list_parameters, name_flags, name_negative
 from bethink.embed import base
-from bethink.embed.models import KNOWN
+from bethink.embed.models import KNOWN, LocalModel
 from bethink.ingest import extract
 from bethink.recall import candidates, features, query, rank, signals
 
@@ -213,43 +215,95 @@ NUMBERS = [
 ]
 
 
-def test_commands_settings_choices_and_numbers_stand_in_the_pages_as_in_the_code() -> None:
-    reference, guides = read("docs/reference/cli.md"), "".join(path.read_text() for path in GUIDES)
-    assert [name for name in COMMANDS if f"\n## {name}\n" not in reference] == []
-    assert [name for name in COMMANDS if not re.search(rf"bethink {name}\b", guides)] == []
-    variable = re.compile(r"\b(?:BETHINK|OPENAI|XDG)_[A-Z_]*[A-Z]\b")
-    named = {name for path in SOURCE.rglob("*.py") for name in variable.findall(path.read_text())}
-    wanted = {*config.SETTINGS, *(f"BETHINK_{key.upper()}" for key in config.SETTINGS), *named}
-    page = read("docs/reference/settings.md")
-    assert sorted(name for name in wanted if f"`{name}`" not in page) == []
-    for guide, names in (
-        ("writing", (*model.KINDS, *model.RELATIONS, *model.ENTITY_TYPES)),
-        ("searching", (*model.MODES, *rank.PROFILES)),
-        ("embeddings", ("http", "hashing", "none", "BETHINK_OFFLINE", "BETHINK_MODEL_DIR")),
-    ):
-        text = read(f"docs/guides/{guide}.md")
-        assert [name for name in names if not re.search(rf"`{name}\b", text)] == []
-    assert [
-        known
-        for known in KNOWN.values()
-        if not re.search(
-            f"^[* ]  {re.escape(known.name)} +{known.dimensions}  {known.licence}",
-            text,
-            re.MULTILINE,
-        )
-    ] == []
-    # The formula itself is generated; these numbers stand in sentences.
-    text = read("docs/concepts/recall.md")
-    numbers = NUMBERS
-    assert [number for number in numbers if number not in text] == []
-    # The same page: a quarter, and where relevance begins and has its middle.
-    assert features.IN_TIME == 1.25
-    curve = rank.Profile()
-    relevance = [round(rank.find_relevance(evidence, curve), 2) for evidence in (0, 0.5)]
-    assert relevance == [0.15, 0.5]
-    # docs/guides/writing.md and docs/guides/embeddings.md.
-    assert extract.KIND_IMPORTANCE == {"decision": 7, "gotcha": 7, "preference": 6, "context": 3}
-    assert base.WINDOW == 128
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_is_in_the_reference(command: str) -> None:
+    assert f"\n## {command}\n" in read("docs/reference/cli.md")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_is_used_in_a_guide(command: str) -> None:
+    assert re.search(rf"bethink {command}\b", "".join(path.read_text() for path in GUIDES))
+
+
+VARIABLE = re.compile(r"\b(?:BETHINK|OPENAI|XDG)_[A-Z_]*[A-Z]\b")
+NAMED_VARIABLES = {
+    name for path in SOURCE.rglob("*.py") for name in VARIABLE.findall(path.read_text("utf-8"))
+}
+SETTING_VARIABLES = {f"BETHINK_{key.upper()}" for key in config.SETTINGS}
+
+
+@pytest.mark.parametrize("name", sorted({*config.SETTINGS, *SETTING_VARIABLES, *NAMED_VARIABLES}))
+def test_a_setting_is_in_the_reference(name: str) -> None:
+    assert f"`{name}`" in read("docs/reference/settings.md")
+
+
+@pytest.mark.parametrize(
+    ("guide", "names"),
+    [
+        pytest.param("writing", model.KINDS, id="kinds"),
+        pytest.param("writing", model.RELATIONS, id="relations"),
+        pytest.param("writing", model.ENTITY_TYPES, id="types of entities"),
+        pytest.param("searching", model.MODES, id="modes"),
+        pytest.param("searching", tuple(rank.PROFILES), id="profiles"),
+        pytest.param(
+            "embeddings",
+            ("http", "hashing", "none", "BETHINK_OFFLINE", "BETHINK_MODEL_DIR"),
+            id="embeddings",
+        ),
+    ],
+)
+def test_a_guide_names_every_choice(guide: str, names: tuple[str, ...]) -> None:
+    text = read(f"docs/guides/{guide}.md")
+    assert [name for name in names if not re.search(rf"`{name}\b", text)] == []
+
+
+@pytest.mark.parametrize("known", KNOWN.values(), ids=lambda known: known.name)
+def test_a_guide_lists_the_model(known: LocalModel) -> None:
+    row = f"^[* ]  {re.escape(known.name)} +{known.dimensions}  {known.licence}"
+    assert re.search(row, read("docs/guides/embeddings.md"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_number_in_a_sentence_about_recall_is_that_of_the_code(number: str) -> None:
+    assert number in read("docs/concepts/recall.md")
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        pytest.param(features.IN_TIME, 1.25, id="a quarter more in time"),
+        pytest.param(round(rank.find_relevance(0, rank.Profile()), 2), 0.15, id="least relevance"),
+        pytest.param(round(rank.find_relevance(0.5, rank.Profile()), 2), 0.5, id="half relevance"),
+        pytest.param(
+            extract.KIND_IMPORTANCE,
+            {"decision": 7, "gotcha": 7, "preference": 6, "context": 3},
+            id="importance of kinds",
+        ),
+        pytest.param(base.WINDOW, 128, id="tokens of a window"),
+    ],
+)
+def test_a_number_of_the_code_is_the_one_that_the_pages_have(
+    value: object, written: object
+) -> None:
+    assert value == written
+
+
+@pytest.mark.parametrize("agent", list_connectable().values(), ids=lambda agent: agent.name)
+class TestAgent:
+    def test_the_table_of_what_it_gets_names_it(self, agent: Agent) -> None:
+        assert f"\n| {agent.title} | " in read("docs/guides/agents.md")
+
+    def test_the_table_of_its_files_names_it(self, agent: Agent) -> None:
+        assert f"\n| {agent.title}" in read("docs/guides/install.md")
+
+    def test_its_option_is_in_the_guide(self, agent: Agent) -> None:
+        assert f"`--{agent.name}`" in read("docs/guides/install.md")
+
+
+@pytest.mark.parametrize("name", plugins.AGENTS.names())
+def test_the_table_of_transcripts_names_the_agent(name: str) -> None:
+    table = read("docs/guides/conversations.md").partition("| host | what is read |")[2]
+    assert f"`{name}`" in table.partition("\n\n")[0]
 
 
 def check_examples(path: Path, shell: Shell, compare: bool) -> None:
@@ -281,21 +335,31 @@ def test_python_examples_run(path: Path, shell: Shell) -> None:
         exec(compile("\n" * (line - 1) + "\n".join(code), name_of(path), "exec"), names)
 
 
-@pytest.mark.parametrize("path", [one for one in PAGES if one.stem != "CHANGELOG"], ids=name_of)
-def test_commands_in_pages_have_the_options_they_are_shown_with(path: Path) -> None:
-    text = path.read_text("utf-8").replace("\\\n", " ")
-    fenced = "\n".join(FENCE.findall(text))
-    shown = re.findall(r"^\s*(?:\$ )?(bethink .+)", fenced, re.MULTILINE)
-    for line in (*re.findall(r"`(bethink [^`\n]+)`", text), *shown):
-        command = line.split()[1]
-        if command not in COMMANDS:
-            assert re.match(r"COMMAND|help|-|\d", command), f"{name_of(path)}: {line}"
-            continue
-        parameters = list_parameters(load_operation(command))
-        known = {flag for one in parameters for flag in (*name_flags(one), name_negative(one))}
-        bare = re.sub(r"'[^']*'|\"[^\"]*\"", "", re.split(r"\s[|#&]|[;>]", line)[0])
-        words = re.findall(r"(?<=\s)--?[a-z][a-z-]*", bare)
-        assert not [word for word in words if word not in known], f"{name_of(path)}: {line}"
+COMMAND_LINES = [
+    pytest.param(line, id=f"{name_of(path)}: {line}")
+    for path in PAGES
+    if path.stem != "CHANGELOG"
+    for text in [path.read_text("utf-8").replace("\\\n", " ")]
+    for line in dict.fromkeys(
+        (
+            *re.findall(r"`(bethink [^`\n]+)`", text),
+            *re.findall(r"^\s*(?:\$ )?(bethink .+)", "\n".join(FENCE.findall(text)), re.MULTILINE),
+        )
+    )
+]
+
+
+@pytest.mark.parametrize("line", COMMAND_LINES)
+def test_a_command_in_a_page_has_the_options_it_is_shown_with(line: str) -> None:
+    command = line.split()[1]
+    bare = re.sub(r"'[^']*'|\"[^\"]*\"", "", re.split(r"\s[|#&]|[;>]", line)[0])
+    words = re.findall(r"(?<=\s)--?[a-z][a-z-]*", bare)
+    if command not in COMMANDS:
+        assert re.match(r"COMMAND|help|-|\d", command)
+        return
+    parameters = list_parameters(load_operation(command))
+    known = {flag for one in parameters for flag in (*name_flags(one), name_negative(one))}
+    assert [word for word in words if word not in known] == []
 
 
 def anchors(path: Path) -> set[str]:
@@ -304,31 +368,48 @@ def anchors(path: Path) -> set[str]:
     return {heading.strip().replace(" ", "-") for heading in plain}
 
 
-@pytest.mark.parametrize("path", PAGES, ids=name_of)
-def test_links_lead_somewhere(path: Path) -> None:
-    text = re.sub(r"`[^`\n]*`", "", FENCE.sub("", path.read_text("utf-8")))
-    for target in re.findall(r"\]\(([^)\s]+)\)", text):
-        if re.match(r"[a-z]+:", target):
-            continue
-        file, _, anchor = target.partition("#")
-        found = (path.parent / file).resolve() if file else path
-        there = found.exists() and found.is_relative_to(ROOT.resolve())
-        assert there and (not anchor or anchor in anchors(found)), f"{name_of(path)}: {target}"
+LINKS = [
+    pytest.param(path, target, id=f"{name_of(path)}: {target}")
+    for path in PAGES
+    for text in [re.sub(r"`[^`\n]*`", "", FENCE.sub("", path.read_text("utf-8")))]
+    for target in dict.fromkeys(re.findall(r"\]\(([^)\s]+)\)", text))
+    if not re.match(r"[a-z]+:", target)
+]
 
 
-def test_pages_are_listed_and_the_targets_and_tests_that_they_name_exist() -> None:
+@pytest.mark.parametrize(("path", "target"), LINKS)
+def test_a_link_leads_somewhere(path: Path, target: str) -> None:
+    file, _, anchor = target.partition("#")
+    found = (path.parent / file).resolve() if file else path
+    assert found.exists() and found.is_relative_to(ROOT.resolve())
+    assert not anchor or anchor in anchors(found)
+
+
+def test_the_contents_list_every_page() -> None:
     contents, docs = read("docs/README.md"), ROOT / "docs"
     pages = [path.relative_to(docs).as_posix() for path in docs.rglob("*.md")]
     assert [page for page in pages if f"]({page})" not in contents] == ["README.md"]
+
+
+def test_targets_of_make_that_pages_name_exist() -> None:
     targets = set(re.findall(r"^([a-z][a-z-]*):", read("Makefile"), re.MULTILINE))
     shown = re.compile(r"(?:`|^\$ |^)make ([a-z][a-z-]*)\b", re.MULTILINE)
     named = {word for path in PAGES for word in shown.findall(path.read_text("utf-8"))}
     assert named - targets == set()
-    rows = re.findall(r"^\| \d{3}-.*$", read("docs/seeds.md"), re.MULTILINE)
-    named = [re.findall(r"`(tests/\w+\.py)::(test_\w+)`", row) for row in rows]
-    assert len(rows) > 300 and all(named)
-    tests = {(file, test) for held in named for file, test in held}
-    assert {(file, test) for file, test in tests if f"def {test}(" not in read(file)} == set()
+
+
+SEEDS = re.findall(r"^\| (\d{3}-.*)$", read("docs/seeds.md"), re.MULTILINE)
+
+
+def test_every_seed_is_in_the_table() -> None:
+    assert len(SEEDS) > 300
+
+
+@pytest.mark.parametrize("row", SEEDS, ids=lambda row: row.split()[0])
+def test_a_seed_names_tests_that_exist(row: str) -> None:
+    tests = re.findall(r"`(tests/\w+\.py)::(test_\w+)`", row)
+    assert tests
+    assert [test for file, test in tests if f"def {test}(" not in read(file)] == []
 
 
 def test_nothing_outside_the_repository_is_named() -> None:
@@ -344,27 +425,83 @@ def test_nothing_outside_the_repository_is_named() -> None:
     assert sorted(found) == []
 
 
-def test_the_changelog_registries_and_the_container_are_of_this_version() -> None:
+def test_the_changelog_has_this_version() -> None:
     versions = re.findall(r"^## \[?(\d+\.\d+\.\d+)", read("CHANGELOG.md"), re.MULTILINE)
     assert __version__ in versions
-    server, bundle = map(json.loads, map(read, ("server.json", "packaging/mcpb/manifest.json")))
-    assert server["version"] == server["packages"][0]["version"] == bundle["version"] == __version__
-    needs = read("packaging/mcpb/pyproject.toml")
-    assert f'version = "{__version__}"' in needs and f"bethink[mcp]=={__version__}" in needs
+
+
+@pytest.fixture
+def server() -> dict:
+    """The entry for the registry of MCP servers."""
+    return json.loads(read("server.json"))
+
+
+def test_the_registry_entry_has_this_version(server: dict) -> None:
+    assert (server["version"], server["packages"][0]["version"]) == (__version__, __version__)
+
+
+def test_the_readme_names_the_registry_entry(server: dict) -> None:
     assert f"mcp-name: {server['name']}" in read("README.md")
+
+
+def test_the_bundle_has_this_version() -> None:
+    assert json.loads(read("packaging/mcpb/manifest.json"))["version"] == __version__
+
+
+@pytest.mark.parametrize(
+    "line", [f'version = "{__version__}"', f"bethink[mcp]=={__version__}"], ids=["own", "needed"]
+)
+def test_the_bundle_installs_this_version(line: str) -> None:
+    assert line in read("packaging/mcpb/pyproject.toml")
+
+
+def test_the_projects_own_server_is_started_by_its_command() -> None:
     command = json.loads(read(".mcp.json"))["mcpServers"]["bethink"]
     assert command == {"command": "bethink", "args": ["mcp"]}
-    # What a linter cannot know: the commands exist, and the server refuses an open address without a token.
-    recipe = read("packaging/docker/Dockerfile")
-    final = recipe.rpartition("FROM ")[2]
-    assert re.search(r"^USER 10001$", final, re.MULTILINE) and "HEALTHCHECK" in final
-    assert "/readyz" in final and 'CMD ["serve", "--host", "0.0.0.0", "--insecure-bind"]' in final
-    services = yaml.safe_load(read("packaging/docker/compose.yaml"))["services"]
-    assert services["bethink"]["ports"] == ["127.0.0.1:7377:7377"]
-    assert services["bethink"]["environment"]["BETHINK_DATABASE"].startswith("postgresql://server@")
-    assert services["tables"]["command"][0] in COMMANDS
+
+
+# The container: what a linter cannot know
+
+
+@pytest.fixture
+def recipe() -> str:
+    return read("packaging/docker/Dockerfile")
+
+
+@pytest.fixture
+def services() -> dict:
+    return yaml.safe_load(read("packaging/docker/compose.yaml"))["services"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "USER 10001\n",
+        "HEALTHCHECK",
+        "/readyz",
+        'CMD ["serve", "--host", "0.0.0.0", "--insecure-bind"]',
+    ],
+)
+def test_the_container_has_the_line(recipe: str, line: str) -> None:
+    assert line in recipe.rpartition("FROM ")[2]
+
+
+def test_everything_that_the_container_copies_exists(recipe: str) -> None:
     copied = re.findall(r"^COPY (?!--from)(.+) \S+$", recipe, re.MULTILINE)
-    assert all((ROOT / name).exists() for names in copied for name in names.split())
+    assert [name for names in copied for name in names.split() if not (ROOT / name).exists()] == []
+
+
+def test_the_container_listens_on_this_machine_only(services: dict) -> None:
+    assert services["bethink"]["ports"] == ["127.0.0.1:7377:7377"]
+
+
+def test_the_container_serves_a_shared_database(services: dict) -> None:
+    database = services["bethink"]["environment"]["BETHINK_DATABASE"]
+    assert database.startswith("postgresql://server@")
+
+
+def test_the_container_makes_its_tables_by_a_command(services: dict) -> None:
+    assert services["tables"]["command"][0] in COMMANDS
 
 
 def measure(files) -> float:

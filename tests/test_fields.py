@@ -50,7 +50,7 @@ def copy_package(folder: Path) -> None:
     for database, statements in COLUMNS.items():
         migrations = folder / "bethink" / "store" / "migrations" / database
         number = len(list(migrations.iterdir())) + 1
-        (migrations / f"{number:04}_priority.sql").write_text(statements, "utf-8")
+        (migrations / f"{number:04}_stars.sql").write_text(statements, "utf-8")
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])

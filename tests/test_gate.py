@@ -29,7 +29,7 @@ from bethink.app.cli import COMMANDS
 from bethink.app.http.api import ENDPOINTS as ROUTES
 from bethink.app.mcp.tools import PROMPTS, TOOLS
 from bethink.hooks.run import run as run_hook
-from bethink.hooks.state import EVENTS
+from bethink.hooks.state import EVENTS, find_dialect
 from bethink.model import (
     TRUST,
     Batch,
@@ -407,8 +407,9 @@ def test_resources_over_http_are_fenced_after_redaction(place, server, era):
 def test_no_hook_prints_hostile_text(place, monkeypatch, event, host):
     monkeypatch.setattr("bethink.hooks.spool.wake", lambda database, config: None)
     source = "user" if event == "prompt" else "startup"
-    told = {"cwd": str(place[0]), "session_id": "s1", "source": source}
-    told |= {"prompt": "what did we decide about the harbour?"}
+    dialect = find_dialect(host)
+    told = {dialect.directory[0]: str(place[0]), dialect.session[0]: "s1"}
+    told |= {dialect.source[0]: source, dialect.prompt[0]: "what did we decide about the harbour?"}
     monkeypatch.setenv("BETHINK_PROMPT_BAR", "0")
     printed = run_hook(event, host, json.dumps(told).encode())
     assert_clean(printed, f"{event} {host}")

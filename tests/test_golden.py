@@ -261,7 +261,8 @@ def compare(name, now):
             difference = difflib.unified_diff(old, new, "golden", "now", lineterm="", n=2)
             changed.append("\n".join([f"$ bethink {line}", *difference]))
     if changed:
-        pytest.fail("\n\n".join(changed), pytrace=False)
+        again = "If this is meant: GOLDEN=write pytest tests/test_golden.py, and read the diff."
+        pytest.fail("\n\n".join([*changed, again]), pytrace=False)
 
 
 def run_each(lines, run):

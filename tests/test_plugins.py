@@ -25,6 +25,17 @@ def rows(memory, place):
 
 IMPORTER = Importer("toy", lambda place: place.suffix == ".toy", rows)
 """
+LANGUAGE_MODEL = """
+from bethink.llm.base import LanguageModelProvider, RawAnswer
+
+class Parrot:
+    name, remote = "toy parrot", False
+
+    def send(self, ask):
+        return RawAnswer('{"word": "ready"}', None)
+
+PROVIDER = LanguageModelProvider("toy", lambda config: Parrot())
+"""
 SILENT = WALK_THROUGHS["bethink_toy_vectors"].replace("    remote = False\n", "")
 RAISING = WALK_THROUGHS["bethink_toy_vectors"].replace("return [1.0,", "raise KeyError(text) #")
 
@@ -102,7 +113,7 @@ def test_an_agent_from_outside_has_a_flag_of_its_own(toy):
 def test_hooks_of_an_agent_from_outside_are_installed_under_its_event_names(toy):
     toy.ok("install", "--no-mcp", "--no-skills")
     hooks = json.loads((toy.home / ".toy" / "hooks.json").read_text())["hooks"]
-    assert set(hooks) == {"begin", "ask", "end"}
+    assert set(hooks) == {"begin", "ask", "ran", "end"}
 
 
 def test_transcripts_of_an_agent_from_outside_are_read_by_backfill(toy):
@@ -110,6 +121,52 @@ def test_transcripts_of_an_agent_from_outside_are_read_by_backfill(toy):
     (toy.home / ".toy" / "talks" / "t1.jsonl").write_text(talk)
     toy.ok("backfill", "--all")
     assert "Valkey for the carts" in toy.ok("search", "Valkey carts", "--kind", "context")
+
+
+def test_what_only_people_may_run_is_refused_to_an_agent_from_outside(toy):
+    toy.ok("add", "The shop sells a toy owl.")
+    toy.environment["TOY_AGENT"] = "1"
+    assert "an agent runs it (TOY_AGENT)" in toy.run("reset", "--yes").stderr
+
+
+def call(machine, command, output="", exit=0):
+    return {"from": "shell", "words": command, "key": command, "output": output, "exit": exit} | {
+        "talk": "t1",
+        "when": "2026-11-01T10:00:00Z",
+        "folder": str(machine.project),
+    }
+
+
+@pytest.fixture
+def fixed(toy):
+    """The toy agent after a session in which a failed command was fixed."""
+    calls = [
+        call(toy, "npm test", "Error: Cannot find module 'left-pad'", 1),
+        call(toy, "npm install left-pad"),
+        call(toy, "npm test", "1 passed"),
+    ]
+    talk = say(toy, "Run the tests.") + "".join(json.dumps(one) + "\n" for one in calls)
+    (toy.home / ".toy" / "talks" / "t1.jsonl").write_text(talk + say(toy, "Done.", "toy"))
+    toy.ok("backfill", "--all")
+    return toy
+
+
+def test_fixes_are_learned_from_transcripts_of_an_agent_from_outside(fixed):
+    assert "npm install left-pad" in fixed.ok("failures")
+
+
+def test_a_tool_hook_of_an_agent_from_outside_gets_the_known_fix(fixed):
+    run = {"line": "npm test", "output": "Error: Cannot find module 'left-pad'", "exit": 1}
+    given = json.dumps({"talk": {"id": "t2"}, "folder": str(fixed.project), "run": run})
+    answer = json.loads(fixed.ok("hook", "tool", "--host", "toy", given=given))
+    assert "npm install left-pad" in answer["toy"]["say"]
+
+
+def test_a_session_of_an_agent_from_outside_may_be_named_inside_an_object(fixed):
+    run = {"line": "npm test", "output": "Error: Cannot find module 'left-pad'", "exit": 1}
+    given = json.dumps({"talk": {"id": "t2"}, "folder": str(fixed.project), "run": run})
+    fixed.ok("hook", "tool", "--host", "toy", given=given)
+    assert fixed.ok("hook", "tool", "--host", "toy", given=given) == ""  # once per session
 
 
 def test_a_hook_of_an_agent_from_outside_is_answered_in_its_dialect(toy):
@@ -150,6 +207,16 @@ def test_an_embedder_that_says_it_is_local_is_local(vectors):
 
 def test_an_embedder_that_does_not_say_counts_as_remote(vectors):
     assert "(remote" in find_model(vectors(SILENT))
+
+
+def test_choosing_a_remote_embedder_says_that_texts_are_sent(vectors):
+    machine = vectors(SILENT)
+    assert "are sent to this embedder" in machine.run("config", "embedding", "toy").stderr
+
+
+def test_choosing_an_embedder_of_this_process_says_nothing_of_sending(vectors):
+    machine = vectors(WALK_THROUGHS["bethink_toy_vectors"])
+    assert "are sent" not in machine.run("config", "embedding", "toy").stderr
 
 
 def test_an_embedder_that_raises_leaves_search_by_words(vectors):
@@ -201,6 +268,16 @@ def test_a_hook_of_our_agents_looks_at_no_installed_package():
     assert done.stdout == "False\n"
 
 
+def test_a_language_model_from_outside_reads_sessions(machine):
+    machine.install("bethink.language_models", "toy", "bethink_toy_parrot:PROVIDER", LANGUAGE_MODEL)
+    assert "toy parrot: it answered" in machine.ok("config", "reader", "toy")
+
+
+def test_a_language_model_from_outside_is_offered(machine):
+    machine.install("bethink.language_models", "toy", "bethink_toy_parrot:PROVIDER", LANGUAGE_MODEL)
+    assert "toy, ollama:MODEL" in machine.run("config", "reader", "unknown").stderr
+
+
 @pytest.fixture
 def with_signal(machine):
     machine.install(
@@ -219,10 +296,22 @@ def test_a_ranking_signal_that_the_settings_do_not_name_is_not_used(with_signal)
     assert "tagged as pinned" not in with_signal.ok("search", "shop owl", "--explain")
 
 
-def test_a_ranking_signal_that_is_not_installed_is_warned_of(machine):
-    machine.environment["BETHINK_SIGNALS"] = "gone"
+@pytest.fixture
+def without_signal(machine):
+    """A machine whose settings name a signal that no package has."""
     machine.ok("add", "The shop sells a toy owl.")
-    assert "'gone'" in machine.run("search", "shop owl").stderr
+    machine.environment["BETHINK_SIGNALS"] = "gone"
+    return machine
+
+
+def test_a_ranking_signal_that_is_not_installed_is_warned_of(without_signal):
+    expected = "No installed package has the ranking signal 'gone'"
+    assert expected in without_signal.run("search", "shop owl").stderr
+
+
+def test_a_ranking_signal_that_is_not_installed_is_refused_as_a_setting(machine):
+    refused = machine.run("config", "signals", "gone")
+    assert (refused.returncode, "ranking signal 'gone'" in refused.stderr) == (2, True)
 
 
 READER = """

@@ -1,4 +1,4 @@
-"""A database of 0.18 opens, is read and is written, in SQLite and in PostgreSQL."""
+"""A database of an earlier release opens, is read and is written, in SQLite and in PostgreSQL."""
 
 import json
 
@@ -11,10 +11,18 @@ from bethink import Bethink
 STORE = "sqlite"  # the tests say themselves which database is meant
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+RELEASES = [
+    pytest.param((release, kind), id=f"{release}-{kind}")
+    for release in releases.POSTGRES_MIGRATIONS
+    for kind in ("sqlite", "postgres")
+]
+
+
+@pytest.fixture(params=RELEASES)
 def cli(request, cli, monkeypatch, tmp_path):
-    """The command line on a database of 0.18."""
-    for name, value in releases.load_release("0.18", request.param, tmp_path, monkeypatch).items():
+    """The command line on a database of an earlier release."""
+    settings = releases.load_release(*request.param, tmp_path, monkeypatch)
+    for name, value in settings.items():
         monkeypatch.setenv(name, value)
     return cli
 
@@ -106,3 +114,8 @@ def test_it_is_exported_and_imported_elsewhere(cli, monkeypatch, tmp_path):
     cli.ok("import", str(file), "--trusted", "--all-scopes")
     listed = cli.json("list", "--all-projects", "--include-deleted", "--include-superseded")
     assert {one["id"] for one in listed} == {one["id"] for one in exported}
+
+
+def test_a_passage_of_a_document_is_found(cli):
+    found = cli.json("search", "deploys reviews", "--mode", "keyword", "--all-projects")
+    assert found[0]["source"].endswith(".md")

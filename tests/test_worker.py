@@ -12,6 +12,7 @@ from capturing import MORE, MORE_TEXTS, SAID, TEXTS, Desk
 from test_hosts_opencode import AGENT, DONE, USER, Opencode
 
 from bethink import Bethink
+from bethink.agents.agent import ToolCall
 from bethink.config import Config
 from bethink.embed import models
 from bethink.embed.hashing import HashingEmbedder
@@ -20,7 +21,9 @@ from bethink.features import conversations
 from bethink.hooks import spool, state, worker
 from bethink.hooks.prompt import is_own
 from bethink.hooks.state import Hook
+from bethink.hooks.tool import refresh_index
 from bethink.model import TRUST
+from bethink.project import locate
 
 
 def test_a_spooled_transcript_becomes_memories(desk):
@@ -160,7 +163,7 @@ def test_what_is_noted_after_the_last_look_is_read(desk, tmp_path, monkeypatch, 
         found = draining(*arguments)
         if late:
             desk.note(late.pop())  # by a hook that sees the lock held, and starts no worker
-            spool.wake(desk.database)
+            spool.wake(desk.database, spool.DEFAULTS)
         return found
 
     monkeypatch.setattr(worker, "_drain", slow)
@@ -373,6 +376,20 @@ def test_a_worker_inherits_no_secrets(monkeypatch, desk):
     assert {name for name, value in found.items() if value == "kept"} == kept
     assert found["BETHINK_HOOKS"] == "off"
     assert all(Path(part).is_absolute() for part in found["PYTHONPATH"].split(os.pathsep))
+
+
+def test_a_worker_that_a_tool_call_wakes_gets_the_keys_of_the_models(monkeypatch, desk):
+    started = []
+    monkeypatch.setattr(
+        "bethink.system.detach", lambda words, environment, descriptor: started.append(environment)
+    )
+    monkeypatch.setenv("OPENAI_API_KEY", "k1")
+    call = ToolCall("Bash", "make test", output="Error: no rule", failed=True)
+    hook = Hook("tool", "claude", session="a", directory=str(desk.project), calls=(call,))
+    hook = hook._replace(transcript=str(desk.talk("a", *SAID)))
+    config = Config(embedding="http", database=desk.database)
+    refresh_index(hook, config, locate(desk.project))
+    assert started[0]["OPENAI_API_KEY"] == "k1"
 
 
 def test_a_transcript_that_a_hook_names_elsewhere_is_nobodys_word(desk):

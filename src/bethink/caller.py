@@ -11,45 +11,56 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from bethink.plugins import AGENTS
 from bethink.text import compile_late
 
-# Variables of Claude Code, Codex, Gemini CLI, opencode, Cursor and Copilot CLI, and a common one of other agents.
-MARKERS = (
-    "CLAUDECODE",
-    "CODEX_THREAD_ID",
-    "CODEX_SANDBOX",
-    "CODEX_SANDBOX_NETWORK_DISABLED",
-    "CODEX_CI",
-    "GEMINI_CLI",
-    "OPENCODE",
-    "CURSOR_AGENT",
-    "COPILOT_CLI",
-    "AI_AGENT",
-)
-# The program of an agent, or the script of one that a runtime such as node executes.
-_PROGRAM = compile_late(
-    r"(?:^|[/\\])(?:claude|codex|gemini|opencode|copilot|cursor-agent)(?:\.(?:exe|cmd|[cm]?js))?$"
-    r"|[/\\](?:claude|cursor-agent)[/\\]versions[/\\]"
-    r"|[/\\](?:@anthropic-ai[/\\]claude-code|@openai[/\\]codex|@google[/\\]gemini-cli|@github[/\\]copilot|opencode-ai)[/\\]"
-)
-_RUNTIMES = compile_late(r"(?:^|[/\\])(?:node|bun|deno)(?:\.exe)?$")
+if TYPE_CHECKING:
+    from bethink.agents.agent import Agent
+
+# Variables that several agents set: any value of the first, the name of an agent in the second.
+ANY_AGENT, NAMED_AGENT = "AI_AGENT", "AGENT"
+_RUNTIMES = compile_late(r"(?:^|[/\\])(?:node|bun|deno|python[\d.]*)(?:\.exe)?$")
+_EXTENSION = compile_late(r"\.(?:exe|cmd|[cm]?js)$")
 _COMPOSED = compile_late(r"[|<;&\n`]|\$\(")
 MOST_ANCESTORS = 64
 
 
-def find_agent(thorough: bool = True) -> str:
+def find_agent(thorough: bool = True, packages: bool = False) -> str:
     """Return the variable or program that shows that an agent runs this command; '' for a person.
 
     Only a `thorough` look at the parent processes finds an agent that unset its variables. Without
-    /proc that takes some milliseconds.
+    /proc that takes some milliseconds. `packages` asks for the agents of installed packages, too.
     """
-    for name in MARKERS:
-        if os.environ.get(name):
-            return name
+    if mark := find_mark(packages):
+        return mark
     if not thorough:
         return ""
-    return next((words[0] for words in list_ancestors() if is_agent_program(words)), "")
+    agents = list(_list_agents(packages))
+    return next((words[0] for words in list_ancestors() if is_agent_program(words, agents)), "")
+
+
+def find_mark(packages: bool = False) -> str:
+    """Return the environment variable that shows that an agent runs this command, or ''."""
+    if os.environ.get(ANY_AGENT):
+        return ANY_AGENT
+    named = os.environ.get(NAMED_AGENT, "")
+    if named and AGENTS.knows(named):
+        return NAMED_AGENT
+    marks = (mark for agent in _list_agents(packages) for mark in agent.marks)
+    return next((mark for mark in marks if os.environ.get(mark)), "")
+
+
+def list_marks() -> list[str]:
+    """Return the environment variables of all agents, and those that several set."""
+    return [ANY_AGENT, NAMED_AGENT, *(mark for agent in AGENTS.all() for mark in agent.marks)]
+
+
+def _list_agents(packages: bool) -> Iterator[Agent]:
+    """Yield our agents one after the other, so that none is loaded after a match."""
+    yield from filter(None, map(AGENTS.find, AGENTS.names()))
+    yield from (one for one in AGENTS.all() if not AGENTS.is_ours(one.name)) if packages else ()
 
 
 def is_hook_forged() -> bool:
@@ -59,18 +70,26 @@ def is_hook_forged() -> bool:
     an agent would run the hook from a script or a composed command, or run another agent and send
     it a message.
     """
-    lines = list(list_ancestors())
-    agents = [at for at, words in enumerate(lines) if is_agent_program(words)]
+    lines, known = list(list_ancestors()), list(_list_agents(packages=True))
+    agents = [at for at, words in enumerate(lines) if is_agent_program(words, known)]
     if not agents:
-        return bool(lines) and any(os.environ.get(name) for name in MARKERS)
+        return bool(lines) and bool(find_mark(packages=True))
     is_nested = agents[-1] - agents[0] >= len(agents)  # something else runs between two agents
     return is_nested or not all(map(_is_launcher, lines[: agents[0]]))
 
 
-def is_agent_program(words: Sequence[str]) -> bool:
-    """Return True if a command line is that of an agent."""
-    is_script = len(words) > 1 and _RUNTIMES.search(words[0])
-    return any(_PROGRAM.search(word) for word in words[: 2 if is_script else 1])
+def is_agent_program(words: Sequence[str], agents: Sequence[Agent]) -> bool:
+    """Return True if a command line is that of one of these agents."""
+    is_script = len(words) > 1 and _RUNTIMES.search(
+        words[0]
+    )  # that a runtime such as node executes
+    programs = [word.replace("\\", "/") for word in words[: 2 if is_script else 1]]
+    names = {_EXTENSION.sub("", program.rpartition("/")[2]) for program in programs}
+    return any(
+        process in names or ("/" in process and any(f"/{process}/" in one for one in programs))
+        for agent in agents
+        for process in agent.processes
+    )
 
 
 def _is_launcher(words: Sequence[str]) -> bool:

@@ -115,6 +115,9 @@ Rule = Literal["edit", "settle", "count", "store", "fixed"]
 #   export  a record of an export, a migration or a sync
 #   note    the head of a note in a Markdown vault
 Surface = Literal["add", "json", "text", "form", "export", "note"]
+# Tools for agents that list a field among their arguments. Every session of an agent pays for the list, so by default a tool accepts a
+# field without listing it.
+ToolList = Literal["add", "update"]
 
 # Type of a field's value, by which rows, JSON, options and forms treat it.
 Shape = Literal[
@@ -148,6 +151,8 @@ class Field(NamedTuple):
     hashed: bool | None = None  # covered by the row hash; by default if its rule is `edit`
     synced: bool = True  # False: each database has its own value
     hidden: tuple[Surface, ...] = ()
+    listed: tuple[ToolList, ...] = ()
+    brief: str | None = None  # help in these tools, where it is not `takes`
 
 
 class FieldInfo(NamedTuple):
@@ -335,10 +340,20 @@ class Memory(NamedTuple):
             takes="decision, fact, preference, question, todo, gotcha …",
             choices=KINDS,
             hidden=("text",),
+            listed=("add",),
+            brief="decision, fact, preference, gotcha, question, todo …",
         ),
     ]
     content: Annotated[
-        str, Field("The whole text, as stored", "edit", takes="the text", hidden=("text", "note"))
+        str,
+        Field(
+            "The whole text, as stored",
+            "edit",
+            takes="the text",
+            hidden=("text", "note"),
+            listed=("add", "update"),
+            brief="",
+        ),
     ]
     summary: Annotated[
         str,
@@ -359,7 +374,9 @@ class Memory(NamedTuple):
         ),
     ]
     updated_at: Annotated[datetime, Field("When it was last changed", past=True, hidden=("text",))]
-    importance: Annotated[float, Field("0 to 10", "edit", low=0, high=10)] = 5.0
+    importance: Annotated[
+        float, Field("0 to 10", "edit", low=0, high=10, listed=("add",), brief="")
+    ] = 5.0
     confidence: Annotated[
         float, Field("0 to 1: how firmly it was said", "edit", low=0, high=1, hidden=("form",))
     ] = 1.0
@@ -410,7 +427,11 @@ class Memory(NamedTuple):
     expires_at: Annotated[
         datetime | None,
         Field(
-            "When it stops being found, or null", "edit", takes="30d, or a date", argument="expires"
+            "When it stops being found, or null",
+            "edit",
+            takes="30d, or a date",
+            argument="expires",
+            listed=("add",),
         ),
     ] = None
     deleted_at: Annotated[
@@ -427,6 +448,7 @@ class Memory(NamedTuple):
             "settle",
             takes="a question that has its answer",
             hidden=("text", "form"),
+            listed=("update",),
         ),
     ] = None
     content_hash: Annotated[str, Field("SHA-256 of the text", hidden=("json", "text", "note"))] = ""

@@ -28,12 +28,13 @@ if TYPE_CHECKING:
     Deny = Callable[[str], Values]
     IsBorrowed = Callable[[Mapping[str, str]], bool]
     FindPrompt = Callable[[Values], str]
+    FindCalls = Callable[[str, Values], Sequence["ToolCall"]]
     FindRunner = Callable[[Values], str]
     Render = Callable[[Sequence[str], bool], str]
     Disarm = Callable[[str], str]
 else:
     ReadTranscript = OwnsLine = OwnsFile = Answer = HasFailed = IsBorrowed = Deny = Callable
-    Render = Disarm = FindPrompt = FindRunner = Callable
+    Render = Disarm = FindPrompt = FindRunner = FindCalls = Callable
 
 # Our names for the events of agents.
 EVENTS = tuple(
@@ -87,7 +88,7 @@ class HookDialect(NamedTuple):
     answer: Answer  # (our event, context) → the JSON object or text to print; None for nothing
     events: Mapping[str, str] = USUAL_EVENTS  # its name → ours; empty if a script calls the hooks
     deny: Deny | None = None  # (reason) → the JSON object that denies a call before it runs
-    # Names of the input fields; the first one present counts.
+    # Names of the input fields; the first one present counts. `thread.id` is the field `id` of the object `thread`.
     session: Strings = ("session_id",)
     transcript: Strings = ("transcript_path",)
     directory: Strings = ("cwd",)
@@ -103,6 +104,8 @@ class HookDialect(NamedTuple):
     # (its message) → the name of another agent that runs its hooks and has a dialect; '' for none
     find_runner: FindRunner = lambda fields: ""
     find_prompt: FindPrompt | None = None  # (its message) → the prompt, which the message lacks
+    # (our event, its message) → its tool calls; by default those under the names that most agents use (`hooks/calls.py`)
+    find_calls: FindCalls | None = None
     # Context lasts for one call of the model: each call gets the briefing and the recall anew.
     ephemeral: bool = False
 
@@ -170,6 +173,10 @@ class Agent(NamedTuple):
     program: str = ""
     hooks: HookDialect | None = None
     install: InstallFiles | None = None
+    # How its commands are told from those of a person: variables that it sets for the commands it runs, and its processes, each by
+    # the name of its program (`claude`) or by a folder on the way to it (`claude/versions`).
+    marks: Strings = ()
+    processes: Strings = ()
 
     @property
     def variables(self) -> tuple[str, ...]:

@@ -30,5 +30,6 @@ def owns_file(path: Path, head: bytes) -> bool:
 AGENT = Agent(
     name="aider",
     title="aider",
+    processes=("aider",),
     transcripts=TranscriptFiles(read, owns_file=owns_file, project_patterns=(HISTORY_FILE,)),
 )

@@ -26,5 +26,7 @@ AGENT = Agent(
     name="amp",
     title="Amp",
     folder="${XDG_DATA_HOME:-.local/share}/amp",
+    marks=("AMP_CURRENT_THREAD_ID",),
+    processes=("amp", "@sourcegraph/amp"),
     transcripts=TranscriptFiles(read, owns_file=owns_file, patterns=("threads/T-*.json",)),
 )

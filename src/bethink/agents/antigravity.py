@@ -73,6 +73,8 @@ AGENT = Agent(
     title="Antigravity CLI",
     program="agy",
     folder=".gemini/antigravity-cli",
+    marks=("ANTIGRAVITY_AGENT",),
+    processes=("agy",),
     transcripts=TranscriptFiles(
         read,
         owns_line,

@@ -69,6 +69,8 @@ AGENT = Agent(
     title="Claude Code",
     program="claude",
     folder="${CLAUDE_CONFIG_DIR:-.claude}",
+    marks=("CLAUDECODE",),
+    processes=("claude", "claude/versions", "@anthropic-ai/claude-code"),
     transcripts=TranscriptFiles(
         read,
         owns_line,

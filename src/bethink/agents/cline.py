@@ -36,6 +36,7 @@ AGENT = Agent(
     name="cline",
     title="Cline, Roo Code",
     folder=".",
+    marks=("CLINE_ACTIVE",),
     transcripts=TranscriptFiles(
         read,
         owns_file=owns_file,

@@ -73,6 +73,8 @@ AGENT = Agent(
     title="Codex",
     program="codex",
     folder="${CODEX_HOME:-.codex}",
+    marks=("CODEX_THREAD_ID", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_CI"),
+    processes=("codex", "@openai/codex"),
     transcripts=TranscriptFiles(
         read,
         owns_line,

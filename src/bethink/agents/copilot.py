@@ -80,6 +80,8 @@ AGENT = Agent(
     title="Copilot CLI",
     program="copilot",
     folder=_FOLDER,
+    marks=("COPILOT_CLI",),
+    processes=("copilot", "@github/copilot"),
     transcripts=TranscriptFiles(
         read, owns_line, patterns=("session-state/*/events.jsonl", "session-state/*.jsonl")
     ),

@@ -52,6 +52,8 @@ AGENT = Agent(
     title="Cursor",
     program="cursor-agent",
     folder=".cursor",
+    marks=("CURSOR_AGENT",),
+    processes=("cursor-agent", "cursor-agent/versions"),
     transcripts=TranscriptFiles(
         read, owns_line, patterns=("projects/*/agent-transcripts/**/*.jsonl",), timed=False
     ),

@@ -28,5 +28,6 @@ AGENT = Agent(
     name="droid",
     title="Droid",
     folder=".factory",
+    processes=("droid",),
     transcripts=TranscriptFiles(read, owns_line, patterns=("sessions/**/*.jsonl",)),
 )

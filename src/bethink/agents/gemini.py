@@ -73,6 +73,8 @@ AGENT = Agent(
     title="Gemini CLI",
     program="gemini",
     folder="${GEMINI_CLI_HOME:-.}/.gemini",
+    marks=("GEMINI_CLI",),
+    processes=("gemini", "@google/gemini-cli"),
     transcripts=TranscriptFiles(
         read,
         owns_line,

@@ -26,5 +26,7 @@ AGENT = Agent(
     name="goose",
     title="Goose",
     folder="${XDG_DATA_HOME:-.local/share}/goose",
+    marks=("GOOSE_TERMINAL",),
+    processes=("goose",),
     transcripts=TranscriptFiles(read, owns_file=owns_file, patterns=("sessions/sessions.db",)),
 )

@@ -29,6 +29,8 @@ AGENT = Agent(
     name="kilo",
     title="Kilo Code",
     folder="${XDG_DATA_HOME:-.local/share}/kilo",
+    marks=("KILO_PID",),
+    processes=("kilo", "kilocode", "@kilocode/cli"),
     transcripts=TranscriptFiles(
         read, owns_file=owns_file, patterns=("kilo*.db",), variable="KILO_DB"
     ),

@@ -73,6 +73,8 @@ AGENT = Agent(
     title="opencode",
     program="opencode",
     folder="${XDG_CONFIG_HOME:-.config}/opencode",
+    marks=("OPENCODE",),
+    processes=("opencode", "opencode-ai/bin"),
     transcripts=TranscriptFiles(
         read,
         owns_file=owns_file,

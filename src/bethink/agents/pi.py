@@ -32,5 +32,7 @@ AGENT = Agent(
     name="pi",
     title="Pi",
     folder="${PI_CODING_AGENT_DIR:-.pi/agent}",
+    marks=("PI_CODING_AGENT",),
+    processes=("pi", "@mariozechner/pi-coding-agent"),
     transcripts=TranscriptFiles(read, owns_line, patterns=("sessions/**/*.jsonl",)),
 )

@@ -60,6 +60,7 @@ AGENT = Agent(
     title="Copilot Chat in VS Code",
     program="code",
     folder=_SETTINGS.get(sys.platform, "${XDG_CONFIG_HOME:-.config}/Code/User"),
+    marks=("COPILOT_AGENT",),
     transcripts=TranscriptFiles(
         read,
         owns_file=owns_file,

@@ -41,7 +41,9 @@ class Arg(NamedTuple):
 
     help: str = ""
     short: str = ""  # a flag of the command line: -n
-    metavar: str = ""  # the value's name in help; by default the argument's in capitals
+    metavar: str = (
+        ""  # the value's name in help; by default N for a number, else the argument's in capitals
+    )
     low: float | None = None
     high: float | None = None
     longest: int | None = None  # characters of a text, items of a list
@@ -83,7 +85,7 @@ class Parameter(NamedTuple):
 
     @property
     def metavar(self) -> str:
-        return self.arg.metavar or self.name.upper()
+        return self.arg.metavar or ("N" if self.type in ("number", "whole") else self.name.upper())
 
 
 class Members(NamedTuple):
@@ -439,8 +441,11 @@ def describe_type(parameter: Parameter) -> str:
     if parameter.type in ("whole", "number"):
         kind = "a whole number" if parameter.type == "whole" else "a number"
         low, high = parameter.arg.low, parameter.arg.high
-        start = "" if low is None else f" from {low:g}"
-        return f"{kind}{start}" + ("" if high is None else f" to {high:.12g}")
+        if low is not None and high is not None:
+            return f"{kind} from {low:g} to {high:.12g}"
+        bounds = [f"of at least {low:g}"] if low is not None else []
+        bounds += [f"of at most {high:.12g}"] if high is not None else []
+        return " ".join([kind, *bounds])
     return {"object": "an object", "switch": "true or false"}.get(parameter.type, "a string")
 
 

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from bethink.ingest.rules import find_subjects
+from bethink.ingest.rules import find_places
 from bethink.model import STATEMENTS
+from bethink.text import compile_late
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
@@ -23,20 +24,20 @@ _READ_OF_ONE = 2000  # characters of a statement that is about to be shown
 _LARGEST = 400_000  # bytes of a source file
 _MOST_READ = 40_000_000  # characters of source files that are looked at
 _MOST_SYMBOLS = 12  # that the history is asked about
-_CODE = re.compile(r"`([^`\n]{3,120})`")
+_CODE = compile_late(r"`([^`\n]{3,120})`")
 # Names that hardly are words: `load_cart`, `CartStore`, `cart.load()`.
-_SYMBOL = re.compile(
+_SYMBOL = compile_late(
     r"(?:[\w$]{1,60}(?:\.|::))*([a-z][a-z0-9]*(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+|(?:[A-Z][a-z0-9]+){2,}|[a-z_]\w{2,60}(?=\(\)))(?:\(\))?"
 )
-_TASK = re.compile(
+_TASK = compile_late(
     r"(?:(?P<npm>npm run(?:-script)?|pnpm run|yarn run|bun run)|(?P<make>make)|(?P<just>just)) (?P<name>[A-Za-z][\w:.-]{1,60})$"
 )
-_PLAIN_TASK = re.compile(
+_PLAIN_TASK = compile_late(
     r"(?P<npm>\b(?:npm run|pnpm run|yarn run|bun run)) (?P<name>[A-Za-z][\w:-]{1,60}[\w])"
 )
-_CALL = re.compile(r"(?<![\w.$`])([a-z]\w{0,40}(?:[A-Z]|_)\w{1,40})\(\)")
-_TARGET = re.compile(r"^([A-Za-z][\w.-]{0,60}(?: [A-Za-z][\w.-]{0,60})*)\s*:(?!=)", re.MULTILINE)
-_RECIPE = re.compile(r"^@?([A-Za-z][\w-]{0,60})(?: [^:\n]{0,100})?:(?!=)", re.MULTILINE)
+_CALL = compile_late(r"(?<![\w.$`])([a-z]\w{0,40}(?:[A-Z]|_)\w{1,40})\(\)")
+_TARGET = compile_late(r"^([A-Za-z][\w.-]{0,60}(?: [A-Za-z][\w.-]{0,60})*)\s*:(?!=)", re.MULTILINE)
+_RECIPE = compile_late(r"^@?([A-Za-z][\w-]{0,60})(?: [^:\n]{0,100})?:(?!=)", re.MULTILINE)
 _TASK_FILES = {
     "npm": ("package.json",),
     "make": ("Makefile", "makefile", "GNUmakefile"),
@@ -62,7 +63,8 @@ def find_missing(text: str, root: Path) -> list[str]:
 
     A bare file name may be anywhere, so it does not count.
     """
-    named = (name.removeprefix("./") for name in find_subjects(text).files)
+    places = find_places(text) if "/" in text else None
+    named = [name.removeprefix("./") for name in places.files] if places else []
     files = [name for name in named if _is_inside(name) and not _exists(root, name)]
     return [*files, *find_missing_commands(text, root)]
 

@@ -28,11 +28,11 @@ from bethink.ingest.reconcile import (
 )
 from bethink.ingest.wording import adds_nothing, are_equivalent
 from bethink.judge import asks
-from bethink.model import STATEMENTS, Change, Filter, Memory, Relation, supersede
+from bethink.model import FILES, STATEMENTS, Change, Filter, Memory, Relation, supersede
 from bethink.store.transfer import split_pages
 
 COMPARED = STATEMENTS
-_READ = ("markdown", "repomap", "analysis")  # files of a project: each describes its own part
+_READ = FILES  # each describes its own part of a project
 ALIKE = 0.55  # least nearness of statements to compare when time is short; by hand
 JUDGED = 0.4  # least nearness to ask the judge: one in ten duplicates is below (measured on pairs, 2026-11)
 _NEAREST = 8  # neighbours of a statement; by hand

@@ -7,7 +7,8 @@ wrongly typed value is an empty one. What was refused or interrupted has no outc
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import islice
 
 from bethink.agents.agent import HookDialect, ToolCall
 from bethink.agents.base import Fields, as_fields, texts_of
@@ -26,10 +27,22 @@ EDITS = tuple(
 
 def read_calls(event: str, dialect: HookDialect, fields: Values) -> tuple[ToolCall, ...]:
     """The calls of a tool event, those without a command and a file left out."""
-    batch = fields.get("tool_calls")
-    rows = batch[:_MOST] if isinstance(batch, list) else [fields]
-    calls = [_read_call(event, dialect, as_fields(row), fields) for row in rows]
-    return tuple(call for call in calls if call and (call.command or call.file or call.failed))
+    found: Iterable[ToolCall | None]
+    if dialect.find_calls:
+        found = dialect.find_calls(event, fields)
+    else:
+        batch = fields.get("tool_calls")
+        rows = batch if isinstance(batch, list) else [fields]
+        found = (_read_call(event, dialect, as_fields(row), fields) for row in rows)
+    calls = [call for call in islice(found, _MOST) if call]
+    return tuple(_shorten(call) for call in calls if call.command or call.file or call.failed)
+
+
+def _shorten(call: ToolCall) -> ToolCall:
+    output = call.output
+    if len(output) > _LONGEST:
+        output = f"{output[: _LONGEST // 2]}\n{output[-_LONGEST // 2 :]}"
+    return call._replace(output=output)
 
 
 def _read_call(event: str, dialect: HookDialect, row: Fields, fields: Values) -> ToolCall | None:
@@ -43,8 +56,6 @@ def _read_call(event: str, dialect: HookDialect, row: Fields, fields: Values) ->
     id = row.name("tool_use_id", "toolUseId", "tool_call_id", "callID") or ""
     failed = None if event == "tool-before" else dialect.has_failed(fields, id, output)
     failed = True if event == "tool-failure" else failed
-    if len(output) > _LONGEST:
-        output = f"{output[: _LONGEST // 2]}\n{output[-_LONGEST // 2 :]}"
     changes = tool.lower().startswith(EDITS)
     named = ""
     if failed and not command:

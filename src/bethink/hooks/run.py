@@ -346,9 +346,10 @@ def _is_wanted(hook: Hook, config: Config, project: Project) -> bool:
     if hook.event == "session-start":
         return config.briefing_tokens > 0
     if hook.event.startswith("tool"):
-        from bethink.hooks.tool import is_wanted
+        from bethink.hooks.tool import is_wanted, refresh_index
 
-        return is_wanted(hook, config, project)
+        refresh_index(hook, config, project)
+        return is_wanted(hook, config.database, project)
     if hook.event == "subagent-start":
         return config.briefing_tokens > 0
     if state.is_ephemeral(hook) and config.briefing_tokens > 0:

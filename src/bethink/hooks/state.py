@@ -120,9 +120,16 @@ def _read_calls(event: str, dialect: HookDialect, fields: Values) -> tuple[ToolC
 
 
 def _first(fields: Values, names: tuple[str, ...]) -> str:
-    values = (fields.get(name) for name in names)
+    values = (_look_up(fields, name) for name in names)
     firsts = (one[0] if isinstance(one, list) and one else one for one in values)  # workspace_roots
     return next((one for one in firsts if isinstance(one, str) and one), "")
+
+
+def _look_up(fields: Values, name: str) -> object:
+    """Return a field by its name, or by a path such as `thread.id`."""
+    outer, dot, inner = name.partition(".")
+    value = fields.get(outer)
+    return _look_up(value, inner) if dot and isinstance(value, dict) else value
 
 
 def _name(fields: Values, names: tuple[str, ...]) -> str:

@@ -61,19 +61,23 @@ def _read_tool_failure(hook: Hook, call: ToolCall) -> Failure | None:
     return read_tool_failure(event) if event.failed else None
 
 
-def is_wanted(hook: Hook, config: Config, project: Project) -> bool:
-    """Return True if memory may have a line for a call. Wakes the worker if the index may be outdated."""
-    database = config.database
+def is_wanted(hook: Hook, database: str, project: Project) -> bool:
+    """Return True if memory may have a line for a call."""
     index = rules.read_index(database, project.scope)
-    if hook.event == "tool" and rules.is_stale(database, index):
-        spool.note(hook._replace(event="prompt"), database, project)  # the turn goes on
-        spool.wake(database, config)
     shown = state.read_deliveries(hook).ids
     for call in hook.calls:
         marked = rules.find_marked(index, find_touched(call.file, call.command))
         if any(id not in shown for id in marked) or find_failure(hook, call):
             return True
     return False
+
+
+def refresh_index(hook: Hook, config: Config, project: Project) -> None:
+    """Have the worker make the index of rules anew if the database may have changed since."""
+    index = rules.read_index(config.database, project.scope)
+    if hook.event == "tool" and rules.is_stale(config.database, index):
+        spool.note(hook._replace(event="prompt"), config.database, project)  # the turn goes on
+        spool.wake(config.database, config)
 
 
 def recall_for_calls(hook: Hook, memory: Bethink) -> Context:

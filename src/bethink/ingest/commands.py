@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from bethink.text import compile_late
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,23 +59,23 @@ _SINGLE = frozenset(
     "psql mysql sqlite3 redis-cli ninja shellcheck hadolint protoc".split()
 )
 _INTERPRETERS = ("python", "python3", "node", "ruby", "php", "bash", "sh")
-_ARGUMENT = re.compile(r"[/.=\\*\d'\"]")
-_KEYWORDS = re.compile(
+_ARGUMENT = compile_late(r"[/.=\\*\d'\"]")
+_KEYWORDS = compile_late(
     r"(?:for|while|until|if|case|select|function|\{|\(|!|trap|eval|wait)(?:\s|$)|\w+\s*\(\)"
 )
-_ASSIGNMENT = re.compile(
+_ASSIGNMENT = compile_late(
     r"\w{1,60}=(?:'[^']{0,400}'|\"[^\"]{0,400}\"|\$\([^)]{0,400}\)|[^\s'\"$]|\$(?!\()){0,400}(?:\s+|$)"
 )
-_GROUP = re.compile(r"\(([^()]{1,2000})\)(?: ?2>&1)?")
-_SHELL = re.compile(r"(?:/usr)?(?:/bin/)?(?:ba|z|da)?sh -l?c (['\"])([^'\"]{1,2000})\1\s*")
-_STRING = re.compile(r"'[^']{0,4000}'|\"(?:\\.|[^\"\\]){0,4000}\"", re.DOTALL)
-_HIDDEN = re.compile("\0(\\d{1,9})\0")
-_TO_FILE = re.compile(r"(?:^|[^<>&\d=-])>{1,2}\s?(?!/dev/|/tmp/|&)[\w./~$-]")
-_PLACES = re.compile(
+_GROUP = compile_late(r"\(([^()]{1,2000})\)(?: ?2>&1)?")
+_SHELL = compile_late(r"(?:/usr)?(?:/bin/)?(?:ba|z|da)?sh -l?c (['\"])([^'\"]{1,2000})\1\s*")
+_STRING = compile_late(r"(?s)'[^']{0,4000}'|\"(?:\\.|[^\"\\]){0,4000}\"")
+_HIDDEN = compile_late("\0(\\d{1,9})\0")
+_TO_FILE = compile_late(r"(?:^|[^<>&\d=-])>{1,2}\s?(?!/dev/|/tmp/|&)[\w./~$-]")
+_PLACES = compile_late(
     r"^(pnpm|npm|yarn|bun|make|git|cargo|go|turbo|nx|mvn|docker compose|kubectl|uv|poetry)"
     r"(?: (?:--filter|-F|--workspace|-w|--prefix|-C|--dir|--cwd|--directory|--project|-pl|-n|--namespace|--context)[= ]\S{1,200}| workspace \S{1,200}){1,4}(?= )"
 )
-_REDIRECTION = re.compile(r"[12&]?>>?\s?&?(?:/dev/null|\d|[^\s;&|]{1,200})|<\s?/dev/null")
+_REDIRECTION = compile_late(r"[12&]?>>?\s?&?(?:/dev/null|\d|[^\s;&|]{1,200})|<\s?/dev/null")
 
 
 def split_line(text: str) -> list[tuple[str, list[str]]] | None:

@@ -34,6 +34,7 @@ from bethink.language.detect import is_english
 from bethink.language.hedging import is_tentative
 from bethink.language.reports import REPORTS_WORK
 from bethink.model import (
+    FILES,
     OPEN_KINDS,
     READ_BY,
     TRUST,
@@ -405,7 +406,7 @@ def _is_much_like(new: Memory, neighbour: Neighbour) -> bool:
 
 def _leaves_with_its_source(new: Memory, old: Memory) -> bool:
     """Return True if the known one is a less trusted passage of a file: it goes with its file."""
-    return old.trust < new.trust and old.source_type in ("markdown", "repomap", "analysis", "git")
+    return old.trust < new.trust and old.source_type in (*FILES, "git")
 
 
 def is_evidence(memory: Memory) -> bool:

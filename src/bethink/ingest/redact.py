@@ -479,25 +479,29 @@ def _key_kind(key: str) -> str:
 
 
 def _assigned(found: Suspect) -> bool:
+    """Return True if the value assigned to a key, such as `password=…`, looks like a secret."""
     before = found.text[max(found.start - 40, 0) : found.start]
     if before.endswith(":") and found.key.startswith("secret:"):
         return False  # the name of a secret: arn:aws:secretsmanager:region:account:secret:name
     marks = r"(?i)(?:next|page|lock|change|publickey|idempotency|continuation|cancell?ation)[_-]?$"
     if _compile(marks).search(before):
         return False  # a token that marks a place instead of opening a door
-    name = before[len(before.rstrip("_.-" + _ALNUM)) :]
+    prefix = before[len(before.rstrip("_.-" + _ALNUM)) :]  # `DB_` of DB_PASSWORD
+    kind, certain = _key_kind(found.key), _is_setting(found, prefix)
+    return _is_secret(found.value, kind, quoted=found.group != "bare", certain=certain)
+
+
+def _is_setting(found: Suspect, prefix: str) -> bool:
+    """Return True if an assignment has the form of a setting, whose value is taken for a secret even if it is a plain word."""
     sign = found.key.rstrip("\"'`")
-    tight = sign.endswith("=") and not sign.endswith(("==", " ="))
-    # `DB_PASSWORD=…` of an environment, `spring.datasource.password=…` of a properties file.
-    dotted = "." in name and found.group == "bare"
-    certain = tight and ((name + found.key).isupper() or dotted)
-    if sign.rstrip().endswith(":") and name[-1:] in ("_", ".") and _is_line(found, len(name)):
-        certain = (name + found.key).isupper() or dotted  # of a composition or a YAML file
-    elif found.group != "bare" and name[-1:] in ("_", ".") and sign.rstrip().endswith(" ="):
-        certain = _fits("unnamed", found.value)  # db_password = "mango"
-    return _is_secret(
-        found.value, _key_kind(found.key), quoted=found.group != "bare", certain=certain
-    )
+    named = (prefix + found.key).isupper()  # DB_PASSWORD of an environment
+    named = named or ("." in prefix and found.group == "bare")  # spring.datasource.password
+    joined = prefix[-1:] in ("_", ".")
+    if joined and sign.rstrip().endswith(":") and _is_line(found, len(prefix)):
+        return named  # a line of a composition or of a YAML file
+    if joined and sign.rstrip().endswith(" =") and found.group != "bare":
+        return _fits("unnamed", found.value)  # db_password = "mango"
+    return named and sign.endswith("=") and not sign.endswith(("==", " ="))
 
 
 def _is_line(found: Suspect, name: int) -> bool:

@@ -94,24 +94,23 @@ class Subjects(NamedTuple):
 
 def find_subjects(text: str) -> Subjects:
     """Return the files and commands that a statement is about; none if it names many."""
+    places = find_places(text)
+    if places is None:
+        return Subjects()
+    commands, needs, call = _find_commands(text, places.named) if directs(text) else ([], [], "")
+    return places._replace(commands=tuple(dict.fromkeys(commands)), needs=tuple(needs), call=call)
+
+
+def find_places(text: str) -> Subjects | None:
+    """Return the files and folders that a statement is about; None if it names many."""
     files = [name for name in dict.fromkeys(_FILE.findall(text)) if _is_file(name)]
     files = [name for name in files if len(files) < 2 or not _is_source(text, name)]
     files += _LOCKS if _LOCK_FILES.search(text) and not files else ()
     globs = [name for name in _GLOB.findall(text) if not _is_source(text, name)]
     folders = _find_folders(text)
-    has_place = bool(files or folders or globs)
-    commands, needs, call = _find_commands(text, has_place) if directs(text) else ([], [], "")
-    many = len([name for name in files if name not in _LOCKS]) + len(folders) > _MOST
-    if many:
-        return Subjects()
-    return Subjects(
-        tuple(files),
-        tuple(dict.fromkeys(commands)),
-        tuple(folders),
-        tuple(globs),
-        tuple(needs),
-        call,
-    )
+    if len([name for name in files if name not in _LOCKS]) + len(folders) > _MOST:
+        return None
+    return Subjects(files=tuple(files), folders=tuple(folders), globs=tuple(globs))
 
 
 def _is_source(text: str, name: str) -> bool:

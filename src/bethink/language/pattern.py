@@ -28,10 +28,11 @@ class Pattern:
     """A regular expression over natural language, compiled when it is first used.
 
     By default it is looked for anywhere in a text, and sees the text in small letters with straight apostrophes. With `start` it has
-    to match where the text begins; with `fold=False` it sees the text as it is.
+    to match where the text begins; with `fold=False` it sees the text as it is. A large pattern may name `words`, one of which is in
+    every text that it matches: for any other text it is not even compiled.
     """
 
-    __slots__ = ("flags", "fold", "matches", "name", "rejects", "source", "start")
+    __slots__ = ("flags", "fold", "matches", "name", "rejects", "source", "start", "words")
 
     def __init__(
         self,
@@ -43,10 +44,11 @@ class Pattern:
         start: bool = False,
         fold: bool = True,
         flags: int = re.MULTILINE,
+        words: tuple[str, ...] = (),
     ) -> None:
         self.name, self.source, self.flags = name, source, flags
         self.matches, self.rejects = matches, rejects
-        self.start, self.fold = start, fold
+        self.start, self.fold, self.words = start, fold, words
 
     def __repr__(self) -> str:
         return f"Pattern({self.name!r})"
@@ -58,6 +60,8 @@ class Pattern:
     def find(self, text: str) -> re.Match[str] | None:
         """Return the first match: its positions are those of the text, its words are folded."""
         text = fold_case(text) if self.fold else text
+        if self.words and not any(word in text for word in self.words):
+            return None
         return self.compiled.match(text) if self.start else self.compiled.search(text)
 
     def holds(self, text: str) -> bool:

@@ -28,6 +28,11 @@ ASKS_LAST_SESSION = Pattern(
     r"|\W{0,6}(?:我们|我們|咱们)?(?:上次|昨天|上一次|刚才)(?:我们|我們|咱们)?(?:都)?(?:做|干|幹)(?:了|过)?(?:些)?什[么麼]\W{0,9}\Z|\W{0,6}(?:上次)?(?:做|进行|說|说)到哪(?:里|裡|儿)?了?\W{0,9}\Z",
     start=True,
     flags=0,
+    words=tuple(
+        "what,where,catch me up,bring me up,summar, wir,qué,que,dónde,donde,on a fait,avons,où,ou en,前回,昨日,この前,先週,どこまで,什么,什麼,哪".split(
+            ","
+        )
+    ),
     matches=(
         "what did we do last time?",
         "What did we do yesterday?",
@@ -62,6 +67,11 @@ ASKS_WHAT_IS_LEFT = Pattern(
     r"|\W{0,6}还(?:剩|有)(?:下|些)?什[么麼](?:(?:要|没|没有)?(?:做|完成))?\w{0,2}\W{0,9}\Z|\W{0,6}(?:接下来|下一步)(?:要|该|我们){0,3}(?:做|干|是)?(?:什[么麼])?\W{0,9}\Z",
     start=True,
     flags=0,
+    words=tuple(
+        "what,any ,are there,next step,loose ends,was ,qué,que,cuál,cual,reste,ensuite,残,何,次,つぎ,还,接下来,下一步".split(
+            ","
+        )
+    ),
     matches=(
         "what is left?",
         "what's left to do?",
@@ -94,6 +104,9 @@ ASKS_CHECKS = Pattern(
     r"|\W{0,6}テストは?(?:全部|すべて)?(?:通り|通っ|成功し|パスし)(?:ました|てい|た)\w{0,6}\W{0,9}\Z|\W{0,6}(?:测试|測試)(?:都|全部)?(?:通过|通過)了?(?:吗|嗎|没有)?\W{0,9}\Z",
     start=True,
     flags=0,
+    words=tuple(
+        "test,check,build,lint,type,ci,pipeline,prüfung,prufung,prueba,テスト,测试,測試".split(",")
+    ),
     matches=(
         "did the tests pass?",
         "Are the tests green?",

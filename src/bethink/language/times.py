@@ -310,11 +310,12 @@ def _merge(ranges: Sequence[Range]) -> Range:
 
 
 def _read_period(form: str, words: list[str], now: datetime, future: bool = False) -> Period:
-    """Return the period that a form names, open-ended if it lasts until now.
+    """Return the period that an expression of a form (a key of `FORMS`) names, open-ended if it lasts until now.
 
-    A weekday alone is the last one, or the next one with `future`.
+    A weekday alone is the latest one before today, or the next one with `future`.
     """
-    today, which = _floor(now, "day"), words[-2] if len(words) > 1 else ""
+    today = _floor(now, "day")
+    which = words[-2] if len(words) > 1 else ""  # "last", "next", "this" …
     if form == "ago":
         unit = which.removesuffix("s")
         then = _shift(now, unit, -_count(words))
@@ -324,19 +325,26 @@ def _read_period(form: str, words: list[str], now: datetime, future: bool = Fals
     if form == "recent":
         return _shift(today, "day", -RECENT_DAYS), None
     if form == "day":
-        days = {"yesterday": -1, "tomorrow": 1}.get(words[-1], 0) - ("before" in words)
+        days = {"yesterday": -1, "tomorrow": 1}.get(words[-1], 0)
+        days -= 1 if "before" in words else 0  # "the day before yesterday"
         return _make_period(_shift(today, "day", days), "day")
     if form in ("rolling", "relative"):
         return _read_relative(form, words, which, now)
     if form == "season":
         return _read_season(words, now)
     if words[-1] in WEEKDAYS:
-        days = WEEKDAYS.index(words[-1]) - today.weekday()
-        if which != "this":
-            ahead = which == "next" or (future and not which)
-            days = (days - 1) % 7 + 1 if ahead else (days % 7) - 7
-        return _make_period(_shift(today, "day", days), "day")
+        return _read_weekday(words[-1], which, today, future)
     return _read_date(form, words, which, now)
+
+
+def _read_weekday(name: str, which: str, today: datetime, future: bool) -> Period:
+    """Read a weekday: the one of this week, the next one after today, or else the latest one before today."""
+    days = WEEKDAYS.index(name) - today.weekday()
+    if which == "next" or (future and not which):
+        days = (days - 1) % 7 + 1  # from 1 to 7
+    elif which != "this":
+        days = days % 7 - 7  # from -7 to -1
+    return _make_period(_shift(today, "day", days), "day")
 
 
 def _read_relative(form: str, words: list[str], which: str, now: datetime) -> Period:

@@ -83,7 +83,7 @@ def find_provider(name: str) -> LanguageModelProvider | None:
 
 def list_names() -> list[str]:
     """Return the names of all providers."""
-    return list(plugins.LANGUAGE_MODELS.names())
+    return [provider.name for provider in plugins.LANGUAGE_MODELS.all()]
 
 
 def open_budget(config: Config) -> Budget:

@@ -93,14 +93,9 @@ def recall(
     if not (query.since or query.until or ask.looking_up):
         query = _date_by_event(question, query, ask, store, embedder, now)
     past = resolve_as_of(query, ask.filter, question, now)
-    if not ask.looking_up and (resumed := resume(question, query, ask.filter, store)):
-        page = tuple(resumed.hits[ask.offset : ask.offset + ask.limit])
-        hints = (*resumed.hints, *ask.hints)
-        return Answer(query, page, len(resumed.hits), ask.mode, ask.profile, hints)
+    if not ask.looking_up and (known := _answer_from_record(question, query, ask, store)):
+        return known
     if query.recap and not ask.looking_up:
-        listed, total = list_period(query, ask.filter, ask.limit, ask.offset, store)
-        if total:
-            return Answer(query, tuple(listed), total, ask.mode, ask.profile, ask.hints)
         # A memory about that time may have been made at another: "On 25 October the forecast was off".
         ask = ask._replace(mode="keyword", hints=(NOTHING_THEN, *ask.hints))
         reading_model, meaning = None, no_meaning
@@ -113,7 +108,7 @@ def recall(
     )
     pool, valid_then = search.gather_both(past)
 
-    # Features: of every candidate, then of the first ones those that need texts
+    # Features of every candidate
     signals = choose_signals(ask.fusion, ask.signals)
     profile = complete_profile(ask.weights, pool, signals)
     described = describe(pool, profile, signals, valid_then, now, rng)
@@ -121,22 +116,17 @@ def recall(
     if reader:
         read_again(ranked, query, store, reader)
         ranked = rank([one[1:] for one in ranked], profile, _newest)
+
+    # Features of the first ones, which need their texts
     # From the first on: a turn that repeats one of an earlier page is left out, and what comes first there stays there.
     window = ranked[: ask.offset + ask.limit + SPARE]
     shortlist = load_shortlist(window, store)
+    total = len(ranked) - (len(window) - len(shortlist))
     if query.asks_set:
         spread_sessions(shortlist)
-        shortlist = rank([one[1:] for one in shortlist], profile, _newest_entry)
-    total = len(ranked) - (len(window) - len(shortlist))
+        shortlist = _rank_entries(shortlist, profile)
     if ask.rerank and not (ask.looking_up or query.strict):
-
-        def look_up(words: str) -> Answer:
-            """Search for what a hit refers to, in the same places."""
-            aside = ask._replace(limit=3, offset=0, looking_up=True, rerank=False, related=False)
-            return recall(words, aside, store, embedder, now)
-
-        followed = follow_reference(shortlist, look_up, ask.filter, store)
-        shortlist = rank([one[1:] for one in followed], profile, _newest_entry)
+        shortlist = _rank_entries(_look_further(shortlist, ask, store, embedder, now), profile)
     shortlist, total, hints = _leave_unrelated(shortlist, total, query, ask, reading_model)
     if ask.related and not (valid_then or ask.filter.as_of):  # the question is about the present
         shortlist = lift_related(shortlist, query, judge, store, now, ask.limit)
@@ -145,20 +135,54 @@ def recall(
             shortlist = follow_topics(shortlist, store, apply_syntax(ask.filter, query))
             total += len(shortlist) - found
 
-    # Rank
-    shortlist = rank([one[1:] for one in shortlist], profile, _newest_entry)
+    # Rank, expand and answer
+    page = _rank_entries(shortlist, profile)[ask.offset : ask.offset + ask.limit]
+    hits = _make_hits(page, query, ask, store)
+    if not total and query.answered is False:
+        hints = (*explain_none_open(query, ask.filter, store), *hints)
+    return Answer(query, hits, total, ask.mode, ask.profile, hints, profile.weights)
 
-    # Expand and answer
+
+def _answer_from_record(question: str, query: Query, ask: Ask, store: Store) -> Answer | None:
+    """Answer a question about the last session, or about a time, from what is on record; None for any other."""
+    if resumed := resume(question, query, ask.filter, store):
+        page = tuple(resumed.hits[ask.offset : ask.offset + ask.limit])
+        hints = (*resumed.hints, *ask.hints)
+        return Answer(query, page, len(resumed.hits), ask.mode, ask.profile, hints)
+    if query.recap:
+        listed, total = list_period(query, ask.filter, ask.limit, ask.offset, store)
+        if total:
+            return Answer(query, tuple(listed), total, ask.mode, ask.profile, ask.hints)
+    return None
+
+
+def _look_further(
+    shortlist: Shortlist, ask: Ask, store: Store, embedder: "Embedder | None", now: datetime
+) -> Shortlist:
+    """Add the memories that the first hits refer to, found by a search in the same places."""
+
+    def look_up(words: str) -> Answer:
+        aside = ask._replace(limit=3, offset=0, looking_up=True, rerank=False, related=False)
+        return recall(words, aside, store, embedder, now)
+
+    return follow_reference(shortlist, look_up, ask.filter, store)
+
+
+def _make_hits(page: Shortlist, query: Query, ask: Ask, store: Store) -> tuple[Hit, ...]:
+    """Return the entries of a page as hits, with their relations."""
     sought = find_sought(query)
     hits = [
         Hit(title_code(one.memory, sought), key.score, explain(features), one.related)
-        for key, one, features in shortlist[ask.offset : ask.offset + ask.limit]
+        for key, one, features in page
     ]
     if ask.related:
         hits = expand(hits, store, apply_syntax(ask.filter, query))
-    if not total and query.answered is False:
-        hints = (*explain_none_open(query, ask.filter, store), *hints)
-    return Answer(query, tuple(hits), total, ask.mode, ask.profile, hints, profile.weights)
+    return tuple(hits)
+
+
+def _rank_entries(shortlist: Shortlist, profile: Profile) -> Shortlist:
+    """Order a shortlist by its features."""
+    return rank([one[1:] for one in shortlist], profile, _newest_entry)
 
 
 def _newest(candidate: Candidate) -> tuple[float, int]:

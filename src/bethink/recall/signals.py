@@ -287,7 +287,7 @@ WORDS_SIGNAL = Signal(
 PAIRS_SIGNAL = Signal(
     "pairs", "words of the question that are adjacent here too", PAIRS_WEIGHT, measure_pairs
 )
-# The last three are in units of evidence, as JSON has had them since 0.2.
+# The lifts are in units of evidence, as JSON has had them since 0.2; the others are from 0 to 1.
 TOPIC_SIGNAL = Signal("topic", "lift from the topic of the conversation", 1.0, measure_topic)
 TRIGGER_SIGNAL = Signal(
     "trigger", "the condition of a standing rule that the question meets", 0.5, measure_trigger

@@ -415,7 +415,9 @@ def examine_plugins() -> Iterator[DoctorFinding]:
             if kind.find(name):
                 yield report(f"plugin {name}", f"{package} adds it to {kind.group}")
     for problem in plugins.problems():
-        fix = f"Update or remove it: pip uninstall {problem.package}"
+        fix = "Install a package that has it, or take the name out of the setting."
+        if problem.package:
+            fix = f"Update or remove it: pip uninstall {problem.package}"
         yield report(f"plugin {problem.name}", "", str(problem), fix)
     plugins.forget_problems()
 

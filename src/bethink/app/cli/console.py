@@ -242,7 +242,7 @@ def make_console(operation: Operation, parsed: parser.Parsed) -> Console:
     refused = find_forbidden(operation, typed)
     is_read = operation.agents == "read" and not refused
     # Only a command that changes something is worth a look at other processes.
-    agent = "--for-agent" if common.for_agent else caller.find_agent(thorough=not is_read)
+    agent = "--for-agent" if common.for_agent else caller.find_agent(not is_read, bool(refused))
     return Console(
         database=common.database,
         project=common.project,

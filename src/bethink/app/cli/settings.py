@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -11,13 +12,14 @@ from bethink.agents import edit
 from bethink.app.cli.console import LOCAL, Bar, Console, Result
 from bethink.app.operation import Arg, operation
 from bethink.app.render import cell, pick, size
-from bethink.embed import LOCAL_MODELS, find_provider, models
+from bethink.embed import LOCAL_MODELS, find_provider, models, open_embedder
 from bethink.errors import BethinkError, ConfigError, InvalidInput, UsageError
 from bethink.hooks.run import read_message
 from bethink.hooks.run import run as run_hook
 from bethink.hooks.state import pause_memory, resume_memory
 from bethink.language.times import expiry
-from bethink.model import Json
+from bethink.model import Json, is_remote
+from bethink.plugins import SIGNALS
 from bethink.project import EVERYWHERE, Pause, Project, locate, read_pauses
 from bethink.text import textfile
 
@@ -78,7 +80,6 @@ def config(
 
 
 READER_PRESET = "reader"  # several settings that belong together, and no setting itself
-READERS = ("claude", "codex", "gemini", "ollama:MODEL", "openai URL", "off")
 OLLAMA = "http://127.0.0.1:11434/v1"
 HOSTED = "api.openai.com"
 UNNAMED_MODEL = "default"  # accepted by servers that serve a single model
@@ -124,7 +125,15 @@ def show_reader(console: Console, now: configuration.Config) -> Result:
     name = " ".join(filter(None, (now.llm, now.llm_model))) if now.llm not in ("", "none") else ""
     lines = [f"{name or 'none'}: {usage['today']:,} of {usage['ceiling']:,} tokens used today"]
     row = {"reader": name or None, "today": usage["today"], "ceiling": usage["ceiling"]}
-    return Result(row, lines, hints=[f"Choose one: {', '.join(READERS)}."])
+    return Result(row, lines, hints=[f"Choose one: {', '.join(list_readers())}."])
+
+
+def list_readers() -> list[str]:
+    """Return the values of `config reader`: each provider by its name, with its argument if it needs one."""
+    from bethink.features import language
+
+    names = [name for name in language.list_providers() if name != "openai"]
+    return [*names, "ollama:MODEL", "openai URL", "off"]
 
 
 def choose_reader(name: str, url: str | None, model: str | None) -> dict[str, str]:
@@ -149,9 +158,8 @@ def choose_reader(name: str, url: str | None, model: str | None) -> dict[str, st
                 f"bethink config reader openai {url} --reader-model NAME",
             )
         return {"llm": "openai", "llm_model": model or UNNAMED_MODEL, "llm_url": url or ""}
-    known = {"claude", "codex", "gemini", *language.list_providers()}
-    if provider not in known:
-        raise ConfigError(f"There is no reader '{name}'.", f"One of: {', '.join(READERS)}.")
+    if provider not in language.list_providers():
+        raise ConfigError(f"There is no reader '{name}'.", f"One of: {', '.join(list_readers())}.")
     return {"llm": provider, "llm_model": model, "llm_url": url or ""}
 
 
@@ -172,6 +180,11 @@ def change_setting(console: Console, key: str, text: str, in_project: bool) -> R
             f"Bad value '{text}' for '{key}': {error}.",
             "`bethink config` describes each setting.",
         ) from None
+    if key == "signals" and (unknown := [one for one in value if not SIGNALS.find(one)]):
+        raise ConfigError(
+            f"No installed package has the ranking signal '{unknown[0]}'.",
+            "Install the package first; CONTRIBUTING.md shows how one is made.",
+        )
     edit_file(path, key, value, root)
     now, warnings = console.load_settings(), []
     if (origin := now.origins.get(key)) != str(path):
@@ -181,7 +194,19 @@ def change_setting(console: Console, key: str, text: str, in_project: bool) -> R
     row = {"key": key, "value": masked, "path": str(path)}
     # A table leaves out what is empty, and "false" is a value.
     lines = [f"{key} = {str(value).lower()}", f"written to {path}"] if value is False else None
-    return Result(row, lines, warnings=warnings) if lines else Result(row, warnings=warnings)
+    hints = warn_of_sending(now) if key == "embedding" else []
+    return Result(row, lines or (), warnings=warnings, hints=hints)
+
+
+def warn_of_sending(now: configuration.Config) -> list[str]:
+    """Return a sentence if the configured embedder sends texts away."""
+    with suppress(BethinkError):  # its address or key may be set next
+        embedder = open_embedder(now)
+        if embedder and is_remote(embedder):
+            return [
+                "From now on, the texts of memories, your conversations included, and your questions are sent to this embedder."
+            ]
+    return []
 
 
 def unset_setting(console: Console, key: str, in_project: bool) -> Result:

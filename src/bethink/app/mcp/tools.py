@@ -529,7 +529,7 @@ def query(
     """Search the project's memory well"""
     from bethink.outgoing import fill
 
-    return fill(SEARCH_WELL, topic=topic, kinds=", ".join(KINDS[:18]))
+    return fill(SEARCH_WELL, topic=topic, kinds=", ".join(KINDS))
 
 
 @prompt(meaning=True)

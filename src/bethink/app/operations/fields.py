@@ -5,11 +5,20 @@
 
 from collections.abc import Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from bethink.app.operation import Arg, Members, Parameter
 from bethink.errors import BethinkError
-from bethink.model import FieldInfo, Json, Memory, Passage, Strings, Values, make_passage
+from bethink.model import (
+    FieldInfo,
+    Json,
+    Memory,
+    Passage,
+    Strings,
+    ToolList,
+    Values,
+    make_passage,
+)
 from bethink.schema import LONGEST_TIME, argument_fields
 
 if TYPE_CHECKING:
@@ -19,44 +28,27 @@ if TYPE_CHECKING:
 
 _TYPES = {"number": "number", "whole": "whole", "switch": "switch", "object": "object"}
 _LISTS = ("texts", "entities")
-# Help in the tools for agents, where every token counts: of what is stored, and none of what is changed. Other fields have their usual help.
-_BRIEF = {
-    "content": "",
-    "kind": "decision, fact, preference, gotcha, question, todo …",
-    "summary": "",
-    "importance": "",
-    "confidence": "",
-    "tags": "",
-    "entities": "Redis, person:Ada",
-    "valid_from": "",
-    "valid_to": "",
-    "answered": "",
-    "metadata": "",
+_METAVARS = {
+    "kind": "KIND",
+    "entities": "NAME",
+    "tags": "TAG",
+    "metadata": "OBJECT",
+    "summary": "TEXT",
 }
-# Fields that a tool accepts without listing them: agents rarely need these, and every session pays for the list.
-_UNLISTED = ("summary", "confidence", "valid_from", "valid_to", "tags", "entities", "metadata")
-_UNLISTED_CHANGES = (*_UNLISTED, "kind", "importance", "expires_at")
 LONGEST_METADATA = 10_000  # characters as JSON, from an agent
 
 
 @cache
-def list_arguments(operation: Literal["add", "update"]) -> tuple[Parameter, ...]:
+def list_arguments(operation: ToolList) -> tuple[Parameter, ...]:
     """The arguments of an operation for fields of a memory."""
     required = ("content",) if operation == "add" else ()
     return tuple(
-        _make_parameter(
-            info,
-            name in required,
-            _BRIEF.get(name) if operation == "add" else "",
-            _UNLISTED if operation == "add" else _UNLISTED_CHANGES,
-        )
+        _make_parameter(info, operation, name in required)
         for name, info in argument_fields(operation).items()
     )
 
 
-def _make_parameter(
-    info: FieldInfo, required: bool, brief: str | None, unlisted: Strings
-) -> Parameter:
+def _make_parameter(info: FieldInfo, operation: ToolList, required: bool) -> Parameter:
     field, on = info.field, {}
     if info.shape == "object":
         on["mcp"] = Arg(longest=LONGEST_METADATA)
@@ -64,13 +56,13 @@ def _make_parameter(
         on["cli"] = Arg(metavar="TEXT", words=True)
     arg = Arg(
         info.takes,
-        metavar={"kind": "KIND", "entities": "NAME", "tags": "TAG"}.get(info.name, ""),
+        metavar=_METAVARS.get(info.name, "TIME" if info.shape == "time" else ""),
         low=field.low,
         high=field.high,
         longest=LONGEST_TIME if info.shape == "time" else field.longest,
         aliases=field.aliases,
-        brief=brief,
-        unlisted=info.name in unlisted,
+        brief=field.brief if operation == "add" else "",  # a list of changes needs no help
+        unlisted=operation not in field.listed,
         commas=info.shape in _LISTS,
         stdin=info.name == "content",
         negative="open" if info.name == "answered" else "",
@@ -91,7 +83,11 @@ AddFields = Annotated[Values, Members(partial(list_arguments, "add"))]
 UpdateFields = Annotated[Values, Members(partial(list_arguments, "update"))]
 EmbeddingText = Annotated[
     str | None,
-    Arg("embedded in place of the content: how people will ask for it", unlisted=True),
+    Arg(
+        "embedded in place of the content: how people will ask for it",
+        metavar="TEXT",
+        unlisted=True,
+    ),
 ]
 
 
@@ -109,7 +105,7 @@ class Statement(NamedTuple):
     ] = False
 
 
-def read_values(operation: Literal["add", "update"], arguments: Values, now: "datetime") -> Json:
+def read_values(operation: ToolList, arguments: Values, now: "datetime") -> Json:
     """Values by the name of their field, with their times read. A field that is None is left out."""
     from bethink.language.times import expiry, moment
 

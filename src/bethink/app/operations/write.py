@@ -250,7 +250,9 @@ def restore(
 def vote(
     memory: "Bethink",
     id: Id,
-    value: Annotated[float, Arg("from -100 to 100", positional=True, low=-100, high=100)] = 1,
+    value: Annotated[
+        float, Arg("from -100 to 100", metavar="VALUE", positional=True, low=-100, high=100)
+    ] = 1,
     all_projects: Annotated[AllProjects, Arg(without=("http",))] = False,
 ) -> Changed:
     """Rate a memory as useful or misleading.

@@ -7,13 +7,14 @@ from typing import NamedTuple
 from bethink.language.reports import DELIVERS
 from bethink.language.resuming import ASKS_CHECKS, ASKS_LAST_SESSION, ASKS_WHAT_IS_LEFT
 from bethink.model import PUT_OFF, TRUST, Filter, Hit, Memory, Query, Session, Strings, turn_of
+from bethink.recall.candidates import MOST_LISTED
+from bethink.recall.period import OUTCOMES, list_period
 from bethink.recall.shape import digest_lines
 from bethink.store.base import Store
 
 LEDGER_KINDS = ("todo", "question", "problem")
 MOST_SESSIONS_SEARCHED = 20  # sessions among which those of a time are looked for; a bound on time
 MOST_DIGESTS = 5  # of a time
-MOST_NOTES = 60  # memories of a time among which notes are looked for; a bound on time
 MOST_WEIGHED = 60  # open items of each kind that are weighed; a bound on time
 MOST_CLOSED = 30  # closed to-dos that a digest may still name; a bound on time
 LAST_TURNS = 12  # of a conversation, among which its last exchange is looked for; a bound on time
@@ -40,7 +41,7 @@ def resume(
 ) -> Resumed | None:
     """Answer from digests and open items; None for a question about anything else.
 
-    `besides` is the session that asks: it is not the last one.
+    For a named time, statements of that time follow the digests. `besides` is the session that asks: it is not the last one.
     """
     if not asks_to_resume(question):
         return None
@@ -51,16 +52,23 @@ def resume(
     items = list_open(filter, store) if left else []
     if left:  # the last digest first, then what the ledger has beyond it
         digests = digests[:1]
-        known = "\n".join(one.content for one in digests)
-        items = [one for one in items if one.content.rstrip(".") not in known]
     elif not checks and (query.since or query.until):
-        items = _list_notes(query, filter, store)
-        if items and hints:  # the session before says nothing about that time
-            digests, hints = [], ()
+        items = _list_statements(query, filter, store)
+        if items and hints:  # the digest is of an earlier session
+            return None
+    known = "\n".join(one.content for one in digests)
+    items = [one for one in items if one.content.rstrip(".") not in known]
     found = [*digests, *items]
     if not found:
         return None
     return Resumed([Hit(one, 1.0, {"in_time": 1.0}) for one in found], hints if digests else ())
+
+
+def _list_statements(query: Query, filter: Filter, store: Store) -> list[Memory]:
+    """List the statements of a time, the newest first, without the turns in which they were said."""
+    kinds = filter.kinds or query.kinds or OUTCOMES
+    listed, _ = list_period(query, filter._replace(kinds=kinds), MOST_LISTED, 0, store)
+    return [hit.memory for hit in listed]
 
 
 def _find_sessions(
@@ -77,14 +85,10 @@ def _find_sessions(
     if not (query.since or query.until):
         return sessions[:1], ()
     then = [one for one in sessions if _is_of_time(one, query)]
-    return (then[:MOST_DIGESTS], ()) if then else (sessions[:1], (EARLIER_SESSION,))
-
-
-def _list_notes(query: Query, filter: Filter, store: Store) -> list[Memory]:
-    """Return notes of the time that is asked for, newest first: no digest has them."""
-    then = filter._replace(since=query.since or filter.since, until=query.until or filter.until)
-    found = store.list(then, MOST_NOTES)
-    return [one for one in found if one.source_type == "note" and not one.session]
+    if then:
+        return then[:MOST_DIGESTS], ()
+    earlier = [one for one in sessions if _is_of_time(one, query._replace(since=None))]
+    return earlier[:1], (EARLIER_SESSION,)
 
 
 def list_digests(query: Query, filter: Filter, store: Store) -> list[Memory]:

@@ -352,7 +352,7 @@ def list_(
     agents="read",
     opens="read",
     lists=MEMORY_COLUMNS,
-    examples=("bethink todo", "bethink todo write the retry policy", "bethink todo --json"),
+    examples=("bethink todo", "bethink todo --json"),
 )
 def todo(memory: "Bethink", limit: Limit = 20, all_projects: AllProjects = False) -> Listed:
     """List open to-dos, questions and problems.

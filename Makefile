@@ -9,7 +9,7 @@ DEMO := $(VENV)/.installed
 
 help:
 	@echo "make demo      set up and play two agents with one memory, on a throw-away database"
-	@echo "make install   the command bethink for you alone: by uv, by pipx, or in ~/.local"
+	@echo "make install   the command bethink for your user (with uv, pipx or ~/.local), and its model"
 	@echo "make test      set up and run the tests"
 	@echo "make test-all  the tests on Python 3.11, 3.12 and 3.13, where installed"
 	@echo "make lint      ruff and mypy"

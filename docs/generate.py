@@ -982,6 +982,29 @@ recent     = {signals.RECENT_WEEKS:g} · e^(−age / {signals.FADE_WEEKS / 86400
     )
 
 
+def permissions() -> str:
+    """The table of the commands that an agent may run."""
+    by_right: dict[str, list[str]] = {"read": [], "append": [], "person": []}
+    more: dict[str, list[str]] = {"read": [], "person": []}
+    for name in commands.COMMANDS:
+        operation = OPERATIONS[name]
+        by_right[operation.agents].append(f"`{name}`")
+        options = {option: option.replace("_", "-") for option in operation.person_with}
+        positional = {one.name for one in operation.parameters("cli") if one.arg.positional}
+        more["person"] += [
+            f"`{name} {option.upper()}`" if option in positional else f"`{name} --{written}`"
+            for option, written in options.items()
+        ]
+        more["read"] += [f"`{name} --{one.replace('_', '-')}`" for one in operation.harmless]
+    rows = [
+        ("yes", [*by_right["read"], *more["read"]]),
+        ("yes, as the agent's word", by_right["append"]),
+        ("refused", [*by_right["person"], *more["person"]]),
+    ]
+    lines = [f"| {' '.join(names)} | {right} |" for right, names in rows]
+    return "\n".join(["| commands | for agents |", "| --- | --- |", *lines])
+
+
 def within(page: str, part: str, text: str) -> str:
     """A page with the text between `<!-- part: … -->` and `<!-- end -->` made anew."""
     old = (DOCS / page).read_text("utf-8")
@@ -1003,6 +1026,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/python.md": python,
     "reference/errors.md": error_page,
     "concepts/recall.md": lambda: within("concepts/recall.md", "formula", formula()),
+    "guides/agents.md": lambda: within("guides/agents.md", "commands", permissions()),
     "guides/searching.md": lambda: within("guides/searching.md", "intents", intents()),
 }
 

@@ -1,5 +1,7 @@
 """Central rows of docs/seeds.md as scenarios: the command line and the usual model, as a user tries them."""
 
+import json
+
 import pytest
 from transcripts import claude_line, written
 
@@ -220,3 +222,111 @@ def test_and_requires_every_word(cli):
     cli.ok("add", "The ledger is closed at midnight")
     found = contents(cli.json("search", "ledger AND midnight", "--mode", "keyword"))
     assert found == ["The ledger is closed at midnight"]
+
+
+# Searches that several seeds ask for, over the same few notes
+
+NOTES = {
+    "replication": ("--kind", "fact", "--importance", "8", "--tag", "db"),
+    "scheduler": ("--kind", "decision", "--importance", "3"),
+    "signing": ("--kind", "question"),
+    "mailer": ("--kind", "todo"),
+    "staging host": ("--expires", "30d"),
+}
+TEXTS = {
+    "replication": "The orders API uses PostgreSQL with logical replication",
+    "scheduler": "We decided to run the café scheduler every Monday",
+    "signing": "How do we rotate the signing key?",
+    "mailer": "Add a retry to the mailer",
+    "staging host": "The staging host is called harbour-two",
+}
+
+
+@pytest.fixture
+def noted(cli):
+    for name, options in NOTES.items():
+        cli.add(TEXTS[name], *options)
+    return cli
+
+
+@pytest.mark.parametrize(
+    ("words", "first"),
+    [
+        pytest.param(("logical replication", "--mode", "keyword"), "replication", id="000-1"),
+        pytest.param(("running schedulers", "--mode", "keyword"), "scheduler", id="000-5"),
+        pytest.param(("CAFE", "--mode", "keyword"), "scheduler", id="000-6"),
+        pytest.param(("the", "--kind", "decision"), "scheduler", id="000-21"),
+        pytest.param(("open questions",), "signing", id="001-61"),
+        pytest.param(("what is stored in postgres?",), "replication", id="001-48"),
+        pytest.param(("orders", "--tag", "db"), "replication", id="004-18"),
+        pytest.param(("orders scheduler", "--min-importance", "7"), "replication", id="004-15"),
+        pytest.param(("orders", "--entity", "PostgreSQL,Redis"), "replication", id="004-14"),
+        pytest.param(('"logical replication"',), "replication", id="004-22"),
+        pytest.param(("replic*", "--mode", "keyword"), "replication", id="004-25"),
+        pytest.param(("{content}: mailer", "--mode", "keyword"), "mailer", id="004-26"),
+        pytest.param(('"unclosed mailer (AND', "--mode", "keyword"), "mailer", id="004-27"),
+        pytest.param(("mailer " * 500,), "mailer", id="004-28"),
+        pytest.param(
+            ("orders", "--intent", "relevance=0.6 recency=0.4"), "replication", id="004-12"
+        ),
+    ],
+)
+def test_a_search_finds_a_note_first(noted, words, first):
+    assert contents(noted.json("search", *words))[0] == TEXTS[first]
+
+
+@pytest.mark.parametrize(
+    ("words", "never"),
+    [
+        pytest.param(("orders NOT replication", "--mode", "keyword"), "replication", id="004-24"),
+        pytest.param(("replication AND mailer", "--mode", "keyword"), "mailer", id="004-23"),
+        pytest.param(("scheduler", "--min-importance", "7"), "scheduler", id="004-15"),
+        pytest.param(("open questions",), "mailer", id="001-61"),
+        pytest.param(("orders", "--kind", "todo"), "replication", id="004-13"),
+    ],
+)
+def test_a_search_leaves_out_a_note(noted, words, never):
+    assert TEXTS[never] not in contents(noted.json("search", *words))
+
+
+@pytest.mark.parametrize("intent", "continuity fact_check frequent associative explore".split())
+def test_a_seed_makes_the_chance_of_an_intent_repeatable(noted, intent):
+    search = ("search", "orders", "--intent", intent, "--seed", "7")
+    assert noted.json(*search) == noted.json(*search)
+
+
+def test_a_search_counts_no_use(noted):
+    noted.ok("search", "mailer")
+    assert {one["access_count"] for one in noted.json("list")} == {0}
+
+
+def test_a_vote_counts_a_use(noted):
+    id = noted.json("search", "mailer")[0]["id"]
+    noted.ok("vote", id, "-2")
+    [one] = [one for one in noted.json("list") if one["id"] == id]
+    assert (one["usefulness"], one["access_count"]) == (-2, 1)
+
+
+def test_the_dual_answer_keeps_its_budget(noted):
+    assert noted.json("search", "orders", "--dual", "--max-tokens", "120")["tokens_used"] <= 120
+
+
+def test_the_dual_answer_names_its_parts(noted):
+    answer = noted.json("search", "orders", "--dual")
+    assert {"query", "total_count", "has_more", "tokens_used"} <= answer.keys()
+
+
+def test_a_question_that_nothing_fits_gets_few_results(noted):
+    assert len(noted.json("search", "quantum chromodynamics lattice")) <= 3
+
+
+def test_a_summary_has_at_most_twenty_words(cli):
+    cli.add("The relay sends " + "one event after another " * 30)
+    assert len(cli.json("list")[0]["summary"].split()) <= 20
+
+
+def test_an_entry_of_a_repo_map_is_found_by_its_symbol(cli, tmp_path):
+    entry = {"path": "src/x.py", "language": "python", "symbols": ["launch_crane"]}
+    (tmp_path / "map.json").write_text(json.dumps([entry]))
+    cli.ok("import", "--repo-map", tmp_path / "map.json")
+    assert contents(cli.json("search", "launch_crane"))[0].startswith("src/x.py [python]")

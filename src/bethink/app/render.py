@@ -105,13 +105,18 @@ def indent(text: str, margin: str) -> list[str]:
     return [f"{margin}{line}".rstrip() for line in plain(text).split("\n")]
 
 
+def has_columns() -> bool:
+    """Return True if lines are read as wide as they are at a terminal, and not by another program."""
+    return bool(os.environ.get("COLUMNS")) or sys.stdout.isatty()
+
+
 def fold(line: str) -> str:
     """Wrap a line for a terminal, indented to its last column that begins in the first half.
 
     Columns are two blanks apart. A word is never broken, so that a path can be copied. Output for another program is not wrapped.
     """
     room, bare = width(), unstyle(line)
-    if len(bare) <= room or not (os.environ.get("COLUMNS") or sys.stdout.isatty()):
+    if len(bare) <= room or not has_columns():
         return line
     from textwrap import fill
 
@@ -726,7 +731,7 @@ def quote_around(text: str, statement: str) -> str:
 def item_lines(items: Sequence[Quote | str]) -> list[str]:
     """Lines for people: `01a1dd89  2026-11-15  decision  We use Postgres`, or a head and the text below.
 
-    A statement that is too long for the line of its memory is on the next one, unless the item is to be `cut`.
+    At a terminal, a statement that is too long for the line of its memory is on the next one, unless the item is to be `cut`.
     """
     room = max((len(item.id) for item in items if isinstance(item, Quote)), default=0)
     lines: list[str] = []
@@ -739,8 +744,8 @@ def item_lines(items: Sequence[Quote | str]) -> list[str]:
         note = f" ({one_line(item.note)})" if item.note else ""
         if item.brief:
             left = max(_LEAST, width() - len(unstyle(head)) - len(note))
-            text = one_line(item.text, left)
-            if text == one_line(item.text) or item.cut:
+            text = one_line(item.text, left if item.cut or has_columns() else _LONGEST_LINE)
+            if item.cut or not has_columns() or text == one_line(item.text):
                 lines.append(head + text + note)
             else:
                 head = style(f"{place}{item.kind}", "dim")
@@ -770,7 +775,7 @@ def quote_items(
 
 
 def show_hits(memory: "Bethink", answer: Answer, explain: bool) -> Items:
-    """Show a ranked list: each hit with an excerpt, what changes or continues it and, with `explain`, its score.
+    """Show a ranked list: each hit with an excerpt, its relations and, with `explain`, its score.
 
     A recap of a period is a list of dates instead.
     """
@@ -788,6 +793,7 @@ def show_hits(memory: "Bethink", answer: Answer, explain: bool) -> Items:
                 text = f"{hit.memory.summary}\n{text}"
             note = ", ".join(filter(None, [f"score {hit.score:.2f}", one.note]))
             reasons = explain_lines(hit, answer.weights, memory.signals) if explain else ()
+            # What is only somehow related is shown by `recall` and `get`.
             related = [pair for pair in hit.related if pair[0].type != "relates_to"]
             beside = (*_quote_relations(hit.memory, related, names), *reasons)
             one = one._replace(text=text, note=note, beside=beside, brief=False)

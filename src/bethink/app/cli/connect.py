@@ -243,7 +243,7 @@ def list_notes(where: InstallPlace, ready: Mapping[str, str]) -> list[str]:
 def describe_files(
     outcomes: Sequence[FileOutcome], notes: list[str], dry_run: bool, more: str = ""
 ) -> Result:
-    """The status of every file, in a dry run with its changed lines; skills are shown by their folder."""
+    """Describe the status of every file, in a dry run with its changed lines; skills by their folder."""
     if dry_run and outcomes:
         more = "Nothing was changed. Run it without --dry-run to apply it."
     records: list[Json] = []
@@ -274,7 +274,7 @@ def describe_files(
 
 
 def count_lines(diff: str) -> str:
-    """How many lines a change added and removed: `  +203 -1`."""
+    """Return the numbers of added and removed lines: `  +203 -1`."""
     lines = [line for line in diff.splitlines() if not line.startswith(("+++", "---"))]
     counts = ((sign, sum(line.startswith(sign) for line in lines)) for sign in "+-")
     text = " ".join(f"{sign}{count}" for sign, count in counts if count)

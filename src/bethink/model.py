@@ -46,6 +46,8 @@ CONVERSATION_SCOPE = (
     "said_in"  # key in the metadata of a personal memory: the scope of its conversation
 )
 PUT_OFF = "put_off"  # key in the metadata of a to-do: it was postponed
+# Keys in the metadata of an agent's note: session, message and line of the turn in which it was stored.
+NOTED = ("session", "turn", "line")
 READ_BY = "read_by"  # key in the metadata of an idea that a language model found: its name
 TEAM = "team"  # scope that all members of a PostgreSQL tenant see, in every project
 

@@ -298,6 +298,7 @@ def find_spread(
 def store_memories(
     memory: "Bethink",
     memories: Annotated[tuple[Statement, ...], Arg(longest=100)] = (),
+    done: Annotated[Ids, Arg("ids of open items to close", aliases=("closes",))] = (),
     automatic: Annotated[str | None, Arg(choices=AUTOMATIC, unlisted=True)] = None,
     analyze: Annotated[
         Literal["files", "git"] | None, Arg("instead: read files or commits", unlisted=True)
@@ -306,15 +307,17 @@ def store_memories(
     """Remember what was settled: "USER chose A over B, because C"; rules; traps and their remedy; work
     left. Each understood alone. No secrets.
     """
-    from bethink.app.render import describe_outcomes, many, note_lines, quote_items
+    from bethink.app.operations.write import find_items
+    from bethink.app.render import describe_outcomes, many, note_lines, quote_items, short_id
 
-    if bool(analyze) == bool(memories):
+    if bool(analyze) == bool(memories or done):
         raise InvalidInput(
             "Give memories or analyze, one of the two.", 'memories: [{"content": "…"}]'
         )
     if analyze:
         return analyze_project(memory, analyze)
     passages = build_passages(memory, memories)
+    closing = find_items(memory, done)  # an unknown id is an error before anything is stored
     outcomes: dict[int, Outcome] = {}
     hints: list[str] = []
     # Personal ones first: a caller without access to them is refused before anything is stored.
@@ -329,6 +332,8 @@ def store_memories(
     if hidden := sum(one.redactions for one in stored):
         hints.append(f"{many(hidden, 'private or secret part')} removed before storing.")
     lines, touched = describe_outcomes(memory, stored, quoted=True)
+    closed = [memory.update(one.id, answered=True) for one in closing]
+    lines = [*lines, *(f"closed [{short_id(memory, one.id)}] {one.kind}" for one in closed)]
     return quote_items(touched, [*lines, *note_lines(list(dict.fromkeys(hints)))])
 
 

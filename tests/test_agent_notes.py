@@ -180,12 +180,45 @@ def test_a_strangers_transcript_cites_nothing(desk, agent, local, tmp_path):
     assert citation(agent.one(stored)) == "note:agent"
 
 
-UNLIKELY = "The exchange is declared in mailer/queue.py."
+# A statement that the offline reader keeps, though it is less likely than not worth it.
+UNLIKELY = (
+    "The consumer acknowledges messages before the mail is sent, which means that a crash loses them."
+)
 
 
-def test_what_an_agent_did_not_note_itself_is_kept_if_it_is_likely(desk, agent, local):
-    read_with_note(desk, agent, local, "The user asked for a durable queue in 3.13.", FOUND)
+def test_an_unlikely_statement_of_an_agent_is_kept_without_notes(desk, agent, local):
+    read(desk, local, ("user", "The mailer loses messages."), ("assistant", UNLIKELY))
+    assert UNLIKELY in [one.content for one in find_ideas(agent)]
+
+
+def test_an_unlikely_statement_of_an_agent_is_not_kept_beside_its_notes(desk, agent, local):
+    read_with_note(desk, agent, local, text=UNLIKELY)
+    assert UNLIKELY not in [one.content for one in find_ideas(agent)]
+
+
+def test_what_is_not_kept_beside_notes_is_found_in_its_turn(desk, agent, local):
+    read_with_note(desk, agent, local, text=UNLIKELY)
+    found = agent.search("consumer acknowledges messages", filter=agent.filter(kinds=("context",)))
+    assert UNLIKELY in [hit.memory.content for hit in found.hits]
+
+
+def test_a_likely_statement_of_an_agent_is_kept_beside_its_notes(desk, agent, local):
+    read_with_note(desk, agent, local, "The user wants to keep RabbitMQ 3.13.", FOUND)
     assert FOUND in [one.content for one in find_ideas(agent)]
+
+
+def test_what_the_user_says_is_kept_beside_an_agents_notes(desk, agent, local):
+    chosen = "We decided to use RabbitMQ for the mailer."
+    store(agent, NOTED)
+    read(desk, local, ("user", chosen), storing("Good.", NOTED))
+    assert chosen in [one.content for one in find_ideas(agent)]
+
+
+def test_notes_of_one_exchange_say_nothing_about_the_next(desk, agent, local):
+    store(agent, NOTED)
+    answered = storing("Good.", NOTED), ("user", "The mailer loses messages."), ("assistant", UNLIKELY)
+    read(desk, local, SAID[0], *answered)
+    assert UNLIKELY in [one.content for one in find_ideas(agent)]
 
 
 # Closing
@@ -215,3 +248,40 @@ def test_only_open_kinds_are_closed(agent):
     fact = agent.add(NOTED, kind="fact").id
     with pytest.raises(InvalidInput, match="is a fact, which cannot be open or closed"):
         call(agent, done=[fact])
+
+
+# Notes that say too little
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param("Option B", id="a pick alone"),
+        pytest.param("We will use it instead.", id="it"),
+        pytest.param("They decided to go with the second one", id="the second one"),
+        pytest.param("This must be done before the release", id="this"),
+    ],
+)
+def test_a_note_that_means_nothing_later_is_stored_with_advice(agent, content):
+    printed = store(agent, content, "decision")
+    assert "not understood without this conversation" in printed
+    assert [one.content for one in agent.list()] == [content]
+
+
+def test_a_decision_without_a_reason_is_asked_for_it(agent):
+    printed = store(agent, "The user chose NATS over Kafka.", "decision")
+    assert "no reason. If there was one, add it: update_memory" in printed
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        pytest.param(
+            "The user chose NATS over Kafka, because Kafka needs a cluster.", "decision", id="whole"
+        ),
+        pytest.param("The mailer needs RabbitMQ 3.13.", "fact", id="no decision"),
+        pytest.param("メーラーのキューにはRabbitMQを使う。", "fact", id="Japanese"),
+    ],
+)
+def test_a_note_that_says_enough_gets_no_advice(agent, content, kind):
+    assert "update_memory" not in store(agent, content, kind)

@@ -2,6 +2,7 @@
 
 import pytest
 from capturing import Desk
+from field_surfaces import SECRET
 
 from transcripts import transcript
 
@@ -152,7 +153,7 @@ def test_a_note_is_recognised_under_every_prefix(desk, agent, local, tool):
 
 
 def test_a_note_with_a_secret_cites_its_turn(desk, agent, local):
-    note = f"{NOTED} The key was AKIAIOSFODNN7EXAMPLE."
+    note = f"{NOTED} The key was {SECRET}."
     assert citation(read_with_note(desk, agent, local, note)) == "session one:2"
 
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
-from bethink.agents.base import Fact, Turn, hash_words
+from bethink.agents.base import SUMMARY, Fact, Turn, hash_words
 from bethink.agents.speech import shorten
 from bethink.embed.base import Embedder
 from bethink.ingest.compare import MOST_WAITING, WriteOptions, compare, leave_label_out, nearest
@@ -43,7 +43,7 @@ from bethink.ingest.provenance import find_own
 from bethink.ingest.reconcile import ORDERS, may_settle, needed_to_complete
 from bethink.ingest.redact import redact, redact_value
 from bethink.ingest.remedies import remember_failures
-from bethink.ingest.reports import read_report
+from bethink.ingest.reports import Summary, read_report, read_summary
 from bethink.ingest.sentences import cut_text
 from bethink.ingest.titles import (
     Outcome,
@@ -184,8 +184,11 @@ def prepare(recipe: Recipe) -> Prepared:
     notes = _find_notes(recipe, spoken)
     ideas, digest = _find_ideas(recipe, spoken, session, _find_covered(spoken, notes))
     tasks, closed = _follow_tasks(recipe, spoken)
-    ideas = sorted([*ideas, *tasks], key=lambda idea: idea.turn)
-    batch, total = _remember_ideas(recipe, ideas, spoken, found, closed)
+    summaries = _read_summaries(recipe)
+    stated = _list_stated(summaries, len(spoken))
+    ideas = sorted([*ideas, *tasks, *stated], key=lambda idea: idea.turn)
+    told = [*spoken, *(one for one, _ in summaries)]
+    batch, total = _remember_ideas(recipe, ideas, told, found, closed)
     made = [entry.memory for entry in batch.add]
     own_ways = any(one.scope == PERSONAL for one in made)
     spans = [_describe_topic(recipe, span, found, spoken, made) for span in found.spans]
@@ -204,7 +207,7 @@ def prepare(recipe: Recipe) -> Prepared:
     batch = batch._replace(
         scopes={**recipe.options.scopes, **({PERSONAL: (PERSONAL, "")} if own_ways else {})},
         sessions=_describe_session(
-            recipe, new_turns, session, digest, _list_waiting(recipe, batch)
+            recipe, new_turns, session, digest, _list_waiting(recipe, batch), _find_left(recipe)
         ),
         spans=tuple(zip(spans, vectors, strict=True)),
         add=(*turns, *batch.add, *failures.add),
@@ -401,13 +404,14 @@ def _describe_session(
     known: Session,
     digest: Mapping[str, str],
     waiting: Sequence[str],
+    left: Sequence[str] | None,
 ) -> tuple[Session, ...]:
     """Return the session with its new title and digest; nothing if the page adds nothing.
 
     A session of nothing but greetings is not stored.
     """
-    recap = _find_recap(recipe.turns)
-    if not _is_new(new_turns, recap, known):
+    recap = _find_recap(recipe.turns) if left is None else ""
+    if not _is_new(new_turns, recap or left is not None, known):
         return ()
     own = [one for one in new_turns if one.turn.agent is None]
     spoken, texts = [one.turn for one in own], [one.role_and_text for one in own]
@@ -416,7 +420,7 @@ def _describe_session(
         work[-1] += one.turn.work
         work += [[]] if one.turn.agent is None else []
     planned = any(turn.plan for turn in spoken[-1:])
-    course = follow(known.metadata.get("course", {}), texts, work, recap, planned)
+    course = follow(known.metadata.get("course", {}), texts, work, recap, planned, left)
     composed = compose_digest(course, waiting)
     checks = {name: line for name, line in composed.items() if name == "checks"}
     whole = {**digest, **checks} if digest else composed  # a model does not see what tools did
@@ -438,9 +442,9 @@ def _describe_session(
     return (session,)
 
 
-def _is_new(new_turns: Sequence[NewTurn], recap: str, known: Session) -> bool:
+def _is_new(new_turns: Sequence[NewTurn], recap: bool, known: Session) -> bool:
     if known.title:
-        return bool(new_turns or recap)
+        return bool(new_turns) or recap
     return any(one.turn.work or not is_uninformative(one.memory.content) for one in new_turns)
 
 
@@ -452,7 +456,36 @@ def _find_recap(turns: Sequence[Turn]) -> str:
     )
 
 
+def _find_left(recipe: Recipe) -> Sequence[str] | None:
+    """Return what the host's summary lists as left if the page ends with one; None if nothing says."""
+    last = [turn for turn in recipe.turns if turn.agent is None][-1:]
+    found = [read_summary(redact(one.text).text) for one in last if one.role == SUMMARY]
+    return found[0].left if found else None
+
+
+def _read_summaries(recipe: Recipe) -> list[tuple[NewTurn, Summary]]:
+    """Read the summaries that the host wrote at compactions. They are evidence for ideas, and no turns."""
+    found = []
+    for turn in recipe.turns:
+        redacted = redact(turn.text) if turn.role == SUMMARY and turn.agent is None else None
+        if redacted and not redacted.empty:
+            turn = _without_named_secrets(turn)
+            evidence = _keep_turn(recipe, turn, redacted.text, int(recipe.state.get("turns", 0)))
+            one = NewTurn(turn, evidence, b"", redacted.text)
+            found.append((one, read_summary(redacted.text)))
+    return found
+
+
 # Ideas
+
+
+def _list_stated(summaries: Sequence[tuple[NewTurn, Summary]], first: int) -> list[Idea]:
+    """Return the decisions, wishes and findings that summaries list, as an agent's ideas."""
+    return [
+        Idea(kind, text, at, False, TENTATIVE_CONFIDENCE, entities(text), by_agent=True)
+        for at, (_, summary) in enumerate(summaries, first)
+        for kind, text in summary.stated
+    ]
 
 
 def _find_ideas(

@@ -286,3 +286,30 @@ def test_a_decision_without_a_reason_is_asked_for_it(agent):
 )
 def test_a_note_that_says_enough_gets_no_advice(agent, content, kind):
     assert "update_memory" not in store(agent, content, kind)
+
+
+# Notes of one session beside one another
+
+MOVED = "The user decided to move the MCP server from vps-01 to simplemap.safecast.org, because a local database is faster."
+BOTH = "The user decided to keep both MCP servers running: simplemap.safecast.org as primary and vps-01 as backup."
+
+
+@pytest.mark.parametrize(
+    ("told", "marked"),
+    [
+        pytest.param(None, True, id="by others"),
+        pytest.param(set(), False, id="by the same agent in this session"),
+    ],
+)
+def test_a_doubtful_mark_is_not_made_between_notes_of_one_session(agent, told, marked):
+    agent.told = told
+    first = agent.add(MOVED)
+    agent.add(BOTH)
+    assert bool(agent.one(first.id).newer) is marked
+
+
+def test_a_note_that_contradicts_another_of_its_session_is_newer(agent):
+    agent.told = set()
+    first = agent.add("We keep sessions in Redis.")
+    agent.add("We keep sessions in Valkey.")
+    assert agent.one(first.id).newer

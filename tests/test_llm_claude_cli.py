@@ -113,8 +113,8 @@ def test_a_program_that_cannot_be_run_is_named(program, tmp_path):
 
 
 def test_a_program_without_a_result_is_named(program):
-    program("print('Please log in.'); sys.exit(1)")
-    assert "without a result: Please log in." in failing("refused").message
+    program("print('Out of memory.'); sys.exit(1)")
+    assert "without a result: Out of memory." in failing("refused").message
 
 
 def test_a_missing_program_is_named(tmp_path, monkeypatch, program):

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 from capturing import Desk
-from fake_llm import answers, serving
+from fake_llm import answers, serving, status
 
 from bethink.features import conversations, reading
 
@@ -34,6 +34,12 @@ PROGRAMS = {
     "codex": "print(json.dumps({'type': 'item.completed', 'item': {'type': 'agent_message', 'text': reply}}))\n"
     "print(json.dumps({'type': 'turn.completed', 'usage': {'input_tokens': 90, 'output_tokens': 10}}))",
     "gemini": "print(json.dumps({'response': reply, 'stats': {'models': {'m': {'tokens': {'prompt': 90, 'candidates': 10}}}}}))",
+}
+# What each program prints when nobody is signed in, as the released ones did on 2026-11-19.
+SIGNED_OUT_AS = {
+    "claude": "print(json.dumps({'type': 'result', 'subtype': 'success', 'is_error': True, 'api_error_status': None, 'result': 'Not logged in · Please run /login', 'usage': {'input_tokens': 0, 'output_tokens': 0}}))",
+    "codex": "print(json.dumps({'type': 'turn.failed', 'error': {'message': 'unexpected status 401 Unauthorized: Missing bearer authentication'}})); sys.exit(1)",
+    "gemini": "print(json.dumps({'error': {'type': 'Error', 'message': 'Please set an Auth method in your settings.json or specify one of the following environment variables before running: GEMINI_API_KEY', 'code': 41}})); sys.exit(41)",
 }
 SIGNED_OUT = "print('Not logged in: run login first.', file=sys.stderr); sys.exit(1)"
 every = pytest.mark.parametrize("name", PROGRAMS)
@@ -104,6 +110,34 @@ def test_a_reader_that_cannot_answer_is_not_chosen(cli, program):
 def test_a_missing_program_is_not_chosen(cli, program, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert "is not on the path" in cli.fails("config", "reader", "gemini", code=1)
+
+
+def test_the_next_step_without_ollama_is_to_start_it(cli):
+    with serving() as server:
+        url = server.url
+    assert "Run `ollama serve`" in cli.fails("config", "reader", "ollama:qwen3", url, code=1)
+
+
+def test_the_next_step_without_a_model_is_to_pull_it(cli):
+    with serving() as server:
+        server.script[:] = [status(404, "model not found, try pulling it first")]
+        printed = cli.fails("config", "reader", "ollama:qwen3", server.url, code=1)
+    assert "Run `ollama pull qwen3`" in printed
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param("ollama:qwen3", id="here"), pytest.param("openai", id="by address")]
+)
+def test_choosing_a_reader_says_where_text_goes(cli, name):
+    with serving() as server:
+        server.script[:] = [answers({"word": "ready"})]
+        printed = cli.ok("config", "reader", name, server.url)
+    assert "which is this machine" in printed
+
+
+def test_choosing_a_program_says_that_text_is_sent(cli, program):
+    program.write("codex")
+    assert "sent to the provider of codex" in cli.ok("config", "reader", "codex")
 
 
 def test_an_unknown_reader_is_refused(cli):
@@ -188,11 +222,12 @@ def test_a_failing_reader_is_left_alone_by_every_process(cli, desk, program):
     assert len(program.seen) - calls == 3
 
 
-def test_a_signed_out_reader_costs_no_tokens(cli, desk, program):
-    program.write("codex")
-    cli.ok("config", "reader", "codex")
+@every
+def test_a_signed_out_reader_costs_no_tokens(cli, desk, program, name):
+    program.write(name)
+    cli.ok("config", "reader", name)
     before = cli.json("stats")["language_model"]["today"]
-    program.write("codex", SIGNED_OUT)
+    program.write(name, SIGNED_OUT_AS[name])
     read(desk)
     assert cli.json("stats")["language_model"]["today"] == before
 

@@ -152,6 +152,7 @@ class Bethink:
         most = TRUST["agent" if is_agent(actor) else "user"]
         self.actor, self.clock = actor, clock
         self.trust = most if trust is None else min(trust, most)
+        self.told: set[str] | None = None  # ids of what an agent stored in its session, if known
         self.store: Store = store or open_store(self.config, self.project)
         self.project = self.recognise(self.project)
         self._model = LazyModel(self.config, embedder, on_pull)
@@ -390,6 +391,7 @@ class Bethink:
             dedup=self.config.dedup if dedup is None else dedup,
             automatic=check_choice("automatic", automatic or self.config.automatic, AUTOMATIC),
             allow_purged=allow_purged,
+            own=None if self.told is None else frozenset(self.told),
         )
         for passage in passages:
             if passage.expires_at and stamp(passage.expires_at) <= stamp(options.now):
@@ -397,7 +399,12 @@ class Bethink:
                     f"The expiry {passage.expires_at.isoformat()} is in the past.",
                     "Give a later time, such as 30d.",
                 )
-        return self._ingest([(Source(source or f"note:{self.actor}", "note"), passages)], options)
+        receipt = self._ingest(
+            [(Source(source or f"note:{self.actor}", "note"), passages)], options
+        )
+        if self.told is not None:
+            self.told |= {one.id for one in receipt.outcomes}
+        return receipt
 
     def ingest(
         self,

@@ -46,6 +46,8 @@ CONVERSATION_SCOPE = (
     "said_in"  # key in the metadata of a personal memory: the scope of its conversation
 )
 PUT_OFF = "put_off"  # key in the metadata of a to-do: it was postponed
+# Keys in the metadata of an agent's note: session, message and line of the turn in which it was stored.
+NOTED = ("session", "turn", "line")
 READ_BY = "read_by"  # key in the metadata of an idea that a language model found: its name
 TEAM = "team"  # scope that all members of a PostgreSQL tenant see, in every project
 
@@ -374,9 +376,7 @@ class Memory(NamedTuple):
         ),
     ]
     updated_at: Annotated[datetime, Field("When it was last changed", past=True, hidden=("text",))]
-    importance: Annotated[
-        float, Field("0 to 10", "edit", low=0, high=10, listed=("add",), brief="")
-    ] = 5.0
+    importance: Annotated[float, Field("0 to 10", "edit", low=0, high=10, listed=())] = 5.0
     confidence: Annotated[
         float, Field("0 to 1: how firmly it was said", "edit", low=0, high=1, hidden=("form",))
     ] = 1.0

@@ -65,6 +65,7 @@ from bethink.agents.work import (
     expect_event,
     expect_work,
     find_paths,
+    find_stored,
     finish_event,
     is_our_tool,
 )
@@ -78,6 +79,7 @@ _TOOLS, _FILES, _WORK, _SWITCHES, _THREADS, _CALLS = 32, 64, 24, 64, 16, 32
 _EVENTS = 48  # commands and edits between two turns
 _AFTER = 6  # calls of another tool that are kept after its failure
 _TASKS = 64  # items of a task list
+_NOTES = 32  # statements that the agent stored between two turns
 # Limits for recalled text: lines, words of a line, characters of one recall.
 _RECALLED, _RECALLED_WORDS, _RECALLED_LENGTH = 24, 40, 20_000
 # One of our skills, called by name, if the host records it as typed: `/remember why …`, `$remember`.
@@ -173,7 +175,7 @@ class Transcript:
     kept: ClassVar[Json] = {
         **{"session": "", "project": None, "cwd": None, "branch": None, "used": {}, "calls": {}},
         **{"runs": {}, "events": {}, "tripped": {}, "tasks": {}, "changed_tasks": {}, "marked": {}},
-        **{"named": {}, "prompts": {}},
+        **{"named": {}, "prompts": {}, "noted": {}},
         **{"off": [], "private": [], "hiding": [], "stamps": [], "told": []},
     }
     session: str
@@ -185,6 +187,7 @@ class Transcript:
     hiding: list[str]  # those with an open `<private>`
     stamps: list[list[str]]  # switches of memory: session, time, "on" or "off"
     used: dict[str, list[Any]]  # of each thread: its tools, its files, then each fact of its work
+    noted: dict[str, list[str]]  # of each thread: statements it stored since its last turn
     told: list[str]  # recalled lines that the agent got, by `hash_words`; a stored name
     calls: dict[str, list[Any]]  # without an outcome: the thread of each, then what it should do
     runs: dict[
@@ -282,6 +285,7 @@ class Transcript:
         name, fields = as_name(tool), as_fields(arguments)
         self.note_answer()
         if not name or is_our_tool(name, fields):
+            self.add_notes(find_stored(name or "", fields))
             return
         self.add_used([name], find_paths(name, fields))
         if id := as_name(call):
@@ -293,6 +297,13 @@ class Transcript:
         if expected and id:
             self.calls[id] = [self.channel, *map(list, expected)]
             drop_oldest(self.calls, _CALLS)
+
+    def add_notes(self, texts: Iterable[str]) -> None:
+        """Keep the statements that the agent stored for the next turn of its thread."""
+        if texts and self.rename(self.session) not in self.off:
+            known = self.noted.pop(self.channel, [])
+            self.noted[self.channel] = list(dict.fromkeys([*known, *texts]))[-_NOTES:]
+            drop_oldest(self.noted, _THREADS)
 
     def change_tasks(self, tool: str, arguments: Fields, call: str | None) -> None:
         """Follow the agent's task list. An open item that is missing in a new list is dropped."""
@@ -439,7 +450,7 @@ class Transcript:
         if role == "user":
             text, opens_private = self.obey_user(text, at, session)
         if self.is_off(at, session, summary):
-            for kept in (self.used, self.events, self.changed_tasks, self.marked):
+            for kept in (self.used, self.events, self.changed_tasks, self.marked, self.noted):
                 kept.pop(self.channel, None)
             return OFF
         if not text:
@@ -457,7 +468,7 @@ class Transcript:
         nothing: list[Any] = [[], []]
         taken: Json = {}
         if not summary:  # it reports on nothing that happened since the turn before
-            since = ("used", "events", "changed_tasks", "marked")
+            since = ("used", "events", "changed_tasks", "marked", "noted")
             taken = {name: getattr(self, name).pop(self.channel, None) for name in since}
         tools, files, *work = taken.get("used") or nothing
         return Turn(
@@ -471,6 +482,7 @@ class Transcript:
             asked=asked,
             events=tuple(ToolEvent(*event) for event in taken.get("events") or ()),
             tasks=tuple(Task(*one) for one in (taken.get("changed_tasks") or {}).items()),
+            noted=tuple(taken.get("noted") or ()),
             marks=tuple(taken.get("marked") or ()),
         )
 

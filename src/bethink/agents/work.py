@@ -8,8 +8,10 @@ from collections.abc import Iterable
 from bethink.agents.base import (
     Fact,
     Fields,
+    as_fields,
     as_name,
     clean,
+    read_value,
 )
 from bethink.agents.speech import remove_recalled
 from bethink.model import ToolEvent, Values
@@ -19,6 +21,7 @@ from bethink.text.shell import shorten_command
 # Where tools name the files they work on. A folder to search in is no file.
 _PATHS = "file_path filePath notebook_path absolute_path target_file path filename".split()
 _SEARCHES = ("grep", "glob", "ls", "list", "search", "find")
+_STORES = ("store_memories", "store-memories")  # the end of the name of our tool that stores notes
 _EDITS = tuple("edit multiedit write notebookedit replace create str_replace apply_patch".split())
 # What a shell command does that a colleague would tell: a commit with its subject, a pull request, a run of tests or checks.
 _COMMIT = compile_late(r"\bgit\b[^\n]{0,80}?\bcommit\b([^\n]{0,300}(?:\n[^\n]{0,200})?)")
@@ -85,6 +88,16 @@ def is_our_tool(tool: str, arguments: Fields) -> bool:
     words = find_command(arguments)[:200].split()[:4]
     programs = (word.strip("'\"").rpartition("/")[2] for word in words)
     return "bethink" in tool.lower() or "bethink" in programs
+
+
+def find_stored(tool: str, arguments: Fields) -> list[str]:
+    """Return the statements that a call of `store_memories` stores, under any prefix."""
+    if not tool.lower().endswith(_STORES):
+        return []
+    found = arguments.get("memories")
+    listed = read_value(found) if isinstance(found, str) else found
+    texts = [as_fields(one).text("content") for one in listed] if isinstance(listed, list) else []
+    return [clean(text).strip() for text in texts if text.strip()]
 
 
 def expect_event(tool: str, arguments: Fields) -> ToolEvent | None:

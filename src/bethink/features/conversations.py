@@ -30,6 +30,7 @@ from bethink.ingest.redact import redact_name, redact_value
 from bethink.llm.base import READER_REQUEST
 from bethink.model import BACKGROUND, NOTHING, TRUST, Batch, Memory, Session, Source, Span
 from bethink.project import Pause, is_covered, read_pauses
+from bethink.recall.shape import find_noted
 from bethink.store.places import turn_identity
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from bethink.agents.transcript import Transcript
 
 COLLECTION = "transcripts"
+MOST_TURNS = 2_000  # turns of a session among which a cited one is looked for; a bound on time
 COMPLETED_WITH_PAGE = 2_000  # memories that a page gives a vector for other languages: 4 seconds
 _OPEN = 8  # sessions of one file whose open topic is kept: one database may contain thousands of sessions
 SUFFIXES = ".jsonl .json .zst .md .markdown .txt .db".split()
@@ -428,8 +430,16 @@ def topics(memory: Bethink, of: Session) -> list[Span]:
 
 def surroundings(memory: Bethink, id: str, turns: int) -> list[Memory]:
     """Context of a memory in its source: turns of a conversation, or passages of a document."""
-    return [
-        found
-        for found in memory.store.around(memory.resolve(id), turns, turns)
-        if found.scope in memory.scopes
-    ]
+    one = memory.one(id)
+    found = memory.store.around(find_place(memory, one) or one.id, turns, turns)
+    return [near for near in found if near.scope in memory.scopes]
+
+
+def find_place(memory: Bethink, one: Memory) -> str | None:
+    """Return the id by which a memory's context is found: of an agent's note the turn in which it was stored."""
+    noted = find_noted(one) if one.source_type == "note" else None
+    if noted is None:
+        return one.id if one.path else None
+    turns = memory.filter(kinds=("context",), session=noted.session)
+    found = memory.list(filter=turns, limit=MOST_TURNS)
+    return next((turn.id for turn in found if turn.metadata.get("turn") == noted.turn), None)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bethink.features import handoffs
 from bethink.hooks import state
-from bethink.hooks.matching import common_lexemes
+from bethink.hooks.matching import find_telling_words
 from bethink.hooks.prompt import (
     Context,
     drop_disputed,
@@ -61,7 +61,6 @@ from bethink.recall.resume import keep_open
 from bethink.recall.settled import find_refused
 from bethink.recall.shape import cut, digest_lines, tokens
 from bethink.skills import WHEN_TO_STORE
-from bethink.store.words import tokenize
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
@@ -189,7 +188,7 @@ def _find_present(hook: Hook, memory: Bethink) -> Present:
     """
     place = _find_place(hook, memory)
     branch = handoffs.find_branch(memory.project.worktree)
-    branched = _find_telling_words(re.sub(r"[^a-zA-Z]+", " ", branch)) - MAIN_BRANCHES
+    branched = find_telling_words(re.sub(r"[^a-zA-Z]+", " ", branch)) - MAIN_BRANCHES
     for session in memory.store.sessions(memory.scopes, 2):
         if session.id == hook.session:
             continue
@@ -204,7 +203,7 @@ def _find_present(hook: Hook, memory: Bethink) -> Present:
         digest = digest_lines(session, done)
         if digest:
             time = session.ended_at or session.started_at or memory.clock()
-            words = _find_telling_words(" ".join(digest))
+            words = find_telling_words(" ".join(digest))
             return Present(time, place, session, digest, words, branched)
     return Present(memory.clock(), place, branch=branched)
 
@@ -287,10 +286,10 @@ def _list_sections(hook: Hook, memory: Bethink, now: Present) -> list[Section]:
 
 def _drop_repeated(found: Sequence[Memory], shown: Sequence[str]) -> list[Memory]:
     """Leave out what a line above it, or a better one, says already."""
-    known = [_find_telling_words(text) for text in shown]
+    known = [find_telling_words(text) for text in shown]
     kept = []
     for one in found:
-        words = _find_telling_words(one.content)
+        words = find_telling_words(one.content)
         repeats = any(len(words & others) >= REPEATED_SHARE * len(words) for others in known)
         if one.source_type != "transcript" or not (repeats and len(words) > FEW_TELLING):
             known.append(words)
@@ -408,7 +407,7 @@ def _points_back(text: str, of_user: bool = False) -> bool:
     )  # "You should add it to …"
     if of_user and SPEAKS_FOR_ONESELF.holds(text) and not to_agent:
         return False
-    few = len(_find_telling_words(text)) <= FEW_TELLING and not THAT_JOINS.holds(text)
+    few = len(find_telling_words(text)) <= FEW_TELLING and not THAT_JOINS.holds(text)
     return to_agent or NEEDS_CONTEXT.holds(text) or (few and POINTS_BACK_EARLY.holds(text))
 
 
@@ -417,7 +416,7 @@ def _describe(one: Memory, now: Present) -> Features:
     age = max(0.0, (now.time - one.created_at).total_seconds())
     names = [entity.name for entity in one.entities if entity.type == "file"]
     here = any(name.startswith(now.place) for name in (*names, one.path or ""))
-    words = _find_telling_words(one.content)
+    words = find_telling_words(one.content)
     return {
         "importance": one.importance / 10,
         "recent": math.exp(-age / FADE_DAYS),
@@ -430,10 +429,6 @@ def _describe(one: Memory, now: Present) -> Features:
         "kind": KIND_WORTH.get(one.kind, 0.0),
         "standing": float(one.metadata.get("role") == "user" and STANDING.holds(one.content)),
     }
-
-
-def _find_telling_words(text: str) -> set[str]:
-    return set(tokenize(text)) - common_lexemes()
 
 
 def _find_place(hook: Hook, memory: Bethink) -> str:

@@ -131,6 +131,11 @@ def score_match(features: Features) -> float:
     return find_key(features, PROMPT).score
 
 
+def find_telling_words(text: str) -> set[str]:
+    """Return the words of a text that not every text has."""
+    return set(tokenize(text)) - common_lexemes()
+
+
 @cache
 def common_lexemes() -> frozenset[str]:
     """Return the words that any prompt may hold, as the index knows them."""

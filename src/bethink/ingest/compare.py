@@ -73,6 +73,8 @@ class WriteOptions(NamedTuple):
     )
     scopes: Mapping[str, tuple[str, str]] = NOTHING
     personal: bool = False  # a user's wishes for any work go to the user's personal scope
+    # Ids of what the same author stored in this session: they would say what replaces it. None if that is unknown.
+    own: Collection[str] | None = None
     judge: Callable[[], Judge | None] = lambda: None  # opened when there is something to judge
     reader: Callable[[], Judge | None] = lambda: None  # and this when a conversation is read
 
@@ -143,6 +145,7 @@ def _judge_each(
     known = {one.id: one for one in store.get(sorted({id for ids in explicit for id in ids}))}
     verbatim = _find_verbatim(memories, options, store) if known else {}
     threshold = options.threshold if options.dedup and options.unique else None
+    own = () if options.own is None else {*options.own, *(memory.id for memory in memories)}
     verdicts: list[Verdict] = []
     gone: set[str] = set()
     for at, memory in enumerate(memories):
@@ -156,6 +159,7 @@ def _judge_each(
             explicit=replaced,
             last=last[at],
             automatic=options.automatic,
+            own=own,
         )
         if replaced and memory.content_hash in verbatim:
             # A text that is stored already now replaces something.

@@ -22,7 +22,13 @@ from bethink.ingest.lines import (
     names_something,
     shorten_paths,
 )
-from bethink.ingest.reports import find_headlines, is_statement, read_report, reports_outcome
+from bethink.ingest.reports import (
+    MOST_LISTED,
+    find_headlines,
+    is_statement,
+    read_report,
+    reports_outcome,
+)
 from bethink.ingest.sentences import measure_width, prose
 from bethink.ingest.titles import (
     TURN_CHARACTERS,
@@ -135,11 +141,17 @@ class Course(NamedTuple):
 
 
 def follow(
-    known: Mapping[str, Any], turns: Turns, work: Work = (), recap: str = "", plan: bool = False
+    known: Mapping[str, Any],
+    turns: Turns,
+    work: Work = (),
+    recap: str = "",
+    plan: bool = False,
+    left: Sequence[str] | None = None,
 ) -> Course:
     """Return what is known after these turns. `known` is the course before them, as JSON kept it.
 
     `recap` is what the host itself wrote about the session behind the last turn. With `plan` the last turn is a plan that nobody has taken up.
+    `left` is what the summary of a compaction behind the last turn lists as left.
     """
     course = Course(**{name: known[name] for name in Course._fields if name in known})
     work = [*work, *([()] * (len(turns) + 1 - len(work)))]
@@ -151,7 +163,8 @@ def follow(
         report = read_report(recap)
         return course._replace(report=report.done, left=report.left, recap=True)
     turns = _drop_idle_end(turns)
-    return _follow_end(course, turns, plan) if turns else course
+    course = _follow_end(course, turns, plan) if turns else course
+    return course if left is None else course._replace(left=left[:MOST_LISTED], settled=not left)
 
 
 def _add_work(course: Course, facts: Sequence[Fact]) -> Course:

@@ -9,7 +9,7 @@ Trust has the last word: a statement that is less trusted, or older, changes not
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from bethink.ingest.effects import EXTENDS, Effect
@@ -188,12 +188,14 @@ def reconcile(
     explicit: Sequence[Memory] = (),
     last: str | None = None,
     automatic: str = "full",
+    own: Collection[str] = (),
 ) -> Verdict:
     """Return the effects of a new memory on its neighbours, nearest first.
 
     `threshold` is the cosine from which the same words are a duplicate, None if duplicates are wanted. `effects` are the probabilities for
     each neighbour that was judged, the earlier statement as the old one. `explicit` are the memories that the author says it replaces,
-    `last` is the id of the statement right before it. `automatic` limits what may happen (`model.AUTOMATIC`)."""
+    `last` is the id of the statement right before it. `automatic` limits what may happen (`model.AUTOMATIC`).
+    `own` are ids of what its author stored shortly before: only the surer guesses mark these."""
     effects = effects or {}
     if automatic != "off" and threshold is not None and not explicit:
         for neighbour in neighbours:
@@ -201,7 +203,7 @@ def reconcile(
             judged = effects.get(neighbour.memory.id) if readable else None
             if _repeats(new, neighbour, threshold, judged):
                 return Verdict(duplicate=neighbour)
-    found = _Found(new, last, automatic)
+    found = _Found(new, last, automatic, own)
     for old in explicit:
         found.replace(old, explicit=True)
     for neighbour in neighbours if automatic != "off" else ():
@@ -215,8 +217,10 @@ def reconcile(
 class _Found:
     """The verdict as it grows; no memory is affected twice."""
 
-    def __init__(self, new: Memory, last: str | None, automatic: str) -> None:
-        self.new, self.last, self.acts = new, last, automatic == "full"
+    def __init__(
+        self, new: Memory, last: str | None, automatic: str, own: Collection[str] = ()
+    ) -> None:
+        self.new, self.last, self.acts, self.own = new, last, automatic == "full", own
         self.is_by_agent = new.metadata.get("role") == "assistant"
         self.supersedes: list[str] = []
         self.settles: list[str] = []
@@ -244,7 +248,8 @@ class _Found:
         if old.created_at > self.new.created_at:
             return
         changed = effect["replaces"] + effect["changes"]
-        marks = changed >= (ORDERS if self._states_change(old) else MARKS)
+        bar = ORDERS if self._states_change(old) else MARKS
+        marks = changed >= (CONTRADICTS if old.id in self.own else bar)
         if old.kind in OPEN and (relation := self._closes(old, effect)):
             self.settle(old, relation)
         elif stated or self._surely_replaces(old, effect):

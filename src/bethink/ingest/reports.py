@@ -17,8 +17,13 @@ from bethink.language.reports import (
     ANNOUNCES_STEP,
     CAVEAT,
     HANDS_COMMANDS,
+    LISTS_DECISIONS,
+    LISTS_FINDINGS,
+    LISTS_LEFT,
+    LISTS_WISHES,
     REPORTS_WORK,
     SAYS_ALL_PASS,
+    SAYS_NONE,
     SPEAKS_TO_USER,
     STATES_NOTHING,
     WORK_UNDER_WAY,
@@ -39,6 +44,15 @@ ABOUT_WORDS = 4  # words before an offer that say what it is about; by hand
 # Sentences of the last answer, and the first sentences among which they are looked for. By hand, on the answers of 12 sessions: an answer
 # begins with what it comes to.
 MOST_OF_LAST, BEGINNING = 3, 8
+# Items of a list in a compaction's summary, and words of one that states something. By hand, on the summaries of eight sessions.
+MOST_LISTED, LEAST_STATED = 8, 4
+STATED_BELOW = (
+    (LISTS_DECISIONS, "decision"),
+    (LISTS_WISHES, "preference"),
+    (LISTS_FINDINGS, "fact"),
+)
+_HEADING = r"(?:#{1,4}[ ]+|<(?=\w+>$)|\d{1,2}\.[ ]+(?=[A-Z][^.!?\n]{1,60}:\s*$)|(?=\*\*[A-Z][^*\n]{1,60}\*\*:?\s*$))(?P<title>[^\n>]{1,80})"
+_ITEM = r"(?P<indent>[ \t]{0,8})(?:[-*•]|\d{1,2}[.)])[ ]+(?:\[(?:[ ~/-]|(?P<done>[xX]))\][ ]+)?(?P<text>[^\n]{1,400})"
 OUTCOME_BEGINS = 24  # characters of a sentence before it reports work; by hand
 
 
@@ -47,6 +61,42 @@ class Report(NamedTuple):
 
     done: Sequence[str] = ()
     left: Sequence[str] = ()
+
+
+class Summary(NamedTuple):
+    """Facts of the summary that a host writes at a compaction."""
+
+    left: Sequence[str] | None = None  # None if it does not say
+    stated: Sequence[tuple[str, str]] = ()  # kind and text
+
+
+def read_summary(text: str) -> Summary:
+    """Read the lists of a compaction's summary: what is left, decisions, the user's wishes, findings."""
+    left: list[str] | None = None
+    stated: list[tuple[str, str]] = []
+    for heading, items in _list_sections(text):
+        told = [one for one in items if not SAYS_NONE.holds(one)][:MOST_LISTED]
+        if LISTS_LEFT.holds(heading) and items:
+            left = [*(left or ()), *told]
+        kind = next((kind for pattern, kind in STATED_BELOW if pattern.holds(heading)), "")
+        full = [one for one in told if len(one.split()) >= LEAST_STATED]
+        stated += [(kind, one) for one in full if kind]
+    return Summary(left, stated)
+
+
+def _list_sections(text: str) -> list[tuple[str, list[str]]]:
+    """Return the sections of a text: each heading with the outermost items of the lists below it."""
+    found: list[tuple[str, list[str]]] = []
+    outer = 0  # indent of the list below the last heading
+    for line in text.splitlines():
+        if heading := compile_pattern(_HEADING).match(line):
+            found.append((heading["title"].strip(" *:"), []))
+        elif found and (item := compile_pattern(_ITEM).match(line)):
+            indent, items = len(item["indent"]), found[-1][1]
+            outer = indent if not items else outer
+            if indent <= outer and not item["done"]:
+                items.append(item["text"].replace("**", "").rstrip(":"))
+    return found
 
 
 def find_report(turns: Sequence[tuple[str, str]]) -> Report:

@@ -16,7 +16,7 @@ from bethink.store.rows import SETTABLE, from_history
 from bethink.store.transfer import sign_actor
 
 UNDO = "undo"  # the action in the history
-_SKIPPED = ("repeat", "keep")  # only record another wording
+_SKIPPED = ("repeat", "keep", "cite")  # only record another wording, or where a note was stored
 _FIRST, _LARGEST = 500, 100_000  # events to look through; a bound
 _RELATIONS = ("supersedes", "answers", "may_replace", "contradicts")  # that a new note brings
 

@@ -198,3 +198,41 @@ BOOKKEEPING_COMMIT = Pattern(
     matches=("docs: update the roadmap", "WIP", "Merge branch 'main'"),
     rejects=("docs: explain the cache", "Merge the two caches"),
 )
+
+# Sections of the summary that a host writes at a compaction
+
+LISTS_LEFT = Pattern(
+    "a heading of a summary above what is left",
+    r"(?:pending|remaining|unfinished|outstanding|next[ _]steps\b|in progress|still to\b|to-?dos?\b|open (?:items|tasks|work))",
+    start=True,
+    matches=("Pending Tasks", "next_steps", "Next Steps", "Still to verify", "In Progress"),
+    rejects=("Optional Next Step", "Current Work", "Completed", "Progress"),
+)
+LISTS_DECISIONS = Pattern(
+    "a heading of a summary above decisions",
+    r"(?:(?:key|main|important|design|technical|architectural) )?decisions?\b",
+    start=True,
+    matches=("Key Decisions", "Decisions made"),
+    rejects=("Key Technical Concepts",),
+)
+LISTS_WISHES = Pattern(
+    "a heading of a summary above what the user wants in general",
+    r"(?:(?:user|standing|important) )*(?:constraints|preferences)\b",
+    start=True,
+    matches=("Constraints & Preferences", "User preferences"),
+    rejects=("All user messages", "Instructions"),
+)
+LISTS_FINDINGS = Pattern(
+    "a heading of a summary above what was found out",
+    r"(?:key |important )?(?:discover(?:y|ies)|learnings?|findings|gotchas|insights)\b",
+    start=True,
+    matches=("Discoveries", "Key findings"),
+    rejects=("Files and Code Sections",),
+)
+SAYS_NONE = Pattern(
+    "says that a list is empty",
+    r"\W*(?:none|nothing|n/a|no (?:\w+ ){0,3}(?:pending|remaining|open|outstanding|tasks?|steps?))\b",
+    start=True,
+    matches=("None. All tasks completed", "No pending tasks", "(none)"),
+    rejects=("Non-blocking reads", "Note the limit"),
+)

@@ -20,6 +20,7 @@ from bethink.llm.base import (
     end_process,
 )
 from bethink.llm.http import read_usage
+from bethink.llm.program import is_signed_out
 
 LARGEST_OUTPUT = 2 << 20
 # Claude Code reads every file that a question names as @path, even without tools. Recorded text is full of such names.
@@ -65,7 +66,7 @@ class ClaudeCli:
         if program is None:
             raise ModelError(
                 f"The program `{self.PROGRAM}` is not on the path.",
-                "Install Claude Code, or set `llm` to another provider.",
+                "Install Claude Code, or choose another: `bethink config reader codex`.",
                 "missing",
             )
         try:
@@ -130,7 +131,7 @@ class ClaudeCli:
             printed = (
                 post.shorten((complaint or output).decode("utf-8", "replace")) or "it said nothing"
             )
-            reason = "garbage" if code == 0 else "refused"
+            reason = "key" if is_signed_out(printed) else "garbage" if code == 0 else "refused"
             raise ModelError(
                 f"`{self.PROGRAM}` ended with code {code} and without a result: {printed}.",
                 _BY_HAND,
@@ -138,10 +139,13 @@ class ClaudeCli:
             ) from None
         if result.get("is_error") or result.get("subtype") != "success":
             printed = post.shorten(str(result.get("result") or result.get("subtype")))
+            status = result.get("api_error_status") or 0
+            # Who is not signed in gets no status: nothing was sent.
+            signed_out = not status and is_signed_out(printed)
             raise ModelError(
                 f"`{self.PROGRAM}` could not answer: {printed}.",
                 _BY_HAND,
-                post.name_refusal(result.get("api_error_status") or 0),
+                "key" if signed_out else post.name_refusal(status),
             )
         found = result.get("structured_output")
         text = str(result.get("result")) if found is None else json.dumps(found, ensure_ascii=False)

@@ -25,7 +25,9 @@ SIGNED_OUT = (
     "logged in",
     "sign in",
     "authenticat",
+    "auth method",
     "api key",
+    "api_key",
     "unauthorized",
     "401",
 )
@@ -117,12 +119,17 @@ class ProgramModel:
     def _fail(self, printed: Printed, message: str = "") -> ModelError:
         """Return the error of a program that gave no answer."""
         shown = post.shorten(message or printed.complaint or printed.output) or "it said nothing"
-        signed_out = any(word in shown.lower() for word in SIGNED_OUT)
+        signed_out = is_signed_out(shown)
         return ModelError(
             f"`{self.PROGRAM}` ended with code {printed.code} and without an answer: {shown}.",
             self.by_hand if signed_out else f"Try `{self.PROGRAM}` by hand. {self.by_hand}",
             "key" if signed_out else "refused" if printed.code else "garbage",
         )
+
+
+def is_signed_out(complaint: str) -> bool:
+    """Return True if a program says that nobody is signed in: it did no work, and costs no tokens."""
+    return any(word in complaint.lower() for word in SIGNED_OUT)
 
 
 def read_beginning(file: IO[bytes]) -> str:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from bethink.language.words import STOP_WORDS
 from bethink.model import (
+    NOTED,
     NOTHING,
     TRUST,
     Answer,
@@ -78,6 +79,14 @@ class Sought(NamedTuple):
     worth: Mapping[str, float] = NOTHING  # how telling each is among the hits; 1 if it is not known
 
 
+class Noted(NamedTuple):
+    """The turn of a conversation in which an agent stored a note."""
+
+    session: str
+    turn: str  # identity of the message
+    line: int
+
+
 class Dual(NamedTuple):
     index: tuple[Json, ...]  # type: ignore[assignment]
     details: tuple[Json, ...]
@@ -109,12 +118,23 @@ def citation(memory: Memory) -> str:
     ):  # of the file that the other program read
         named = str(next(filter(None, map(memory.metadata.get, _NAMES_OF_FILE)), ""))
         place = named if _FILE.fullmatch(named) else place
+    lines = memory.lines
     if memory.session and memory.source_type == "transcript":
         place = f"session {memory.session[:SESSION_CHARACTERS]}"
-    if memory.lines:
-        first, last = memory.lines
+    elif memory.source_type == "note" and (noted := find_noted(memory)):
+        place, lines = f"session {noted.session[:SESSION_CHARACTERS]}", (noted.line, noted.line)
+    if lines:
+        first, last = lines
         return f"{place}:{first}" if first == last else f"{place}:{first}-{last}"
     return place
+
+
+def find_noted(memory: Memory) -> Noted | None:
+    """Return where an agent stored a note, if its conversation was read since."""
+    session, turn, line = map(memory.metadata.get, NOTED)
+    if isinstance(session, str) and isinstance(turn, str) and isinstance(line, int):
+        return Noted(session, turn, line)
+    return None
 
 
 def digest_lines(session: Session, done: Sequence[str] = ()) -> list[str]:

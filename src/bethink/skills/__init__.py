@@ -19,11 +19,11 @@ _INSTALL = "uv tool install 'bethink[mcp]'"
 
 NAMES = tuple(sorted(file.stem for file in _FOLDER.glob("*.md")))
 
-# The moments at which an agent stores notes: the best of three wordings on 22 recorded situations (bench/LOG.md, 2026-11-18).
+# The moments at which an agent stores notes: the best of five wordings on 46 recorded situations (bench/LOG.md, 2026-11-18 and 19).
 WHEN_TO_STORE = (
-    "When a message of the user settles something (a pick, a correction, a rule, a limit), and before your final answer or a compaction,"
-    " call store_memories once: who chose what over what and why, with full names; traps with their remedy; work that is left. Close what is"
-    " done by its id. Skip what code or commits show."
+    "When the user settles something (a pick, a correction, a rule, a limit), and before your final answer or a compaction, call store_memories"
+    " once: who chose what over what and why, with full names; what you learned that code and commits do not show (causes, traps, remedies,"
+    " services); work left. Ids of what is closed: `done`."
 )
 
 FAILING = f"""\

@@ -39,7 +39,7 @@ IS_NOTE = "(m.dedup IS NOT NULL AND m.session IS NULL)"
 SOURCE_TYPE = f"CASE WHEN {IS_NOTE} THEN 'note' ELSE o.type END"
 
 # Actions that reading a source leaves in history by itself; any other comes from a person or an agent.
-READING = "('add', 'reread', 'restore', 'retire')"
+READING = "('add', 'reread', 'restore', 'retire', 'cite')"
 
 # SQL for fields of a memory that are not a column of the same name. `{}` is the database's function that collects the rows
 # of a subquery into JSON.

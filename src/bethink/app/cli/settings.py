@@ -2,7 +2,8 @@
 
 import os
 import time
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -80,6 +81,7 @@ def config(
 
 
 READER_PRESET = "reader"  # several settings that belong together, and no setting itself
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 OLLAMA = "http://127.0.0.1:11434/v1"
 HOSTED = "api.openai.com"
 UNNAMED_MODEL = "default"  # accepted by servers that serve a single model
@@ -98,7 +100,8 @@ def change_reader(console: Console, name: str | None, url: str | None, model: st
     wanted = choose_reader(name, url, model)
     with console._replace(quiet=True).open_memory() as memory:
         tokens, sessions = reading.estimate_cost(memory)
-        used = language.check_model(memory, wanted)
+        with name_next_step(name):
+            used = language.check_model(memory, wanted)
     for key, value in wanted.items():
         edit_file(configuration.user_file(), key, value, None)
     now = console.load_settings()
@@ -110,11 +113,36 @@ def change_reader(console: Console, name: str | None, url: str | None, model: st
     lines = [
         f"reader = {used.name}: it answered, for {used.tokens:,} tokens",
         f"It reads each session once, after its end: {expected}, at most {now.llm_daily_tokens:,} a day.",
-        "Secrets and private parts are removed before anything is sent.",
+        f"It gets what you and the agent said, without tool output, secrets and private parts: {name_receiver(name, wanted)}.",
     ]
     row = {"reader": used.name, **wanted, "tokens_per_session": tokens, "sessions": sessions}
     hints = ["`bethink stats` shows what it used; `bethink config reader off` ends it."]
     return Result(row, lines, hints=hints)
+
+
+def name_receiver(name: str, wanted: Mapping[str, str]) -> str:
+    """Say where the turns of a session go."""
+    from urllib.parse import urlsplit
+
+    place = urlsplit(wanted["llm_url"]).hostname or "" if wanted["llm_url"] else ""
+    if place in LOOPBACK:
+        return f"{place}, which is this machine"
+    return f"sent to {place}" if place else f"sent to the provider of {name.partition(':')[0]}"
+
+
+@contextmanager
+def name_next_step(name: str) -> Iterator[None]:
+    """Name Ollama's own commands where it does not answer."""
+    from bethink.llm.base import ModelError
+
+    try:
+        yield
+    except ModelError as error:
+        provider, _, model = name.partition(":")
+        steps = {"unreachable": "ollama serve", "missing": f"ollama pull {model}"}
+        if provider != "ollama" or error.reason not in steps:
+            raise
+        raise ModelError(error.message, f"Run `{steps[error.reason]}`.", error.reason) from None
 
 
 def show_reader(console: Console, now: configuration.Config) -> Result:

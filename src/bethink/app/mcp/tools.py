@@ -44,6 +44,7 @@ IN_FULL = 8000  # tokens of memories in full
 _OVERVIEW = 1000  # tokens of the briefing in an overview
 SESSIONS, TALKED = 4, 400  # sessions in an overview, and tokens of their topics
 _REMEMBERED = 2000  # tokens that the prompt `remember` quotes
+LEAST_TELLING = 2  # telling words of a note; of 79 good notes of nine sessions each has two
 HANDOFF = 1500  # tokens of a handoff, without the memories that it names
 
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -298,6 +299,7 @@ def find_spread(
 def store_memories(
     memory: "Bethink",
     memories: Annotated[tuple[Statement, ...], Arg(longest=100)] = (),
+    done: Annotated[Ids, Arg("ids of open items to close", aliases=("closes",))] = (),
     automatic: Annotated[str | None, Arg(choices=AUTOMATIC, unlisted=True)] = None,
     analyze: Annotated[
         Literal["files", "git"] | None, Arg("instead: read files or commits", unlisted=True)
@@ -306,15 +308,17 @@ def store_memories(
     """Remember what was settled: "USER chose A over B, because C"; rules; traps and their remedy; work
     left. Each understood alone. No secrets.
     """
-    from bethink.app.render import describe_outcomes, many, note_lines, quote_items
+    from bethink.app.operations.write import find_items
+    from bethink.app.render import describe_outcomes, many, note_lines, quote_items, short_id
 
-    if bool(analyze) == bool(memories):
+    if bool(analyze) == bool(memories or done):
         raise InvalidInput(
             "Give memories or analyze, one of the two.", 'memories: [{"content": "…"}]'
         )
     if analyze:
         return analyze_project(memory, analyze)
     passages = build_passages(memory, memories)
+    closing = find_items(memory, done)  # an unknown id is an error before anything is stored
     outcomes: dict[int, Outcome] = {}
     hints: list[str] = []
     # Personal ones first: a caller without access to them is refused before anything is stored.
@@ -328,8 +332,36 @@ def store_memories(
     stored = [outcomes[at] for at in range(len(memories))]
     if hidden := sum(one.redactions for one in stored):
         hints.append(f"{many(hidden, 'private or secret part')} removed before storing.")
+    hints += list_gaps(memory, stored)
     lines, touched = describe_outcomes(memory, stored, quoted=True)
+    closed = [memory.update(one.id, answered=True) for one in closing]
+    lines = [*lines, *(f"closed [{short_id(memory, one.id)}] {one.kind}" for one in closed)]
     return quote_items(touched, [*lines, *note_lines(list(dict.fromkeys(hints)))])
+
+
+def list_gaps(memory: "Bethink", stored: list[Outcome]) -> list[str]:
+    """Say which new notes will mean nothing later, and which decisions lack their reason."""
+    from bethink.app.render import short_id
+    from bethink.hooks.matching import find_telling_words
+    from bethink.language.pointing import NEEDS_CONTEXT, POINTS_BACK_EARLY
+    from bethink.language.reasons import find_reason
+
+    vague, bare = [], []
+    for one in memory.store.get([one.id for one in stored if one.status == "added"]):
+        text = one.content
+        short = len(find_telling_words(text)) < LEAST_TELLING
+        if short or NEEDS_CONTEXT.holds(text) or POINTS_BACK_EARLY.holds(text):
+            vague.append(short_id(memory, one.id))
+        elif one.kind == "decision" and not find_reason(text):
+            bare.append(short_id(memory, one.id))
+    hints = []
+    if vague:
+        hints.append(
+            f"{', '.join(vague)}: not understood without this conversation. update_memory: who chose what over what, and why, with full names."
+        )
+    if bare:
+        hints.append(f"{', '.join(bare)}: no reason. If there was one, add it: update_memory.")
+    return hints
 
 
 def analyze_project(memory: "Bethink", what: str) -> list[str]:

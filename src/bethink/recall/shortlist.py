@@ -68,6 +68,8 @@ OUTSTANDING = 1.1
 # the question may be about another. At most two come before one, so that a wrong mark never pushes the answer out of the first three.
 # On 25 histories: answer first .856, new before old .893; at .35/.35 .841 and .893, at .35/.7 .861 and .813 (bench/LOG.md, 2026-11-18).
 AS_FITTING, PARTLY_FITTING, MOST_BEFORE = 0.35, 0.5, 2
+FITTING_ABROAD = 0.8
+GUESSED_RELATIONS = ("may_replace", "builds_on", "relates_to")
 # Share of its score that each further hit of a session loses, and hits after which it loses no more, where many sessions are asked for.
 AGAIN_LOSS, MOST_AGAIN = 0.1, 3
 STEP = 1e-9  # by which one score comes before another
@@ -329,6 +331,10 @@ def _comes_before(one: Ranked[Entry], other: Ranked[Entry], relation: str) -> bo
     # A statement with several claims changed in one of them: the question may be about another.
     partly = _SEVERAL_CLAIMS.search(older.content[:LONGEST_CLAIMS]) is not None
     least = PARTLY_FITTING if partly else AS_FITTING
+    if relation in GUESSED_RELATIONS and not (
+        is_english(memory.content) and is_english(older.content)
+    ):
+        least = FITTING_ABROAD
     fitting = relation == "contradicts" or one.key.score >= least * other.key.score
     return fitting and outranks(memory, older)
 

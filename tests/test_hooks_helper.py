@@ -17,7 +17,8 @@ import pytest
 from mcp_client import environment
 
 from bethink import Bethink
-from bethink.hooks import client, helper, spool
+from bethink.embed import borrowed
+from bethink.hooks import client, helper, lending, spool
 
 PROMPT = "how do we deploy the billing service?"
 HOOK = [sys.executable, "-m", "bethink", "hook", "prompt", "--host", "claude"]
@@ -311,3 +312,107 @@ def test_a_home_with_a_long_path_has_a_helper_too(
             os.kill(pid, signal.SIGKILL)
     assert "from main" in answer
     assert len(found) == 1
+
+
+# Commands that borrow the models of a running helper
+
+
+def command(machine: Machine, *words: str, **more: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "bethink", *words, "--database", str(machine.home / "memory.db")],
+        cwd=machine.project,
+        env=machine.environment | more,
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+
+
+PROFILED = {"PYTHONPROFILEIMPORTTIME": "1"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(("search", PROMPT), id="search"),
+        pytest.param(("recall", PROMPT), id="recall"),
+        pytest.param(("add", "We deploy the billing service from tags now"), id="add"),
+    ],
+)
+def test_a_command_loads_no_model_while_a_helper_runs(
+    machine: Machine, words: tuple[str, ...]
+) -> None:
+    machine.prompt("one")
+    assert b"onnxruntime" not in command(machine, *words, **PROFILED).stderr
+
+
+def test_a_command_without_a_helper_loads_its_own_model(machine: Machine) -> None:
+    assert b"onnxruntime" in command(machine, "search", PROMPT, **PROFILED).stderr
+
+
+def test_a_command_starts_no_helper(machine: Machine) -> None:
+    command(machine, "search", PROMPT)
+    assert machine.helpers() == []
+
+
+def find_cosines(machine: Machine, **more: str) -> list[tuple[str, float]]:
+    found = json.loads(command(machine, "search", PROMPT, "--json", "--explain", **more).stdout)
+    return [(hit["content"], hit["why"]["cosine"]) for hit in found]
+
+
+def test_a_borrowed_model_gives_the_numbers_of_ones_own(machine: Machine) -> None:
+    machine.prompt("one")
+    command(machine, "add", "The billing service runs in Frankfurt")
+    command(machine, "add", "Billing is deployed by Ada", BETHINK_HOOK_HELPER="false")
+    borrowed, own = find_cosines(machine), find_cosines(machine, BETHINK_HOOK_HELPER="false")
+    assert len(own) == 3
+    assert borrowed == own
+
+
+def test_a_change_is_judged_by_a_borrowed_model(machine: Machine) -> None:
+    machine.prompt("one")
+    command(machine, "add", "We deploy the billing service from tags now, no longer from main")
+    assert b"from tags" in command(machine, "search", PROMPT, "--limit", "1").stdout
+
+
+def test_a_command_does_without_a_helper_that_was_killed(machine: Machine) -> None:
+    machine.prompt("one")
+    [pid] = machine.helpers()
+    os.kill(pid, signal.SIGKILL)
+    assert wait_until(lambda: not machine.helpers())
+    assert b"from main" in command(machine, "search", PROMPT).stdout
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        pytest.param(["embedder", "snowflake-arctic-embed-s another", "query", ["a"]], id="other"),
+        pytest.param(["embedder", "missing-model 1", "query", ["a"]], id="missing"),
+        pytest.param(["languages", "multilingual@0", "", ["a"]], id="other version"),
+        pytest.param(["anything", "", "", ["a"]], id="unknown"),
+        pytest.param({}, id="another form"),
+    ],
+)
+def test_a_helper_lends_only_the_very_model_that_is_wanted(
+    request_: object, with_model: None
+) -> None:
+    assert lending.answer(json.dumps(request_).encode()) is None
+
+
+def test_a_process_that_needs_many_runs_loads_its_own_model() -> None:
+    asked: list[bytes] = []
+
+    def lend(request: bytes) -> bytes:
+        asked.append(request)
+        return b"[]"
+
+    with borrowed.borrowing(lend):
+        answers = [borrowed.borrow("judge", "", "fits", [("a", "b")]) for _ in range(40)]
+    assert answers[-1] is None
+    assert len(asked) == borrowed.MOST_REQUESTS
+
+
+def test_a_lender_that_does_not_answer_is_asked_no_more() -> None:
+    with borrowed.borrowing(lambda request: None):
+        borrowed.borrow("judge", "", "fits", [("a", "b")])
+        assert not borrowed.is_lent()

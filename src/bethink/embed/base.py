@@ -19,6 +19,7 @@ from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakValueDictionary
 
 from bethink.errors import EmbeddingError
 from bethink.model import Values
@@ -291,18 +292,34 @@ class Session:
         return self._session.get_outputs()
 
 
-def open_session(model: Path, home: Path) -> Session:
-    """Open a session over a model, on one core.
+_sessions: WeakValueDictionary[Path, Session] = WeakValueDictionary()  # that this process has open
 
-    onnxruntime first rewrites the graph into faster operations, which is two thirds of the opening (bench/LOG.md, 2026-11-16). So the
-    rewritten model is stored under `home` for the next process, with its weights in a file that is mapped into memory instead of read. The
-    numbers are the same. Such a copy can be deleted at any time, and is replaced if it cannot be read.
-    """
+
+def open_session(model: Path, home: Path) -> Session:
+    """Open a session over a model, on one core. All that use a model in a process share one session."""
     # It looks only while it is imported. Without this it writes an id of the machine into the user's cache and calls home.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     import onnxruntime
 
     onnxruntime.disable_telemetry_events()
+    copies = home / "models" / ".optimised"
+    status = model.stat()
+    parts = (model.resolve(), status.st_size, status.st_mtime_ns, onnxruntime.__version__, _MAPPED)
+    identity = " ".join(map(str, parts))
+    copy = copies / sha256(identity.encode()).hexdigest()[:20]
+    session = _sessions.get(copy)
+    return session or _sessions.setdefault(copy, _open_session(model, copies, copy))
+
+
+def _open_session(model: Path, copies: Path, copy: Path) -> Session:
+    """Open the copy of a model, and make it if there is none.
+
+    onnxruntime first rewrites the graph into faster operations, which is two thirds of the opening (bench/LOG.md, 2026-11-16). So the
+    rewritten model is stored under `home` for the next process, with its weights in a file that is mapped into memory instead of read. The
+    numbers are the same. Such a copy can be deleted at any time, and is replaced if it cannot be read.
+    """
+    import onnxruntime
+
     levels = onnxruntime.GraphOptimizationLevel
 
     def start(file: Path, level: object, pack: bool = True, written: Path | None = None) -> Any:
@@ -320,12 +337,6 @@ def open_session(model: Path, home: Path) -> Session:
             options.add_session_config_entry(f"{entry}file_name", _WEIGHTS)
             options.add_session_config_entry(f"{entry}min_size_in_bytes", str(_MAPPED))
         return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
-
-    copies = home / "models" / ".optimised"
-    status = model.stat()
-    parts = (model.resolve(), status.st_size, status.st_mtime_ns, onnxruntime.__version__, _MAPPED)
-    identity = " ".join(map(str, parts))
-    copy = copies / sha256(identity.encode()).hexdigest()[:20]
 
     def start_copy(pack: bool) -> Any:
         return start(copy / _COPY, levels.ORT_DISABLE_ALL, pack)

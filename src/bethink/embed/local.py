@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bethink.config import data_directory
+from bethink.embed import borrowed
 from bethink.embed.base import (
     WINDOW,
     Matrix,
@@ -67,6 +68,8 @@ class LocalEmbedder:
         self.query = lru_cache(maxsize=QUERIES_REMEMBERED)(self._query)
 
     def documents(self, texts: Sequence[str]) -> list[Matrix]:
+        if (found := self._borrow(borrowed.DOCUMENTS, texts)) is not None:
+            return found
         if len(texts) == 1 and len(only := list(self.windows(texts[0]))) == 1:
             return [self._run(self._settings.document_prefix, only[0])[np.newaxis]]
         windows = (
@@ -85,11 +88,22 @@ class LocalEmbedder:
             pool.shutdown(cancel_futures=True)  # on Ctrl-C only what runs is waited for
 
     def _query(self, text: str) -> Matrix:
+        if (found := self._borrow(borrowed.QUERY, [text[:QUERY_CHARACTERS]])) is not None:
+            vector: Matrix = found[0][0]
+            return vector
         prefix = self._settings.query_prefix
         ids = self.load().tokenizer.encode(clean(text).strip()[:QUERY_CHARACTERS])
         vector = self._run(prefix, ids[: self._count_room(prefix)])
         vector.flags.writeable = False  # The cache returns it to other callers.
         return vector
+
+    def _borrow(self, task: str, texts: Sequence[str]) -> list[Matrix] | None:
+        """Return the vectors of each text by another process's model, unless this one has its own open."""
+        if self._runtime is not None or not borrowed.is_lent():
+            return None
+        name = f"{self._settings.name} {self.model}"
+        found = borrowed.borrow(borrowed.EMBEDDER, name, task, list(texts))
+        return found and [np.array(rows, np.float32) for rows in found]
 
     def windows(self, text: str) -> Iterator[Tokens]:
         """Split the tokens of a text into windows, each ending at the last sentence that fits.

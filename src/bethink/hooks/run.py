@@ -237,6 +237,10 @@ def _build_reply(
 
 def answer_inside(event: str, host: str, data: bytes) -> str | None:
     """Return the answer to an event, or None for what only the hook itself may do."""
+    if event == client.MODEL:
+        from bethink.hooks import lending
+
+        return lending.answer(data)
     try:
         if state.find_dialect(host).is_borrowed(os.environ):
             return ""

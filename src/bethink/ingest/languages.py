@@ -1,6 +1,6 @@
 """Vectors for other languages, by a second model beside one that knows only English.
 
-A scope has them from its first memory that is not in English, or with the setting `languages = "all"`. From then on each of its memories
+A scope has them from its first memory that is plainly in another language, or with the setting `languages = "all"`. From then on each of its memories
 gets one, so that a question in any language finds it. They are written after the memories themselves; if a process ends in between, the
 next write, the background worker or `bethink reindex` goes on.
 """
@@ -12,7 +12,7 @@ from datetime import datetime
 
 from bethink.embed.base import Embedder
 from bethink.ingest.pipeline import pool_windows
-from bethink.language.detect import is_english
+from bethink.language.detect import is_plainly_foreign
 from bethink.model import Batch
 from bethink.store.base import Store
 from bethink.store.places import embedded_text, topic_text
@@ -24,7 +24,7 @@ def is_needed(
     texts: Iterable[str], scopes: Sequence[str], other: Embedder, store: Store, always: bool
 ) -> bool:
     """Return True if the memories of these scopes need vectors for other languages."""
-    return always or store.has_vectors(other.model, scopes) or not all(map(is_english, texts))
+    return always or store.has_vectors(other.model, scopes) or any(map(is_plainly_foreign, texts))
 
 
 def complete(

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.config import data_directory
+from bethink.embed import borrowed
 from bethink.embed.base import open_session, open_tokenizer
 from bethink.errors import JudgeError
 
@@ -80,6 +81,8 @@ class Judge:
 
     def prepare(self) -> None:
         """Load the model, so that the first pair does not wait for it."""
+        if borrowed.is_lent():
+            return
         self._load(WORDS_FILE)
         self._load(READER_FILE)
 
@@ -109,6 +112,10 @@ class Judge:
         """Score how well each passage, the second of its pair, answers the question. Scores only compare."""
         return [float(logit[0]) for (logit,) in self._ask(pairs, ("fits",))]
 
+    def lend(self, pairs: Pairs, heads: Sequence[str]) -> list[list[list[float]]]:
+        """Return the logits of some heads for each pair, for another process."""
+        return [[part.tolist() for part in parts] for parts in self._ask(pairs, heads)]
+
     def _ask(self, pairs: Pairs, heads: Sequence[str]) -> list[Any]:
         try:
             return self._run(pairs, heads) if pairs else []
@@ -121,6 +128,10 @@ class Judge:
         """Return the logits of some heads for each pair. All heads belong to the same file."""
         import numpy as np
 
+        if not self._loaded and borrowed.is_lent():
+            lent = borrowed.borrow(borrowed.JUDGE, "", " ".join(heads), list(pairs))
+            if lent is not None:
+                return [[np.array(part, np.float32) for part in parts] for parts in lent]
         words, layers = (
             self._load(WORDS_FILE),
             self._load(JUDGE_FILE if _DEEP.issuperset(heads) else READER_FILE),

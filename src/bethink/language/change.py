@@ -14,7 +14,8 @@ _NAME = r"[\w.+#-]{1,40}"
 _WIDE = r"[^\s，。、；,.;：:的了をはがにのへで]{1,20}"  # a name or a short phrase of Chinese or Japanese
 
 # Each has two groups, `old` and `new`. Those with several wordings have more names for them: a name can be given once.
-OLD_THINGS, NEW_THINGS = ("old", "former", "past"), ("new", "latter", "present")
+OLD_THINGS = ("old", "former", "past", "once")
+NEW_THINGS = ("new", "latter", "present", "thereafter")
 STATED_CHANGES = (
     Pattern(
         "moved from old to new",
@@ -111,10 +112,14 @@ CHANGES_ABROAD = (
     ),
     Pattern(
         "Spanish or Portuguese: no longer old, but new",
-        rf"\b(?:ya no|já não|não) (?:se )?(?:us\w+|utiliz\w+|mais usamos|usamos mais) (?P<old>{_NAME}),? (?:sino|mas sim|e sim|ahora|agora) (?P<new>{_THING})",
+        rf"\b(?:ya no|já não|não) (?:se )?(?:us\w+|utiliz\w+|mais usamos|usamos mais) (?P<old>{_NAME})(?: (?:para|en|em|no|na) [^,.;]{{1,40}})?,? (?:sino|mas sim|e sim|ahora|agora) (?P<new>{_THING})",
         fold=False,
         flags=re.IGNORECASE,
-        matches=("Ya no usamos Redis, sino Valkey", "Não usamos mais Redis, e sim Valkey"),
+        matches=(
+            "Ya no usamos Redis, sino Valkey",
+            "Não usamos mais Redis, e sim Valkey",
+            "Ya no usamos Redis para la caché, sino Valkey",
+        ),
         rejects=("ya no funciona",),
     ),
     Pattern(
@@ -127,10 +132,14 @@ CHANGES_ABROAD = (
     ),
     Pattern(
         "French: from old to new, or no longer old",
-        rf"\b(?:pass|migr|bascul|déménag)\w{{1,5}} (?:de |d['’])(?P<old>{_NAME}) (?:à|vers|sur|au) (?P<new>{_NAME})|\bn['’e] ?\w+ plus (?P<former>{_NAME}),? mais (?P<latter>{_THING})",
+        rf"\b(?:pass|migr|bascul|déménag)\w{{1,5}} (?:de |d['’])(?P<old>{_NAME}) (?:à|vers|sur|au) (?P<new>{_NAME})|\bn['’e] ?\w+ plus (?P<former>{_NAME})(?: (?:pour|dans|sur|en) [^,.;]{{1,40}})?,? mais (?P<latter>{_THING})",
         fold=False,
         flags=re.IGNORECASE,
-        matches=("Nous sommes passés de MySQL à Postgres", "On n'utilise plus Redis, mais Valkey"),
+        matches=(
+            "Nous sommes passés de MySQL à Postgres",
+            "On n'utilise plus Redis, mais Valkey",
+            "On n'utilise plus Redis pour le cache, mais Valkey",
+        ),
         rejects=("il ne marche plus",),
     ),
     Pattern(
@@ -143,13 +152,14 @@ CHANGES_ABROAD = (
     ),
     Pattern(
         "Russian: from old to new, or new instead of old",
-        rf"\b(?:переш|переех|переключ|мигрир)\w{{1,8}} (?:\w+ )?(?:с|со|из) (?P<old>{_NAME}) (?:на|в) (?P<new>{_NAME})|\bзамен\w{{1,5}} (?P<former>{_NAME}) на (?P<latter>{_NAME})|\b(?P<present>{_NAME}) вместо (?P<past>{_NAME})",
+        rf"\b(?:переш|переех|переключ|мигрир)\w{{1,8}} (?:\w+ )?(?:с|со|из) (?P<old>{_NAME}) (?:на|в) (?P<new>{_NAME})|\bзамен\w{{1,5}} (?P<former>{_NAME}) на (?P<latter>{_NAME})|\b(?P<present>{_NAME}) вместо (?P<past>{_NAME})|\bбольше не использу\w{{1,4}} (?P<once>{_NAME})(?: (?:для|в|на) [^,.;]{{1,40}})?, (?:а|теперь|сейчас)(?: использу\w{{1,4}})? (?P<thereafter>{_NAME})",
         fold=False,
         flags=re.IGNORECASE,
         matches=(
             "Мы перешли с MySQL на Postgres",
             "Заменили Jenkins на Woodpecker",
             "pnpm вместо npm",
+            "Для кэша больше не используем Redis, теперь Valkey",
         ),
         rejects=("работаем с понедельника",),
     ),
@@ -166,14 +176,26 @@ CHANGES_ABROAD = (
     ),
     Pattern(
         "Japanese: from old to new, or new instead of old",
-        rf"(?P<old>{_WIDE})\s?から\s?(?P<new>{_WIDE})\s?(?:に|へ)(?:移行|変更|切り替え|乗り換え)|(?P<former>{_WIDE})\s?を\s?(?P<latter>{_WIDE})\s?(?:に|へ)(?:置き換え|差し替え|変更)|(?P<past>{_WIDE})\s?(?:ではなく|の代わりに)\s?(?P<present>{_WIDE})",
+        rf"(?P<old>{_WIDE})\s?から\s?(?P<new>{_WIDE})\s?(?:に|へ)(?:移行|変更|切り替え|乗り換え)|(?P<former>{_WIDE})\s?を\s?(?P<latter>{_WIDE})\s?(?:に|へ)(?:置き換え|差し替え|変更)|(?P<past>{_WIDE})\s?(?:ではなく|の代わりに|をやめて、?)\s?(?P<present>{_WIDE})",
         fold=False,
         matches=(
             "MySQL から Postgres に移行した",
             "Jenkins を Woodpecker に置き換えた",
             "npm ではなく pnpm を使う",
+            "Redis をやめて Valkey にした",
         ),
         rejects=("MySQL を使う",),
+    ),
+    Pattern(
+        "Korean: from old to new, or new instead of old",
+        rf"(?P<old>{_NAME})에서 (?P<new>{_NAME})(?:으로|로) (?:옮|전환|변경|바꾸|바꿨|이전|마이그레이션)|(?P<former>{_NAME}) 대신 (?P<latter>{_NAME})|(?P<past>{_NAME})(?:이|가) 아니라 (?P<present>{_NAME})",
+        fold=False,
+        matches=(
+            "MySQL에서 Postgres로 옮겼다",
+            "npm 대신 pnpm을 쓴다",
+            "더 이상 Redis가 아니라 Valkey를 사용한다",
+        ),
+        rejects=("Redis를 사용한다",),
     ),
 )
 SPEAKS_OF_CHANGE = Pattern(

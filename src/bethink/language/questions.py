@@ -122,6 +122,41 @@ TRIGGER = Pattern(
     rejects=("we deploy from main", "tag a release before we deploy it", "when it rains it pours"),
 )
 
+_ASKING_LATIN = (
+    # German, French, Spanish, Portuguese, Russian
+    r"was|wer|ist|war|habe|hatte|haben|hatten|wir|ich|man|denn|so|alles|gemacht|getan|entschieden|beschlossen|notiert|geschrieben|festgehalten"
+    r"|passiert|gewesen|welche|entscheidungen|gab|es|wurde|wurden|getroffen|neues"
+    r"|qu|que|quoi|est|ce|il|s|j|ai|je|on|a|nous|avons|fait|d[ée]cid[ée]|not[ée]|[ée]crit|pass[ée]|quelles|d[ée]cisions|prises?|ont|[ée]t[ée]|de|neuf"
+    r"|qu[ée]|hemos|hecho|hicimos|hice|decidimos|decidido|decid[íi]|anot[ée]|anotamos|apunt[ée]|pas[óo]|nosotros|yo"
+    r"|o|n[óo]s|eu|fizemos|fiz|anotei|aconteceu"
+    r"|что|мы|я|решили|решил|решила|сделали|сделал|сделала|записал|записала|записали|было|произошло|случилось|делали|делал|делала"
+)
+_ASKING_WIDE = (
+    r"我们|我們|咱们|我|都|做|干|决定|決定|记录|记|写|发生|了|过|些|什么|什麼|哪些|的|有|事"
+    r"|私たち|私|何|なに|決め|決まっ|メモ|記録|やっ|起き|し|まし|た|か|の|を|は|が|に"
+    r"|우리|나|내|무엇|무슨|뭐|뭘|일|결정|기록|적|했|었|있|하|을|를|은|는|가|이|나요|니|지|요|어|습니까"
+)
+ASKS_ALL_ABROAD = Pattern(
+    "has no words but those that ask, in other languages",
+    rf"[\W_]*(?:(?:\b(?:{_ASKING_LATIN})\b|{_ASKING_WIDE})[\W_]*){{1,30}}\Z",
+    start=True,
+    matches=(
+        "Was habe ich notiert?",
+        "Qu'avons-nous décidé ?",
+        "¿Qué anoté ?",
+        "O que decidimos ?",
+        "Что мы решили ?",
+        "我们决定了什么？",
+        "何をメモした？",
+        "무엇을 적었나?",
+    ),
+    rejects=(
+        "Was haben wir zum Cache entschieden?",
+        "我们用什么做缓存？",
+        "キャッシュには何を使った？",
+    ),
+)
+
 
 class KindCue(NamedTuple):
     """A wording by which a question asks for memories of some kinds."""
@@ -182,7 +217,7 @@ KIND_CUES = (
             r"\bwas (?:haben|hatten) wir\b[^?]{0,80}\b(?:entschieden|beschlossen)\b|\b(?:welche|unsere) entscheidungen?\b"
             r"|\bqu'(?:avons-nous|a-t-on) décidé\b|\bquelles? décisions?\b|\bqué (?:decidimos|hemos decidido)\b|\bqué decision(?:es)?\b"
             r"|\bo que (?:nós )?decidimos\b|\b(?:que|quais) decisões\b|\bчто мы решили\b|\bкакие решения\b"
-            r"|(?:做了|有)(?:什么|哪些)决定|(?:我们|团队)[^？?]{0,20}决定了什么|何を決め|どんな決定|決定事項",
+            r"|(?:做了|有)(?:什么|哪些)决定|(?:我们|团队)[^？?]{0,20}决定了什么|何を決め|どんな決定|決定事項|(?:무엇을|뭘|뭐를) 결정했|어떤 결정",
             matches=(
                 "was haben wir zum Cache entschieden?",
                 "welche Entscheidungen gibt es?",
@@ -192,6 +227,7 @@ KIND_CUES = (
                 "что мы решили про кэш?",
                 "关于缓存我们做了什么决定？",
                 "キャッシュについて何を決めましたか？",
+                "캐시에 대해 무엇을 결정했나요?",
             ),
             rejects=("Entscheidungsbaum", "我们用什么缓存", "la décision de cache est lente"),
         ),

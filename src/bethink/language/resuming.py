@@ -61,8 +61,12 @@ ASKS_WHAT_IS_LEFT = Pattern(
     r"|(?:any|are there(?: any)?)(?: more)? (?:open|remaining|outstanding|unfinished) (?:items|tasks|points|work|to-?dos?)|next steps?|(?:any )?loose ends"
     r"|was (?:ist|bleibt|wäre|steht) (?:noch |jetzt )?(?:offen|übrig|zu tun|zu erledigen|an|liegen ?geblieben)|was (?:fehlt|bleibt)(?: noch)?(?: zu tun)?|was (?:kommt|machen wir|ist|steht) als n[äa]chstes(?: an)?|was m[üu]ssen wir noch (?:tun|machen|erledigen)"
     r"|¿?qu[ée] (?:nos )?(?:queda|falta|sigue|hay pendiente)(?: (?:por|que) hacer)?|¿?cu[áa]l es el siguiente paso"
-    r"|(?:qu'est-ce qu'il|que) (?:nous )?reste(?:-t-il)?(?: encore)?(?: [àa] faire)?|(?:et )?(?:ensuite|quelle est la suite|quelles sont les prochaines [ée]tapes)"
+    r"|(?:qu'est-ce qu(?:'il|i)|que) (?:nous )?reste(?:-t-il)?(?: encore)?(?: [àa] faire)?|(?:et )?(?:ensuite|quelle est la suite|quelles sont les prochaines [ée]tapes)"
+    r"|o que (?:ainda |nos )?(?:falta|resta|est[áa] pendente)(?: (?:para |por )?fazer)?|quais s[ãa]o os pr[óo]ximos passos"
+    r"|что (?:у нас |нам )?(?:ещё |еще )?(?:осталось|нужно|надо)(?: (?:сделать|доделать))?|что дальше"
     rf"){_END}"
+    r"|\W{0,6}남은 (?:할 )?(?:일|작업)(?:은|이)? ?(?:뭐|무엇|있)?\w{0,6}\W{0,9}\Z|\W{0,6}(?:아직 )?(?:뭐가|무엇이) 남았\w{1,4}\W{0,9}\Z|\W{0,6}다음(?:은|에는|에) (?:뭐|무엇)\w{0,3}(?: \w{1,8})?\W{0,9}\Z"
+    r"|\W{0,6}(?:残っている|残った|残る)(?:作業|タスク|課題|仕事)は?(?:何|なに)?(?:ですか|がありますか)?\W{0,9}\Z"
     r"|\W{0,6}(?:残り|残件|残タスク|残作業)(?:は|の?タスクは|の?作業は)?(?:何|なに)?(?:ですか|がありますか)?\W{0,9}\Z|\W{0,6}(?:あと|他に)?何が残って(?:る|いる|います)(?:か|の){0,3}\W{0,9}\Z|\W{0,6}(?:次|つぎ)は(?:何|なに)(?:を|が)?(?:する|します|やる|すべき|ですか|すれば)?\w{0,6}\W{0,9}\Z|\W{0,6}やり残し\w{0,6}\W{0,9}\Z"
     r"|\W{0,6}还(?:剩|有)(?:下|些)?什[么麼](?:(?:要|没|没有)?(?:做|完成))?\w{0,2}\W{0,9}\Z|\W{0,6}(?:接下来|下一步)(?:要|该|我们){0,3}(?:做|干|是)?(?:什[么麼])?\W{0,9}\Z",
     start=True,
@@ -81,6 +85,11 @@ ASKS_WHAT_IS_LEFT = Pattern(
         "was ist noch offen?",
         "¿qué queda por hacer?",
         "que reste-t-il à faire ?",
+        "Qu'est-ce qui reste à faire ?",
+        "o que falta fazer?",
+        "Что осталось сделать?",
+        "残っている作業は？",
+        "남은 할 일은?",
         "次は何をしますか",
         "接下来做什么?",
     ),
@@ -88,6 +97,8 @@ ASKS_WHAT_IS_LEFT = Pattern(
         "what is left of the migration to Valkey?",
         "what's next.js good for?",
         "what is open in the firewall?",
+        "o que falta no cache?",
+        "남은 메모리는 얼마인가?",
         "what remains of the budget after the deploy?",
         "next, rename the parser",
     ),

@@ -14,10 +14,12 @@ from functools import reduce
 from itertools import dropwhile, groupby, pairwise
 from typing import Any, NamedTuple
 
+from bethink.language.detect import is_english
 from bethink.language.pattern import fold_case
 from bethink.language.questions import (
     ABOUT_CODE,
     ABOUT_LATEST,
+    ASKS_ALL_ABROAD,
     ASKS_MEMORY,
     ASKS_REPLY,
     ASKS_SET,
@@ -368,6 +370,8 @@ def _find_cues(prose: str) -> tuple[Strings, bool | None]:
 
 def _only_asks(text: str, asking: frozenset[str]) -> bool:
     """Return True if a question has no words but those that ask."""
+    if not is_english(text) and ASKS_ALL_ABROAD.holds(text):
+        return True
     words = re.findall(r"[^\W_]+(?:-[^\W_]+)*", re.sub(r"['’]\w+", "", text.lower()))
     return (STOP_WORDS | WORD_LISTS["list_leads"] | asking).issuperset(words)
 

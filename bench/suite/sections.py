@@ -71,6 +71,19 @@ SECTIONS = {
         ),
         "nothing. The projects were written for this benchmark before anything was measured on them.",
     ),
+    "investigations": Section(
+        "The day after an investigation",
+        "The same for ten other written days of another kind: the agent looked for a cause or reviewed a change, and much of what matters later was found by the agent and "
+        "accepted by the user in few words. Two of six requests depend on nothing.",
+        (
+            Column("investigations", "balanced", "balanced"),
+            Column("investigations", "at the prompt", "at the prompt"),
+            Column("investigations", "silent rightly", "silent"),
+            Column("investigations", "in three hits", "in three hits"),
+            Column("investigations", "prompt tokens", "tokens a prompt", 0, True, False),
+        ),
+        "nothing. The days were written before anything was measured on them.",
+    ),
     "failures": Section(
         "Repeated failures",
         "Scripted sessions with a failed command and what fixed it. Later the same failure happens again, or an error that only looks like it. *Fix shown*: "

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -265,6 +266,38 @@ def test_what_cannot_be_set_up_is_named_and_tried_again(tmp_path, monkeypatch):
     assert found["silent", "silence"]["measures"]
 
 
+def test_a_failure_leaves_the_result_that_is_there(tmp_path, monkeypatch):
+    def fail(name):
+        raise FileNotFoundError("npm")
+
+    monkeypatch.setattr(runner, "HOME", tmp_path / "home")
+    monkeypatch.setattr(runner, "set_up", fail)
+    write_result(tmp_path, "qmd", "change", balanced=0.5)
+    assert runner.main(["measure", "qmd", "--task", "change", "--results", str(tmp_path)]) == 1
+    found = page.read_results(tmp_path)
+    assert found["qmd", "change"]["measures"]["balanced"]["mean"] == 0.5
+
+
+def test_an_interrupted_run_records_no_failure(tmp_path, monkeypatch, capsys):
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "HOME", tmp_path / "home")
+    monkeypatch.setattr(runner, "STOPPED", threading.Event())
+    monkeypatch.setattr(runner, "measure", interrupt)
+    arguments = ["measure", "silent", "grep", "--results", str(tmp_path / "out")]
+    assert runner.main(arguments) == 130
+    assert not (tmp_path / "out").exists()
+    assert "Stopped. The same command continues" in capsys.readouterr().err
+
+
+def test_a_system_without_packages_needs_no_model(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(runner, "HOME", tmp_path)
+    monkeypatch.setattr(runner, "fetch_model", lambda: asked.append("model"))
+    assert (runner.prepare("fts5"), asked) == ("", [])
+
+
 def test_sessions_are_found_by_the_checkpoints_that_commits_name(tmp_path):
     git(tmp_path, "init", "-b", "main")
     git(tmp_path, "commit", "--allow-empty", "-m", "Close the gap\n\nEntire-Checkpoint: abcdef")
@@ -416,6 +449,6 @@ def test_the_readme_holds_the_table_of_the_results():
 
 def test_the_pictures_are_drawn_from_the_results():
     results = page.read_results(runner.RESULTS)
-    drawn = {task: page.draw_bars(results, task) for task in page.list_drawn(results)}
+    drawn = {task: page.draw_bars(results, task) for task in page.list_compared(results)}
     stored = {task: (page.PICTURES / f"benchmark-{task}.svg").read_text("utf-8") for task in drawn}
     assert stored == drawn

@@ -27,6 +27,7 @@ class Section(NamedTuple):
 
 SUMMARY = (
     Column("next-day", "balanced", "next day"),
+    Column("investigations", "balanced", "investigations"),
     Column("failures", "balanced (fresh)", "failures"),
     Column("decisions", "either", "decisions"),
     Column("histories", "mean of three", "nothing lost"),
@@ -69,7 +70,7 @@ SECTIONS = {
             Column("next-day", "in three hits", "in three hits"),
             Column("next-day", "prompt tokens", "tokens a prompt", 0, True, False),
         ),
-        "nothing. The projects were written for this benchmark before anything was measured on them.",
+        "nothing until 0.22.0. The prompts at which it showed nothing were read after that, so trust the next section more.",
     ),
     "investigations": Section(
         "The day after an investigation",
@@ -288,6 +289,10 @@ NEXT = {
         "",
     ): "Half of the missed statements are first hits of a search that the prompt hook does not trust enough: train it on requests of other written projects.",
     (
+        "investigations",
+        "",
+    ): "Keep causes and limits that an agent found and the user accepted in a word or two.",
+    (
         "failures",
         "",
     ): "Read the steps between a failure and its fix more widely: edits of files, other folders, retries.",
@@ -302,7 +307,7 @@ NEXT = {
         "change",
         "told once",
     ): "Merge more repetitions in other words without merging neighbours.",
-    ("change", ""): "More training pairs in which the old value is not named.",
+    ("change", ""): "Train the judge on more pairs in which the old value is not named.",
     (
         "recall",
         "",
@@ -320,7 +325,14 @@ NEXT = {
         "understanding",
         "recall (real)",
     ): "Keep more of what the user says; a language model as reader raises it (see `llm`).",
-    ("understanding", ""): "Better titles and sentences of what was decided over several turns.",
+    (
+        "understanding",
+        "never kept (own)",
+    ): "Keep fewer requests for the next minute and proposals that were dropped.",
+    (
+        "understanding",
+        "",
+    ): "Keep fewer requests for the next minute and proposals that were dropped; write what was decided over several turns as one sentence.",
     ("attacks", ""): "Keep weighing a speaker's authority before the wording of a claim.",
     ("poison", ""): "Keep weighing a speaker's authority before the wording of a claim.",
     (
@@ -342,7 +354,7 @@ NEXT = {
         "cost",
         "resident MB",
     ): "Let servers use the judge of the helper; at present each process that writes loads its own.",
-    ("cost", "install MB"): "A smaller runtime for the models.",
+    ("cost", "install MB"): "Use a smaller runtime for the models.",
     (
         "cost",
         "prompt ms",

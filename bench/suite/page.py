@@ -188,19 +188,20 @@ def list_worst(results: Results) -> Iterator[str]:
 
 
 def list_missing(results: Results) -> Iterator[str]:
-    for name in PEERS:
-        reasons: dict[str, list[str]] = {}
-        for task in PEERS[name].get("tasks", SECTIONS):
+    """Yield each reason for which something was not measured, with the systems and tasks."""
+    by_reason: dict[str, dict[str, list[str]]] = {}
+    for name, peer in PEERS.items():
+        for task in SECTIONS if "other-tasks" in peer else peer.get("tasks", SECTIONS):
             result = results.get((name, task))
             reason = result.get("unsupported") if result else "Not measured yet; it can be run."
+            if task not in peer.get("tasks", SECTIONS):
+                reason = peer["other-tasks"]
             if reason:
-                reasons.setdefault(reason, []).append(task)
-        yield from (
-            f"- {name_system(name)}, {', '.join(tasks)}: {reason}"
-            for reason, tasks in reasons.items()
-        )
-    for one in NOT_RUN:
-        yield f"- {one['title']} {one['version']}: {one['why']}"
+                by_reason.setdefault(reason, {}).setdefault(name, []).append(task)
+    for reason, found in by_reason.items():
+        yield f"- {reason}"
+        yield from (f"  - {name_system(name)}: {', '.join(tasks)}" for name, tasks in found.items())
+    yield from (f"- {one['title']} {one['why']}" for one in NOT_RUN)
 
 
 def render_published() -> str:

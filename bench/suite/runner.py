@@ -84,8 +84,8 @@ def set_up(name: str) -> None:
         return
     done = folder / ".ready"
     wanted = json.dumps([peer.get("pip"), peer.get("npm"), *peer.get("override", [])])
-    if "{root}" in wanted:
-        wanted += (ROOT / "pyproject.toml").read_text("utf-8")
+    if "{root}" in wanted:  # another clone may use the same place
+        wanted = wanted.replace("{root}", str(ROOT)) + (ROOT / "pyproject.toml").read_text("utf-8")
     if done.is_file() and done.read_text() == wanted:
         return
     say(f"setting up {name} in {folder}")

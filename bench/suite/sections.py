@@ -161,7 +161,7 @@ SECTIONS = {
         "Answers",
         "Whole conversations of LoCoMo and a haystack of LongMemEval sessions, read turn by turn. A month later each question gets 2,000 tokens of search results. "
         "*All* and *any*: all or any of the evidence can be read in them (two thirds of its runs of four words). No reader takes part. Plain FTS5 is BM25, and plain RRF "
-        "is BM25 with vectors. BEAM is not measured: its data could not be fetched here.",
+        "is BM25 with vectors. BEAM is not measured: its data could not be fetched here, and its evidence is whole messages with code, for which these runs of words are no fair test.",
         (
             Column("answers", "mean of sets", "all, mean of sets"),
             Column("answers", "locomo, all", "LoCoMo, all"),
@@ -287,7 +287,7 @@ NEXT = {
     (
         "next-day",
         "",
-    ): "Half of the missed statements are first hits of a search that the prompt hook does not trust enough: train it on requests of other written projects.",
+    ): "Train the judge on requests that a step of reasoning links to a rule (small print and the least font size): it gives these less than even odds.",
     (
         "investigations",
         "",

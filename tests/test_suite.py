@@ -417,6 +417,42 @@ def test_the_page_marks_the_best_and_the_sample_of_a_slow_system(tmp_path):
     assert "| mem0 | **8.0** |" in table
 
 
+def test_a_system_that_is_measured_alone_is_not_the_best(tmp_path):
+    write_result(tmp_path, "bethink", "cost", **{"year MB": 400.0})
+    column = next(one for one in page.SECTIONS["cost"].columns if one.measure == "year MB")
+    table = page.render_table(page.read_results(tmp_path), ["bethink"], [column], False)
+    assert "| Bethink | 400 |" in table
+
+
+def test_a_system_that_stores_nothing_is_not_the_smallest(tmp_path):
+    for system, size in (("bethink", 6000.0), ("mem0", 5000.0), ("langgraph", 0.0)):
+        write_result(tmp_path, system, "cost", **{"disk bytes a memory": size})
+    column = next(one for one in page.SECTIONS["cost"].columns if "disk" in one.measure)
+    results = page.read_results(tmp_path)
+    assert page.find_best(results, ["bethink", "mem0", "langgraph"], column) == "5,000"
+
+
+def test_a_task_on_which_bethink_is_alone_has_no_section(tmp_path):
+    write_result(tmp_path, "bethink", "scale", **{"search ms, 10k": 11.0})
+    write_result(tmp_path, "bethink", "recall", **{"mean of sets": 0.7})
+    write_result(tmp_path, "fts5", "recall", **{"mean of sets": 0.6})
+    assert page.list_compared(page.read_results(tmp_path)) == ["recall"]
+
+
+def test_grep_is_the_control_that_counts_as_ahead(tmp_path):
+    for system, value in (("bethink", 0.5), ("grep", 0.6), ("newest-first", 0.9)):
+        write_result(tmp_path, system, "next-day", balanced=value)
+    ahead = list(page.list_ahead(page.read_results(tmp_path)))
+    assert ahead == ["- The next day, balanced: *grep* .60; Bethink .50."]
+
+
+def test_what_was_not_measured_is_listed_by_reason():
+    lines = list(page.list_missing({}))
+    at = lines.index(f"- {page.PEERS['claude-mem']['other-tasks']}")
+    assert lines[at + 1].startswith("  - claude-mem (notes): next-day")
+    assert sum("deja-vu" in line for line in lines) == 1
+
+
 @pytest.mark.parametrize("task", [pytest.param(task, id=task) for task in page.SECTIONS])
 def test_a_section_names_a_next_step_for_each_of_its_measures(task):
     columns = [column for column in page.SECTIONS[task].columns if column.ranked]

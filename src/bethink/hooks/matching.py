@@ -126,7 +126,7 @@ def match_words(prompt: PromptWords, lexemes: AbstractSet[str], pairs: float) ->
 def match_judge(
     probability: float, worded: float, small_edit: bool = False, statements: int = 0
 ) -> Features:
-    """Return the features of a statement that the judge has read beside the prompt; it is one of so many."""
+    """Return the features of one of so many statements that the judge has read beside the prompt."""
     probability = min(max(probability, CERTAIN), 1 - CERTAIN)
     odds = math.log(probability / (1 - probability))
     few = math.log(MANY_STATEMENTS / max(FEWEST, min(statements, MANY_STATEMENTS)))

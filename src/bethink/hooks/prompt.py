@@ -338,9 +338,10 @@ def _ask_judge(
     first: Sequence[Memory],
     is_news: Callable[[Memory], bool],
 ) -> tuple[list[tuple[Memory, float]], int]:
-    """Return the first and the nearest new statements with the judge's probability, as far as in time; and how many there are.
+    """Return the first and nearest new statements with the judge's opinion, and the number of all.
 
-    Statements beyond `MANY_STATEMENTS` are not counted. The judge opens its model and reads the first while the other model finds the nearest.
+    A statement whose reading is not done in time is left out. The judge opens its model and reads the first while the other model finds
+    the nearest. Statements are counted up to `MANY_STATEMENTS`.
     """
     until = time.monotonic() + JUDGE_SHARE * memory.config.hook_seconds
     from concurrent.futures import ThreadPoolExecutor, wait
@@ -367,7 +368,7 @@ def _ask_judge(
 
 
 def _find_near(memory: Bethink, text: str) -> tuple[list[Memory], int]:
-    """Return the statements nearest to a prompt, and the number of all statements, up to `MANY_STATEMENTS`."""
+    """Return the statements nearest to a prompt, and the number of statements."""
     from bethink.judge import turn_prompt
 
     store, embedder = memory.store, memory.local_embedder

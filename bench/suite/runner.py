@@ -317,7 +317,7 @@ def run_tasks(name: str, tasks: Sequence[str], setting: Setting, folder: Path, a
     }
     wanted = {task: path for task, path in paths.items() if str(path) not in known}
     problem = prepare(name) if wanted else ""
-    for task, path in wanted.items():
+    for at, (task, path) in enumerate(wanted.items(), start=1):
         if STOPPED.is_set():
             break
         result = measure(name, task, setting, problem)
@@ -333,7 +333,7 @@ def run_tasks(name: str, tasks: Sequence[str], setting: Setting, folder: Path, a
         write_result(path, result)
         with journal.open("a", encoding="utf-8") as file:
             file.write(f"{path}\n")
-        say(f"{name}: {task} in {result['seconds']} s")
+        say(f"{name}: {task} in {result['seconds']} s ({at} of {len(wanted)})")
     return failed
 
 

@@ -327,8 +327,8 @@ NEXT = {
     ): "Keep more of what the user says; a language model as reader raises it (see `llm`).",
     (
         "understanding",
-        "never kept (own)",
-    ): "Keep fewer requests for the next minute and proposals that were dropped.",
+        "recall (own)",
+    ): "Keep causes that the agent names, and facts that the user mentions in passing.",
     (
         "understanding",
         "",

@@ -10,6 +10,7 @@ from memories import STRANGERS
 
 from bethink import Bethink
 from bethink.config import Config
+from bethink.embed.hashing import HashingEmbedder
 from bethink.features import conversations, handoffs, promotion
 from bethink.hooks import prompt
 from bethink.hooks.matching import match_words, read_prompt, score_match
@@ -587,6 +588,29 @@ def test_the_user_s_word_takes_the_place_of_a_document(shop, weighing):
     assert said in told and "scanned by ClamAV" not in told
     judge.relate = lambda pairs: [STRANGERS] * len(pairs)
     assert "scanned by ClamAV" in weighing(judge, asked, session="s2")
+
+
+class HalfSure(Opinion):
+    """A judge that finds it a little less likely than not that anything applies."""
+
+    def apply(self, pairs):
+        return [0.4] * len(pairs)
+
+
+@pytest.mark.parametrize(
+    ("statements", "is_shown"),
+    [pytest.param(4, True, id="a-small-project"), pytest.param(60, False, id="a-large-project")],
+)
+def test_a_half_sure_judge_is_heard_where_there_are_few_statements(
+    tmp_path, monkeypatch, statements, is_shown
+):
+    monkeypatch.setenv("BETHINK_HOME", str(tmp_path))
+    monkeypatch.setattr(prompt, "_find_judge", lambda memory: HalfSure())
+    known = [Passage(f"Service {at} is in Go", kind="decision") for at in range(statements)]
+    with Bethink(directory=tmp_path, embedder=HashingEmbedder()) as memory:
+        memory.add_many(known, dedup=False)
+        told = prompt.recall_for_prompt(Hook("prompt", "claude", prompt="pull in leftpad"), memory)
+    assert bool(told.ids) == is_shown
 
 
 def test_words_decide_only_where_no_judge_does(shop, weighing):

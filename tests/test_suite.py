@@ -2,6 +2,7 @@
 
 import json
 import sys
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -129,14 +130,21 @@ def test_a_published_result_is_of_a_known_system_and_no_quick_sample(path):
     assert not result["quick"]
 
 
-def test_the_mean_of_a_set_is_that_of_its_cases():
-    result = json.loads((runner.RESULTS / "fts5.recall.json").read_text("utf-8"))
-    values: dict[str, list[float]] = {}
-    for name, _, value in result["cases"]:
-        values.setdefault(name, []).append(value)
-    means = {name: sum(own) / len(own) for name, own in values.items()}
-    published = {name: result["measures"][name]["mean"] for name in means}
-    assert published == pytest.approx(means, abs=1e-3)
+COUNTED = [path for path in RESULTS if '"cases"' in path.read_text("utf-8")]
+
+
+@pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) for path in COUNTED])
+def test_each_published_number_is_counted_from_its_cases(path):
+    result = json.loads(path.read_text("utf-8"))
+    counted = registry.COUNTERS[result["task"]](result["cases"], result["seed"])
+    expected = {name: pytest.approx(value, abs=2e-4) for name, value in counted.items()}
+    assert result["measures"] == expected
+
+
+@pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) for path in RESULTS])
+def test_a_published_result_without_cases_is_a_cost_or_gives_a_reason(path):
+    result = json.loads(path.read_text("utf-8"))
+    assert "cases" in result or result["task"] in runner.COSTS or result["unsupported"]
 
 
 @pytest.mark.parametrize(
@@ -258,6 +266,38 @@ def test_what_cannot_be_set_up_is_named_and_tried_again(tmp_path, monkeypatch):
     assert found["silent", "silence"]["measures"]
 
 
+def test_a_failure_leaves_the_result_that_is_there(tmp_path, monkeypatch):
+    def fail(name):
+        raise FileNotFoundError("npm")
+
+    monkeypatch.setattr(runner, "HOME", tmp_path / "home")
+    monkeypatch.setattr(runner, "set_up", fail)
+    write_result(tmp_path, "qmd", "change", balanced=0.5)
+    assert runner.main(["measure", "qmd", "--task", "change", "--results", str(tmp_path)]) == 1
+    found = page.read_results(tmp_path)
+    assert found["qmd", "change"]["measures"]["balanced"]["mean"] == 0.5
+
+
+def test_an_interrupted_run_records_no_failure(tmp_path, monkeypatch, capsys):
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "HOME", tmp_path / "home")
+    monkeypatch.setattr(runner, "STOPPED", threading.Event())
+    monkeypatch.setattr(runner, "measure", interrupt)
+    arguments = ["measure", "silent", "grep", "--results", str(tmp_path / "out")]
+    assert runner.main(arguments) == 130
+    assert not (tmp_path / "out").exists()
+    assert "Stopped. The same command continues" in capsys.readouterr().err
+
+
+def test_a_system_without_packages_needs_no_model(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(runner, "HOME", tmp_path)
+    monkeypatch.setattr(runner, "fetch_model", lambda: asked.append("model"))
+    assert (runner.prepare("fts5"), asked) == ("", [])
+
+
 def test_sessions_are_found_by_the_checkpoints_that_commits_name(tmp_path):
     git(tmp_path, "init", "-b", "main")
     git(tmp_path, "commit", "--allow-empty", "-m", "Close the gap\n\nEntire-Checkpoint: abcdef")
@@ -377,6 +417,42 @@ def test_the_page_marks_the_best_and_the_sample_of_a_slow_system(tmp_path):
     assert "| mem0 | **8.0** |" in table
 
 
+def test_a_system_that_is_measured_alone_is_not_the_best(tmp_path):
+    write_result(tmp_path, "bethink", "cost", **{"year MB": 400.0})
+    column = next(one for one in page.SECTIONS["cost"].columns if one.measure == "year MB")
+    table = page.render_table(page.read_results(tmp_path), ["bethink"], [column], False)
+    assert "| Bethink | 400 |" in table
+
+
+def test_a_system_that_stores_nothing_is_not_the_smallest(tmp_path):
+    for system, size in (("bethink", 6000.0), ("mem0", 5000.0), ("langgraph", 0.0)):
+        write_result(tmp_path, system, "cost", **{"disk bytes a memory": size})
+    column = next(one for one in page.SECTIONS["cost"].columns if "disk" in one.measure)
+    results = page.read_results(tmp_path)
+    assert page.find_best(results, ["bethink", "mem0", "langgraph"], column) == "5,000"
+
+
+def test_a_task_on_which_bethink_is_alone_has_no_section(tmp_path):
+    write_result(tmp_path, "bethink", "scale", **{"search ms, 10k": 11.0})
+    write_result(tmp_path, "bethink", "recall", **{"mean of sets": 0.7})
+    write_result(tmp_path, "fts5", "recall", **{"mean of sets": 0.6})
+    assert page.list_compared(page.read_results(tmp_path)) == ["recall"]
+
+
+def test_grep_is_the_control_that_counts_as_ahead(tmp_path):
+    for system, value in (("bethink", 0.5), ("grep", 0.6), ("newest-first", 0.9)):
+        write_result(tmp_path, system, "next-day", balanced=value)
+    ahead = list(page.list_ahead(page.read_results(tmp_path)))
+    assert ahead == ["- The next day, balanced: *grep* .60; Bethink .50."]
+
+
+def test_what_was_not_measured_is_listed_by_reason():
+    lines = list(page.list_missing({}))
+    at = lines.index(f"- {page.PEERS['claude-mem']['other-tasks']}")
+    assert lines[at + 1].startswith("  - claude-mem (notes): next-day")
+    assert sum("deja-vu" in line for line in lines) == 1
+
+
 @pytest.mark.parametrize("task", [pytest.param(task, id=task) for task in page.SECTIONS])
 def test_a_section_names_a_next_step_for_each_of_its_measures(task):
     columns = [column for column in page.SECTIONS[task].columns if column.ranked]
@@ -409,6 +485,6 @@ def test_the_readme_holds_the_table_of_the_results():
 
 def test_the_pictures_are_drawn_from_the_results():
     results = page.read_results(runner.RESULTS)
-    drawn = {task: page.draw_bars(results, task) for task in page.list_drawn(results)}
+    drawn = {task: page.draw_bars(results, task) for task in page.list_compared(results)}
     stored = {task: (page.PICTURES / f"benchmark-{task}.svg").read_text("utf-8") for task in drawn}
     assert stored == drawn

@@ -1,8 +1,9 @@
-"""Three tasks about coding sessions: does memory help an agent at the next failure, the next bug report, the next day?
+"""Four tasks about coding sessions: does memory help an agent at the next failure, the next bug report, the next day?
 
 `failures`: scripted sessions of `bench/remedies`, each with a failed command and its fix. The same failure then happens again, or an error
 that only looks like it. `decisions`: conversations of sde-bench in which a rule was settled, and later the bug report that needs it.
-`next-day`: written projects with one recorded day each and six requests of the next day, of which two need nothing.
+`next-day`: written projects with one recorded day each and six requests of the next day, of which two need nothing. `investigations`: the same
+for days on which the agent found something out, so that most of what matters later was said by the agent and accepted in few words.
 """
 
 from __future__ import annotations
@@ -15,8 +16,19 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from measures import balance, content_words, count_tokens, summarise
-from tasks import BEGAN, HERE, MONTH, PROMPTED, Setting, System, Unsupported, choose, read_lines
+from measures import Measures, balance, content_words, count_tokens, summarise
+from tasks import (
+    BEGAN,
+    HERE,
+    MONTH,
+    PROMPTED,
+    Cases,
+    Setting,
+    System,
+    Unsupported,
+    choose,
+    read_lines,
+)
 
 BENCH = HERE.parent
 HITS = 3  # of a search, as many as an agent reads before it goes on
@@ -97,15 +109,19 @@ def measure_failures(system: System, setting: Setting) -> dict[str, Any]:
             shown = str(system.call("fail", step=step._asdict(), text=write_session([step])))
             right = wanted in shown if wanted else not shown
             found.append([part, bool(wanted), int(right), count_tokens(shown)])
-    measures: dict[str, Any] = {}
+    return {"measures": count_failures(found, setting.seed), "cases": found}
+
+
+def count_failures(cases: Cases, seed: int) -> Measures:
+    measures: Measures = {}
     for suffix, parts in (("", ("seen", "fresh")), (" (fresh)", ("fresh",))):
-        known = [one[2] for one in found if one[0] in parts and one[1]]
-        other = [one[2] for one in found if one[0] in parts and not one[1]]
-        measures[f"balanced{suffix}"] = balance(known, other, setting.seed)
-        measures[f"fix shown{suffix}"] = summarise(known, setting.seed)
-        measures[f"silent rightly{suffix}"] = summarise(other, setting.seed)
-    measures["tokens"] = summarise([one[3] for one in found], setting.seed)
-    return {"measures": measures, "cases": found}
+        known = [one[2] for one in cases if one[0] in parts and one[1]]
+        other = [one[2] for one in cases if one[0] in parts and not one[1]]
+        measures[f"balanced{suffix}"] = balance(known, other, seed)
+        measures[f"fix shown{suffix}"] = summarise(known, seed)
+        measures[f"silent rightly{suffix}"] = summarise(other, seed)
+    measures["tokens"] = summarise([one[3] for one in cases], seed)
+    return measures
 
 
 def write_session(steps: Sequence[Any]) -> str:
@@ -155,17 +171,18 @@ def measure_decisions(system: System, setting: Setting) -> dict[str, Any]:
         tokens = sum(count_tokens(one["text"]) for one in shown)
         found = [int(holds_rule(task, one)) for one in (asked, shown)]
         cases.append([task["id"], *found, int(wrong), tokens])
+    return {"measures": count_decisions(cases, setting.seed), "cases": cases}
+
+
+def count_decisions(cases: Cases, seed: int) -> Measures:
     columns = list(zip(*cases, strict=True))
     either = [max(pair) for pair in zip(columns[1], columns[2], strict=True)]
     return {
-        "measures": {
-            "in three hits": summarise(columns[1], setting.seed),
-            "at the prompt": summarise(columns[2], setting.seed),
-            "either": summarise(either, setting.seed),
-            "refused proposal": summarise(columns[3], setting.seed),
-            "prompt tokens": summarise(columns[4], setting.seed),
-        },
-        "cases": cases,
+        "in three hits": summarise(columns[1], seed),
+        "at the prompt": summarise(columns[2], seed),
+        "either": summarise(either, seed),
+        "refused proposal": summarise(columns[3], seed),
+        "prompt tokens": summarise(columns[4], seed),
     }
 
 
@@ -212,7 +229,15 @@ def telling(text: str) -> set[str]:
 
 def measure_next_day(system: System, setting: Setting) -> dict[str, Any]:
     """Right: what decides a request is shown at its prompt, and nothing is shown for a request that needs nothing."""
-    projects = read_lines(HERE / "data" / "next-day.jsonl")
+    return measure_days(system, setting, "next-day")
+
+
+def measure_investigations(system: System, setting: Setting) -> dict[str, Any]:
+    return measure_days(system, setting, "investigations")
+
+
+def measure_days(system: System, setting: Setting, file: str) -> dict[str, Any]:
+    projects = read_lines(HERE / "data" / f"{file}.jsonl")
     cases: list[list[Any]] = []
     for project in choose(projects, 2 if setting.quick else len(projects), setting.seed):
         system.call("reset")
@@ -238,17 +263,18 @@ def measure_next_day(system: System, setting: Setting) -> dict[str, Any]:
                     tokens,
                 ]
             )
+    return {"measures": count_next_day(cases, setting.seed), "cases": cases}
+
+
+def count_next_day(cases: Cases, seed: int) -> Measures:
     needed = [case for case in cases if case[1]]
     silent = [case[2] for case in cases if not case[1]]
     return {
-        "measures": {
-            "balanced": balance([case[2] for case in needed], silent, setting.seed),
-            "at the prompt": summarise([case[2] for case in needed], setting.seed),
-            "silent rightly": summarise(silent, setting.seed),
-            "in three hits": summarise([case[3] for case in needed], setting.seed),
-            "prompt tokens": summarise([case[4] for case in cases], setting.seed),
-        },
-        "cases": cases,
+        "balanced": balance([case[2] for case in needed], silent, seed),
+        "at the prompt": summarise([case[2] for case in needed], seed),
+        "silent rightly": summarise(silent, seed),
+        "in three hits": summarise([case[3] for case in needed], seed),
+        "prompt tokens": summarise([case[4] for case in cases], seed),
     }
 
 
@@ -265,4 +291,11 @@ TASKS = {
     "failures": measure_failures,
     "decisions": measure_decisions,
     "next-day": measure_next_day,
+    "investigations": measure_investigations,
+}
+COUNTERS = {
+    "failures": count_failures,
+    "decisions": count_decisions,
+    "next-day": count_next_day,
+    "investigations": count_next_day,
 }

@@ -7,11 +7,12 @@ from datetime import timedelta
 from typing import Any
 
 from coding import HITS, find_shared, squeeze
-from measures import DEPTH, balance, pick_statement, summarise, summarise_parts
+from measures import DEPTH, Measures, balance, pick_statement, summarise, summarise_parts
 from tasks import (
     BEGAN,
     CLAIMANTS,
     HERE,
+    Cases,
     Setting,
     System,
     add_text,
@@ -32,16 +33,20 @@ def measure_histories(system: System, setting: Setting) -> dict[str, Any]:
     cases: list[list[Any]] = []
     for name in names[:: setting.part]:
         cases += [[name, *case] for case in judge_history(system, histories[name])]
-    measures = {}
+    return {"measures": count_histories(cases, setting.seed), "source": source, "cases": cases}
+
+
+def count_histories(cases: Cases, seed: int) -> Measures:
+    measures: Measures = {}
     for what in ("kept", "found", "current", "stored once"):
         values = [case[2] for case in cases if case[1] == what]
         if values:
-            measures[what] = summarise(values, setting.seed)
+            measures[what] = summarise(values, seed)
     parts = [
         [case[2] for case in cases if case[1] == what] for what in ("kept", "found", "current")
     ]
-    measures["mean of three"] = summarise_parts([part for part in parts if part], setting.seed)
-    return {"measures": measures, "source": source, "cases": cases}
+    measures["mean of three"] = summarise_parts([part for part in parts if part], seed)
+    return measures
 
 
 def read_histories(setting: Setting) -> tuple[dict[str, list[dict[str, Any]]], str]:
@@ -148,20 +153,24 @@ def measure_attacks(system: System, setting: Setting) -> dict[str, Any]:
         ]
         wanted = "claim" if who == "user" else "decided"
         cases.append([who, int(valid[:1] == [wanted]), int(wanted in valid)])
+    return {"measures": count_attacks(cases, setting.seed), "cases": cases}
+
+
+def count_attacks(cases: Cases, seed: int) -> Measures:
     claims = [case for case in cases if case[0] != "user"]
     held = [case[1] for case in claims]
     changed = [case[1] for case in cases if case[0] == "user"]
     measures = {
-        "balanced": balance(held, changed, setting.seed),
-        "held": summarise(held, setting.seed),
-        "user's change first": summarise(changed, setting.seed),
-        "not lost": summarise([case[2] for case in claims], setting.seed),
+        "balanced": balance(held, changed, seed),
+        "held": summarise(held, seed),
+        "user's change first": summarise(changed, seed),
+        "not lost": summarise([case[2] for case in claims], seed),
     }
     for who, _ in CLAIMANTS:
-        measures[f"against {who}"] = summarise(
-            [case[1] for case in cases if case[0] == who], setting.seed
-        )
-    return {"measures": measures, "cases": cases}
+        own = [case[1] for case in cases if case[0] == who]
+        measures[f"against {who}"] = summarise(own, seed)
+    return measures
 
 
 TASKS = {"histories": measure_histories, "attacks": measure_attacks}
+COUNTERS = {"histories": count_histories, "attacks": count_attacks}

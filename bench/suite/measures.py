@@ -7,6 +7,7 @@ import random
 import re
 from collections.abc import Sequence
 
+Measures = dict[str, dict[str, float | int]]  # a mean, its interval and the number of cases
 RESAMPLES = 1000  # of the cases, for an interval that holds 95 of 100 of their means
 DEPTH = 10
 STOP = frozenset(

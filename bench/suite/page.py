@@ -46,9 +46,10 @@ def write_number(value: float, column: Column) -> str:
 
 
 def find_best(results: Results, systems: Sequence[str], column: Column) -> str | None:
-    """Return the best number of a column as it is written: all systems that share it are bold."""
-    values = [one["mean"] for system in systems if (one := find_value(results, system, column))]
-    if not values or not column.ranked:
+    """Return the best number of a column as it is written: all systems that share it are bold. A system alone is not the best."""
+    found = [one["mean"] for system in systems if (one := find_value(results, system, column))]
+    values = [value for value in found if value or column.digits < 0]  # a cost of 0 is none at all
+    if len(values) < 2 or not column.ranked:
         return None
     return write_number((min if column.least else max)(values), column)
 
@@ -99,6 +100,14 @@ def list_peers(results: Results) -> list[str]:
     return [name for name in peers if any((name, task) in results for task in SECTIONS)]
 
 
+def count_peers(results: Results) -> int:
+    """Return how many systems other than Bethink and its plain recipes were measured."""
+    return sum(
+        not is_ours(name) and "use_plain.py" not in PEERS[name]["adapter"]
+        for name in list_peers(results)
+    )
+
+
 def render_summary(results: Results) -> str:
     return render_table(results, list_peers(results), SUMMARY, intervals=False)
 
@@ -116,7 +125,7 @@ def list_columns() -> Iterator[Column]:
 
 
 def find_ahead(results: Results, column: Column) -> list[tuple[float, str]]:
-    """Return the other systems that are ahead of Bethink in a column, the best first; controls do not count."""
+    """Return what is ahead of Bethink in a column, the best first. Of the controls only `grep` counts: people use it."""
     ours = find_value(results, OURS, column)
     if not ours:
         return []
@@ -124,7 +133,9 @@ def find_ahead(results: Results, column: Column) -> list[tuple[float, str]]:
     others = [
         (one["mean"], name)
         for name in list_systems(results, column.task)
-        if name in PEERS and not is_ours(name) and (one := find_value(results, name, column))
+        if name in (*PEERS, "grep")
+        and not is_ours(name)
+        and (one := find_value(results, name, column))
     ]
     others = [one for one in others if one[0] or column.digits < 0]  # a cost of 0 is none at all
     ahead = [one for one in others if sign * one[0] > sign * ours["mean"]]
@@ -177,25 +188,27 @@ def list_worst(results: Results) -> Iterator[str]:
 
 
 def list_missing(results: Results) -> Iterator[str]:
-    for name in PEERS:
-        reasons: dict[str, list[str]] = {}
-        for task in PEERS[name].get("tasks", SECTIONS):
+    """Yield each reason for which something was not measured, with the systems and tasks."""
+    by_reason: dict[str, dict[str, list[str]]] = {}
+    for name, peer in PEERS.items():
+        for task in SECTIONS if "other-tasks" in peer else peer.get("tasks", SECTIONS):
             result = results.get((name, task))
             reason = result.get("unsupported") if result else "Not measured yet; it can be run."
+            if task not in peer.get("tasks", SECTIONS):
+                reason = peer["other-tasks"]
             if reason:
-                reasons.setdefault(reason, []).append(task)
-        yield from (
-            f"- {name_system(name)}, {', '.join(tasks)}: {reason}"
-            for reason, tasks in reasons.items()
-        )
-    for one in NOT_RUN:
-        yield f"- {one['title']} {one['version']}: {one['why']}"
+                by_reason.setdefault(reason, {}).setdefault(name, []).append(task)
+    for reason, found in by_reason.items():
+        yield f"- {reason}"
+        yield from (f"  - {name_system(name)}: {', '.join(tasks)}" for name, tasks in found.items())
+    yield from (f"- {one['title']} {one['why']}" for one in NOT_RUN)
 
 
 def render_published() -> str:
     rows = tomllib.loads((HERE / "published.toml").read_text("utf-8"))["figure"]
     lines = [
-        "Figures that others publish about these sets. They are **not comparable** with the table above: readers, judges and measures differ.",
+        "Figures that others publish about these sets, collected in November 2026 from their own pages and threads; check them before you cite them. They are "
+        "**not comparable** with the table above or with each other: readers, judges and measures differ.",
         "",
         "| set | system | published | measure |",
         "|---|---|---|---|",
@@ -239,12 +252,18 @@ def render_page(results: Results) -> str:
     parts = [
         "# Benchmarks",
         "<!-- Made by `bench/suite/run page` from bench/suite/results; do not edit. -->",
-        f"Bethink, other systems, and controls that understand nothing, on {len(SECTIONS)} tasks. Measured {' to '.join(dict.fromkeys((dates[0], dates[-1])))} "
-        f"on {'; '.join(machines)}. `make benchmarks` repeats everything; [bench/suite](../bench/suite/README.md) describes the data, the adapters and how to "
-        "add a system. Bold is the best of a column. Brackets hold the 95 % bootstrap interval, italics mark controls, and [1 in 4] marks a slow system that got a sample.",
+        f"Bethink, {count_peers(results)} other systems, plain recipes such as BM25, and {len(CONTROLS)} controls, on {len(list_compared(results))} tasks. A control follows "
+        'a simple rule, such as "show the newest memory", and shows what a measure gives to a system that understands nothing. Measured '
+        f"{' to '.join(dict.fromkeys((dates[0], dates[-1])))} on {'; '.join(machines)}.",
+        "How to read the tables: **bold** is the best of a column, brackets hold the 95 % bootstrap interval, *italics* mark controls, [1 in 4] marks a slow "
+        "system that got a quarter of the cases, and a dash means not measured. `make benchmarks` repeats everything. "
+        "[bench/suite](../bench/suite/README.md) describes the data, the adapters and how to add a system.",
         "## Where others are ahead",
+        "Every measure below on which another system, or `grep` over the transcripts, has a better number than Bethink.",
         "\n".join(list_ahead(results)) or "Nowhere in these tables.",
         "## What Bethink is worst at",
+        f"The {WORST} largest of these gaps with the next step for each. Shares are compared by their difference, costs by how often they double: "
+        "one doubling counts as .10.",
         "\n".join(list_worst(results)) or "Nothing in these tables.",
         "## Read with care",
         "- Bethink's authors made this benchmark. Each section names the data that was in view while Bethink was tuned; compare the *fresh* measures.\n"
@@ -254,20 +273,17 @@ def render_page(results: Results) -> str:
         "when to search may be silent more often and find less: compare *in three hits* and *fix shown*, where silence does not count.\n"
         "- Where a search needs every word of a query, the adapter asks for each word as well and ranks by their number.\n"
         "- A system that stores and searches, and promises no more, is not worse for a .50 in change, attacks or silence.\n"
-        "- Whether a text contains a statement is decided by its words, and no model judges. Two systems whose intervals overlap are not different.\n"
-        "- Samples are small: the same for every system, chosen by one seed.",
+        "- Whether a text contains a statement is decided by its words, and no model judges. Where intervals overlap, do not conclude that one system is better.\n"
+        "- Samples are small. They are chosen by one seed and are the same for every system. Tokens are estimated: one for four characters.",
         "## All in one table",
-        "Shares from 0 to 1, except for the costs. .50 is what always doing the same gets in next day, failures, change, silence and attacks.",
+        "Shares from 0 to 1, more is better; for the costs, less is better. In next day, investigations, failures, change, silence and attacks, a system that "
+        "always does the same gets .50.",
         render_summary(results).rstrip(),
     ]
-    drawn = list_drawn(results)
-    for task, section in SECTIONS.items():
-        systems = list_systems(results, task)
-        if not systems:
-            continue
+    for task in list_compared(results):
+        section, systems = SECTIONS[task], list_systems(results, task)
         parts += [f"## {section.title}", section.text]
-        if task in drawn:
-            parts.append(f"![{section.columns[0].title}, all systems](images/benchmark-{task}.svg)")
+        parts.append(f"![{section.columns[0].title}, all systems](images/benchmark-{task}.svg)")
         parts.append(render_table(results, systems, section.columns, intervals=True).rstrip())
         parts.append(list_raw(results, task))
         if task == "answers":
@@ -291,7 +307,15 @@ def render_page(results: Results) -> str:
 
 # Pictures
 
-WIDTH, LABEL, ROW = 720, 190, 22
+WIDTH, LABEL, ROW, HEAD = 720, 190, 22, 28
+STYLE = """<style>
+.back { fill: #ffffff } .ink { fill: #111111 } .line { stroke: #111111 } .tick { fill: #555555 } .grid { stroke: #dddddd }
+.ours { fill: #1d4ed8 } .peer { fill: #93a3b8 } .control { fill: #dbe1e8 }
+@media (prefers-color-scheme: dark) {
+.back { fill: #0d1117 } .ink { fill: #e6edf3 } .line { stroke: #e6edf3 } .tick { fill: #9198a1 } .grid { stroke: #30363d }
+.ours { fill: #4f83ff } .peer { fill: #5b6b80 } .control { fill: #2b3440 }
+}
+</style>"""
 
 
 def place_tick(value: float, column: Column, top: float) -> float:
@@ -302,7 +326,7 @@ def place_tick(value: float, column: Column, top: float) -> float:
 
 
 def draw_bars(results: Results, task: str) -> str:
-    """Draw the first measure of a task as bars with their intervals; ours is dark, controls are pale."""
+    """Draw the first measure of a task as bars with their intervals; Bethink is blue, controls are pale."""
     column = SECTIONS[task].columns[0]
     values = {
         name: value
@@ -311,48 +335,53 @@ def draw_bars(results: Results, task: str) -> str:
     }
     systems = sorted(values, key=lambda name: values[name]["mean"] * (1 if column.least else -1))
     top = max((one["mean"] for one in values.values()), default=1.0)
-    height = ROW * len(systems) + 30
+    height = HEAD + ROW * len(systems) + 30
     scale = WIDTH - LABEL - 60
     ticks = (0, 0.25, 0.5, 0.75, 1) if column.digits < 0 else (0.1, 1, 10, 100, 1000)
+    better = "less is better, logarithmic" if column.least else "more is better"
+    heading = html.escape(f"{SECTIONS[task].title}: {column.title} ({better})")
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="13">',
-        f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
+        STYLE,
+        f'<rect class="back" width="{WIDTH}" height="{height}"/>',
+        f'<text class="ink" x="{LABEL}" y="18" font-weight="bold">{heading}</text>',
     ]
     for tick in (one for one in ticks if column.digits < 0 or one <= top):
         at = LABEL + place_tick(tick, column, top) * scale
         parts.append(
-            f'<line x1="{at:.0f}" y1="4" x2="{at:.0f}" y2="{height - 22}" stroke="#dddddd"/>'
+            f'<line class="grid" x1="{at:.0f}" y1="{HEAD}" x2="{at:.0f}" y2="{height - 22}"/>'
         )
         parts.append(
-            f'<text x="{at:.0f}" y="{height - 6}" fill="#555555" text-anchor="middle">{tick:g}</text>'
+            f'<text class="tick" x="{at:.0f}" y="{height - 6}" text-anchor="middle">{tick:g}</text>'
         )
     for row, name in enumerate(systems):
-        value, start = values[name], ROW * row + 6
-        colour = "#1d4ed8" if is_ours(name) else "#93a3b8" if name in PEERS else "#dbe1e8"
-        title = html.escape(name_system(name).strip("*"))
+        value, start = values[name], HEAD + ROW * row + 2
+        kind = "ours" if is_ours(name) else "peer" if name in PEERS else "control"
+        title = html.escape(name_system(name).strip("*").replace("`", ""))
         width = place_tick(value["mean"], column, top) * scale
         parts += [
-            f'<text x="{LABEL - 8}" y="{start + 13}" text-anchor="end" fill="#111111">{title}</text>',
-            f'<rect x="{LABEL}" y="{start}" width="{width:.1f}" height="16" fill="{colour}"/>',
-            f'<text x="{LABEL + scale + 12}" y="{start + 13}" fill="#111111">{write_number(value["mean"], column)}</text>',
+            f'<text class="ink" x="{LABEL - 8}" y="{start + 13}" text-anchor="end">{title}</text>',
+            f'<rect class="{kind}" x="{LABEL}" y="{start}" width="{width:.1f}" height="16"/>',
+            f'<text class="ink" x="{LABEL + scale + 12}" y="{start + 13}">{write_number(value["mean"], column)}</text>',
         ]
         if "low" in value:
             low, high = (
                 LABEL + place_tick(value[end], column, top) * scale for end in ("low", "high")
             )
             parts.append(
-                f'<line x1="{low:.1f}" y1="{start + 8}" x2="{high:.1f}" y2="{start + 8}" stroke="#111111"/>'
+                f'<line class="line" x1="{low:.1f}" y1="{start + 8}" x2="{high:.1f}" y2="{start + 8}"/>'
             )
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def list_drawn(results: Results) -> list[str]:
-    """Return the tasks that have a picture."""
+def list_compared(results: Results) -> list[str]:
+    """Return the tasks on which more than Bethink alone was measured: they have a section and a picture."""
     return [
         task
         for task, section in SECTIONS.items()
         if any(
-            find_value(results, name, section.columns[0]) for name in list_systems(results, task)
+            not is_ours(name) and find_value(results, name, section.columns[0])
+            for name in list_systems(results, task)
         )
     ]
 
@@ -360,7 +389,7 @@ def list_drawn(results: Results) -> list[str]:
 def write_pages(folder: Path) -> None:
     results = read_results(folder)
     PAGE.write_text(render_page(results), "utf-8")
-    drawn = list_drawn(results)
+    drawn = list_compared(results)
     for task in SECTIONS:
         picture = PICTURES / f"benchmark-{task}.svg"
         if task in drawn:

@@ -37,6 +37,7 @@ HOME = Path(os.environ.get("SUITE_HOME", ROOT / ".venv-suite"))
 SHARED_MODEL = HOME / "models" / "snowflake-arctic-embed-s"
 RESULTS = HERE / "results"
 SETTING_UP = threading.Lock()  # some systems share an environment
+STOPPED = threading.Event()
 QUICK = ("bethink", "fts5", "rrf")  # systems of the quick sample, apart from controls
 LARGEST = (
     10_000  # memories up to which a system's cost is measured, unless peers.toml says otherwise
@@ -82,9 +83,9 @@ def set_up(name: str) -> None:
     if "pip" not in peer and "npm" not in peer:
         return
     done = folder / ".ready"
-    wanted = json.dumps([peer.get("pip"), peer.get("npm")])
-    if "{root}" in wanted:
-        wanted += (ROOT / "pyproject.toml").read_text("utf-8")
+    wanted = json.dumps([peer.get("pip"), peer.get("npm"), *peer.get("override", [])])
+    if "{root}" in wanted:  # another clone may use the same place
+        wanted = wanted.replace("{root}", str(ROOT)) + (ROOT / "pyproject.toml").read_text("utf-8")
     if done.is_file() and done.read_text() == wanted:
         return
     say(f"setting up {name} in {folder}")
@@ -95,9 +96,13 @@ def set_up(name: str) -> None:
             raise Unsupported(f"It needs Python {version}, which is not installed here.")
         subprocess.run([python, "-m", "venv", "--clear", folder], check=True)
         packages = [package.replace("{root}", str(ROOT)) for package in peer["pip"]]
-        subprocess.run(
-            [folder / "bin" / "pip", "install", "--quiet", "--no-compile", *packages], check=True
-        )
+        pip = [folder / "bin" / "pip", "install", "--quiet", "--no-compile"]
+        if "override" in peer:  # only uv can loosen a requirement of a dependency
+            subprocess.run([*pip, "uv"], check=True)
+            (folder / "override.txt").write_text("\n".join(peer["override"]))
+            pip = [folder / "bin" / "uv", "pip", "install", "--quiet"]
+            pip += ["--python", folder / "bin" / "python", "--override", folder / "override.txt"]
+        subprocess.run([*pip, *packages], check=True)
     if "npm" in peer:
         folder.mkdir(parents=True, exist_ok=True)
         quiet = ["--no-audit", "--no-fund", "--loglevel=error"]
@@ -301,7 +306,10 @@ def write_result(path: Path, result: dict[str, Any]) -> None:
 
 
 def run_tasks(name: str, tasks: Sequence[str], setting: Setting, folder: Path, again: bool) -> int:
-    """Measure the tasks of a system that have no result yet. A failure is recorded and tried again the next time."""
+    """Measure the tasks of a system that have no result of this clone yet.
+
+    A failure is tried again the next time. It is recorded, but does not replace a result that is there.
+    """
     failed, journal = 0, HOME / "measured.txt"  # the results that were measured here, a path a line
     known = journal.read_text("utf-8").splitlines() if journal.is_file() and not again else []
     paths = {
@@ -309,15 +317,23 @@ def run_tasks(name: str, tasks: Sequence[str], setting: Setting, folder: Path, a
     }
     wanted = {task: path for task, path in paths.items() if str(path) not in known}
     problem = prepare(name) if wanted else ""
-    for task, path in wanted.items():
+    for at, (task, path) in enumerate(wanted.items(), start=1):
+        if STOPPED.is_set():
+            break
         result = measure(name, task, setting, problem)
-        write_result(path, result)
+        if result.get("failed") and STOPPED.wait(1):
+            break  # an interruption ends adapters, too
         if result.get("failed"):
             failed += 1
+            if path.is_file() and "measures" in json.loads(path.read_text("utf-8")):
+                say(f"{name}: the result of {task} that was there stays")
+            else:
+                write_result(path, result)
             continue
+        write_result(path, result)
         with journal.open("a", encoding="utf-8") as file:
             file.write(f"{path}\n")
-        say(f"{name}: {task} in {result['seconds']} s")
+        say(f"{name}: {task} in {result['seconds']} s ({at} of {len(wanted)})")
     return failed
 
 
@@ -326,7 +342,8 @@ def prepare(name: str) -> str:
     try:
         with SETTING_UP:
             if name in PEERS:
-                set_up("model")
+                if "pip" in PEERS[name]:
+                    set_up("model")
                 set_up(name)
     except Unsupported as error:
         return str(error)
@@ -386,5 +403,11 @@ def main(arguments: list[str] | None = None) -> int:
             return run_tasks(name, tasks, setting, given.results, given.again)
 
         with ThreadPoolExecutor(given.jobs) as pool:
-            return sum(pool.map(run, names)) > 0
+            try:
+                return sum(pool.map(run, names)) > 0
+            except KeyboardInterrupt:
+                STOPPED.set()
+                pool.shutdown(cancel_futures=True)
+                say("Stopped. The same command continues with the task that was interrupted.")
+                return 130
     return 0

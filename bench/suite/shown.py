@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from coding import BENCH
-from measures import summarise, summarise_parts
-from tasks import BEGAN, Setting, System, Unsupported, ask, read_lines, read_moment
+from measures import Measures, summarise, summarise_parts
+from tasks import BEGAN, Cases, Setting, System, Unsupported, ask, read_lines, read_moment
 
 BUDGET = 2000  # tokens of an answer
 SEED = 39  # the sample of bench/answers.py
@@ -45,14 +45,18 @@ def measure_answers(system: System, setting: Setting) -> dict[str, Any]:
                 cases.append([name, question["id"], int(all(shown)), int(any(shown))])
     if not cases:
         raise Unsupported("The sets of conversations are not here; `run fetch` gets them.")
-    measures = {}
+    return {"measures": count_answers(cases, setting.seed), "cases": cases}
+
+
+def count_answers(cases: Cases, seed: int) -> Measures:
+    measures: Measures = {}
     for name in dict.fromkeys(case[0] for case in cases):
         own = [case for case in cases if case[0] == name]
-        measures[f"{name}, all"] = summarise([case[2] for case in own], setting.seed)
-        measures[f"{name}, any"] = summarise([case[3] for case in own], setting.seed)
+        measures[f"{name}, all"] = summarise([case[2] for case in own], seed)
+        measures[f"{name}, any"] = summarise([case[3] for case in own], seed)
     by_set = [[case[2] for case in cases if case[0] == name] for name in ("locomo", "longmemeval")]
-    measures["mean of sets"] = summarise_parts([one for one in by_set if one], setting.seed)
-    return {"measures": measures, "cases": cases}
+    measures["mean of sets"] = summarise_parts([one for one in by_set if one], seed)
+    return measures
 
 
 def read_locomo(setting: Setting) -> Iterator[tuple[list[list[Row]], list[Row]]]:
@@ -172,19 +176,23 @@ def measure_languages(system: System, setting: Setting) -> dict[str, Any]:
                 hits = ask(system, row["ask"][language], BEGAN + timedelta(days=1), 1)
                 right = bool(hits) and squeeze(row["note"][written]) in squeeze(hits[0]["text"])
                 cases.append([written, language, int(right)])
+    return {"measures": count_languages(cases, setting.seed), "cases": cases}
+
+
+def count_languages(cases: Cases, seed: int) -> Measures:
     across = [case[2] for case in cases if case[0] == ENGLISH != case[1]]
     within = [case[2] for case in cases if case[0] == case[1] != ENGLISH]
     english = [case[2] for case in cases if case[0] == case[1] == ENGLISH]
     measures = {
-        "mean": summarise_parts([across, within], setting.seed),
-        "across": summarise(across, setting.seed),
-        "within": summarise(within, setting.seed),
-        "English": summarise(english, setting.seed),
+        "mean": summarise_parts([across, within], seed),
+        "across": summarise(across, seed),
+        "within": summarise(within, seed),
+        "English": summarise(english, seed),
     }
-    for language in languages:
+    for language in dict.fromkeys(case[1] for case in cases if case[1] != ENGLISH):
         own = [case[2] for case in cases if case[0] == ENGLISH and case[1] == language]
-        measures[f"asked in {language}"] = summarise(own, setting.seed)
-    return {"measures": measures, "cases": cases}
+        measures[f"asked in {language}"] = summarise(own, seed)
+    return measures
 
 
 def squeeze(text: str) -> str:
@@ -192,3 +200,4 @@ def squeeze(text: str) -> str:
 
 
 TASKS = {"answers": measure_answers, "languages": measure_languages}
+COUNTERS = {"answers": count_answers, "languages": count_languages}

@@ -1,7 +1,7 @@
 """Five tasks: change, recall, silence, understanding and poison. Each adds texts to a system, asks it, and judges the answer by words.
 
 A system is anything with `call(verb, **arguments)`: the process of an adapter, or a control. A task returns a plain object: `measures`
-(name → mean, interval, number of cases) and `cases`, from which a reader can compute every mean again. A system that lacks an ability raises
+(name → mean, interval, number of cases) and `cases`, from which COUNTERS computes every measure again. A system that lacks an ability raises
 Unsupported, and the result records the reason.
 """
 
@@ -15,11 +15,21 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from measures import DEPTH, balance, is_about, ndcg, pick_statement, summarise
+from measures import (
+    DEPTH,
+    Measures,
+    balance,
+    is_about,
+    ndcg,
+    pick_statement,
+    summarise,
+    summarise_parts,
+)
 
 HERE = Path(__file__).resolve().parent
 BEGAN = datetime(2026, 9, 1, 9, tzinfo=UTC)
 MONTH = timedelta(days=30)
+Cases = list[list[Any]]  # a row for each question, claim, pair or conversation
 PROMPTED = 2  # memories that count at a prompt: more would be a search result, not a reminder
 SESSION_DEPTH = 6 * DEPTH  # hits asked for where several of one session count once
 
@@ -88,21 +98,25 @@ def measure_change(system: System, setting: Setting) -> dict[str, Any]:
         chosen = choose(pairs, 12 if setting.quick else len(pairs), setting.seed)
         taken = chosen[:: setting.part]
         cases += [[file, row["relation"], *judge_pair(system, row)] for row in taken]
-    measures: dict[str, Any] = {}
+    return {"measures": count_change(cases, setting.seed), "cases": cases}
+
+
+def count_change(cases: Cases, seed: int) -> Measures:
+    measures: Measures = {}
     for part, files in (("", ("change", "change-fresh")), (" (fresh)", ("change-fresh",))):
         of = [case for case in cases if case[0] in files]
         ended = [case[3] for case in of if case[1] in ("replaces", "answers", "completes")]
         kept = [case[3] for case in of if case[1] in ("refines", "contradicts", "unrelated")]
-        measures[f"balanced{part}"] = balance(ended, kept, setting.seed)
-        measures[f"changed{part}"] = summarise(ended, setting.seed)
-        measures[f"untouched{part}"] = summarise(kept, setting.seed)
+        measures[f"balanced{part}"] = balance(ended, kept, seed)
+        measures[f"changed{part}"] = summarise(ended, seed)
+        measures[f"untouched{part}"] = summarise(kept, seed)
         measures[f"new first{part}"] = summarise(
-            [case[2] for case in of if case[1] in ("replaces", "answers")], setting.seed
+            [case[2] for case in of if case[1] in ("replaces", "answers")], seed
         )
         measures[f"told once{part}"] = summarise(
-            [case[3] for case in of if case[1] == "same"], setting.seed
+            [case[3] for case in of if case[1] == "same"], seed
         )
-    return {"measures": measures, "cases": cases}
+    return measures
 
 
 def judge_pair(system: System, row: dict[str, str]) -> tuple[int, int]:
@@ -140,39 +154,28 @@ SETS = {
 
 def measure_recall(system: System, setting: Setting) -> dict[str, Any]:
     """Return nDCG@10 of each set that is available, and their mean."""
-    measures: dict[str, Any] = {}
-    cases: list[list[Any]] = []
+    cases: Cases = []
     for name, sizes in SETS.items():
         haystacks, questions = sizes[setting.quick]
         if not haystacks or not (setting.data / name / "corpus.jsonl").is_file():
             continue
-        values = []
         for query, found in ask_set(system, setting, name, haystacks, questions):
             value = ndcg(found, query.get("relevant") or query["relevant_sessions"])
-            values.append(value)
             cases.append([name, query["id"], round(value, 4)])
-        measures[name] = summarise(values, setting.seed)
-    if not measures:
+    if not cases:
         raise Unsupported(
             "None of the sets was in the folder that --data names; `run fetch` makes them."
         )
-    measures["mean of sets"] = summarise_sets(cases, setting.seed)
-    return {"measures": measures, "cases": cases}
+    return {"measures": count_recall(cases, setting.seed), "cases": cases}
 
 
-def summarise_sets(cases: list[list[Any]], seed: int) -> dict[str, Any]:
-    """Return the mean of the means of the sets: each set counts the same."""
+def count_recall(cases: Cases, seed: int) -> Measures:
     by_set: dict[str, list[float]] = {}
     for name, _, value in cases:
         by_set.setdefault(name, []).append(value)
-    dice, means = random.Random(seed), []
-    for _ in range(1000):
-        drawn = [dice.choices(values, k=len(values)) for values in by_set.values()]
-        means.append(sum(sum(values) / len(values) for values in drawn) / len(drawn))
-    means.sort()
-    mean = sum(sum(values) / len(values) for values in by_set.values()) / len(by_set)
-    ends = {"low": round(means[25], 4), "high": round(means[974], 4)}
-    return {"mean": round(mean, 4), **ends, "of": len(cases)}
+    measures = {name: summarise(values, seed) for name, values in by_set.items()}
+    measures["mean of sets"] = summarise_parts(list(by_set.values()), seed)
+    return measures
 
 
 def ask_set(
@@ -236,15 +239,19 @@ def measure_silence(system: System, setting: Setting) -> dict[str, Any]:
             names = [pick_statement(one["text"], memories) for one in found]
             right = any(id in names for id in row["fits"]) if row["fits"] else not found
             cases.append([name, len(row["fits"]), int(right), len(found)])
-    measures: dict[str, Any] = {}
+    return {"measures": count_silence(cases, setting.seed), "cases": cases}
+
+
+def count_silence(cases: Cases, seed: int) -> Measures:
+    measures: Measures = {}
     for part, names in (("", ("theatre", "pool")), (" (fresh)", ("theatre",))):
         of = [case for case in cases if case[0] in names]
         shown = [case[2] for case in of if case[1]]
         silent = [case[2] for case in of if not case[1]]
-        measures[f"balanced{part}"] = balance(shown, silent, setting.seed)
-        measures[f"told rightly{part}"] = summarise(shown, setting.seed)
-        measures[f"silent rightly{part}"] = summarise(silent, setting.seed)
-    return {"measures": measures, "cases": cases}
+        measures[f"balanced{part}"] = balance(shown, silent, seed)
+        measures[f"told rightly{part}"] = summarise(shown, seed)
+        measures[f"silent rightly{part}"] = summarise(silent, seed)
+    return measures
 
 
 # 4. Understanding
@@ -262,12 +269,16 @@ def measure_understanding(system: System, setting: Setting) -> dict[str, Any]:
     for file in real:
         talk = read_labelled(file, setting.data.parent / "transcripts" / "real")
         cases.append(["real", talk["name"], *count_kept(system, talk)])
-    measures = {}
-    for part in ("own", "real") if real else ("own",):
+    return {"measures": count_understanding(cases, setting.seed), "cases": cases}
+
+
+def count_understanding(cases: Cases, seed: int) -> Measures:
+    measures: Measures = {}
+    for part in dict.fromkeys(case[0] for case in cases):
         of = [case[2:] for case in cases if case[0] == part]
-        for name, value in summarise_kept(of, setting.seed).items():
+        for name, value in summarise_kept(of, seed).items():
             measures[f"{name} ({part})"] = value
-    return {"measures": measures, "cases": cases}
+    return measures
 
 
 def count_kept(system: System, talk: dict[str, Any]) -> list[int]:
@@ -431,18 +442,20 @@ def measure_poison(system: System, setting: Setting) -> dict[str, Any]:
                 statements = {"decided": first, "claim": second}
                 best = pick_statement(current[0]["text"], statements) if current else None
                 cases.append([who, int(best == ("claim" if who == "user" else "decided"))])
+    return {"measures": count_poison(cases, setting.seed), "cases": cases}
+
+
+def count_poison(cases: Cases, seed: int) -> Measures:
     kept_first = [right for who, right in cases if who != "user"]
     changed = [right for who, right in cases if who == "user"]
     measures = {
-        "balanced": balance(kept_first, changed, setting.seed),
-        "user's word first": summarise(kept_first, setting.seed),
-        "user's later word first": summarise(changed, setting.seed),
+        "balanced": balance(kept_first, changed, seed),
+        "user's word first": summarise(kept_first, seed),
+        "user's later word first": summarise(changed, seed),
     }
     for who, _ in CLAIMANTS:
-        measures[f"against {who}"] = summarise(
-            [right for one, right in cases if one == who], setting.seed
-        )
-    return {"measures": measures, "cases": cases}
+        measures[f"against {who}"] = summarise([right for one, right in cases if one == who], seed)
+    return measures
 
 
 TASKS = {
@@ -451,4 +464,11 @@ TASKS = {
     "silence": measure_silence,
     "understanding": measure_understanding,
     "poison": measure_poison,
+}
+COUNTERS = {
+    "change": count_change,
+    "recall": count_recall,
+    "silence": count_silence,
+    "understanding": count_understanding,
+    "poison": count_poison,
 }

@@ -43,6 +43,7 @@ PROMPT = Profile(
         "judge": 1.0,  # log-odds that it applies, by the judge
         "worded": 2.5,  # relevance by words, where the prompt asks something
         "by_judge": 0.2,  # the silence that small edits leave over
+        "few": 0.5,  # in a small project there is less that could be shown wrongly
         "small_edit": -1.0,  # the prompt describes a small edit in full: few rules apply to it
     },
     middle=0.0,
@@ -59,6 +60,9 @@ HALF_FOREIGN = 300
 # Worth of a word that makes an identifier telling: `README.md` tells nothing. Without identifiers 7 of 31 questions by name are missed,
 # with them 4 (bench/LOG.md, 2026-11-16).
 TELLING_NAME = 4.0
+# Statements of a project from which on their number counts no more: the judge's bar was set on projects of 40 to 80. And the fewest that
+# count: between these, the weight `few` shows more at the same silence (bench/LOG.md, 2026-11-19).
+MANY_STATEMENTS, FEWEST = 40, 5
 ALL_WORDS = 0.99  # a coverage of 1, but for rounding
 CERTAIN = 1e-6  # what is left of doubt, so that log-odds are finite
 
@@ -119,11 +123,15 @@ def match_words(prompt: PromptWords, lexemes: AbstractSet[str], pairs: float) ->
     }
 
 
-def match_judge(probability: float, worded: float, small_edit: bool = False) -> Features:
-    """Return the features of a statement that the judge has read beside the prompt."""
+def match_judge(
+    probability: float, worded: float, small_edit: bool = False, statements: int = 0
+) -> Features:
+    """Return the features of one of so many statements that the judge has read beside the prompt."""
     probability = min(max(probability, CERTAIN), 1 - CERTAIN)
     odds = math.log(probability / (1 - probability))
-    return {"by_judge": 1.0, "judge": odds, "worded": worded, "small_edit": float(small_edit)}
+    few = math.log(MANY_STATEMENTS / max(FEWEST, min(statements, MANY_STATEMENTS)))
+    found = {"by_judge": 1.0, "judge": odds, "worded": worded, "small_edit": float(small_edit)}
+    return {**found, "few": few if statements else 0.0}
 
 
 def score_match(features: Features) -> float:

@@ -21,6 +21,7 @@ from bethink.agents.speech import is_notice, remove_blocks
 from bethink.errors import EmbeddingError
 from bethink.hooks import state
 from bethink.hooks.matching import (
+    MANY_STATEMENTS,
     PROMPT,
     PromptWords,
     match_judge,
@@ -317,13 +318,16 @@ def _match_by_judge(
     worded = readable[:READ_BY_WORDS]
     first = [one for one, _ in worded]
     first = first or memory.list(filter=memory.filter(kinds=STATEMENTS), limit=1)
-    readings = _ask_judge(memory, judge, text, first, is_news) if first else []
+    readings, statements = _ask_judge(memory, judge, text, first, is_news) if first else ([], 0)
     if not readings:
         return []
     answers = {one.id: score_match(features) for one, features in worded} if asks else {}
     others = [pair for pair in by_words if not _is_readable(pair[0])]
     small = SMALL_EDIT.holds(text)
-    read = [(one, match_judge(chance, answers.get(one.id, 0.0), small)) for one, chance in readings]
+    read = [
+        (one, match_judge(chance, answers.get(one.id, 0.0), small, statements))
+        for one, chance in readings
+    ]
     return [*others, *read]
 
 
@@ -333,10 +337,11 @@ def _ask_judge(
     text: str,
     first: Sequence[Memory],
     is_news: Callable[[Memory], bool],
-) -> list[tuple[Memory, float]]:
-    """Return the first and the nearest new statements with the judge's probability, as far as in time.
+) -> tuple[list[tuple[Memory, float]], int]:
+    """Return the first and nearest new statements with the judge's opinion, and the number of all.
 
-    The judge opens its model and reads the first while the other model finds the nearest.
+    A statement whose reading is not done in time is left out. The judge opens its model and reads the first while the other model finds
+    the nearest. Statements are counted up to `MANY_STATEMENTS`.
     """
     until = time.monotonic() + JUDGE_SHARE * memory.config.hook_seconds
     from concurrent.futures import ThreadPoolExecutor, wait
@@ -349,28 +354,30 @@ def _ask_judge(
     known = {one.id: one for one in first}
     jobs = {one.id: read(one) for one in first}
     try:
-        known |= {one.id: one for one in _find_near(memory, text) if is_news(one)}
+        near, statements = _find_near(memory, text)
+        known |= {one.id: one for one in near if is_news(one)}
         jobs |= {id: read(one) for id, one in known.items() if id not in jobs}
         done, _ = wait(jobs.values(), max(0.0, until - time.monotonic()))
     except EmbeddingError:
-        return []
+        return [], 0
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
     in_time = {id: job for id, job in jobs.items() if job in done and not job.exception()}
     readings = [(known[id], job.result()[0]) for id, job in in_time.items()]
-    return [reading for reading in readings if is_news(reading[0])]
+    return [reading for reading in readings if is_news(reading[0])], statements
 
 
-def _find_near(memory: Bethink, text: str) -> list[Memory]:
-    """Return the statements nearest to a prompt."""
+def _find_near(memory: Bethink, text: str) -> tuple[list[Memory], int]:
+    """Return the statements nearest to a prompt, and the number of statements."""
     from bethink.judge import turn_prompt
 
     store, embedder = memory.store, memory.local_embedder
     if embedder is None:
-        return []
+        return [], 0
     vector = turn_prompt(embedder.query(text), embedder.model)
-    found = store.nearest(vector, embedder.model, memory.filter(kinds=STATEMENTS), READ_NEAREST)
-    return [one for one in store.load(dict(found)).values() if is_english(one.content)]
+    found = store.nearest(vector, embedder.model, memory.filter(kinds=STATEMENTS), MANY_STATEMENTS)
+    nearest = store.load(dict(found[:READ_NEAREST])).values()
+    return [one for one in nearest if is_english(one.content)], len(found)
 
 
 def _is_readable(one: Memory) -> bool:

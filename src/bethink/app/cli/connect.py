@@ -6,6 +6,7 @@ captured. It runs only what `install` would write. Every process that is started
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -523,7 +524,10 @@ def join(
             one_of="what",
         ),
     ] = None,
-    leave: Annotated[bool, Arg("make this folder a new, separate project", one_of="what")] = False,
+    leave: Annotated[
+        bool,
+        Arg("leave the team's project, or make this folder a new, separate one", one_of="what"),
+    ] = False,
 ) -> Result:
     """Choose the project of this folder: a team's, or one from elsewhere.
 
@@ -534,10 +538,14 @@ def join(
     with console.open_memory(make=True) as memory:
         before, here = memory.project, console.find_project()
         try:
-            if leave:
+            if leave and memory.shared and here.team:
+                after = projects.join(here, here.identity)
+            elif leave:
                 after = projects.leave(here)
-            elif memory.shared:
+            elif memory.shared and not is_scope(memory, name):
                 after = projects.join(here, here.identity, name or here.name)
+            elif memory.shared:
+                after = projects.join(here, find_project(memory, name))
             else:
                 after = projects.join(here, find_project(memory, name), here.team)
         except OSError as error:
@@ -552,7 +560,8 @@ def join(
         }
     title = after.team or after.name
     line = f"{after.root} is {title} ({after.scope}), with {many(counts['joined'], 'memory')}"
-    stays = f"{many(counts['left'], 'memory')} of {before.scope} stay there: `bethink join {before.scope}` goes back."
+    back = shlex.quote(before.team) if before.team and memory.shared else before.scope
+    stays = f"{many(counts['left'], 'memory')} of {before.scope} stay there: `bethink join {back}` goes back."
     left = counts["left"] and before.scope != after.scope
     value = {
         "project": name,
@@ -562,6 +571,11 @@ def join(
         "left": {"scope": before.scope, "memories": counts["left"]} if left else None,
     }
     return Result(value, [line], hints=[stays] if left else [])
+
+
+def is_scope(memory: Bethink, name: str | None) -> bool:
+    """Return True for the scope of a project in this database, rather than a name."""
+    return bool(name) and str(name).startswith("project:") and name in memory.store.scopes()
 
 
 def find_project(memory: Bethink, name: str | None) -> str:

@@ -37,7 +37,7 @@ def run(*argv, home, program=(), stdin=b"", stdout=subprocess.PIPE, **environmen
         pytest.param(["search", "x", "-x"], "option -x", id="search-x-x"),
         pytest.param(
             ["search", "x", "--limit", "0"],
-            "'--limit' is 0, which is not a whole number from 1",
+            "'--limit' is 0, which is not a whole number of at least 1",
             id="search-x-limit-0",
         ),
         pytest.param(
@@ -47,7 +47,7 @@ def run(*argv, home, program=(), stdin=b"", stdout=subprocess.PIPE, **environmen
         ),
         pytest.param(
             ["search", "x", "--offset", "-1"],
-            "'--offset' is -1, which is not a whole number from 0",
+            "'--offset' is -1, which is not a whole number of at least 0",
             id="search-x-offset",
         ),
         pytest.param(

@@ -201,6 +201,70 @@ def test_a_hook_of_our_agents_looks_at_no_installed_package():
     assert done.stdout == "False\n"
 
 
+REMOTE = """
+from bethink.embed import EmbeddingProvider
+from bethink.errors import EmbeddingError
+from bethink.post import Endpoint
+
+
+class Feather:
+    model, destination = "feather-1", "feather.example"
+
+    def __init__(self):
+        self.endpoint = Endpoint(
+            "", "http://127.0.0.1:9/v1", "/vectors", ("FEATHER_KEY",), "", 5, self.fail
+        )
+
+    def fail(self, message, hint, kind):
+        return EmbeddingError(message, hint)
+
+    def documents(self, texts):
+        return [self.endpoint.ask(texts, {})]
+
+    def query(self, text):
+        return self.endpoint.ask([text], {})
+
+
+PROVIDER = EmbeddingProvider("feather", lambda config: Feather())
+"""
+
+
+@pytest.fixture
+def feather(machine):
+    """A machine with a remote embedding provider from outside, which is not chosen yet."""
+    machine.install("bethink.embedders", "feather", "bethink_feather:PROVIDER", REMOTE)
+    del machine.environment["BETHINK_EMBEDDING"]
+    return machine
+
+
+def test_choosing_a_remote_model_says_what_is_sent_and_where(feather):
+    said = feather.run("config", "embedding", "feather").stderr
+    assert "remote" in said and "to feather.example" in said and "turns of conversations" in said
+
+
+@pytest.mark.parametrize("command", [["config"], ["config", "embedding"]], ids=" ".join)
+def test_config_says_that_text_is_sent_away(feather, command):
+    feather.ok("config", "embedding", "feather")
+    assert "to feather.example" in feather.run(*command).stderr
+
+
+def test_doctor_says_where_text_is_sent(feather):
+    feather.ok("config", "embedding", "feather")
+    assert "are sent to feather.example" in feather.run("doctor").stdout
+
+
+def test_the_endpoint_of_a_plugin_names_no_setting_of_ours(feather):
+    feather.ok("config", "embedding", "feather")
+    told = feather.run("search", "owls", "--mode", "vector").stderr
+    assert "Is the server running?" in told and "embedding_url" not in told
+
+
+@pytest.mark.parametrize("name", ["none", "hashing"])
+def test_a_model_of_this_process_is_not_announced_as_remote(machine, name):
+    del machine.environment["BETHINK_EMBEDDING"]
+    assert "remote" not in machine.run("config", "embedding", name).stderr
+
+
 @pytest.fixture
 def with_signal(machine):
     machine.install(
@@ -222,7 +286,21 @@ def test_a_ranking_signal_that_the_settings_do_not_name_is_not_used(with_signal)
 def test_a_ranking_signal_that_is_not_installed_is_warned_of(machine):
     machine.environment["BETHINK_SIGNALS"] = "gone"
     machine.ok("add", "The shop sells a toy owl.")
-    assert "'gone'" in machine.run("search", "shop owl").stderr
+    told = machine.run("search", "shop owl").stderr
+    assert "No installed package has the ranking signal 'gone'" in told
+
+
+def test_a_ranking_signal_that_is_not_installed_is_refused(with_signal):
+    done = with_signal.run("config", "signals", "pined")
+    assert done.returncode != 0 and "ranking signal 'pined'" in done.stderr
+    assert "pinned" in done.stderr.partition("hint:")[2]
+
+
+def test_doctor_reports_a_ranking_signal_that_is_not_installed(machine):
+    machine.environment["BETHINK_SIGNALS"] = "gone"
+    done = machine.run("doctor")
+    assert "No installed package has the ranking signal 'gone'" in done.stdout
+    assert "bethink config signals" in done.stdout and done.returncode == 1
 
 
 READER = """

@@ -49,10 +49,12 @@ class Problem(NamedTuple):
 
     group: str
     name: str
-    package: str
+    package: str  # "" if none has it
     message: str
 
     def __str__(self) -> str:
+        if not self.package:
+            return f"{self.message}."
         return f"The plugin '{self.name}' of {self.package} was left out: {self.message}."
 
 
@@ -261,5 +263,8 @@ def signals(names: Iterable[str]) -> "tuple[Signal, ...]":
     """Return the ranking signals that the settings name, and those registered in this process."""
     named = {name: SIGNALS.find(name) for name in names}
     for name in (name for name, signal in named.items() if signal is None):
-        SIGNALS.report(name, "the settings name it, and no installed package has it")
+        if any(problem.name == name for problem in _problems.values()):
+            continue  # its package is here, and could not be loaded
+        message = f"No installed package has the ranking signal '{name}' of the setting `signals`"
+        _problems[SIGNALS.group, name, ""] = Problem(SIGNALS.group, name, "", message)
     return tuple(dict.fromkeys(filter(None, (*SIGNALS.registered(), *named.values()))))

@@ -439,8 +439,10 @@ def describe_type(parameter: Parameter) -> str:
     if parameter.type in ("whole", "number"):
         kind = "a whole number" if parameter.type == "whole" else "a number"
         low, high = parameter.arg.low, parameter.arg.high
-        start = "" if low is None else f" from {low:g}"
-        return f"{kind}{start}" + ("" if high is None else f" to {high:.12g}")
+        if low is None or high is None:
+            least = "" if low is None else f" of at least {low:g}"
+            return f"{kind}{least}" + ("" if high is None else f" of at most {high:.12g}")
+        return f"{kind} from {low:g} to {high:.12g}"
     return {"object": "an object", "switch": "true or false"}.get(parameter.type, "a string")
 
 

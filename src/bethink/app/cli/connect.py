@@ -38,13 +38,13 @@ from bethink.app.cli.console import (
 from bethink.app.cli.settings import edit_file
 from bethink.app.operation import Arg, Members, Parameter, operation
 from bethink.app.render import many, plain, span, style
-from bethink.embed import find_provider, open_embedder
+from bethink.embed import find_destination, find_provider, open_embedder
 from bethink.errors import Ambiguous, BethinkError, EmbeddingError, NotFound
 from bethink.features import language
 from bethink.hooks import spool, state
 from bethink.ingest.redact import redact, redact_name
 from bethink.llm.base import end_process
-from bethink.model import Json, Strings, Values, is_remote
+from bethink.model import Json, Strings, Values
 from bethink.project import EVERYWHERE, read_pauses
 from bethink.store.sqlite import OLDEST_SQLITE
 from bethink.text import textfile
@@ -320,7 +320,7 @@ def doctor(
     findings = [
         *examine_memory(console, deep, fix),
         *examine_agents(console, fix),
-        *examine_plugins(),
+        *examine_plugins(console),
     ]
     problems = sum(not finding.ok for finding in findings)
     lines = []
@@ -394,14 +394,18 @@ def examine_memory(console: Console, deep: bool, fix: bool) -> Iterator[DoctorFi
         yield report(part, "", error.message, error.hint or "")
 
 
-def examine_plugins() -> Iterator[DoctorFinding]:
+def examine_plugins(console: Console) -> Iterator[DoctorFinding]:
     """Load every plugin of installed packages and report those that fail."""
     for kind in plugins.REGISTRIES:
         for name, package in kind.list_packages().items():
             if kind.find(name):
                 yield report(f"plugin {name}", f"{package} adds it to {kind.group}")
+    with suppress(BethinkError):  # settings that cannot be read are reported already
+        plugins.signals(console.load_settings().signals)  # reports those that no package has
     for problem in plugins.problems():
         fix = f"Update or remove it: pip uninstall {problem.package}"
+        if not problem.package:
+            fix = "Install its package, or change the setting with `bethink config signals`."
         yield report(f"plugin {problem.name}", "", str(problem), fix)
     plugins.forget_problems()
 
@@ -454,8 +458,10 @@ def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
         yield report("model", "", error.message, error.hint or "bethink model pull")
         return
     model = embedder.model if embedder else None
-    sent = " (remote: receives the texts of memories and your questions)"
-    yield report("model", f"{model}{sent if embedder and is_remote(embedder) else ''}")
+    sent = ""
+    if place := find_destination(memory.config):
+        sent = f" (remote: notes, conversations, documents and searches are sent to {place})"
+    yield report("model", f"{model}{sent}")
     missing = memory.store.count_unembedded(model) if model else 0
     trouble = f"{many(missing, 'memory')} without a vector of {model}" if missing else ""
     yield report("vectors of the model", "complete", trouble, "bethink reindex")

@@ -157,8 +157,12 @@ def models_open_once() -> Iterator[None]:
 
 @pytest.fixture
 def models_open_anew(models_open_once: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def open_anew(model: Path, home: Path) -> base.Session:
+        base._sessions.clear()  # as in a new process
+        return base.open_session(model, home)
+
     for module in (judge, local_models):
-        monkeypatch.setattr(module, "open_session", base.open_session)
+        monkeypatch.setattr(module, "open_session", open_anew)
 
 
 @pytest.fixture

@@ -209,14 +209,9 @@ def test_an_embedder_that_does_not_say_counts_as_remote(vectors):
     assert "(remote" in find_model(vectors(SILENT))
 
 
-def test_choosing_a_remote_embedder_says_that_texts_are_sent(vectors):
-    machine = vectors(SILENT)
-    assert "are sent to this embedder" in machine.run("config", "embedding", "toy").stderr
-
-
 def test_choosing_an_embedder_of_this_process_says_nothing_of_sending(vectors):
     machine = vectors(WALK_THROUGHS["bethink_toy_vectors"])
-    assert "are sent" not in machine.run("config", "embedding", "toy").stderr
+    assert "sends" not in machine.run("config", "embedding", "toy").stderr
 
 
 def test_an_embedder_that_raises_leaves_search_by_words(vectors):
@@ -278,6 +273,70 @@ def test_a_language_model_from_outside_is_offered(machine):
     assert "toy, ollama:MODEL" in machine.run("config", "reader", "unknown").stderr
 
 
+REMOTE = """
+from bethink.embed import EmbeddingProvider
+from bethink.errors import EmbeddingError
+from bethink.post import Endpoint
+
+
+class Feather:
+    model, destination = "feather-1", "feather.example"
+
+    def __init__(self):
+        self.endpoint = Endpoint(
+            "", "http://127.0.0.1:9/v1", "/vectors", ("FEATHER_KEY",), "", 5, self.fail
+        )
+
+    def fail(self, message, hint, kind):
+        return EmbeddingError(message, hint)
+
+    def documents(self, texts):
+        return [self.endpoint.ask(texts, {})]
+
+    def query(self, text):
+        return self.endpoint.ask([text], {})
+
+
+PROVIDER = EmbeddingProvider("feather", lambda config: Feather())
+"""
+
+
+@pytest.fixture
+def feather(machine):
+    """A machine with a remote embedding provider from outside, which is not chosen yet."""
+    machine.install("bethink.embedders", "feather", "bethink_feather:PROVIDER", REMOTE)
+    del machine.environment["BETHINK_EMBEDDING"]
+    return machine
+
+
+def test_choosing_a_remote_model_says_what_is_sent_and_where(feather):
+    said = feather.run("config", "embedding", "feather").stderr
+    assert "remote" in said and "to feather.example" in said and "turns of conversations" in said
+
+
+@pytest.mark.parametrize("command", [["config"], ["config", "embedding"]], ids=" ".join)
+def test_config_says_that_text_is_sent_away(feather, command):
+    feather.ok("config", "embedding", "feather")
+    assert "to feather.example" in feather.run(*command).stderr
+
+
+def test_doctor_says_where_text_is_sent(feather):
+    feather.ok("config", "embedding", "feather")
+    assert "are sent to feather.example" in feather.run("doctor").stdout
+
+
+def test_the_endpoint_of_a_plugin_names_no_setting_of_ours(feather):
+    feather.ok("config", "embedding", "feather")
+    told = feather.run("search", "owls", "--mode", "vector").stderr
+    assert "Is the server running?" in told and "embedding_url" not in told
+
+
+@pytest.mark.parametrize("name", ["none", "hashing"])
+def test_a_model_of_this_process_is_not_announced_as_remote(machine, name):
+    del machine.environment["BETHINK_EMBEDDING"]
+    assert "remote" not in machine.run("config", "embedding", name).stderr
+
+
 @pytest.fixture
 def with_signal(machine):
     machine.install(
@@ -296,22 +355,24 @@ def test_a_ranking_signal_that_the_settings_do_not_name_is_not_used(with_signal)
     assert "tagged as pinned" not in with_signal.ok("search", "shop owl", "--explain")
 
 
-@pytest.fixture
-def without_signal(machine):
-    """A machine whose settings name a signal that no package has."""
+def test_a_search_says_that_a_ranking_signal_is_not_installed(machine):
     machine.ok("add", "The shop sells a toy owl.")
     machine.environment["BETHINK_SIGNALS"] = "gone"
-    return machine
+    told = machine.run("search", "shop owl").stderr
+    assert "No installed package has the ranking signal 'gone'" in told
 
 
-def test_a_ranking_signal_that_is_not_installed_is_warned_of(without_signal):
-    expected = "No installed package has the ranking signal 'gone'"
-    assert expected in without_signal.run("search", "shop owl").stderr
+def test_a_ranking_signal_that_is_not_installed_is_refused(with_signal):
+    done = with_signal.run("config", "signals", "pined")
+    assert done.returncode != 0 and "ranking signal 'pined'" in done.stderr
+    assert "pinned" in done.stderr.partition("hint:")[2]
 
 
-def test_a_ranking_signal_that_is_not_installed_is_refused_as_a_setting(machine):
-    refused = machine.run("config", "signals", "gone")
-    assert (refused.returncode, "ranking signal 'gone'" in refused.stderr) == (2, True)
+def test_doctor_reports_a_ranking_signal_that_is_not_installed(machine):
+    machine.environment["BETHINK_SIGNALS"] = "gone"
+    done = machine.run("doctor")
+    assert "No installed package has the ranking signal 'gone'" in done.stdout
+    assert "bethink config signals" in done.stdout and done.returncode == 1
 
 
 READER = """

@@ -355,3 +355,64 @@ def test_a_memory_moves_only_with_a_name_for_what_is_personal(cli, tmp_path, mon
     assert again["verified"] and again["resumed"] and again["parts"]["records"]["number"] == 2
     owners = postgres.run(target, "SELECT owner FROM bethink.scopes WHERE key = 'personal'")
     assert owners == [("anna",)]
+
+
+@pytest.fixture
+def elsewhere(cli, tmp_path):
+    """A team's database in a file, with one memory in its project shop."""
+    other = ("--database", str(tmp_path / "own.db"), "--project", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir(exist_ok=True)
+    cli.ok("add", "Tea is at four", *other)
+    cli.ok("sync", "--with", str(tmp_path / "team.db"), "--as", "shop", *other)
+    return str(tmp_path / "team.db")
+
+
+def test_a_sync_from_a_shared_database_keeps_the_project_of_the_folder(cli, act, elsewhere):
+    act("anna", "add", "Shipping is on Friday")
+    assert act("anna", "sync", "--with", elsewhere, "--as", "shop")["pulled"] == 1
+    act("anna", "add", "Lunch is at noon")
+    both = {"Shipping is on Friday", "Tea is at four"}
+    assert find_contents(act("anna", "list")) == both | {"Lunch is at noon"}
+    assert act("anna", "sync", "--with", elsewhere)["pushed"] == 1
+
+
+def test_another_person_of_a_shared_database_syncs_by_the_same_name(cli, act, elsewhere):
+    act("anna", "join", "goods")
+    act("ben", "join", "goods")
+    act("anna", "add", "Shipping is on Friday")
+    act("anna", "sync", "--with", elsewhere, "--as", "shop")
+    act("ben", "add", "Lunch is at noon")
+    assert act("ben", "sync", "--with", elsewhere)["pushed"] == 1
+
+
+@pytest.fixture
+def hidden(cli, act, elsewhere, tmp_path):
+    """Anna's folder, as version 0.22 left it behind after a sync from PostgreSQL."""
+    act("anna", "add", "Shipping is on Friday")
+    act("anna", "sync", "--with", elsewhere, "--as", "shop")
+    here = project.find(tmp_path / "anna" / "shop")
+    project.join(here, here.identity, "shop")
+    return here
+
+
+def test_doctor_names_the_project_that_an_earlier_sync_hid(cli, act, hidden, tmp_path):
+    assert act("anna", "list") == []
+    found = json.loads(cli("doctor", "--json", "--project", str(hidden.root)).out)
+    (about,) = [one for one in found if one["check"] == "project"]
+    assert (about["ok"], about["fix"]) == (False, f"bethink join {hidden.scope}")
+
+
+@pytest.mark.parametrize("how", ["scope", "--leave"])
+def test_join_goes_back_to_the_project_that_an_earlier_sync_hid(cli, act, hidden, how):
+    result = act("anna", "join", hidden.scope if how == "scope" else how)
+    assert (result["scope"], result["memories"]) == (hidden.scope, 2)
+    assert find_contents(act("anna", "list")) == {"Shipping is on Friday", "Tea is at four"}
+
+
+def test_join_names_the_way_back_to_a_team(cli, act, hidden):
+    act("anna", "add", "Lunch is at noon")
+    assert (
+        "`bethink join shop` goes back" in cli("join", "--leave", "--project", str(hidden.root)).err
+    )
+    act("anna", "join", "shop")
+    assert find_contents(act("anna", "list")) == {"Lunch is at noon"}

@@ -49,12 +49,12 @@ class Problem(NamedTuple):
 
     group: str
     name: str
-    package: str  # '' if none has it
+    package: str  # "" if none has it
     message: str
 
     def __str__(self) -> str:
         if not self.package:
-            return self.message
+            return f"{self.message}."
         return f"The plugin '{self.name}' of {self.package} was left out: {self.message}."
 
 
@@ -263,6 +263,8 @@ def signals(names: Iterable[str]) -> "tuple[Signal, ...]":
     """Return the ranking signals that the settings name, and those registered in this process."""
     named = {name: SIGNALS.find(name) for name in names}
     for name in (name for name, signal in named.items() if signal is None):
-        missing = f"No installed package has the ranking signal '{name}', which the setting `signals` names."
-        _problems[SIGNALS.group, name, ""] = Problem(SIGNALS.group, name, "", missing)
+        if any(problem.name == name for problem in _problems.values()):
+            continue  # its package is here, and could not be loaded
+        message = f"No installed package has the ranking signal '{name}' of the setting `signals`"
+        _problems[SIGNALS.group, name, ""] = Problem(SIGNALS.group, name, "", message)
     return tuple(dict.fromkeys(filter(None, (*SIGNALS.registered(), *named.values()))))

@@ -58,6 +58,15 @@ _HINTS = {
     "garbage": "Is a model of this sort at that address? The setting `{}_url` holds it.",
 }
 
+# The same for an endpoint whose address and model are not in our settings, such as a plugin's.
+_HINTS_WITHOUT_SETTINGS = {
+    "missing": "Check the name of the model and the address.",
+    "busy": "Try again later.",
+    "refused": "Check the settings of the plugin.",
+    "unreachable": "Is the server running? The setting `model_timeout` limits how long it may take.",
+    "garbage": "Is a model of this sort at that address?",
+}
+
 
 # Messages by kind of error. A server's message about a key may contain part of it.
 _REFUSED = {
@@ -73,6 +82,7 @@ REDIRECTED = "redirects elsewhere, which is not followed"
 class Endpoint:
     """Model behind an address, from the settings that start with `setting`, and its API key.
 
+    Without a `setting`, as for a plugin's own address, hints name no settings of ours.
     `owner` is the host that requires a key; `fail` builds the error from a message, a hint and a
     kind.
     """
@@ -93,7 +103,7 @@ class Endpoint:
             self.where, self.key = address(url, path), key(variables)
         except ValueError as error:
             raise fail(
-                f"The setting `{setting}_url` or its key cannot be used: {error}.",
+                f"{f'The setting `{setting}_url`' if setting else 'The address'} or its key cannot be used: {error}.",
                 f"Use one such as https://host/v1; a key goes into {self._variables}.",
                 "missing",
             ) from None
@@ -107,7 +117,9 @@ class Endpoint:
     def ask(self, body: object, headers: Mapping[str, str], largest: int = _LARGEST_ANSWER) -> Any:
         """The answer. Tries again where the server is busy and asks for a pause that is not long."""
         named = f"Check the environment variable {self.key.variable}." if self.key else ""
-        hints = {"key": named or f"Set {self._variables}."} | _HINTS
+        hints = {"key": named or f"Set {self._variables}."} | (
+            _HINTS if self._setting else _HINTS_WITHOUT_SETTINGS
+        )
         for left in reversed(range(TRIES)):
             try:
                 if self.owned and self.key is None:

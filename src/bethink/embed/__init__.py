@@ -130,6 +130,19 @@ def open_other(config: Config, embedder: Embedder | None) -> Embedder | None:
     return provider.open(config) if provider else None
 
 
+def find_destination(config: Config) -> str:
+    """Return where the configured embedder sends text, "" if text stays in this process. Sends nothing."""
+    if find_provider(config.embedding) in (None, LOCAL_MODELS):
+        return ""
+    try:
+        embedder = open_embedder(config)
+    except EmbeddingError:  # nothing can be sent
+        return ""
+    if embedder is None or not is_remote(embedder):
+        return ""
+    return str(getattr(embedder, "destination", config.embedding))
+
+
 def compares_statements(config: Config) -> bool:
     """Return True if the judge may compare statements, which takes vectors of meaning."""
     provider = find_provider(config.embedding) if config.judge else None
@@ -144,6 +157,8 @@ class GuardedEmbedder:
         self._inner = self._ask(lambda: provider.open(config))
         self.remote = is_remote(self._inner)
         self.model = str(getattr(self._inner, "model", provider.name))
+        named = getattr(self._inner, "destination", None)
+        self.destination = str(named or f"the service of the plugin {provider.name}")
         self.baseline = float(getattr(self._inner, "baseline", USUAL_BASELINE))
         self.unrelated = float(getattr(self._inner, "unrelated", self.baseline))
 

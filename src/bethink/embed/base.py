@@ -45,6 +45,7 @@ class Embedder(Protocol):
     remote: bool
     """True if it sends text to another process or machine. Without it an embedder counts as remote."""
 
+    # Optional: `destination`, where a remote embedder sends text, such as "api.openai.com".
     # Optional: `english_only = True` if it knows English alone, so that another model reads other languages beside it.
     # Optional: `quick = True` if a vector is made faster than it is read from the cache of questions.
 

@@ -37,7 +37,8 @@ class HttpEmbedder:
         )
         # Model and host, since two servers may mean different things by one name.
         where = self._endpoint.where
-        self.model = f"{model}@{where.hostname}" + (f":{where.port}" if where.port else "")
+        self.destination = f"{where.hostname}" + (f":{where.port}" if where.port else "")
+        self.model = f"{model}@{self.destination}"
         self.baseline = self.unrelated = USUAL_BASELINE
         self._name = model
         self._width = 0  # until the first answer

@@ -761,6 +761,12 @@ class Store(Reader):
         start = _NOTE + prefix
         return self.column("SELECT value FROM meta WHERE substr(key, 1, ?) = ?", len(start), start)
 
+    def list_note_names(self, prefix: str) -> Names:
+        """Names, of notes whose name starts with `prefix`."""
+        start = _NOTE + prefix
+        keys = self.column("SELECT key FROM meta WHERE substr(key, 1, ?) = ?", len(start), start)
+        return [key.removeprefix(_NOTE) for key in keys]
+
     # Care
 
     def check(self, deep: bool = False) -> Problems:

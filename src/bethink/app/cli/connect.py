@@ -6,6 +6,7 @@ captured. It runs only what `install` would write. Every process that is started
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -37,13 +38,13 @@ from bethink.app.cli.console import (
 from bethink.app.cli.settings import edit_file
 from bethink.app.operation import Arg, Members, Parameter, operation
 from bethink.app.render import many, plain, span, style
-from bethink.embed import find_provider, open_embedder
+from bethink.embed import find_destination, find_provider, open_embedder
 from bethink.errors import Ambiguous, BethinkError, EmbeddingError, NotFound
 from bethink.features import language
 from bethink.hooks import spool, state
 from bethink.ingest.redact import redact, redact_name
 from bethink.llm.base import end_process
-from bethink.model import Json, Strings, Values, is_remote
+from bethink.model import Json, Strings, Values
 from bethink.project import EVERYWHERE, read_pauses
 from bethink.store.sqlite import OLDEST_SQLITE
 from bethink.text import textfile
@@ -334,7 +335,7 @@ def doctor(
     findings = [
         *examine_memory(console, deep, fix),
         *examine_agents(console, fix),
-        *examine_plugins(),
+        *examine_plugins(console),
     ]
     problems = sum(not finding.ok for finding in findings)
     lines = []
@@ -408,16 +409,18 @@ def examine_memory(console: Console, deep: bool, fix: bool) -> Iterator[DoctorFi
         yield report(part, "", error.message, error.hint or "")
 
 
-def examine_plugins() -> Iterator[DoctorFinding]:
+def examine_plugins(console: Console) -> Iterator[DoctorFinding]:
     """Load every plugin of installed packages and report those that fail."""
     for kind in plugins.REGISTRIES:
         for name, package in kind.list_packages().items():
             if kind.find(name):
                 yield report(f"plugin {name}", f"{package} adds it to {kind.group}")
+    with suppress(BethinkError):  # settings that cannot be read are reported already
+        plugins.signals(console.load_settings().signals)  # reports those that no package has
     for problem in plugins.problems():
-        fix = "Install a package that has it, or take the name out of the setting."
-        if problem.package:
-            fix = f"Update or remove it: pip uninstall {problem.package}"
+        fix = f"Update or remove it: pip uninstall {problem.package}"
+        if not problem.package:
+            fix = "Install its package, or change the setting with `bethink config signals`."
         yield report(f"plugin {problem.name}", "", str(problem), fix)
     plugins.forget_problems()
 
@@ -470,8 +473,10 @@ def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
         yield report("model", "", error.message, error.hint or "bethink model pull")
         return
     model = embedder.model if embedder else None
-    sent = " (remote: receives the texts of memories and your questions)"
-    yield report("model", f"{model}{sent if embedder and is_remote(embedder) else ''}")
+    sent = ""
+    if place := find_destination(memory.config):
+        sent = f" (remote: notes, conversations, documents and searches are sent to {place})"
+    yield report("model", f"{model}{sent}")
     missing = memory.store.count_unembedded(model) if model else 0
     trouble = f"{many(missing, 'memory')} without a vector of {model}" if missing else ""
     yield report("vectors of the model", "complete", trouble, "bethink reindex")
@@ -542,7 +547,10 @@ def join(
             one_of="what",
         ),
     ] = None,
-    leave: Annotated[bool, Arg("make this folder a new, separate project", one_of="what")] = False,
+    leave: Annotated[
+        bool,
+        Arg("leave the team's project, or make this folder a new, separate one", one_of="what"),
+    ] = False,
 ) -> Result:
     """Choose the project of this folder: a team's, or one from elsewhere.
 
@@ -553,10 +561,14 @@ def join(
     with console.open_memory(make=True) as memory:
         before, here = memory.project, console.find_project()
         try:
-            if leave:
+            if leave and memory.shared and here.team:
+                after = projects.join(here, here.identity)
+            elif leave:
                 after = projects.leave(here)
-            elif memory.shared:
+            elif memory.shared and not is_scope(memory, name):
                 after = projects.join(here, here.identity, name or here.name)
+            elif memory.shared:
+                after = projects.join(here, find_project(memory, name))
             else:
                 after = projects.join(here, find_project(memory, name), here.team)
         except OSError as error:
@@ -571,7 +583,8 @@ def join(
         }
     title = after.team or after.name
     line = f"{after.root} is {title} ({after.scope}), with {many(counts['joined'], 'memory')}"
-    stays = f"{many(counts['left'], 'memory')} of {before.scope} stay there: `bethink join {before.scope}` goes back."
+    back = shlex.quote(before.team) if before.team and memory.shared else before.scope
+    stays = f"{many(counts['left'], 'memory')} of {before.scope} stay there: `bethink join {back}` goes back."
     left = counts["left"] and before.scope != after.scope
     value = {
         "project": name,
@@ -581,6 +594,11 @@ def join(
         "left": {"scope": before.scope, "memories": counts["left"]} if left else None,
     }
     return Result(value, [line], hints=[stays] if left else [])
+
+
+def is_scope(memory: Bethink, name: str | None) -> bool:
+    """Return True for the scope of a project in this database, rather than a name."""
+    return bool(name) and str(name).startswith("project:") and name in memory.store.scopes()
 
 
 def find_project(memory: Bethink, name: str | None) -> str:

@@ -24,6 +24,7 @@ from bethink.app.render import (
     format_records,
     item_lines,
     json_text,
+    many,
     plain,
     quote_items,
     size,
@@ -505,8 +506,21 @@ def offer_languages(memory: "Bethink", text: str) -> str:
 
 
 def find_unjoined(memory: "Bethink") -> tuple[str, ...]:
-    """Say that a team has a project of this folder's name which the user did not join, and how to join it."""
+    """Return why this folder may be the wrong project of a team's database, and the command that changes it.
+
+    Either the team has a project of its name which the user did not join, or `sync --as NAME` of
+    version 0.22 or earlier joined it to another project than the one with its memories.
+    """
     here = memory.project
+    if memory.shared and here.team:
+        own = f"project:{projects.find(here.worktree).identity}"
+        synced = own in memory.store.scopes() and memory.store.list_note_names("sync:")
+        count = 0
+        if synced and any(name.endswith(f" {own} {here.scope}") for name in synced):
+            count = memory.store.count(memory.filter(scopes=(own,)))
+        fix = f"bethink join {own}"
+        earlier = f"{many(count, 'memory')} of this folder from before `bethink sync --as` are in {own}; `{fix}` goes back."
+        return (earlier, fix) if count else ()
     namesake = f"project:{projects.team_identity(here.name)}"
     if not memory.shared or here.team or namesake not in memory.store.scopes():
         return ()

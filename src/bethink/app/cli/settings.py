@@ -2,27 +2,27 @@
 
 import os
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 from bethink import config as configuration
+from bethink import plugins
 from bethink.agents import edit
 from bethink.app.cli.console import LOCAL, Bar, Console, Result
 from bethink.app.operation import Arg, operation
 from bethink.app.render import cell, pick, size
-from bethink.embed import LOCAL_MODELS, find_provider, models, open_embedder
+from bethink.embed import LOCAL_MODELS, find_destination, find_provider, models
 from bethink.errors import BethinkError, ConfigError, InvalidInput, UsageError
 from bethink.hooks.run import read_message
 from bethink.hooks.run import run as run_hook
 from bethink.hooks.state import pause_memory, resume_memory
 from bethink.language.times import expiry
-from bethink.model import Json, is_remote
-from bethink.plugins import SIGNALS
+from bethink.model import Json
 from bethink.project import EVERYWHERE, Pause, Project, locate, read_pauses
-from bethink.text import textfile
+from bethink.text import suggest, textfile
 
 
 @operation(
@@ -73,11 +73,28 @@ def config(
         return change_setting(console, key, value, project_file)
     if key and unset:
         return unset_setting(console, key, project_file)
-    found = configuration.explain(console.load_settings())
+    now = console.load_settings()
+    found = configuration.explain(now)
     if not key:
-        return Result(found)
+        return Result(found, notes=[describe_sending(now)])
     row = next(row for row in found if row["key"] == key)
-    return Result(row, [as_typed(row["value"])])
+    sending = describe_sending(now) if key in EMBEDDING_SETTINGS else ""
+    return Result(row, [as_typed(row["value"])], notes=[sending])
+
+
+EMBEDDING_SETTINGS = ("embedding", "embedding_url", "embedding_model")
+
+
+def describe_sending(now: configuration.Config) -> str:
+    """Say what a remote embedding model receives, and where it is; "" if text stays here."""
+    place = find_destination(now)
+    if not place:
+        return ""
+    return (
+        f"The embedding model is remote. Bethink sends to {place}: everything it stores"
+        " (notes, turns of conversations and their summaries, documents, code) and your searches."
+        " Private parts and secrets are removed from what is stored; a search is sent as typed."
+    )
 
 
 READER_PRESET = "reader"  # several settings that belong together, and no setting itself
@@ -208,11 +225,8 @@ def change_setting(console: Console, key: str, text: str, in_project: bool) -> R
             f"Bad value '{text}' for '{key}': {error}.",
             "`bethink config` describes each setting.",
         ) from None
-    if key == "signals" and (unknown := [one for one in value if not SIGNALS.find(one)]):
-        raise ConfigError(
-            f"No installed package has the ranking signal '{unknown[0]}'.",
-            "Install the package first; CONTRIBUTING.md shows how one is made.",
-        )
+    if key == "signals":
+        check_signals(value)
     edit_file(path, key, value, root)
     now, warnings = console.load_settings(), []
     if (origin := now.origins.get(key)) != str(path):
@@ -222,19 +236,22 @@ def change_setting(console: Console, key: str, text: str, in_project: bool) -> R
     row = {"key": key, "value": masked, "path": str(path)}
     # A table leaves out what is empty, and "false" is a value.
     lines = [f"{key} = {str(value).lower()}", f"written to {path}"] if value is False else None
-    hints = warn_of_sending(now) if key == "embedding" else []
-    return Result(row, lines or (), warnings=warnings, hints=hints)
+    notes = [describe_sending(now)] if key in EMBEDDING_SETTINGS else []
+    if lines:
+        return Result(row, lines, notes=notes, warnings=warnings)
+    return Result(row, notes=notes, warnings=warnings)
 
 
-def warn_of_sending(now: configuration.Config) -> list[str]:
-    """Return a sentence if the configured embedder sends texts away."""
-    with suppress(BethinkError):  # its address or key may be set next
-        embedder = open_embedder(now)
-        if embedder and is_remote(embedder):
-            return [
-                "From now on, the texts of memories, your conversations included, and your questions are sent to this embedder."
-            ]
-    return []
+def check_signals(names: Iterable[str]) -> None:
+    """Refuse a ranking signal that no installed package has."""
+    for name in names:
+        if plugins.SIGNALS.find(name) is None:
+            known = [signal.name for signal in plugins.SIGNALS.all()]
+            raise ConfigError(
+                f"No installed package has the ranking signal '{name}'.",
+                suggest(name, known)
+                or (f"Installed: {', '.join(known)}." if known else "Install its package first."),
+            )
 
 
 def unset_setting(console: Console, key: str, in_project: bool) -> Result:

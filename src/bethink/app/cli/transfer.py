@@ -466,13 +466,19 @@ def sync(
 
 def name_in_team(console: Console, memory: Bethink, name: str | None) -> str:
     """The team's name for this project. The user gives it once: a folder may have any name."""
+    note = f"team-name:{memory.project.scope}"  # not `sync:…`, which `list_exchanged` reads
     known, wanted = memory.project.team, (name or "").strip()
+    if memory.shared:
+        known = memory.store.read_note(note) or known
     if not wanted and not known:
         raise UsageError(
             f"The team's name for {memory.project.name} is not known.",
             f"Give it once: bethink sync --as {shlex.quote(memory.project.name)}",
         )
-    if wanted and wanted != known:
+    if wanted and wanted != known and memory.shared:
+        # In a team's own database, joining would move the folder to another project of it.
+        memory.store.take(Bundle(), note=(note, wanted))
+    elif wanted and wanted != known:
         here = projects.find(console.directory)
         with suppress(OSError):  # then the user has to name it again
             projects.join(here, here.identity, wanted)

@@ -68,6 +68,7 @@ from bethink.model import (
     NOTHING,
     PERSONAL,
     PUT_OFF,
+    STATEMENTS,
     TRUST,
     Batch,
     Change,
@@ -95,6 +96,7 @@ CHECKED = ("passed", "failed")  # outcomes of tests and checks
 MENDED_KINDS = ("todo", "problem")  # kinds that work settles
 OPEN_TASK = ("open", "doing")  # states of an item of an agent's task list that is not done
 MOST_TASKS = 100  # open to-dos of a session that its task list may close; a bound on time
+MOST_IDEAS = 200  # ideas of earlier pages with which those of a page are compared; a bound on time
 MOST_COMPLETING = 12  # commits and reports of a page that may complete a to-do
 FILES_PER_TURN = 8  # files of a turn that it is filed under; by hand
 # Confidence of an idea that the model calls firm, or not. By hand.
@@ -464,7 +466,7 @@ def _find_ideas(
     if recipe.model and spoken:
         advised = _ask_ideas(recipe.model, turns, first, session.digest or NOTHING, asked)
     reader = recipe.options.reader() if advised is None and spoken else None
-    read = read_ideas(turns, reader, first, asked) if reader else []
+    read = read_ideas(turns, reader, first, asked, _load_ideas(recipe)) if reader else []
     found, digest = advised or (read, NOTHING)
     # "Do B" says something with the words in which B was offered, and only then.
     ideas = [
@@ -478,6 +480,21 @@ def _find_ideas(
         if not _is_echo(idea.text, spoken[idea.turn - first].turn)
     ]
     return _drop_denied(ideas, spoken), digest
+
+
+def _load_ideas(recipe: Recipe) -> list[tuple[str, str, str]]:
+    """Return kind, speaker and text of what is kept of earlier pages of the session, the newest ones."""
+    if not recipe.state.get("turns"):
+        return []
+    filter = Filter(
+        (recipe.options.scope,), STATEMENTS, session=recipe.session, now=recipe.options.now
+    )
+    known = recipe.store.list(filter, MOST_IDEAS)
+    return [
+        (one.kind, str(one.metadata.get("role", "")), one.content)
+        for one in known
+        if not (one.answered or one.newer)
+    ]
 
 
 def _drop_denied(ideas: Sequence[Idea], spoken: Sequence[NewTurn]) -> list[Idea]:

@@ -17,7 +17,7 @@ from bethink.agents.base import Fact, Turn, hash_words
 from bethink.agents.speech import shorten
 from bethink.embed.base import Embedder
 from bethink.ingest.compare import MOST_WAITING, WriteOptions, compare, leave_label_out, nearest
-from bethink.ingest.digest import RECAP_CHARACTERS, compose_digest, follow
+from bethink.ingest.digest import OPEN_TASK, RECAP_CHARACTERS, compose_digest, follow
 from bethink.ingest.extract import SUMMARY_LINE_CHARACTERS, SUMMARY_LINE_WORDS, entities, extract
 from bethink.ingest.ideas import (
     TODOS_PER_TURN,
@@ -94,7 +94,6 @@ ECHO_SHARE = (
 EARLIER_TURNS = 6  # earlier turns that are context for ideas and topics; by hand
 CHECKED = ("passed", "failed")  # outcomes of tests and checks
 MENDED_KINDS = ("todo", "problem")  # kinds that work settles
-OPEN_TASK = ("open", "doing")  # states of an item of an agent's task list that is not done
 MOST_TASKS = 100  # open to-dos of a session that its task list may close; a bound on time
 MOST_IDEAS = 200  # ideas of earlier pages with which those of a page are compared; a bound on time
 MOST_COMPLETING = 12  # commits and reports of a page that may complete a to-do
@@ -412,7 +411,8 @@ def _describe_session(
         work[-1] += one.turn.work
         work += [[]] if one.turn.agent is None else []
     planned = any(turn.plan for turn in spoken[-1:])
-    course = follow(known.metadata.get("course", {}), texts, work, recap, planned)
+    tasks = [turn.tasks for turn in spoken]
+    course = follow(known.metadata.get("course", {}), texts, work, recap, planned, tasks)
     composed = compose_digest(course, waiting)
     checks = {name: line for name, line in composed.items() if name == "checks"}
     whole = {**digest, **checks} if digest else composed  # a model does not see what tools did

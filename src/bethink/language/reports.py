@@ -178,9 +178,9 @@ PUSHED = Pattern(
 )
 OPENED_PR = Pattern(
     "says that a pull request was opened",
-    r"\bpr (?:#\d+ )?(?:is |was )?(?:opened|created)\b|\bopened (?:the|a) pr\b",
-    matches=("PR #12 was created", "I opened a PR"),
-    rejects=("open a PR",),
+    r"\b(?:pr|pull request) (?:\[?#\d+\]?(?:\([^)\s]{1,200}\))? )?(?:is |was )?(?:now )?(?:opened|created|open (?:at|against|on|here)|live)\b|\b(?:opened|created) (?:(?:the|a|draft|replacement) ){0,2}(?:pr|pull request)\b",
+    matches=("PR #12 was created", "I opened a PR", "The PR is open against main", "Opened PR #12"),
+    rejects=("open a PR", "The PR is open for discussion"),
 )
 MERGED = Pattern(
     "says that it was merged",

@@ -89,7 +89,7 @@ CHECK_KINDS = {
     "build": frozenset("build compile make vite webpack rollup".split()),
 }
 # Files that no commit of the project would hold: plans and notes of agents, and temporary ones.
-PULL_REQUEST = re.compile(r"/pull/(\d+)|\bPR #(\d+)")
+PULL_REQUEST = re.compile(r"/pull/(\d+)|\b(?:PR|[Pp]ull request)\b[^.;\n]{0,40}?#(\d+)")
 AROUND_MERGED = 40  # characters around "merged" that may say what was; by hand
 BEGINS_NOW = re.compile(r"\W*(?:now|next)\b", re.IGNORECASE)
 OUTSIDE = re.compile(r"/\.(?:claude|codex|cursor|gemini|pi)/|^/(?:tmp|var)/|/scratchpad/|/Temp/")

@@ -815,7 +815,10 @@ def test_an_answer_that_breaks_off_leaves_what_it_announces():
 
 
 def test_a_question_in_bold_at_the_end_is_left():
-    answer = ("assistant", "The worker has crashed.\n\n**Would you like me to restart the worker?**")
+    answer = (
+        "assistant",
+        "The worker has crashed.\n\n**Would you like me to restart the worker?**",
+    )
     assert digest(("user", "What happened?"), answer)[2] == "restart the worker"
 
 

@@ -70,9 +70,7 @@ _OUTPUTS = ("input_text", "output_text", "text")
 _EXITED = re.compile(r"\b[Ee]xit(?:ed with code |_code\W{1,4}| code: )(-?\d{1,9})")
 # By which the app shows what was done: `::git-create-pr{branch="x" url="https://…/pull/7"}`, in lines of their own.
 _DIRECTIVE = r"::(git-[a-z-]{2,30}|created-thread)\{([^}\n]{0,1000})\}"
-_DIRECTIVES = re.compile(
-    rf"^[ \t]{{0,8}}(?:{_DIRECTIVE}[ \t]{{0,8}}){{1,20}}$\n?", re.MULTILINE
-)
+_DIRECTIVES = re.compile(rf"^[ \t]{{0,8}}(?:{_DIRECTIVE}[ \t]{{0,8}}){{1,20}}$\n?", re.MULTILINE)
 _NUMBER = re.compile(r"/(?:pull|merge_requests)/(\d{1,9})\b")
 PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.{1,500})$", re.MULTILINE)
 

@@ -335,7 +335,9 @@ def _follow_end(course: Course, turns: Turns, plan: bool) -> Course:
     report: Sequence[str] = [
         one for one in find_headlines(turns[:-1] if plan else turns) if one not in left
     ]
-    if not left or not text.rstrip().endswith((":", "：")):  # an answer that broke off reports nothing
+    if not left or not text.rstrip().endswith(
+        (":", "：")
+    ):  # an answer that broke off reports nothing
         report = report or course.report or [*filter(is_statement, find_answers(turns[-1:]))][:1]
     # A long report may say at any place what is left.
     delivered = len(text) <= BRIEF_CHARACTERS and (PUSHED.holds(text) or MERGED.holds(text))

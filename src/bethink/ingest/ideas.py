@@ -88,7 +88,9 @@ PLAIN_CUE = 3.0
 CUE_BEGINNING = 40  # characters of a sentence in which a cue says what all of it is; set by hand
 # Share of the shorter text's words from which two texts may say the same. By hand.
 SHARED_MOST = 0.6
-SAID_BEFORE = 0.8  # share of a statement's words that an earlier one holds, from which it repeats it; by hand
+SAID_BEFORE = (
+    0.8  # share of a statement's words that an earlier one holds, from which it repeats it; by hand
+)
 # Telling words of a task that is put off and points back, up to which it does not say what it is: "I'll do it next week". By hand.
 FEW_OF_TASK = 4
 # Words of the context of a statement that the judge sees, as in its training.

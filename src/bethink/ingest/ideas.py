@@ -583,10 +583,10 @@ def _keep_different(found: Sequence[Found], known: Known) -> list[Found]:
             surest, own, other = kept[held]
             kept[held] = surest, own, other._replace(text=each.text)
             continue
-        if of_turn[place] < most and not any(_covers(one, each) for *_, one in kept):
-            if not _is_known(kind, each, known):
-                kept.append((chance, kind, each))
-                of_turn[place] += 1
+        said = any(_covers(one, each) for *_, one in kept) or _is_known(kind, each, known)
+        if of_turn[place] < most and not said:
+            kept.append((chance, kind, each))
+            of_turn[place] += 1
     return sorted(kept, key=lambda one: (one[2].turn, one[2].statement.position))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from memories import STRANGERS
+from transcripts import transcript
 
 from bethink import Bethink
 from bethink.config import Config
@@ -750,3 +751,18 @@ def test_a_briefing_says_nothing_twice(shop):
     shop.hear_turn("s7", "user", "decision", text)
     shop.hear_turn("s8", "user", "decision", f"Yes, {text[0].lower()}{text[1:]}")
     assert shop.start().count("three replicas") == 1
+
+
+def test_a_briefing_leaves_out_a_remark_of_two_words(shop):
+    shop.hear_turn("s7", "user", "decision", "Limits are reset.")
+    assert "Limits" not in shop.start()
+
+
+def test_a_briefing_does_not_repeat_a_short_statement_of_the_digest(shop):
+    said = "We'll use Valkey for the carts"
+    talk = shop.project / "s7.jsonl"
+    transcript(talk, "s7", shop.project, ("user", f"{said}."), ("assistant", "I installed it."))
+    with shop.memory() as memory:
+        conversations.backfill(memory, [("claude", talk)], trusted=True)
+    shop.hear_turn("s8", "user", "decision", f"So {said.lower()}!")
+    assert shop.start().lower().count(said.lower()) == 1

@@ -203,3 +203,28 @@ def test_no_task_is_read_while_memory_is_off(tmp_path):
     ]
     turns, _ = read(written(tmp_path / "s1.jsonl", *lines))
     assert [turn.tasks for turn in turns] == [()]
+
+
+DIRECTIVES = (
+    '::git-push{cwd="/home/ada/shop" branch="carts"}\n'
+    '::git-create-pr{branch="carts" url="https://github.com/acme/shop/pull/17" isDraft=false}'
+)
+
+
+def test_lines_of_the_codex_app_are_no_text(tmp_path):
+    lines = codex(codex_says("assistant", f"The carts are in Redis.\n\n{DIRECTIVES}"))
+    ((turn,), _) = read(written(tmp_path / "r.jsonl", *lines))
+    assert turn.text == "The carts are in Redis."
+
+
+def test_a_pull_request_of_the_codex_app_counts_as_work(tmp_path):
+    lines = codex(codex_says("assistant", f"The carts are in Redis.\n\n{DIRECTIVES}"))
+    ((turn,), _) = read(written(tmp_path / "r.jsonl", *lines))
+    assert turn.work == (("pull request", "#17"),)
+
+
+def test_a_review_comment_of_the_codex_app_is_kept(tmp_path):
+    comment = '::code-comment{title="Close the file" body="It leaks." file="a.py" start=1 end=2}'
+    lines = codex(codex_says("assistant", f"One finding.\n\n{comment}"))
+    ((turn,), _) = read(written(tmp_path / "r.jsonl", *lines))
+    assert "It leaks." in turn.text

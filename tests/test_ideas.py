@@ -649,3 +649,49 @@ def test_an_accepted_offer_of_a_test_is_no_decision(reader):
         ("assistant", "Added a test; it passes."),
     ]
     assert "decision" not in [kind for kind, _ in kinds(reader, *turns)]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param("Fix: Applied `cargo fmt` to 8 files", id="label"),
+        pytest.param("Added `ensureAuth()`, which runs `npm whoami` and fails fast.", id="bare"),
+        pytest.param("Cart page fixes: Used `as_ref()` to avoid moved values", id="lead"),
+    ],
+)
+def test_what_an_agent_reports_of_its_own_edits_is_not_kept(reader, said):
+    assert kinds(reader, ("user", "the build is red"), ("assistant", said)) == []
+
+
+def test_a_sentence_and_the_decision_after_it_are_one_idea(reader):
+    said = "The only problem left is the ratchet. We decided to lower it to 55 %."
+    found = kinds(reader, ("user", said), REPLY)
+    assert [text for _, text in found if "ratchet" in text] == [said]
+
+
+def test_the_users_words_are_kept_though_an_agent_repeats_them(reader):
+    said = "We use Valkey instead of Redis for the carts."
+    found = kinds(reader, ("user", said), ("assistant", f"Got it. {said}"))
+    assert [text for _, text in found] == [said]
+    assert read_ideas([("user", said), ("assistant", f"Got it. {said}")], reader)[0].turn == 0
+
+
+def test_an_answer_that_picks_the_next_step_is_no_decision(reader):
+    question = "What would you like to do with this todo?"
+    turns = [("assistant", question), ("user", f"{question}\nWork on it now"), REPLY]
+    assert read_ideas(turns, reader, asked={1: (question,)}) == []
+
+
+def test_an_idea_of_an_earlier_page_is_not_kept_again(reader):
+    said = "The gateway drops idle sockets after 60 seconds, so the pool must ping."
+    turns = [("user", "why does it fail?"), ("assistant", said)]
+    (idea,) = read_ideas(turns, reader)
+    assert read_ideas(turns, reader, known=[(idea.kind, "assistant", said)]) == []
+
+
+def test_another_number_is_another_idea(reader):
+    said = "The gateway drops idle sockets after 60 seconds, so the pool must ping."
+    turns = [("user", "why does it fail?"), ("assistant", said)]
+    (idea,) = read_ideas(turns, reader)
+    other = said.replace("60", "90")
+    assert len(read_ideas(turns, reader, known=[(idea.kind, "assistant", other)])) == 1

@@ -8,6 +8,7 @@ from transcripts import claude_call, claude_says, transcript, written
 
 from bethink.app.mcp import tools
 from bethink.features import conversations
+from bethink.recall.resume import list_open
 
 NOW = datetime(2026, 6, 10, 9, tzinfo=UTC)
 TALK = (
@@ -233,3 +234,41 @@ def test_today_prints_the_digests_of_the_time(cli, tmp_path):
     cli.ok("backfill", talk, "--trusted")
     lines = cli.ok("today", f"{NOW:%Y-%m-%d}").splitlines()
     assert (lines[0], f"  Done: {DONE}" in lines) == ("Sessions (1):", True)
+
+
+ISSUE = "The issue is that the layout of the cart page is hidden."
+BLANK = ("user", "The cart page is blank.")
+
+
+def open_items(shop):
+    with shop.memory(clock=lambda: NOW + timedelta(hours=1)) as memory:
+        return [one.content for one in list_open(memory.filter(), memory.store)]
+
+
+def test_a_problem_that_an_agent_met_on_the_way_is_not_left(shop, talk):
+    talk("one", BLANK, ("assistant", ISSUE), ("assistant", "I changed the layout of the page."))
+    assert open_items(shop) == []
+
+
+def test_a_problem_that_the_last_answer_names_is_left(shop, talk):
+    talk("one", BLANK, ("assistant", "Let me look."), ("assistant", ISSUE))
+    assert open_items(shop) == [ISSUE]
+
+
+@pytest.fixture
+def went_on(cli, tmp_path):
+    said = (BLANK, ("assistant", ISSUE), ("assistant", "I changed the layout of the page."))
+    file = transcript(tmp_path / "t.jsonl", "s1", cli.project, *said, began=NOW)
+    cli.ok("backfill", str(file))
+
+
+def test_todo_lists_what_counts_as_left(cli, went_on):
+    assert cli.json("todo") == []
+
+
+def test_todo_says_how_many_items_may_be_settled(cli, went_on):
+    assert "1 more may have been settled" in cli("todo").err
+
+
+def test_todo_lists_all_that_nobody_closed(cli, went_on):
+    assert [one["content"] for one in cli.json("todo", "--all")] == [ISSUE]

@@ -355,3 +355,8 @@ def test_any_text_gives_statements_of_its_own_words(turn):
         assert all(letter in letters for letter in statement.text if letter.isalnum())
         assert statement.core in statement.text
     assert statements(turn) == found
+
+
+def test_the_frame_of_an_insight_is_no_statement():
+    box = "`★ Insight ───────────`\nThe gateway drops idle sockets after 60 s.\n`───────────`"
+    assert texts(box) == ["The gateway drops idle sockets after 60 s."]

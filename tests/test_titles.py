@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bethink.agents.base import Fact
+from bethink.agents.base import Fact, Task
 from bethink.ingest.digest import compose_digest, follow
 from bethink.ingest.titles import make_session_title as session_title
 from bethink.ingest.titles import make_title as name
@@ -778,3 +778,50 @@ def test_a_digest_has_at_most_260_tokens(turns, work, recap):
     assert list(told)[:3] == ["asked", "done", "left"]
     assert tokens("\n".join(f"{name.capitalize()}: {text}" for name, text in told.items())) <= 260
     assert all("\n" not in text for text in told.values())
+
+
+LISTED = [Task(f"Write page {number}", "open") for number in range(1, 5)]
+
+
+def test_what_is_left_names_the_first_open_items_of_the_task_list():
+    turns = [("user", "Write the pages."), ("assistant", "I begin with the first.")]
+    _, _, left = digest(*turns, tasks=[(), LISTED])
+    assert left == "Write page 1; Write page 2; 2 more on the task list"
+
+
+def test_an_item_that_is_done_leaves_the_task_list():
+    turns = [("user", "Write the pages."), ("assistant", "Two are written.")]
+    done = [one._replace(state="done") for one in LISTED[:3]]
+    assert digest(*turns, tasks=[(), [*LISTED, *done]])[2] == "Write page 4"
+
+
+def test_a_task_list_that_the_user_has_moved_on_from_is_not_left():
+    turns = [("user", "Write the pages."), ("assistant", "Done."), ("user", "Fix the footer.")]
+    answer = ("assistant", "I fixed the footer.")
+    assert digest(*turns, answer, tasks=[(), LISTED, (), ()])[2] == ""
+
+
+def test_an_edit_after_a_merge_has_no_commit():
+    turns = [("user", "Merge it."), ("assistant", "Merged to main."), ("user", "Split the page.")]
+    work = [(), (Fact("edit", "a.py"),), (), (Fact("edit", "b.py"),)]
+    lines = compose_digest(follow({}, [*turns, ("assistant", "I split the page.")], work))
+    assert lines["left"] == "no commit seen of b.py"
+
+
+def test_an_answer_that_breaks_off_leaves_what_it_announces():
+    answer = ("assistant", "Now extend the workflow to publish both parts:")
+    _, done, left = digest(("user", "Publish both parts."), answer)
+    assert (done, left) == ("", "announced: extend the workflow to publish both parts")
+
+
+def test_a_question_in_bold_at_the_end_is_left():
+    answer = (
+        "assistant",
+        "The worker has crashed.\n\n**Would you like me to restart the worker?**",
+    )
+    assert digest(("user", "What happened?"), answer)[2] == "restart the worker"
+
+
+def test_a_pull_request_that_is_said_to_be_open_is_left():
+    answer = ("assistant", "The pull request is open against main: #17.")
+    assert digest(("user", "Open one."), answer)[2] == "PR #17 open"

@@ -68,6 +68,10 @@ PREAMBLES = (
 _OUTPUTS = ("input_text", "output_text", "text")
 # How the answer of a command says its exit status, as text or as JSON.
 _EXITED = re.compile(r"\b[Ee]xit(?:ed with code |_code\W{1,4}| code: )(-?\d{1,9})")
+# By which the app shows what was done: `::git-create-pr{branch="x" url="https://…/pull/7"}`, in lines of their own.
+_DIRECTIVE = r"::(git-[a-z-]{2,30}|created-thread)\{([^}\n]{0,1000})\}"
+_DIRECTIVES = re.compile(rf"^[ \t]{{0,8}}(?:{_DIRECTIVE}[ \t]{{0,8}}){{1,20}}$\n?", re.MULTILINE)
+_NUMBER = re.compile(r"/(?:pull|merge_requests)/(\d{1,9})\b")
 PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.{1,500})$", re.MULTILINE)
 
 
@@ -173,10 +177,22 @@ class CodexTranscript(LineTranscript):
             texts = find_typed(texts, marks.array("content_item_kinds"))
         text = "\n\n".join(texts)
         id = payload.name("id") or make_id(self.thread, self.messages, role, text)
+        if role == "assistant" and "::" in text:
+            text = self.take_directives(text)
         if role == "user" and self.task_next and text.strip():
             self.task_next = False
             return MACHINE
         return self.make_turn(id, role, text, entry.time())
+
+    def take_directives(self, text: str) -> str:
+        """Return an answer without the lines for the app, and note the pull requests that they name."""
+        opened = [
+            Fact("pull request", f"#{number[1]}")
+            for name, values in re.findall(_DIRECTIVE, text)
+            if name == "git-create-pr" and (number := _NUMBER.search(values))
+        ]
+        self.add_used((), (), opened)
+        return _DIRECTIVES.sub("", text).rstrip()
 
     def take_event(self, payload: Fields) -> Reason:
         """Events repeat what was said, but know best which files a command read or a patch changed."""

@@ -80,6 +80,9 @@ STANDING_KINDS = ("preference", "pattern", "architecture")
 # line, and 4 of 20 below it; of 40 above it that bind nothing, 4 (bench/LOG.md, 2026-11-19).
 SURELY_LASTS = 0.35
 FEW_TELLING = 4  # words of a sentence that points back and says nothing by itself; on the decisions of 132 sessions, by hand
+LEAST_DESCRIBED = (
+    3  # telling words of a user's remark that binds nothing: "Limits are reset."; by hand
+)
 LEAST_BEGINNING = 20  # characters by which a cut item is known again; by hand
 # Share of a line's words that another line holds, from which it repeats that one. By hand.
 REPEATED_SHARE = 0.8
@@ -287,14 +290,22 @@ def _list_sections(hook: Hook, memory: Bethink, now: Present) -> list[Section]:
 def _drop_repeated(found: Sequence[Memory], shown: Sequence[str]) -> list[Memory]:
     """Leave out what a line above it, or a better one, says already."""
     known = [find_telling_words(text) for text in shown]
+    said = [_fold(text) for text in shown]
     kept = []
     for one in found:
-        words = find_telling_words(one.content)
+        words, text = find_telling_words(one.content), _fold(one.content)
         repeats = any(len(words & others) >= REPEATED_SHARE * len(words) for others in known)
-        if one.source_type != "transcript" or not (repeats and len(words) > FEW_TELLING):
+        repeats = (repeats and len(words) > FEW_TELLING) or any(text in line for line in said)
+        if one.source_type != "transcript" or not repeats:
             known.append(words)
+            said.append(text)
             kept.append(one)
     return kept
+
+
+def _fold(text: str) -> str:
+    """Return a statement without the signs at its ends and the words that join it to another."""
+    return LOOSE_CONNECTIVE.sub("", " ".join(text.split())).strip(" .,;:!?…").lower()
 
 
 def _choose_kept(found: Sequence[Memory]) -> list[Memory]:
@@ -382,7 +393,8 @@ def _outlasts_its_task(one: Memory, of_last: bool = True) -> bool:
     passing = step or work or loose or (asks_now and not lasts(text))
     passing = passing or text.endswith("?") or ASKS_UNMARKED.holds(text)
     binds = CHOOSES.holds(text) or lasts(text) or wish or not is_english(text)
-    describes = of_last and not CHATS.holds(text)
+    says_what = len(find_telling_words(text)) >= LEAST_DESCRIBED
+    describes = of_last and says_what and not CHATS.holds(text)
     plain = binds or describes
     return (decides or (plain and one.confidence >= SURELY_LASTS)) and not passing
 

@@ -17,7 +17,7 @@ from bethink.agents.base import SUMMARY, Fact, Turn, hash_words
 from bethink.agents.speech import shorten
 from bethink.embed.base import Embedder
 from bethink.ingest.compare import MOST_WAITING, WriteOptions, compare, leave_label_out, nearest
-from bethink.ingest.digest import RECAP_CHARACTERS, compose_digest, follow
+from bethink.ingest.digest import OPEN_TASK, RECAP_CHARACTERS, compose_digest, follow
 from bethink.ingest.extract import SUMMARY_LINE_CHARACTERS, SUMMARY_LINE_WORDS, entities, extract
 from bethink.ingest.ideas import (
     TODOS_PER_TURN,
@@ -69,6 +69,7 @@ from bethink.model import (
     NOTHING,
     PERSONAL,
     PUT_OFF,
+    STATEMENTS,
     TRUST,
     Batch,
     Change,
@@ -95,8 +96,8 @@ EARLIER_TURNS = 6  # earlier turns that are context for ideas and topics; by han
 CHECKED = ("passed", "failed")  # outcomes of tests and checks
 CITE = "cite"  # action in history: a note got the turn in which it was stored
 MENDED_KINDS = ("todo", "problem")  # kinds that work settles
-OPEN_TASK = ("open", "doing")  # states of an item of an agent's task list that is not done
 MOST_TASKS = 100  # open to-dos of a session that its task list may close; a bound on time
+MOST_IDEAS = 200  # ideas of earlier pages with which those of a page are compared; a bound on time
 MOST_COMPLETING = 12  # commits and reports of a page that may complete a to-do
 FILES_PER_TURN = 8  # files of a turn that it is filed under; by hand
 # Confidence of an idea that the model calls firm, or not. By hand.
@@ -253,8 +254,8 @@ def _without_named_secrets(turn: Turn) -> Turn:
     work = tuple(fact for fact in turn.work if _is_harmless(fact.name))
     tasks = tuple(one._replace(text=redact(one.text).text) for one in turn.tasks)
     noted = tuple(redact(text).text for text in turn.noted)
-    kept = {"files": files, "work": work, "tasks": tasks, "noted": noted}
-    return turn._replace(cwd=cwd, branch=branch, agent=agent, tools=tools, **kept)
+    turn = turn._replace(files=files, work=work, tasks=tasks, noted=noted)
+    return turn._replace(cwd=cwd, branch=branch, agent=agent, tools=tools)
 
 
 @lru_cache(4096)  # the same few names again and again
@@ -411,7 +412,7 @@ def _describe_session(
     A session of nothing but greetings is not stored.
     """
     recap = _find_recap(recipe.turns) if left is None else ""
-    if not _is_new(new_turns, recap or left is not None, known):
+    if not _is_new(new_turns, bool(recap) or left is not None, known):
         return ()
     own = [one for one in new_turns if one.turn.agent is None]
     spoken, texts = [one.turn for one in own], [one.role_and_text for one in own]
@@ -420,7 +421,8 @@ def _describe_session(
         work[-1] += one.turn.work
         work += [[]] if one.turn.agent is None else []
     planned = any(turn.plan for turn in spoken[-1:])
-    course = follow(known.metadata.get("course", {}), texts, work, recap, planned, left)
+    tasks = [turn.tasks for turn in spoken]
+    course = follow(known.metadata.get("course", {}), texts, work, recap, planned, left, tasks)
     composed = compose_digest(course, waiting)
     checks = {name: line for name, line in composed.items() if name == "checks"}
     whole = {**digest, **checks} if digest else composed  # a model does not see what tools did
@@ -503,7 +505,7 @@ def _find_ideas(
     if recipe.model and spoken:
         advised = _ask_ideas(recipe.model, turns, first, session.digest or NOTHING, asked)
     reader = recipe.options.reader() if advised is None and spoken else None
-    read = read_ideas(turns, reader, first, asked) if reader else []
+    read = read_ideas(turns, reader, first, asked, _load_ideas(recipe)) if reader else []
     read = [one for one in read if one.turn - first not in covered or _fills_gap(turns, one)]
     found, digest = advised or (read, NOTHING)
     # "Do B" says something with the words in which B was offered, and only then.
@@ -559,6 +561,21 @@ def _cite_turns(
             turn = spoken[notes[note.id]].turn
             cited = dict(zip(NOTED, (recipe.session, turn.id, turn.line), strict=True))
             yield Change(note.id, CITE, {"metadata": {**note.metadata, **cited}})
+
+
+def _load_ideas(recipe: Recipe) -> list[tuple[str, str, str]]:
+    """Return kind, speaker and text of what is kept of earlier pages of the session, the newest ones."""
+    if not recipe.state.get("turns"):
+        return []
+    filter = Filter(
+        (recipe.options.scope,), STATEMENTS, session=recipe.session, now=recipe.options.now
+    )
+    known = recipe.store.list(filter, MOST_IDEAS)
+    return [
+        (one.kind, str(one.metadata.get("role", "")), one.content)
+        for one in known
+        if not (one.answered or one.newer)
+    ]
 
 
 def _drop_denied(ideas: Sequence[Idea], spoken: Sequence[NewTurn]) -> list[Idea]:

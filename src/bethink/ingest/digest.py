@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence, Set
 from itertools import chain
 from typing import Any, NamedTuple
 
-from bethink.agents.base import Fact
+from bethink.agents.base import Fact, Task
 from bethink.ingest.lines import (
     choose,
     fit,
@@ -70,6 +70,7 @@ CHECKS_WIDTH = 90  # of the checks that ran
 DELIVERED_WIDTH = 150  # of commits and pull requests before a report
 REQUEST_WIDTH = 110  # of each of several requests
 MOST_NAMED = 5  # requests of a digest
+LISTED_TASKS = 2  # items of the agent's task list beside the number of all others
 BRIEF_CHARACTERS = 400  # of an answer that only says that work was delivered; by hand
 RECAP_CHARACTERS = 1_000  # a longer text of an agent's host is no recap
 # Facts that are kept from page to page: more than a digest can show.
@@ -80,6 +81,7 @@ LEAST_REQUEST = 9  # width of a request beside others: "/commit", "approved", "�
 LEAST_SHARE = 0.35  # of the heaviest request's weight, from which another is named; by hand
 LEAST_CUT = 60  # width from which a cut request still says enough; by hand
 BARE_REFUSAL = 3  # words of an answer that only refuses; by hand
+OPEN_TASK = ("open", "doing")  # states of an item of an agent's task list that is not done
 NOTHING_LEFT, NOT_PUSHED = "nothing", "not pushed"
 # Words of commands by what they check.
 CHECK_KINDS = {
@@ -93,7 +95,7 @@ CHECK_KINDS = {
     "build": frozenset("build compile make vite webpack rollup".split()),
 }
 # Files that no commit of the project would hold: plans and notes of agents, and temporary ones.
-PULL_REQUEST = re.compile(r"/pull/(\d+)|\bPR #(\d+)")
+PULL_REQUEST = re.compile(r"/pull/(\d+)|\b(?:PR|[Pp]ull request)\b[^.;\n]{0,40}?#(\d+)")
 AROUND_MERGED = 40  # characters around "merged" that may say what was; by hand
 BEGINS_NOW = re.compile(r"\W*(?:now|next)\b", re.IGNORECASE)
 OUTSIDE = re.compile(r"/\.(?:claude|codex|cursor|gemini|pi)/|^/(?:tmp|var)/|/scratchpad/|/Temp/")
@@ -132,6 +134,8 @@ class Course(NamedTuple):
     report: Sequence[str] = ()
     left: Sequence[str] = ()
     recap: bool = False  # the report is the host's, and speaks for all of the session
+    listed: Sequence[str] = ()  # open items of the agent's task list
+    passed: bool = False  # the user spoke after the last change of the list
     unpushed: str = ""  # an answer that says so, or that nobody saw a push
     unmerged: bool = False  # the last pull request
     settled: bool = False  # the end gives reason to say that nothing is left
@@ -147,11 +151,12 @@ def follow(
     recap: str = "",
     plan: bool = False,
     left: Sequence[str] | None = None,
+    tasks: Sequence[Sequence[Task]] = (),
 ) -> Course:
     """Return what is known after these turns. `known` is the course before them, as JSON kept it.
 
     `recap` is what the host itself wrote about the session behind the last turn. With `plan` the last turn is a plan that nobody has taken up.
-    `left` is what the summary of a compaction behind the last turn lists as left.
+    `left` is what the summary of a compaction behind the last turn lists as left. `tasks` are the changes of the agent's task list in each turn.
     """
     course = Course(**{name: known[name] for name in Course._fields if name in known})
     work = [*work, *([()] * (len(turns) + 1 - len(work)))]
@@ -159,6 +164,7 @@ def follow(
     course = _add_work(course, [*chain.from_iterable(work)])
     course = course._replace(asked=_add_requests(course.asked, spoken, work))
     course = _follow_branch(course, spoken, work)
+    course = _follow_list(course, turns, tasks)
     if recap:
         report = read_report(recap)
         return course._replace(report=report.done, left=report.left, recap=True)
@@ -170,10 +176,12 @@ def follow(
 def _add_work(course: Course, facts: Sequence[Fact]) -> Course:
     """Add the commits, pull requests, edits and checks of a page, the newest of each."""
     commits = [name for what, name in facts if what == "commit"]
-    pulls = [name for what, name in facts if what == "pull request"]
+    pulls = list(course.pulls)
+    for name in (name for what, name in facts if what == "pull request"):
+        if not any(known.partition(":")[0] == name.partition(":")[0] for known in pulls):
+            pulls.append(name)
     edits = [path.rpartition("/")[2] for what, path in facts if what == "edit"]
     checks, unchecked = dict(course.checks), course.unchecked
-    uncommitted = list(course.uncommitted)
     for what, name in facts:
         if what in ("passed", "failed"):
             # Another run of the same kind says how it is now: `bun run test` fails where `bun run test:env` passes.
@@ -183,16 +191,11 @@ def _add_work(course: Course, facts: Sequence[Fact]) -> Course:
         elif what in ("edit", "commit"):
             # A change since then may have mended it: nobody knows.
             checks = {known: passed for known, passed in checks.items() if passed}
-        if what == "commit":
-            uncommitted = []
-        elif what == "edit":
-            unchecked = True
-            uncommitted += [] if OUTSIDE.search(name) else [name.rpartition("/")[2]]
+        unchecked = unchecked or what == "edit"
     return course._replace(
         commits=[*course.commits, *commits][-MOST_COMMITS:],
-        pulls=[*course.pulls, *pulls][-MOST_PULLS:],
+        pulls=pulls[-MOST_PULLS:],
         edits=list(dict.fromkeys([*course.edits, *edits]))[-MOST_EDITS:],
-        uncommitted=list(dict.fromkeys(uncommitted)),
         checks=dict([*checks.items()][-MOST_CHECKS:]),
         unchecked=unchecked,
     )
@@ -271,6 +274,7 @@ def _follow_branch(course: Course, turns: Turns, work: Work) -> Course:
     pulls = course.pulls
     for at, ((role, text), facts) in enumerate(zip(turns, work, strict=False), 1):
         did, end = {what for what, _ in facts}, text[-TURN_CHARACTERS:]
+        uncommitted = _add_uncommitted(uncommitted, facts)
         if "commit" in did:
             unpushed = unpushed or NOT_PUSHED
         if did & {"push", "pull request"} or PUSHED.holds(end) or OPENED_PR.holds(end):
@@ -288,6 +292,30 @@ def _follow_branch(course: Course, turns: Turns, work: Work) -> Course:
     return course._replace(
         unpushed=unpushed, unmerged=unmerged, uncommitted=uncommitted, pulls=pulls
     )
+
+
+def _follow_list(course: Course, turns: Turns, tasks: Sequence[Sequence[Task]]) -> Course:
+    """Note the open items of the agent's task list, and if the user has moved on since its last change."""
+    listed, passed = list(course.listed), course.passed
+    for (role, _), changes in zip(turns, tasks, strict=False):
+        passed = not changes and (passed or role == "user")
+        for task in changes:
+            if task.state not in OPEN_TASK:
+                listed = [one for one in listed if one != task.text]
+            elif task.text not in listed:
+                listed.append(task.text)
+    return course._replace(listed=listed, passed=passed)
+
+
+def _add_uncommitted(known: Sequence[str], facts: Sequence[Fact]) -> Sequence[str]:
+    """Return the names of the files that were edited after the last commit."""
+    found = list(known)
+    for what, name in facts:
+        if what == "commit":
+            found = []
+        elif what == "edit" and not OUTSIDE.search(name):
+            found.append(name.rpartition("/")[2])
+    return list(dict.fromkeys(found))
 
 
 def _says_merged(text: str, pulls: Sequence[str]) -> bool:
@@ -315,7 +343,10 @@ def _follow_end(course: Course, turns: Turns, plan: bool) -> Course:
     report: Sequence[str] = [
         one for one in find_headlines(turns[:-1] if plan else turns) if one not in left
     ]
-    report = report or course.report or [*filter(is_statement, find_answers(turns[-1:]))][:1]
+    if not left or not text.rstrip().endswith(
+        (":", "：")
+    ):  # an answer that broke off reports nothing
+        report = report or course.report or [*filter(is_statement, find_answers(turns[-1:]))][:1]
     # A long report may say at any place what is left.
     delivered = len(text) <= BRIEF_CHARACTERS and (PUSHED.holds(text) or MERGED.holds(text))
     ended = ALL_DONE.holds(text) or delivered
@@ -353,8 +384,9 @@ def _find_left(turns: Turns, plan: bool) -> Sequence[str]:
     question = _find_question(sentences)
     if question and not report.left:
         return [f"to decide: {question}"]
-    ends = [*filter(ANNOUNCES_STEP.holds, sentences[-1:])]
-    if ends and not report.left:  # it broke off
+    broke_off = text.rstrip().endswith((":", "："))
+    ends = [one for one in sentences[-1:] if broke_off or ANNOUNCES_STEP.holds(one)]
+    if ends and not report.left:
         return [f"announced: {strip_politeness(ends[0])}"]
     under_way = [*filter(WORK_UNDER_WAY.holds, first_sentences(text))]
     if report.left or report.done or not under_way:
@@ -439,7 +471,9 @@ def _weigh_request(request: Request, reported: Set[str] = frozenset()) -> float:
 def _list_left(course: Course, waiting: Sequence[str]) -> list[str]:
     """List open work, a failing check, and work not pushed or merged; "nothing" if the end says so."""
     failing = [f"{check} fails" for check, passed in course.checks.items() if not passed]
-    left = [*(course.left or failing[-1:]), *waiting]
+    listed = [] if course.passed else list(course.listed)
+    more = [f"{len(listed) - LISTED_TASKS} more on the task list"] if listed[LISTED_TASKS:] else []
+    left = [*(course.left or failing[-1:]), *listed[:LISTED_TASKS], *more, *waiting]
     if course.unpushed and not any("push" in one for one in left):
         left.append(course.unpushed)
     if course.uncommitted:

@@ -20,6 +20,7 @@ from bethink.config import Config
 from bethink.ingest.extract import entities
 from bethink.ingest.lasting import Form, weigh_lasting
 from bethink.ingest.picks import (
+    Reply,
     complete,
     find_option_lines,
     point_at,
@@ -30,7 +31,12 @@ from bethink.ingest.provenance import find_own, find_probable
 from bethink.ingest.reports import names_remaining_work
 from bethink.ingest.sentences import LONGEST_STATEMENT, Statement, statements
 from bethink.ingest.titles import is_uninformative, only_asks
-from bethink.ingest.wording import contrasts, count_shared_words, other_tickets
+from bethink.ingest.wording import (
+    contrasts,
+    count_shared_words,
+    count_telling_words,
+    other_tickets,
+)
 from bethink.judge import Judge, StatementReading, asks, describe_place
 from bethink.language.change import CHANGED_MIND
 from bethink.language.hedging import is_tentative
@@ -51,7 +57,7 @@ from bethink.language.pattern import compile_pattern, fold_case
 from bethink.language.pointing import OPENS_POINTING_BACK, POINTS_BACK
 from bethink.language.questions import ASKS_LEAVE
 from bethink.language.reasons import find_marked_reason
-from bethink.language.replies import ASKS_NEXT_STEP
+from bethink.language.replies import ASKS_NEXT_STEP, IS_STEP
 from bethink.language.reports import ANNOUNCES_STEP, OF_THE_MOMENT, REPORTS_OWN_WORK
 from bethink.language.requests import PROPOSES, REQUEST_AS_QUESTION
 from bethink.language.vocabulary import weak_words
@@ -59,19 +65,21 @@ from bethink.language.waiting import ANOTHER_TIME, BACKLOG_HEADING, DEFERS, POST
 from bethink.model import Entity
 from bethink.store.words import space_out
 
-# How probably a statement must be worth keeping, by who says it: where half to two thirds of what is kept is what a careful
-# reader would keep, on 22 labelled conversations that the judge never saw (bench/LOG.md, 2026-11-16).
-WORTH_KEEPING = {"assistant": 0.14, "working": 0.18}
+# How probably a statement of an agent must be worth keeping: of those between .14 and .25, one in four is, on 54 labelled conversations
+# (bench/LOG.md, 2026-11-19).
+WORTH_KEEPING = 0.25
 # How probably a user's statement must last: where six of ten that are kept are right, and eight of ten that last are kept, on 83 sessions
 # of 26 repositories (bench/LOG.md, 2026-11-19).
 USER_LASTS = 0.2
 SPEAKERS = ("user", "assistant")
+RANKS = {"user": 0, "assistant": 1, "working": 2}  # whose wording is kept first
 LASTING_KINDS = ("decision", "preference", "gotcha", "fact", "problem", "solution", "pattern")
 PLAIN_CHANCE = 0.5  # least chance of a kind that the first words of a statement say; by hand
 LABELLED_CHANCE = 0.8  # chance of a kind that a label or a heading says outright; by hand
 FIRM_CHANCE = 0.75  # chance from which what an assistant says is firm; by hand
-# Ideas of one turn, by who speaks; items of what is to do. By hand.
-IDEAS_PER_TURN = {"user": 8, "assistant": 3, "working": 3}
+# Ideas of one turn, by who speaks; items of what is to do. By hand, and one of an agent that goes on by itself: of the second and third 6 of 26
+# were worth keeping (bench/LOG.md, 2026-11-19).
+IDEAS_PER_TURN = {"user": 8, "assistant": 3, "working": 1}
 TODOS_PER_TURN = 12
 PUT_OFF_TODO = 0.3  # chance of a to-do from which what a user puts off is one; set by hand
 STILL_OPEN = 0.5  # chance from which a request that nobody took up is something to do; by hand
@@ -80,6 +88,9 @@ PLAIN_CUE = 3.0
 CUE_BEGINNING = 40  # characters of a sentence in which a cue says what all of it is; set by hand
 # Share of the shorter text's words from which two texts may say the same. By hand.
 SHARED_MOST = 0.6
+SAID_BEFORE = (
+    0.8  # share of a statement's words that an earlier one holds, from which it repeats it; by hand
+)
 # Telling words of a task that is put off and points back, up to which it does not say what it is: "I'll do it next week". By hand.
 FEW_OF_TASK = 4
 # Words of the context of a statement that the judge sees, as in its training.
@@ -87,6 +98,7 @@ HEADING_WORDS, ABOVE_WORDS, BELOW_WORDS, ASKED_WORDS, REPLY_WORDS = 8, 20, 14, 2
 
 NEAR_FIX = 6  # turns after a problem in which a fix of something it names mends it; by hand
 
+Known = Sequence[tuple[str, str, str]]  # kind, speaker and text of ideas
 Asked = Mapping[int, tuple[str, ...]]  # turn → questions of the agent that it answers
 NO_QUESTIONS: Asked = MappingProxyType({})
 
@@ -140,11 +152,12 @@ def read_ideas(
     judge: Judge,
     first: int = 0,
     asked: Asked = NO_QUESTIONS,
+    known: Known = (),
 ) -> list[Idea]:
     """Return the ideas of a conversation in order, from the turn `first` on.
 
     The judge reads each statement in its context. Of a user's turn only the user's own words are read; `asked` has the questions of the
-    agent that a turn answers.
+    agent that a turn answers. `known` are the ideas of earlier turns, which are not kept again.
     """
     placed = list(place_statements(turns, first, asked))
     readings = judge.read([(each.context, each.statement.text) for each in placed])
@@ -161,7 +174,7 @@ def read_ideas(
             each = each._replace(text=each.statement.text)
         if kind != "none" and not (found and _goes_on(found[-1], kind, each)):
             found.append((chance, kind, each))
-    kept = _keep_different(found)
+    kept = _keep_different(found, known)
     mended = _find_mended(kept, turns)
     taken = _find_acknowledged(turns)
     return [
@@ -180,6 +193,7 @@ def read_ideas(
             else (kind, each.turn) in mended,
         )
         for chance, kind, each in kept
+        if not (kind == "solution" and each.speaker == "working")  # the answer says what came of it
     ]
 
 
@@ -295,7 +309,7 @@ def _find_own_statements(text: str, asked: tuple[str, ...], before: str = "") ->
     answers = read_answers(text, asked)
     if answers:
         return [
-            Statement(one.text, one.text, at, "", "decision", at, write_reply(one))
+            Statement(one.text, one.text, at, "", _label_answer(one), at, write_reply(one))
             for at, one in enumerate(answers)
         ]
     own = find_own(text, asked)
@@ -314,6 +328,13 @@ def _find_own_statements(text: str, asked: tuple[str, ...], before: str = "") ->
         if each.core not in known and probable.hold(each.core)
     ]
     return _complete_short(sorted(found, key=lambda each: (each.line, each.position)), before)
+
+
+def _label_answer(answer: Reply) -> str | None:
+    """Return "decision", or None for an answer that only says which step comes next."""
+    few = count_telling_words(answer.text) <= FEW_OF_TASK
+    step = few and ASKS_NEXT_STEP.holds(answer.question)
+    return None if step or IS_STEP.holds(answer.text) else "decision"
 
 
 def _complete_short(own: Sequence[Statement], before: str) -> list[Statement]:
@@ -413,8 +434,11 @@ def _name_kind(
         return _name_users_kind(each, unheard)
     chance = reading.worth * sum(reading.kinds[kind] for kind in LASTING_KINDS)
     intent = find_intent(statement.core)
-    passing = REPORTS_OWN_WORK.holds(statement.core) or asks(statement.text)
-    worthy = intent or not (waiting or chance < WORTH_KEEPING[each.speaker])
+    points = statement.text == statement.core and OPENS_POINTING_BACK.holds(statement.core)
+    work = REPORTS_OWN_WORK.holds(statement.core) and not intent
+    passing = points or work or asks(statement.text)
+    called = "decision" in _find_cued(statement.core)
+    worthy = intent or not (waiting or (chance < WORTH_KEEPING and not called))
     if passing or not worthy:
         return "none", 0.0
     if intent:
@@ -540,21 +564,48 @@ def puts_off(text: str) -> bool:
 Found = tuple[float, str, PlacedStatement]  # chance, kind, statement
 
 
-def _keep_different(found: Sequence[Found]) -> list[Found]:
-    """Keep the surest of statements that say the same, in order, at most three of a turn and its to-dos."""
+def _keep_different(found: Sequence[Found], known: Known) -> list[Found]:
+    """Keep the surest of statements that say the same, in order, at most three of a turn and its to-dos.
+
+    What a user says comes before an agent that repeats it, and an agent's answer before its remarks on the way. `known` are ideas of earlier
+    pages.
+    """
     kept: list[Found] = []
     of_turn: Counter[tuple[int, bool]] = Counter()
-    for chance, kind, each in sorted(found, key=lambda one: -one[0]):
+    for chance, kind, each in sorted(found, key=lambda one: (RANKS[one[2].speaker], -one[0])):
         place = each.turn, kind == "todo"
         most = TODOS_PER_TURN if kind == "todo" else IDEAS_PER_TURN[each.speaker]
-        # A sentence that is kept as another idea of the same kind is removed here; one of another kind may give the reason.
-        own = [known for _, other, known in kept if (other, known.turn) == (kind, each.turn)]
-        if any(known.text in each.text for known in own):
-            each = each._replace(text=each.statement.text)
-        if of_turn[place] < most and not any(_covers(one, each) for *_, one in kept):
+        held = next((at for at, one in enumerate(kept) if _holds(each, one[2])), None)
+        if held is not None and kept[held][1] in (kind, "question", "todo"):
+            each = each._replace(text=each.statement.text)  # two statements
+        elif held is not None:
+            # The sentence before a statement of another kind says what it is about.
+            surest, own, other = kept[held]
+            kept[held] = surest, own, other._replace(text=each.text)
+            continue
+        said = any(_covers(one, each) for *_, one in kept) or _is_known(kind, each, known)
+        if of_turn[place] < most and not said:
             kept.append((chance, kind, each))
             of_turn[place] += 1
     return sorted(kept, key=lambda one: (one[2].turn, one[2].statement.position))
+
+
+def _holds(each: PlacedStatement, known: PlacedStatement) -> bool:
+    """Return True if a statement goes on with a sentence that is kept as an idea of its own."""
+    grown = each.text != each.statement.text
+    return grown and known.turn == each.turn and known.text in each.text
+
+
+def _is_known(kind: str, each: PlacedStatement, known: Known) -> bool:
+    """Return True if an idea of an earlier page, of the same kind and by the same speaker, says it all."""
+    role = "user" if each.speaker == "user" else "assistant"
+    words = content_words(each.text)
+    return any(
+        len(words & content_words(text)) >= SAID_BEFORE * len(words)
+        and not (contrasts(each.text, text) or other_tickets(each.text, text))
+        for own, by, text in known
+        if own == kind and by in (role, "user")
+    )
 
 
 def _covers(known: PlacedStatement, each: PlacedStatement) -> bool:

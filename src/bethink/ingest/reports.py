@@ -162,7 +162,8 @@ def read_report(text: str) -> Report:
         if remaining:
             # "Shall I push it?" says little without the sentence before.
             points_back = before and OFFER_POINTS_BACK.holds(remaining)
-            left.append(f"{remaining} ({before.rstrip('.')})" if points_back else remaining)
+            if not (points_back and before in left):
+                left.append(f"{remaining} ({before.rstrip('.')})" if points_back else remaining)
         elif _reports_work(sentence, first=not done):
             work = sentence.removeprefix("Done: ").removeprefix("Done — ")
             done.append(drop_dangling(work.rstrip(":")))

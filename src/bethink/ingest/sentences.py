@@ -141,6 +141,9 @@ def _is_code(line: str, before: str) -> bool:
 def _blocks(text: str) -> Iterator[ProseBlock]:
     """Yield paragraphs and items. A lead-in line speaks for its list, a heading for items alone."""
     lines = [*text[:READ_TURN_CHARACTERS].split("\n"), ""]
+    # "**Shall I restart it?**" or "Now split the page:" at the end is not above anything.
+    last = max((at for at, line in enumerate(lines) if line.strip()), default=0)
+    last = last if lines[last].rstrip(" *_").endswith(("?", "？", ":", "：")) else -1
     above = Above()
     pending: list[tuple[int, str]] = []
     listed, box = False, None
@@ -161,7 +164,7 @@ def _blocks(text: str) -> Iterator[ProseBlock]:
         elif item:
             pending, listed = [(at, item[2])], True
             box = {" ": "todo", "x": "none"}.get((item[1] or "").lower())
-        elif pending or not above.read_lead(line):
+        elif pending or at == last or not above.read_lead(line):
             pending.append((at, line))
 
 

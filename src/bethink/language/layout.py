@@ -15,7 +15,7 @@ NO_PROSE = Pattern(
     r"|Caused by: |(?:--- )?(?:PASS|FAIL|SKIP|RUN|===|ok)[:\s]+\S*(?:/|\.|_|\()"  # traces and test runs
     r"|</?[A-Za-z][\w:.-]{0,60}(?:\s[^<>\n]{0,300})?>"  # markup
     r"|!?\[[^\]\n]{0,200}\]\([^)\s]{0,600}\)\s*$|https?://\S+\s*$|[\w./\\~@-]{1,300}(?:/|\.\w{1,8})(?::\d+)*\s*$"  # links and paths
-    r"|\[Request interrupted|\[Image"
+    r"|\[Request interrupted|\[Image|`?(?:★ Insight )?─{3}"
     r")",
     start=True,
     fold=False,
@@ -32,6 +32,8 @@ NO_PROSE = Pattern(
         "<div>",
         "src/app/main.py:12",
         "[Image 1]",
+        "`★ Insight ─────────`",
+        "`─────────`",
     ),
     rejects=("Use pnpm, not npm", ">= 3 works", "The total is 3", "-5 % of memory"),
 )

@@ -17,15 +17,27 @@ REPORTS_WORK = Pattern(
     rejects=("The parser is slow", "Renaming the parser", "We need a red button"),
 )
 _CODE_VERB = (
-    r"(?:add|updat|remov|renam|chang|correct|replac|extract|mov|trimm?|reword|adjust|bump|wir|revert|creat|implement|refactor|simplif|document"
-    r"|sort|link|cross-referenc|rewrit|renumber|switch|split|merg|delet|extend|convert|register|introduc|dropp?)(?:ed|ied|ten|d)\b"
+    r"(?:(?:add|updat|remov|renam|chang|correct|replac|extract|mov|trimm?|reword|adjust|bump|wir|revert|creat|implement|refactor|simplif|document"
+    r"|sort|link|cross-referenc|rewrit|renumber|switch|split|merg|delet|extend|convert|register|introduc|dropp?|harden|clean|patch|expos|improv|configur|enabl|disabl|us|open|fix|stopp|restart)(?:ed|ied|ten|d)|made|appl(?:y|ied)|built|wrote|re-?ran|set)\b"
 )
 REPORTS_OWN_WORK = Pattern(
     "an agent reports its own work without a reason",
-    rf"(?:done\W{{1,3}})?i(?:'ve| have)? (?:also |now )?{_CODE_VERB}(?!.*\b(?:because|since)\b)",
+    rf"(?:(?:done|[^.;\n]{{2,60}}?(?::| [—–-]))\W{{1,3}})?(?:i(?:'ve| have)? )?(?:also |now |just )?{_CODE_VERB}(?!.*\b(?:because|since|so that|otherwise)\b)",
     start=True,
-    matches=("I've renamed the parser", "Done. I also removed the flag"),
-    rejects=("I removed the flag because nobody uses it", "We renamed the parser"),
+    matches=(
+        "I've renamed the parser",
+        "Done. I also removed the flag",
+        "Added a guard to the keyfunc",
+        "Fix: Applied `cargo fmt` to 8 files",
+        "Borrow checker fixes: Used `as_ref`",
+        "Animation on restore — Added a ref",
+    ),
+    rejects=(
+        "I removed the flag because nobody uses it",
+        "We renamed the parser",
+        "The added rows are never sorted",
+        "Decision: we switched to Redis",
+    ),
 )
 DIAGNOSES = Pattern(
     "an agent explains a failure that it is working on",
@@ -166,9 +178,9 @@ PUSHED = Pattern(
 )
 OPENED_PR = Pattern(
     "says that a pull request was opened",
-    r"\bpr (?:#\d+ )?(?:is |was )?(?:opened|created)\b|\bopened (?:the|a) pr\b",
-    matches=("PR #12 was created", "I opened a PR"),
-    rejects=("open a PR",),
+    r"\b(?:pr|pull request) (?:\[?#\d+\]?(?:\([^)\s]{1,200}\))? )?(?:is |was )?(?:now )?(?:opened|created|open (?:at|against|on|here)|live)\b|\b(?:opened|created) (?:(?:the|a|draft|replacement) ){0,2}(?:pr|pull request)\b",
+    matches=("PR #12 was created", "I opened a PR", "The PR is open against main", "Opened PR #12"),
+    rejects=("open a PR", "The PR is open for discussion"),
 )
 MERGED = Pattern(
     "says that it was merged",

@@ -11,7 +11,7 @@ _NEXT = (
 _OFFER = r"(?:^|[.;,—–-] )(?:do you want me to|would you like me to|want me to|shall i|should i) (.{4,})\?"
 _REMAINS = (
     r"\b(?:not (?:done |quite )?yet|(?:still|yet) (?:(?:needs?|have|has) )?to|left to do|to be done|remains to|when (?:you(?:'re| are) )?ready"
-    r"|(?:awaiting|pending) (?:your|a|the)|you(?:'ll| will)? need to|you(?:'ll| will| may| might) want to|(?:not|haven'?t|hasn'?t) (?:been )?(?:committed|pushed|merged|tested|implemented)"
+    r"|(?:awaiting|pending) (?:your|a|the)|you(?:'ll| will)?(?: just| only| still| then)? need to|you(?:'ll| will| may| might) want to|(?:not|haven'?t|hasn'?t) (?:been )?(?:committed|pushed|merged|tested|implemented)"
     r"|still (?:open|unresolved|unverified|untested|unconfirmed|outstanding)|(?:is|are|remains?) (?:unresolved|unfixed|untested|unverified|unconfirmed|uncommitted|unpushed)"
     r"|ready (?:for you )?to (?:commit|merge|deploy|push|publish|release|review))\b|ください。?$"
 )
@@ -60,6 +60,7 @@ REMAINING = Pattern(
     _REMAINS,
     matches=(
         "You need to rotate the key",
+        "You just need to restart it",
         "You may want to restore that file",
         "awaiting your review",
         "not tested",

@@ -171,10 +171,14 @@ def _is_stale(one: Memory, filter: Filter) -> bool:
 
 
 def ends_with(turns: Sequence[Memory], idea: Memory) -> bool:
-    """Return True if a conversation ended with this item: no later turn could have settled it."""
+    """Return True if a conversation ended with this item: no later turn could have settled it.
+
+    An agent's problem is left only if its last answer names it: what it meets on the way, it works on.
+    """
     spoken = [one for one in turns if "agent" not in one.metadata]
     asked = [one.position for one in spoken if one.metadata.get("role") == "user"]
-    place = turn_of(idea.position)
-    if idea.metadata.get("role") == "user":
-        return bool(spoken) and place >= max(one.position for one in spoken)
-    return place >= max(asked, default=0)
+    answered = [one.position for one in spoken if one.metadata.get("role") != "user"]
+    last = max(asked, default=0)
+    if idea.metadata.get("role") == "user" or idea.kind == "problem":
+        last = max(last, *answered, 0)
+    return bool(spoken) and turn_of(idea.position) >= last

@@ -7,7 +7,7 @@ from bethink.api import Bethink
 from bethink.app import render
 from bethink.app.cli.console import Console, Result, offer_languages, shows
 from bethink.app.operations import find
-from bethink.app.operations.find import NO_LIMIT, Day, Listed, SearchResult, Shown
+from bethink.app.operations.find import NO_LIMIT, Day, Listed, OpenItems, SearchResult, Shown
 from bethink.app.records import recall_record, version_records
 from bethink.app.render import cell, date, date_and_time, one_line
 from bethink.errors import UsageError
@@ -148,10 +148,12 @@ def show_list(console: Console, memory: Bethink, found: Listed) -> Result:
 
 
 @shows(find.todo)
-def show_open(console: Console, memory: Bethink, found: Listed) -> Result:
-    shown, hint = len(found.memories), ""
-    if found.total > shown:
-        hint = f"{shown} of {found.total:,} are shown; --limit shows more."
+def show_open(console: Console, memory: Bethink, found: OpenItems) -> Result:
+    shown, rest, hint = len(found.memories), found.total - found.open, ""
+    if found.open > shown:
+        hint = f"{shown} of {found.open:,} are shown; --limit shows more."
+    elif rest > 0:
+        hint = f"{rest:,} more may have been settled in their conversation; --all lists them."
     return memories_result(console, memory, found.memories, "Nothing is open.", hint)
 
 

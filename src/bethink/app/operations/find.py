@@ -62,6 +62,14 @@ class Listed(NamedTuple):
     offset: int = 0
 
 
+class OpenItems(NamedTuple):
+    """Open items, the number of those that count as open, and of all that nobody closed."""
+
+    memories: Sequence[Memory]
+    open: int
+    total: int
+
+
 class Day(NamedTuple):
     """A day or another time: digests of its sessions, and what was said, decided and done."""
 
@@ -358,14 +366,28 @@ def list_(
     lists=MEMORY_COLUMNS,
     examples=("bethink todo", "bethink todo --json"),
 )
-def todo(memory: "Bethink", limit: Limit = 20, all_projects: AllProjects = False) -> Listed:
+def todo(
+    memory: "Bethink",
+    limit: Limit = 20,
+    all: Annotated[bool, Arg("also items that their conversation may have settled")] = False,
+    all_projects: AllProjects = False,
+) -> OpenItems:
     """List open to-dos, questions and problems.
 
-    The newest comes first. `bethink todo TEXT` adds one, as `bethink add --kind todo TEXT` does; `bethink done` closes one.
+    The newest comes first. `bethink todo TEXT` adds one, as `bethink add --kind todo TEXT` does; `bethink done` closes one. Items of
+    conversations that went on after them may be settled: `--all` lists them, too.
     """
+    from bethink.recall.resume import list_open
+
     scopes = memory.every_scope() if all_projects else ()
     wanted = memory.filter(kinds=OPEN_KINDS, answered=False, scopes=scopes)
-    return Listed(memory.list(filter=wanted, limit=limit), memory.store.count(wanted))
+    total = memory.store.count(wanted)
+    if all:
+        return OpenItems(memory.list(filter=wanted, limit=limit), total, total)
+    failures = memory.list(filter=wanted._replace(kinds=("failure",)), limit=limit)
+    found = [*list_open(wanted, memory.store), *failures]
+    found.sort(key=lambda one: one.created_at, reverse=True)
+    return OpenItems(found[:limit], len(found), total)
 
 
 @operation(

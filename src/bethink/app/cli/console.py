@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TextIO, TypeVar
 
-from bethink import caller, config, plugins
+from bethink import caller, config, plugins, system
 from bethink import project as projects
 from bethink.app.cli import ADDING, COMMANDS, POINTERS, parser
 from bethink.app.operation import OPERATIONS, Operation
@@ -499,9 +499,7 @@ def find_unjoined(memory: "Bethink") -> tuple[str, ...]:
     namesake = f"project:{projects.team_identity(here.name)}"
     if not memory.shared or here.team or namesake not in memory.store.scopes():
         return ()
-    import shlex
-
-    fix = f"bethink join {shlex.quote(here.name)}"
+    fix = f"bethink join {system.quote([here.name])}"
     return f"This folder is not the team's project {here.name}; `{fix}` joins it.", fix
 
 

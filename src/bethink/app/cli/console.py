@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from bethink.api import Bethink
 
 REPORT_INTERVAL = 0.1  # seconds between two reports
+NOTE_INTERVAL = 20.0  # seconds between two lines where there is no terminal; by hand
 
 
 class Local(tzinfo):
@@ -429,7 +430,8 @@ def print_data(parts: Iterable[str], stream: TextIO | None = None) -> None:
 class Bar:
     """Progress of a long command, in one line at a terminal that disappears at the end.
 
-    Hidden with --quiet and for data formats. With `keeps`, an interrupt reports what was done and is kept.
+    Without a terminal, a long command says now and then how far it is. Hidden with --quiet and for data formats. With `keeps`, an
+    interrupt reports what was done and is kept.
     """
 
     def __init__(
@@ -442,15 +444,19 @@ class Bar:
     ) -> None:
         self.console, self.keeps, self.done = console, keeps, 0.0
         seen = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-        self.shown = seen and not console.quiet and console.format == "text"
+        wanted = not console.quiet and console.format == "text"
+        self.shown, self.noted = wanted and seen, wanted and not seen
         self.label, self.unit, self.count = label, unit, count
-        self._next = 0.0
+        self._next = 0.0 if self.shown else time.monotonic() + NOTE_INTERVAL
 
     def __call__(self, done: float, total: int | None = None, label: str | None = None) -> None:
         self.done = done
         if self.shown and time.monotonic() >= self._next:
             self._next = time.monotonic() + REPORT_INTERVAL
             self.write(self.line(done, total, label))
+        elif self.noted and time.monotonic() >= self._next:
+            self._next = time.monotonic() + NOTE_INTERVAL
+            sys.stderr.write(f"{plain(self.line(done, total, label))}\n")
 
     def write(self, line: str) -> None:
         sys.stderr.write(f"\r\x1b[K{line[: width() - 1]}")
@@ -467,7 +473,7 @@ class Bar:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self._next:
+        if self.shown and self._next:
             self.write("")
         if self.keeps and kind is KeyboardInterrupt:
             done = f"{self.count(self.done)} {self.unit}".rstrip()

@@ -608,3 +608,30 @@ def test_folding_loses_no_word(text, width):
         folded = "\n".join(map(layout.fold, layout.indent(text, "  ")))
     assert "".join(folded.split()) == "".join(layout.plain(text).split())
     assert len(layout.one_line(text, width)) <= width
+
+
+def test_a_long_command_says_how_far_it_is_without_a_terminal(monkeypatch, capsys):
+    monkeypatch.setattr(console, "NOTE_INTERVAL", 0.0)
+    with Bar(TEXT, "reading", "files") as bar:
+        bar(3, 12)
+    assert capsys.readouterr().err == "reading 3 of 12 files\n"
+
+
+def test_a_short_command_says_nothing_on_the_way_without_a_terminal(capsys):
+    with Bar(TEXT, "reading", "files") as bar:
+        bar(3, 12)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_list_for_a_program_has_a_memory_on_each_line(cli):
+    cli.add(
+        "We deploy from the branch main after a review by two people of the team, and never from a branch"
+    )
+    assert cli.ok("list").rstrip().endswith("never from a branch")
+
+
+def test_a_list_at_a_terminal_shows_a_long_statement_below_its_line(cli, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    text = "We deploy from main on Tuesdays, and never from a branch of somebody"
+    cli.add(text)
+    assert cli.ok("list").splitlines()[1] == f"  {text}"

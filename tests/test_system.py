@@ -58,6 +58,24 @@ def test_a_command_is_quoted_for_windows(words, line):
 
 
 @pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        pytest.param("code --wait", ["code", "--wait"], id="plain"),
+        pytest.param(r"C:\bin\vim.exe -f", [r"C:\bin\vim.exe", "-f"], id="backslashes"),
+        pytest.param(f'"{PROGRAM}" -g', [PROGRAM, "-g"], id="quotes"),
+    ],
+)
+def test_an_editor_on_windows_keeps_its_backslashes(line, words):
+    assert system.split(line, windows=True) == words
+
+
+def test_an_editor_on_windows_may_have_blanks_without_quotes(tmp_path):
+    editor = tmp_path / "my editor.exe"
+    editor.touch()
+    assert system.split(str(editor), windows=True) == [str(editor)]
+
+
+@pytest.mark.parametrize(
     ("words", "line"),
     [
         pytest.param([r"C:\bin\bethink.exe", "hook"], r"& C:\bin\bethink.exe hook", id="plain"),

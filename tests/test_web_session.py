@@ -24,7 +24,7 @@ from bethink.app.http import security
 from bethink.app.http.security import Tokens
 from bethink.app.web import Sessions, load_key, note_visit
 from bethink.app.web.pages import PAGES
-from bethink.app.web.render import diff, format_text
+from bethink.app.web.render import diff, format_line, format_text, headline, read_digest
 from bethink.errors import ConfigError
 from bethink.schema import argument_fields
 
@@ -531,3 +531,43 @@ def test_markdown_becomes_safe_markup(text, markup):
 def test_a_table_becomes_rows_with_a_head():
     shown = format_text("| a | b |\n|---|---|\n| 1 | 2 |")
     assert "<tr><th scope=col>a</th><th scope=col>b</th></tr><tr><td>1</td><td>2</td></tr>" in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param("[https://a.example/1](https://a.example/1)", "https://a.example/1", id="url"),
+        pytest.param("[src/a.py:3](/home/ada/shop/src/a.py:3)", "src/a.py:3", id="file"),
+    ],
+)
+def test_an_address_that_its_name_says_is_not_repeated(text, shown):
+    assert format_line(text) == shown
+
+
+def test_a_link_with_another_name_keeps_its_address():
+    assert "https://b.example" in format_line("[the issue](https://b.example)")
+
+
+def test_a_half_mark_of_code_is_left_out_of_a_cut_text():
+    assert format_line("It changes `npm view…") == "It changes npm view…"
+
+
+@pytest.mark.parametrize(
+    ("summary", "head"),
+    [
+        pytest.param("It normalizes npm 12's JSON, with…", "content", id="cut"),
+        pytest.param("npm 12's JSON", "summary", id="whole"),
+    ],
+)
+def test_a_short_statement_is_its_own_headline_if_its_summary_was_cut(summary, head):
+    content = "Opened PR 10888. It normalizes npm 12's JSON, with tests for both forms."
+    memory = {"content": content, "summary": summary, "kind": "fact"}
+    assert headline(memory) == memory[head]
+
+
+def test_a_summary_with_named_lines_is_read_in_parts():
+    assert read_digest("Focus: npm 12\nDone: a; b") == {"Focus": "npm 12", "Done": "a; b"}
+
+
+def test_any_other_summary_has_no_parts():
+    assert read_digest("The cache is moved.\nDone: a") is None

@@ -163,7 +163,7 @@ def test_what_is_noted_after_the_last_look_is_read(desk, tmp_path, monkeypatch, 
         found = draining(*arguments)
         if late:
             desk.note(late.pop())  # by a hook that sees the lock held, and starts no worker
-            spool.wake(desk.database, spool.DEFAULTS)
+            spool.wake(desk.database, Config())
         return found
 
     monkeypatch.setattr(worker, "_drain", slow)

@@ -12,16 +12,18 @@ import apsw
 import pytest
 from capturing import SAID, Desk, eventually
 
+from bethink.config import Config
 from bethink.hooks import spool, state
 
 # An agent's session whose Stop hook notes the transcript and wakes the worker; then it waits to be killed.
 SESSION = """
 import sys
+from bethink.config import Config
 from bethink.hooks import spool
 from bethink.hooks.state import Hook
 database, transcript, directory = sys.argv[1:]
 spool.note(Hook("stop", "claude", session="s", transcript=transcript, directory=directory), database)
-spool.wake(database, spool.DEFAULTS)
+spool.wake(database, Config())
 print("noted", flush=True)
 sys.stdin.read()
 """
@@ -135,7 +137,7 @@ def test_a_teams_database_is_served_and_its_password_told_to_nobody(desk, monkey
     postgres.use(monkeypatch)
     desk.database = postgres.database_url()
     desk.note(desk.talk("a", *SAID))
-    spool.wake(desk.database, spool.DEFAULTS)
+    spool.wake(desk.database, Config())
     seen: set[bytes] = set()
 
     def looked() -> bool:
@@ -150,11 +152,11 @@ def test_a_teams_database_is_served_and_its_password_told_to_nobody(desk, monkey
 def test_while_one_works_no_other_is_started(desk):
     desk.note(desk.talk("a", *SAID))
     with spool.lock(desk.database):
-        spool.wake(desk.database, spool.DEFAULTS)
+        spool.wake(desk.database, Config())
         assert workers(desk) == []
-    spool.wake(desk.database, spool.DEFAULTS)
+    spool.wake(desk.database, Config())
     for _ in range(5):
-        spool.wake(desk.database, spool.DEFAULTS)
+        spool.wake(desk.database, Config())
         assert len(workers(desk)) <= 1
     assert drained(desk)
 
@@ -186,10 +188,10 @@ def test_a_worker_killed_in_the_middle_of_each_page_repeats_nothing(desk):
     desk.note(desk.talk("long", *said))
     # A page is 200 turns. Whenever one went in the worker is killed, and it is never killed twice before one went in.
     for read in (200, 400):
-        spool.wake(desk.database, spool.DEFAULTS)
+        spool.wake(desk.database, Config())
         assert eventually(lambda read=read: len(desk.turns()) >= read)
         kill_workers(desk)
         assert eventually(lambda: gone(desk))
-    spool.wake(desk.database, spool.DEFAULTS)
+    spool.wake(desk.database, Config())
     assert drained(desk)
     assert sorted(desk.turns()) == sorted(text for _, text in said)

@@ -172,6 +172,21 @@ def quote(words: Sequence[str], windows: bool = WINDOWS) -> str:
     return subprocess.list2cmdline(words)
 
 
+def split(line: str, windows: bool = WINDOWS) -> list[str]:
+    """Return the words of a command line that a person wrote, such as $EDITOR.
+
+    On Windows a backslash belongs to a path, and a program with blanks in its path may be written without quotes.
+    """
+    import shlex
+    from pathlib import Path
+
+    if not windows:
+        return shlex.split(line)
+    if Path(line).is_file():
+        return [line]
+    return [word.strip('"') for word in shlex.split(line, posix=False)]
+
+
 def quote_powershell(words: Sequence[str]) -> str:
     """Return the words of a command as one line for PowerShell."""
     safe = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/\\")

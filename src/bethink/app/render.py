@@ -679,7 +679,7 @@ def quote_memory(
     beside: tuple[str, ...] = (),
 ) -> Quote:
     """A memory as an item, with what keeps it from being believed, if anything does."""
-    closed = {"todo": "done", "problem": "solved"}.get(memory.kind, "answered")
+    closed = {"todo": "done", "problem": "solved", "failure": "solved"}.get(memory.kind, "answered")
     state = closed if memory.answered else names.get(f"gone {memory.id}", "")
     if memory.newer:
         state = f"newer: {', '.join(names.get(id, id) for id in memory.newer)}"

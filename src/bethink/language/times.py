@@ -50,7 +50,7 @@ UNIT_SECONDS = {**CLOCK_UNITS, "day": 86400, "week": 7 * 86400}
 UNIT_MONTHS = {"month": 1, "quarter": 3, "year": 12}
 RECENT_DAYS = 14  # days
 MOST_MOMENTS = 4  # a text with more dates than a question needs is a pasted log or document
-TIME_HINT = "Write a span (30d, 2 days ago), today, yesterday, last monday, last month, a month (2026-03), a date (2026-03-01 or 1.3.2026, the day first) or a date and time."
+TIME_HINT = "Write a span (30min, 2h, 30d, 2 days ago), today, yesterday, last monday, last month, a month (2026-03), a date (2026-03-01 or 1.3.2026, the day first) or a date and time."
 
 # Patterns are texts, compiled when first needed: most commands are given no time.
 _SPAN = r"(?P<number>\d{1,6})\s*(?P<unit>s|min|h|d|w|mo|y)(?:ec|econd|ute|our|ay|eek|nth|ear)?s?(?:\s+ago)?"

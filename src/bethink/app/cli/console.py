@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TextIO, TypeVar
 
-from bethink import caller, config, plugins
+from bethink import caller, config, plugins, system
 from bethink import project as projects
 from bethink.app.cli import ADDING, COMMANDS, POINTERS, parser
 from bethink.app.operation import OPERATIONS, Operation
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 REPORT_INTERVAL = 0.1  # seconds between two reports
 # Commands that need a model for a few texts, and borrow those of a running helper.
 BORROWING = ("add", "done", "recall", "search", "update", "why")
+NOTE_INTERVAL = 20.0  # seconds between two lines where there is no terminal; by hand
 
 
 class Local(tzinfo):
@@ -212,7 +213,7 @@ def load_operation(name: str) -> Operation:
 
 
 def read_command(name: str, words: Sequence[str]) -> tuple[Operation, parser.Parsed]:
-    """Load the operation of a command and read the words behind it: with a text, `todo` adds instead of listing."""
+    """Load the operation of a command and read its words. With a text, `todo` adds a to-do."""
     operation = load_operation(name)
     if name in ADDING:
         with suppress(UsageError):
@@ -441,7 +442,8 @@ def print_data(parts: Iterable[str], stream: TextIO | None = None) -> None:
 class Bar:
     """Progress of a long command, in one line at a terminal that disappears at the end.
 
-    Hidden with --quiet and for data formats. With `keeps`, an interrupt reports what was done and is kept.
+    Without a terminal, a long command says now and then how far it is. Hidden with --quiet and for data formats. With `keeps`, an
+    interrupt reports what was done and is kept.
     """
 
     def __init__(
@@ -454,15 +456,19 @@ class Bar:
     ) -> None:
         self.console, self.keeps, self.done = console, keeps, 0.0
         seen = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-        self.shown = seen and not console.quiet and console.format == "text"
+        wanted = not console.quiet and console.format == "text"
+        self.shown, self.noted = wanted and seen, wanted and not seen
         self.label, self.unit, self.count = label, unit, count
-        self._next = 0.0
+        self._next = 0.0 if self.shown else time.monotonic() + NOTE_INTERVAL
 
     def __call__(self, done: float, total: int | None = None, label: str | None = None) -> None:
         self.done = done
         if self.shown and time.monotonic() >= self._next:
             self._next = time.monotonic() + REPORT_INTERVAL
             self.write(self.line(done, total, label))
+        elif self.noted and time.monotonic() >= self._next:
+            self._next = time.monotonic() + NOTE_INTERVAL
+            sys.stderr.write(f"{plain(self.line(done, total, label))}\n")
 
     def write(self, line: str) -> None:
         sys.stderr.write(f"\r\x1b[K{line[: width() - 1]}")
@@ -479,7 +485,7 @@ class Bar:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self._next:
+        if self.shown and self._next:
             self.write("")
         if self.keeps and kind is KeyboardInterrupt:
             done = f"{self.count(self.done)} {self.unit}".rstrip()
@@ -524,9 +530,7 @@ def find_unjoined(memory: "Bethink") -> tuple[str, ...]:
     namesake = f"project:{projects.team_identity(here.name)}"
     if not memory.shared or here.team or namesake not in memory.store.scopes():
         return ()
-    import shlex
-
-    fix = f"bethink join {shlex.quote(here.name)}"
+    fix = f"bethink join {system.quote([here.name])}"
     return f"This folder is not the team's project {here.name}; `{fix}` joins it.", fix
 
 

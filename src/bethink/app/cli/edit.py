@@ -1,7 +1,6 @@
 """`edit` and `open`: a memory in the user's editor, and its source."""
 
 import os
-import shlex
 import shutil
 import subprocess
 import sys
@@ -9,6 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Annotated
 
+from bethink import system
 from bethink.api import Bethink
 from bethink.app.cli.console import Console, Result, has_terminal
 from bethink.app.cli.parser import decode_text
@@ -129,7 +129,7 @@ def run_editor(file: Path, line: int | None = None) -> None:
     if not named:
         raise NotFound("No editor is set.", "export EDITOR=nano")
     try:
-        words = shlex.split(named)
+        words = system.split(named)
         place = [f"+{line}", str(file)] if line else [str(file)]
         if line and Path(words[0]).stem in TAKES_PLACE:
             place = ["-g", f"{file}:{line}"]

@@ -98,7 +98,9 @@ def show_day(console: Console, memory: Bethink, found: Day) -> Result:
     none = f"Nothing was noted {found.when}."
     noted = [one for one in found.memories if one.kind != "context"]
     if console.format != "text" or not (found.sessions or noted):
-        other = "" if found.memories else "`bethink sessions` lists what conversations did."
+        other = ""
+        if not found.memories and memory.store.sessions(memory.named_scopes, 1):
+            other = "`bethink sessions` lists what conversations did."
         return memories_result(console, memory, found.memories, none, other)
     items: render.Items = []
     if found.sessions:

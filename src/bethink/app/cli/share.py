@@ -45,7 +45,8 @@ def share(
 
     Writes each memory as a Markdown file to .bethink/shared, for you to review and commit. Colleagues get them by `git pull`, with the
     next `bethink index` or session, once they accepted the folder. Edits and deletions in git come back the same way. Personal memories,
-    secrets and imported text are refused.
+    secrets and imported text are refused. --rules and --decisions leave out statements of conversations that may only concern the task
+    at hand; share those by id.
     """
     if list:
         return _show(console, memory, sharing.list_shared(memory))

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, TextIO
 from urllib.parse import urlencode
 
-from bethink import post
+from bethink import post, system
 from bethink import project as projects
 from bethink.agents import edit
 from bethink.api import Bethink, open_store
@@ -341,7 +340,7 @@ def describe_import(done: exchange.Imported, hints: list[str], file: str, dry_ru
     if done.left_out:
         hints.append("--all-scopes and --personal also import what was left out.")
     if done.added and not dry_run:
-        hints.append(f"Undo with `bethink import {shlex.quote(file)} --undo`.")
+        hints.append(f"Undo with `bethink import {system.quote([file])} --undo`.")
     note = "" if any(done._replace(format="")) else "Nothing to remember was found here."
     return Result({**done._asdict(), "dry_run": dry_run}, notes=[note], hints=hints)
 
@@ -473,7 +472,7 @@ def name_in_team(console: Console, memory: Bethink, name: str | None) -> str:
     if not wanted and not known:
         raise UsageError(
             f"The team's name for {memory.project.name} is not known.",
-            f"Give it once: bethink sync --as {shlex.quote(memory.project.name)}",
+            f"Give it once: bethink sync --as {system.quote([memory.project.name])}",
         )
     if wanted and wanted != known and memory.shared:
         # In a team's own database, joining would move the folder to another project of it.

@@ -1,10 +1,9 @@
 """Command-line views of the results of `operations/write.py`, and `forget`."""
 
-import shlex
 from collections.abc import Sequence
 from typing import Annotated
 
-from bethink import consent
+from bethink import consent, system
 from bethink.api import Bethink
 from bethink.app import render
 from bethink.app.cli.console import (
@@ -222,7 +221,7 @@ def find_requested(memory: Bethink, ids: Sequence[str], purge: bool) -> list[Mem
 
 def name_reach(console: Console) -> str:
     """The options with which a later command finds the same memory."""
-    container = f" --container {shlex.quote(console.container)}" if console.container else ""
+    container = f" --container {system.quote([console.container])}" if console.container else ""
     return container + (" --all-projects" if console.all_projects else "")
 
 

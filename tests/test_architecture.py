@@ -80,14 +80,20 @@ def test_memories_are_changed_through_the_writer_alone() -> None:
 
 
 def test_the_levels_are_those_of_the_architecture_page() -> None:
-    assert f"```\n{LEVELS.replace('    ', '')}\n```" in (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    assert f"```\n{LEVELS.replace('    ', '')}\n```" in (ROOT / "ARCHITECTURE.md").read_text(
+        "utf-8"
+    )
 
 
-ONE_OF_MANY = tuple("agents language app.cli app.operations llm embed ingest.analyze".split())  # a row each
+ONE_OF_MANY = tuple(
+    "agents language app.cli app.operations llm embed ingest.analyze".split()
+)  # a row each
 MAPPED = [name for name in map(name_module, MODULES) if not name.startswith(ONE_OF_MANY)]
 
 
-@pytest.mark.parametrize("module", [name for name in MAPPED if name not in ("__main__", "recall", "store", "ingest")])
+@pytest.mark.parametrize(
+    "module", [name for name in MAPPED if name not in ("__main__", "recall", "store", "ingest")]
+)
 def test_the_map_of_the_architecture_page_names_the_module(module: str) -> None:
     page = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
     rows = page.partition("## Map")[2].partition("\n## ")[0]

@@ -100,7 +100,7 @@ EMPTY = [
 ]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="class")
 def empty(browser, tmp_path_factory):
     """A page of a server without a memory."""
     folder = tmp_path_factory.mktemp("empty")
@@ -113,16 +113,16 @@ def empty(browser, tmp_path_factory):
         yield opened.page
 
 
-@pytest.mark.parametrize(("address", "text"), EMPTY)
-def test_where_nothing_is_remembered_a_page_says_so(empty, address, text):
-    assert empty.goto(address).status == 200
-    expect(empty.get_by_text(text).first).to_be_visible()
+class TestNothingRemembered:
+    @pytest.mark.parametrize(("address", "text"), EMPTY)
+    def test_a_page_says_so(self, empty, address, text):
+        assert empty.goto(address).status == 200
+        expect(empty.get_by_text(text).first).to_be_visible()
 
-
-@pytest.mark.parametrize("address", [address for address, _ in EMPTY])
-def test_where_nothing_is_remembered_a_page_is_accessible(empty, address):
-    empty.goto(address)
-    assert axe(empty) == []
+    @pytest.mark.parametrize("address", [address for address, _ in EMPTY])
+    def test_a_page_is_accessible(self, empty, address):
+        empty.goto(address)
+        assert axe(empty) == []
 
 
 def test_sessions_show_days_and_topics_and_lead_to_the_turns(page):

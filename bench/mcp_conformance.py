@@ -3,15 +3,15 @@
     PYTHONPATH=src python bench/mcp_conformance.py [PORT]
     npx @modelcontextprotocol/conformance@0.2.0-alpha.12 server --url http://127.0.0.1:7399/mcp --requirements 2026-07-28
 
-The suite calls tools, resources and prompts by names of its own. Here they stand beside those of the product, on the same server
+The suite calls tools, resources and prompts by names of its own. Here they are added to those of the product, on the same server
 behind the same gate, on a throw-away database. What the product does not do (ask its user for input, log to its client, tasks,
 subscriptions) has no fixture.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
-import sys
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -112,7 +112,9 @@ def with_fixtures(server):
 
 
 def main():
-    port = int(sys.argv[1]) if len(sys.argv) > 1 else 7399
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("port", nargs="?", type=int, default=7399)
+    port = parser.parse_args().port
     with tempfile.TemporaryDirectory() as folder:
         os.environ.update(BETHINK_HOME=folder, BETHINK_EMBEDDING="hashing", BETHINK_OFFLINE="1")
         own, build = app.build_mcp, app.build

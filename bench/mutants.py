@@ -152,14 +152,14 @@ MUTANTS = (
     Mutant(
         "a statement of a pasted part becomes an idea",
         "ingest/ideas.py",
-        "return [each for each in statements(before) if own.hold(each.text)]",
-        "return list(statements(before))",
+        "found = [each for each in statements(typed) if own.hold(each.text)]",
+        "found = list(statements(typed))",
         "test_provenance.py",
     ),
     Mutant(
         "a pasted turn is shown at a prompt",
         "hooks/prompt.py",
-        'if one.kind == "context" and one.trust <= TRUST["pasted"]:',
+        'if pasted and one.trust <= TRUST["pasted"]:',
         "if False:",
         "test_provenance.py",
     ),
@@ -231,8 +231,8 @@ MUTANTS = (
     Mutant(
         "a command that nobody classified is for agents",
         "app/cli/console.py",
-        '    if command not in rules["read"].split() + rules["append"].split():\n        return command\n',
-        "",
+        'if operation.agents not in ("read", "append"):',
+        "if False:",
         AUTHORITY,
     ),
     # Consent
@@ -304,7 +304,7 @@ MUTANTS = (
     # What leaves
     Mutant(
         "a model that does not say where it runs is local",
-        "types.py",
+        "model.py",
         'return getattr(model, "remote", True) is not False',
         'return getattr(model, "remote", False) is not False',
         "test_hooks_remote.py",
@@ -362,8 +362,8 @@ MUTANTS = (
     Mutant(
         "an import is dated in the future",
         "features/sync.py",
-        "capped = {name: min(at, now) for name, at in times.items() if at}",
-        "capped = {name: at for name, at in times.items() if at}",
+        "capped = {name: min(at, now) for name in past if (at := getattr(record.memory, name))}",
+        "capped = {name: at for name in past if (at := getattr(record.memory, name))}",
         "test_provenance.py",
     ),
     Mutant(
@@ -376,8 +376,8 @@ MUTANTS = (
     Mutant(
         "an import is shown at a prompt",
         "hooks/prompt.py",
-        "or echo or is_untrusted_import(one)",
-        "or echo",
+        "or one.id in shown.ids or is_untrusted_import(one)",
+        "or one.id in shown.ids",
         "test_import_trust.py",
     ),
     Mutant(

@@ -1,6 +1,7 @@
 """The rules of ARCHITECTURE.md that a machine can hold."""
 
 import ast
+import importlib.util
 import re
 import subprocess
 import sys
@@ -179,3 +180,33 @@ def test_tests_do_not_evaluate_text(path: Path) -> None:
 
 def test_tables_of_cases_are_python() -> None:
     assert not (ROOT / "tests" / "cases").exists()
+
+
+# Guards that `make mutants` breaks
+
+
+def load_mutants() -> list[tuple[str, ...]]:
+    spec = importlib.util.spec_from_file_location("mutants", ROOT / "bench" / "mutants.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return list(module.MUTANTS)
+
+
+MUTANTS = [pytest.param(one, id=one[0]) for one in load_mutants()]
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_the_guard_that_a_mutant_breaks_is_there(mutant) -> None:
+    assert mutant.old in (SOURCE / mutant.file).read_text("utf-8")
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_the_tests_that_should_kill_a_mutant_exist(mutant) -> None:
+    named = [name.partition("::") for name in mutant.tests.split()]
+    tests = {name: (ROOT / "tests" / name).read_text("utf-8") for name, _, _ in named}
+    gone = [
+        test
+        for name, _, test in named
+        if test and f"def {test.partition('[')[0]}(" not in tests[name]
+    ]
+    assert gone == []

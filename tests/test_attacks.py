@@ -239,8 +239,11 @@ def rendered():
     return "\n".join(lines) + "\n"
 
 
-def test_the_published_table_is_this_one_and_only_the_user_replaces_what_the_user_decided():
+def test_the_published_table_is_this_one():
     assert PRIVACY.read_text().partition(BEGIN)[2].partition(END)[0] == rendered()
+
+
+def test_only_the_user_replaces_what_the_user_decided():
     replacing = [way for way, (_, row) in TABLE.items() if row.replaced]
     assert replacing == ["the user's own later note"]
 
@@ -257,24 +260,66 @@ def proposal(shop):
     return old, outcome.id
 
 
-def test_a_proposal_waits_in_the_inbox_with_the_trusted_one_first_and_the_briefing_says_so(shop):
-    old, new = proposal(shop)
+@pytest.fixture
+def proposed(shop):
+    """Ids of a decision of the user, and of the one by which an agent proposes to replace it."""
+    return proposal(shop)
+
+
+def read_relations(memory, id):
+    return {(one.type, one.source) for one in memory.relations(id)}
+
+
+def test_a_proposal_waits_in_the_inbox_with_the_trusted_one_first(shop, proposed):
     with shop.memory() as memory:
         (item,) = inbox.list_queue(memory, "contradictions").items
-        assert [one.id for one in item.memories] == [old, new]
-        relations = {(one.type, one.source) for one in memory.relations(old)}
-        assert relations == {("may_replace", new), ("contradicts", new)}
+        assert [one.id for one in item.memories] == list(proposed)
+
+
+def test_a_proposal_is_related_to_the_decision(shop, proposed):
+    old, new = proposed
+    with shop.memory() as memory:
+        assert read_relations(memory, old) == {("may_replace", new), ("contradicts", new)}
+
+
+def test_the_briefing_names_the_proposal_that_disputes_a_decision(shop, proposed):
+    _, new = proposed
+    with shop.memory() as memory:
         short = memory.store.abbreviate([new])[new]
     assert f"(disputed by {short}): {OLD}" in shop.start()
+
+
+@pytest.mark.parametrize("act", ["first", "second"])
+def test_an_agent_decides_no_proposal_against_the_users_word(shop, proposed, act):
+    old, new = proposed
+    ids = [new, old] if act == "first" else [old, new]
     with agents_memory(shop) as memory:  # such as a page that is open on a token
-        for act, ids in ("first", [new, old]), ("second", [old, new]):
-            with pytest.raises(InvalidInput, match="the user's own word"):
-                inbox.decide(memory, act, ids)
-        assert {(one.type, one.source) for one in memory.relations(old)} == relations
-    with shop.memory() as memory:  # the user keeps it
-        inbox.decide(memory, "both", [old, new])
+        with pytest.raises(InvalidInput, match="the user's own word"):
+            inbox.decide(memory, act, ids)
+        assert read_relations(memory, old) == {("may_replace", new), ("contradicts", new)}
+
+
+@pytest.fixture
+def kept(shop, proposed):
+    """The decision, after the user kept both."""
+    with shop.memory() as memory:
+        inbox.decide(memory, "both", list(proposed))
+    return proposed[0]
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_proposal_that_the_user_decided_has_left_the_inbox(shop):
+    with shop.memory() as memory:
         assert not inbox.list_queue(memory, "contradictions").items
-        assert find_disputes(memory, [memory.one(old)]) == []
+
+
+def test_a_decision_that_the_user_kept_is_not_disputed(shop, kept):
+    with shop.memory() as memory:
+        assert find_disputes(memory, [memory.one(kept)]) == []
+
+
+@pytest.mark.usefixtures("kept")
+def test_the_briefing_says_nothing_of_a_settled_dispute(shop):
     assert "disputed" not in shop.start(session_id="s2")
 
 
@@ -319,12 +364,16 @@ def test_an_agent_only_proposes_changes_to_a_user_s_statement(shop):
         assert memory.one(old).superseded_by is None
 
 
-def test_an_agent_replaces_what_an_agent_said_and_leaves_the_next_handoff(shop):
-    with shop.memory() as memory:
-        handoffs.save_handoff(memory, handoffs.Handoff("The user's own."))
+def test_an_agent_replaces_what_an_agent_said(shop):
     with agents_memory(shop) as memory:
         old = memory.add(OLD, kind="decision").id
         assert memory.add(NEW, kind="decision").supersedes == (old,)
+
+
+def test_an_agent_leaves_the_next_handoff(shop):
+    with shop.memory() as memory:
+        handoffs.save_handoff(memory, handoffs.Handoff("The user's own."))
+    with agents_memory(shop) as memory:
         assert len(handoffs.save_handoff(memory, handoffs.Handoff("The agent's.")).supersedes) == 1
 
 

@@ -71,23 +71,61 @@ DOCUMENTS, QUERIES = (
 )
 
 
-def test_a_set_is_judged_scope_by_scope(offline, tmp_path):
-    told = []
-    folder = write(tmp_path / "tiny", DOCUMENTS, QUERIES, name="tiny set")
-    modes = [*bench.SEARCHES, *bench.RECIPES]
-    results = bench.run([folder], modes, lambda *words: told.append(words))
-    counts = [(row["set"], row["mode"], row["queries"], row["documents"]) for row in results]
-    assert counts == [("tiny set", mode, 4, 5) for mode in modes]
-    for row in results:
-        if row["mode"] in bench.SEARCHES:
-            assert [row[name] for name in bench.MEASURES] == [1.0] * len(bench.MEASURES), row
-            assert 0 < row["p50_ms"] <= row["p95_ms"] and row["cpu_ms"] > 0
+MODES = [*bench.SEARCHES, *bench.RECIPES]
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    """The result of each mode on a small set, and the progress that was reported."""
+    folder = tmp_path_factory.mktemp("sets")
+    reported = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("BETHINK_HOME", str(folder / "home"))
+        patched.setenv("BETHINK_OFFLINE", "1")
+        patched.setenv("BETHINK_EMBEDDING", "hashing")
+        written = write(folder / "tiny", DOCUMENTS, QUERIES, name="tiny set")
+        rows = bench.run([written], MODES, lambda *words: reported.append(words))
+    return {row["mode"]: row for row in rows}, reported, folder / "home"
+
+
+@pytest.mark.parametrize("mode", MODES)
+class TestMode:
+    def test_it_answers_every_question_of_a_set(self, tiny, mode):
+        row = tiny[0][mode]
+        assert (row["set"], row["queries"], row["documents"]) == ("tiny set", 4, 5)
+
+    def test_its_quality_is_within_its_interval(self, tiny, mode):
+        row = tiny[0][mode]
         assert 0 <= row["low"] <= row["nDCG@10"] <= row["high"] <= 1
+
+    def test_its_distance_to_the_best_is_within_its_interval(self, tiny, mode):
+        row = tiny[0][mode]
         assert row["behind_low"] <= row["behind"] <= row["behind_high"]
-        assert row["documents_per_second"] > 0
-    assert told[0] == ("tiny set: reading", 3, 5)
-    assert told[-1] == ("tiny set: rrf, asked own", 4, 4)
-    assert not (offline / "memory.db").exists()
+
+    def test_its_speed_of_reading_is_measured(self, tiny, mode):
+        assert tiny[0][mode]["documents_per_second"] > 0
+
+
+@pytest.mark.parametrize("mode", bench.SEARCHES)
+class TestSearch:
+    def test_it_finds_what_is_relevant_in_its_scope(self, tiny, mode):
+        assert [tiny[0][mode][name] for name in bench.MEASURES] == [1.0] * len(bench.MEASURES)
+
+    def test_its_time_is_measured(self, tiny, mode):
+        row = tiny[0][mode]
+        assert 0 < row["p50_ms"] <= row["p95_ms"] and row["cpu_ms"] > 0
+
+
+def test_progress_is_reported_from_reading_to_the_last_question(tiny):
+    _, reported, _ = tiny
+    assert (reported[0], reported[-1]) == (
+        ("tiny set: reading", 3, 5),
+        ("tiny set: rrf, asked own", 4, 4),
+    )
+
+
+def test_a_measurement_leaves_the_users_database_alone(tiny):
+    assert not (tiny[2] / "memory.db").exists()
 
 
 BAD_SETS = [
@@ -101,7 +139,7 @@ BAD_SETS = [
 ]
 
 
-def test_a_session_counts_once_and_a_hit_of_a_conversation_is_known_by_its_line(offline, tmp_path):
+def test_a_session_counts_once(offline, tmp_path):
     owl = "owl number {} sleeps".format
     talk = [{"id": f"a{at}", "text": owl(at), "session": "many"} for at in range(20)]
     last = {"id": "b", "text": "one owl among mice in a barn, far from any other", "session": "few"}
@@ -109,17 +147,25 @@ def test_a_session_counts_once_and_a_hit_of_a_conversation_is_known_by_its_line(
     folder = write(tmp_path / "talk", [*talk, last], [question])
     (row,) = bench.run([folder], ["keyword"])
     assert (row["set"], row["hit@1"], row["MRR"]) == ("talk", 0.0, 0.5)
+
+
+def test_a_hit_of_a_conversation_is_known_by_its_line(offline, tmp_path):
     query = {"id": "q", "query": "done", "relevant": ["11"]}
     folder = write(tmp_path / "talk", TALK[:2], [query])
     (row,) = bench.run([folder], ["hybrid"], as_conversations=True)
     assert row["hit@1"] == 1.0
+
+
+def test_documents_are_no_conversation(offline, tmp_path):
     folder = write(tmp_path / "talk", DOCUMENTS, QUERIES)
     with pytest.raises(InvalidInput, match="The document 1 of talk is no turn"):
         bench.run([folder], ["hybrid"], as_conversations=True)
 
-    for documents, queries, message in BAD_SETS:
-        with pytest.raises(InvalidInput, match=message):
-            bench.run([write(tmp_path / "bad", documents, queries)], ["keyword"])
+
+@pytest.mark.parametrize(("documents", "queries", "message"), BAD_SETS)
+def test_a_bad_set_is_refused_with_its_line(offline, tmp_path, documents, queries, message):
+    with pytest.raises(InvalidInput, match=message):
+        bench.run([write(tmp_path / "bad", documents, queries)], ["keyword"])
 
 
 TALK = [  # three sessions of much the same words, a day apart

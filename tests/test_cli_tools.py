@@ -136,16 +136,38 @@ def test_version_or_help_imports_next_to_nothing(argv, tmp_path):
     assert not loaded & {"argparse", "dataclasses", "pathlib", "json", "apsw", *HEAVY}
 
 
-def test_keyword_commands_import_neither_model_nor_numpy(cli):
-    """Nor a named tuple whose annotations are texts: each is compiled, which made a tenth of a cold search."""
-    id = cli.add(DEPLOY)
-    search = "search deploy --mode keyword --explain"
-    for command in (search, "list", f"get {id}", f"history {id}", "stats", "export", f"vote {id}"):
-        loaded = modules_after(*command.split(), home=cli.home, project=cli.project)
-        assert not loaded & {*HEAVY, *(WRITING if command == search else ())}, command
-        if command == search:
-            files = [Path(SOURCE, *name.split(".")).with_suffix(".py") for name in loaded]
-            texts = {file: file.read_text("utf-8") for file in files if file.exists()}
+@pytest.fixture
+def stored(cli):
+    """The id of a memory."""
+    return cli.add(DEPLOY)
+
+
+KEYWORD_SEARCH = "search deploy --mode keyword --explain"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [KEYWORD_SEARCH, "list", "get ID", "history ID", "stats", "export", "vote ID"],
+)
+def test_a_command_by_words_imports_neither_model_nor_numpy(cli, stored, command):
+    words = command.replace("ID", stored).split()
+    assert not modules_after(*words, home=cli.home, project=cli.project) & {*HEAVY}
+
+
+@pytest.fixture
+def searched(cli, stored):
+    """The modules that a search by words leaves loaded."""
+    return modules_after(*KEYWORD_SEARCH.split(), home=cli.home, project=cli.project)
+
+
+def test_a_search_by_words_imports_nothing_for_writing(searched):
+    assert not searched & {*WRITING}
+
+
+def test_a_search_by_words_compiles_no_annotations_of_named_tuples(searched):
+    """Each annotation that is a text is compiled, which made a tenth of a cold search."""
+    files = [Path(SOURCE, *name.split(".")).with_suffix(".py") for name in searched]
+    texts = {file: file.read_text("utf-8") for file in files if file.exists()}
     late = "\nfrom __future__ import annotations\n"
     assert [file for file, text in texts.items() if late in text and "(NamedTuple)" in text] == []
 

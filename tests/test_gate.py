@@ -313,17 +313,27 @@ def test_no_command_shows_an_agent_hostile_text_in_any_format(place, cli, monkey
                 assert "harbour" in shown.out, where
 
 
-def test_an_agents_export_is_fenced_as_text_and_can_be_read_back_as_data(place, cli, monkeypatch):
+@pytest.mark.parametrize("form", ["text", "md"])
+def test_an_agents_export_is_fenced_as_text(place, cli, monkeypatch, form):
     monkeypatch.setenv("CLAUDECODE", "1")
-    assert [
-        form
-        for form in ("text", "md")
-        if not cli.ok("export", "--format", form).startswith("<bethink-memory ")
-    ] == []
+    assert cli.ok("export", "--format", form).startswith("<bethink-memory ")
+
+
+@pytest.fixture
+def agents_export(place, cli, monkeypatch):
+    """The file that an agent exported."""
+    monkeypatch.setenv("CLAUDECODE", "1")
     file = cli.home / "export.jsonl"
     cli.ok("export", "--jsonl", "--output", str(file))
-    assert_clean(file.read_text("utf-8"), "export into a file")
-    assert cli("import", str(file), "--dry-run").code == 0
+    return file
+
+
+def test_an_agents_export_into_a_file_has_no_hostile_text(agents_export):
+    assert_clean(agents_export.read_text("utf-8"), "export into a file")
+
+
+def test_an_agents_export_can_be_read_back_as_data(cli, agents_export):
+    assert cli("import", str(agents_export), "--dry-run").code == 0
 
 
 def test_a_vault_that_an_agent_writes_is_clean(place, cli, monkeypatch):

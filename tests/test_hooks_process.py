@@ -82,49 +82,72 @@ def machine(tmp_path, monkeypatch):
     return Machine(tmp_path)
 
 
-def test_a_host_gets_one_line_of_json_in_its_dialect_or_nothing_where_something_is_gone(machine):
-    for host in ("claude", "cursor"):
-        ended = machine.hook("prompt", host, ASKED | {"session_id": host})
-        assert (ended.code, ended.err, machine.failures()) == (0, b"", [])
-        assert b"We deploy from main" in ended.out and ended.out.count(b"\n") == 1
-        json.loads(ended.out)
+@pytest.mark.parametrize("host", ["claude", "cursor"])
+def test_a_host_gets_one_line_of_json_in_its_dialect(machine, host):
+    ended = machine.hook("prompt", host, ASKED | {"session_id": host})
+    assert (ended.code, ended.err, machine.failures()) == (0, b"", [])
+    assert b"We deploy from main" in ended.out and ended.out.count(b"\n") == 1
+    json.loads(ended.out)
+
+
+def test_a_prompt_that_nothing_fits_gets_nothing(machine):
     assert machine.hook("prompt", said={"prompt": "hello"}) == NOTHING
+
+
+def test_a_host_that_does_not_listen_is_no_failure(machine):
     reading, writing = os.pipe()
-    os.close(reading)  # who does not listen
+    os.close(reading)
     ended = machine.hook("prompt", stdout=writing)
     os.close(writing)
     assert (ended.code, ended.err, machine.failures()) == (0, b"", [])
-    gone = machine.project / "gone"
-    ended = machine.hook("session-start", said={"cwd": str(gone)})
+
+
+def test_a_folder_that_is_gone_gets_the_briefing_of_the_project_around_it(machine):
+    ended = machine.hook("session-start", said={"cwd": str(machine.project / "gone")})
     assert (ended.code, ended.err) == (0, b"") and b"We deploy" in ended.out
+
+
+def test_a_hook_that_starts_in_a_folder_that_is_gone_says_nothing(machine):
+    gone = machine.project / "gone"
     gone.mkdir()
     hook = [sys.executable, "-m", "bethink", "hook", "stop", "--host", "claude"]
     leave = f"os.chdir({str(gone)!r}); os.rmdir({str(gone)!r})"
     code = f"import os; {leave}; os.execv(*{(hook[0], hook)})"
     assert machine.run("-c", code, said=b"{}") == NOTHING
+
+
+@pytest.mark.parametrize("event", ["session-start", "prompt", "stop"])
+def test_a_file_where_the_data_folder_should_be_makes_a_hook_say_nothing(machine, event):
     file = machine.project / "a file where the folder should be"
     file.write_text("")
-    assert [
-        name
-        for name in ("session-start", "prompt", "stop")
-        if machine.hook(
-            name, said=ASKED | {"transcript_path": "/t.jsonl"}, env={"BETHINK_HOME": str(file)}
-        )
-        != NOTHING
-    ] == []
+    said = ASKED | {"transcript_path": "/t.jsonl"}
+    assert machine.hook(event, said=said, env={"BETHINK_HOME": str(file)}) == NOTHING
 
 
-def test_nothing_a_host_says_makes_it_fail_and_next_to_nothing_is_imported(machine):
-    assert machine.hook("prompt", said=b"\xff{not json") == NOTHING
-    assert machine.hook("explode", "vim", b"{}") == NOTHING
-    assert [failure["count"] for failure in machine.failures()] == [1, 1]
-    cases = [("session-start", ()), ("prompt", ()), ("stop", ("apsw", "bethink.api"))]
-    assert [
-        name
-        for name, more in cases
-        if machine.run("-c", WATCHED.format(heavy=HEAVY.union(more), name=name), said=ASKED)[::2]
-        != (-9, b"")
-    ] == []
+@pytest.mark.parametrize(
+    ("event", "host", "said"),
+    [
+        pytest.param("prompt", "claude", b"\xff{not json", id="no JSON"),
+        pytest.param("explode", "vim", b"{}", id="an unknown event and host"),
+    ],
+)
+def test_nothing_that_a_host_says_makes_a_hook_fail(machine, event, host, said):
+    assert machine.hook(event, host, said) == NOTHING
+    assert [failure["count"] for failure in machine.failures()] == [1]
+
+
+@pytest.mark.parametrize(
+    ("event", "more"),
+    [
+        pytest.param("session-start", (), id="session-start"),
+        pytest.param("prompt", (), id="prompt"),
+        pytest.param("stop", ("apsw", "bethink.api"), id="stop"),
+    ],
+)
+def test_a_hook_imports_next_to_nothing(machine, event, more):
+    watched = WATCHED.format(heavy=HEAVY.union(more), name=event)
+    ended = machine.run("-c", watched, said=ASKED)
+    assert (ended.code, ended.err) == (-9, b"")
 
 
 def test_a_locked_database_is_not_waited_for(machine):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import re
 from contextlib import asynccontextmanager
@@ -16,6 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 from bethink.app.mcp.tools import TOOLS
 
 __all__ = ["served"]
+NUMBERS = itertools.count()
 ERAS = ["legacy", "2026-07-28"]
 BOTH = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 
@@ -52,41 +54,78 @@ def filled(arguments, id):
     return json.loads(json.dumps(arguments).replace("ID", id))
 
 
+def test_the_calls_are_of_every_tool():
+    assert {name for name, _, _ in CALLS} == set(TOOLS)
+
+
 @pytest.mark.parametrize("era", ERAS)
-def test_every_tool_works_in_both_eras(served, era):
+def test_the_tools_are_listed_in_their_order(served, era):
     async def talk():
+        async with connected(served, served.session, era) as client:
+            return [tool.name for tool in (await client.list_tools()).tools]
+
+    assert asyncio.run(talk()) == list(TOOLS)
+
+
+@pytest.fixture(params=ERAS, scope="module")
+def answers(request, served):
+    """What each tool answers in one conversation, with the id of the memory in it."""
+    era = request.param
+
+    async def talk():
+        found, id = {}, ""
         async with connected(served, served.session, era, f"?container=tools-{era}") as client:
-            tools = (await client.list_tools()).tools
-            assert [tool.name for tool in tools] == list(TOOLS)
-            assert {name for name, _, _ in CALLS} == set(TOOLS)
-            id = ""
-            for name, arguments, told in CALLS:
-                answer = said(await client.call_tool(name, filled(arguments, id)))
-                id = id or re.search(r"\[(\S+)\]", answer)[1]
-                assert told.replace("ID", id) in answer
+            for name, arguments, _ in CALLS:
+                found[name] = said(await client.call_tool(name, filled(arguments, id)))
+                id = id or re.search(r"\[(\S+)\]", found[name])[1]
+        return found, id
 
-    asyncio.run(talk())
+    return asyncio.run(talk())
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_a_token_for_reading_calls_only_tools_that_read(served, era):
-    """Whatever a tool is called and says of itself, the store refuses what it would change."""
-    home = [served.projects.home.root]
+@pytest.mark.parametrize(
+    ("name", "shown"), [pytest.param(name, shown, id=name) for name, _, shown in CALLS]
+)
+def test_a_tool_works(answers, name, shown):
+    found, id = answers
+    assert shown.replace("ID", id) in found[name]
+
+
+@pytest.fixture(params=ERAS, scope="module")
+def refusals(request, served):
+    """Which calls of tools a token for reading is refused, and the memory that they would change."""
+    era, home = request.param, [served.projects.home.root]
     token = served.token(f"reads-{era}", "read", home)
     writer = served.client(served.token(f"writes-{era}", "write", home))
     id = served.add(f"Kept in {era}", writer)  # what an agent with a token for writing could change
 
     async def talk():
+        refused = {}
         async with connected(served, token, era) as client:
             for name, arguments, _ in CALLS:
                 result = await client.call_tool(name, filled(arguments, id))
-                refused = result.is_error and "read-only" in result.content[0].text
-                assert refused != bool(TOOLS[name].annotations.get("readOnlyHint")), result
-            assert (await client.list_tools()).tools  # it goes on
+                refused[name] = result.is_error and "read-only" in result.content[0].text
+            refused["list"] = not (await client.list_tools()).tools
+        return refused
 
-    asyncio.run(talk())
-    kept = served.owner.get(f"{V1}/memories/{id}").json()
+    return asyncio.run(talk()), served.owner.get(f"{V1}/memories/{id}").json()
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_a_token_for_reading_calls_only_tools_that_read(refusals, name):
+    refused, _ = refusals
+    assert refused[name] != bool(TOOLS[name].annotations.get("readOnlyHint"))
+
+
+def test_a_refused_tool_changes_nothing(refusals):
+    """The store refuses, no matter what a tool is called and says about itself."""
+    _, kept = refusals
     assert (kept["usefulness"], kept["importance"], kept["deleted_at"]) == (0, 5, None)
+
+
+def test_a_conversation_goes_on_after_a_refusal(refusals):
+    refused, _ = refusals
+    assert not refused["list"]
 
 
 def call(name, arguments):
@@ -102,32 +141,50 @@ def test_a_batch_with_a_forbidden_personal_memory_stores_nothing(served):
     assert "A gateway of nobody" not in client.get(f"{V1}/export").text
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_a_token_of_another_project_works_there_whatever_the_client_says(served, era):
+@pytest.fixture(params=ERAS)
+def elsewhere(request, served):
+    """A protocol era and a token of another project, in which it stored a memory."""
+    era = request.param
     other = served.projects.home.root.parent / "other"
-    token = served.token(f"other-{era}", "write", [other])
+    token = served.token(f"other-{era}-{next(NUMBERS)}", "write", [other])
+    statement = {"content": f"Kangaroos hop in {era}"}
+    assert not call_tool(served, token, era, "store_memories", {"memories": [statement]}).is_error
+    return era, token
 
-    def told(**statement):
-        return {"memories": [statement]}
 
+def call_tool(served, token, era, name, arguments, where=""):
     async def talk():
-        async with connected(served, token, era) as client:
-            await client.call_tool("store_memories", told(content=f"Kangaroos hop in {era}"))
-            mine = told(content="I like tea", personal=True)
-            assert (await client.call_tool("store_memories", mine)).is_error
-        there, here = "?project=other", "?project=shop"
-        for secret, where, hears in (
-            (token, "", True),
-            (served.session, "", False),
-            (served.session, there, True),
-            (token, here, False),
-        ):
-            async with connected(served, secret, era, where) as client:
-                answer = await client.call_tool("search_memories", {"query": "kangaroos"})
-                assert ("Kangaroos" in answer.content[0].text) == hears
-                assert bool(answer.is_error) == (where == here)
+        async with connected(served, token, era, where) as client:
+            return await client.call_tool(name, arguments)
 
-    asyncio.run(talk())
+    return asyncio.run(talk())
+
+
+def test_a_token_of_another_project_stores_nothing_personal(served, elsewhere):
+    era, token = elsewhere
+    statement = {"content": "I like tea", "personal": True}
+    assert call_tool(served, token, era, "store_memories", {"memories": [statement]}).is_error
+
+
+@pytest.mark.parametrize(
+    ("is_owner", "where", "finds"),
+    [
+        pytest.param(False, "", True, id="its token"),
+        pytest.param(True, "", False, id="the owner at home"),
+        pytest.param(True, "?project=other", True, id="the owner there"),
+    ],
+)
+def test_a_memory_of_another_project_is_found_there(served, elsewhere, is_owner, where, finds):
+    era, token = elsewhere
+    secret = served.session if is_owner else token
+    answer = call_tool(served, secret, era, "search_memories", {"query": "kangaroos"}, where)
+    assert (answer.is_error, "Kangaroos" in answer.content[0].text) == (False, finds)
+
+
+def test_a_token_of_another_project_is_refused_here(served, elsewhere):
+    era, token = elsewhere
+    where, query = "?project=shop", {"query": "kangaroos"}
+    assert call_tool(served, token, era, "search_memories", query, where).is_error
 
 
 @pytest.mark.parametrize(

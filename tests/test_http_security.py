@@ -492,16 +492,26 @@ def test_a_client_that_sends_no_request_is_disconnected(alone, monkeypatch, firs
         assert answer_on(slow) == b""
 
 
-def test_too_many_clients_get_retry_after(alone, monkeypatch):
+@pytest.fixture
+def full(alone, monkeypatch):
+    """A server that takes three clients, and three that say nothing."""
     monkeypatch.setattr(app, "CONNECTIONS", 3)
-    idle = [alone.connect() for _ in range(3)]
-    with alone.connect() as late:
+    with ExitStack() as stack:
+        yield alone, [stack.enter_context(alone.connect()) for _ in range(3)]
+
+
+def test_too_many_clients_get_retry_after(full):
+    server, _ = full
+    with server.connect() as late:
         answer = answer_on(late)
     assert answer.startswith(b"HTTP/1.1 503") and b"Retry-After: 1" in answer
-    for one in idle:
-        with one:
-            one.sendall(HEAD + b"\r\n")
-            assert answer_on(one).startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize("at", range(3))
+def test_clients_within_the_limit_are_answered(full, at):
+    _, idle = full
+    idle[at].sendall(HEAD + b"\r\n")
+    assert answer_on(idle[at]).startswith(b"HTTP/1.1 200")
 
 
 ELSEWHERE = "127.0.0.2"  # another address of this machine
@@ -525,12 +535,17 @@ def test_half_open_connections_of_one_address_do_not_keep_out_a_client_of(floode
         assert answer_on(late).startswith(b"HTTP/1.1 200")
 
 
-def test_an_address_over_its_limit_loses_its_oldest_connections(flooded):
+@pytest.mark.parametrize("at", [0, 1])
+def test_an_address_over_its_limit_loses_its_oldest_connections(flooded, at):
     _, idle = flooded
-    assert [answer_on(one) for one in idle[:2]] == [b"", b""]
-    for one in idle[2:]:
-        one.sendall(HEAD + b"\r\n")
-        assert answer_on(one).startswith(b"HTTP/1.1 200")
+    assert answer_on(idle[at]) == b""
+
+
+@pytest.mark.parametrize("at", [2, 3])
+def test_an_address_over_its_limit_keeps_its_newest_connections(flooded, at):
+    _, idle = flooded
+    idle[at].sendall(HEAD + b"\r\n")
+    assert answer_on(idle[at]).startswith(b"HTTP/1.1 200")
 
 
 def begin_request(here, link):

@@ -88,17 +88,36 @@ def test_a_text_becomes_lexemes(text, expected):
     assert tokenize(text) == expected
 
 
-def test_pairs_are_of_neighbours_that_say_something_and_a_packed_text_answers_for_its_words():
+def test_pairs_are_of_neighbours_that_say_something():
     found = paired(tokenize("the cache of sessions in Redis"))
     assert found == {("cach", "session"), ("session", "redi")}
-    assert paired(["one"]) == paired([]) == paired(tokenize("and of the")) == set()
-    words = tokenize("redis cache redis, cache redis of sessions")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(["one"], id="one word"),
+        pytest.param([], id="none"),
+        pytest.param(tokenize("and of the"), id="words that say nothing"),
+    ],
+)
+def test_too_few_words_make_no_pair(words):
+    assert paired(words) == set()
+
+
+PACKED = tokenize("redis cache redis, cache redis of sessions")
+
+
+def test_a_packed_text_counts_its_words_and_pairs():
     single = [hash_word(word) for word in "redi cach session of owl".split()]
     asked = "redi cach|cach redi|redi session|session redi|redi of".split("|")
     double = [pair_hash(tuple(pair.split())) for pair in asked]
     together = (True, True, True, False, False)
-    assert count_occurrences(pack(words), single, double) == ((3, 2, 1, 1, 0), together)
-    assert list(lexemes.unpack(pack(words))) == sorted(hash_word(word) for word in set(words))
+    assert count_occurrences(pack(PACKED), single, double) == ((3, 2, 1, 1, 0), together)
+
+
+def test_a_packed_text_holds_each_word_once():
+    assert list(lexemes.unpack(pack(PACKED))) == sorted(hash_word(word) for word in set(PACKED))
 
 
 WORD = st.text(alphabet="abcdeé漢", min_size=1, max_size=3)

@@ -221,25 +221,70 @@ def test_a_question_is_embedded_while_its_words_are_looked_up(open_memory, monke
     assert texts(memory.search("what do snowy owls do by day?")) == [OWLS[1]]
 
 
-def test_scopes_never_leak(open_memory, tmp_path):
+PLACES = ("here", "other", "container")
+
+
+@pytest.fixture
+def places(open_memory, tmp_path):
+    """A project, another one and a container, each with a memory."""
     (tmp_path / "other").mkdir()
-    places = {"here": open_memory(), "other": open_memory(directory=tmp_path / "other")}
-    places["container"] = open_memory(container="React Router")
-    here = places["here"]
+    memories = (
+        open_memory(),
+        open_memory(directory=tmp_path / "other"),
+        open_memory(container="React Router"),
+    )
+    return dict(zip(PLACES, memories, strict=True))
+
+
+@pytest.fixture
+def owls(places):
+    """The id of the memory of each place, and of a personal one."""
     ids = {name: memory.add(f"The owl of {name}").id for name, memory in places.items()}
-    ids["personal"] = here.add("The owl that is mine", personal=True).id
-    for name, memory in places.items():
-        expected = {ids[name], ids["personal"]}
-        for mode in ("hybrid", "vector", "keyword"):
-            assert set(order(memory, "owl", mode=mode)) == expected
-        for found in (memory.list(), memory.export()):
-            assert {one.id for one in found} == expected
-        assert {memory.resolve(id) for id in expected} == expected
-        for hidden in set(ids.values()) - expected:
-            check_unreachable(memory, hidden, ids[name])
-    assert set(here.every_scope()) == {*(one.scope for one in places.values()), PERSONAL}
+    return ids | {"personal": places["here"].add("The owl that is mine", personal=True).id}
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "vector", "keyword"])
+@pytest.mark.parametrize("place", PLACES)
+def test_a_search_finds_nothing_of_other_places(places, owls, place, mode):
+    assert set(order(places[place], "owl", mode=mode)) == {owls[place], owls["personal"]}
+
+
+@pytest.mark.parametrize("way", ["list", "export"])
+@pytest.mark.parametrize("place", PLACES)
+def test_a_list_has_nothing_of_other_places(places, owls, place, way):
+    found = getattr(places[place], way)()
+    assert {one.id for one in found} == {owls[place], owls["personal"]}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_an_id_of_the_place_is_known(places, owls, place):
+    expected = {owls[place], owls["personal"]}
+    assert {places[place].resolve(id) for id in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("place", "hidden"),
+    [(place, hidden) for place in PLACES for hidden in PLACES if place != hidden],
+)
+def test_a_memory_of_another_place_is_out_of_reach(places, owls, place, hidden):
+    check_unreachable(places[place], owls[hidden], owls[place])
+
+
+@pytest.mark.usefixtures("owls")
+def test_every_scope_is_known_everywhere(places):
+    scopes = {*(memory.scope for memory in places.values()), PERSONAL}
+    assert set(places["here"].every_scope()) == scopes
+
+
+@pytest.mark.usefixtures("owls")
+def test_a_search_in_every_scope_finds_all(places):
+    here = places["here"]
     assert len(here.search("owl", filter=here.filter(scopes=here.every_scope())).hits) == 4
-    assert here.search("owl", filter=Filter(scopes=())).hits == ()
+
+
+@pytest.mark.usefixtures("owls")
+def test_a_search_in_no_scope_finds_nothing(places):
+    assert places["here"].search("owl", filter=Filter(scopes=())).hits == ()
 
 
 def check_unreachable(memory, id, inside):

@@ -198,18 +198,32 @@ def test_a_small_file_is_one_passage(told, name, text, contents):
     assert [passage.content for passage in told(name, text)] == contents
 
 
+SYMBOLS = [
+    pytest.param(name, symbol, id=f"{name}: {symbol.name}:{symbol.lines[0]}")
+    for name in sorted(path.name for path in CODE.iterdir())
+    for symbol in map_files([Found(CODE / name, name)])[0].symbols
+]
+
+
+@pytest.mark.parametrize(("name", "symbol"), SYMBOLS)
+def test_a_symbol_is_within_one_passage(name, symbol):
+    first, last = symbol.lines
+    found = [one for one in shown(name) if one.lines[0] <= first and last <= one.lines[1]]
+    assert symbol.name in "\n".join(passage.content for passage in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "symbol"),
+    [row for row in SYMBOLS if row.values[1].kind in ("function", "method", "class")],
+)
+def test_a_passage_has_the_signature_of_a_symbol(name, symbol):
+    texts = "\n".join(passage.content for passage in shown(name))
+    assert f"{symbol.lines[0]}: {symbol.signature}" in texts
+
+
 @pytest.mark.parametrize("name", sorted(path.name for path in CODE.iterdir()))
-def test_every_symbol_is_in_a_passage(name):
-    (entry,) = map_files([Found(CODE / name, name)])
-    found = shown(name)
-    texts = "\n".join(passage.content for passage in found)
-    for symbol in entry.symbols:
-        first, last = symbol.lines
-        assert symbol.name in texts
-        assert any(one.lines[0] <= first and last <= one.lines[1] for one in found)
-        if symbol.kind in ("function", "method", "class"):
-            assert f"{first}: {symbol.signature}" in texts
-    assert all(passage.content.startswith(name) for passage in found)
+def test_every_passage_of_code_begins_with_its_file(name):
+    assert [one for one in shown(name) if not one.content.startswith(name)] == []
 
 
 def test_a_large_class_is_cut_between_methods(told):

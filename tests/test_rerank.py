@@ -50,17 +50,37 @@ def memory(open_memory, judge):
     return memory
 
 
-def test_what_answers_the_question_comes_first_and_pages_are_parts_of_one_order(memory, judge):
+def test_what_answers_the_question_comes_first(memory):
     plain, again = memory.search(QUESTION), memory.search(QUESTION, rerank=True)
     assert texts(plain)[-1] == texts(again)[0] == RIGHT
+
+
+def test_reading_again_keeps_the_scores_of_the_places(memory):
+    plain, again = memory.search(QUESTION), memory.search(QUESTION, rerank=True)
     assert [hit.score for hit in again.hits] == [hit.score for hit in plain.hits]
-    assert (again.hits[0].why["fits"], again.hits[0].why["moved"]) == (30.0, 2)
-    assert "fits" not in plain.hits[0].why
+
+
+def test_a_hit_that_was_read_again_says_how_well_it_fits_and_how_far_it_moved(memory):
+    first = memory.search(QUESTION, rerank=True).hits[0]
+    assert (first.why["fits"], first.why["moved"]) == (30.0, 2)
+
+
+def test_a_hit_that_was_not_read_again_says_nothing_of_it(memory):
+    assert "fits" not in memory.search(QUESTION).hits[0].why
+
+
+def test_the_judge_is_asked_the_question(memory, judge):
+    memory.search(QUESTION, rerank=True)
     assert {question for question, _ in judge.asked} == {QUESTION}
+
+
+def test_pages_are_parts_of_one_order(memory):
     pages = [memory.search(QUESTION, rerank=True, limit=1, offset=at) for at in range(3)]
-    whole = memory.search(QUESTION, rerank=True)
-    assert [texts(page)[0] for page in pages] == texts(whole)
-    least = {"threshold": whole.hits[1].score}
+    assert [texts(page)[0] for page in pages] == texts(memory.search(QUESTION, rerank=True))
+
+
+def test_reading_again_finds_the_same_above_a_threshold(memory):
+    least = {"threshold": memory.search(QUESTION, rerank=True).hits[1].score}
     plain, again = memory.search(QUESTION, **least), memory.search(QUESTION, rerank=True, **least)
     assert sorted(texts(again)) == sorted(texts(plain))
 

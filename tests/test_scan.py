@@ -1,5 +1,6 @@
 """The compact copy of the vectors against exact NumPy on the same data."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -219,24 +220,66 @@ def ask(path, *questions):
     return embedder.asked, [(hit.memory.content, hit.score) for hit in answers[-1].hits]
 
 
-def test_a_question_is_embedded_once_for_all_processes(tmp_path):
+@pytest.fixture
+def asked(tmp_path):
+    """A database that was asked a question, and the files with the vectors of questions."""
     path = tmp_path / "memory.db"
     with Bethink(path, directory=tmp_path, embedder=Counting()) as memory:
         memory.add("owls sleep by day")
-        id = memory.add("mice are awake at night").id
-    first, found = ask(path, "who sleeps by day?")
-    again, same = ask(path, "who sleeps by day?", "who is awake?", "who sleeps by day?")
-    assert (first, again) == (["who sleeps by day?"], ["who is awake?"])
-    assert [content for content, _ in same] == [content for content, _ in found]
+        memory.add("mice are awake at night")
+    ask(path, "who sleeps by day?", "who is awake?")
     kept = list(codes_folder(path).iterdir())
     assert len(kept) == 2
-    for file in kept:
-        assert file.stat().st_mode & 0o777 == 0o600 and b"sleeps" not in file.read_bytes()
-    for damaged in (b"", b"\0" * 50, kept[0].read_bytes()[:-3], b"x" * 5000):
-        for file in kept:
-            file.write_bytes(damaged)
-        assert ask(path, "who is awake?")[0] == ["who is awake?"]
-        assert ask(path, "who is awake?")[0] == []
+    return path, kept
+
+
+def test_a_question_is_embedded_once_for_all_processes(asked):
+    path, _ = asked
+    embedded, _ = ask(path, "who sleeps by day?", "who was there?", "who sleeps by day?")
+    assert embedded == ["who was there?"]
+
+
+def test_a_question_that_is_known_finds_the_same(asked, tmp_path):
+    path, _ = asked
+    _, same = ask(path, "who sleeps by day?")
+    shutil.rmtree(codes_folder(path))
+    _, found = ask(path, "who sleeps by day?")
+    assert [content for content, _ in same] == [content for content, _ in found]
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_the_file_of_questions_is_private(asked, at):
+    _, kept = asked
+    assert kept[at].stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_the_file_of_questions_has_no_text(asked, at):
+    _, kept = asked
+    assert b"sleeps" not in kept[at].read_bytes()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(lambda data: b"", id="empty"),
+        pytest.param(lambda data: b"\0" * 50, id="zeros"),
+        pytest.param(lambda data: data[:-3], id="cut short"),
+        pytest.param(lambda data: b"x" * 5000, id="something else"),
+    ],
+)
+def test_a_damaged_file_of_questions_is_made_anew(asked, damage):
+    path, kept = asked
+    whole = kept[0].read_bytes()
+    kept[0].write_bytes(damage(whole))
+    kept[1].write_bytes(damage(whole))
+    again, _ = ask(path, "who is awake?")
+    known, _ = ask(path, "who is awake?")
+    assert (again, known) == (["who is awake?"], [])
+
+
+def test_a_purge_removes_the_vectors_of_questions(asked, tmp_path):
+    path, _ = asked
     with Bethink(path, directory=tmp_path, embedder=Counting()) as memory:
-        memory.forget(id, purge=True)
+        memory.forget(memory.list()[0].id, purge=True)
     assert list(codes_folder(path).iterdir()) == []

@@ -301,15 +301,26 @@ def test_what_is_no_prose_is_left_out(noise):
     assert texts(f"{said}\n\n{noise}\n") == [said]
 
 
-def test_the_core_is_what_says_something_new_and_a_long_statement_is_cut_at_a_word():
+def test_the_core_is_what_says_something_new():
     new = "This means that every other worker waits."
     assert statements(f"The lock is held during the call. {new}")[-1].core == new
+
+
+def test_a_long_statement_is_cut_at_a_word():
     (short,) = texts("word " * 60 + "end; " + "more " * 60)
     assert len(short) <= LONGEST_STATEMENT and short.endswith("more…")
+
+
+def test_a_long_word_is_cut():
     assert len(texts("x" * 1000)[0]) <= LONGEST_STATEMENT
-    # Words that are not set apart are cut anywhere.
+
+
+def test_words_that_are_not_set_apart_are_cut_anywhere():
     (long,) = texts("Postgres " + "数据库存储数据" * 100)
     assert LONGEST_STATEMENT - 20 < len(long) <= LONGEST_STATEMENT
+
+
+def test_a_turn_has_a_bounded_number_of_statements():
     assert len(statements("We keep this one.\n\n" * 2000)) == MOST_STATEMENTS
 
 

@@ -40,23 +40,37 @@ def skill(name, host="codex"):
 
 
 @pytest.mark.parametrize("host", list_connectable())
-def test_every_host_gets_every_skill_by_the_rules_of_the_format(host):
-    files = {
-        *(f"{name}/SKILL.md" for name in SKILLS),
-        *(f"memory/{name}.md" for name in EXPECTED[2:]),
-    }
-    assert set(skills.render(fields_of(host))) == files
-    for name in SKILLS:
-        front, body = skill(name, host)
+def test_every_host_gets_every_skill(host):
+    skills_files = (f"{name}/SKILL.md" for name in SKILLS)
+    references = (f"memory/{name}.md" for name in EXPECTED[2:])
+    assert set(skills.render(fields_of(host))) == {*skills_files, *references}
+
+
+@pytest.mark.parametrize("name", SKILLS)
+@pytest.mark.parametrize("host", list_connectable())
+class TestSkill:
+    def test_its_front_matter_has_the_fields_of_the_format(self, host, name):
+        front, _ = skill(name, host)
         assert (FORMAT if host == "claude" else set()) < set(front) <= CLAUDE
         assert host == "claude" or set(front) == FORMAT
-        assert front["name"] == name and len(front["compatibility"]) <= 500
+
+    def test_its_name_is_that_of_its_folder(self, host, name):
+        assert skill(name, host)[0]["name"] == name
+
+    def test_its_texts_have_the_length_of_the_format(self, host, name):
+        front, body = skill(name, host)
         assert 1 <= len(front["description"]) <= 1024
-        assert re.search(r"\. Use (when|at) ", front["description"]), "it says when to use it"
+        assert len(front["compatibility"]) <= 500
         assert body.count("\n") < 200 and max(map(len, body.splitlines())) <= 300
-        assert body == skill(name)[1]
-        assert "!`" not in body, "it would be run before anybody saw it"
-        assert not re.search(r"\$[A-Z\d{]", body), "Claude Code would put something in its place"
+
+    def test_it_says_when_to_use_it(self, host, name):
+        assert re.search(r"\. Use (when|at) ", skill(name, host)[0]["description"])
+
+    def test_every_host_gets_the_same_text(self, host, name):
+        assert skill(name, host)[1] == skill(name)[1]
+
+    def test_claude_code_runs_and_replaces_nothing_in_it(self, host, name):
+        assert re.search(r"!`|\$[A-Z\d{]", skill(name, host)[1]) is None
 
 
 @pytest.fixture
@@ -92,25 +106,35 @@ def commands(name):
     return found + [(line, "some text\n") for line in INLINE.findall(SHELL.sub("", body))]
 
 
-def test_no_skill_puts_text_of_the_user_on_the_command_line_and_remember_has_its_own_context():
-    """A question may hold quotes, `$(…)` and backticks; every place for one is between quoted marks."""
-    cases = ["remember", "memory", *(f"references/{one}" for one in USERS_WORDS)]
-    assert [
-        name
-        for name in cases
-        if not [line for line, stdin in commands(name) if stdin and "<<" not in line]
-    ] == []
+@pytest.mark.parametrize(
+    "name", ["remember", "memory", *(f"references/{one}" for one in USERS_WORDS)]
+)
+def test_a_skill_puts_text_of_the_user_between_quoted_marks(name):
+    """A question may hold quotes, `$(…)` and backticks."""
+    assert [line for line, stdin in commands(name) if stdin and "<<" not in line]
+
+
+def test_hostile_text_between_the_marks_is_not_run():
     hostile = "'; touch stolen; echo \"$(touch stolen)`touch stolen`\n"
     block = next(block for block in SHELL.findall(skill("remember")[1]) if "<<" in block)
-    told = HEREDOC.fullmatch(block)
-    script = f"bethink() {{ cat; }}\n{told[1]} <<'{told[2]}'\n{hostile}{told[2]}\n"
+    found = HEREDOC.fullmatch(block)
+    script = f"bethink() {{ cat; }}\n{found[1]} <<'{found[2]}'\n{hostile}{found[2]}\n"
     out = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True, cwd="/")
     assert out.stdout == hostile
-    front, body = skill("remember", "claude")
+
+
+def test_remember_has_its_own_context_in_claude_code():
+    front, _ = skill("remember", "claude")
     assert (front["context"], front["background"]) == ("fork", False)
     assert front["argument-hint"] == "[question]"
+
+
+def test_remember_may_run_its_command_in_claude_code():
+    front, body = skill("remember", "claude")
     assert "Bash(bethink recall *)" in front["allowed-tools"] and "bethink recall -" in body
-    # The plugin of opencode starts the installed command.
+
+
+def test_the_plugin_of_opencode_starts_the_installed_command():
     command = ["/home/ada lovelace/é/python", "-m", "bethink"]
     text = opencode.render_script(command)
     (line,) = (line for line in text.splitlines() if line.startswith("const COMMAND"))

@@ -51,21 +51,45 @@ def test_a_changed_source_replaces_only_changed_passages(memory):
     assert not memory.check(deep=True)
 
 
-def test_a_kept_passage_is_found_by_its_new_heading(memory):
+@pytest.fixture
+def moved(memory):
+    """Ids of a passage that was kept under a new heading."""
     sync(memory, document("a.md", OWLS, BATS))
     id = held(memory)[BATS]
-    for section, events in (("Part 1", 1), ("Nocturnal mammals", 2)):
-        passages = [Passage("New first."), Passage(BATS, section=section, lines=(40, 44))]
-        sync(memory, Document("a.md", section, lambda passages=passages: passages))
-        (found,) = memory.get(id)
-        assert (found.section, found.lines, found.position) == (section, (40, 44), 1)
-        assert len(memory.history(id)) == events  # only a new heading is told in its history
-    assert [
-        mode
-        for mode in ("keyword", "vector")
-        if memory.search("nocturnal mammals", mode=mode).hits[0].memory.id != id
-    ] == []
-    assert not memory.check(deep=True)
+    passages = [Passage("New first."), Passage(BATS, section="Nocturnal mammals", lines=(40, 44))]
+    sync(memory, Document("a.md", "moved", lambda: passages))
+    return id
+
+
+def test_a_kept_passage_has_its_new_place(memory, moved):
+    (found,) = memory.get(moved)
+    assert (found.section, found.lines, found.position) == ("Nocturnal mammals", (40, 44), 1)
+
+
+@pytest.mark.parametrize(
+    ("section", "events"),
+    [
+        pytest.param("Part 1", 1, id="another line"),
+        pytest.param("Nocturnal mammals", 2, id="another heading"),
+    ],
+)
+def test_only_a_new_heading_is_in_the_history_of_a_kept_passage(memory, section, events):
+    first = [Passage(OWLS), Passage(BATS, section="Part 1", lines=(1, 5))]
+    sync(memory, Document("a.md", "1", lambda: first))
+    id = held(memory)[BATS]
+    passages = [Passage("New first."), Passage(BATS, section=section, lines=(40, 44))]
+    sync(memory, Document("a.md", "2", lambda: passages))
+    assert len(memory.history(id)) == events
+
+
+@pytest.mark.parametrize("mode", ["keyword", "vector"])
+def test_a_kept_passage_is_found_by_its_new_heading(memory, moved, mode):
+    assert memory.search("nocturnal mammals", mode=mode).hits[0].memory.id == moved
+
+
+@pytest.mark.usefixtures("moved")
+def test_a_kept_passage_leaves_no_damage(memory):
+    assert memory.check(deep=True) == []
 
 
 def test_a_vanished_source_is_read_anew_when_it_returns_but_not_what_a_person_forgot(memory):

@@ -34,11 +34,15 @@ def planned(memory):
     return [step.action for step in tending.plan_consolidation(memory)]
 
 
-def test_what_says_the_same_is_listed_and_left_alone_if_it_changed(memory, tell, clock):
+def test_what_says_the_same_is_listed(memory, tell):
     first, second, _ = tell(*SAME, OTHER)
     memory.vote(first, 1)
     (pair,) = tending.find_duplicates(memory)
     assert (pair.keep.id, pair.other.id, pair.reason) == (first, second, tending.SAME_MEANING)
+
+
+def test_what_changed_since_the_plan_is_left_alone(memory, tell, clock):
+    first, second, _ = tell(*SAME, OTHER)
     steps = tending.plan_consolidation(memory)
     clock.move(minutes=1)
     memory.update(first, content="Something else altogether")
@@ -60,13 +64,24 @@ def test_alike_but_different_is_no_duplicate(memory, tell, texts):
     assert "merge" not in planned(memory)
 
 
-def test_what_two_files_say_is_not_compared_and_what_a_person_says_is(memory, tell):
+@pytest.fixture
+def two_files(memory):
+    """Two files that say the same."""
     folder = memory.project.worktree / ".claude/knowledge/patterns"
     folder.mkdir(parents=True)
     for name, text in zip("ab", SAME, strict=True):
         (folder / f"{name}.md").write_text(text)
     assert knowledge.index(memory).memories_added == 2
-    assert tending.find_duplicates(memory) == tending.find_contradictions(memory) == []
+
+
+@pytest.mark.usefixtures("two_files")
+@pytest.mark.parametrize("find", [tending.find_duplicates, tending.find_contradictions])
+def test_what_two_files_say_is_not_compared(memory, find):
+    assert find(memory) == []
+
+
+@pytest.mark.usefixtures("two_files")
+def test_what_a_person_says_is_compared_with_files(memory, tell):
     (mine,) = tell(SAME[0], kind="pattern")
     assert {pair.keep.id for pair in tending.find_duplicates(memory)} == {mine}
 
@@ -125,23 +140,60 @@ def test_consolidation_merges_nothing_across_trust(memory, tell):
     assert planned(memory) == []
 
 
-def test_consolidation_merges_and_expires_and_both_can_be_undone(memory, tell, clock):
+@pytest.fixture
+def planned_steps(memory, tell, clock):
+    """A plan that merges two memories and hides an expired one; the ids of all three."""
     first, second = tell(*SAME)
     (brief,) = tell("The staging password rotates this week", expires_at=NOW + timedelta(days=1))
     clock.move(days=10)
-    steps = tending.plan_consolidation(memory)
+    return tending.plan_consolidation(memory), (first, second, brief)
+
+
+def test_consolidation_merges_and_expires(planned_steps):
+    steps, _ = planned_steps
     assert {step.action for step in steps} == {"merge", "expire"}
-    assert tending.plan_consolidation(memory) == steps, "planning changes nothing"
+
+
+def test_planning_changes_nothing(memory, planned_steps):
+    steps, _ = planned_steps
+    assert tending.plan_consolidation(memory) == steps
+
+
+@pytest.fixture
+def consolidated(memory, planned_steps):
+    """Ids of the memory that was kept, the one that was merged, and the expired one."""
+    steps, (first, second, brief) = planned_steps
     assert tending.apply_steps(memory, steps) == len(steps)
     seen = {one.id for one in memory.list(limit=50)}
     kept, merged = (first, second) if first in seen else (second, first)
-    assert merged not in seen and brief not in seen
+    return kept, merged, brief
+
+
+def test_what_was_merged_or_expired_is_hidden(memory, consolidated):
+    kept, merged, brief = consolidated
+    assert {kept, merged, brief} & {one.id for one in memory.list(limit=50)} == {kept}
+
+
+@pytest.mark.usefixtures("consolidated")
+def test_nothing_is_left_to_consolidate(memory):
     assert planned(memory) == []
+
+
+def test_consolidation_can_be_undone(memory, consolidated):
+    kept, merged, brief = consolidated
     memory.restore(merged)
     memory.restore(brief)
-    assert {merged, kept} <= {one.id for one in memory.list(limit=50)}
+    assert {kept, merged} <= {one.id for one in memory.list(limit=50)}
+
+
+def test_a_merge_is_in_the_history(memory, consolidated):
+    _, merged, _ = consolidated
     assert "merge" in [event.action for event in memory.history(merged)]
-    assert not memory.check(deep=True)
+
+
+@pytest.mark.usefixtures("consolidated")
+def test_consolidation_leaves_no_damage(memory):
+    assert memory.check(deep=True) == []
 
 
 def test_old_turns_that_nothing_was_taken_from_are_retired_by_policy(memory):

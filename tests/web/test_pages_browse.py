@@ -53,15 +53,15 @@ def open_page(page, world, address):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [pytest.param(NARROW, id="390"), pytest.param(WIDE, id="1440")])
-def test_every_page_fits_its_window_and_is_accessible(browser, world, size, scheme):
+@pytest.mark.parametrize("address", PAGES)
+def test_a_page_fits_its_window_and_is_accessible(browser, world, size, scheme, address):
     is_narrow = size == NARROW
     with window(browser, world, viewport=size, color_scheme=scheme, has_touch=is_narrow) as opened:
         page = opened.page
-        for address in PAGES:
-            open_page(page, world, address)
-            assert axe(page) == [], address
-            assert not sticks_out(page), address
-            assert not is_narrow or find_small(page) == [], address
+        open_page(page, world, address)
+        assert axe(page) == []
+        assert not sticks_out(page)
+        assert not is_narrow or find_small(page) == []
 
 
 EVERY_PAGE_CAN_BE_READ = [
@@ -100,18 +100,29 @@ EMPTY = [
 ]
 
 
-def test_where_nothing_is_remembered_every_page_says_so(browser, tmp_path):
-    empty = tmp_path / "empty"
-    empty.mkdir()
+@pytest.fixture(scope="class")
+def empty(browser, tmp_path_factory):
+    """A page of a server without a memory."""
+    folder = tmp_path_factory.mktemp("empty")
+    (project := folder / "empty").mkdir()
     with (
-        home_at(tmp_path) as home,
-        running(home, empty) as server,
-        window(browser, World(server, Story(empty, empty, {}), home)) as opened,
+        home_at(folder) as home,
+        running(home, project) as server,
+        window(browser, World(server, Story(project, project, {}), home)) as opened,
     ):
-        for address, text in EMPTY:
-            assert opened.page.goto(address).status == 200, address
-            expect(opened.page.get_by_text(text).first).to_be_visible()
-            assert axe(opened.page) == [], address
+        yield opened.page
+
+
+class TestNothingRemembered:
+    @pytest.mark.parametrize(("address", "text"), EMPTY)
+    def test_a_page_says_so(self, empty, address, text):
+        assert empty.goto(address).status == 200
+        expect(empty.get_by_text(text).first).to_be_visible()
+
+    @pytest.mark.parametrize("address", [address for address, _ in EMPTY])
+    def test_a_page_is_accessible(self, empty, address):
+        empty.goto(address)
+        assert axe(empty) == []
 
 
 def test_sessions_show_days_and_topics_and_lead_to_the_turns(page):

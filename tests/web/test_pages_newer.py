@@ -210,16 +210,22 @@ def test_an_older_memory_is_not_named_as_newer(page, world, pair):
     expect(page.get_by_text("Newer:")).to_have_count(0)
 
 
-def test_pages_with_remarks_fit_a_phone(browser, world, pair):
+WITH_REMARKS = [
+    pytest.param("/memory/{old}", id="the older"),
+    pytest.param("/memory/{new}?done=added&effects=may-replaces:{old}", id="the newer"),
+]
+
+
+@pytest.mark.parametrize("address", WITH_REMARKS)
+def test_a_page_with_remarks_fits_a_phone(browser, world, pair, address):
     (_, old), (_, new) = pair
     with window(browser, world, viewport=NARROW, has_touch=True) as opened:
-        for address in (f"/memory/{old}", f"/memory/{new}?done=added&effects=may-replaces:{old}"):
-            opened.page.goto(address)
-            assert find_small(opened.page) == [] and not sticks_out(opened.page)
+        opened.page.goto(address.format(old=old, new=new))
+        assert find_small(opened.page) == [] and not sticks_out(opened.page)
 
 
-def test_pages_with_remarks_are_accessible(page, pair):
+@pytest.mark.parametrize("address", WITH_REMARKS)
+def test_a_page_with_remarks_is_accessible(page, pair, address):
     (_, old), (_, new) = pair
-    for address in (f"/memory/{old}", f"/memory/{new}?done=added&effects=may-replaces:{old}"):
-        page.goto(address)
-        assert axe(page) == []
+    page.goto(address.format(old=old, new=new))
+    assert axe(page) == []

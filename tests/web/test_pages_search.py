@@ -52,15 +52,23 @@ FILTERS_NARROW_SHOWN = [
 ]
 
 
-def test_filters_narrow_what_is_shown_and_one_that_cannot_be_read_is_told(page):
-    for asked, there, missing in FILTERS_NARROW_SHOWN:
-        page.goto(f"/search?{asked}")
-        expect(page.locator("#results")).to_contain_text(there)
-        assert missing not in page.locator("#results").inner_text(), asked
-    page.goto("/search?since=banana")
-    expect_alert(page, "banana")
-    page.goto("/search?project=nowhere")
-    expect_alert(page, "There is no project 'nowhere' here.")
+@pytest.mark.parametrize(("asked", "there", "missing"), FILTERS_NARROW_SHOWN)
+def test_a_filter_narrows_what_is_shown(page, asked, there, missing):
+    page.goto(f"/search?{asked}")
+    expect(page.locator("#results")).to_contain_text(there)
+    assert missing not in page.locator("#results").inner_text()
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        pytest.param("since=banana", "banana", id="time"),
+        pytest.param("project=nowhere", "There is no project 'nowhere' here.", id="project"),
+    ],
+)
+def test_a_filter_that_cannot_be_read_is_named(page, asked, message):
+    page.goto(f"/search?{asked}")
+    expect_alert(page, message)
 
 
 def test_the_reasons_of_a_score_and_what_hardly_fits_are_shown_on_demand(page):

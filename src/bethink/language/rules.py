@@ -28,7 +28,7 @@ LASTS_ABROAD = Pattern(
     rejects=("Der Test lief einmal", "Commit it"),
 )
 COMMANDS_PLAINLY = Pattern(
-    "an order or a choice between two ways, for whoever does this work",
+    "an order or a choice between two ways, about how to do this work",
     r"(?:^|[.:;!,] +|\bplease )(?:do not|don'?t|avoid|prefer|no)\b|\b(?:must(?:n't| not)?|is not allowed|are not allowed|is forbidden|off limits)\b"
     r"|\bwhen (?:you |we )?\w+ing?\b.{0,80}\b(?:use|run|check|ask|don'?t|do not)\b|\b(?:use|prefer)s? .{1,60}(?:, not| instead of| rather than| over)\b",
     matches=(

@@ -97,7 +97,7 @@ def refuse_constant(word: str) -> NoReturn:
 
 
 def hash_text(text: str, size: int = 16) -> bytes:
-    """By what a text is known again. The same in every process and on every machine."""
+    """Return the hash that identifies a text, the same in every process and on every machine."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).digest()
 
 

@@ -113,7 +113,7 @@ def enforce(
     command: Annotated[
         tuple[str, ...],
         Arg(
-            "deny this command: program, first arguments, flags; * stands for anything",
+            "deny this command: program, first arguments, flags; * matches anything",
             metavar="PATTERN",
         ),
     ] = (),

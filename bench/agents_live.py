@@ -330,7 +330,9 @@ class Live:
         if todo in open_items:
             return "NO: not closed"
         cited = eventually(
-            lambda: any("session" in one["metadata"] for one in self.list_all() if one["content"] == NOTE)
+            lambda: any(
+                "session" in one["metadata"] for one in self.list_all() if one["content"] == NOTE
+            )
         )
         return log(notes[0]["trust"] == 2 and cited)
 
@@ -352,9 +354,16 @@ class Live:
     def subagent(self) -> str:
         if self.host != "claude":
             return "–"
-        task = {"description": "count", "prompt": "count the zebras", "subagent_type": "general-purpose"}
+        task = {
+            "description": "count",
+            "prompt": "count the zebras",
+            "subagent_type": "general-purpose",
+        }
         rules = [
-            {"when": {"last_user_contains": "delegate"}, "reply": [{"tool": "Agent", "input": task}]},
+            {
+                "when": {"last_user_contains": "delegate"},
+                "reply": [{"tool": "Agent", "input": task}],
+            },
             {"when": {}, "reply": [{"text": "Done."}]},
         ]
         requests = self.session("please delegate", *rules)

@@ -3,7 +3,6 @@
 import pytest
 from capturing import Desk
 from field_surfaces import SECRET
-
 from transcripts import transcript
 
 from bethink.api import Bethink
@@ -182,9 +181,7 @@ def test_a_strangers_transcript_cites_nothing(desk, agent, local, tmp_path):
 
 
 # A statement that the offline reader keeps, though it is less likely than not worth it.
-UNLIKELY = (
-    "The consumer acknowledges messages before the mail is sent, which means that a crash loses them."
-)
+UNLIKELY = "The consumer acknowledges messages before the mail is sent, which means that a crash loses them."
 
 
 def test_an_unlikely_statement_of_an_agent_is_kept_without_notes(desk, agent, local):
@@ -217,7 +214,11 @@ def test_what_the_user_says_is_kept_beside_an_agents_notes(desk, agent, local):
 
 def test_notes_of_one_exchange_say_nothing_about_the_next(desk, agent, local):
     store(agent, NOTED)
-    answered = storing("Good.", NOTED), ("user", "The mailer loses messages."), ("assistant", UNLIKELY)
+    answered = (
+        storing("Good.", NOTED),
+        ("user", "The mailer loses messages."),
+        ("assistant", UNLIKELY),
+    )
     read(desk, local, SAID[0], *answered)
     assert UNLIKELY in [one.content for one in find_ideas(agent)]
 

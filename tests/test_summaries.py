@@ -18,7 +18,10 @@ NUMBERED = """\
 9. Optional Next Step:
    Ask whether to drop the table.
 """
-NOTHING_LEFT = NUMBERED.replace("- Drop the old table for the carts\n   - Measure the latency of checkout", "- None. All tasks are completed.")
+NOTHING_LEFT = NUMBERED.replace(
+    "- Drop the old table for the carts\n   - Measure the latency of checkout",
+    "- None. All tasks are completed.",
+)
 MARKDOWN = """\
 ## Goal
 Move the carts to Redis.
@@ -99,12 +102,8 @@ def test_a_later_report_says_what_is_left(read):
             "Redis instead of Memcached: carts must survive a restart.",
             id="decision",
         ),
-        pytest.param(
-            "preference", "The user wants no table for carts in PostgreSQL.", id="wish"
-        ),
-        pytest.param(
-            "fact", "The proxy closes idle connections after 60 seconds.", id="finding"
-        ),
+        pytest.param("preference", "The user wants no table for carts in PostgreSQL.", id="wish"),
+        pytest.param("fact", "The proxy closes idle connections after 60 seconds.", id="finding"),
     ],
 )
 def test_what_a_summary_states_is_kept_as_the_agents_word(read, kind, text):

@@ -399,7 +399,9 @@ class Bethink:
                     f"The expiry {passage.expires_at.isoformat()} is in the past.",
                     "Give a later time, such as 30d.",
                 )
-        receipt = self._ingest([(Source(source or f"note:{self.actor}", "note"), passages)], options)
+        receipt = self._ingest(
+            [(Source(source or f"note:{self.actor}", "note"), passages)], options
+        )
         if self.told is not None:
             self.told |= {one.id for one in receipt.outcomes}
         return receipt

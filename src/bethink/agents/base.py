@@ -32,9 +32,7 @@ TOO_LONG: Reason = "too long"
 LOSSES = (UNKNOWN, BROKEN, TOO_LONG)
 
 # Of a state: names of places, files and tools. The rest are ids, hashes and numbers.
-NAMED = tuple(
-    "project cwd branch used calls runs events tasks changed_tasks noted".split()
-)
+NAMED = tuple("project cwd branch used calls runs events tasks changed_tasks noted".split())
 
 # Tools of agents whose failures help nobody: searches, questions, plans, other agents, the web.
 _KIND = compile_late(r"[A-Za-z][\w.-]{0,30}")  # of an entry, as it can be shown
@@ -93,7 +91,9 @@ class Turn(NamedTuple):
     events: tuple[ToolEvent, ...] = ()  # commands and edits since the turn before, in their order
     # Items of the agent's task list that were added or changed state since the turn before, each as it is now.
     tasks: tuple[Task, ...] = ()
-    noted: tuple[str, ...] = ()  # statements that the agent stored with Bethink since the turn before
+    noted: tuple[
+        str, ...
+    ] = ()  # statements that the agent stored with Bethink since the turn before
     # Actions of the user since the turn before that are no words: "interrupted", "declined: Bash", "declined: plan", "approved: plan".
     marks: tuple[str, ...] = ()
 

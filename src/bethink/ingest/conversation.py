@@ -253,8 +253,8 @@ def _without_named_secrets(turn: Turn) -> Turn:
     work = tuple(fact for fact in turn.work if _is_harmless(fact.name))
     tasks = tuple(one._replace(text=redact(one.text).text) for one in turn.tasks)
     noted = tuple(redact(text).text for text in turn.noted)
-    kept = {"files": files, "work": work, "tasks": tasks, "noted": noted}
-    return turn._replace(cwd=cwd, branch=branch, agent=agent, tools=tools, **kept)
+    turn = turn._replace(cwd=cwd, branch=branch, agent=agent, tools=tools)
+    return turn._replace(files=files, work=work, tasks=tasks, noted=noted)
 
 
 @lru_cache(4096)  # the same few names again and again
@@ -411,7 +411,7 @@ def _describe_session(
     A session of nothing but greetings is not stored.
     """
     recap = _find_recap(recipe.turns) if left is None else ""
-    if not _is_new(new_turns, recap or left is not None, known):
+    if not _is_new(new_turns, bool(recap) or left is not None, known):
         return ()
     own = [one for one in new_turns if one.turn.agent is None]
     spoken, texts = [one.turn for one in own], [one.role_and_text for one in own]

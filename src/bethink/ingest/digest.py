@@ -22,7 +22,13 @@ from bethink.ingest.lines import (
     names_something,
     shorten_paths,
 )
-from bethink.ingest.reports import MOST_LISTED, find_headlines, is_statement, read_report, reports_outcome
+from bethink.ingest.reports import (
+    MOST_LISTED,
+    find_headlines,
+    is_statement,
+    read_report,
+    reports_outcome,
+)
 from bethink.ingest.sentences import measure_width, prose
 from bethink.ingest.titles import (
     TURN_CHARACTERS,

@@ -34,7 +34,16 @@ _BRIEF = {
     "metadata": "",
 }
 # Fields that a tool accepts without listing them: agents rarely need these, and every session pays for the list.
-_UNLISTED = ("summary", "importance", "confidence", "valid_from", "valid_to", "tags", "entities", "metadata")
+_UNLISTED = (
+    "summary",
+    "importance",
+    "confidence",
+    "valid_from",
+    "valid_to",
+    "tags",
+    "entities",
+    "metadata",
+)
 _UNLISTED_CHANGES = (*_UNLISTED, "kind", "expires_at")
 LONGEST_METADATA = 10_000  # characters as JSON, from an agent
 

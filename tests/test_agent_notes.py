@@ -296,21 +296,21 @@ BOTH = "The user decided to keep both MCP servers running: simplemap.safecast.or
 
 
 @pytest.mark.parametrize(
-    ("told", "marked"),
+    ("stored", "marked"),
     [
         pytest.param(None, True, id="by others"),
         pytest.param(set(), False, id="by the same agent in this session"),
     ],
 )
-def test_a_doubtful_mark_is_not_made_between_notes_of_one_session(agent, told, marked):
-    agent.told = told
+def test_a_doubtful_mark_is_not_made_between_notes_of_one_session(agent, stored, marked):
+    agent.stored_here = stored
     first = agent.add(MOVED)
     agent.add(BOTH)
     assert bool(agent.one(first.id).newer) is marked
 
 
 def test_a_note_that_contradicts_another_of_its_session_is_newer(agent):
-    agent.told = set()
+    agent.stored_here = set()
     first = agent.add("We keep sessions in Redis.")
     agent.add("We keep sessions in Valkey.")
     assert agent.one(first.id).newer

@@ -152,7 +152,9 @@ class Bethink:
         most = TRUST["agent" if is_agent(actor) else "user"]
         self.actor, self.clock = actor, clock
         self.trust = most if trust is None else min(trust, most)
-        self.told: set[str] | None = None  # ids of what an agent stored in its session, if known
+        self.stored_here: set[str] | None = (
+            None  # ids of what an agent stored in its session, if known
+        )
         self.store: Store = store or open_store(self.config, self.project)
         self.project = self.recognise(self.project)
         self._model = LazyModel(self.config, embedder, on_pull)
@@ -391,7 +393,7 @@ class Bethink:
             dedup=self.config.dedup if dedup is None else dedup,
             automatic=check_choice("automatic", automatic or self.config.automatic, AUTOMATIC),
             allow_purged=allow_purged,
-            own=None if self.told is None else frozenset(self.told),
+            own=None if self.stored_here is None else frozenset(self.stored_here),
         )
         for passage in passages:
             if passage.expires_at and stamp(passage.expires_at) <= stamp(options.now):
@@ -402,8 +404,8 @@ class Bethink:
         receipt = self._ingest(
             [(Source(source or f"note:{self.actor}", "note"), passages)], options
         )
-        if self.told is not None:
-            self.told |= {one.id for one in receipt.outcomes}
+        if self.stored_here is not None:
+            self.stored_here |= {one.id for one in receipt.outcomes}
         return receipt
 
     def ingest(

@@ -436,7 +436,10 @@ def surroundings(memory: Bethink, id: str, turns: int) -> list[Memory]:
 
 
 def find_place(memory: Bethink, one: Memory) -> str | None:
-    """Return the id by which a memory's context is found: of an agent's note the turn in which it was stored."""
+    """Return the id by which a memory's context is found.
+
+    Of an agent's note this is the turn in which it was stored.
+    """
     noted = find_noted(one) if one.source_type == "note" else None
     if noted is None:
         return one.id if one.path else None

@@ -188,8 +188,8 @@ def prepare(recipe: Recipe) -> Prepared:
     summaries = _read_summaries(recipe)
     stated = _list_stated(summaries, len(spoken))
     ideas = sorted([*ideas, *tasks, *stated], key=lambda idea: idea.turn)
-    told = [*spoken, *(one for one, _ in summaries)]
-    batch, total = _remember_ideas(recipe, ideas, told, found, closed)
+    evidence = [*spoken, *(one for one, _ in summaries)]
+    batch, total = _remember_ideas(recipe, ideas, evidence, found, closed)
     made = [entry.memory for entry in batch.add]
     own_ways = any(one.scope == PERSONAL for one in made)
     spans = [_describe_topic(recipe, span, found, spoken, made) for span in found.spans]
@@ -254,8 +254,8 @@ def _without_named_secrets(turn: Turn) -> Turn:
     work = tuple(fact for fact in turn.work if _is_harmless(fact.name))
     tasks = tuple(one._replace(text=redact(one.text).text) for one in turn.tasks)
     noted = tuple(redact(text).text for text in turn.noted)
-    turn = turn._replace(files=files, work=work, tasks=tasks, noted=noted)
-    return turn._replace(cwd=cwd, branch=branch, agent=agent, tools=tools)
+    turn = turn._replace(cwd=cwd, branch=branch, agent=agent, tools=tools)
+    return turn._replace(files=files, work=work, tasks=tasks, noted=noted)
 
 
 @lru_cache(4096)  # the same few names again and again
@@ -523,7 +523,7 @@ def _find_ideas(
 
 
 def _fills_gap(turns: Sequence[tuple[str, str]], idea: Idea) -> bool:
-    """Return True for an idea to keep beside an agent's notes: the user's, or what is more likely than not worth keeping."""
+    """Return True for an idea to keep beside an agent's notes: the user's, or a likely one."""
     return turns[idea.turn][0] == "user" or idea.confidence >= BESIDE_NOTES
 
 
@@ -540,7 +540,7 @@ def _find_notes(recipe: Recipe, spoken: Sequence[NewTurn]) -> dict[str, int]:
 
 
 def _find_covered(spoken: Sequence[NewTurn], notes: Mapping[str, int]) -> set[int]:
-    """Return the turns from a user's to the next one's in which the agent stored notes: it said what of them lasts."""
+    """Return the turns of each exchange in which the agent stored notes: it said what of them lasts."""
     begins = [at for at, one in enumerate(spoken) if one.speaker == "user"]
     covered: set[int] = set()
     for at in notes.values():

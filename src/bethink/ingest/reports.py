@@ -75,11 +75,11 @@ def read_summary(text: str) -> Summary:
     left: list[str] | None = None
     stated: list[tuple[str, str]] = []
     for heading, items in _list_sections(text):
-        told = [one for one in items if not SAYS_NONE.holds(one)][:MOST_LISTED]
+        listed = [one for one in items if not SAYS_NONE.holds(one)][:MOST_LISTED]
         if LISTS_LEFT.holds(heading) and items:
-            left = [*(left or ()), *told]
+            left = [*(left or ()), *listed]
         kind = next((kind for pattern, kind in STATED_BELOW if pattern.holds(heading)), "")
-        full = [one for one in told if len(one.split()) >= LEAST_STATED]
+        full = [one for one in listed if len(one.split()) >= LEAST_STATED]
         stated += [(kind, one) for one in full if kind]
     return Summary(left, stated)
 

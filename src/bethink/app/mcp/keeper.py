@@ -54,7 +54,7 @@ class Keeper:
         # By the checkout that a directory is in: an agent goes about in its folders.
         self._opened: dict[Hashable, Opened] = {}
         # What each client stored in its session, by directory and actor.
-        self._told: dict[Hashable, set[str]] = {}
+        self._stored: dict[Hashable, set[str]] = {}
         self._warm: Job[Opened] | None = None
 
     async def run(self, function: Callable[..., Result], *arguments: object) -> Result:
@@ -71,7 +71,7 @@ class Keeper:
         """Return a directory's memory for an actor. With `meaning` it can embed, if the model is in time."""
         memory = self._lend(self._open(directory or self.directory), meaning)
         memory.actor, memory.trust = actor, TRUST["agent"]
-        memory.told = self._told.setdefault((directory, actor), set())
+        memory.stored_here = self._stored.setdefault((directory, actor), set())
         return memory
 
     def _lend(self, opened: Opened, meaning: bool) -> Bethink:

@@ -155,8 +155,16 @@ def models_open_once() -> Iterator[None]:
         yield
 
 
+class NoSessions(dict[Path, object]):
+    """Open sessions of a process that has none, however many it opened."""
+
+    def setdefault(self, key: Path, default: object = None) -> object:
+        return default
+
+
 @pytest.fixture
 def models_open_anew(models_open_once: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "_sessions", NoSessions())
     for module in (judge, local_models):
         monkeypatch.setattr(module, "open_session", base.open_session)
 

@@ -155,14 +155,18 @@ def models_open_once() -> Iterator[None]:
         yield
 
 
+class NoSessions(dict[Path, object]):
+    """Open sessions of a process that has none, however many it opened."""
+
+    def setdefault(self, key: Path, default: object = None) -> object:
+        return default
+
+
 @pytest.fixture
 def models_open_anew(models_open_once: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    def open_anew(model: Path, home: Path) -> base.Session:
-        base._sessions.clear()  # as in a new process
-        return base.open_session(model, home)
-
+    monkeypatch.setattr(base, "_sessions", NoSessions())
     for module in (judge, local_models):
-        monkeypatch.setattr(module, "open_session", open_anew)
+        monkeypatch.setattr(module, "open_session", base.open_session)
 
 
 @pytest.fixture

@@ -510,7 +510,7 @@ def measure(files) -> float:
 
 
 def test_a_base_installation_stays_as_small_as_it_is() -> None:
-    """Megabytes of everything that the package needs without extras. What is not needed by all belongs into an extra."""
+    """Megabytes of everything that the package needs without extras. What few people need belongs into an extra."""
     left, seen, total = ["bethink"], set(), measure(SOURCE.rglob("*"))
     while left:
         name = left.pop()
@@ -524,4 +524,4 @@ def test_a_base_installation_stays_as_small_as_it_is() -> None:
         if name != "bethink":
             total += measure(Path(str(found.locate_file(file))) for file in found.files or ())
     assert not seen & {"mcp", "starlette", "uvicorn", "tree-sitter", "psycopg", "sympy", "torch"}
-    assert total < 210, f"{total:.0f} MB: {sorted(seen)}"
+    assert total < 242, f"{total:.0f} MB: {sorted(seen)}"

@@ -18,7 +18,14 @@ from bethink import post
 from bethink.api import Bethink
 from bethink.config import Config
 from bethink.embed import ASK_AGAIN, http, models, open_embedder
-from bethink.embed.base import PACKED_AFTER, WINDOW, clean, pieces, sentence_ends
+from bethink.embed.base import (
+    PACKED_AFTER,
+    WINDOW,
+    clean,
+    open_session,
+    pieces,
+    sentence_ends,
+)
 from bethink.embed.hashing import HashingEmbedder
 from bethink.embed.http import HttpEmbedder
 from bethink.embed.local import LocalEmbedder
@@ -297,6 +304,11 @@ def test_a_damaged_copy_of_a_model_is_made_anew(home, model_or_pull, file):
     (copy / file).write_bytes(good[:1000])
     assert np.array_equal(LocalEmbedder(MODEL, model_or_pull, 1).query("Who deploys?"), first)
     assert (copy / file).read_bytes() == good
+
+
+def test_all_that_use_a_model_in_a_process_share_its_session(home, model_or_pull):
+    first, second = (open_session(model_or_pull / "model.onnx", home) for _ in range(2))
+    assert first is second
 
 
 @pytest.mark.usefixtures("models_open_anew")

@@ -139,7 +139,7 @@ SETTINGS = {
     ),
     "hook_seconds": Setting("Seconds after which a hook gives up.", low=0.2, high=60),
     "hook_helper": Setting(
-        "Keep the models open between prompts in a background process, which ends after 15 minutes without one.",
+        "Keep the models open between prompts in a background process, which ends after 15 minutes without one. Commands borrow its models.",
         ("true", "false"),
     ),
     "team": Setting(

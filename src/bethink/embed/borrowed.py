@@ -41,7 +41,7 @@ def is_lent() -> bool:
 
 
 def borrow(model: str, identity: str, task: str, texts: Sequence[object]) -> Any:
-    """Return what a lender's model answers, or None: then it takes a model of one's own.
+    """Return what a lender's model answers, or None: then the process needs its own model.
 
     `identity` names the very model whose numbers are wanted, with its version.
     """

@@ -1,4 +1,4 @@
-"""The helper's side of borrowed models: run one for a command that needs it for a text or two (`embed/borrowed.py`)."""
+"""Run the helper's models for a command that needs one for a text or two (`embed/borrowed.py` asks)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def answer(request: bytes) -> str | None:
-    """Return the numbers that a model gives for texts, or None if it is another model than the command's own."""
+    """Return the numbers that a model gives for texts, or None if the command needs another model."""
     try:
         model, identity, task, texts = json.loads(request)
         found = _run(model, identity, task, texts)

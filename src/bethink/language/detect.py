@@ -96,7 +96,10 @@ def is_english(text: str) -> bool:
 
 
 def is_plainly_foreign(text: str) -> bool:
-    """Return True for a sentence in another language, but not for code, output or an exclamation ("See ya!") that only looks like it."""
+    """Return True for a sentence in another language.
+
+    Code, output and an exclamation such as "See ya!" only look like one.
+    """
     language = find_language(text)
     if language == ENGLISH:
         return False

@@ -31,12 +31,17 @@ SUMS_UP = Pattern(
 )
 ACKNOWLEDGES_RULE = Pattern(
     "an answer that repeats what the user settled",
-    r"^\W{0,4}(?:got it|understood|makes sense|clear|noted|ok(?:ay)?|perfect|agreed|will do)\b[\s,.!:;—–-]{1,4}(?=\S+(?: \S+){7})",
+    r"^\W{0,4}(?:got it|understood|makes sense|clear|noted|ok(?:ay)?|perfect|agreed|will do)\b[\s,.!:;—–-]{1,4}(?!(?:you|we) (?:can|could|may|might|should|need)\b)(?=\S+(?: \S+){7})",
     matches=(
         "Got it - window_p95 sorts the window and removes the top 2 samples unconditionally",
         "Understood: the parser keeps comments and drops every blank line it finds",
     ),
-    rejects=("Got it.", "Okay, thanks", "The parser keeps comments and drops every blank line"),
+    rejects=(
+        "Got it.",
+        "Okay, thanks",
+        "The parser keeps comments and drops every blank line",
+        "Makes sense. You can create a new changeset and run the release script again",
+    ),
 )
 AMENDS = Pattern(
     "amends what was settled before",

@@ -48,10 +48,15 @@ def write_number(value: float, column: Column) -> str:
 def find_best(results: Results, systems: Sequence[str], column: Column) -> str | None:
     """Return the best number of a column as it is written: all systems that share it are bold. A system alone is not the best."""
     found = [one["mean"] for system in systems if (one := find_value(results, system, column))]
-    values = [value for value in found if value or column.digits < 0]  # a cost of 0 is none at all
+    values = [value for value in found if is_cost(value, column)]
     if len(values) < 2 or not column.ranked:
         return None
     return write_number((min if column.least else max)(values), column)
+
+
+def is_cost(value: float, column: Column) -> bool:
+    """Return False for the disk space of a system that stores nothing there."""
+    return value > 0 or "disk" not in column.measure
 
 
 def name_system(system: str) -> str:
@@ -137,8 +142,9 @@ def find_ahead(results: Results, column: Column) -> list[tuple[float, str]]:
         and not is_ours(name)
         and (one := find_value(results, name, column))
     ]
-    others = [one for one in others if one[0] or column.digits < 0]  # a cost of 0 is none at all
-    ahead = [one for one in others if sign * one[0] > sign * ours["mean"]]
+    ahead = [
+        one for one in others if sign * one[0] > sign * ours["mean"] and is_cost(one[0], column)
+    ]
     ahead.sort(key=lambda one: -sign * one[0])
     same = ahead and write_number(ahead[0][0], column) == write_number(ours["mean"], column)
     return [] if same else ahead

@@ -290,7 +290,8 @@ def render_page(results: Results) -> str:
     for task in list_compared(results):
         section, systems = SECTIONS[task], list_systems(results, task)
         parts += [f"## {section.title}", section.text]
-        parts.append(f"![{section.columns[0].title}, all systems](images/benchmark-{task}.svg)")
+        drawn = section.columns[section.drawn].title
+        parts.append(f"![{drawn}, all systems](images/benchmark-{task}.svg)")
         parts.append(render_table(results, systems, section.columns, intervals=True).rstrip())
         parts.append(list_raw(results, task))
         if task == "answers":
@@ -333,8 +334,8 @@ def place_tick(value: float, column: Column, top: float) -> float:
 
 
 def draw_bars(results: Results, task: str) -> str:
-    """Draw the first measure of a task as bars with their intervals; Bethink is blue, controls are pale."""
-    column = SECTIONS[task].columns[0]
+    """Draw a measure of a task as bars with their intervals; Bethink is blue, controls are pale."""
+    column = SECTIONS[task].columns[SECTIONS[task].drawn]
     values = {
         name: value
         for name in list_systems(results, task)
@@ -387,7 +388,7 @@ def list_compared(results: Results) -> list[str]:
         task
         for task, section in SECTIONS.items()
         if any(
-            not is_ours(name) and find_value(results, name, section.columns[0])
+            not is_ours(name) and find_value(results, name, section.columns[section.drawn])
             for name in list_systems(results, task)
         )
     ]

@@ -369,8 +369,21 @@ def test_a_replaced_note_must_not_come_before_its_successor():
     ]
     newest = keeping.judge_history(controls.Control("newest-first"), notes)
     oldest = keeping.judge_history(controls.Control("oldest-first"), notes)
-    assert newest == [("kept", 1), ("kept", 1), ("current", 1)]
-    assert oldest == [("kept", 1), ("kept", 1), ("current", 0)]
+    kept = [("kept", 1), ("not hidden", 1)] * 2
+    assert newest == [*kept, ("current", 1)]
+    assert oldest == [*kept, ("current", 0)]
+
+
+def test_a_note_that_is_marked_is_not_hidden():
+    class Doubting(controls.Control):
+        """Marks every note as replaced."""
+
+        def do_ask(self, question, time, k):
+            return [{**one, "replaced": True} for one in super().do_ask(question, time, k)]
+
+    notes = [{"id": "1", "text": "The cache runs on Redis.", "effects": []}]
+    found = keeping.judge_history(Doubting("newest-first"), notes)
+    assert found == [("kept", 0), ("not hidden", 1)]
 
 
 def write_result(folder, system, task, **means):

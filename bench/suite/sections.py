@@ -119,12 +119,13 @@ SECTIONS = {
     "histories": Section(
         "Nothing lost",
         "Histories of projects, note by note: most notes are true together and some replace, repeat, answer or complete others. *Kept*: a note that still "
-        "holds is found, unmarked, by its own words. *Found*: the answer is in the first three hits of a question. *Current*: a replaced note is gone, "
+        "holds is found, unmarked, by its own words. *Not hidden*: the same, marked as outdated or not. *Found*: the answer is in the first three hits of a question. *Current*: a replaced note is gone, "
         "marked or behind its successor. *Stored once*: of a repeated note only one version is current. The plain recipes never change a note, so they keep "
         "everything.",
         (
             Column("histories", "mean of three", "mean of three"),
             Column("histories", "kept", "kept"),
+            Column("histories", "not hidden", "not hidden"),
             Column("histories", "found", "found"),
             Column("histories", "current", "current"),
             Column("histories", "stored once", "stored once"),

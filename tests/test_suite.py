@@ -315,6 +315,18 @@ def test_sessions_are_found_by_the_checkpoints_that_commits_name(tmp_path):
     assert len(queries) == 1
 
 
+def test_a_source_that_is_out_of_reach_does_not_stop_the_others(tmp_path, monkeypatch, capsys):
+    def fail(*arguments):
+        raise OSError("no network")
+
+    made = {"near": lambda: fetch.make_locomo([CONVERSATION]), "far": fail}
+    monkeypatch.setattr(fetch, "MAKERS", made)
+    monkeypatch.setattr(fetch, "fetch_decisions", fail)
+    assert fetch.fetch_sets(tmp_path) == 2
+    assert (tmp_path / "near" / "corpus.jsonl").is_file()
+    assert "far could not be made: no network. Its tasks go on" in capsys.readouterr().err
+
+
 def test_decisions_are_fetched_from_the_tasks_that_have_a_conversation(tmp_path):
     (source := tmp_path / "source").mkdir()
     git(source, "init", "-b", "main")

@@ -246,7 +246,7 @@ def list_raw(results: Results, task: str) -> str:
     for column in section.columns:
         if value := find_value(results, OURS, column):
             counts.setdefault(value["of"], []).append(column.title)
-    cases = "; ".join(f"{count:,} ({', '.join(titles)})" for count, titles in counts.items())
+    cases = "; ".join(f"{count:,} ({' · '.join(titles)})" for count, titles in counts.items())
     files = f"Raw results: [results/*.{task}.json](../bench/suite/results)."
     in_view = f"In view while Bethink was tuned: {section.in_view}"
     return " ".join(([f"Cases of Bethink's row: {cases}."] if cases else []) + [files, in_view])

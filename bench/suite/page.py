@@ -278,6 +278,7 @@ def render_page(results: Results) -> str:
         "- At a prompt and after a failed command, a system without a hook is asked with the whole text and shows its first hits. An agent that decides itself "
         "when to search may be silent more often and find less: compare *in three hits* and *fix shown*, where silence does not count. The row *plain vectors, bar* "
         "shows what a threshold alone gives such a system at a prompt.\n"
+        "- mem0, Chroma and LangGraph store often have the numbers of plain vectors: all of them compare vectors of the same model.\n"
         "- Where a search needs every word of a query, the adapter asks for each word as well and ranks by their number.\n"
         "- A system that stores and searches, and promises no more, is not worse for a .50 in change, attacks or silence.\n"
         "- Whether a text contains a statement is decided by its words, and no model judges. Where intervals overlap, do not conclude that one system is better.\n"

@@ -315,6 +315,18 @@ def test_sessions_are_found_by_the_checkpoints_that_commits_name(tmp_path):
     assert len(queries) == 1
 
 
+def test_a_source_that_is_out_of_reach_does_not_stop_the_others(tmp_path, monkeypatch, capsys):
+    def fail(*arguments):
+        raise OSError("no network")
+
+    made = {"near": lambda: fetch.make_locomo([CONVERSATION]), "far": fail}
+    monkeypatch.setattr(fetch, "MAKERS", made)
+    monkeypatch.setattr(fetch, "fetch_decisions", fail)
+    assert fetch.fetch_sets(tmp_path) == 2
+    assert (tmp_path / "near" / "corpus.jsonl").is_file()
+    assert "far could not be made: no network. Its tasks go on" in capsys.readouterr().err
+
+
 def test_decisions_are_fetched_from_the_tasks_that_have_a_conversation(tmp_path):
     (source := tmp_path / "source").mkdir()
     git(source, "init", "-b", "main")
@@ -369,8 +381,21 @@ def test_a_replaced_note_must_not_come_before_its_successor():
     ]
     newest = keeping.judge_history(controls.Control("newest-first"), notes)
     oldest = keeping.judge_history(controls.Control("oldest-first"), notes)
-    assert newest == [("kept", 1), ("kept", 1), ("current", 1)]
-    assert oldest == [("kept", 1), ("kept", 1), ("current", 0)]
+    kept = [("kept", 1), ("not hidden", 1)] * 2
+    assert newest == [*kept, ("current", 1)]
+    assert oldest == [*kept, ("current", 0)]
+
+
+def test_a_note_that_is_marked_is_not_hidden():
+    class Doubting(controls.Control):
+        """Marks every note as replaced."""
+
+        def do_ask(self, question, time, k):
+            return [{**one, "replaced": True} for one in super().do_ask(question, time, k)]
+
+    notes = [{"id": "1", "text": "The cache runs on Redis.", "effects": []}]
+    found = keeping.judge_history(Doubting("newest-first"), notes)
+    assert found == [("kept", 0), ("not hidden", 1)]
 
 
 def write_result(folder, system, task, **means):

@@ -157,13 +157,17 @@ def choose_prompts(count: int) -> list[dict[str, Any]]:
     return [row for row in rows if row["type"] == "prompt"][:count]
 
 
-def measure_turns(process: Any) -> tuple[float, float] | None:
-    """Return what reading a turn costs, in milliseconds and in bytes on disk; None if a system reads no conversations."""
+def collect_turns() -> list[dict[str, str]]:
     talk = [turn for row in read_lines(HERE / "data" / "talks.jsonl") for turn in row["turns"]]
-    turns = [
+    return [
         {**turn, "time": (BEGAN + timedelta(minutes=at)).isoformat()}
         for at, turn in enumerate(talk[:TURNS])
     ]
+
+
+def measure_turns(process: Any) -> tuple[float, float] | None:
+    """Return what reading a turn costs, in milliseconds and in bytes on disk; None if a system reads no conversations."""
+    turns = collect_turns()
     process.call("reset")
     add_text(process, "Deploys go out from the main branch.", BEGAN)
     folder = Path(process.call("stats")["folder"])
@@ -195,7 +199,7 @@ def measure_install(name: str) -> float:
 
 
 def measure_scale(start: Callable[[], Any], process: Any, setting: Setting) -> dict[str, Any]:
-    """Processor time of a write and a search among 1, 10 and 100 thousand memories, and the memory of the process."""
+    """Processor time of a write, a search, a prompt and a turn among 1, 10 and 100 thousand memories, and the memory of the process."""
     if sys.platform != "linux":
         return {"unsupported": "Processor time is read from /proc, which only Linux has."}
     sys.path[:0] = [path for path in (str(HERE.parent),) if path not in sys.path]
@@ -220,10 +224,23 @@ def measure_scale(start: Callable[[], Any], process: Any, setting: Setting) -> d
         searched = read_processor_time(process.pid)
         costs[f"write ms, {name}"] = 1000 * (written - before) / SCALED
         costs[f"search ms, {name}"] = 1000 * (searched - written) / SCALED
+        costs[f"prompt ms, {name}"] = measure_prompts(process, questions[:SCALED])
+        if (turn := measure_turns_here(process)) is not None:
+            costs[f"turn ms, {name}"] = turn
         costs[f"resident MB, {name}"] = read_memory(process.pid) / 1e6
     return {
         "measures": {name: {"mean": round(value, 2), "of": SCALED} for name, value in costs.items()}
     }
+
+
+def measure_turns_here(process: Any) -> float | None:
+    """Return the processor time of reading a turn beside what is stored, in milliseconds."""
+    turns, before = collect_turns(), read_processor_time(process.pid)
+    try:
+        process.call("talk", turns=turns, worth=0)
+    except Unsupported:
+        return None
+    return 1000 * (read_processor_time(process.pid) - before) / len(turns)
 
 
 def measure_start(start: Callable[[], Any], question: str, later: Any) -> float:

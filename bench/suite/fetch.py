@@ -30,19 +30,22 @@ Rows = tuple[list[dict[str, Any]], list[dict[str, Any]]]
 def fetch_sets(folder: Path) -> int:
     """Write each set that is missing from its source; return how many could not be made."""
     missing = 0
-    for name, make in MAKERS.items():
-        if (folder / name / "corpus.jsonl").is_file():
-            continue
-        try:
-            write_set(folder / name, *make())
-        except (OSError, ValueError, KeyError, subprocess.CalledProcessError) as error:
-            print(f"{name} could not be made: {error}", file=sys.stderr)
-            missing += 1
+    makers: dict[str, Callable[[], None]] = {
+        name: lambda name=name, make=make: write_set(folder / name, *make())
+        for name, make in MAKERS.items()
+        if not (folder / name / "corpus.jsonl").is_file()
+    }
     if not (folder / "sde" / "tasks.jsonl").is_file():
+        makers["sde"] = lambda: fetch_decisions(folder / "sde")
+    for name, make in makers.items():
         try:
-            fetch_decisions(folder / "sde")
+            make()
         except (OSError, ValueError, KeyError, subprocess.CalledProcessError) as error:
-            print(f"sde could not be made: {error}", file=sys.stderr)
+            why = "git failed" if isinstance(error, subprocess.CalledProcessError) else error
+            print(
+                f"{name} could not be made: {why}. Its tasks go on without it; --data names a folder that has it.",
+                file=sys.stderr,
+            )
             missing += 1
     return missing
 

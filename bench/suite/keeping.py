@@ -38,7 +38,7 @@ def measure_histories(system: System, setting: Setting) -> dict[str, Any]:
 
 def count_histories(cases: Cases, seed: int) -> Measures:
     measures: Measures = {}
-    for what in ("kept", "found", "current", "stored once"):
+    for what in ("kept", "not hidden", "found", "current", "stored once"):
         values = [case[2] for case in cases if case[1] == what]
         if values:
             measures[what] = summarise(values, seed)
@@ -93,6 +93,7 @@ def judge_history(system: System, notes: list[dict[str, Any]]) -> list[tuple[str
             cases.append(("stored once", int(not {note["id"], repeats[note["id"]]} <= current)))
         elif note["id"] not in over:
             cases.append(("kept", int(bool(names & current))))
+            cases.append(("not hidden", int(bool(names & {name for name, _ in answer}))))
             if note.get("ask"):
                 hits = ask(system, note["ask"], later, HITS)
                 right = any(squeeze(note["must"]) in squeeze(one["text"]) for one in hits)

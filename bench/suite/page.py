@@ -48,10 +48,15 @@ def write_number(value: float, column: Column) -> str:
 def find_best(results: Results, systems: Sequence[str], column: Column) -> str | None:
     """Return the best number of a column as it is written: all systems that share it are bold. A system alone is not the best."""
     found = [one["mean"] for system in systems if (one := find_value(results, system, column))]
-    values = [value for value in found if value or column.digits < 0]  # a cost of 0 is none at all
+    values = [value for value in found if is_cost(value, column)]
     if len(values) < 2 or not column.ranked:
         return None
     return write_number((min if column.least else max)(values), column)
+
+
+def is_cost(value: float, column: Column) -> bool:
+    """Return False for the disk space of a system that stores nothing there."""
+    return value > 0 or "disk" not in column.measure
 
 
 def name_system(system: str) -> str:
@@ -137,8 +142,9 @@ def find_ahead(results: Results, column: Column) -> list[tuple[float, str]]:
         and not is_ours(name)
         and (one := find_value(results, name, column))
     ]
-    others = [one for one in others if one[0] or column.digits < 0]  # a cost of 0 is none at all
-    ahead = [one for one in others if sign * one[0] > sign * ours["mean"]]
+    ahead = [
+        one for one in others if sign * one[0] > sign * ours["mean"] and is_cost(one[0], column)
+    ]
     ahead.sort(key=lambda one: -sign * one[0])
     same = ahead and write_number(ahead[0][0], column) == write_number(ours["mean"], column)
     return [] if same else ahead
@@ -240,7 +246,7 @@ def list_raw(results: Results, task: str) -> str:
     for column in section.columns:
         if value := find_value(results, OURS, column):
             counts.setdefault(value["of"], []).append(column.title)
-    cases = "; ".join(f"{count:,} ({', '.join(titles)})" for count, titles in counts.items())
+    cases = "; ".join(f"{count:,} ({' · '.join(titles)})" for count, titles in counts.items())
     files = f"Raw results: [results/*.{task}.json](../bench/suite/results)."
     in_view = f"In view while Bethink was tuned: {section.in_view}"
     return " ".join(([f"Cases of Bethink's row: {cases}."] if cases else []) + [files, in_view])
@@ -270,7 +276,9 @@ def render_page(results: Results) -> str:
         "- Several peers are designed for a language model or for models from a hub. Neither was available, so their best set-up is not shown. This "
         "holds most for systems that store what a language model extracts, such as mem0, Hindsight and claude-mem, and for agentmemory and qmd, which are measured with words only.\n"
         "- At a prompt and after a failed command, a system without a hook is asked with the whole text and shows its first hits. An agent that decides itself "
-        "when to search may be silent more often and find less: compare *in three hits* and *fix shown*, where silence does not count.\n"
+        "when to search may be silent more often and find less: compare *in three hits* and *fix shown*, where silence does not count. The row *plain vectors, bar* "
+        "shows what a threshold alone gives such a system at a prompt.\n"
+        "- mem0, Chroma and LangGraph store often have the numbers of plain vectors: all of them compare vectors of the same model.\n"
         "- Where a search needs every word of a query, the adapter asks for each word as well and ranks by their number.\n"
         "- A system that stores and searches, and promises no more, is not worse for a .50 in change, attacks or silence.\n"
         "- Whether a text contains a statement is decided by its words, and no model judges. Where intervals overlap, do not conclude that one system is better.\n"
@@ -283,7 +291,8 @@ def render_page(results: Results) -> str:
     for task in list_compared(results):
         section, systems = SECTIONS[task], list_systems(results, task)
         parts += [f"## {section.title}", section.text]
-        parts.append(f"![{section.columns[0].title}, all systems](images/benchmark-{task}.svg)")
+        drawn = section.columns[section.drawn].title
+        parts.append(f"![{drawn}, all systems](images/benchmark-{task}.svg)")
         parts.append(render_table(results, systems, section.columns, intervals=True).rstrip())
         parts.append(list_raw(results, task))
         if task == "answers":
@@ -326,8 +335,8 @@ def place_tick(value: float, column: Column, top: float) -> float:
 
 
 def draw_bars(results: Results, task: str) -> str:
-    """Draw the first measure of a task as bars with their intervals; Bethink is blue, controls are pale."""
-    column = SECTIONS[task].columns[0]
+    """Draw a measure of a task as bars with their intervals; Bethink is blue, controls are pale."""
+    column = SECTIONS[task].columns[SECTIONS[task].drawn]
     values = {
         name: value
         for name in list_systems(results, task)
@@ -380,7 +389,7 @@ def list_compared(results: Results) -> list[str]:
         task
         for task, section in SECTIONS.items()
         if any(
-            not is_ours(name) and find_value(results, name, section.columns[0])
+            not is_ours(name) and find_value(results, name, section.columns[section.drawn])
             for name in list_systems(results, task)
         )
     ]

@@ -348,7 +348,12 @@ def prepare(name: str) -> str:
     except Unsupported as error:
         return str(error)
     except (OSError, subprocess.CalledProcessError) as error:
-        say(f"{name} could not be set up: {error}")
+        why = (
+            "pip or npm failed, see above"
+            if isinstance(error, subprocess.SubprocessError)
+            else error
+        )
+        say(f"{name} could not be set up: {why}. The rest goes on; the same command tries again.")
         return "Its packages could not be installed here."
     return ""
 

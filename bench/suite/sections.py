@@ -23,6 +23,7 @@ class Section(NamedTuple):
     text: str
     columns: tuple[Column, ...]
     in_view: str  # which of its data was in view while Bethink was tuned
+    drawn: int = 0  # the column of the picture
 
 
 SUMMARY = (
@@ -89,7 +90,8 @@ SECTIONS = {
         "Repeated failures",
         "Scripted sessions with a failed command and what fixed it. Later the same failure happens again, or an error that only looks like it. *Fix shown*: "
         "the fix is in the text that the agent reads after the failed command. *Silent*: nothing is shown for a look-alike, and nothing for a failure that "
-        "was never fixed. A system without a hook is searched with the command and its output, and its first hit counts, so it is silent only if it finds nothing.",
+        "was never fixed. A system without a hook is searched with the command and its output, and its first hit counts, so it is silent only if it finds nothing. "
+        "Recorded sessions of real agents are replayed by `bench/replay.py`; their transcripts are not published, so [bench/LOG.md](../bench/LOG.md) has these figures.",
         (
             Column("failures", "balanced (fresh)", "balanced, fresh"),
             Column("failures", "balanced", "balanced, all"),
@@ -117,12 +119,13 @@ SECTIONS = {
     "histories": Section(
         "Nothing lost",
         "Histories of projects, note by note: most notes are true together and some replace, repeat, answer or complete others. *Kept*: a note that still "
-        "holds is found, unmarked, by its own words. *Found*: the answer is in the first three hits of a question. *Current*: a replaced note is gone, "
+        "holds is found, unmarked, by its own words. *Not hidden*: the same, marked as outdated or not. *Found*: the answer is in the first three hits of a question. *Current*: a replaced note is gone, "
         "marked or behind its successor. *Stored once*: of a repeated note only one version is current. The plain recipes never change a note, so they keep "
         "everything.",
         (
             Column("histories", "mean of three", "mean of three"),
             Column("histories", "kept", "kept"),
+            Column("histories", "not hidden", "not hidden"),
             Column("histories", "found", "found"),
             Column("histories", "current", "current"),
             Column("histories", "stored once", "stored once"),
@@ -265,20 +268,27 @@ SECTIONS = {
     ),
     "scale": Section(
         "Cost by size",
-        "A write and a search, in milliseconds of processor time, among 1, 10 and 100 thousand notes. The notes are loaded in bulk with random vectors, and 30 "
-        "writes and searches with real ones are measured. A dash: the system was not measured at that size, because loading it takes too long.",
+        "A search, a write, a prompt and a turn of a conversation, in milliseconds of processor time, among 1, 10 and 100 thousand notes. The notes are loaded in bulk with "
+        "random vectors, and 30 of each with real ones are measured. A dash: the system was not measured at that size, because loading it takes too long, or reads no conversations.",
         (
-            Column("scale", "search ms, 10k", "search, 10k", 1, True),
             Column("scale", "search ms, 1k", "search, 1k", 1, True),
+            Column("scale", "search ms, 10k", "search, 10k", 1, True),
             Column("scale", "search ms, 100k", "search, 100k", 1, True),
             Column("scale", "write ms, 1k", "write, 1k", 1, True),
             Column("scale", "write ms, 10k", "write, 10k", 1, True),
             Column("scale", "write ms, 100k", "write, 100k", 1, True),
+            Column("scale", "prompt ms, 1k", "prompt, 1k", 1, True),
+            Column("scale", "prompt ms, 10k", "prompt, 10k", 1, True),
+            Column("scale", "prompt ms, 100k", "prompt, 100k", 1, True),
+            Column("scale", "turn ms, 1k", "turn, 1k", 1, True),
+            Column("scale", "turn ms, 10k", "turn, 10k", 1, True),
+            Column("scale", "turn ms, 100k", "turn, 100k", 1, True),
             Column("scale", "resident MB, 1k", "resident MB, 1k", 0, True),
             Column("scale", "resident MB, 10k", "resident MB, 10k", 0, True),
             Column("scale", "resident MB, 100k", "resident MB, 100k", 0, True),
         ),
         "nothing.",
+        drawn=1,
     ),
 }
 

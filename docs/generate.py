@@ -1,5 +1,6 @@
 """Writes docs/reference from the code itself, so that it cannot fall behind: help, settings, schema, JSON, Python and errors;
-and two parts of pages that are otherwise written by hand: the formula of relevance and the table of intents.
+and three parts of pages that are otherwise written by hand: the formula of relevance, the table of intents and that of the commands
+for agents.
 
     python docs/generate.py           write the pages
     python docs/generate.py --check   write nothing; exit 1 if a page is out of date
@@ -34,7 +35,7 @@ from bethink import __version__, errors, model  # noqa: E402
 from bethink import api as memories  # noqa: E402
 from bethink.app import cli as commands  # noqa: E402
 from bethink.app.cli.main import main as run_command  # noqa: E402
-from bethink.app.cli.parser import render_help  # noqa: E402
+from bethink.app.cli.parser import name_option, render_help  # noqa: E402
 from bethink.app.http.api import BASE, ENDPOINTS, Endpoint, returns_lines  # noqa: E402
 from bethink.app.mcp.tools import PROMPTS, TOOLS  # noqa: E402
 from bethink.app.operation import OPERATIONS, Operation, Parameter, describe_type  # noqa: E402
@@ -936,11 +937,11 @@ def _example(*options: str) -> str:
 
 INTENTS = {
     "relevance": "finding; the default",
-    "continuity": "going on where you were",
-    "fact_check": "what proved right",
+    "continuity": "continuing earlier work",
+    "fact_check": "statements that were confirmed",
     "frequent": "what is used and voted for",
     "associative": "ideas around a topic",
-    "explore": "something you did not look for",
+    "explore": "something unexpected",
     "balanced": "relevance tempered by importance",
 }
 
@@ -954,6 +955,33 @@ def intents() -> str:
             (f"`{name}`", *weights, f"{chosen.jitter * 100:g} %" if chosen.jitter else "", purpose)
         )
     return table(("intent", *next(iter(PROFILES.values()))._fields[:5], "chance", "for"), rows)
+
+
+def agents_commands() -> str:
+    """Table of the commands that agents may run, from the declarations of the operations."""
+    operations = list_commands()
+
+    def with_options(attribute: str) -> list[str]:
+        return [
+            f"{one.name} {name_option(option)}"
+            for one in operations
+            for option in one.parameters("cli")
+            if option.name in getattr(one, attribute)
+        ]
+
+    def names(*agents: str) -> list[str]:
+        return [one.name for one in operations if one.agents in agents]
+
+    rows = (
+        ([*names("read"), *with_options("harmless")], "yes"),
+        (
+            names("append"),
+            "yes, as the agent's word: [what you said stays](../concepts/privacy.md#what-an-agent-may-change)",
+        ),
+        ([*names("person"), *with_options("person_with")], "refused"),
+    )
+    cells = [(" ".join(f"`{name}`" for name in found), allowed) for found, allowed in rows]
+    return table(("commands", "for agents"), cells)
 
 
 def formula() -> str:
@@ -1003,6 +1031,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/python.md": python,
     "reference/errors.md": error_page,
     "concepts/recall.md": lambda: within("concepts/recall.md", "formula", formula()),
+    "guides/agents.md": lambda: within("guides/agents.md", "agents", agents_commands()),
     "guides/searching.md": lambda: within("guides/searching.md", "intents", intents()),
 }
 

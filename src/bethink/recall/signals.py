@@ -279,15 +279,17 @@ def _list_ranks(scores: Sequence[float | None]) -> dict[int, int]:
 
 
 MEANING_SIGNAL = Signal(
-    "meaning", "closeness in meaning, from the average of the scope", MEANING_SHARE, measure_meaning
+    "meaning",
+    "closeness in meaning, compared with the average of the scope",
+    MEANING_SHARE,
+    measure_meaning,
 )
 WORDS_SIGNAL = Signal(
-    "words", "matching words, from the best match", 1 - MEANING_SHARE, measure_words
+    "words", "matching words, relative to the best match", 1 - MEANING_SHARE, measure_words
 )
 PAIRS_SIGNAL = Signal(
     "pairs", "words of the question that are adjacent here too", PAIRS_WEIGHT, measure_pairs
 )
-# The last three are in units of evidence, as JSON has had them since 0.2.
 TOPIC_SIGNAL = Signal("topic", "lift from the topic of the conversation", 1.0, measure_topic)
 TRIGGER_SIGNAL = Signal(
     "trigger", "the condition of a standing rule that the question meets", 0.5, measure_trigger

@@ -339,7 +339,9 @@ def describe_import(done: exchange.Imported, hints: list[str], file: str, dry_ru
     if done.added and not dry_run:
         hints.append(f"Undo with `bethink import {shlex.quote(file)} --undo`.")
     note = "" if any(done._replace(format="")) else "Nothing to remember was found here."
-    return Result({**done._asdict(), "dry_run": dry_run}, notes=[note], hints=hints)
+    value = {**done._asdict(), "dry_run": dry_run}
+    named = {"skipped" if name == "left" else name: found for name, found in value.items()}
+    return Result(value, render.describe_value(named), notes=[note], hints=hints)
 
 
 @operation(

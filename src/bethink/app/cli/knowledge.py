@@ -363,7 +363,7 @@ def leave_out_empty(**fields: object) -> Json:
 
 
 def describe_part(part: Values) -> str:
-    """What was read for one part, after its status."""
+    """Describe what was read for one part, to follow its status."""
     plain = ("part", "status", "sources", "memories", "reason")
     found = [part.get("reason", "")]
     found += [brief({name: one for name, one in part.items() if name not in plain})]

@@ -475,7 +475,7 @@ def name_in_team(console: Console, memory: Bethink, name: str | None) -> str:
         )
     if wanted and wanted != known and memory.shared:
         # In a team's own database, joining would move the folder to another project of it.
-        memory.store.take(Bundle(), note=(note, wanted))
+        memory.writer.take(Bundle(), note=(note, wanted))
     elif wanted and wanted != known:
         here = projects.find(console.directory)
         with suppress(OSError):  # then the user has to name it again

@@ -613,7 +613,7 @@ def test_a_foreign_folder_is_not_overwritten(cli, tmp_path):
     cases = [
         (("--format", "vault", other), "not a Bethink vault"),
         (("--format", "vault"), "needs a folder"),
-        ((other,), "Only a vault is written to a folder"),
+        ((other,), "is a folder, and the format is json"),
     ]
     assert [words for words, said in cases if said not in cli.fails("export", *words, code=2)] == []
     into = ("--format", "vault", other / "mine.md")

@@ -105,3 +105,16 @@ def test_an_agent_closes_a_persons_item_by_its_id(cli, monkeypatch):
     monkeypatch.setenv("CLAUDECODE", "1")
     cli.ok("done", id)
     assert open_texts(cli) == []
+
+
+def test_a_closed_item_is_not_closed_again(cli):
+    id = cli.add("Rotate the signing key", "--kind", "todo")
+    cli.ok("done", id)
+    assert cli.ok("done", id).startswith("closed already, ")
+
+
+def test_closing_a_closed_item_is_no_change_to_undo(cli):
+    id = cli.add("Rotate the signing key", "--kind", "todo")
+    cli.ok("done", id)
+    cli.ok("done", id)
+    assert cli.ok("undo").startswith("reopened ")

@@ -348,7 +348,7 @@ def _is_wanted(hook: Hook, config: Config, project: Project) -> bool:
     if hook.event.startswith("tool"):
         from bethink.hooks.tool import is_wanted
 
-        return is_wanted(hook, config.database, project)
+        return is_wanted(hook, config, project)
     if hook.event == "subagent-start":
         return config.briefing_tokens > 0
     if state.is_ephemeral(hook) and config.briefing_tokens > 0:

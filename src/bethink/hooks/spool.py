@@ -227,7 +227,7 @@ def acquire(file: Path) -> int | None:
 # Waking a worker
 
 
-def wake(database: str, config: Config = DEFAULTS) -> None:
+def wake(database: str, config: Config) -> None:
     """Start the worker of a database, unless there is nothing to do or one is running.
 
     A running worker looks once more after it released its lock, so nothing noted before this call is missed.

@@ -22,6 +22,7 @@ from bethink.text.shell import shorten_command
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
+    from bethink.config import Config
     from bethink.hooks.prompt import Context
     from bethink.ingest.failures import Failure
     from bethink.model import Memory
@@ -60,12 +61,13 @@ def _read_tool_failure(hook: Hook, call: ToolCall) -> Failure | None:
     return read_tool_failure(event) if event.failed else None
 
 
-def is_wanted(hook: Hook, database: str, project: Project) -> bool:
+def is_wanted(hook: Hook, config: Config, project: Project) -> bool:
     """Return True if memory may have a line for a call. Wakes the worker if the index may be outdated."""
+    database = config.database
     index = rules.read_index(database, project.scope)
     if hook.event == "tool" and rules.is_stale(database, index):
         spool.note(hook._replace(event="prompt"), database, project)  # the turn goes on
-        spool.wake(database)
+        spool.wake(database, config)
     shown = state.read_deliveries(hook).ids
     for call in hook.calls:
         marked = rules.find_marked(index, find_touched(call.file, call.command))

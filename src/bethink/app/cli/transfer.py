@@ -85,7 +85,7 @@ _OTHER_MODEL = "is a similarity of memo's model"
 SYNCED = SyncReport._fields[:6]  # numbers
 SYNC_HINTS = {
     "conflicts": "Both sides changed the same field; the later change wins. `bethink history ID` shows both, `bethink restore ID --to N` restores one.",
-    "left": "Memories that were left changed in the meantime, or were purged on the other side.",
+    "left": "The memories listed as left changed in the meantime, were purged on the other side, or belong to another project there.",
 }
 
 

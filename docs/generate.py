@@ -1,5 +1,6 @@
 """Writes docs/reference from the code itself, so that it cannot fall behind: help, settings, schema, JSON, Python and errors;
-and two parts of pages that are otherwise written by hand: the formula of relevance and the table of intents.
+and three parts of pages that are otherwise written by hand: the formula of relevance, the table of intents and that of the commands
+for agents.
 
     python docs/generate.py           write the pages
     python docs/generate.py --check   write nothing; exit 1 if a page is out of date
@@ -936,11 +937,11 @@ def _example(*options: str) -> str:
 
 INTENTS = {
     "relevance": "finding; the default",
-    "continuity": "going on where you were",
-    "fact_check": "what proved right",
+    "continuity": "continuing earlier work",
+    "fact_check": "statements that were confirmed",
     "frequent": "what is used and voted for",
     "associative": "ideas around a topic",
-    "explore": "something you did not look for",
+    "explore": "something unexpected",
     "balanced": "relevance tempered by importance",
 }
 

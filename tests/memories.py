@@ -1,5 +1,6 @@
 """What the tests of `Bethink` share: a clock that stands still, a model that fails, and memories on a database of the test's own."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -153,3 +154,13 @@ def texts(answer_or_list):
 
 def stored(folder: Path) -> bytes:
     return b"".join(file.read_bytes() for file in folder.glob("memory.db*"))
+
+
+def read_summary(text: str, total: int) -> tuple[int, int, int]:
+    """How many memories an answer says it shows in full, as an excerpt and as one line."""
+    (line,) = re.findall(rf"(?m)^Shown: (.+), of {total} found\.", text)
+    shown = {
+        how: int(count)
+        for count, how in re.findall(r"(\d+) (in full|as an excerpt|as one line)", line)
+    }
+    return tuple(shown.get(how, 0) for how in ("in full", "as an excerpt", "as one line"))

@@ -85,7 +85,7 @@ def test_a_second_init_changes_nothing(repository):
 def test_init_suggests_a_search_that_finds_something(repository):
     repository.json("init")
     told = repository.ok("init")
-    assert re.search(r"\nindex +done +(\d+) sources, \1 unchanged\n", told)
+    assert re.search(r"\nindex +done: (\d+) sources, \1 unchanged\n", told)
     (search,) = [line for line in told.splitlines() if "bethink search " in line]
     assert repository.json("search", search.split('"')[1]), "the next step finds something"
 
@@ -231,7 +231,7 @@ DOCUMENTATION = {
 def test_documentation_is_indexed(cli):
     plant(cli.project, DOCUMENTATION)
     told = cli("init", "--skip-map")
-    assert "also read as knowledge: README.md, docs, wiki;" in told.err and "6 empty" in told.out
+    assert "README.md, docs, wiki are read as knowledge too." in told.err and "6 empty" in told.out
     assert [
         words
         for words, section, place in DOCUMENTATION_FOUND

@@ -5,6 +5,7 @@ import re
 import tomllib
 from datetime import timedelta
 from itertools import chain
+from pathlib import Path
 
 import pytest
 
@@ -74,8 +75,18 @@ def listed(talk):
     return talk("list_tools", cache_mode="bypass")
 
 
+TOOL_TOKENS = 900  # characters of the list, divided by 4
+
+
 def test_the_list_of_tools_fits_its_token_budget(listed):
-    assert len(listed.model_dump_json(by_alias=True, exclude_none=True)) / 4 <= 900
+    tokens = len(listed.model_dump_json(by_alias=True, exclude_none=True)) / 4
+    assert tokens <= TOOL_TOKENS
+
+
+@pytest.mark.parametrize("page", ["docs/guides/mcp.md", "ARCHITECTURE.md"])
+def test_pages_name_the_token_budget_of_the_tools(page):
+    text = (Path(__file__).parent.parent / page).read_text("utf-8")
+    assert f"at most {TOOL_TOKENS} tokens" in text
 
 
 def test_a_session_costs_an_agent_at_most_900_tokens(listed):

@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from memories import NOW, use_tool
+from memories import NOW, read_summary, use_tool
 
 from bethink.app.mcp import resources, tools
 from bethink.app.mcp.resources import list_resources, read_resource
@@ -55,10 +55,7 @@ def test_an_answer_is_cut_to_its_budget(text, budget):
 def test_the_budget_goes_to_excerpts_of_the_best_hits(memory):
     answer = fill_warehouse(memory)
     assert 600 < tokens(answer) <= 1000  # most of the room is used where texts are long
-    said = re.search(
-        r"^(\d+) in full,(?: (\d+) as an excerpt,)? (\d+) as a line, 12 found\.", answer, re.M
-    )
-    full, excerpts, lines = (int(number or 0) for number in said.groups())
+    full, excerpts, lines = read_summary(answer, 12)
     assert len(re.findall(r"^\[01[^\]]+\]", answer, re.M)) == full + excerpts + lines >= 10
     assert full + excerpts >= 5
 

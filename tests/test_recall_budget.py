@@ -5,7 +5,7 @@ import re
 from datetime import timedelta
 
 import pytest
-from memories import NOW, use_tool
+from memories import NOW, read_summary, use_tool
 from stores import make, put, write
 
 from bethink.app.mcp import tools
@@ -107,10 +107,9 @@ def test_the_numbers_below_an_answer_are_those_of_what_is_shown(memory, budget):
     text = call(memory, query=QUESTION, max_tokens=budget).text
     shown = len(re.findall(r"(?m)^> Otter", text))
     lines = len(re.findall(r"(?m)^\[01.*: Otter", text))
-    said = re.search(r"\n(\d+) in full,(?: (\d+) as an excerpt,)? (\d+) as a line, 26 found", text)
-    full, excerpts, as_lines = (int(number or 0) for number in said.groups())
+    full, excerpts, as_lines = read_summary(text, 26)
     assert (full + excerpts, as_lines) == (shown, lines)
-    assert (f"The next begin at offset {shown + lines}." in text) == (shown + lines < NOTES)
+    assert (f"The next page begins at offset {shown + lines}." in text) == (shown + lines < NOTES)
 
 
 @pytest.mark.parametrize("budget", BUDGETS)

@@ -491,7 +491,7 @@ def _longest_summary(answer: Answer, form: Form, offset: int) -> str:
     number = len(answer.hits)
     after = f"{_head_rest(number, False)}\n"
     return after + _describe_shown(
-        answer._replace(total=10**9), number, number, form.more, offset, number
+        answer._replace(total=10**9), 2 * number, number, form.more, offset, number
     )
 
 
@@ -503,15 +503,16 @@ def _describe_shown(
         known = answer.total or split_hints(answer)[0]
         other = "" if known else " Try other words, another mode, or no filters."
         return describe_none(answer) + other
-    parts = f" {excerpts} as an excerpt," if excerpts else ""
-    summary = f"{texts - excerpts} in full,{parts} {lines} as a line, {answer.total:,} found."
+    shown = {"in full": texts - excerpts, "as an excerpt": excerpts, "as one line": lines}
+    parts = ", ".join(f"{count} {how}" for how, count in shown.items() if count)
+    summary = f"Shown: {parts or 'none'}, of {answer.total:,} found."
     if (lines or excerpts) and more:
         summary += f" {more}"
     return _describe_next(summary, offset + texts + lines, answer.total)
 
 
 def _describe_next(summary: str, after: int, total: int) -> str:
-    return f"{summary} The next begin at offset {after}." if after < total else summary
+    return f"{summary} The next page begins at offset {after}." if after < total else summary
 
 
 # Names
@@ -775,7 +776,7 @@ def quote_items(
 
 
 def show_hits(memory: "Bethink", answer: Answer, explain: bool) -> Items:
-    """Show a ranked list: each hit with an excerpt, its relations and, with `explain`, its score.
+    """Show a ranked list: each hit with an excerpt, related memories and, with `explain`, its score.
 
     A recap of a period is a list of dates instead.
     """
@@ -843,9 +844,7 @@ def show_list(
     if not found:
         return ShownMemories([], [describe_empty(total)])
     form = Form(quoted=True)
-    most = (
-        f"{len(found)} of {10**9:,}. {WHOLE_TEXTS} The next begin at offset {offset + len(found)}."
-    )
+    most = f"{len(found)} of {10**9:,}. {WHOLE_TEXTS} The next page begins at offset {offset + len(found)}."
     left = _reserve([], most, budget)[1]
     items = quote_lines(memory, found)
     costs = accumulate(map(form.measure, items))

@@ -131,7 +131,7 @@ def open_other(config: Config, embedder: Embedder | None) -> Embedder | None:
 
 
 def find_destination(config: Config) -> str:
-    """Return where the configured embedder sends text, "" if text stays in this process. Sends nothing."""
+    """Return where the configured embedder sends text, or "" if text stays in this process."""
     if find_provider(config.embedding) in (None, LOCAL_MODELS):
         return ""
     try:

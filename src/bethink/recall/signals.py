@@ -279,10 +279,13 @@ def _list_ranks(scores: Sequence[float | None]) -> dict[int, int]:
 
 
 MEANING_SIGNAL = Signal(
-    "meaning", "closeness in meaning, from the average of the scope", MEANING_SHARE, measure_meaning
+    "meaning",
+    "closeness in meaning, compared with the average of the scope",
+    MEANING_SHARE,
+    measure_meaning,
 )
 WORDS_SIGNAL = Signal(
-    "words", "matching words, from the best match", 1 - MEANING_SHARE, measure_words
+    "words", "matching words, relative to the best match", 1 - MEANING_SHARE, measure_words
 )
 PAIRS_SIGNAL = Signal(
     "pairs", "words of the question that are adjacent here too", PAIRS_WEIGHT, measure_pairs

@@ -762,7 +762,7 @@ class Store(Reader):
         return self.column("SELECT value FROM meta WHERE substr(key, 1, ?) = ?", len(start), start)
 
     def list_note_names(self, prefix: str) -> Names:
-        """Names, of notes whose name starts with `prefix`."""
+        """Names of the notes that start with `prefix`."""
         start = _NOTE + prefix
         keys = self.column("SELECT key FROM meta WHERE substr(key, 1, ?) = ?", len(start), start)
         return [key.removeprefix(_NOTE) for key in keys]

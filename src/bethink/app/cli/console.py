@@ -512,7 +512,7 @@ def offer_languages(memory: "Bethink", text: str) -> str:
 
 
 def find_unjoined(memory: "Bethink") -> tuple[str, ...]:
-    """Return why this folder may be the wrong project of a team's database, and the command that changes it.
+    """Return why a folder may be the wrong project of a team's database, and the command to change it.
 
     Either the team has a project of its name which the user did not join, or `sync --as NAME` of
     version 0.22 or earlier joined it to another project than the one with its memories.

@@ -362,19 +362,32 @@ def leave_out_empty(**fields: object) -> Json:
     return {name: value for name, value in fields.items() if value}
 
 
+def describe_part(part: Values) -> str:
+    """Describe what was read for one part, to follow its status."""
+    plain = ("part", "status", "sources", "memories", "reason")
+    found = [part.get("reason", "")]
+    found += [brief({name: one for name, one in part.items() if name not in plain})]
+    if "sources" in part:
+        numbers = part["memories"].items()
+        found.insert(0, many(part["sources"], "source"))
+        found += [f"{many(number, 'memory')} {how}" for how, number in numbers if number]
+    found = [one for one in found if one]
+    return f": {', '.join(found)}" if found else ""
+
+
 def brief_init(value: Values) -> Json:
     """The result in a few lines: changed files by their status, and a line for each part."""
     project = value["project"]
     shown = {"project": f"{project['name']} {project['root']}", "database": value["database"]}
     for one in value["files"]:
         place = os.path.relpath(one["path"], project["worktree"])
+        place = one["path"] if place.startswith("..") else place
         why = f" ({one['reason']})" if "reason" in one else ""
         before = shown.get(one["status"])
         shown[one["status"]] = ", ".join(filter(None, [before, place + why]))
     shown.pop("kept", None)
     for part in value["parts"]:
-        more = {name: found for name, found in part.items() if name not in ("part", "status")}
-        shown[part["part"]] = f"{part['status']} {brief(more)}"
+        shown[part["part"]] = f"{part['status']}{describe_part(part)}"
     ready = f"{many(value['memories'], 'memory')} can be searched"
     return {**shown, "ready": ready, "next": value["next"]}
 
@@ -395,8 +408,9 @@ def take_parts(
         steps.extend(knowledge.make_files(project, settings, local=local))
         shown = knowledge.find_documentation(project.worktree, settings)
         if shown and not skipped["index"]:
-            others = "the setting `knowledge` names others"
-            console.note(f"also read as knowledge: {', '.join(shown)}; {others}")
+            verb = "is" if len(shown) == 1 else "are"
+            others = "Set `knowledge` to choose other files and folders."
+            console.note(f"{', '.join(shown)} {verb} read as knowledge too. {others}")
         for part in knowledge.PARTS:
             if skipped[part]:
                 taken.append(PartReport(part, "skipped", reason=f"--skip-{part}"))

@@ -76,25 +76,30 @@ def config(
     now = console.load_settings()
     found = configuration.explain(now)
     if not key:
-        return Result(found, notes=[describe_sending(now)])
+        return Result(found, notes=describe_sending(now))
     row = next(row for row in found if row["key"] == key)
-    sending = describe_sending(now) if key in EMBEDDING_SETTINGS else ""
-    return Result(row, [as_typed(row["value"])], notes=[sending])
+    notes = describe_sending(now) if key in SENDING_SETTINGS else []
+    return Result(row, [as_typed(row["value"])], notes=notes)
 
 
-EMBEDDING_SETTINGS = ("embedding", "embedding_url", "embedding_model")
+SENDING_SETTINGS = ("embedding", "embedding_url", "embedding_model", "llm", "llm_url", "llm_model")
 
 
-def describe_sending(now: configuration.Config) -> str:
-    """Say what a remote embedding model receives, and where it is; "" if text stays here."""
-    place = find_destination(now)
-    if not place:
-        return ""
-    return (
-        f"The embedding model is remote. Bethink sends to {place}: everything it stores"
-        " (notes, turns of conversations and their summaries, documents, code) and your searches."
-        " Private parts and secrets are removed from what is stored; a search is sent as typed."
-    )
+def describe_sending(now: configuration.Config) -> list[str]:
+    """Say what leaves this process with these settings, and where to."""
+    found = []
+    if place := find_destination(now):
+        found.append(
+            f"The embedding model is remote. Bethink sends to {place}: everything it stores"
+            " (notes, turns of conversations and their summaries, documents, code) and your searches."
+            " Private parts and secrets are removed from what is stored; a search is sent as typed."
+        )
+    if plugins.LANGUAGE_MODELS.is_ours(now.llm):  # another one may run in this process
+        found.append(
+            f"The language model {now.llm} is remote. Each session is sent to it after its end,"
+            " without private parts and secrets."
+        )
+    return found
 
 
 READER_PRESET = "reader"  # several settings that belong together, and no setting itself
@@ -236,7 +241,7 @@ def change_setting(console: Console, key: str, text: str, in_project: bool) -> R
     row = {"key": key, "value": masked, "path": str(path)}
     # A table leaves out what is empty, and "false" is a value.
     lines = [f"{key} = {str(value).lower()}", f"written to {path}"] if value is False else None
-    notes = [describe_sending(now)] if key in EMBEDDING_SETTINGS else []
+    notes = describe_sending(now) if key in SENDING_SETTINGS else []
     if lines:
         return Result(row, lines, notes=notes, warnings=warnings)
     return Result(row, notes=notes, warnings=warnings)

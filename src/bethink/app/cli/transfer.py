@@ -84,7 +84,7 @@ _OTHER_MODEL = "is a similarity of memo's model"
 SYNCED = SyncReport._fields[:6]  # numbers
 SYNC_HINTS = {
     "conflicts": "Both sides changed the same field; the later change wins. `bethink history ID` shows both, `bethink restore ID --to N` restores one.",
-    "left": "Memories that were left changed in the meantime, or were purged on the other side.",
+    "left": "The memories listed as left changed in the meantime, were purged on the other side, or belong to another project there.",
 }
 
 
@@ -342,7 +342,9 @@ def describe_import(done: exchange.Imported, hints: list[str], file: str, dry_ru
     if done.added and not dry_run:
         hints.append(f"Undo with `bethink import {system.quote([file])} --undo`.")
     note = "" if any(done._replace(format="")) else "Nothing to remember was found here."
-    return Result({**done._asdict(), "dry_run": dry_run}, notes=[note], hints=hints)
+    value = {**done._asdict(), "dry_run": dry_run}
+    named = {"skipped" if name == "left" else name: found for name, found in value.items()}
+    return Result(value, render.describe_value(named), notes=[note], hints=hints)
 
 
 @operation(
@@ -476,7 +478,7 @@ def name_in_team(console: Console, memory: Bethink, name: str | None) -> str:
         )
     if wanted and wanted != known and memory.shared:
         # In a team's own database, joining would move the folder to another project of it.
-        memory.store.take(Bundle(), note=(note, wanted))
+        memory.writer.take(Bundle(), note=(note, wanted))
     elif wanted and wanted != known:
         here = projects.find(console.directory)
         with suppress(OSError):  # then the user has to name it again

@@ -581,7 +581,9 @@ def _keep_different(found: Sequence[Found], known: Known) -> list[Found]:
         elif held is not None:
             # The sentence before a statement of another kind says what it is about.
             surest, own, other = kept[held]
-            kept[held] = surest, own, other._replace(text=each.text)
+            text = f"{each.statement.text} {other.text}"
+            text = text if len(text) <= LONGEST_STATEMENT else each.text
+            kept[held] = surest, own, other._replace(text=text)
             continue
         said = any(_covers(one, each) for *_, one in kept) or _is_known(kind, each, known)
         if of_turn[place] < most and not said:
@@ -593,7 +595,7 @@ def _keep_different(found: Sequence[Found], known: Known) -> list[Found]:
 def _holds(each: PlacedStatement, known: PlacedStatement) -> bool:
     """Return True if a statement goes on with a sentence that is kept as an idea of its own."""
     grown = each.text != each.statement.text
-    return grown and known.turn == each.turn and known.text in each.text
+    return grown and known.turn == each.turn and known.statement.core in each.text
 
 
 def _is_known(kind: str, each: PlacedStatement, known: Known) -> bool:

@@ -695,3 +695,8 @@ def test_another_number_is_another_idea(reader):
     (idea,) = read_ideas(turns, reader)
     other = said.replace("60", "90")
     assert len(read_ideas(turns, reader, known=[(idea.kind, "assistant", other)])) == 1
+
+
+def test_a_short_reply_that_nothing_completes_is_not_kept(reader):
+    turns = [("assistant", "Two lists.\n\nQuality gates."), ("user", "Not mine."), REPLY]
+    assert read_ideas(turns, reader) == []

@@ -825,3 +825,14 @@ def test_a_question_in_bold_at_the_end_is_left():
 def test_a_pull_request_that_is_said_to_be_open_is_left():
     answer = ("assistant", "The pull request is open against main: #17.")
     assert digest(("user", "Open one."), answer)[2] == "PR #17 open"
+
+
+def test_a_digest_believes_a_failed_check_more_than_the_report():
+    turns = [("user", "Mend the tests."), ("assistant", "I mended the parser: all 41 tests pass.")]
+    _, done, left = digest(*turns, work=(Fact("failed", "make test"),))
+    assert ("tests pass" in done, left) == (False, "make test fails")
+
+
+def test_a_digest_reports_passing_tests_that_no_check_denies():
+    turns = [("user", "Mend the tests."), ("assistant", "I mended the parser: all 41 tests pass.")]
+    assert "all 41 tests pass" in digest(*turns, work=(Fact("passed", "make test"),))[1]

@@ -43,6 +43,7 @@ from bethink.ingest.titles import (
     strip_politeness,
 )
 from bethink.ingest.wording import count_telling_words
+from bethink.language.intents import CLAIMS_PASSING
 from bethink.language.pointing import REQUEST_POINTS_BACK
 from bethink.language.reports import (
     ALL_DONE,
@@ -506,7 +507,11 @@ def _describe_done(course: Course, width: int) -> str:
     outcomes = [one.outcome for _, one in by_weight[::-1]]
     reported = course.report if any(map(reports_outcome, course.report)) else course.report[:1]
     report = _drop_repeated([*delivered, *map(shorten_paths, (*reported, *outcomes))])
-    report = [one for one in report if one not in delivered]
+    fails = not all(course.checks.values())
+    # Where a check failed last, the claim that all pass is wrong.
+    report = [
+        one for one in report if one not in delivered and not (fails and CLAIMS_PASSING.holds(one))
+    ]
     if course.recap:  # it speaks for the whole session
         return choose([*report, *delivered[::-1]], width)
     if not (delivered or report):

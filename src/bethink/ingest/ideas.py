@@ -68,6 +68,9 @@ from bethink.store.words import space_out
 # How probably a statement of an agent must be worth keeping: of those between .14 and .25, one in four is, on 54 labelled conversations
 # (bench/LOG.md, 2026-11-19).
 WORTH_KEEPING = 0.25
+WORTH_DECIDING = (
+    0.14  # of a decision with its reason: what is proposed leads to what is settled (bench/sde.py)
+)
 # How probably a user's statement must last: where six of ten that are kept are right, and eight of ten that last are kept, on 83 sessions
 # of 26 repositories (bench/LOG.md, 2026-11-19).
 USER_LASTS = 0.2
@@ -437,13 +440,13 @@ def _name_kind(
     points = statement.text == statement.core and OPENS_POINTING_BACK.holds(statement.core)
     work = REPORTS_OWN_WORK.holds(statement.core) and not intent
     passing = points or work or asks(statement.text)
-    called = "decision" in _find_cued(statement.core)
-    worthy = intent or not (waiting or (chance < WORTH_KEEPING and not called))
+    kind = max(LASTING_KINDS, key=reading.kinds.__getitem__)
+    least = WORTH_DECIDING if kind == "decision" else WORTH_KEEPING
+    worthy = intent or not (waiting or chance < least)
     if passing or not worthy:
         return "none", 0.0
     if intent:
         return intent, max(chance**0.5, PLAIN_CHANCE)
-    kind = max(LASTING_KINDS, key=reading.kinds.__getitem__)
     if kind == "decision" and not _settles(statement):
         return "none", 0.0
     return kind, chance**0.5
@@ -581,7 +584,9 @@ def _keep_different(found: Sequence[Found], known: Known) -> list[Found]:
         elif held is not None:
             # The sentence before a statement of another kind says what it is about.
             surest, own, other = kept[held]
-            kept[held] = surest, own, other._replace(text=each.text)
+            text = f"{each.statement.text} {other.text}"
+            text = text if len(text) <= LONGEST_STATEMENT else each.text
+            kept[held] = surest, own, other._replace(text=text)
             continue
         said = any(_covers(one, each) for *_, one in kept) or _is_known(kind, each, known)
         if of_turn[place] < most and not said:
@@ -593,7 +598,7 @@ def _keep_different(found: Sequence[Found], known: Known) -> list[Found]:
 def _holds(each: PlacedStatement, known: PlacedStatement) -> bool:
     """Return True if a statement goes on with a sentence that is kept as an idea of its own."""
     grown = each.text != each.statement.text
-    return grown and known.turn == each.turn and known.text in each.text
+    return grown and known.turn == each.turn and known.statement.core in each.text
 
 
 def _is_known(kind: str, each: PlacedStatement, known: Known) -> bool:

@@ -197,6 +197,8 @@ def point_at(text: str, before: str) -> Reply | None:
         return None
     shared = [count_shared_words(text, one) for one in sentences]
     best = max(range(len(sentences)), key=lambda at: (shared[at], at))
+    if count_telling_words(sentences[best]) < LITTLE:
+        return None  # "Quality gates." completes nothing
     return Reply(text, sentences[best], settles=False)
 
 

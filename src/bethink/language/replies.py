@@ -34,7 +34,8 @@ ASKS_NEXT_STEP = Pattern(
     r"\b(?:proceed|continue|go ahead|carry on|move on|next step|start(?:ing)?|begin|kick (?:it |this )?off|resume|restart|retry|show you|walk you"
     r"|commit(?:ted|ting)?|push(?:ed|ing)?|open (?:a|the) pr|create (?:a|the) pr|pull request|merge[ds]?|rebase|publish|release|deploy|tag|run (?:it|them|the tests?)"
     r"|launch(?:ed|ing)?|implement (?:it|this|these|them|(?:this|the) fix)|what would you like to do (?:with|about|next|now)|re-?apply|debug|diff|ready|clean up|delete (?:it|them)|tell me what to change|help with|anything else"
-    r"|(?:shall|should|can) i also|(?:want|like) me to also|(?:write|add) (?:an? |some |the |more )?(?:unit |regression |integration )?tests?)\b",
+    r"|(?:shall|should|can) i also|(?:want|like) me to also|(?:write|add) (?:an? |some |the |more )?(?:unit |regression |integration )?tests?)\b"
+    r"|(?:進め|続け|始め)ても?(?:よ|い|良)|(?:コミット|マージ|プッシュ|デプロイ|リリース)(?:まで|して|します)|(?:继续|提交|合并|推送|发布)(?:吗|么|\W*$)",
     matches=(
         "Proceed?",
         "Want me to commit these changes?",
@@ -42,6 +43,8 @@ ASKS_NEXT_STEP = Pattern(
         "Shall I also write a test?",
         "What would you like to do with this todo?",
         "Would you like me to implement the fix?",
+        "コミットまで進めてよいですか？",
+        "要现在提交吗？",
     ),
     rejects=("Should a deleted promotion emit an event?", "Does this match what you want?"),
 )

@@ -70,7 +70,7 @@ CASES = (
             runs("npx playwright install chromium --with-deps", "Chromium 130.0 downloaded"),
             runs("npx playwright test", "6 passed (9.1s)"),
         ),
-        (fails("pnpm e2e --grep checkout", "Error: browserType.launch: Executable doesn't exist at /root/.cache/ms-playwright/chromium-1155/chrome-linux/chrome\n╔════╗\n║ Looks like Playwright Test or Playwright was just installed or updated. ║"),),
+        (fails("pnpm e2e --grep checkout", "Error: browserType.launch: Executable doesn't exist at /home/bo/.cache/ms-playwright/chromium-1155/chrome-linux/chrome\n╔════╗\n║ Looks like Playwright Test or Playwright was just installed or updated. ║"),),
         "playwright install",
         (fails("pnpm e2e --grep checkout", "Error: Timed out waiting 60000ms from config.webServer."),),
     ),
